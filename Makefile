@@ -1,0 +1,108 @@
+# Everything a person or CI does here, each from a bare clone: what a target needs, it installs first.
+#   make synth ENV=dev    synthesise environments/dev.yaml (no AWS credentials needed) and print the plan
+#   make test             every test
+# Needs Python >= 3.11 and make; Node 24 comes as a wheel where the machine has no Node 22 or 24.
+ENV ?= dev
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+export PATH := $(CURDIR)/$(BIN):$(CURDIR)/node_modules/.bin:$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+PIP := $(BIN)/python -m pip --quiet --no-input
+FILE := environments/$(ENV).yaml
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev synth app diff deploy destroy validate plan test lint format bench lock generate clean
+.DELETE_ON_ERROR:
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+setup: $(VENV)/.run node_modules/.stamp ## what synth and deploy need (other targets call it)
+setup-dev: $(VENV)/.dev node_modules/.stamp ## what tests and lint need (other targets call it)
+
+$(VENV)/.created:
+	@test -n "$(PYTHON)" || { echo "no Python >= 3.11 found: install one, or name it: make PYTHON=/path/to/python3"; exit 2; }
+	@$(PYTHON) -m venv $(VENV) || { echo "$(PYTHON) cannot create virtual environments: install its venv module (Debian, Ubuntu: python3-venv)"; exit 2; }
+	@touch $@
+
+$(VENV)/.run: requirements.lock pyproject.toml | $(VENV)/.created
+	@echo "installing Python packages (hash-pinned) ..."
+	@$(PIP) install --require-hashes -r requirements.lock
+	@test -e $(VENV)/.dev || $(PIP) install --require-hashes -r requirements-build.lock
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock $(VENV)/.run
+	@echo "installing development packages (hash-pinned) ..."
+	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@touch $@
+
+# A machine's own Node is used when it is one that jsii supports; otherwise the wheel's.
+$(VENV)/.node: requirements-node.lock | $(VENV)/.created
+	@case "$$(node --version 2>/dev/null)" in v22.*|v24.*) ;; *) \
+	  echo "installing Node 24 from its wheel ..."; $(PIP) install --require-hashes -r requirements-node.lock;; esac
+	@touch $@
+
+node_modules/.stamp: package.json package-lock.json $(VENV)/.node
+	@echo "installing the CDK CLI ..."
+	@npm ci --silent --no-audit --no-fund
+	@touch $@
+
+validate: setup ## check the environment file only (under a second)
+	@ultracluster validate $(FILE)
+
+plan: setup ## what the environment is made of
+	@ultracluster plan $(FILE)
+
+synth: setup ## templates into cdk.out, then the plan
+	@ultracluster validate --quiet $(FILE)
+	@cdk synth --quiet -c env=$(ENV) --all
+	@ultracluster plan $(FILE)
+
+app: setup # what cdk.json runs, so that a plain `npx cdk ...` sets itself up, too
+	@python app.py
+
+diff: setup ## what a deploy would change
+	@ultracluster validate --quiet $(FILE)
+	@cdk diff -c env=$(ENV) --all
+
+deploy: setup ## create or update the environment in your account
+	@ultracluster validate --quiet $(FILE)
+	@cdk deploy -c env=$(ENV) --all
+
+destroy: setup ## delete the environment's stacks (what holds data is retained)
+	@cdk destroy -c env=$(ENV) --all
+
+test: setup-dev ## every test
+	@pytest -n 2 $(ARGS)
+
+lint: setup-dev ## style, types, floors, shell
+	@ruff check . && ruff format --check .
+	@lint-imports --no-cache
+	@pyright --warnings
+	@shellcheck -x $$(git ls-files 'lifecycle_scripts/**.sh' .ci/run)
+	@shfmt -d -i 2 -ci $$(git ls-files 'lifecycle_scripts/**.sh' .ci/run)
+
+format: setup-dev ## rewrite Python and shell in the house style
+	@ruff check --fix --quiet . ; ruff format .
+	@shfmt -w -i 2 -ci $$(git ls-files 'lifecycle_scripts/**.sh' .ci/run)
+
+generate: setup-dev ## JSON Schema and docs/rules.md from the code
+	@ultracluster schema > constructs/ultracluster/config/environment.schema.json.new && mv constructs/ultracluster/config/environment.schema.json.new constructs/ultracluster/config/environment.schema.json
+	@ultracluster rules --markdown > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
+
+bench: setup-dev ## performance as ratios beside their budgets
+	@python benchmarks/run.py
+
+UV_COMPILE = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" $(LOCK_FLAGS)
+lock: setup-dev ## renew the lock files (LOCK_FLAGS=--upgrade for newer versions)
+	@$(UV_COMPILE) --group dev pyproject.toml -o requirements-dev.lock
+	@$(UV_COMPILE) -c requirements-dev.lock pyproject.toml -o requirements.lock
+	@$(UV_COMPILE) -c requirements-dev.lock --group build -o requirements-build.lock
+	@$(UV_COMPILE) --group node -o requirements-node.lock
+	@npm install --silent --package-lock-only --omit-lockfile-registry-resolved
+
+clean: ## everything that make made
+	@rm -rf $(VENV) node_modules cdk.out dist build .pytest_cache .ruff_cache .hypothesis

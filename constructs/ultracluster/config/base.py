@@ -1,0 +1,44 @@
+"""The parts that every configuration model is made of."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Annotated, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+T = TypeVar("T")
+
+
+class Model(BaseModel):
+    """Strict (no conversions), frozen, closed to unknown keys; docstrings become the JSON Schema."""
+
+    model_config = ConfigDict(
+        strict=True, frozen=True, extra="forbid", use_attribute_docstrings=True
+    )
+
+
+def _network(text: str) -> str:
+    try:
+        ipaddress.IPv4Network(text)
+    except ValueError as error:
+        raise ValueError(f"not an IPv4 network: {error}") from None
+    return text
+
+
+# YAML has lists; the models hold tuples, so that an environment cannot be changed after its rules ran.
+Many = Annotated[tuple[T, ...], Field(strict=False)]
+
+Cidr = Annotated[
+    str, AfterValidator(_network), Field(examples=["10.0.0.0/16"], json_schema_extra={"format": "ipv4-cidr"})
+]
+"""An IPv4 network as `a.b.c.d/prefix`, no host bits set."""
+AbsolutePath = Annotated[str, Field(pattern=r"^/[A-Za-z0-9._/-]*[A-Za-z0-9._-]$", max_length=4096)]
+Arn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:(\d{12})?:.+$")]
+AmiId = Annotated[str, Field(pattern=r"^ami-[0-9a-f]{8,17}$")]
+SecurityGroupId = Annotated[str, Field(pattern=r"^sg-[0-9a-f]{8,17}$")]
+SubnetId = Annotated[str, Field(pattern=r"^subnet-[0-9a-f]{8,17}$")]
+VpcId = Annotated[str, Field(pattern=r"^vpc-[0-9a-f]{8,17}$")]
+BucketName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
+TimeOfDay = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$", examples=["03:00"])]
+"""`HH:MM`, UTC."""

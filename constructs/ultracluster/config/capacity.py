@@ -1,0 +1,54 @@
+"""Where the instances of a node group come from."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ultracluster.config.base import Arn, Model
+
+
+class OnDemand(Model):
+    """Instances at the on-demand price, if the zone has them at that moment."""
+
+    kind: Literal["on-demand"] = "on-demand"
+
+
+class Spot(Model):
+    """Spare instances that AWS may take back at two minutes' notice."""
+
+    kind: Literal["spot"]
+
+
+class Reservation(Model):
+    """An EC2 On-Demand Capacity Reservation."""
+
+    kind: Literal["reservation"]
+    id: Annotated[str, Field(pattern=r"^cr-[0-9a-f]{8,17}$")] | None = None
+    """The reservation to target; without one, open reservations of the account match."""
+    resource_group_arn: Arn | None = None
+    """A resource group of reservations to target instead of one reservation."""
+
+
+class CapacityBlock(Model):
+    """An EC2 Capacity Block for ML: a paid block of instances with a start and an end."""
+
+    kind: Literal["capacity-block"]
+    id: Annotated[str, Field(pattern=r"^cr-[0-9a-f]{8,17}$")]
+    """The id of the block's reservation (`cr-...`)."""
+
+
+class TrainingPlan(Model):
+    """A SageMaker HyperPod flexible training plan: reserved instances, paid upfront."""
+
+    kind: Literal["training-plan"]
+    arn: Annotated[
+        str, Field(pattern=r"^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:training-plan/[a-z0-9-]+$")
+    ]
+    """ARN of a plan that is Scheduled or Active, in the zone of this environment."""
+
+
+Capacity = Annotated[
+    OnDemand | Spot | Reservation | CapacityBlock | TrainingPlan, Field(discriminator="kind")
+]

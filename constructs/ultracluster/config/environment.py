@@ -1,0 +1,113 @@
+"""One environment: everything a user may ask for."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from ultracluster.config.base import Many, Model
+from ultracluster.config.network import Network
+from ultracluster.config.nodes import DeclaredInstanceType, GroupName, NodeGroup
+from ultracluster.config.orchestrator import Orchestrator
+from ultracluster.config.storage import DataRepository, Storage
+
+
+class Software(Model):
+    """The locked set of versions that nodes are brought to."""
+
+    release: Annotated[str, Field(pattern=r"^\d{4}\.\d{2}$", examples=["2026.11"])]
+    """Software release, `yyyy.mm`, in quotes."""
+
+
+class Access(Model):
+    """How people log in: through SSM Session Manager, without SSH ingress."""
+
+    session_user: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")] = "ubuntu"
+    """Operating-system user of a session."""
+    idle_timeout_minutes: Annotated[int, Field(ge=1, le=60)] = 20
+    """Minutes without input until a session ends."""
+    max_session_minutes: Annotated[int, Field(ge=1, le=1440)] = 720
+    """Minutes until a session ends in any case."""
+
+
+class Acknowledgement(Model):
+    """A warning that someone has read and accepts."""
+
+    rule: Annotated[str, Field(pattern=r"^[A-Z]{2,4}\d{3}$", examples=["FSX012"])]
+    """Id of the rule."""
+    at: str | None = None
+    """Path of the finding (`storage.lustre.efa`), or of a part that contains it; everywhere by default."""
+    reason: Annotated[str, Field(min_length=15)]
+    """Why it is right here; shown wherever the finding is."""
+
+
+class Environment(Model):
+    """One file under `environments/`: one cluster with its network and storage."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=30)]
+    """Prefix of every stack: `<name>-network`, `<name>-storage`, `<name>-cluster`."""
+    account: Annotated[str, Field(pattern=r"^\d{12}$")] | None = None
+    """AWS account, twelve digits in quotes; by default the one whose credentials deploy."""
+    region: Annotated[str, Field(examples=["us-east-1"])]
+    """AWS Region."""
+    protect: bool = False
+    """Retain and protect against deletion what holds data; terminate-protect every stack."""
+    tags: dict[
+        Annotated[str, Field(min_length=1, max_length=128, pattern=r"^([^a]|a[^w]|aw[^s]|aws[^:]|a$|aw$|aws$).*$")],
+        Annotated[str, Field(max_length=256)],
+    ] = {}
+    """Tags on every resource, beside `ultracluster:environment`; for cost allocation."""
+    network: Network
+    storage: Storage = Storage()
+    orchestrator: Orchestrator
+    node_groups: Annotated[dict[GroupName, NodeGroup], Field(min_length=1)]
+    """Node groups by name."""
+    software: Software
+    access: Access = Access()
+    instance_types: dict[str, DeclaredInstanceType] = {}
+    """Instance types that the catalogue does not have, by name as EC2 will write it."""
+    acknowledge: Many[Acknowledgement] = ()
+    """Warnings that are accepted, each with its reason."""
+
+    @property
+    def cluster_name(self) -> str:
+        return self.orchestrator.cluster_name or self.name
+
+    @property
+    def makes_network(self) -> bool:
+        """Whether anything of the network is ours to make."""
+        network = self.network
+        return not (network.vpc and network.subnet and network.security_group)
+
+    @property
+    def makes_storage(self) -> bool:
+        """Whether anything that holds data is ours to make."""
+        storage = self.storage
+        return (
+            not (storage.key and storage.scripts_bucket)
+            or self.makes_data_bucket
+            or (storage.lustre is not None and storage.lustre.deployment != "existing")
+            or (storage.openzfs is not None and storage.openzfs.deployment != "existing")
+            or (storage.accounting_database is not None and storage.accounting_database.kind != "existing")
+        )
+
+    @property
+    def data_repositories(self) -> dict[str, DataRepository]:
+        """Data repository associations of a Lustre file system that is made, by folder."""
+        return dict(getattr(self.storage.lustre, "data_repositories", {}))
+
+    @property
+    def makes_data_bucket(self) -> bool:
+        """Whether a data repository association asks for the environment's own bucket."""
+        return any(repository.bucket is None for repository in self.data_repositories.values())
+
+    @property
+    def stack_names(self) -> tuple[str, ...]:
+        """The stacks of this environment, in the order in which they are deployed."""
+        parts = {"network": self.makes_network, "storage": self.makes_storage, "cluster": True}
+        return tuple(f"{self.name}-{part}" for part, made in parts.items() if made)
+
+    def groups(self, role: str) -> dict[str, NodeGroup]:
+        """The node groups of one role, by name."""
+        return {name: group for name, group in self.node_groups.items() if group.role == role}

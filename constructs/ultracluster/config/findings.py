@@ -1,0 +1,91 @@
+"""What was found wrong in an environment file, and how it is shown to the person who wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning"]
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in a file: line and column count from 1; `text` is the whole source line."""
+
+    file: str
+    line: int
+    column: int
+    text: str = ""
+    length: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is wrong: what and why (`message`), where, and what to write `instead`."""
+
+    code: str
+    severity: Severity
+    message: str
+    path: Path = ()
+    instead: str = ""
+    location: Location | None = None
+    acknowledged: str = ""
+    """The reason given in `acknowledge:`; empty when nobody acknowledged the finding."""
+
+    @property
+    def blocks(self) -> bool:
+        """Errors stop a synth."""
+        return self.severity == "error"
+
+    @property
+    def dotted(self) -> str:
+        return dotted(self.path)
+
+
+class InvalidEnvironmentError(Exception):
+    """The environment cannot be synthesised; carries every finding, not only the first."""
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self.findings = tuple(findings)
+        super().__init__(render(self.findings))
+
+
+def dotted(path: Path) -> str:
+    """`("node_groups", "train", "mounts", 0)` as `node_groups.train.mounts[0]`."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif "." in part or not text:
+            text += part if not text else f'."{part}"'
+        else:
+            text += f".{part}"
+    return text
+
+
+def render(findings: Iterable[Finding]) -> str:
+    """Plain text, errors first, each with place, source line, caret and remedy."""
+    ordered = sorted(findings, key=lambda finding: not finding.blocks)
+    return "\n\n".join(_render_one(finding) for finding in ordered)
+
+
+def _render_one(finding: Finding) -> str:
+    place = f"{finding.location}: " if finding.location else ""
+    where = f" {finding.dotted}" if finding.path else ""
+    lines = [f"{place}{finding.severity} {finding.code}{where}"]
+    if finding.location and finding.location.text.strip():
+        number = str(finding.location.line)
+        lines.append(f"  {number} | {finding.location.text}")
+        caret = " " * (finding.location.column - 1) + "^" * max(1, finding.location.length)
+        lines.append(f"  {' ' * len(number)} | {caret}")
+    lines.append(f"  {finding.message}")
+    if finding.instead:
+        lines.append(f"  instead: {finding.instead}")
+    if finding.acknowledged:
+        lines.append(f"  acknowledged: {finding.acknowledged}")
+    return "\n".join(lines)

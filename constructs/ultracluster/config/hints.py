@@ -1,0 +1,143 @@
+"""What a user probably meant: used only to word findings."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Union, cast, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from ultracluster.config.environment import Environment
+from ultracluster.config.findings import Path
+
+# Keys that other tools have and that would do harm, or nothing, here.
+REFUSED_KEYS = {
+    "availability_zone": "zone names differ between accounts. Write `zone_id`, e.g. use1-az6.",
+    "availability_zones": "a training cluster lives in one zone. Write `zone_id`, e.g. use1-az6.",
+    "capacity_reservation_id": "write `capacity: {kind: reservation, id: cr-...}`. HyperPod takes none.",
+    "key_name": "there is no SSH ingress; people log in through SSM Session Manager.",
+    "key_pair": "there is no SSH ingress; people log in through SSM Session Manager.",
+    "multi_head": "HyperPod has several controllers only with the legacy provisioning file, which cannot be "
+    "combined with the API's Slurm configuration. Use one controller and `storage.accounting_database`.",
+    "placement_group": "HyperPod places instances itself and has no field for it.",
+    "restricted": "restricted instance groups (Amazon Nova customisation) run no lifecycle scripts and bring a "
+    "Lustre file system of their own, so nothing here could be installed or proven on them.",
+    "restricted_instance_groups": "restricted instance groups (Amazon Nova customisation) run no lifecycle "
+    "scripts and bring a Lustre file system of their own, so nothing here could be installed or proven on them.",
+    "ssh_key": "there is no SSH ingress; people log in through SSM Session Manager.",
+    "user_data": "HyperPod has no user data; it runs lifecycle scripts.",
+    "restricted_node_groups": "restricted instance groups (Amazon Nova customisation) run no lifecycle scripts and "
+    "bring a Lustre file system of their own, so nothing here could be installed or proven on them.",
+}
+
+_TO_GIB = {
+    "GIB": 1.0, "GI": 1.0, "TIB": 1024.0, "TI": 1024.0, "PIB": 1024.0**2, "MIB": 1 / 1024,
+    "GB": 1e9 / 2**30, "G": 1.0, "TB": 1e12 / 2**30, "T": 1024.0, "PB": 1e15 / 2**30,
+}  # fmt: skip
+_UNITS = {
+    "gib": (_TO_GIB, "GiB"),
+    "mbps": ({"MBPS": 1.0, "MB/S": 1.0, "GBPS": 1000.0, "GB/S": 1000.0}, "MB/s"),
+    "mib": ({"MIB": 1.0, "GIB": 1024.0, "MB": 1e6 / 2**20, "GB": 1e9 / 2**20}, "MiB"),
+    "days": ({"D": 1.0, "DAY": 1.0, "DAYS": 1.0, "W": 7.0, "WEEK": 7.0, "WEEKS": 7.0}, "days"),
+    "minutes": ({"M": 1.0, "MIN": 1.0, "MINUTES": 1.0, "H": 60.0, "HOURS": 60.0, "HOUR": 60.0}, "minutes"),
+    "seconds": ({"S": 1.0, "SEC": 1.0, "SECONDS": 1.0, "M": 60.0, "MIN": 60.0, "MINUTES": 60.0}, "seconds"),
+}
+
+
+def in_unit_of(name: str, text: str) -> str:
+    """`("capacity_gib", "1.2 TiB")` gives `1229  (GiB)`; empty when there is nothing sensible to say."""
+    match = re.fullmatch(r"\s*([\d_]+(?:\.\d+)?)\s*([A-Za-z/]*)\s*", text)
+    if not match:
+        return ""
+    number, unit = float(match[1].replace("_", "")), match[2].upper()
+    if not unit:
+        return f"{number:g}  (without quotes)"
+    for suffix, (factors, shown) in _UNITS.items():
+        if name.endswith(f"_{suffix}") or f"_{suffix}_" in name:
+            factor = factors.get(unit)
+            return f"{round(number * factor)}  (the unit is {shown})" if factor else ""
+    return f"{number:g}"
+
+
+@dataclass(slots=True)
+class Keys:
+    """Which keys are known at a place of the file."""
+
+    here: list[str] = field(default_factory=list[str])
+    tag: str = ""
+    chosen: str = ""
+    tags: list[str] = field(default_factory=list[str])
+    elsewhere: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Key -> values of `tag` whose variant has it."""
+    examples: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def owners(path: Path, data: Any) -> Keys:
+    """The keys that may stand directly below `path`, given what `data` chooses there."""
+    annotation: Any = Environment
+    field_info: FieldInfo | None = None
+    for part in path:
+        models = _models(annotation)
+        if not models:
+            annotation = _element(annotation)
+        else:
+            fields = [m.model_fields[str(part)] for m in models if str(part) in m.model_fields]
+            if not fields:
+                return Keys()
+            field_info, annotation = fields[0], fields[0].annotation
+        data = _child(data, part)
+    return _keys(_models(annotation), field_info, data)
+
+
+def _keys(models: list[type[BaseModel]], field_info: FieldInfo | None, data: Any) -> Keys:
+    keys = Keys()
+    if len(models) > 1:
+        keys.tag = next((t for t in ("kind", "deployment") if t in models[0].model_fields), "")
+        keys.chosen = str(_child(data, keys.tag) or "")
+        for model in models:
+            values = [str(value) for value in get_args(model.model_fields[keys.tag].annotation)]
+            keys.tags += values
+            for name in model.model_fields:
+                keys.elsewhere.setdefault(name, []).extend(values)
+            if keys.chosen in values:
+                keys.here = list(model.model_fields)
+        keys.elsewhere = {n: v for n, v in keys.elsewhere.items() if keys.chosen not in v}
+    elif models:
+        keys.here = list(models[0].model_fields)
+    for model in models:
+        for name, info in model.model_fields.items():
+            if info.examples:
+                keys.examples[name] = f"{name}: {info.examples[0]}"
+    return keys
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    """The models an annotation may hold directly (unions, optionals), not inside a collection."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    origin = get_origin(annotation)
+    if origin in (dict, tuple, list):
+        return []
+    if origin is Union or type(annotation).__name__ in ("UnionType", "Union", "_AnnotatedAlias"):
+        found: list[type[BaseModel]] = []
+        for argument in get_args(annotation):
+            found += _models(argument)
+        return found
+    return []
+
+
+def _element(annotation: Any) -> Any:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is dict:
+        return arguments[1]
+    return arguments[0] if arguments else None
+
+
+def _child(data: Any, part: str | int) -> Any:
+    if isinstance(data, dict):
+        return cast("dict[Any, Any]", data).get(part)
+    if isinstance(data, list) and isinstance(part, int):
+        return cast("list[Any]", data)[part]
+    return None

@@ -1,0 +1,98 @@
+"""Node groups: which instances, how many, from where."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ultracluster.config.base import AmiId, Many, Model
+from ultracluster.config.capacity import Capacity, OnDemand
+
+Role = Literal["controller", "login", "compute", "system"]
+GroupName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$", max_length=63)]
+
+
+class ScheduledPatching(Model):
+    """Software updates of HyperPod at fixed times (`ScheduledUpdateConfig`)."""
+
+    kind: Literal["scheduled"]
+    schedule: Annotated[str, Field(pattern=r"^cron\(.+\)$", max_length=256)]
+    """When, as `cron(minutes hours day-of-month month day-of-week year)`, UTC."""
+    batch_percent: Annotated[int, Field(ge=1, le=100)] | None = None
+    """Share of the group that is updated at once; all at once by default."""
+    wait_seconds: Annotated[int, Field(ge=0, le=3600)] = 0
+    """Pause in seconds before an old node is ended."""
+    rollback_alarms: Annotated[Many[str], Field(max_length=10)] = ()
+    """CloudWatch alarm names; one in alarm rolls the update back."""
+
+
+class AutomaticPatching(Model):
+    """Software updates of HyperPod when nodes are idle (`AutoPatchConfig`)."""
+
+    kind: Literal["when-idle", "when-all-idle"]
+    batch_percent: Annotated[int, Field(ge=1, le=100)] | None = None
+    """Share of the group that is updated at once; all at once by default."""
+    wait_seconds: Annotated[int, Field(ge=0, le=3600)] = 0
+    """Pause in seconds before an old node is ended."""
+    rollback_alarms: Annotated[Many[str], Field(max_length=10)] = ()
+    """CloudWatch alarm names; one in alarm rolls the update back."""
+
+
+Patching = Annotated[ScheduledPatching | AutomaticPatching, Field(discriminator="kind")]
+
+
+class NodeGroup(Model):
+    """Nodes of one role and instance type."""
+
+    role: Role
+    """`controller` runs slurmctld, `login` is where people log in, `compute` runs jobs."""
+    instance_type: Annotated[str, Field(pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$", examples=["p5.48xlarge"])]
+    """As EC2 writes it, without `ml.`."""
+    count: Annotated[int, Field(ge=0, le=6758)]
+    """Nodes wanted."""
+    min_count: Annotated[int, Field(ge=0, le=6758)] | None = None
+    """Nodes without which the group is rolled back; equal to `count` is all or nothing."""
+    capacity: Capacity = OnDemand()
+    """Where the instances come from."""
+    partition: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")] | None = None
+    """Slurm partition of a compute group."""
+    volume_gib: Annotated[int, Field(ge=1, le=16_384)] = 500
+    """Second EBS volume in GiB, mounted at /opt/sagemaker; the root volume is fixed at 100 GB."""
+    threads_per_core: Literal[1, 2] | None = None
+    """1 turns simultaneous multithreading off; by default as the instance type has it."""
+    efa_interface: Literal["efa", "efa-only"] | None = None
+    """`efa-only` interfaces take no IP address; the service's choice by default."""
+    deep_health_checks: Many[Literal["instance-stress", "instance-connectivity"]] = ()
+    """Tests of about two hours that each new node passes before it takes jobs."""
+    image: AmiId | None = None
+    """A custom AMI made from the HyperPod image; by default HyperPod's own."""
+    patching: Patching | None = None
+    """Software updates; by default only by hand."""
+
+
+class DeclaredInstanceType(Model):
+    """An instance type that AWS has announced but not published in its API, or that is newer than
+    this release's catalogue."""
+
+    vcpu: Annotated[int, Field(gt=0)]
+    memory_gib: Annotated[float, Field(gt=0)]
+    architecture: Literal["x86_64", "arm64"] = "x86_64"
+    accelerator: str
+    """Name of one accelerator, e.g. `NVIDIA GB300`."""
+    accelerators: Annotated[int, Field(ge=0)]
+    """Accelerators per instance."""
+    accelerator_memory_gib: Annotated[float, Field(ge=0)] = 0
+    """Memory of all accelerators of one instance in GiB."""
+    network_gbps: Annotated[float, Field(gt=0)]
+    """EFA bandwidth of one instance in Gbit/s."""
+    network_cards: Annotated[int, Field(gt=0)]
+    efa_interfaces: Annotated[int, Field(ge=0)]
+    """EFA interfaces of one instance."""
+    addresses: Annotated[int, Field(gt=0)]
+    """IPv4 addresses that one node takes in the subnet."""
+    source: Annotated[str, Field(min_length=10)]
+    """Where these figures come from."""
+
+
+__all__ = ["AutomaticPatching", "DeclaredInstanceType", "GroupName", "NodeGroup", "Patching", "Role", "ScheduledPatching"]

@@ -1,0 +1,31 @@
+"""What schedules jobs and keeps nodes alive."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ultracluster.config.base import Model
+
+
+class HyperPodSlurm(Model):
+    """SageMaker HyperPod with Slurm, configured through the API."""
+
+    kind: Literal["hyperpod-slurm"]
+    cluster_name: Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$", max_length=63)] | None = None
+    """Name of the HyperPod cluster; the environment's name by default. A new name is a new cluster."""
+    provisioning: Literal["continuous", "classic"] = "continuous"
+    """`continuous` takes partial capacity and retries in the background; `classic` is all or nothing
+    for each change. Cannot change later."""
+    node_recovery: Literal["automatic", "none"] = "automatic"
+    """Replace or reboot faulty nodes by itself."""
+    slurm_config_strategy: Literal["merge", "managed", "overwrite"] | None = None
+    """What happens to hand edits of slurm.conf. `classic` only, and there it must be chosen; continuous
+    provisioning always merges."""
+    lifecycle: Literal["on-init-complete", "on-create", "none"] = "on-init-complete"
+    """When our scripts run: after the image has set up Slurm and the mounts (`on-init-complete`),
+    instead of that (`on-create`), or not at all (`none`)."""
+
+
+Orchestrator = HyperPodSlurm

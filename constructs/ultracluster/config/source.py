@@ -1,0 +1,262 @@
+"""YAML files as data that knows where each part was written.
+
+ruamel.yaml parses (YAML 1.2: `on` and `no` are words, not booleans) and gives the place of every node; the
+merge of an overlay with its base happens here, on nodes, so that a finding names the file that holds
+the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from ultracluster.config.findings import Finding, InvalidEnvironmentError, Location, Path
+
+_PLAIN_TAGS = {
+    f"tag:yaml.org,2002:{kind}": kind for kind in ("str", "int", "float", "bool", "null", "merge")
+}
+
+
+@dataclass(slots=True)
+class _Place:
+    key: Location
+    value: Location
+    raw: str = ""
+
+
+@dataclass(slots=True)
+class Source:
+    """The merged data of an environment file and the place of each of its parts."""
+
+    file: str
+    data: Any = None
+    places: dict[Path, _Place] = field(default_factory=dict[Path, _Place])
+    findings: list[Finding] = field(default_factory=list[Finding])
+
+    def locate(self, path: Path, *, key: bool = False) -> Location:
+        """Where `path` stands, or its nearest known parent; `key` points at the name, not the value."""
+        for length in range(len(path), 0, -1):
+            if place := self.places.get(path[:length]):
+                return place.key if key or length < len(path) else place.value
+        return Location(self.file, 1, 1)
+
+    def raw(self, path: Path) -> str:
+        """The scalar at `path` as it was typed; empty if there is none."""
+        place = self.places.get(path)
+        return place.raw if place else ""
+
+
+def read(path: FilePath) -> Source:
+    """Read a YAML file and the files it extends.
+
+    Raises:
+        InvalidEnvironmentError: a file is missing, empty or not YAML; all that is wrong in it.
+    """
+    source = Source(str(path))
+    tree = _Reader(source).file(path, chain=())
+    if source.findings:
+        raise InvalidEnvironmentError(source.findings)
+    source.data = _record(source, tree, ())
+    return source
+
+
+@dataclass(slots=True)
+class _Tree:
+    """A node with its place: `value` is a dict of trees, a list of trees or a scalar."""
+
+    value: Any
+    place: _Place
+
+
+class _Reader:
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def file(self, path: FilePath, chain: tuple[FilePath, ...]) -> _Tree:
+        empty = _Tree({}, _Place(Location(str(path), 1, 1), Location(str(path), 1, 1)))
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            self.note("CFG001", f"{path} does not exist.", Location(str(path), 1, 1), _files_beside(path))
+            return empty
+        except (OSError, UnicodeDecodeError) as error:
+            self.note("CFG001", f"{path} cannot be read: {error}.", Location(str(path), 1, 1))
+            return empty
+        lines = text.splitlines()
+        try:
+            node = YAML(typ="safe", pure=True).compose(text)
+        except MarkedYAMLError as error:
+            self.syntax(path, lines, error)
+            return empty
+        except YAMLError as error:
+            self.note("CFG002", f"not YAML: {error}", Location(str(path), 1, 1))
+            return empty
+        if not isinstance(node, MappingNode):
+            what = "is empty" if node is None else "does not hold keys and values"
+            self.note(
+                "CFG007", f"the file {what}.", Location(str(path), 1, 1, *lines[:1]),
+                "start from environments/dev.yaml",
+            )
+            return empty
+        tree = _NodeWalk(self, str(path), lines).tree(node, (), None)
+        return self.extend(path, tree, (*chain, path.resolve()))
+
+    def extend(self, path: FilePath, tree: _Tree, chain: tuple[FilePath, ...]) -> _Tree:
+        extends = tree.value.pop("extends", None)
+        if extends is None:
+            return tree
+        if not isinstance(extends.value, str) or not extends.value:
+            self.note("CFG008", "`extends` names one file.", extends.place.value, "extends: base.yaml")
+            return tree
+        base = path.parent / extends.value
+        if base.resolve() in chain:
+            self.note("CFG008", f"{base} is already being read: the files extend each other.", extends.place.value)
+            return tree
+        if not base.is_file():
+            self.note("CFG008", f"{base} does not exist.", extends.place.value, _files_beside(base))
+            return tree
+        return _merged(self.file(base, chain), tree)
+
+    def note(self, code: str, message: str, location: Location, instead: str = "", path: Path = ()) -> None:
+        self.source.findings.append(
+            Finding(code=code, severity="error", message=message, path=path, instead=instead, location=location)
+        )
+
+    def syntax(self, path: FilePath, lines: list[str], error: MarkedYAMLError) -> None:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line, mark.column) if mark else (0, 0)
+        text = lines[line] if line < len(lines) else ""
+        message = f"not YAML: {error.problem or error}."
+        instead = ""
+        if "\t" in text[: column + 1]:
+            message, instead = "a tab character; YAML is indented with spaces.", text.replace("\t", "  ").rstrip()
+        self.note("CFG002", message, Location(str(path), line + 1, column + 1, text.replace("\t", " ")), instead)
+
+
+class _NodeWalk:
+    """Turns the nodes of one file into trees."""
+
+    def __init__(self, reader: _Reader, file: str, lines: list[str]) -> None:
+        self.reader = reader
+        self.file = file
+        self.lines = lines
+        self.open: list[Node] = []
+
+    def location(self, node: Node) -> Location:
+        line, column = node.start_mark.line, node.start_mark.column
+        text = self.lines[line] if line < len(self.lines) else ""
+        end = node.end_mark.column if node.end_mark.line == line else len(text.rstrip())
+        length = end - column if isinstance(node, ScalarNode) else 1
+        return Location(self.file, line + 1, column + 1, text, max(1, length))
+
+    def tree(self, node: Node, path: Path, key: Location | None) -> _Tree:
+        location = self.location(node)
+        place = _Place(key or location, location)
+        if node in self.open:
+            self.reader.note("CFG002", "an alias that contains itself.", location, path=path)
+            return _Tree(None, place)
+        self.open.append(node)
+        try:
+            if isinstance(node, MappingNode):
+                return _Tree(self.mapping(node, path), place)
+            if isinstance(node, SequenceNode):
+                items = [self.tree(item, (*path, index), None) for index, item in enumerate(node.value)]
+                return _Tree(items, place)
+            return _Tree(self.scalar(node, path, place), place)
+        finally:
+            self.open.pop()
+
+    def mapping(self, node: MappingNode, path: Path) -> dict[str, _Tree]:
+        result: dict[str, _Tree] = {}
+        inherited: list[_Tree] = []
+        for key_node, value_node in node.value:
+            where = self.location(key_node)
+            if str(key_node.tag) == "tag:yaml.org,2002:merge":
+                parts = value_node.value if isinstance(value_node, SequenceNode) else [value_node]
+                inherited += [self.tree(part, path, where) for part in parts]
+                continue
+            if not isinstance(key_node, ScalarNode):
+                self.reader.note("CFG002", "a key that is not a word.", where, path=path)
+                continue
+            name = str(key_node.value)
+            if not path and name.startswith("."):
+                continue  # a place for YAML anchors, e.g. `.defaults: &defaults`
+            if name in result:
+                first = result[name].place.key.line
+                self.reader.note(
+                    "CFG003", f"`{name}` stands twice here; the first is in line {first}.", where,
+                    "keep one of the two", (*path, name),
+                )
+                continue
+            result[name] = self.tree(value_node, (*path, name), where)
+        for tree in inherited:
+            if isinstance(tree.value, dict):
+                result = {**tree.value, **result}
+        return result
+
+    def scalar(self, node: Node, path: Path, place: _Place) -> Any:
+        place.raw = str(node.value)
+        kind = _PLAIN_TAGS.get(str(node.tag))
+        if kind is None:
+            self.reader.note(
+                "CFG002", f"`{node.value}` has the YAML type {node.tag}, which is not used here.",
+                place.value, f'"{node.value}"', path,
+            )
+            return None
+        if kind == "str" and "${" in place.raw:
+            self.reader.note(
+                "CFG009", "`${...}` is not expanded: what is deployed is what was reviewed.",
+                place.value, "write the value, or put what differs into a file that `extends:` this one", path,
+            )
+        match kind:
+            case "null":
+                return None
+            case "bool":
+                return place.raw.lower() == "true"
+            case "int":
+                digits = place.raw.replace("_", "")
+                # `0123` is a number in YAML 1.2; int(…, 0) would refuse it
+                return int(digits, 0) if digits[:2].lower() in ("0x", "0o", "0b") else int(digits)
+            case "float":
+                return float(place.raw.replace("_", "").replace(".inf", "inf").replace(".nan", "nan"))
+            case _:
+                return place.raw
+
+
+def _merged(base: _Tree, over: _Tree) -> _Tree:
+    """Mappings merge key by key; anything else is replaced; `key: null` removes the base's key."""
+    if not (isinstance(base.value, dict) and isinstance(over.value, dict)):
+        return over
+    value: dict[str, _Tree] = dict(base.value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    for name, tree in over.value.items():  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        if tree.value is None and name in value:  # pyright: ignore[reportUnknownMemberType]
+            del value[name]
+        elif name in value:
+            value[name] = _merged(value[name], tree)  # pyright: ignore[reportUnknownArgumentType]
+        else:
+            value[name] = tree
+    return _Tree(value, over.place)
+
+
+def _record(source: Source, tree: _Tree, path: Path) -> Any:
+    source.places[path] = tree.place
+    if isinstance(tree.value, dict):
+        return {name: _record(source, sub, (*path, name)) for name, sub in tree.value.items()}  # pyright: ignore
+    if isinstance(tree.value, list):
+        return [_record(source, sub, (*path, index)) for index, sub in enumerate(tree.value)]  # pyright: ignore
+    return tree.value
+
+
+def _files_beside(path: FilePath) -> str:
+    names = sorted(_environments(path.parent)) if path.parent.is_dir() else []
+    return f"{path.parent}/ has {', '.join(names)}" if names else ""
+
+
+def _environments(folder: FilePath) -> Iterator[str]:
+    return (file.name for file in folder.iterdir() if file.suffix in {".yaml", ".yml"})

@@ -1,0 +1,274 @@
+"""File systems, buckets, key and accounting database of one environment."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ultracluster.config.base import (
+    AbsolutePath,
+    BucketName,
+    Many,
+    Model,
+    SecurityGroupId,
+    TimeOfDay,
+)
+
+Event = Literal["new", "changed", "deleted"]
+FileSystemId = Annotated[str, Field(pattern=r"^fs-[0-9a-f]{8,17}$")]
+
+
+class ExistingKey(Model):
+    """A customer-managed KMS key made elsewhere. Its policy must let FSx, S3, EC2, RDS, Secrets Manager
+    and CloudWatch Logs use it."""
+
+    arn: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/.+$")]
+
+
+class DataRepository(Model):
+    """A data repository association: a folder of the file system tied to an S3 prefix."""
+
+    bucket: BucketName | None = None
+    """An existing bucket; without one the environment's own data bucket is made and used."""
+    prefix: Annotated[str, Field(pattern=r"^[^/].*$", max_length=900)] | None = None
+    """Key prefix within the bucket, without a leading slash; the whole bucket by default."""
+    import_events: Many[Event] = ()
+    """Changes in S3 that appear in the file system by themselves."""
+    export_events: Many[Event] = ()
+    """Changes in the file system that are written to S3 by themselves."""
+    import_existing: bool = True
+    """List the objects that are in S3 at creation. (AWS's own default is not to list them.)"""
+    chunk_mib: Annotated[int, Field(ge=1, le=512_000)] = 1024
+    """Stripe width in MiB of imported files."""
+
+
+class Backups(Model):
+    """Daily backups of a file system."""
+
+    retention_days: Annotated[int, Field(ge=0, le=90)] = 0
+    """Days a backup is kept; 0 is no backups."""
+    start_time: TimeOfDay | None = None
+    """Start of the daily window, `HH:MM` UTC; only with a retention."""
+
+
+class RootSquash(Model):
+    """Which user root on a client becomes on the Lustre file system."""
+
+    uid: Annotated[int, Field(ge=0, le=4_294_967_294)]
+    gid: Annotated[int, Field(ge=0, le=4_294_967_294)]
+    exempt_clients: Annotated[Many[str], Field(max_length=64)] = ()
+    """NIDs whose root stays root, e.g. `10.0.1.6@tcp` or `10.0.[2-10].[1-255]@tcp`."""
+
+
+class _NewLustre(Model):
+    mount_path: AbsolutePath = "/fsx"
+    """Where nodes mount it."""
+    version: Literal["2.10", "2.12", "2.15"] = "2.15"
+    """Lustre server version. Clients of 2.15 are refused by 2.10."""
+    compression: Literal["none", "lz4"] = "lz4"
+    """Transparent compression of file data."""
+    maintenance_window: Annotated[str, Field(pattern=r"^[1-7]:([01]\d|2[0-3]):[0-5]\d$")] | None = None
+    """`d:HH:MM` UTC, 1 is Monday."""
+    log_level: Literal["disabled", "warn-only", "error-only", "warn-error"] = "warn-error"
+    """Data repository events that go to CloudWatch Logs."""
+    root_squash: RootSquash | None = None
+    """CloudFormation cannot set it: a custom resource calls UpdateFileSystem after creation."""
+
+
+class _Persistent(_NewLustre):
+    backups: Backups = Backups()
+
+
+class ScratchLustre(_NewLustre):
+    """Unreplicated SSD for data that may be lost: no backups, no customer key."""
+
+    deployment: Literal["scratch-1", "scratch-2"]
+    capacity_gib: Annotated[int, Field(gt=0)]
+    """Storage in GiB."""
+    data_repositories: dict[str, DataRepository] = {}
+    """Folder of the file system -> S3 (scratch-2 only)."""
+
+
+class Persistent1SsdLustre(_Persistent):
+    """Replicated SSD of the first generation, for Regions without the second."""
+
+    deployment: Literal["persistent-1-ssd"]
+    capacity_gib: Annotated[int, Field(gt=0)]
+    """Storage in GiB."""
+    throughput_mbps_per_tib: Annotated[int, Field(gt=0)]
+    """Throughput tier in MB/s per TiB: 50, 100 or 200."""
+    data_repositories: dict[str, DataRepository] = {}
+    """Folder of the file system -> S3."""
+
+
+class Persistent1HddLustre(_Persistent):
+    """Replicated hard disks of the first generation."""
+
+    deployment: Literal["persistent-1-hdd"]
+    capacity_gib: Annotated[int, Field(gt=0)]
+    """Storage in GiB."""
+    throughput_mbps_per_tib: Annotated[int, Field(gt=0)]
+    """Throughput tier in MB/s per TiB: 12 or 40."""
+    drive_cache: Literal["none", "read"]
+    """SSD read cache in front of the disks."""
+    data_repositories: dict[str, DataRepository] = {}
+    """Folder of the file system -> S3."""
+
+
+class Persistent2SsdLustre(_Persistent):
+    """Replicated SSD: the file system for training, over EFA where `efa` is on."""
+
+    deployment: Literal["persistent-2-ssd"]
+    capacity_gib: Annotated[int, Field(gt=0)]
+    """Storage in GiB. With EFA the smallest size and the step depend on the throughput tier."""
+    throughput_mbps_per_tib: Annotated[int, Field(gt=0)]
+    """Throughput tier in MB/s per TiB: 125, 250, 500 or 1000."""
+    metadata_iops: Annotated[int, Field(gt=0)] | Literal["automatic"] | None = "automatic"
+    """Metadata operations per second; `automatic` follows the capacity; null is none configured."""
+    efa: bool = False
+    """EFA between clients and servers; only at creation."""
+    gds: bool = False
+    """Clients read into accelerator memory (GPUDirect Storage); needs `efa`."""
+    data_repositories: dict[str, DataRepository] = {}
+    """Folder of the file system -> S3."""
+
+
+class ReadCache(Model):
+    """SSD read cache of an Intelligent-Tiering file system."""
+
+    mode: Literal["none", "proportional", "sized"] = "proportional"
+    gib: Annotated[int, Field(gt=0)] | None = None
+    """Size in GiB, only with `mode: sized`."""
+
+
+class IntelligentTieringLustre(_Persistent):
+    """Elastic storage that moves cold data to cheaper tiers; cannot be tied to S3."""
+
+    deployment: Literal["intelligent-tiering"]
+    throughput_mbps: Annotated[int, Field(gt=0)]
+    """Throughput in MB/s, in steps of 4000; may only grow."""
+    metadata_iops: Annotated[int, Field(gt=0)]
+    """Metadata operations per second: 6000 or 12000."""
+    read_cache: ReadCache = ReadCache()
+    efa: bool = False
+    """EFA between clients and servers; only at creation."""
+    gds: bool = False
+    """Clients read into accelerator memory (GPUDirect Storage); needs `efa`."""
+
+
+class ExistingLustre(Model):
+    """A Lustre file system made elsewhere, e.g. by another environment."""
+
+    deployment: Literal["existing"]
+    id: FileSystemId
+    dns_name: Annotated[str, Field(pattern=r"^f[sc]-[0-9a-z]+\.fsx\.[a-z0-9-]+\.[a-z.]+$")]
+    mount_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,8}$")]
+    security_group_id: SecurityGroupId
+    """The file system's own group: the nodes are admitted by rules added to it."""
+    mount_path: AbsolutePath = "/fsx"
+    """Where nodes mount it."""
+    efa: bool = False
+    """It was created with EFA."""
+
+
+Lustre = Annotated[
+    ScratchLustre
+    | Persistent1SsdLustre
+    | Persistent1HddLustre
+    | Persistent2SsdLustre
+    | IntelligentTieringLustre
+    | ExistingLustre,
+    Field(discriminator="deployment"),
+]
+
+
+class NewOpenZfs(Model):
+    """An FSx for OpenZFS file system for home directories."""
+
+    deployment: Literal["single-az-1", "single-az-2", "single-az-ha-1", "single-az-ha-2"]
+    """`-ha-` has a standby file server in the same zone; `-2` is the newer generation."""
+    capacity_gib: Annotated[int, Field(gt=0)]
+    """SSD storage in GiB."""
+    throughput_mbps: Annotated[int, Field(gt=0)]
+    """Throughput in MB/s."""
+    mount_path: AbsolutePath = "/home"
+    """Where nodes mount it."""
+    backups: Backups = Backups(retention_days=7)
+    maintenance_window: Annotated[str, Field(pattern=r"^[1-7]:([01]\d|2[0-3]):[0-5]\d$")] | None = None
+    """`d:HH:MM` UTC, 1 is Monday."""
+
+
+class ExistingOpenZfs(Model):
+    """An OpenZFS file system made elsewhere."""
+
+    deployment: Literal["existing"]
+    id: FileSystemId
+    dns_name: Annotated[str, Field(pattern=r"^fs-[0-9a-z]+\.fsx\.[a-z0-9-]+\.[a-z.]+$")]
+    security_group_id: SecurityGroupId
+    """The file system's own group: the nodes are admitted by rules added to it."""
+    mount_path: AbsolutePath = "/home"
+    """Where nodes mount it."""
+
+
+OpenZfs = Annotated[NewOpenZfs | ExistingOpenZfs, Field(discriminator="deployment")]
+
+
+class RdsMySql(Model):
+    """An RDS for MySQL instance that keeps Slurm's accounting; its password is in Secrets Manager."""
+
+    kind: Literal["rds-mysql"]
+    instance_class: Annotated[str, Field(pattern=r"^[a-z0-9]+\.[a-z0-9]+$")] = "m7g.large"
+    """RDS instance class without the `db.` prefix."""
+    storage_gib: Annotated[int, Field(ge=20, le=65_536)] = 100
+    """Allocated storage in GiB."""
+    multi_az: bool = False
+    """A standby in `second_zone_id`."""
+    second_zone_id: str
+    """RDS wants subnets in two zones; this is the other one."""
+    backup_retention_days: Annotated[int, Field(ge=1, le=35)] = 14
+    """Days that automatic backups are kept."""
+    database_name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_$]{0,62}$")] = "slurm_acct_db"
+    """Schema that slurmdbd creates."""
+
+
+class ExistingDatabase(Model):
+    """A MySQL-compatible database made elsewhere."""
+
+    kind: Literal["existing"]
+    endpoint: Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9.-]+$")]
+    port: Annotated[int, Field(ge=1, le=65_535)] = 3306
+    database_name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_$]{0,62}$")] = "slurm_acct_db"
+    """Schema that slurmdbd creates."""
+    secret_arn: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:.+$")]
+    """Secret with `username` and `password`."""
+    secret_key_arn: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/.+$")] | None = None
+    """KMS key of that secret, if it has its own."""
+    security_group_id: SecurityGroupId
+    """The database's group: the nodes are admitted by a rule added to it."""
+
+
+AccountingDatabase = Annotated[RdsMySql | ExistingDatabase, Field(discriminator="kind")]
+
+
+class ExistingBucket(Model):
+    """A bucket made elsewhere."""
+
+    name: BucketName
+
+
+class Storage(Model):
+    """What holds data. It outlives the cluster."""
+
+    key: ExistingKey | None = None
+    """Encrypt with this key instead of one that is made."""
+    scripts_bucket: ExistingBucket | None = None
+    """Put lifecycle scripts here instead of into a bucket that is made."""
+    log_bucket: ExistingBucket | None = None
+    """Send access logs of the buckets that are made here instead of to one that is made."""
+    lustre: Lustre | None = None
+    """The shared file system for data and checkpoints."""
+    openzfs: OpenZfs | None = None
+    """The file system for home directories."""
+    accounting_database: AccountingDatabase | None = None
+    """Slurm accounting; without one it is kept on the controller's own disk."""

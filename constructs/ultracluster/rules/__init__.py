@@ -1,0 +1,41 @@
+"""What AWS would refuse or silently get wrong, found before anything is deployed."""
+
+from __future__ import annotations
+
+from ultracluster.config import Finding, InvalidEnvironmentError, Loaded
+from ultracluster.rules import efa, environment, fsx, hyperpod_slurm, network, protection
+from ultracluster.rules.engine import Breach, Rule, RuleSet, run
+
+RULE_SETS: tuple[RuleSet, ...] = (
+    environment.RULES,
+    network.RULES,
+    efa.RULES,
+    fsx.RULES,
+    protection.RULES,
+    hyperpod_slurm.RULES,
+)
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule, by subject."""
+    return tuple(rule for rule_set in RULE_SETS for rule in rule_set.rules)
+
+
+def check(loaded: Loaded) -> list[Finding]:
+    """All findings of all rules."""
+    return run(all_rules(), loaded)
+
+
+def enforce(loaded: Loaded) -> list[Finding]:
+    """The warnings of an environment that may be synthesised.
+
+    Raises:
+        InvalidEnvironmentError: if a rule of severity `error` is broken; carries all findings.
+    """
+    findings = check(loaded)
+    if any(finding.blocks for finding in findings):
+        raise InvalidEnvironmentError(findings)
+    return findings
+
+
+__all__ = ["RULE_SETS", "Breach", "Rule", "RuleSet", "all_rules", "check", "enforce"]

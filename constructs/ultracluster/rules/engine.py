@@ -1,0 +1,138 @@
+"""Rules: what AWS would refuse, or silently get wrong. One small function per rule.
+
+A rule is a generator that yields a `Breach` for each thing that is wrong. It may assume that the *shape* of the
+environment is right and that other rules report their own subject: a rule that cannot judge (an unknown
+instance type, a network that does not parse) yields nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from ultracluster.config import Environment, Finding, Loaded
+from ultracluster.config.findings import Path, Severity, dotted
+
+Check = Callable[[Environment], Iterator["Breach"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """One place where a rule is broken: where, what and why, and the nearest thing that works."""
+
+    path: Path
+    message: str
+    instead: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule of AWS and where AWS says so."""
+
+    id: str
+    severity: Severity
+    title: str
+    source: str
+    date: str
+    """When the source was read, `yyyy-mm-dd`."""
+    check: Check
+    by_hand: str = ""
+    """A command that shows the same thing in an account."""
+
+
+class RuleSet:
+    """The rules of one subject, in the order of their definition."""
+
+    def __init__(self, prefix: str, subject: str) -> None:
+        self.prefix = prefix
+        self.subject = subject
+        self.rules: list[Rule] = []
+
+    def rule(
+        self,
+        number: int,
+        severity: Severity,
+        title: str,
+        *,
+        source: str,
+        date: str = "2026-11-20",
+        by_hand: str = "",
+    ) -> Callable[[Check], Check]:
+        """Add the decorated check as `<prefix><number>`.
+
+        Args:
+            title: the rule as a statement of what must hold; it heads its entry in docs/rules.md.
+            source: the page, model or thread in which AWS (or a measurement) says so.
+            date: the day on which the source was read.
+            by_hand: a command with which the same thing can be seen in an account.
+        """
+
+        def add(check: Check) -> Check:
+            self.rules.append(
+                Rule(
+                    id=f"{self.prefix}{number:03d}", severity=severity, title=title,
+                    source=source, date=date, check=check, by_hand=by_hand,
+                )
+            )
+            return check
+
+        return add
+
+
+def run(rules: Iterable[Rule], loaded: Loaded) -> list[Finding]:
+    """Every broken rule, with its place in the file; acknowledged warnings are marked, not dropped."""
+    environment, source = loaded.environment, loaded.source
+    findings: list[Finding] = []
+    for rule in rules:
+        for breach in rule.check(environment):
+            findings.append(
+                Finding(
+                    code=rule.id, severity=rule.severity, path=breach.path, instead=breach.instead,
+                    message=breach.message, location=source.locate(breach.path),
+                )
+            )
+    return _acknowledged(findings, loaded, {rule.id: rule for rule in rules})
+
+
+def _acknowledged(findings: list[Finding], loaded: Loaded, rules: dict[str, Rule]) -> list[Finding]:
+    result = list(findings)
+    for index, entry in enumerate(loaded.environment.acknowledge):
+        path: Path = ("acknowledge", index)
+        hits = [
+            number for number, finding in enumerate(findings)
+            if finding.code == entry.rule and _covers(entry.at, finding)
+        ]
+        problem = ""
+        instead = ""
+        code, severity = "ACK001", "error"
+        if entry.rule not in rules:
+            problem = f"there is no rule {entry.rule}."
+            near = difflib.get_close_matches(entry.rule, list(rules), n=1)
+            instead = near[0] if near else "see docs/rules.md"
+        elif rules[entry.rule].severity == "error":
+            problem = f"{entry.rule} is an error: AWS refuses it or data is lost, so it cannot be silenced."
+            instead = "mend what it reports and remove this entry"
+        elif not hits:
+            where = f" at `{entry.at}`" if entry.at else ""
+            code, severity = "ACK002", "warning"
+            problem = f"{entry.rule} finds nothing{where}: this acknowledgement is out of date."
+            instead = "remove it"
+        if problem:
+            result.append(
+                Finding(
+                    code=code, severity=severity, path=path, message=problem, instead=instead,  # pyright: ignore[reportArgumentType]
+                    location=loaded.source.locate(path),
+                )
+            )
+            continue
+        for number in hits:
+            result[number] = replace(result[number], acknowledged=entry.reason)
+    return result
+
+
+def _covers(at: str | None, finding: Finding) -> bool:
+    if at is None:
+        return True
+    place = dotted(finding.path)
+    return place == at or place.startswith((f"{at}.", f"{at}["))

@@ -1,0 +1,55 @@
+"""Break one thing of a valid environment and see which rules speak."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+from ultracluster.config import Finding, Loaded, load, parse
+from ultracluster.config.source import Source, read
+from ultracluster.rules import check
+
+ROOT = Path(__file__).parents[1]
+
+
+def environment_data(name: str = "dev") -> dict[str, Any]:
+    """The data of a shipped environment, to be changed at will."""
+    return copy.deepcopy(read(ROOT / "environments" / f"{name}.yaml").data)
+
+
+def changed(data: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """`data` with values set by path: `{"storage.lustre.efa": True, "node_groups.gpu.count": 4}`.
+
+    `...` removes a key; keys that hold dots (a folder of the file system is fine) are not supported.
+    """
+    data = copy.deepcopy(data)
+    for path, value in changes.items():
+        *parents, last = path.split(".")
+        target = data
+        for part in parents:
+            target = target.setdefault(part, {})
+        if value is ...:
+            target.pop(last, None)
+        else:
+            target[last] = value
+    return data
+
+
+def loaded(data: dict[str, Any]) -> Loaded:
+    return parse(Source("test.yaml", data=data))
+
+
+def findings(changes: dict[str, Any], *, base: str = "dev") -> list[Finding]:
+    """Findings of every rule for a shipped environment with `changes`.
+
+    The shape must be valid: an impossible shape raises, because a rule cannot be tested with it.
+    """
+    return check(loaded(changed(environment_data(base), changes)))
+
+
+def codes(changes: dict[str, Any], *, base: str = "dev") -> set[str]:
+    return {finding.code for finding in findings(changes, base=base)}
+
+
+__all__ = ["changed", "codes", "environment_data", "findings", "load", "loaded"]
