@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-from pathlib import Path
 from typing import Any
 
+from project import ROOT
 from ultracluster.config import Finding, Loaded, load, parse
 from ultracluster.config.source import Source, read
 from ultracluster.rules import check
 
-ROOT = Path(__file__).parents[1]
 
 
 def environment_data(name: str = "dev") -> dict[str, Any]:

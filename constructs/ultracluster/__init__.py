@@ -1,0 +1,74 @@
+"""GPU and Trainium training clusters on AWS: constructs for your own CDK app.
+
+The names below are loaded when they are first used, so that the `ultracluster` command does not pay for the CDK.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__all__ = [
+    "Accounting",
+    "AccountingDatabase",
+    "Admission",
+    "ClusterKey",
+    "ClusterNetwork",
+    "DataBucket",
+    "EfaSecurityGroup",
+    "Environment",
+    "HyperPodExecutionRole",
+    "HyperPodSlurmCluster",
+    "LogBucket",
+    "LustreFileSystem",
+    "LustreMount",
+    "OpenZfsFileSystem",
+    "OpenZfsMount",
+    "ScriptBundle",
+    "SessionDocument",
+]
+
+if TYPE_CHECKING:
+    from ultracluster.config import Environment
+    from ultracluster.lifecycle.script_bundle import ScriptBundle
+    from ultracluster.network.admission import Admission
+    from ultracluster.network.cluster_network import ClusterNetwork
+    from ultracluster.network.efa_security_group import EfaSecurityGroup
+    from ultracluster.orchestrators.hyperpod_slurm import (
+        Accounting,
+        HyperPodSlurmCluster,
+        LustreMount,
+        OpenZfsMount,
+    )
+    from ultracluster.orchestrators.session_document import SessionDocument
+    from ultracluster.security.cluster_key import ClusterKey
+    from ultracluster.security.execution_role import HyperPodExecutionRole
+    from ultracluster.storage.accounting_database import AccountingDatabase
+    from ultracluster.storage.buckets import DataBucket, LogBucket
+    from ultracluster.storage.lustre_file_system import LustreFileSystem
+    from ultracluster.storage.open_zfs_file_system import OpenZfsFileSystem
+else:
+    _HOMES = {
+        "Accounting": "orchestrators.hyperpod_slurm",
+        "AccountingDatabase": "storage.accounting_database",
+        "Admission": "network.admission",
+        "ClusterKey": "security.cluster_key",
+        "ClusterNetwork": "network.cluster_network",
+        "DataBucket": "storage.buckets",
+        "EfaSecurityGroup": "network.efa_security_group",
+        "Environment": "config",
+        "HyperPodExecutionRole": "security.execution_role",
+        "HyperPodSlurmCluster": "orchestrators.hyperpod_slurm",
+        "LogBucket": "storage.buckets",
+        "LustreFileSystem": "storage.lustre_file_system",
+        "LustreMount": "orchestrators.hyperpod_slurm",
+        "OpenZfsFileSystem": "storage.open_zfs_file_system",
+        "OpenZfsMount": "orchestrators.hyperpod_slurm",
+        "ScriptBundle": "lifecycle.script_bundle",
+        "SessionDocument": "orchestrators.session_document",
+    }
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

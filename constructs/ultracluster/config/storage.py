@@ -70,8 +70,9 @@ class _NewLustre(Model):
     """Transparent compression of file data."""
     maintenance_window: Annotated[str, Field(pattern=r"^[1-7]:([01]\d|2[0-3]):[0-5]\d$")] | None = None
     """`d:HH:MM` UTC, 1 is Monday."""
-    log_level: Literal["disabled", "warn-only", "error-only", "warn-error"] = "warn-error"
-    """Data repository events that go to CloudWatch Logs."""
+    log_level: Literal["disabled", "warn-only", "error-only", "warn-error"] = "disabled"
+    """Data repository events that go to CloudWatch Logs. CloudFormation's schema has it only since
+    late 2026; not every Region may."""
     root_squash: RootSquash | None = None
     """CloudFormation cannot set it: a custom resource calls UpdateFileSystem after creation."""
 

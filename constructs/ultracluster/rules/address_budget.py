@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
+from ultracluster.catalog import InstanceType
 from ultracluster.config import Environment
+from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.storage import (
+    ExistingLustre,
+    IntelligentTieringLustre,
+    Persistent1HddLustre,
+    Persistent2SsdLustre,
+    Storage,
+)
+from ultracluster.rules.endpoints import made_endpoints
+from ultracluster.rules.types import instance_type_of
 
 RESERVED_BY_EC2 = 5
 """Addresses of each subnet that EC2 keeps (network, router, DNS, future use, broadcast)."""
+LARGEST_PREFIX, SMALLEST_PREFIX = 16, 28
+"""EC2's subnets and VPC networks are from /16 (65,536 addresses) to /28 (16)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +36,18 @@ class Subnets:
     database: tuple[IPv4Network, IPv4Network] | None
     """For the accounting database, in two zones."""
 
+    @property
+    def small(self) -> tuple[IPv4Network, ...]:
+        """Those beside the node subnet."""
+        return (*((self.public,) if self.public else ()), *(self.database or ()))
+
 
 def subnets(environment: Environment) -> Subnets:
     """How the network is cut. It depends on CIDRs only, never on node counts.
 
-    A subnet's CIDR cannot change: EC2 would replace the subnet, and HyperPod the whole cluster. So nodes get
-    the first half of the VPC, whatever the count is today, and the small subnets are taken from the end.
+    A subnet's CIDR cannot change: EC2 would replace the subnet, and HyperPod the whole cluster.
+    So nodes get the first half of the VPC, whatever the count is today, and the small subnets are
+    taken from the end. In a VPC that is too small they overlap or lie outside: NET004 says so.
     """
     network = environment.network
     whole = IPv4Network(network.vpc.cidr if network.vpc else network.cidr)
@@ -35,14 +56,154 @@ def subnets(environment: Environment) -> Subnets:
     elif network.node_cidr:
         nodes = IPv4Network(network.node_cidr)
     else:
-        nodes = IPv4Network((whole.network_address, min(28, max(16, whole.prefixlen + 1))))
+        half = min(SMALLEST_PREFIX, max(LARGEST_PREFIX, whole.prefixlen + 1))
+        nodes = IPv4Network((whole.network_address, half), strict=False)
     if network.vpc:
         return Subnets(nodes, None, None)
     last = int(whole.broadcast_address) + 1
-    small = [IPv4Network((last - 16 * place, 28)) for place in (1, 2, 3)]
+    small = [IPv4Network((max(0, last - 16 * place), 28), strict=False) for place in (1, 2, 3)]
     database = environment.storage.accounting_database
     return Subnets(
         nodes,
         small[0] if network.egress == "nat" else None,
         (small[1], small[2]) if database and database.kind == "rds-mysql" else None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Who takes how many addresses of the node subnet."""
+
+    what: str
+    count: int
+    each: int
+    """Addresses that one takes; the best estimate where AWS publishes none."""
+    certain: int
+    """Addresses that one takes at the least, by AWS's own figures."""
+
+    @property
+    def total(self) -> int:
+        return self.count * self.each
+
+    @property
+    def verified(self) -> bool:
+        """Whether AWS's own figures say it all."""
+        return self.each == self.certain
+
+    def __str__(self) -> str:
+        mark = "" if self.verified else " (estimate)"
+        return f"{self.what}: {self.count} x {self.each} = {self.total}{mark}"
+
+
+@dataclass(frozen=True, slots=True)
+class AddressBudget:
+    """The node subnet and everything that is to fit into it."""
+
+    network: IPv4Network
+    rows: tuple[Row, ...]
+
+    @property
+    def usable(self) -> int:
+        return usable_addresses(self.network.prefixlen)
+
+    @property
+    def total(self) -> int:
+        return sum(row.total for row in self.rows)
+
+    @property
+    def certain(self) -> int:
+        """What is taken even where every estimate is too high."""
+        return sum(row.count * row.certain for row in self.rows)
+
+    @property
+    def share(self) -> float:
+        """Part of the usable addresses that is taken; above 1 it does not fit."""
+        return self.total / self.usable if self.usable else math.inf
+
+    def __str__(self) -> str:
+        rows = "; ".join(str(row) for row in self.rows)
+        return f"{self.total} of {self.usable} usable addresses in {self.network} ({rows})"
+
+
+def usable_addresses(prefix: int) -> int:
+    """Addresses of a subnet that EC2 does not keep to itself."""
+    return max(0, 2 ** (32 - prefix) - RESERVED_BY_EC2)
+
+
+def address_budget(environment: Environment) -> AddressBudget:
+    """Who takes how many addresses of the node subnet, at the node counts of the file.
+
+    An existing subnet is taken to be empty: `ultracluster preflight` asks for its free addresses.
+    """
+    nodes = list(_nodes(environment))
+    largest = max(nodes, key=lambda row: row.each, default=None)
+    head_room = [Row("head-room for one replacement node", 1, largest.each, 0)] if largest else []
+    endpoints = [row for row in made_endpoints(environment) if row.kind == "interface"]
+    rows = [
+        *nodes,
+        *head_room,
+        *_lustre(environment.storage),
+        *_openzfs(environment.storage),
+        Row("interface endpoints", len(endpoints), 1, 1),
+    ]
+    return AddressBudget(subnets(environment).nodes, tuple(row for row in rows if row.count))
+
+
+def _nodes(environment: Environment) -> Iterator[Row]:
+    for name, group in environment.node_groups.items():
+        if group.count:
+            each, certain = _node(group, instance_type_of(environment, group))
+            less = ", fewer with efa-only" if group.efa_interface == "efa-only" else ""
+            yield Row(f"{name} ({group.instance_type}{less})", group.count, each, certain)
+
+
+def _node(group: NodeGroup, known: InstanceType | None) -> tuple[int, int]:
+    """Addresses of one node: the best figure, and what AWS's own figures make certain.
+
+    AWS publishes P5's 32 (SageMaker Developer Guide, "Prerequisites for using SageMaker HyperPod").
+    Every node has one at least. How many `efa-only` saves is published nowhere: the full figure
+    stands.
+    """
+    each = (known.hyperpod_addresses_slurm if known else None) or 1
+    published = known is not None and known.hyperpod_addresses_verified
+    return each, each if published and group.efa_interface != "efa-only" else 1
+
+
+def _lustre(storage: Storage) -> Iterator[Row]:
+    """One address per metadata server and per object server (FSx for Lustre User Guide)."""
+    lustre = storage.lustre
+    if lustre is None or isinstance(lustre, ExistingLustre):
+        return
+    yield Row("Lustre metadata servers", _metadata_servers(storage), 1, 1)
+    if isinstance(lustre, IntelligentTieringLustre):
+        servers = math.ceil(lustre.throughput_mbps / 4000)  # its step; servers are not published
+        yield Row("Lustre object servers", servers, 1, 0)
+    elif isinstance(lustre, Persistent1HddLustre):
+        servers = math.ceil(lustre.capacity_gib / 1800)  # the smaller step of the two tiers
+        yield Row("Lustre object servers", servers, 1, 0)
+    else:
+        step = 2400
+        if isinstance(lustre, Persistent2SsdLustre) and lustre.efa:
+            step = _EFA_STEP.get(lustre.throughput_mbps_per_tib, step)
+        yield Row("Lustre object servers", math.ceil(lustre.capacity_gib / step), 1, 1)
+
+
+_EFA_STEP = {125: 38_400, 250: 19_200, 500: 9_600, 1000: 4_800}
+"""GiB per object server of a file system with EFA, by throughput in MB/s per TiB."""
+
+
+def _metadata_servers(storage: Storage) -> int:
+    """One per 12000 metadata operations per second, which is the step in which they grow."""
+    lustre = storage.lustre
+    if not isinstance(lustre, Persistent2SsdLustre) or lustre.metadata_iops is None:
+        return 1
+    if lustre.metadata_iops == "automatic":  # 12000 per 24000 GiB from 48 TiB on
+        return math.ceil(lustre.capacity_gib / 24_000) if lustre.capacity_gib >= 48_000 else 1
+    return max(1, math.ceil(lustre.metadata_iops / 12_000))
+
+
+def _openzfs(storage: Storage) -> Iterator[Row]:
+    openzfs = storage.openzfs
+    if openzfs and openzfs.deployment != "existing":
+        servers = 2 if "-ha-" in openzfs.deployment else 1
+        yield Row("OpenZFS file servers", servers, 1, 1 if servers == 1 else 0)

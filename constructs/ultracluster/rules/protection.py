@@ -2,6 +2,323 @@
 
 from __future__ import annotations
 
-from ultracluster.rules.engine import RuleSet
+from collections.abc import Iterator
 
-RULES = RuleSet("KMS", "Keys, retention and the accounting database")
+from ultracluster.catalog import region
+from ultracluster.config import Environment
+from ultracluster.config.findings import Path
+from ultracluster.config.storage import RdsMySql, ScratchLustre
+from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.environment import not_a_zone_of, unknown_zone
+from ultracluster.rules.fsx_lustre import LUSTRE, new_lustre
+from ultracluster.rules.fsx_openzfs import OPENZFS, new_openzfs
+
+RULES = RuleSet("DATA", "Keys, retention and the accounting database")
+
+_FOLDERS: Path = (*LUSTRE, "data_repositories")
+_DATABASE: Path = ("storage", "accounting_database")
+_SECOND_ZONE: Path = (*_DATABASE, "second_zone_id")
+_DAYS = 7  # a mistake made before a weekend is noticed after it
+
+
+@RULES.rule(
+    1,
+    "warning",
+    "What is protected is not scratch storage",
+    source="botocore 1.44.5 fsx: CreateFileSystemLustreConfiguration, DeploymentType",
+)
+def scratch_protected(environment: Environment) -> Iterator[Breach]:
+    made = new_lustre(environment)
+    if environment.protect and isinstance(made, ScratchLustre):
+        yield Breach(
+            (*LUSTRE, "deployment"),
+            f"protect is on and {made.deployment} keeps one copy of the data: FSx does not "
+            "replace a file server that fails, and what it held is lost. Protection from "
+            "deletion does not help.",
+            "persistent-2-ssd, or protect: false",
+        )
+
+
+@RULES.rule(
+    2,
+    "warning",
+    "A protected Lustre file system is kept somewhere else, too",
+    source="FSx for Lustre User Guide: Protecting your data with backups",
+)
+def lustre_once(environment: Environment) -> Iterator[Breach]:
+    made = new_lustre(environment)
+    if not environment.protect or made is None or isinstance(made, ScratchLustre):
+        return
+    links = environment.data_repositories
+    if made.backups.retention_days or any(link.export_events for link in links.values()):
+        return
+    folder = next(iter(links), None)
+    yield Breach(
+        LUSTRE,
+        "protect is on, and the file system has neither backups nor a folder that is exported to "
+        "S3: checkpoints exist once, in one Availability Zone.",
+        f"export_events: [new, changed] on {folder}"
+        if folder
+        else f"backups: {{retention_days: {_DAYS}}}",
+    )
+
+
+@RULES.rule(
+    3,
+    "warning",
+    "Protected home directories have backups",
+    source="FSx for OpenZFS User Guide: Protecting your data with backups",
+)
+def openzfs_once(environment: Environment) -> Iterator[Breach]:
+    made = new_openzfs(environment)
+    if environment.protect and made and made.backups.retention_days == 0:
+        yield Breach(
+            (*OPENZFS, "backups", "retention_days"),
+            "protect is on and home directories have no backups: they exist once, in one zone.",
+            f"retention_days: {_DAYS}",
+        )
+
+
+@RULES.rule(
+    4,
+    "warning",
+    "Protected backups are kept for a week",
+    source="FSx and RDS User Guides: automatic backups are deleted after their retention",
+)
+def short_retention(environment: Environment) -> Iterator[Breach]:
+    if not environment.protect:
+        return
+    for path, days in _retentions(environment):
+        if 0 < days < _DAYS:
+            yield Breach(
+                path,
+                f"protect is on and backups are kept for {_in_days(days)}: what was damaged "
+                "before a long weekend has no good backup left when it is noticed.",
+                str(_DAYS),
+            )
+
+
+@RULES.rule(
+    5,
+    "warning",
+    "A scratch file system is not expected to use the key",
+    source="botocore 1.44.5 fsx: CreateFileSystem, KmsKeyId",
+)
+def scratch_key(environment: Environment) -> Iterator[Breach]:
+    made = new_lustre(environment)
+    if environment.storage.key and isinstance(made, ScratchLustre):
+        yield Breach(
+            (*LUSTRE, "deployment"),
+            f"storage.key is given, and FSx encrypts {made.deployment} with a key of its own: "
+            "this file system is the one thing here that the key does not cover.",
+            "persistent-2-ssd, or acknowledge it",
+        )
+
+
+@RULES.rule(
+    6,
+    "warning",
+    "Deleting a protected file does not delete its last copy",
+    source="botocore 1.44.5 fsx: AutoExportPolicy, EventType DELETED",
+)
+def deletes_exported(environment: Environment) -> Iterator[Breach]:
+    if not environment.protect:
+        return
+    for folder, link in environment.data_repositories.items():
+        if link.bucket and "deleted" in link.export_events:
+            kept = [event for event in link.export_events if event != "deleted"]
+            yield Breach(
+                (*_FOLDERS, folder, "export_events"),
+                f"protect is on, and deleting a file under `{folder}` deletes its object in "
+                f"{link.bucket}. Unless that bucket keeps versions, one `rm -r` removes both "
+                "copies.",
+                f"[{', '.join(kept)}], or acknowledge that the bucket keeps versions",
+            )
+
+
+@RULES.rule(
+    7,
+    "warning",
+    "A linked bucket that exists lets FSx in",
+    source="FSx for Lustre User Guide: Linking your file system to an S3 bucket",
+    by_hand="aws s3api get-bucket-policy --bucket <bucket>; "
+    "aws s3api get-bucket-encryption --bucket <bucket>",
+)
+def bucket_admits_fsx(environment: Environment) -> Iterator[Breach]:
+    links = environment.data_repositories
+    linked = [folder for folder, link in links.items() if link.bucket]
+    if linked:
+        names = ", ".join(sorted({link.bucket for link in links.values() if link.bucket}))
+        yield Breach(
+            (*_FOLDERS, linked[0], "bucket"),
+            f"made elsewhere: {names}. The association fails or ends as MISCONFIGURED if a "
+            "bucket's policy, or the KMS key that encrypts it, shuts out FSx's role for S3 "
+            "access.",
+            "look with the commands of this rule, and acknowledge what you saw",
+        )
+
+
+@RULES.rule(
+    8,
+    "warning",
+    "Access logs can be written to a log bucket that exists",
+    source="S3 User Guide: Enabling Amazon S3 server access logging",
+    by_hand="aws s3api get-bucket-policy --bucket <bucket>; "
+    "aws s3api get-bucket-encryption --bucket <bucket>; "
+    "aws s3api get-object-lock-configuration --bucket <bucket>",
+)
+def log_bucket_admits_s3(environment: Environment) -> Iterator[Breach]:
+    bucket = environment.storage.log_bucket
+    if bucket and (environment.makes_data_bucket or not environment.storage.scripts_bucket):
+        yield Breach(
+            ("storage", "log_bucket", "name"),
+            f"{bucket.name} was made elsewhere: S3 drops access logs without an error unless the "
+            "bucket is of this Region and account, lets logging.s3.amazonaws.com put objects, is "
+            "encrypted by S3 itself (SSE-S3, no KMS key), and has no Object Lock.",
+            "look with the commands of this rule, and acknowledge what you saw",
+        )
+
+
+@RULES.rule(
+    9,
+    "warning",
+    "A log bucket has something to log",
+    source="this file: buckets that are made here",
+)
+def log_bucket_unused(environment: Environment) -> Iterator[Breach]:
+    storage = environment.storage
+    if storage.log_bucket and storage.scripts_bucket and not environment.makes_data_bucket:
+        yield Breach(
+            ("storage", "log_bucket"),
+            f"no bucket is made here, so nothing logs to {storage.log_bucket.name}. Logging of "
+            "buckets that exist is set where they are made.",
+            "remove log_bucket",
+        )
+
+
+@RULES.rule(
+    10,
+    "warning",
+    "A log bucket is none of the buckets that hold data",
+    source="S3 User Guide: Enabling Amazon S3 server access logging",
+)
+def log_bucket_apart(environment: Environment) -> Iterator[Breach]:
+    storage = environment.storage
+    if not storage.log_bucket:
+        return
+    name = storage.log_bucket.name
+    users = [f"`{f}`" for f, link in environment.data_repositories.items() if link.bucket == name]
+    users += ["scripts_bucket"] if storage.scripts_bucket == storage.log_bucket else []
+    if users:
+        yield Breach(
+            ("storage", "log_bucket", "name"),
+            f"{name} is the bucket of {' and '.join(users)}, too: logs would lie among the data, "
+            "be imported with it, and the writing of each would be logged in turn.",
+            "a bucket for logs alone, or remove log_bucket and one is made",
+        )
+
+
+@RULES.rule(
+    20,
+    "error",
+    "The second zone of the accounting database is a zone of the Region",
+    source="RDS User Guide: Working with a DB instance in a VPC; EC2 User Guide: zone IDs",
+    by_hand="aws ec2 describe-availability-zones --region <region> "
+    "--query 'AvailabilityZones[].[ZoneName,ZoneId]'",
+)
+def second_zone_in_region(environment: Environment) -> Iterator[Breach]:
+    home, database = region(environment.region), _rds(environment)
+    breach = home and database and not_a_zone_of(home, database.second_zone_id, _SECOND_ZONE)
+    if breach:
+        yield breach
+
+
+@RULES.rule(
+    21,
+    "warning",
+    "The second zone of the accounting database is among the zones seen in the Region",
+    source="EC2 DescribeInstanceTypeOfferings as moto 5.2.5 ships it",
+    by_hand="aws ec2 describe-availability-zones --region <region> "
+    "--query 'AvailabilityZones[].[ZoneName,ZoneId]'",
+)
+def second_zone_known(environment: Environment) -> Iterator[Breach]:
+    home, database = region(environment.region), _rds(environment)
+    breach = home and database and unknown_zone(home, database.second_zone_id, _SECOND_ZONE)
+    if breach:
+        yield breach
+
+
+@RULES.rule(
+    22,
+    "error",
+    "The second zone of the accounting database is another zone",
+    source="RDS User Guide: Working with a DB instance in a VPC",
+)
+def second_zone_differs(environment: Environment) -> Iterator[Breach]:
+    home, database = region(environment.region), _rds(environment)
+    if database and database.second_zone_id == environment.network.zone_id:
+        others = [zone for zone in home.zone_ids if zone != database.second_zone_id] if home else []
+        yield Breach(
+            _SECOND_ZONE,
+            f"`{database.second_zone_id}` is network.zone_id, too: RDS wants subnets in two zones "
+            "and refuses a subnet group in one.",
+            " or ".join(others[:2]) or "another zone of the Region",
+        )
+
+
+@RULES.rule(
+    23,
+    "warning",
+    "A protected accounting database has a standby",
+    source="RDS User Guide: Configuring and managing a Multi-AZ deployment",
+)
+def database_standby(environment: Environment) -> Iterator[Breach]:
+    database = _rds(environment)
+    if environment.protect and database and not database.multi_az:
+        yield Breach(
+            (*_DATABASE, "multi_az"),
+            "protect is on and the accounting database is in one zone: while RDS repairs or "
+            "patches it, slurmdbd has no database and new users and limits cannot be set.",
+            f"multi_az: true  (a standby in {database.second_zone_id})",
+        )
+
+
+@RULES.rule(
+    24,
+    "warning",
+    "Protected accounting is not kept on the controller's disk",
+    source="botocore 1.44.5 sagemaker: ClusterSlurmConfig AccountingDatabase",
+)
+def accounting_on_controller(environment: Environment) -> Iterator[Breach]:
+    if not environment.protect or environment.storage.accounting_database:
+        return
+    if not environment.groups("compute"):
+        return
+    classic = environment.orchestrator.provisioning == "classic"
+    yield Breach(
+        ("storage",),
+        "protect is on, and without an accounting_database Slurm's accounting is kept on the "
+        "disk of the controller: users, limits and the history of jobs are lost when the node is "
+        "replaced.",
+        "accounting_database: {kind: rds-mysql, second_zone_id: ...}"
+        + (" with provisioning: continuous" if classic else ""),
+    )
+
+
+def _in_days(days: int) -> str:
+    return "one day" if days == 1 else f"{days} days"
+
+
+def _rds(environment: Environment) -> RdsMySql | None:
+    database = environment.storage.accounting_database
+    return database if isinstance(database, RdsMySql) else None
+
+
+def _retentions(environment: Environment) -> Iterator[tuple[Path, int]]:
+    made = new_lustre(environment)
+    if made and not isinstance(made, ScratchLustre):
+        yield (*LUSTRE, "backups", "retention_days"), made.backups.retention_days
+    if homes := new_openzfs(environment):
+        yield (*OPENZFS, "backups", "retention_days"), homes.backups.retention_days
+    if database := _rds(environment):
+        yield (*_DATABASE, "backup_retention_days"), database.backup_retention_days

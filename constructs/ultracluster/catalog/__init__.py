@@ -1,0 +1,39 @@
+"""What AWS offers: instance types, UltraServers, Regions, prices, each with source and date.
+
+Data files beside this module and their look-ups; nothing here but the standard library.
+"""
+
+from ultracluster.catalog.instances import (
+    Accelerator,
+    InstanceType,
+    NetworkCards,
+    UltraServer,
+    instance_type,
+    instance_types,
+    nearest_instance_types,
+    ultraserver,
+    ultraservers,
+)
+from ultracluster.catalog.prices import Price, Purchase, offered_zone_ids, price
+from ultracluster.catalog.regions import Region, nearest_regions, region, regions, zone_region
+
+__all__ = [
+    "Accelerator",
+    "InstanceType",
+    "NetworkCards",
+    "Price",
+    "Purchase",
+    "Region",
+    "UltraServer",
+    "instance_type",
+    "instance_types",
+    "nearest_instance_types",
+    "nearest_regions",
+    "offered_zone_ids",
+    "price",
+    "region",
+    "regions",
+    "ultraserver",
+    "ultraservers",
+    "zone_region",
+]

@@ -1,0 +1,255 @@
+"""EC2 instance types and UltraServers as AWS offers them.
+
+`instances.json` holds the accelerated types and `ultraservers.json` the UltraServers, both kept by
+hand; `general_instances.json`, every other type that HyperPod takes, is written by
+`tools/catalog_from_authorities.py`. Their headers name source and date.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from ultracluster.catalog._nearest import nearest
+
+_DIRECTORY = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accelerator:
+    """The accelerators of one instance, all alike.
+
+    Source: EC2 DescribeInstanceTypes (GpuInfo, NeuronInfo); for Trainium2 the Neuron documentation.
+    """
+
+    name: str
+    """As the EC2 API names it, without the maker: "H100", "Trainium2"."""
+    manufacturer: str
+    """Maker: "NVIDIA" or "AWS"."""
+    count: int
+    """Accelerators per instance."""
+    memory_gib: float
+    """GiB over the whole instance, not per accelerator."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkCards:
+    """Consecutive network cards that are alike.
+
+    Source: EC2 DescribeInstanceTypes, NetworkInfo.NetworkCards.
+    """
+
+    first: int
+    """NetworkCardIndex of the first card."""
+    last: int
+    """NetworkCardIndex of the last card."""
+    baseline_gbps: float
+    """Gbit/s per card. Of ENA traffic on some types; never add cards up (g6e repeats the total)."""
+    peak_gbps: float
+    """Gbit/s per card."""
+    interfaces: int
+    """Network interfaces per card; a DeviceIndex is below it."""
+    interface_types: tuple[str, ...]
+    """Of "interface", "efa", "efa-only"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstanceType:
+    """One EC2 instance type. None means unknown, never "no"; so do a vcpu or memory_gib of 0.
+
+    Source: EC2 DescribeInstanceTypes and the AWS guides that `sources` names.
+    """
+
+    name: str
+    """As EC2 writes it: "p5.48xlarge"."""
+    family: str = ""
+    """What stands before the dot, "p5en"; filled in from the name."""
+    vcpu: int = 0
+    """Virtual CPUs at default threads per core."""
+    memory_gib: float = 0
+    """Main memory in GiB."""
+    architecture: str = ""
+    """Of the CPU: "x86_64" or "arm64"."""
+    accelerator: Accelerator | None = None
+    """None where the type has none, or no more than its name is known."""
+
+    network_gbps: float | None = None
+    """Gbit/s of the whole instance; on sizes that burst, the peak."""
+    network_cards: int = 1
+    """Cards of the instance; not the number of its EFA interfaces."""
+    network_interfaces: int | None = None
+    """Interfaces (ENIs) over all cards."""
+    network_interfaces_per_card: int | None = None
+    """Interfaces (ENIs) on each card; None also where cards differ."""
+    efa_interfaces: int | None = None
+    """At most so many EFA interfaces. 0 = no EFA."""
+    efa_only: bool = False
+    """Takes interfaces of type efa-only (an EFA without an IP address)."""
+    efa_on_card_0: bool = False
+    """False on p6-b300 and p6e-gb200, whose first card is ENA only."""
+    efa_cards: tuple[int, ...] = ()
+    """NetworkCardIndex of the cards that take an EFA; for n EFAs use the first n."""
+    recommended_efa_interfaces: tuple[int, ...] = ()
+    """Numbers of EFAs that the EC2 User Guide describes where it names no maximum."""
+    efa_layout_rule: str = ""
+    """Key of `efa_layout_rules` in instances.json, which says in words how cards are used."""
+    network_cards_api: tuple[NetworkCards, ...] = ()
+    """The cards one by one; empty where the API has not published them."""
+    nitro: int | None = None
+    """Generation of the Nitro System; 4 is EFA v2, 5 EFA v3, 6 EFA v4."""
+    ipv4_per_interface: int | None = None
+    """IPv4 addresses on one interface."""
+    gpu_direct_rdma: bool | None = None
+    """EFA reads and writes accelerator memory directly."""
+
+    hyperpod_addresses_slurm: int | None = None
+    """IPv4 addresses that one HyperPod node takes under Slurm. An estimate unless verified."""
+    hyperpod_addresses_eks: int | None = None
+    """IPv4 addresses that one HyperPod node takes under EKS. An estimate unless verified."""
+    hyperpod_addresses_verified: bool = False
+    """AWS publishes the two figures (P5 only)."""
+
+    local_nvme_disks: int = 0
+    """Instance-store NVMe disks."""
+    local_nvme_gb: float = 0
+    """Decimal GB over all of them."""
+    threads_per_core: tuple[int, ...] = ()
+    """Values that CPU options take. Empty: unknown, or not settable at all (g5)."""
+
+    spot: bool | None = None
+    """The API lists usage class spot; proves no capacity."""
+    training_plan: bool = False
+    """SageMaker training plans are sold for it (botocore ReservedCapacityInstanceType)."""
+    hyperpod: bool = False
+    """HyperPod takes it (botocore ClusterInstanceType)."""
+    hyperpod_regions: tuple[str, ...] = ()
+    """Regions with a HyperPod price (cfn-lint). A missing Region proves nothing."""
+    regions: tuple[str, ...] = ()
+    """Regions with an EC2 price (cfn-lint). A missing Region proves nothing."""
+    capacity_block_regions: tuple[str, ...] = ()
+    """Regions and Local Zones with Capacity Blocks. A missing one proves nothing."""
+    ultraserver: tuple[str, ...] = ()
+    """UltraServers it is a member of; see `ultraserver()`."""
+
+    lustre_efa_client: bool = False
+    """Can mount FSx for Lustre over EFA: an EFA type from Nitro v4 outside the trn2 family."""
+    lustre_gds_client: bool = False
+    """The FSx guide names it for GPUDirect Storage."""
+    lustre_efa_interfaces: int = 0
+    """EFA interfaces the FSx client set-up uses by default; each is one of 1024 connections."""
+
+    notes: tuple[str, ...] = ()
+    """What a reader should know, contradictions of sources above all."""
+    sources: tuple[str, ...] = ()
+    """Where the figures come from."""
+    declared: bool = False
+    """Declared in an environment file, not in the catalogue."""
+
+    def __post_init__(self) -> None:
+        if not self.family:
+            object.__setattr__(self, "family", self.name.partition(".")[0])
+
+    @property
+    def hyperpod_name(self) -> str:
+        """As HyperPod writes it: "ml.p5.48xlarge"."""
+        return f"ml.{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UltraServer:
+    """Instances that share one accelerator domain. Figures are sums over the UltraServer.
+
+    Source: AWS pages on UltraServers and Capacity Blocks; see `sources`.
+    """
+
+    name: str
+    """As AWS writes it, "u-p6e-gb200x72"; a name of our own where `published` is false."""
+    member: str | None
+    """Its instance type; None while AWS has not named it."""
+    published: bool
+    """AWS's API knows the name."""
+    instances: int
+    accelerators: int
+    vcpu: int
+    memory_gib: float
+    accelerator_memory_gib: float
+    efa_gbps: float | None
+    """Gbit/s of EFA; None where sources contradict each other."""
+    capacity_block_regions: tuple[str, ...]
+    """Regions and Local Zones with Capacity Blocks for it. A missing one proves nothing."""
+    hyperpod_name: str | None
+    """Its name in SageMaker training plans."""
+    notes: tuple[str, ...]
+    sources: tuple[str, ...]
+
+
+@cache
+def instance_types() -> Mapping[str, InstanceType]:
+    """Every known instance type by EC2 name; read-only."""
+    types: dict[str, InstanceType] = {}
+    for file in ("general_instances.json", "instances.json"):
+        document = _read(file)
+        shared = {"sources": document["about"].get("sources", [])}
+        families = document.get("families", {})
+        for name, row in document["types"].items():
+            types[name] = _instance_type(
+                name, shared | families.get(name.partition(".")[0], {}) | row
+            )
+    return MappingProxyType(types)
+
+
+def instance_type(name: str) -> InstanceType | None:
+    """The type that EC2 calls `name` ("p5.48xlarge"), or None if the catalogue does not know it."""
+    return instance_types().get(name)
+
+
+def nearest_instance_types(
+    name: str, *, candidates: Iterable[str] | None = None, count: int = 3
+) -> list[str]:
+    """Up to `count` EC2 names like `name`, best first, other sizes of the same family preferred.
+
+    `name` may carry HyperPod's prefix "ml."; `candidates` limits the answer to these EC2 names.
+    """
+    wanted = name.strip().lower().removeprefix("ml.")
+    known = instance_types() if candidates is None else candidates
+    return nearest(wanted, known, wanted.partition(".")[0], count)
+
+
+@cache
+def ultraservers() -> Mapping[str, UltraServer]:
+    """Every known UltraServer by name; read-only."""
+    rows = _read("ultraservers.json")["ultraservers"]
+    return MappingProxyType({n: UltraServer(name=n, **_frozen(row)) for n, row in rows.items()})
+
+
+def ultraserver(name: str) -> UltraServer | None:
+    """The UltraServer called `name` ("u-p6e-gb200x72"), or None if the catalogue lacks it."""
+    return ultraservers().get(name)
+
+
+def _read(file: str) -> dict[str, Any]:
+    return json.loads((_DIRECTORY / file).read_text(encoding="utf-8"))
+
+
+def _instance_type(name: str, row: Mapping[str, Any]) -> InstanceType:
+    fields = _frozen({key: value for key, value in row.items() if value is not None})
+    if "accelerator" in fields:
+        fields["accelerator"] = Accelerator(**fields["accelerator"])
+    if "network_cards_api" in fields:
+        cards = tuple(NetworkCards(**_frozen(row)) for row in fields["network_cards_api"])
+        fields["network_cards_api"] = cards
+        fields.setdefault("efa_cards", _efa_cards(cards))
+    return InstanceType(name=name, **fields)
+
+
+def _efa_cards(cards: tuple[NetworkCards, ...]) -> tuple[int, ...]:
+    with_efa = (row for row in cards if "efa" in row.interface_types)
+    return tuple(card for row in with_efa for card in range(row.first, row.last + 1))
+
+
+def _frozen(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row with its JSON arrays as tuples."""
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}  # pyright: ignore[reportUnknownArgumentType]

@@ -1,0 +1,78 @@
+"""AWS Regions and the zones in them.
+
+`regions.json` is written by `tools/catalog_from_authorities.py`; its header names source and date.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from ultracluster.catalog._nearest import nearest
+
+# What follows the Region's prefix or name: use1-az1, use1-atl2-az1, use1-wl1-bos-wlz1 ...
+_ZONE_ID_REST = re.compile(r"(-[a-z0-9]+)*-(az|wlz)\d+")
+# ... and us-east-1a, us-east-1-dfw-2a, us-east-1-wl1-bos-wlz-1.
+_ZONE_NAME_REST = re.compile(r"[a-z]|-[a-z]+-\d+[a-z]|-wl\d+-[a-z]+-wlz-\d+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Region:
+    """One AWS Region. None means unknown, never "no".
+
+    Source: botocore's partitions, cfn-lint's provider schemas, EC2's offerings as moto ships them.
+    """
+
+    name: str
+    """As AWS writes it: "us-east-1"."""
+    partition: str
+    """Of its ARNs: "aws", "aws-us-gov", "aws-cn" ..."""
+    dns_suffix: str
+    """Ends the Region's service addresses: "amazonaws.com"."""
+    zone_prefix: str | None
+    """Begins the Region's zone ids: "use1". None where AWS documents no form for it."""
+    zone_ids: tuple[str, ...]
+    """Zone ids seen to offer instances, Local Zones included. A missing one proves nothing."""
+    hyperpod: bool | None
+    """CloudFormation has AWS::SageMaker::Cluster here."""
+    fsx: bool | None
+    """CloudFormation has AWS::FSx::FileSystem here."""
+
+
+@cache
+def regions() -> Mapping[str, Region]:
+    """Every Region known to botocore by name; read-only."""
+    file = Path(__file__).parent / "regions.json"
+    rows: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["regions"]
+    for row in rows.values():
+        row["zone_ids"] = tuple(row["zone_ids"])
+    return MappingProxyType({name: Region(name=name, **row) for name, row in rows.items()})
+
+
+def region(name: str) -> Region | None:
+    """The Region called `name`, or None if the catalogue does not know it."""
+    return regions().get(name)
+
+
+def nearest_regions(name: str, *, count: int = 3) -> list[str]:
+    """Up to `count` Region names like `name`, best first."""
+    return nearest(name.strip().lower(), regions(), "", count)
+
+
+def zone_region(zone_id: str) -> Region | None:
+    """The Region of a zone, or None if no known Region has such zones.
+
+    Takes zone ids ("use1-az1"), Local and Wavelength Zones among them ("use1-atl2-az1"), and zone
+    names ("us-east-1a", "us-east-1-dfw-2a"). Looks at the form alone: the zone need not exist.
+    """
+    for candidate in regions().values():
+        prefix, name = candidate.zone_prefix, candidate.name
+        if prefix and zone_id.startswith(prefix) and _ZONE_ID_REST.fullmatch(zone_id, len(prefix)):
+            return candidate
+        if zone_id.startswith(name) and _ZONE_NAME_REST.fullmatch(zone_id, len(name)):
+            return candidate
+    return None

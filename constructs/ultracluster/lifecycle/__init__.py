@@ -1,0 +1,1 @@
+"""Bringing lifecycle scripts to where nodes find them."""

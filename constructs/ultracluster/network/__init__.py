@@ -1,0 +1,1 @@
+"""VPC, subnets, endpoints and the EFA security group."""

@@ -1,0 +1,101 @@
+"""Rules that admit one security group to another, as resources of their own.
+
+A file system's or database's group never changes as a list (FSx would replace the file system); whom it admits
+changes by adding and removing rules. For the rules it does not matter who made the two groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aws_cdk import CfnResource
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """An IP protocol with a range of ports; `protocol="-1"` is everything."""
+
+    name: str
+    protocol: str
+    from_port: int | None = None
+    to_port: int | None = None
+
+
+ALL_TRAFFIC = (Traffic("All", "-1"),)
+# FSx for Lustre User Guide, "File system access control with Amazon VPC"
+LUSTRE = (Traffic("Lnet", "tcp", 988, 988), Traffic("LnetServers", "tcp", 1018, 1023))
+# FSx for OpenZFS User Guide, "File system access control with Amazon VPC": portmapper, NFS, mountd, lockd, statd
+NFS = (
+    Traffic("PortmapTcp", "tcp", 111, 111),
+    Traffic("PortmapUdp", "udp", 111, 111),
+    Traffic("NfsTcp", "tcp", 2049, 2049),
+    Traffic("NfsUdp", "udp", 2049, 2049),
+    Traffic("MountTcp", "tcp", 20001, 20003),
+    Traffic("MountUdp", "udp", 20001, 20003),
+)
+MYSQL = (Traffic("MySql", "tcp", 3306, 3306),)
+
+
+class Admission(Construct):
+    """`clients` may open the given traffic to `servers`; both ways with `mutual`.
+
+    Attributes:
+        rules: the rule resources, for dependencies.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        clients: str,
+        servers: str,
+        traffic: tuple[Traffic, ...],
+        mutual: bool = False,
+    ) -> None:
+        """Add the rules to both groups.
+
+        Args:
+            clients: id of the group that opens connections.
+            servers: id of the group that accepts them.
+            traffic: what is allowed.
+            mutual: servers may open connections to clients, too (Lustre callbacks).
+        """
+        super().__init__(scope, construct_id)
+        self.rules: list[CfnResource] = []
+        for one in traffic:
+            self._pair("", one, clients, servers)
+            if mutual and clients != servers:
+                self._pair("Back", one, servers, clients)
+
+    def _pair(self, prefix: str, traffic: Traffic, source: str, target: str) -> None:
+        description = f"Ultracluster: {traffic.name} {prefix}".strip()
+        self.rules += [
+            ec2.CfnSecurityGroupIngress(
+                self, f"{prefix}Ingress{traffic.name}", group_id=target, source_security_group_id=source,
+                ip_protocol=traffic.protocol, from_port=traffic.from_port, to_port=traffic.to_port,
+                description=description,
+            ),
+            ec2.CfnSecurityGroupEgress(
+                self, f"{prefix}Egress{traffic.name}", group_id=source, destination_security_group_id=target,
+                ip_protocol=traffic.protocol, from_port=traffic.from_port, to_port=traffic.to_port,
+                description=description,
+            ),
+        ]  # fmt: skip
+
+
+def isolated_group(scope: Construct, construct_id: str, *, vpc_id: str, description: str) -> ec2.CfnSecurityGroup:
+    """A group that lets nothing in or out until rules are added to it."""
+    return ec2.CfnSecurityGroup(
+        scope, construct_id, vpc_id=vpc_id, group_description=description,
+        # an empty list makes EC2 add its default rule, all traffic to 0.0.0.0/0
+        security_group_egress=[NOWHERE],
+    )  # fmt: skip
+
+
+NOWHERE = ec2.CfnSecurityGroup.EgressProperty(
+    ip_protocol="icmp", from_port=252, to_port=86, cidr_ip="255.255.255.255/32", description="Nothing"
+)
+"""The CDK's own way of saying "no egress": a rule that matches no packet."""

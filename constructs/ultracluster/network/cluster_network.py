@@ -1,0 +1,190 @@
+"""The network of one cluster: one zone, one private subnet for nodes (VPC User Guide)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import IPv4Network
+
+from aws_cdk import Fn, RemovalPolicy, Stack, Tags
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from ultracluster.config.network import Network
+from ultracluster.network.admission import NOWHERE
+from ultracluster.rules.address_budget import Subnets
+
+
+class ClusterNetwork(Construct):
+    """VPC, node subnet, egress and endpoints, in the zone given by id; parts that exist are used instead.
+
+    Nothing is looked up: what exists is named by its id.
+
+    Attributes:
+        vpc: the VPC.
+        subnet: the private subnet of nodes and file systems.
+        database_subnet_ids: two subnets in two zones for RDS; empty unless asked for.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        network: Network,
+        subnets: Subnets,
+        endpoints: Sequence[str] = (),
+        second_zone_id: str | None = None,
+        flow_log_key: kms.IKey | None = None,
+    ) -> None:
+        """Make what does not exist yet.
+
+        Args:
+            network: what was asked for.
+            subnets: how the VPC is cut (`ultracluster.rules.address_budget.subnets`).
+            endpoints: interface endpoints by service name, e.g. `ssmmessages`; made with `egress: closed`.
+            second_zone_id: zone of the second database subnet.
+            flow_log_key: encrypts the flow logs.
+        """
+        super().__init__(scope, construct_id)
+        self.database_subnet_ids: list[str] = []
+        self._network = network
+        zone_name = Fn.select(0, Fn.get_azs())  # only satisfies an interface; nothing here is placed by it
+        if network.vpc:
+            vpc_id = network.vpc.id
+        else:
+            vpc_id = self._make_vpc(flow_log_key)
+        if network.subnet:
+            self.subnet: ec2.ISubnet = ec2.Subnet.from_subnet_attributes(
+                self, "Nodes", subnet_id=network.subnet.id, availability_zone=zone_name
+            )
+            routes = None
+        else:
+            cfn = self._subnet("NodeSubnet", vpc_id, subnets.nodes, network.zone_id)
+            routes = self._routes("NodeRoutes", vpc_id, cfn)
+            self.subnet = ec2.Subnet.from_subnet_attributes(
+                self, "Nodes", subnet_id=cfn.attr_subnet_id, availability_zone=zone_name,
+                route_table_id=routes.attr_route_table_id,
+            )  # fmt: skip
+        self.vpc: ec2.IVpc = ec2.Vpc.from_vpc_attributes(
+            self, "Vpc", vpc_id=vpc_id, availability_zones=[zone_name],
+            private_subnet_ids=[self.subnet.subnet_id],
+            vpc_cidr_block=network.vpc.cidr if network.vpc else network.cidr,
+        )  # fmt: skip
+        if routes and network.egress == "nat":
+            self._nat(vpc_id, subnets.public, routes)
+        if network.vpc is None or network.vpc.create_endpoints:
+            # through the gateway endpoint S3 costs nothing, with NAT, too
+            self._s3_endpoint(vpc_id, routes)
+            if network.egress == "closed" or network.extra_endpoints:
+                names = endpoints if network.egress == "closed" else ()
+                self._interface_endpoints(vpc_id, [*names, *network.extra_endpoints])
+        if subnets.database and second_zone_id:
+            for name, cidr, zone in zip(
+                ("DatabaseSubnetA", "DatabaseSubnetB"), subnets.database, (network.zone_id, second_zone_id), strict=True
+            ):
+                self.database_subnet_ids.append(self._subnet(name, vpc_id, cidr, zone).attr_subnet_id)
+
+    def _make_vpc(self, flow_log_key: kms.IKey | None) -> str:
+        vpc = ec2.CfnVPC(
+            self, "Resource", cidr_block=self._network.cidr, enable_dns_hostnames=True, enable_dns_support=True
+        )
+        Tags.of(vpc).add("Name", self.node.path)
+        # the group that EC2 makes with every VPC stays, but nothing here is ever put into it
+        self._flow_log(vpc, flow_log_key)
+        return vpc.attr_vpc_id
+
+    def _subnet(self, name: str, vpc_id: str, cidr: IPv4Network, zone_id: str) -> ec2.CfnSubnet:
+        subnet = ec2.CfnSubnet(
+            self, name, vpc_id=vpc_id, cidr_block=str(cidr), availability_zone_id=zone_id, map_public_ip_on_launch=False
+        )
+        Tags.of(subnet).add("Name", f"{self.node.path}/{name}")
+        return subnet
+
+    def _routes(self, name: str, vpc_id: str, subnet: ec2.CfnSubnet) -> ec2.CfnRouteTable:
+        table = ec2.CfnRouteTable(self, name, vpc_id=vpc_id)
+        ec2.CfnSubnetRouteTableAssociation(
+            self, f"{name}Association", route_table_id=table.attr_route_table_id, subnet_id=subnet.attr_subnet_id
+        )
+        return table
+
+    def _nat(self, vpc_id: str, public: IPv4Network | None, routes: ec2.CfnRouteTable) -> None:
+        if self._network.vpc:
+            nat_id = self._network.vpc.nat_gateway_id
+        else:
+            assert public is not None
+            gateway = ec2.CfnInternetGateway(self, "InternetGateway")
+            attachment = ec2.CfnVPCGatewayAttachment(
+                self, "InternetGatewayAttachment", vpc_id=vpc_id, internet_gateway_id=gateway.attr_internet_gateway_id
+            )
+            subnet = self._subnet("PublicSubnet", vpc_id, public, self._network.zone_id)
+            table = self._routes("PublicRoutes", vpc_id, subnet)
+            out = ec2.CfnRoute(
+                self, "PublicRoute", route_table_id=table.attr_route_table_id,
+                destination_cidr_block="0.0.0.0/0", gateway_id=gateway.attr_internet_gateway_id,
+            )  # fmt: skip
+            out.add_resource_dependency(attachment)
+            address = ec2.CfnEIP(self, "NatAddress", domain="vpc")
+            nat = ec2.CfnNatGateway(
+                self, "Nat", subnet_id=subnet.attr_subnet_id, allocation_id=address.attr_allocation_id
+            )
+            nat.add_resource_dependency(out)
+            nat_id = nat.attr_nat_gateway_id
+        ec2.CfnRoute(
+            self, "NodeRoute", route_table_id=routes.attr_route_table_id,
+            destination_cidr_block="0.0.0.0/0", nat_gateway_id=nat_id,
+        )  # fmt: skip
+
+    def _s3_endpoint(self, vpc_id: str, routes: ec2.CfnRouteTable | None) -> None:
+        if routes is None:
+            return  # the route table of a subnet that exists is its owner's
+        ec2.CfnVPCEndpoint(
+            self, "S3Endpoint", vpc_id=vpc_id, vpc_endpoint_type="Gateway",
+            service_name=f"com.amazonaws.{Stack.of(self).region}.s3", route_table_ids=[routes.attr_route_table_id],
+        )  # fmt: skip
+
+    def _interface_endpoints(self, vpc_id: str, names: Sequence[str]) -> None:
+        group = ec2.CfnSecurityGroup(
+            self, "EndpointGroup", vpc_id=vpc_id, group_description="Interface endpoints: HTTPS from the VPC",
+            security_group_ingress=[
+                ec2.CfnSecurityGroup.IngressProperty(
+                    ip_protocol="tcp", from_port=443, to_port=443, description="HTTPS from the VPC",
+                    cidr_ip=self._network.vpc.cidr if self._network.vpc else self._network.cidr,
+                )
+            ],
+            security_group_egress=[NOWHERE],  # endpoints only answer
+        )  # fmt: skip
+        for name in names:
+            ec2.CfnVPCEndpoint(
+                self, f"Endpoint-{name}", vpc_id=vpc_id, vpc_endpoint_type="Interface", private_dns_enabled=True,
+                service_name=f"com.amazonaws.{Stack.of(self).region}.{name}",
+                subnet_ids=[self.subnet.subnet_id], security_group_ids=[group.attr_group_id],
+            )  # fmt: skip
+
+    def _flow_log(self, vpc: ec2.CfnVPC, key: kms.IKey | None) -> None:
+        wanted = self._network.flow_logs
+        group = logs.LogGroup(
+            self, "FlowLogs", encryption_key=key, removal_policy=RemovalPolicy.DESTROY,
+            retention=logs.RetentionDays[_RETENTION[wanted.retention_days]],
+        )  # fmt: skip
+        role = iam.Role(self, "FlowLogRole", assumed_by=iam.ServicePrincipal("vpc-flow-logs.amazonaws.com"))
+        role.add_to_policy(
+            iam.PolicyStatement(
+                actions=["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
+                resources=[group.log_group_arn],
+            )
+        )
+        ec2.CfnFlowLog(
+            self, "FlowLog", resource_id=vpc.attr_vpc_id, resource_type="VPC",
+            traffic_type=wanted.traffic.upper(), log_group_name=group.log_group_name,
+            deliver_logs_permission_arn=role.role_arn, max_aggregation_interval=600,
+        )  # fmt: skip
+
+
+_RETENTION = {
+    1: "ONE_DAY", 3: "THREE_DAYS", 5: "FIVE_DAYS", 7: "ONE_WEEK", 14: "TWO_WEEKS", 30: "ONE_MONTH",
+    60: "TWO_MONTHS", 90: "THREE_MONTHS", 120: "FOUR_MONTHS", 150: "FIVE_MONTHS", 180: "SIX_MONTHS",
+    365: "ONE_YEAR", 400: "THIRTEEN_MONTHS", 545: "EIGHTEEN_MONTHS", 731: "TWO_YEARS", 1827: "FIVE_YEARS",
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""What schedules jobs: one module for each orchestrator."""

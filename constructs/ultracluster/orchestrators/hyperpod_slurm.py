@@ -1,0 +1,282 @@
+"""SageMaker HyperPod with Slurm, configured through the API (SageMaker Developer Guide, "SageMaker HyperPod")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from aws_cdk import Fn
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct
+
+from ultracluster.config.nodes import AutomaticPatching, NodeGroup, ScheduledPatching
+from ultracluster.config.orchestrator import HyperPodSlurm
+from ultracluster.lifecycle.script_bundle import ScriptBundle
+from ultracluster.lifecycle.scripts import ENTRIES
+from ultracluster.security.execution_role import HyperPodExecutionRole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LustreMount:
+    """A Lustre file system that the service mounts on every node."""
+
+    dns_name: str
+    mount_name: str
+    path: str = "/fsx"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenZfsMount:
+    """An OpenZFS file system that the service mounts on every node."""
+
+    dns_name: str
+    path: str = "/home"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accounting:
+    """A MySQL-compatible database for slurmdbd."""
+
+    endpoint: str
+    secret_arn: str
+    port: int = 3306
+    database_name: str = "slurm_acct_db"
+    secret_key_arn: str | None = None
+
+
+class HyperPodSlurmCluster(Construct):
+    """A HyperPod cluster with Slurm in one subnet.
+
+    Attributes:
+        cluster_name: name of the cluster.
+        cluster_arn: its ARN.
+        cluster_id: last part of the ARN; names log streams and session targets.
+        role: what the nodes may do.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        config: HyperPodSlurm,
+        node_groups: Mapping[str, NodeGroup],
+        subnet: ec2.ISubnet,
+        security_groups: list[str],
+        key: kms.IKey,
+        scripts_bucket: s3.IBucket | None = None,
+        script_configuration: dict[str, object] | None = None,
+        lustre: LustreMount | None = None,
+        open_zfs: OpenZfsMount | None = None,
+        accounting: Accounting | None = None,
+        role: HyperPodExecutionRole | None = None,
+    ) -> None:
+        """Make the cluster.
+
+        Args:
+            cluster_name: unique in account and Region; a new name is a new cluster.
+            config: provisioning, recovery, strategy and when lifecycle scripts run.
+            node_groups: node groups by name.
+            subnet: the one subnet, so that the service has no zone to choose.
+            security_groups: ids; each must allow all traffic from and to itself.
+            key: encrypts volumes, where the service can (continuous provisioning).
+            scripts_bucket: where the lifecycle scripts go; needed unless `config.lifecycle` is "none".
+            script_configuration: what the lifecycle scripts read as `cluster.json`.
+            lustre: mounted by the service.
+            open_zfs: mounted by the service.
+            accounting: external accounting database; only with continuous provisioning.
+            role: the nodes' role, made here by default.
+
+        Raises:
+            ValueError: scripts are wanted but there is no bucket for them.
+        """
+        super().__init__(scope, construct_id)
+        self.cluster_name = cluster_name
+        self._config = config
+        self._key = key
+        self._mounts = _mounts(lustre, open_zfs)
+        self.role = role or HyperPodExecutionRole(self, "Role", cluster_name=cluster_name, key=key)
+        if accounting:
+            self.role.grant_read_secret(accounting.secret_arn, accounting.secret_key_arn)
+        self._bundle = self._upload(scripts_bucket, script_configuration or {}, lustre, open_zfs)
+        cluster = sagemaker.CfnCluster
+        self.resource = sagemaker.CfnCluster(
+            self,
+            "Resource",
+            cluster_name=cluster_name,
+            node_recovery=config.node_recovery.capitalize(),
+            node_provisioning_mode="Continuous" if config.provisioning == "continuous" else None,
+            orchestrator=cluster.OrchestratorProperty(
+                slurm=cluster.ClusterOrchestratorSlurmConfigProperty(
+                    slurm_config_strategy=(config.slurm_config_strategy or "").capitalize() or None,
+                    accounting_database=_accounting(accounting),
+                )
+            ),
+            vpc_config=cluster.VpcConfigProperty(
+                security_group_ids=security_groups, subnets=[subnet.subnet_id]
+            ),
+            instance_groups=[self._group(name, group) for name, group in node_groups.items()],
+        )
+        # its policy, not only the role, must be there before the first node is
+        self.resource.node.add_dependency(self.role.role.node.find_child("DefaultPolicy"))
+        if self._bundle:
+            self.resource.node.add_dependency(self._bundle)
+        self.cluster_arn = self.resource.attr_cluster_arn
+        self.cluster_id = Fn.select(1, Fn.split("/", self.cluster_arn))
+
+    def _upload(
+        self,
+        bucket: s3.IBucket | None,
+        configuration: dict[str, object],
+        lustre: LustreMount | None,
+        open_zfs: OpenZfsMount | None,
+    ) -> ScriptBundle | None:
+        if self._config.lifecycle == "none":
+            return None
+        if bucket is None:
+            raise ValueError(f"lifecycle {self._config.lifecycle!r} needs a scripts_bucket")
+        mounts: dict[str, dict[str, str]] = {}
+        if lustre:
+            mounts["lustre"] = {
+                "path": lustre.path, "dns_name": lustre.dns_name, "mount_name": lustre.mount_name
+            }  # fmt: skip
+        if open_zfs:
+            mounts["openzfs"] = {"path": open_zfs.path, "dns_name": open_zfs.dns_name, "volume_path": "/fsx"}
+        bundle = ScriptBundle(
+            self, "Scripts", bucket=bucket, name=self.cluster_name,
+            configuration=configuration, deployed_values={"mounts": mounts},
+        )  # fmt: skip
+        self.role.grant_read_scripts(bucket, bundle.prefix)
+        return bundle
+
+    def _group(self, name: str, group: NodeGroup) -> sagemaker.CfnCluster.ClusterInstanceGroupProperty:
+        cluster = sagemaker.CfnCluster
+        spot = group.capacity.kind == "spot"
+        return cluster.ClusterInstanceGroupProperty(
+            instance_group_name=name,
+            instance_type=f"ml.{group.instance_type}",
+            instance_count=group.count,
+            min_instance_count=group.min_count,
+            execution_role=self.role.role.role_arn,
+            slurm_config=cluster.ClusterSlurmConfigProperty(
+                node_type=group.role.capitalize(),
+                partition_names=[group.partition] if group.partition else None,
+            ),
+            life_cycle_config=self._lifecycle(),
+            instance_storage_configs=[*self._volumes(group), *self._mounts],
+            threads_per_core=group.threads_per_core,
+            on_start_deep_health_checks=[_pascal(check) for check in group.deep_health_checks] or None,
+            capacity_requirements=cluster.ClusterCapacityRequirementsProperty(spot={}) if spot else None,
+            training_plan_arn=group.capacity.arn if group.capacity.kind == "training-plan" else None,
+            network_interface=(
+                cluster.ClusterNetworkInterfaceProperty(interface_type=group.efa_interface)
+                if group.efa_interface
+                else None
+            ),
+            image_id=group.image,
+            scheduled_update_config=(
+                cluster.ScheduledUpdateConfigProperty(
+                    schedule_expression=group.patching.schedule,
+                    deployment_config=_deployment(group.patching),
+                )
+                if isinstance(group.patching, ScheduledPatching)
+                else None
+            ),
+            auto_patch_config=(
+                cluster.AutoPatchConfigProperty(
+                    patching_strategy=_pascal(group.patching.kind),
+                    deployment_config=_deployment(group.patching),
+                )
+                if isinstance(group.patching, AutomaticPatching)
+                else None
+            ),
+        )
+
+    def _lifecycle(self) -> sagemaker.CfnCluster.ClusterLifeCycleConfigProperty | None:
+        if self._bundle is None:
+            return None
+        entry = ENTRIES[self._config.lifecycle]
+        early = self._config.lifecycle == "on-create"
+        return sagemaker.CfnCluster.ClusterLifeCycleConfigProperty(
+            source_s3_uri=self._bundle.uri,
+            on_create=entry if early else None,
+            on_init_complete=None if early else entry,
+        )
+
+    def _volumes(self, group: NodeGroup) -> list[sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty]:
+        cluster = sagemaker.CfnCluster
+        # "Customer managed AWS KMS key encryption for SageMaker HyperPod": continuous provisioning only
+        key = self._key.key_arn if self._config.provisioning == "continuous" else None
+        second = cluster.ClusterEbsVolumeConfigProperty(volume_size_in_gb=group.volume_gib, volume_kms_key_id=key)
+        volumes = [cluster.ClusterInstanceStorageConfigProperty(ebs_volume_config=second)]
+        if key:
+            root = cluster.ClusterEbsVolumeConfigProperty(root_volume=True, volume_kms_key_id=key)
+            volumes.insert(0, cluster.ClusterInstanceStorageConfigProperty(ebs_volume_config=root))
+        return volumes
+
+
+def _mounts(
+    lustre: LustreMount | None, open_zfs: OpenZfsMount | None
+) -> list[sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty]:
+    cluster = sagemaker.CfnCluster
+    mounts: list[sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty] = []
+    if lustre:
+        mounts.append(
+            cluster.ClusterInstanceStorageConfigProperty(
+                fsx_lustre_config=cluster.ClusterFsxLustreConfigProperty(
+                    dns_name=lustre.dns_name, mount_name=lustre.mount_name, mount_path=lustre.path
+                )
+            )
+        )
+    if open_zfs:
+        mounts.append(
+            cluster.ClusterInstanceStorageConfigProperty(
+                fsx_open_zfs_config=cluster.ClusterFsxOpenZfsConfigProperty(
+                    dns_name=open_zfs.dns_name, mount_path=open_zfs.path
+                )
+            )
+        )
+    return mounts
+
+
+def _accounting(
+    accounting: Accounting | None,
+) -> sagemaker.CfnCluster.ClusterAccountingDatabaseProperty | None:
+    if accounting is None:
+        return None
+    return sagemaker.CfnCluster.ClusterAccountingDatabaseProperty(
+        endpoint=accounting.endpoint,
+        port=accounting.port,
+        name=accounting.database_name,
+        secret_arn=accounting.secret_arn,
+    )
+
+
+def _deployment(patching: ScheduledPatching | AutomaticPatching) -> sagemaker.CfnCluster.DeploymentConfigProperty:
+    cluster = sagemaker.CfnCluster
+    rolling = None
+    if patching.batch_percent:
+        rolling = cluster.RollingUpdatePolicyProperty(
+            maximum_batch_size=cluster.CapacitySizeConfigProperty(
+                type="CAPACITY_PERCENTAGE", value=patching.batch_percent
+            )
+        )
+    return cluster.DeploymentConfigProperty(
+        wait_interval_in_seconds=patching.wait_seconds,
+        rolling_update_policy=rolling,
+        auto_rollback_configuration=[
+            cluster.AlarmDetailsProperty(alarm_name=name) for name in patching.rollback_alarms
+        ]
+        or None,
+    )
+
+
+def _pascal(words: str) -> str:
+    """`instance-stress` as `InstanceStress`."""
+    return "".join(word.capitalize() for word in words.split("-"))
+
+

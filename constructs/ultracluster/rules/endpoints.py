@@ -1,0 +1,74 @@
+"""VPC endpoints: which ones the nodes need without the internet, and which ones we make.
+
+`catalog/endpoints.json` holds the services, each with its reason and source.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from ultracluster.config import Environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """One VPC endpoint."""
+
+    service: str
+    """As in `com.amazonaws.<region>.<service>`."""
+    kind: Literal["gateway", "interface"]
+    """A gateway is an entry in route tables; an interface takes one address per subnet."""
+    reason: str
+    """What on a node asks for it."""
+
+
+def closed_endpoints(environment: Environment) -> tuple[Endpoint, ...]:
+    """The endpoints without which nodes that have no internet route do not come up."""
+    return tuple(endpoint for endpoint, when in _rows() if _CONDITIONS[when](environment))
+
+
+def made_endpoints(environment: Environment) -> tuple[Endpoint, ...]:
+    """The endpoints that are ours to make.
+
+    With `egress: nat` that is the gateway to S3, which costs nothing and keeps data off the NAT
+    gateway; with `egress: closed` all that nodes need; in both `extra_endpoints`. None in a VPC
+    made elsewhere, unless it says `create_endpoints`.
+    """
+    network = environment.network
+    if network.vpc and not network.vpc.create_endpoints:
+        return ()
+    needed = closed_endpoints(environment)
+    if network.egress == "nat":
+        needed = tuple(endpoint for endpoint in needed if endpoint.kind == "gateway")
+    known = {(endpoint.service, endpoint.kind) for endpoint in needed}
+    extra = (
+        Endpoint(service=service, kind="interface", reason="asked for in network.extra_endpoints")
+        for service in dict.fromkeys(network.extra_endpoints)
+        if (service, "interface") not in known
+    )
+    return (*needed, *extra)
+
+
+_CONDITIONS: Mapping[str, Callable[[Environment], bool]] = {
+    "always": lambda environment: True,
+    "accounting-database": lambda environment: environment.storage.accounting_database is not None,
+    "lustre-efa": lambda environment: getattr(environment.storage.lustre, "efa", False),
+}
+
+
+@cache
+def _rows() -> tuple[tuple[Endpoint, str], ...]:
+    file = Path(__file__).parents[1] / "catalog" / "endpoints.json"
+    rows: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["endpoints"]
+    return tuple(
+        (
+            Endpoint(service=row["service"], kind=row["kind"], reason=row["reason"]),
+            str(row["when"]),
+        )
+        for row in rows
+    )

@@ -1,0 +1,1 @@
+"""Key, roles and the reasons for security findings that stand."""

@@ -1,0 +1,112 @@
+"""The role of HyperPod nodes, written out (SageMaker Developer Guide, "IAM role for SageMaker HyperPod")."""
+
+from __future__ import annotations
+
+import jsii
+from aws_cdk import ArnFormat, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from ultracluster.security.acknowledgements import acknowledge, wildcard
+
+
+@jsii.implements(iam.IGrantable)
+class HyperPodExecutionRole(Construct):
+    """What the nodes of a HyperPod Slurm cluster may do, instead of AWS's managed policy.
+
+    Attributes:
+        role: the IAM role.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, cluster_name: str, key: kms.IKey) -> None:
+        """Make the role.
+
+        Args:
+            cluster_name: name of the HyperPod cluster whose logs and metrics the nodes write.
+            key: encrypts the nodes' volumes, buckets and secrets.
+        """
+        super().__init__(scope, construct_id)
+        stack = Stack.of(self)
+        self.role = iam.Role(
+            self,
+            "Resource",
+            assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"),
+            description=f"Nodes of the HyperPod cluster {cluster_name}",
+        )
+        logs = stack.format_arn(
+            service="logs",
+            resource="log-group",
+            resource_name=f"/aws/sagemaker/Clusters/{cluster_name}/*",
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        interfaces = [
+            stack.format_arn(service="ec2", resource=resource, resource_name="*")
+            for resource in ("network-interface", "subnet", "security-group")
+        ]
+        # the instances are in an account of the service
+        instances = stack.format_arn(service="ec2", account="*", resource="instance", resource_name="*")
+        for statement in (
+            _statement("WriteLogs", ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents",
+                                     "logs:DescribeLogStreams"], [logs, f"{logs}:log-stream:*"]),
+            _statement("FindLogs", ["logs:DescribeLogGroups"], ["*"]),
+            _statement("WriteMetrics", ["cloudwatch:PutMetricData"], ["*"],
+                       {"StringEquals": {"cloudwatch:namespace": "/aws/sagemaker/Clusters"}}),
+            _statement("SessionManager", ["ssmmessages:CreateControlChannel", "ssmmessages:CreateDataChannel",
+                                          "ssmmessages:OpenControlChannel", "ssmmessages:OpenDataChannel"], ["*"]),
+            _statement("AttachToVpc", ["ec2:CreateNetworkInterface", "ec2:CreateNetworkInterfacePermission",
+                                       "ec2:DeleteNetworkInterface", "ec2:DeleteNetworkInterfacePermission",
+                                       "ec2:DetachNetworkInterface"],
+                       [*interfaces, instances]),
+            _statement("DescribeNetwork", ["ec2:DescribeDhcpOptions", "ec2:DescribeNetworkInterfaces",
+                                           "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs"],
+                       ["*"]),
+            _statement("TagInterfaces", ["ec2:CreateTags"],
+                       interfaces[:1]),
+            # without this, EFA for Lustre is silently off (awslabs/awsome-distributed-ai#1202)
+            _statement("DescribeFileSystems", ["fsx:DescribeFileSystems"], ["*"]),
+            _statement("UseKeyForVolumes", ["kms:CreateGrant"], [key.key_arn],
+                       {"Bool": {"kms:GrantIsForAWSResource": "true"}}),
+            _statement("UseKey", ["kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey"], [key.key_arn]),
+        ):  # fmt: skip
+            self.role.add_to_policy(statement)
+        acknowledge(self, _accepted(self, logs, [*interfaces, instances]))
+
+    @property
+    def grant_principal(self) -> iam.IPrincipal:
+        return self.role
+
+    def grant_read_scripts(self, bucket: s3.IBucket, prefix: str) -> None:
+        """Let nodes copy the lifecycle scripts below `prefix`."""
+        self.role.add_to_policy(
+            _statement("ListScripts", ["s3:ListBucket"], [bucket.bucket_arn],
+                       {"StringLike": {"s3:prefix": [prefix, f"{prefix}/*"]}})
+        )  # fmt: skip
+        scripts = bucket.arn_for_objects(f"{prefix}/*")
+        self.role.add_to_policy(_statement("ReadScripts", ["s3:GetObject"], [scripts]))
+        acknowledge(self, {wildcard(self, scripts): "The content-hashed folder of the scripts, read-only."})
+
+    def grant_read_secret(self, secret_arn: str, key_arn: str | None = None) -> None:
+        """Let the controller read the accounting database's user and password."""
+        self.role.add_to_policy(
+            _statement("ReadDatabaseSecret", ["secretsmanager:GetSecretValue"], [secret_arn])
+        )
+        if key_arn:
+            self.role.add_to_policy(_statement("DecryptDatabaseSecret", ["kms:Decrypt"], [key_arn]))
+
+
+def _accepted(scope: Construct, logs: str, interfaces: list[str]) -> dict[str, str]:
+    attach = "HyperPod attaches nodes through interfaces that do not exist when the role is written."
+    return {
+        "AwsSolutions-IAM5[Resource::*]": "The describe calls of EC2, FSx and Logs, ssmmessages and PutMetricData know "
+        "no resources (Service Authorization Reference); PutMetricData is limited by namespace.",
+        wildcard(scope, logs): "The cluster's id, part of the name, is not known before it is made.",
+        wildcard(scope, f"{logs}:log-stream:*"): "One stream for each node.",
+    } | {wildcard(scope, arn): attach for arn in interfaces}
+
+
+def _statement(
+    sid: str, actions: list[str], resources: list[str], conditions: dict[str, object] | None = None
+) -> iam.PolicyStatement:
+    return iam.PolicyStatement(sid=sid, actions=actions, resources=resources, conditions=conditions)

@@ -1,0 +1,1 @@
+"""Buckets, file systems and the accounting database: what holds data."""

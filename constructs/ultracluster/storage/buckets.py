@@ -1,0 +1,83 @@
+"""S3 buckets: encrypted, private, TLS only, always retained (S3 User Guide, "Security best practices")."""
+
+from __future__ import annotations
+
+from aws_cdk import Duration, RemovalPolicy, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+
+class LogBucket(Construct):
+    """Where S3 writes the access logs of other buckets; a log is kept for a year.
+
+    Attributes:
+        bucket: the bucket.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str) -> None:
+        super().__init__(scope, construct_id)
+        self.bucket = s3.Bucket(
+            self,
+            "Resource",
+            # S3 delivers access logs only to buckets with its own keys, not with KMS keys
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            enforce_ssl=True,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            lifecycle_rules=[s3.LifecycleRule(expiration=Duration.days(365))],
+            removal_policy=RemovalPolicy.RETAIN,
+        )
+        self.bucket.add_to_resource_policy(
+            # the CDK would fall back to an ACL here, unless the app sets a feature flag
+            iam.PolicyStatement(
+                sid="AccessLogDelivery",
+                principals=[iam.ServicePrincipal("logging.s3.amazonaws.com")],
+                actions=["s3:PutObject"],
+                resources=[self.bucket.arn_for_objects("*")],
+                conditions={"StringEquals": {"aws:SourceAccount": Stack.of(self).account}},
+            )
+        )
+
+
+class DataBucket(Construct):
+    """A bucket for data sets and checkpoints, or for the lifecycle scripts of nodes.
+
+    S3 refuses to delete a bucket that holds objects, and its content outlives clusters: it is retained.
+
+    Attributes:
+        bucket: the bucket.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, key: kms.IKey, log_bucket: s3.IBucket, log_prefix: str
+    ) -> None:
+        """Make the bucket.
+
+        Args:
+            key: encrypts every object.
+            log_bucket: receives the access logs.
+            log_prefix: key prefix of those logs, ending in a slash.
+        """
+        super().__init__(scope, construct_id)
+        self.bucket = s3.Bucket(
+            self,
+            "Resource",
+            encryption=s3.BucketEncryption.KMS,
+            encryption_key=key,
+            bucket_key_enabled=True,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            enforce_ssl=True,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            server_access_logs_bucket=s3.Bucket.from_bucket_name(self, "Logs", log_bucket.bucket_name),
+            server_access_logs_prefix=log_prefix,
+            versioned=True,
+            lifecycle_rules=[
+                s3.LifecycleRule(
+                    abort_incomplete_multipart_upload_after=Duration.days(7),
+                    noncurrent_version_expiration=Duration.days(30),
+                )
+            ],
+            removal_policy=RemovalPolicy.RETAIN,
+        )

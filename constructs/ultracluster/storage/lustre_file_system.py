@@ -1,0 +1,268 @@
+"""FSx for Lustre with S3 data repository associations (FSx for Lustre User Guide).
+
+Built on the L1, because the L2 has no fields for EFA, metadata, Intelligent-Tiering or logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import jsii
+from aws_cdk import ArnFormat, CfnDeletionPolicy, RemovalPolicy, Stack, Tags
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_fsx as fsx
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from ultracluster.config.storage import (
+    Backups,
+    DataRepository,
+    ExistingLustre,
+    IntelligentTieringLustre,
+    Lustre,
+    Persistent1HddLustre,
+    Persistent1SsdLustre,
+    Persistent2SsdLustre,
+    ScratchLustre,
+)
+from ultracluster.network.admission import ALL_TRAFFIC, LUSTRE, Admission, isolated_group
+from ultracluster.storage.root_squash import RootSquashSetting
+
+NewLustre = (
+    ScratchLustre
+    | Persistent1SsdLustre
+    | Persistent1HddLustre
+    | Persistent2SsdLustre
+    | IntelligentTieringLustre
+)
+
+
+@jsii.implements(ec2.IConnectable)
+class LustreFileSystem(Construct):
+    """A Lustre file system with a security group of its own.
+
+    That group is for ever: changing a file system's list of groups replaces the file system and loses the data. Clients
+    are admitted by rules (`admit`).
+
+    Attributes:
+        file_system_id: `fs-...`.
+        dns_name: host name for mounting.
+        mount_name: the name behind the slash when mounting; never assume "fsx".
+        security_group_id: the file system's own group.
+        efa: whether clients can reach it over EFA.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        vpc: ec2.IVpc,
+        subnet: ec2.ISubnet,
+        config: NewLustre,
+        key: kms.IKey,
+        buckets: Mapping[str, str] | None = None,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+    ) -> None:
+        """Make the file system and its associations.
+
+        Args:
+            vpc: VPC of the clients.
+            subnet: the one subnet it is in: that of the clients, for EFA.
+            config: what was asked for; check it with `ultracluster.rules` first.
+            key: encrypts it. Scratch file systems use a key of AWS.
+            buckets: bucket name by folder, for associations whose own `bucket` is None.
+            removal_policy: what happens to it when it leaves the stack.
+        """
+        super().__init__(scope, construct_id)
+        self.efa = bool(getattr(config, "efa", False))
+        traffic = ALL_TRAFFIC if self.efa else LUSTRE
+        group = isolated_group(self, "SecurityGroup", vpc_id=vpc.vpc_id, description="FSx for Lustre, own group")
+        itself = Admission(
+            self, "Itself", clients=group.attr_group_id, servers=group.attr_group_id, traffic=traffic
+        )
+        self.resource = fsx.CfnFileSystem(
+            self,
+            "Resource",
+            file_system_type="LUSTRE",
+            file_system_type_version=config.version,
+            subnet_ids=[subnet.subnet_id],
+            security_group_ids=[group.attr_group_id],
+            storage_capacity=getattr(config, "capacity_gib", None),
+            storage_type=_STORAGE_TYPE.get(config.deployment, "SSD"),
+            kms_key_id=None if isinstance(config, ScratchLustre) else key.key_arn,
+            lustre_configuration=_configuration(config, self._log_group(config, key)),
+        )
+        self.resource.apply_removal_policy(removal_policy)
+        if removal_policy is RemovalPolicy.RETAIN:
+            self.resource.cfn_options.update_replace_policy = CfnDeletionPolicy.RETAIN
+        Tags.of(self.resource).add("Name", self.node.path)
+        for rule in itself.rules:  # else FSx finds port 988 closed and refuses the group
+            self.resource.add_resource_dependency(rule)
+        self.file_system_id = self.resource.ref
+        self.dns_name = self.resource.attr_dns_name
+        self.mount_name = self.resource.attr_lustre_mount_name
+        self.security_group_id = group.attr_group_id
+        self._connections = ec2.Connections(
+            security_groups=[
+                ec2.SecurityGroup.from_security_group_id(
+                    self, "Group", group.attr_group_id, allow_all_outbound=False
+                )
+            ],
+            default_port=ec2.Port.all_traffic() if self.efa else ec2.Port.tcp_range(988, 1023),
+        )
+        self._associate(getattr(config, "data_repositories", {}), buckets or {})
+        if config.root_squash:
+            RootSquashSetting(self, "RootSquash", file_system=self.resource, squash=config.root_squash)
+
+    @property
+    def connections(self) -> ec2.Connections:
+        return self._connections
+
+    def admit(self, scope: Construct, construct_id: str, *, clients: str) -> Admission:
+        """Let the members of a security group mount it.
+
+        Args:
+            scope: where the rules live; a stack of the clients, if they come and go.
+            construct_id: id below `scope`.
+            clients: security group id.
+        """
+        return admit_to_lustre(
+            scope, construct_id, clients=clients, file_system_group=self.security_group_id, efa=self.efa
+        )
+
+    def _log_group(self, config: NewLustre, key: kms.IKey) -> logs.LogGroup | None:
+        if config.log_level == "disabled":
+            return None
+        return logs.LogGroup(
+            self,
+            "Logs",
+            # FSx accepts only names that begin so
+            log_group_name=f"/aws/fsx/{Stack.of(self).stack_name}-{self.node.addr[-8:]}",
+            encryption_key=key,
+            retention=logs.RetentionDays.SIX_MONTHS,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+
+    def _associate(self, repositories: Mapping[str, DataRepository], buckets: Mapping[str, str]) -> None:
+        previous: fsx.CfnDataRepositoryAssociation | None = None
+        for folder, repository in repositories.items():
+            bucket = repository.bucket or buckets[folder]
+            association = fsx.CfnDataRepositoryAssociation(
+                self,
+                f"Repository-{folder.strip('/').replace('/', '-') or 'root'}",
+                file_system_id=self.resource.ref,
+                file_system_path=folder,
+                data_repository_path=f"s3://{bucket}/{repository.prefix or ''}",
+                batch_import_meta_data_on_create=repository.import_existing,
+                imported_file_chunk_size=repository.chunk_mib,
+                s3=_events(repository),
+            )
+            # the association goes, its objects and files stay
+            association.apply_removal_policy(RemovalPolicy.DESTROY)
+            if previous:  # FSx makes one at a time (hashicorp/terraform-provider-aws#24678)
+                association.add_resource_dependency(previous)
+            previous = association
+
+
+def admit_to_lustre(
+    scope: Construct, construct_id: str, *, clients: str, file_system_group: str, efa: bool
+) -> Admission:
+    """Rules between a client group and the group of a Lustre file system, whoever made it."""
+    return Admission(
+        scope,
+        construct_id,
+        clients=clients,
+        servers=file_system_group,
+        traffic=ALL_TRAFFIC if efa else LUSTRE,
+        mutual=True,
+    )
+
+
+def is_new(config: Lustre | None) -> bool:
+    """Whether the file system is ours to make."""
+    return config is not None and not isinstance(config, ExistingLustre)
+
+
+_LogConfiguration = fsx.CfnFileSystem.LogConfigurationProperty
+_STORAGE_TYPE = {"persistent-1-hdd": "HDD", "intelligent-tiering": "INTELLIGENT_TIERING"}
+_DEPLOYMENT = {
+    "scratch-1": "SCRATCH_1",
+    "scratch-2": "SCRATCH_2",
+    "persistent-1-ssd": "PERSISTENT_1",
+    "persistent-1-hdd": "PERSISTENT_1",
+    "persistent-2-ssd": "PERSISTENT_2",
+    "intelligent-tiering": "PERSISTENT_2",
+}
+
+
+def _configuration(
+    config: NewLustre, log_group: logs.LogGroup | None
+) -> fsx.CfnFileSystem.LustreConfigurationProperty:
+    persistent = not isinstance(config, ScratchLustre)
+    backups = config.backups if not isinstance(config, ScratchLustre) else Backups()
+    return fsx.CfnFileSystem.LustreConfigurationProperty(
+        deployment_type=_DEPLOYMENT[config.deployment],
+        data_compression_type=config.compression.upper(),
+        per_unit_storage_throughput=getattr(config, "throughput_mbps_per_tib", None),
+        drive_cache_type=config.drive_cache.upper() if isinstance(config, Persistent1HddLustre) else None,
+        throughput_capacity=config.throughput_mbps if isinstance(config, IntelligentTieringLustre) else None,
+        data_read_cache_configuration=_read_cache(config),
+        metadata_configuration=_metadata(config),
+        efa_enabled=True if getattr(config, "efa", False) else None,
+        automatic_backup_retention_days=backups.retention_days if persistent else None,
+        daily_automatic_backup_start_time=backups.start_time,
+        copy_tags_to_backups=True if backups.retention_days else None,
+        weekly_maintenance_start_time=config.maintenance_window,
+        log_configuration=_log_configuration(config, log_group),
+    )
+
+
+def _log_configuration(config: NewLustre, log_group: logs.LogGroup | None) -> _LogConfiguration | None:
+    level = config.log_level.upper().replace("-", "_")
+    if log_group is None:
+        return None
+    stack = Stack.of(log_group)
+    arn = stack.format_arn(
+        service="logs",
+        resource="log-group",
+        resource_name=log_group.log_group_name,
+        arn_format=ArnFormat.COLON_RESOURCE_NAME,
+    )
+    return fsx.CfnFileSystem.LogConfigurationProperty(level=level, destination=arn)
+
+
+def _metadata(config: NewLustre) -> fsx.CfnFileSystem.MetadataConfigurationProperty | None:
+    iops = getattr(config, "metadata_iops", None)
+    if iops is None:
+        return None
+    if iops == "automatic":
+        return fsx.CfnFileSystem.MetadataConfigurationProperty(mode="AUTOMATIC")
+    return fsx.CfnFileSystem.MetadataConfigurationProperty(mode="USER_PROVISIONED", iops=iops)
+
+
+def _read_cache(config: NewLustre) -> fsx.CfnFileSystem.DataReadCacheConfigurationProperty | None:
+    if not isinstance(config, IntelligentTieringLustre):
+        return None
+    mode = {
+        "none": "NO_CACHE",
+        "proportional": "PROPORTIONAL_TO_THROUGHPUT_CAPACITY",
+        "sized": "USER_PROVISIONED",
+    }[config.read_cache.mode]
+    return fsx.CfnFileSystem.DataReadCacheConfigurationProperty(sizing_mode=mode, size_gib=config.read_cache.gib)
+
+
+def _events(repository: DataRepository) -> fsx.CfnDataRepositoryAssociation.S3Property | None:
+    def upper(events: tuple[str, ...]) -> list[str]:
+        return [event.upper() for event in events]
+
+    association = fsx.CfnDataRepositoryAssociation
+    into = association.AutoImportPolicyProperty(events=upper(repository.import_events))
+    out = association.AutoExportPolicyProperty(events=upper(repository.export_events))
+    if not (repository.import_events or repository.export_events):
+        return None
+    return association.S3Property(
+        auto_import_policy=into if repository.import_events else None,
+        auto_export_policy=out if repository.export_events else None,
+    )

@@ -1,0 +1,185 @@
+#!/usr/bin/env bash
+# ultracluster-scratch up|status: /scratch on this node's local NVMe disks (EC2 instance store).
+#
+# `up` runs at provisioning and at every boot: a stop and start brings the disks back empty, so that an entry in fstab
+# would not do. It stands alone, because the folder that HyperPod copies the scripts to may be gone by then.
+#
+# A mount that the image offers on these disks is used as it is; /scratch is a link into it. Otherwise the disks become
+# one LVM volume group with a striped volume. LVM and not mdadm: it is on every image that stripes its disks itself
+# (DLAMI, HyperPod); the volume is found by name at boot without an mdadm.conf in the initramfs; and a tag on the volume
+# can say "the file system is complete", so that a kill inside mkfs is seen, and the tag vanishes with the disks.
+set -euo pipefail
+export LC_ALL=C
+
+readonly ROOT=${ULTRACLUSTER_ROOT:-}
+readonly MOUNT=/scratch GROUP=ultracluster VOLUME=scratch COMPLETE=ultracluster.complete
+readonly DEVICE=/dev/$GROUP/$VOLUME
+
+# survey: DISKS, of which BLANK and FOREIGN (with what is on them); IMAGE_MOUNT; MOUNTED if /scratch is ours.
+survey() {
+  DISKS=() BLANK=() FOREIGN=() IMAGE_MOUNT='' MOUNTED=''
+  local found members disk mounted content
+  found=$(disks)
+  members=$(volumes pvs --noheadings --options pv_name,vg_name 2>/dev/null) || true
+  while read -r disk mounted; do
+    [[ -n $disk ]] || continue
+    DISKS+=("$disk")
+    if [[ $mounted == "$MOUNT" ]]; then
+      MOUNTED=yes
+    elif [[ -n $mounted ]]; then
+      IMAGE_MOUNT=${IMAGE_MOUNT:-$mounted}
+    else
+      # From the disk itself: what lsblk knows of signatures is udev's memory.
+      content=$(wipefs --noheadings --output TYPE "$disk")
+      case ${content//$'\n'/ }:$(group_of "$disk" "$members") in
+        LVM2_member:"$GROUP") ;;
+        : | LVM2_member:) BLANK+=("$disk") ;; # the latter when vgcreate was cut short
+        *) FOREIGN+=("$disk (${content//$'\n'/, })") ;;
+      esac
+    fi
+  done <<<"$found"
+}
+
+# One line per instance-store disk, never an EBS volume: its name, and where it or something on it is mounted.
+disks() {
+  lsblk --json --paths --output NAME,MAJ:MIN,TYPE,MODEL | python3 -IS -c '
+import json, sys
+
+mounts = {}  # device number -> where its root is mounted first
+for line in open(sys.argv[1]):
+    number, root, path = line.split()[2:5]
+    if root == "/":
+        mounts.setdefault(number, path)
+
+
+def family(device):
+    yield device
+    for child in device.get("children") or []:
+        yield from family(child)
+
+
+for disk in json.load(sys.stdin)["blockdevices"]:
+    if disk["type"] == "disk" and (disk["model"] or "").strip() == "Amazon EC2 NVMe Instance Storage":
+        numbers = [member["maj:min"] for member in family(disk)]
+        print(disk["name"], *[mounts[number] for number in numbers if number in mounts][:1])
+' "$ROOT/proc/self/mountinfo"
+}
+
+group_of() {
+  awk -v disk="$1" '$1 == disk { print $2 }' <<<"$2"
+}
+
+# Without LVM's list of known devices: after the root volume was replaced, it does not have ours.
+volumes() {
+  LVM_SUPPRESS_FD_WARNINGS=1 lvm "$@" --config devices/use_devicesfile=0
+}
+
+status() {
+  survey
+  if ((${#DISKS[@]} == 0)); then
+    echo none
+  elif [[ -n $MOUNTED ]] && is_open "$ROOT$MOUNT"; then
+    echo "ready ${#DISKS[@]} disks, mounted there"
+  elif [[ -z $MOUNTED && -n $IMAGE_MOUNT ]] && is_linked; then
+    echo "ready ${#DISKS[@]} disks, the image's $IMAGE_MOUNT"
+  else
+    echo "absent $MOUNT is not there for all"
+  fi
+}
+
+is_open() {
+  [[ $(stat --format %a "$1" 2>/dev/null) == 1777 ]]
+}
+
+is_linked() {
+  [[ $(readlink "$ROOT$MOUNT") == "$(link_target)" ]] && is_open "$ROOT$IMAGE_MOUNT/scratch"
+}
+
+# Relative to /, so that it holds under any root.
+link_target() {
+  printf '%s' "${IMAGE_MOUNT#/}/scratch"
+}
+
+up() {
+  survey
+  ((${#DISKS[@]} > 0)) || return 0
+  if [[ -z $MOUNTED$IMAGE_MOUNT ]] && systemctl is-enabled --quiet dlami-nvme.service 2>/dev/null; then
+    # Joins the start that is under way; DLAMI formats for up to two minutes (awslabs/awsome-distributed-ai#427).
+    timeout 180 systemctl start dlami-nvme.service || say "dlami-nvme.service failed"
+    survey
+  fi
+  if [[ -n $MOUNTED ]]; then
+    chmod 1777 "$ROOT$MOUNT"
+  elif [[ -n $IMAGE_MOUNT ]]; then
+    link
+  else
+    build
+  fi
+}
+
+link() {
+  mkdir -p "$ROOT$IMAGE_MOUNT/scratch"
+  chmod 1777 "$ROOT$IMAGE_MOUNT/scratch"
+  if [[ -d $ROOT$MOUNT && ! -L $ROOT$MOUNT ]]; then
+    rmdir "$ROOT$MOUNT" || stop "$MOUNT is a folder with something in it, it cannot become a link to $IMAGE_MOUNT"
+  fi
+  ln --symbolic --force --no-dereference "$(link_target)" "$ROOT$MOUNT"
+  say "$MOUNT leads to $IMAGE_MOUNT of the image"
+}
+
+build() {
+  local tool missing tags
+  for tool in lvm mkfs.xfs; do
+    command -v "$tool" >/dev/null || stop "$tool is not on this image: build it in (packages lvm2 and xfsprogs)"
+  done
+  ((${#FOREIGN[@]} == 0)) || stop "will not overwrite ${FOREIGN[*]}: mount it, or clear it with wipefs"
+
+  missing=$(volumes vgs --noheadings --options vg_missing_pv_count "$GROUP" 2>/dev/null) || true
+  if [[ -n $missing ]] && ((missing > 0)); then
+    say "a disk of the stripe is gone, and its data with it: starting anew"
+    volumes vgreduce --removemissing --force "$GROUP"
+    volumes vgremove --force --yes "$GROUP"
+    missing=
+    survey
+  fi
+  [[ -n $missing ]] || volumes vgcreate --yes "$GROUP" "${BLANK[@]}"
+  volumes vgchange --activate y "$GROUP"
+  if ! tags=$(volumes lvs --noheadings --options lv_tags "$GROUP/$VOLUME" 2>/dev/null); then
+    create_volume
+  fi
+  if [[ $tags != *"$COMPLETE"* ]]; then
+    # -K: instance store comes trimmed, and discarding terabytes takes time.
+    mkfs.xfs -f -K -q "$DEVICE"
+    volumes lvchange --addtag "$COMPLETE" "$GROUP/$VOLUME"
+  fi
+  if [[ -L $ROOT$MOUNT ]]; then
+    rm -- "$ROOT$MOUNT" # an earlier image offered a mount to link to
+  fi
+  mkdir -p "$ROOT$MOUNT"
+  mount -t xfs -o noatime "$DEVICE" "$ROOT$MOUNT"
+  chmod 1777 "$ROOT$MOUNT"
+  say "$MOUNT is ready"
+}
+
+create_volume() {
+  local members
+  members=$(volumes vgs --noheadings --options pv_count "$GROUP")
+  local stripes=()
+  # 256 KiB is the widest stripe that XFS can give its log, too.
+  ((members < 2)) || stripes=(--stripes "$((members))" --stripesize 256k)
+  volumes lvcreate --yes --wipesignatures y --extents 100%FREE "${stripes[@]}" --name "$VOLUME" "$GROUP"
+}
+
+say() {
+  printf 'scratch: %s\n' "$1" >&2
+}
+
+stop() {
+  printf '%s\n' "$1" >&2
+  exit 1
+}
+
+case ${1:-} in
+  up | status) "$1" ;;
+  *) stop "usage: ultracluster-scratch up|status" ;;
+esac

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# SageMaker HyperPod, Slurm, `OnCreate`: the service leaves file systems and Slurm daemons to us.
+set -euo pipefail
+
+# shellcheck source-path=SCRIPTDIR source=lib/entry.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/lib/entry.sh"
+
+# Slurm comes last: its daemons inherit the limits, and jobs need both kinds of storage.
+entry::main limits filesystems scratch slurm

@@ -1,0 +1,21 @@
+# shellcheck shell=bash
+# Locks that the kernel releases when their holder dies: nothing is left behind by a kill.
+[[ -z ${ULTRACLUSTER_LIB_LOCK:-} ]] || return 0
+ULTRACLUSTER_LIB_LOCK=1
+
+# shellcheck source-path=SCRIPTDIR source=log.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/log.sh"
+
+# lock::hold NAME DEADLINE_SECONDS: holds the lock until this process and its children have ended.
+lock::hold() {
+  local -r name=$1 deadline=$2
+  local -r file=$ULTRACLUSTER_ROOT/run/lock/ultracluster-$name.lock
+  local descriptor
+  mkdir -p "${file%/*}"
+  exec {descriptor}>>"$file"
+  flock --exclusive --nonblock "$descriptor" && return 0
+  log::info "waiting up to $deadline s for the lock '$name'"
+  flock --exclusive --timeout "$deadline" "$descriptor" && return 0
+  exec {descriptor}>&-
+  return 1
+}

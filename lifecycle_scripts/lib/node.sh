@@ -1,0 +1,154 @@
+# shellcheck shell=bash
+# Who this node is: its group, role and type, and what the cluster looks like around it.
+[[ -z ${ULTRACLUSTER_LIB_NODE:-} ]] || return 0
+ULTRACLUSTER_LIB_NODE=1
+
+# shellcheck source-path=SCRIPTDIR source=retry.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/retry.sh"
+
+# Written by HyperPod before any script runs; the variable is HyperPod's own.
+node::resource_config() {
+  printf '%s' "${SAGEMAKER_RESOURCE_CONFIG_PATH:-$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json}"
+}
+
+# Exports NODE_GROUP, NODE_ROLE, NODE_INSTANCE_TYPE, NODE_ADDRESS, NODE_ACCELERATORS, NODE_EFA_INTERFACES,
+# NODE_LOCAL_NVME_DISKS, CLUSTER_NAME, CLUSTER_ENVIRONMENT, CLUSTER_RELEASE, CLUSTER_CONTROLLERS, and per mount
+# LUSTRE_{PATH,DNS_NAME,MOUNT_NAME}, OPENZFS_{PATH,DNS_NAME,VOLUME_PATH}. On failure NODE_ERROR says why.
+node::load() {
+  # A new node may see resource_config.json before it is entered there: look again for a while.
+  retry::run "${ULTRACLUSTER_NODE_DEADLINE:-60}" node::identify || return 1
+  log::info "this is a $NODE_ROLE node of group '$NODE_GROUP' ($NODE_INSTANCE_TYPE, $NODE_ADDRESS)"
+}
+
+node::identify() {
+  local facts status=0 key value
+  facts=$(node::describe) || status=$?
+  while IFS='=' read -r key value; do
+    [[ -z $key ]] || export "$key=$value"
+  done <<<"$facts"
+  return "$status"
+}
+
+# The address that faces the cluster: routing picks it, the destination need not exist.
+node::primary_address() {
+  { ip -o route get 10.254.254.254 2>/dev/null || true; } | sed -n 's/.* src \([^ ]*\).*/\1/p'
+}
+
+node::addresses() {
+  ip -o address show scope global | awk '{ sub("/.*", "", $4); print $4 }'
+}
+
+# Prints KEY=value lines. Status 1: not found (yet); 78: another look would be no better.
+node::describe() {
+  local addresses
+  mapfile -t addresses < <(node::addresses)
+  python3 -IS - "$(node::resource_config)" "$ULTRACLUSTER_HOME/cluster.json" "$(node::primary_address)" "${addresses[@]}" <<'PYTHON'
+import ipaddress, json, re, sys
+
+GIVE_UP = 78
+ROLES = ("controller", "login", "compute", "system")
+FORMS = {
+    "path": r"/[A-Za-z0-9._/-]+",
+    "dns_name": r"[A-Za-z0-9.-]{1,253}",
+    "mount_name": r"[A-Za-z0-9_-]{1,8}",
+    "volume_path": r"/[A-Za-z0-9._:/-]*",
+}
+KEYS = {"lustre": ("path", "dns_name", "mount_name"), "openzfs": ("path", "dns_name", "volume_path")}
+
+
+def stop(status, reason):
+    print("NODE_ERROR=" + " ".join(reason.split()))
+    sys.exit(status)
+
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+    except (OSError, ValueError) as error:
+        stop(GIVE_UP, f"cannot read {path}: {error}")
+    if not isinstance(data, dict):
+        stop(GIVE_UP, f"cannot read {path}: not an object")
+    return data
+
+
+def same_address(text):
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return text
+
+
+resource_path, cluster_path, primary, *own = sys.argv[1:]
+cluster = read(cluster_path)
+if cluster.get("schema") != 1:
+    stop(GIVE_UP, f"{cluster_path} has schema {cluster.get('schema')!r}, these scripts read schema 1")
+groups = cluster.get("node_groups")
+if not isinstance(groups, dict) or not all(isinstance(group, dict) for group in groups.values()):
+    stop(GIVE_UP, f"{cluster_path} has no usable node_groups")
+for name, group in groups.items():
+    if group.get("role") not in ROLES:
+        stop(GIVE_UP, f"{cluster_path}: group '{name}' has role {group.get('role')!r}, not one of {', '.join(ROLES)}")
+
+resources = read(resource_path)
+everyone = []  # (group name, instance type, address)
+for group in resources.get("InstanceGroups") or []:
+    for instance in group.get("Instances") or []:
+        # AgentIpAddress belongs to the service's account: never compared.
+        address = same_address(instance.get("CustomerIpAddress"))
+        everyone.append((group.get("Name"), group.get("InstanceType") or "", address))
+
+own = [same_address(address) for address in [primary, *own] if address]
+me = [member for member in everyone if primary and member[2] == own[0]] or [member for member in everyone if member[2] in own]
+if not me:
+    listed = ", ".join(map(str, dict.fromkeys(own))) or "none"
+    stop(1, f"no address of this node ({listed}) is in {resource_path}")
+if len(me) > 1:
+    names = ", ".join(f"{address} in '{name}'" for name, _, address in me)
+    stop(1, f"the addresses of this node belong to several instances in {resource_path}: {names}")
+name, instance_type, address = me[0]
+if name not in groups:
+    stop(GIVE_UP, f"instance group '{name}' is not in {cluster_path}, which knows {', '.join(sorted(groups)) or 'none'}")
+group = groups[name]
+
+slurm = resources.get("SlurmConfig") or {}
+controllers = [slurm.get("PrimaryControllerIp"), *(slurm.get("SecondaryControllerIps") or [])]
+controllers = [controller for controller in controllers if controller] or [
+    str(address) for group_name, _, address in everyone if (groups.get(group_name) or {}).get("role") == "controller"
+]
+
+
+
+def count(key):
+    value = group.get(key, 0)
+    if isinstance(value, bool) or not isinstance(value, int):
+        stop(GIVE_UP, f"{cluster_path}: {key} of group '{name}' is {value!r}, not a number")
+    return value
+
+
+facts = {
+    "NODE_GROUP": name,
+    "NODE_ROLE": group["role"],
+    "NODE_INSTANCE_TYPE": instance_type[3:] if instance_type.startswith("ml.") else instance_type,
+    "NODE_ADDRESS": address,
+    "NODE_ACCELERATORS": count("accelerators"),
+    "NODE_EFA_INTERFACES": count("efa_interfaces"),
+    "NODE_LOCAL_NVME_DISKS": count("local_nvme_disks"),
+    "CLUSTER_NAME": cluster.get("cluster", ""),
+    "CLUSTER_ENVIRONMENT": cluster.get("environment", ""),
+    "CLUSTER_RELEASE": cluster.get("release", ""),
+    "CLUSTER_CONTROLLERS": " ".join(controllers),
+}
+for kind, keys in KEYS.items():
+    mount = (cluster.get("mounts") or {}).get(kind)
+    if mount is None:
+        continue
+    for key in keys:
+        value = mount.get(key) if isinstance(mount, dict) else None
+        if not isinstance(value, str) or not re.fullmatch(FORMS[key], value):
+            stop(GIVE_UP, f"{cluster_path}: mounts.{kind}.{key} is {value!r}")
+        facts[f"{kind}_{key}".upper()] = value
+for key, value in facts.items():
+    print(f"{key}={value}")
+PYTHON
+}

@@ -1,0 +1,123 @@
+# shellcheck shell=bash
+# What users and slurmd may lock, open and start; shared memory that outlives a logout; huge pages for EFA.
+# The figures and their sources are in the files that this step installs.
+
+# file in this folder -> place on the node
+declare -rA LIMITS_FILES=(
+  ['limits.conf']=/etc/security/limits.d/99-ultracluster.conf
+  ['slurmd-limits.conf']=/etc/systemd/system/slurmd.service.d/10-ultracluster-limits.conf
+  ['logind.conf']=/etc/systemd/logind.conf.d/99-ultracluster.conf
+  ['sysctl.conf']=/etc/sysctl.d/99-ultracluster.conf
+)
+readonly LIMITS_HUGE_PAGES=/etc/sysctl.d/99-ultracluster-huge-pages.conf
+
+limits::detect() {
+  local missing
+  missing=$(limits::missing)
+  [[ -z $missing ]] || step::absent "to do: ${missing//$'\n'/, }"
+  step::present "in force"
+}
+
+# One line per thing that is not as it should be: the file, or what is in force in spite of it.
+limits::missing() {
+  local name
+  for name in "${!LIMITS_FILES[@]}"; do
+    files::same "$ULTRACLUSTER_HOME/files/$name" "${LIMITS_FILES[$name]}" || echo "${LIMITS_FILES[$name]}"
+  done
+  limits::kernel_follows || echo "kernel settings"
+  limits::slurmd_follows || echo "limits of the running slurmd"
+  limits::logind_follows || echo "RemoveIPC of the running logind"
+  limits::huge_pages_follow || echo "huge pages"
+}
+
+limits::install() {
+  local name missing
+  missing=$(limits::missing)
+  for name in "${!LIMITS_FILES[@]}"; do
+    [[ $missing != *"${LIMITS_FILES[$name]}"* ]] || files::install "$ULTRACLUSTER_HOME/files/$name" "${LIMITS_FILES[$name]}"
+  done
+  systemctl daemon-reload
+  limits::kernel_follows || sysctl --quiet --load="$ULTRACLUSTER_ROOT${LIMITS_FILES['sysctl.conf']}"
+  # The limits of a running slurmd are raised in place: a restart could end its jobs.
+  limits::slurmd_follows ||
+    prlimit --pid "$(limits::slurmd_pid)" --memlock=unlimited --stack=unlimited --nofile=131072 --nproc=unlimited
+  limits::logind_follows || systemctl kill --signal=HUP systemd-logind.service
+  limits::huge_pages_follow || limits::reserve_huge_pages
+}
+
+limits::verify() {
+  local missing
+  missing=$(limits::missing)
+  # logind is asked once: what it does not take up now, it does at the next boot.
+  missing=${missing//RemoveIPC of the running logind/}
+  [[ -z ${missing//[[:space:]]/} ]] || step::fail "not in force: ${missing//$'\n'/, }"
+  limits::logind_follows || log::warn "logind keeps RemoveIPC until the next boot"
+  step::message "in force; $(limits::huge_pages_message)"
+}
+
+limits::kernel_follows() {
+  local key value found
+  while IFS=' =' read -r key value; do
+    [[ $key == [a-z]* ]] || continue
+    found=$ULTRACLUSTER_ROOT/proc/sys/${key//.//}
+    [[ ! -r $found || $(<"$found") == "$value" ]] || return 1
+  done <"$ULTRACLUSTER_HOME/files/sysctl.conf"
+}
+
+limits::slurmd_pid() {
+  systemctl show --property=MainPID --value slurmd.service 2>/dev/null || true
+}
+
+limits::slurmd_follows() {
+  local pid
+  pid=$(limits::slurmd_pid)
+  [[ -n $pid && $pid != 0 ]] || return 0
+  grep -Eq '^Max locked memory +unlimited +unlimited' "$ULTRACLUSTER_ROOT/proc/$pid/limits"
+}
+
+# Where the bus does not answer, the file has to do.
+limits::logind_follows() {
+  local answer
+  answer=$(busctl get-property org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager RemoveIPC 2>/dev/null) || return 0
+  [[ $answer != 'b true' ]]
+}
+
+# Libfabric takes its bounce buffers from huge pages; without them it works a little slower. The EFA installer reserves
+# them itself unless it ran with --minimal; what is there already is left alone. The least that its makers' check asks
+# for (awslabs/libfabric-ci-scripts, efa-check.sh): 110 MiB for each CPU and one page; none where a huge page has more
+# than 16 MiB (awslabs/libfabric-ci-scripts#158).
+limits::huge_pages_wanted() {
+  local size
+  if ((NODE_EFA_INTERFACES == 0)); then
+    echo 0
+    return
+  fi
+  size=$(limits::memory Hugepagesize) # KiB
+  if ((size == 0 || size > 16384)); then
+    echo 0
+    return
+  fi
+  echo $((110 * 1024 * $(getconf _NPROCESSORS_ONLN) / size + 1))
+}
+
+limits::memory() {
+  awk -v key="$1:" '$1 == key { value = $2 } END { print value + 0 }' "$ULTRACLUSTER_ROOT/proc/meminfo"
+}
+
+# A kernel that found fewer free pages than asked for is not asked again: it is at the next boot.
+limits::huge_pages_follow() {
+  local total
+  total=$(limits::memory HugePages_Total)
+  ((total >= $(limits::huge_pages_wanted))) || [[ $total != 0 && -e $ULTRACLUSTER_ROOT$LIMITS_HUGE_PAGES ]]
+}
+
+limits::reserve_huge_pages() {
+  local wanted
+  wanted=$(limits::huge_pages_wanted)
+  files::write "$LIMITS_HUGE_PAGES" <<<"vm.nr_hugepages = $wanted"
+  sysctl --quiet --load="$ULTRACLUSTER_ROOT$LIMITS_HUGE_PAGES" || log::warn "the kernel did not take vm.nr_hugepages=$wanted"
+}
+
+limits::huge_pages_message() {
+  printf '%s huge pages of at least %s' "$(limits::memory HugePages_Total)" "$(limits::huge_pages_wanted)"
+}

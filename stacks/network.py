@@ -1,0 +1,65 @@
+"""The stack of the network: VPC, subnet, endpoints and the nodes' security group."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import Stack
+from constructs import Construct
+
+from stacks.parts import NetworkParts, crossing
+from ultracluster.config import Environment
+from ultracluster.network.cluster_network import ClusterNetwork
+from ultracluster.network.efa_security_group import EfaSecurityGroup
+from ultracluster.rules.address_budget import subnets
+from ultracluster.rules.endpoints import closed_endpoints
+from ultracluster.security.cluster_key import ClusterKey
+
+
+class NetworkStack(Stack):
+    """Everything of the network that does not exist yet."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, config: Environment, env: cdk.Environment
+    ) -> None:
+        super().__init__(
+            scope, construct_id, env=env, termination_protection=config.protect,
+            description=f"Ultracluster {config.name}: network in {config.network.zone_id}",
+        )  # fmt: skip
+        database = config.storage.accounting_database
+        # a key of its own: the network outlives the storage of any one cluster
+        key = None if config.network.vpc else ClusterKey(self, "FlowLogKey")
+        network = ClusterNetwork(
+            self,
+            "Network",
+            network=config.network,
+            subnets=subnets(config),
+            endpoints=closed_endpoints(config),
+            second_zone_id=database.second_zone_id if database and database.kind == "rds-mysql" else None,
+            flow_log_key=key.key if key else None,
+        )
+        if config.network.security_group:
+            group_id = config.network.security_group.id
+        else:
+            group_id = EfaSecurityGroup(self, "Nodes", vpc=network.vpc).security_group.security_group_id
+        self.parts = NetworkParts(
+            vpc_id=crossing(self, "VpcId", network.vpc.vpc_id),
+            vpc_cidr=config.network.vpc.cidr if config.network.vpc else config.network.cidr,
+            subnet_id=crossing(self, "NodeSubnetId", network.subnet.subnet_id),
+            security_group_id=crossing(self, "NodeSecurityGroupId", group_id),
+            database_subnet_ids=tuple(
+                crossing(self, f"DatabaseSubnetId{letter}", subnet_id)
+                for letter, subnet_id in zip("AB", network.database_subnet_ids, strict=False)
+            ),
+        )
+
+
+def existing_network(config: Environment) -> NetworkParts:
+    """The parts of a network that exists as a whole."""
+    network = config.network
+    assert network.vpc and network.subnet and network.security_group
+    return NetworkParts(
+        vpc_id=network.vpc.id,
+        vpc_cidr=network.vpc.cidr,
+        subnet_id=network.subnet.id,
+        security_group_id=network.security_group.id,
+    )

@@ -1,0 +1,221 @@
+"""Bad input: one readable finding each, with file, line and what to write instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ultracluster.config import Finding, InvalidEnvironmentError, load
+
+GOOD = """\
+name: dev
+region: us-west-2
+network:
+  zone_id: usw2-az2
+storage:
+  lustre:
+    deployment: persistent-2-ssd
+    capacity_gib: 1200
+    throughput_mbps_per_tib: 250
+orchestrator:
+  kind: hyperpod-slurm
+node_groups:
+  controller:
+    role: controller
+    instance_type: m5.2xlarge
+    count: 1
+software:
+  release: "2026.11"
+"""
+
+# (what to replace, by what, code, line, path, part of the message, part of the remedy)
+CASES = {
+    "unknown key": ("region:", "regoin:", "CFG004", 2, "regoin", "there is no `regoin`", "region"),
+    "unknown key inside": ("zone_id: u", "zoneid: u", "CFG004", 4, "network.zoneid", "in `network`", "zone_id"),
+    "key of another variant": (
+        "    deployment: persistent-2-ssd\n    capacity_gib: 1200\n    throughput_mbps_per_tib: 250",
+        "    deployment: scratch-2\n    capacity_gib: 1200\n    efa: true",
+        "CFG004", 9, "storage.lustre.efa", "belongs to persistent-2-ssd", "deployment: persistent-2-ssd",
+    ),
+    "wrong type": ("count: 1", "count: one", "CFG005", 16, "node_groups.controller.count", "a number is needed", ""),
+    "fraction": ("count: 1", "count: 1.5", "CFG005", 16, "node_groups.controller.count", "whole number", "2"),
+    "below its range": ("count: 1", "count: -1", "CFG005", 16, "node_groups.controller.count", "out of range", "0"),
+    "list for mapping": ("network:\n  zone_id: usw2-az2", "network: [a]", "CFG005", 3, "network", "keys and values", ""),
+    "unit": ("1200", "1.2 TiB", "CFG005", 8, "storage.lustre.capacity_gib", "not the text", "1229  (the unit is GiB)"),
+    "decimal unit": ("1200", "1200 GB", "CFG005", 8, "storage.lustre.capacity_gib", "not the text", "1118"),
+    "quoted number": ("1200", '"1200"', "CFG005", 8, "storage.lustre.capacity_gib", "not the text", "1200  (without"),
+    "number for text": ('"2026.11"', "2026.10", "CFG005", 18, "software.release", "reads 2026.10 as a number", '"2026.10"'),
+    "wrong choice": ("role: controller", "role: head", "CFG005", 14, "node_groups.controller.role", "none of", ""),
+    "misspelt choice": ("role: controller", "role: contoller", "CFG005", 14, "node_groups.controller.role", "none of", "controller"),
+    "unknown variant": ("persistent-2-ssd", "persistent-2", "CFG005", 7, "storage.lustre.deployment", "none of", "persistent-2-ssd"),
+    "no variant": ("    deployment: persistent-2-ssd\n", "", "CFG006", 6, "storage.lustre.deployment", "is missing", "scratch-1"),
+    "missing key": ("  zone_id: usw2-az2\n", "  egress: nat\n", "CFG006", 3, "network.zone_id", "is missing", "use1-az6"),
+    "prefix of the service": ("m5.2xl", "ml.m5.2xl", "CFG005", 15, "node_groups.controller.instance_type", "form", "m5.2xlarge"),
+    "upper case": ("name: dev", "name: Dev_1", "CFG005", 1, "name", "does not have the form", "dev-1"),
+    "bad group name": ("  controller:\n", "  my_group:\n", "CFG005", 13, "node_groups.my_group", "name `my_group`", "my-group"),
+    "not a network": ("  zone_id", "  cidr: 10.0.0.1/16\n  zone_id", "CFG005", 4, "network.cidr", "host bits", ""),
+    "duplicate key": ("region:", "name: x\nregion:", "CFG003", 2, "name", "the first is in line 1", "keep one"),
+    "tab": ("  zone_id", "\tzone_id", "CFG002", 4, "", "a tab character", "  zone_id: usw2-az2"),
+    "open bracket": ("usw2-az2", "[usw2-az2", "CFG002", 5, "", "not YAML", ""),
+    "date": ("name: dev", "name: 2026-11-20", "CFG002", 1, "name", "which is not used here", '"2026-11-20"'),
+    "variable": ("name: dev", "name: ${ENV}", "CFG009", 1, "name", "is not expanded", "extends:"),
+    "refused key": ("zone_id", "placement_group: x\n  zone_id", "CFG004", 4, "network.placement_group", "places instances itself", ""),
+    "restricted groups": ("node_groups:", "restricted_instance_groups: {}\nnode_groups:", "CFG004", 12, "restricted_instance_groups", "no lifecycle scripts", ""),
+    "zone name": ("zone_id: usw2-az2", "availability_zone: us-west-2a", "CFG004", 4, "network.availability_zone", "zone names differ", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_finding(case: str, tmp_path: Path) -> None:
+    old, new, code, line, path, message, instead = CASES[case]
+    text = GOOD.replace(old, new, 1)
+    assert text != GOOD
+
+    finding = _findings(tmp_path, text, code)
+
+    assert (finding.code, finding.dotted) == (code, path)
+    assert message in finding.message
+    assert instead in finding.instead
+    assert finding.location is not None
+    assert finding.location.line == line
+    assert finding.location.file.endswith("env.yaml")
+
+
+def test_all_findings_come_at_once(tmp_path: Path) -> None:
+    text = GOOD.replace("region:", "regoin:").replace("count: 1", "count: -1").replace("usw2-az2", "5")
+    file = tmp_path / "env.yaml"
+    file.write_text(text)
+
+    with pytest.raises(InvalidEnvironmentError) as caught:
+        load(file)
+
+    assert {f.dotted for f in caught.value.findings} == {
+        "regoin", "region", "network.zone_id", "node_groups.controller.count"
+    }  # fmt: skip
+
+
+def test_the_error_shows_place_line_caret_and_remedy(tmp_path: Path) -> None:
+    file = tmp_path / "env.yaml"
+    file.write_text(GOOD.replace("count: 1", "count: -1"))
+
+    with pytest.raises(InvalidEnvironmentError) as caught:
+        load(file)
+
+    assert str(caught.value) == (
+        f"{file}:16:12: error CFG005 node_groups.controller.count\n"
+        "  16 |     count: -1\n"
+        "     |            ^^\n"
+        "  -1 is out of range: input should be greater than or equal to 0.\n"
+        "  instead: 0"
+    )
+
+
+@pytest.mark.parametrize(("content", "message"), [("", "is empty"), ("# nothing\n", "is empty"), ("- a\n", "keys and values")])
+def test_a_file_without_keys(content: str, message: str, tmp_path: Path) -> None:
+    assert message in _findings(tmp_path, content, "CFG007").message
+
+
+def test_a_missing_file_names_its_neighbours(tmp_path: Path) -> None:
+    (tmp_path / "dev.yaml").write_text(GOOD)
+
+    with pytest.raises(InvalidEnvironmentError) as caught:
+        load(tmp_path / "prdo.yaml")
+
+    (finding,) = caught.value.findings
+    assert finding.code == "CFG001"
+    assert "dev.yaml" in finding.instead
+
+
+def test_a_file_that_is_not_text(tmp_path: Path) -> None:
+    file = tmp_path / "env.yaml"
+    file.write_bytes(b"\xff\xfe\x00")
+
+    with pytest.raises(InvalidEnvironmentError, match="CFG001"):
+        load(file)
+
+
+def test_an_overlay_changes_its_base_and_findings_name_the_file_that_holds_the_value(tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text(GOOD)
+    overlay = tmp_path / "big.yaml"
+    overlay.write_text("extends: base.yaml\nname: big\nnode_groups:\n  controller: {count: 2}\nstorage:\n  lustre: null\n")
+
+    environment = load(overlay).environment
+
+    assert environment.name == "big"
+    assert environment.node_groups["controller"].count == 2
+    assert environment.node_groups["controller"].instance_type == "m5.2xlarge"
+    assert environment.storage.lustre is None
+
+    (tmp_path / "base.yaml").write_text(GOOD.replace("m5.2xlarge", "M5"))
+    with pytest.raises(InvalidEnvironmentError) as caught:
+        load(overlay)
+    (finding,) = caught.value.findings
+    assert finding.location is not None
+    assert (Path(finding.location.file).name, finding.location.line) == ("base.yaml", 15)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("extends: nowhere.yaml\n", "does not exist"),
+        ("extends: env.yaml\n", "extend each other"),
+        ("extends: [a, b]\n", "names one file"),
+    ],
+)
+def test_extends_that_leads_nowhere(text: str, message: str, tmp_path: Path) -> None:
+    assert message in _findings(tmp_path, text + GOOD, "CFG008").message
+
+
+def test_anchors_live_under_keys_with_a_dot(tmp_path: Path) -> None:
+    file = tmp_path / "env.yaml"
+    file.write_text(
+        ".small: &small\n  role: login\n  instance_type: m5.xlarge\n"
+        + GOOD.replace("software:", "  login:\n    <<: *small\n    count: 1\nsoftware:")
+    )
+
+    assert load(file).environment.node_groups["login"].instance_type == "m5.xlarge"
+
+
+def test_an_alias_that_contains_itself(tmp_path: Path) -> None:
+    assert "contains itself" in _findings(tmp_path, GOOD + ".loop: &a\n  b: 1\nacknowledge: &x [*x]\n", "CFG002").message
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=200))
+def test_no_text_breaks_the_loader(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+    file = tmp_path_factory.getbasetemp() / "any.yaml"
+    file.write_text(text, encoding="utf-8", errors="replace")
+
+    with pytest.raises(InvalidEnvironmentError):
+        load(file)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(["name", "network", "storage", "node_groups", "orchestrator", "acknowledge", "tags"]), VALUES)
+def test_no_value_breaks_the_models(key: str, value: object) -> None:
+    from ultracluster.config import parse
+    from ultracluster.config.source import Source
+
+    with pytest.raises(InvalidEnvironmentError) as caught:
+        parse(Source("x.yaml", data={key: value}))
+    assert str(caught.value)
+
+
+def _findings(folder: Path, text: str, code: str) -> Finding:
+    file = folder / "env.yaml"
+    file.write_text(text)
+    with pytest.raises(InvalidEnvironmentError) as caught:
+        load(file)
+    (finding, *_) = [found for found in caught.value.findings if found.code == code] or [None]
+    assert finding is not None, str(caught.value)
+    return finding

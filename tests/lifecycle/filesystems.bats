@@ -1,0 +1,81 @@
+#!/usr/bin/env bats
+# The shared file systems, in OnCreate mode.
+
+load helpers
+
+@test "fstab has one entry per file system, for the boot, and keeps what was there" {
+  run_steps filesystems
+  assert::equal "UUID=0123 / ext4 defaults 0 1
+fs-0123.fsx.us-east-1.amazonaws.com@tcp:/abcdefgh /fsx lustre defaults,relatime,flock,_netdev,x-systemd.automount,x-systemd.requires=network-online.target 0 0
+fs-4567.fsx.us-east-1.amazonaws.com:/fsx /home nfs defaults,nfsvers=4.2,nconnect=16,_netdev,x-systemd.automount,x-systemd.requires=network-online.target 0 0" "$(cat "$ULTRACLUSTER_ROOT/etc/fstab")"
+}
+
+@test "an fstab entry of an earlier file system is replaced" {
+  echo 'fs-old@tcp:/oldoldol /fsx lustre defaults 0 0' >>"$ULTRACLUSTER_ROOT/etc/fstab"
+  run run_steps filesystems
+  assert::equal 1 "$(grep -c ' /fsx ' "$ULTRACLUSTER_ROOT/etc/fstab")"
+}
+
+@test "Lustre over EFA waits for the client's set-up at boot" {
+  mkdir -p "$ULTRACLUSTER_ROOT/etc/systemd/system"
+  touch "$ULTRACLUSTER_ROOT/etc/systemd/system/configure-efa-fsx-lustre-client.service"
+  run run_steps filesystems
+  assert::contains "$(grep lustre "$ULTRACLUSTER_ROOT/etc/fstab")" \
+    "x-systemd.requires=configure-efa-fsx-lustre-client.service,x-systemd.after=configure-efa-fsx-lustre-client.service"
+}
+
+@test "a file system that the service has mounted is left alone" {
+  mkdir "$ULTRACLUSTER_ROOT/fsx"
+  echo '98 1 0:60 / /fsx rw - autofs systemd-1 rw' >>"$ULTRACLUSTER_ROOT/proc/self/mountinfo"
+  echo '99 1 0:61 / /fsx rw - lustre 10.1.0.9@tcp:/abcdefgh rw' >>"$ULTRACLUSTER_ROOT/proc/self/mountinfo"
+  run run_steps filesystems
+  assert::status 0
+  assert::never_called 'mount -t lustre'
+}
+
+@test "another mount in the place of a file system is refused" {
+  echo '99 1 0:61 / /fsx rw - lustre 10.1.0.9@tcp:/somebody rw' >>"$ULTRACLUSTER_ROOT/proc/self/mountinfo"
+  run run_steps filesystems
+  assert::status 1
+  assert::last_log_line "FAILED filesystems: /fsx is taken by another mount: lustre 10.1.0.9@tcp:/somebody"
+}
+
+@test "name resolution that is down for a while is waited for" {
+  echo 3 >"$FAKE/dns_failures"
+  run run_steps filesystems
+  assert::status 0
+  assert::contains "$output" "attempt 3 ended with status 2"
+}
+
+@test "name resolution that stays down is named, and nothing is mounted" {
+  echo 10000 >"$FAKE/dns_failures"
+  run run_steps filesystems
+  assert::status 1
+  assert::last_log_line "FAILED filesystems: the name fs-0123.fsx.us-east-1.amazonaws.com is not resolved"
+  assert::never_called 'mount -t'
+}
+
+@test "a mount that fails at first is repeated, one that never works is named" {
+  echo 2 >"$FAKE/mount_failures"
+  run run_steps filesystems
+  assert::status 0
+  echo 10000 >"$FAKE/mount_failures"
+  sed -i '/lustre/d' "$ULTRACLUSTER_ROOT/proc/self/mountinfo"
+  run run_steps filesystems
+  assert::status 1
+  assert::last_log_line "FAILED filesystems: cannot mount fs-0123.fsx.us-east-1.amazonaws.com@tcp:/abcdefgh on /fsx"
+}
+
+@test "an image without the Lustre client is named" {
+  rm "$SANDBOX/bin/mount.lustre"
+  run run_steps filesystems
+  assert::status 1
+  assert::last_log_line "FAILED filesystems: this image has no lustre client (mount.lustre): build it in"
+}
+
+@test "without file systems in cluster.json the step is skipped" {
+  sed -i 's/"lustre"/"other"/; s/"openzfs"/"another"/' "$SCRIPTS/cluster.json"
+  run run_steps filesystems
+  assert::status 0
+  assert::states filesystems=skipped
+}

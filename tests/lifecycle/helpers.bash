@@ -1,0 +1,187 @@
+# shellcheck shell=bash
+# A node in a folder: a root for every path, fakes for every command that would change a system, and nothing else on PATH.
+
+bats_require_minimum_version 1.5.0
+
+REPOSITORY=$(cd -- "$BATS_TEST_DIRNAME/../.." && pwd)
+
+# The commands that the scripts may use as they are. What is missing here and in fakes/ does not exist for them.
+REAL_COMMANDS=(awk bash cat chmod cmp cp cut dirname env flock grep head ls ln mkdir mv readlink rm rmdir sed sha256sum
+  sha512sum sleep sort stat tail tee timeout touch tr wc)
+
+# The interpreter itself and not a launcher of some version manager, which would need a PATH.
+setup_file() {
+  PYTHON=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
+  export PYTHON
+}
+
+setup() {
+  SANDBOX=$BATS_TEST_TMPDIR
+  export ULTRACLUSTER_ROOT=$SANDBOX/root FAKE=$SANDBOX/fake REAL=$SANDBOX/real
+  SCRIPTS=$SANDBOX/scripts
+  LOG=$ULTRACLUSTER_ROOT/var/log/provision/provisioning.log
+  REPORT=$ULTRACLUSTER_ROOT/var/log/ultracluster/report.jsonl
+  mkdir -p "$SCRIPTS" "$FAKE"/{lvm,units} "$REAL" "$SANDBOX/bin"
+  cp -r "$REPOSITORY"/lifecycle_scripts/{lib,steps,files,hyperpod_on_create.sh,hyperpod_on_init_complete.sh} "$SCRIPTS"
+
+  local command commands=()
+  for command in "${REAL_COMMANDS[@]}"; do commands+=("$(type -P "$command")"); done
+  ln -s -t "$REAL" "${commands[@]}"
+  ln -s "$PYTHON" "$REAL/python3"
+  ln -s "$BATS_TEST_DIRNAME"/fakes/* "$SANDBOX/bin"
+  node::fresh
+  if declare -F scenario >/dev/null; then scenario; fi
+}
+
+# A p5 node of group `gpu` as HyperPod hands it over, the image with Slurm and without a mount on its eight disks.
+node::fresh() {
+  local index
+  mkdir -p "$ULTRACLUSTER_ROOT"/{etc,run,proc/self,proc/sys/net/ipv4/neigh/default,opt/ml/config,opt/slurm/etc}
+  echo '25 1 259:0 / / rw,relatime shared:1 - ext4 /dev/root rw' >"$ULTRACLUSTER_ROOT/proc/self/mountinfo"
+  printf 'MemTotal:       2000000000 kB\nHugePages_Total:       0\nHugepagesize:       2048 kB\n' >"$ULTRACLUSTER_ROOT/proc/meminfo"
+  for index in 1 2 3; do echo 128 >"$ULTRACLUSTER_ROOT/proc/sys/net/ipv4/neigh/default/gc_thresh$index"; done
+  echo 'UUID=0123 / ext4 defaults 0 1' >"$ULTRACLUSTER_ROOT/etc/fstab"
+  echo 'SlurmctldHost=ip-10-1-0-10(10.1.0.10)' >"$ULTRACLUSTER_ROOT/opt/slurm/etc/slurm.conf"
+  mkdir -p "$FAKE"/units/{slurmd,slurmctld,munge}
+  # shellcheck disable=SC2016 # systemd expands it
+  echo 'ExecStart=/opt/slurm/sbin/slurmd -D $SLURMD_OPTIONS' >"$FAKE/units/slurmd/unit"
+  : >"$FAKE/calls" >"$FAKE/changes" >"$FAKE/lvm/pvs"
+  echo 1000000 >"$FAKE/huge_pages_free"
+  echo true >"$FAKE/remove_ipc"
+  echo 10.1.0.21 >"$FAKE/addresses"
+  node::disks 8
+  node::cluster_json
+  node::resource_config
+}
+
+# node::disks COUNT [CONTENT]: instance-store disks beside the root volume and a data volume, which are EBS.
+node::disks() {
+  local index
+  echo "/dev/nvme0n1 259:0 ext4 Amazon Elastic Block Store" >"$FAKE/disks"
+  echo "/dev/nvme99n1 259:99 - Amazon Elastic Block Store" >>"$FAKE/disks"
+  for ((index = 1; index <= $1; index++)); do
+    echo "/dev/nvme${index}n1 259:$index ${2:--} Amazon EC2 NVMe Instance Storage" >>"$FAKE/disks"
+  done
+}
+
+# What DLAMI offers: its own volume over all disks, mounted at /opt/dlami/nvme.
+node::image_mount() {
+  node::disks 8 image
+  mkdir -p "$ULTRACLUSTER_ROOT/opt/dlami/nvme"
+  echo '40 1 253:9 / /opt/dlami/nvme rw,noatime shared:2 - ext4 /dev/mapper/vg.01-lv_ephemeral rw' >>"$ULTRACLUSTER_ROOT/proc/self/mountinfo"
+}
+
+node::cluster_json() {
+  cat >"$SCRIPTS/cluster.json" <<'JSON'
+{"schema": 1, "environment": "dev", "cluster": "dev", "orchestrator": "hyperpod-slurm", "release": "2026.11",
+ "node_groups": {
+  "gpu": {"role": "compute", "instance_type": "p5.48xlarge", "accelerators": 8, "efa_interfaces": 32, "local_nvme_disks": 8},
+  "head": {"role": "controller", "instance_type": "m5.2xlarge", "accelerators": 0, "efa_interfaces": 0, "local_nvme_disks": 0},
+  "entrance": {"role": "login", "instance_type": "m5.xlarge", "accelerators": 0, "efa_interfaces": 0, "local_nvme_disks": 0}},
+ "mounts": {
+  "lustre": {"path": "/fsx", "dns_name": "fs-0123.fsx.us-east-1.amazonaws.com", "mount_name": "abcdefgh"},
+  "openzfs": {"path": "/home", "dns_name": "fs-4567.fsx.us-east-1.amazonaws.com", "volume_path": "/fsx"}}}
+JSON
+}
+
+node::resource_config() {
+  cat >"$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json" <<'JSON'
+{"ClusterConfig": {"ClusterName": "dev", "ClusterArn": "arn:aws:sagemaker:us-east-1:111122223333:cluster/abcdefghijkl"},
+ "ClusterType": "Slurm", "SlurmConfig": {"PrimaryControllerIp": "10.1.0.10", "SecondaryControllerIps": []},
+ "InstanceGroups": [
+  {"Name": "head", "InstanceType": "ml.m5.2xlarge", "Instances": [
+   {"InstanceName": "head-1", "InstanceId": "i-0a", "AgentIpAddress": "172.16.0.1", "CustomerIpAddress": "10.1.0.10", "InstanceLabel": null}]},
+  {"Name": "entrance", "InstanceType": "ml.m5.xlarge", "Instances": [
+   {"InstanceName": "entrance-1", "InstanceId": "i-0b", "AgentIpAddress": "172.16.0.2", "CustomerIpAddress": "10.1.0.11", "InstanceLabel": null}]},
+  {"Name": "gpu", "InstanceType": "ml.p5.48xlarge", "Instances": [
+   {"InstanceName": "gpu-1", "InstanceId": "i-0c", "AgentIpAddress": "10.1.0.99", "CustomerIpAddress": "10.1.0.21", "InstanceLabel": null},
+   {"InstanceName": "gpu-2", "InstanceId": "i-0d", "AgentIpAddress": "172.16.0.4", "CustomerIpAddress": "10.1.0.22", "InstanceLabel": null}]}]}
+JSON
+}
+
+node::is_controller() {
+  echo 10.1.0.10 >"$FAKE/addresses"
+  node::disks 0
+}
+
+node::is_login() {
+  echo 10.1.0.11 >"$FAKE/addresses"
+  node::disks 0
+}
+
+# Runs a command on the node, in a session of its own, with waits of fractions of a second.
+on_node() {
+  setsid --wait env -i PATH="$SANDBOX/bin:$REAL" ULTRACLUSTER_ROOT="$ULTRACLUSTER_ROOT" FAKE="$FAKE" REAL="$REAL" PKILL="$(type -P pkill)" \
+    ULTRACLUSTER_LINGER=0 ULTRACLUSTER_RETRY_PAUSE=0.02 ULTRACLUSTER_RETRY_LONGEST_PAUSE=0.1 ULTRACLUSTER_NODE_DEADLINE="${NODE_DEADLINE:-0.1}" \
+    ULTRACLUSTER_DNS_DEADLINE=0.3 ULTRACLUSTER_MOUNT_DEADLINE=0.3 ULTRACLUSTER_SLURM_DEADLINE=0.3 ULTRACLUSTER_SLURMD_DEADLINE=0.1 \
+    ULTRACLUSTER_RUN_DEADLINE=10 ULTRACLUSTER_PACKAGES_DEADLINE=0.2 ULTRACLUSTER_FETCH_DEADLINE=0.3 "$@" 3>&-
+}
+
+on_init_complete() { on_node "$@" "$SCRIPTS/hyperpod_on_init_complete.sh"; }
+on_create() { on_node "$@" "$SCRIPTS/hyperpod_on_create.sh"; }
+
+# run_steps STEP...: an entry with these steps only
+run_steps() {
+  on_node ${KILL_AT:+KILL_AT="$KILL_AT"} bash -c "set -euo pipefail; source '$SCRIPTS/lib/entry.sh'; entry::main $*"
+}
+
+# library NAME CODE: a line of bash with one of the libraries at hand.
+library() {
+  on_node bash -c "set -euo pipefail; ULTRACLUSTER_HOME=$SCRIPTS; source '$SCRIPTS/lib/$1.sh'; $2"
+}
+
+node::renew() {
+  rm -rf "$ULTRACLUSTER_ROOT" "$FAKE"
+  mkdir -p "$FAKE"/{lvm,units}
+  node::fresh
+}
+
+forget_calls() {
+  : >"$FAKE/calls"
+  : >"$FAKE/changes"
+}
+
+# --- what tests assert ---
+
+assert::equal() {
+  (($# == 2)) || { echo "assert::equal EXPECTED FOUND" && return 1; }
+  [[ $1 == "$2" ]] || { printf 'expected: %s\nfound:    %s\n' "$1" "$2" && return 1; }
+}
+
+# The exit status of the last `run`
+assert::status() {
+  # shellcheck disable=SC2154 # set by `run`
+  ((status == $1)) || { printf 'expected status %s, found %s\n%s\n' "$1" "$status" "$output" && return 1; }
+}
+
+assert::contains() {
+  (($# == 2)) || { echo "assert::contains TEXT PART" && return 1; }
+  [[ $1 == *"$2"* ]] || { printf 'not in the text: %s\nthe text:\n%s\n' "$2" "$1" && return 1; }
+}
+
+assert::last_log_line() {
+  assert::equal "$1" "$(tail -n 1 "$LOG")"
+}
+
+# assert::states STEP=STATE...: of the last run, in this order
+assert::states() {
+  (($# > 0)) || { echo "assert::states STEP=STATE..." && return 1; }
+  assert::equal "$*" "$(tail -n "$#" "$REPORT" | "$REAL/python3" -IS -c '
+import json, sys
+print(*[f"{line['"'step'"']}={line['"'state'"']}" for line in map(json.loads, sys.stdin)])')"
+}
+
+assert::called() { grep -qxF -- "$1" "$FAKE/calls" || { printf 'not called: %s\nbut:\n%s\n' "$1" "$(cat "$FAKE/calls")" && return 1; }; }
+assert::never_called() { ! grep -q -- "^$1" "$FAKE/calls" || { printf 'called: %s\n' "$(grep -- "^$1" "$FAKE/calls")" && return 1; }; }
+assert::no_changes() { assert::equal '' "$(cat "$FAKE/changes")"; }
+
+# Everything in the root that a run may leave: what the tests for kill -9 compare.
+snapshot() {
+  (
+    cd "$ULTRACLUSTER_ROOT"
+    find . -path ./var/log -prune -o -path ./run -prune -o -printf '%p %y %m %l\n' | sort
+    find . -path ./var/log -prune -o -path ./run -prune -o -type f -exec sha256sum {} + | sort -k 2
+    cat "$FAKE/lvm/pvs" "$FAKE/formatted" 2>/dev/null
+    find "$FAKE/units" -type f -printf '%P\n' | sort
+  )
+}

@@ -1,0 +1,136 @@
+#!/usr/bin/env bats
+# Runs that are killed, run twice at once, or find what an earlier one left.
+
+load helpers
+
+# kill_everywhere STEP LEAST: kills a run at each of its changes (LEAST or more) in turn, on a fresh node each. The run
+# after that must leave exactly what an uninterrupted one leaves.
+kill_everywhere() {
+  local -r step=$1 least=$2
+  local total change expected
+  run_steps "$step" 2>/dev/null >&2
+  expected=$(snapshot)
+  total=$(wc -l <"$FAKE/changes")
+  ((total >= least)) || { echo "only $total changes" && return 1; }
+  for ((change = 1; change <= total; change++)); do
+    node::renew
+    ! KILL_AT=before:$change run_steps "$step" 2>/dev/null >&2 || { echo "survived change $change" && return 1; }
+    run_steps "$step" >"$SANDBOX/output" 2>&1 || { echo "after change $change:" && cat "$SANDBOX/output" && return 1; }
+    assert::equal "$expected" "$(snapshot)" || { echo "after change $change" && return 1; }
+  done
+}
+
+@test "killed at any change of limits, the next run completes it" {
+  kill_everywhere limits 12
+}
+
+@test "killed at any change of scratch, the next run completes it" {
+  kill_everywhere scratch 11
+}
+
+@test "killed at any change of filesystems, the next run completes it" {
+  kill_everywhere filesystems 7
+}
+
+@test "killed at any change of slurm, the next run completes it" {
+  kill_everywhere slurm 8
+}
+
+@test "killed inside mkfs, the next run formats again" {
+  run_steps scratch
+  local -r change=$(grep -n '^mkfs.xfs' "$FAKE/changes" | cut -d : -f 1)
+  node::renew
+  KILL_AT=inside:$change run run_steps scratch
+  assert::equal half "$(cat "$FAKE/formatted")"
+  run run_steps scratch
+  assert::status 0
+  assert::equal complete "$(cat "$FAKE/formatted")"
+}
+
+@test "killed inside vgcreate, the next run takes the disks that belong to no group" {
+  run_steps scratch
+  local -r change=$(grep -n '^lvm vgcreate' "$FAKE/changes" | cut -d : -f 1)
+  node::renew
+  KILL_AT=inside:$change run run_steps scratch
+  run run_steps scratch
+  assert::status 0
+  assert::equal 8 "$(grep -c ' ultracluster$' "$FAKE/lvm/pvs")"
+}
+
+@test "of two copies at once, the second waits and finds everything done" {
+  on_init_complete env MKFS_SECONDS=0.3 >"$SANDBOX/first" 2>&1 &
+  while [[ ! -s $FAKE/changes ]]; do sleep 0.01; done
+  run on_init_complete
+  wait
+  assert::status 0
+  assert::contains "$output" "waiting up to 10 s for the lock 'run'"
+  assert::contains "$output" '"state": "already"'
+  assert::equal 1 "$(grep -c '^mkfs.xfs' "$FAKE/calls")"
+  assert::states limits=already scratch=already
+}
+
+@test "a copy that never ends is named" {
+  mkdir -p "$ULTRACLUSTER_ROOT/run/lock"
+  flock "$ULTRACLUSTER_ROOT/run/lock/ultracluster-run.lock" sleep 5 3>&- &
+  local -r holder=$!
+  while flock --nonblock "$ULTRACLUSTER_ROOT/run/lock/ultracluster-run.lock" true; do sleep 0.01; done
+  run on_init_complete env ULTRACLUSTER_RUN_DEADLINE=0.1
+  pkill -P "$holder" sleep
+  assert::status 1
+  assert::last_log_line "FAILED lock: another run of these scripts does not end"
+  assert::no_changes
+}
+
+@test "a step that fails has the last word in the log" {
+  echo 'scratch::install() { false; }' >>"$SCRIPTS/steps/scratch.sh"
+  run run_steps scratch
+  assert::status 1
+  assert::last_log_line "FAILED scratch: install stopped with status 1 at: false"
+  assert::states scratch=failed
+}
+
+@test "what a failing command printed is in the log" {
+  cat >>"$SCRIPTS/steps/scratch.sh" <<'STEP'
+scratch::install() {
+  ls /nowhere
+  echo "set -e does not hold"
+}
+STEP
+  run run_steps scratch
+  assert::status 1
+  assert::contains "$(cat "$LOG")" "cannot access '/nowhere'"
+  assert::equal 0 "$(grep -c 'set -e does not hold' "$LOG")"
+  assert::contains "$(tail -n 1 "$LOG")" "FAILED scratch: install stopped with status 2 at: ls /nowhere"
+}
+
+@test "a verification that fails is a failure, though the installation went well" {
+  echo 'scratch::verify() { step::fail "the disks are slow"; }' >>"$SCRIPTS/steps/scratch.sh"
+  run run_steps scratch
+  assert::status 1
+  assert::last_log_line "FAILED scratch: the disks are slow"
+}
+
+@test "a step that cannot even look fails, it is not skipped" {
+  # shellcheck disable=SC2016
+  printf '#!/bin/sh\necho "lsblk: broken" >&2\nexit 1\n' >"$SANDBOX/broken"
+  chmod +x "$SANDBOX/broken"
+  ln -sf "$SANDBOX/broken" "$SANDBOX/bin/lsblk"
+  run run_steps scratch
+  assert::status 1
+  assert::contains "$(tail -n 1 "$LOG")" "FAILED scratch: detect stopped with status 1"
+}
+
+@test "an error in the scripts themselves has a last line, too" {
+  echo 'entry::main() { trap entry::at_exit EXIT; ENTRY_STAGE=start ENTRY_SAID=; false; }' >>"$SCRIPTS/lib/entry.sh"
+  run on_init_complete
+  assert::status 1
+  assert::last_log_line "FAILED start: stopped with status 1: an error in the scripts themselves"
+}
+
+@test "after a failure the script lives on, for the log to be shipped" {
+  echo 'scratch::detect() { step::fail "no"; }' >>"$SCRIPTS/steps/scratch.sh"
+  on_init_complete env ULTRACLUSTER_LINGER=0.4 >"$SANDBOX/output" 2>&1 &
+  while ! grep -qs FAILED "$LOG"; do sleep 0.01; done
+  kill -0 $!
+  ! wait $!
+}

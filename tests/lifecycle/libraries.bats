@@ -1,0 +1,167 @@
+#!/usr/bin/env bats
+# The libraries that steps stand on.
+
+load helpers
+
+sum() { sha256sum "$1" | cut -d ' ' -f 1; }
+
+scenario() {
+  head -c 5000 /dev/urandom >"$FAKE/remote"
+}
+
+# fetch URL [DIGEST]
+fetch() {
+  library fetch "fetch::file '$1' '$SANDBOX/got/file' 'sha256:${2:-$(sum "$FAKE/remote")}'"
+}
+
+@test "fetch: the three kinds of sources" {
+  local url
+  for url in "file://$FAKE/remote" s3://bucket/key https://example.org/file; do
+    run fetch "$url"
+    assert::status 0
+    cmp "$FAKE/remote" "$SANDBOX/got/file"
+    rm "$SANDBOX/got/file"
+  done
+}
+
+@test "fetch: SHA-512 as well" {
+  run library fetch "fetch::file 'file://$FAKE/remote' '$SANDBOX/got/file' 'sha512:$(sha512sum "$FAKE/remote" | cut -d ' ' -f 1)'"
+  assert::status 0
+}
+
+@test "fetch: what is here already is not fetched again" {
+  fetch https://example.org/file
+  forget_calls
+  run fetch https://example.org/file
+  assert::status 0
+  assert::never_called curl
+}
+
+@test "fetch: a mismatch is refused and leaves nothing" {
+  run fetch https://example.org/file "$(sum "$FAKE/disks")"
+  assert::status 1
+  assert::contains "$output" "refused https://example.org/file: its checksum is not sha256:"
+  assert::equal '' "$(ls -A "$SANDBOX/got")"
+}
+
+@test "fetch: a mismatch leaves an older file as it is" {
+  mkdir -p "$SANDBOX/got"
+  echo older >"$SANDBOX/got/file"
+  run fetch https://example.org/file "$(sum "$FAKE/disks")"
+  assert::status 1
+  assert::equal older "$(cat "$SANDBOX/got/file")"
+}
+
+@test "fetch: a truncated transfer is resumed" {
+  echo 1000 >"$FAKE/truncate"
+  run fetch https://example.org/file
+  assert::status 0
+  cmp "$FAKE/remote" "$SANDBOX/got/file"
+  assert::equal 2 "$(grep -c '^curl' "$FAKE/calls")"
+}
+
+@test "fetch: a transfer that was cut without an error is repeated" {
+  echo 1000 >"$FAKE/truncate"
+  touch "$FAKE/silently"
+  run fetch https://example.org/file
+  assert::status 0
+  cmp "$FAKE/remote" "$SANDBOX/got/file"
+}
+
+@test "fetch: what a killed run left of another file does no harm" {
+  mkdir -p "$SANDBOX/got"
+  head -c 1000 /dev/urandom >"$SANDBOX/got/.file.part"
+  run fetch https://example.org/file
+  assert::status 0
+  cmp "$FAKE/remote" "$SANDBOX/got/file"
+}
+
+@test "fetch: an answer that will not change is not asked for again, a busy server is" {
+  printf 404 >"$FAKE/code"
+  run fetch https://example.org/file
+  assert::status 1
+  assert::equal 1 "$(grep -c '^curl' "$FAKE/calls")"
+  printf 503 >"$FAKE/code"
+  run fetch https://example.org/file
+  assert::status 1
+  assert::equal yes "$( (($(grep -c '^curl' "$FAKE/calls") > 3)) && echo yes)"
+}
+
+@test "fetch: no plain HTTP, no weak or malformed checksum" {
+  run fetch http://example.org/file
+  assert::status 1
+  run fetch https://example.org/file 0123
+  assert::status 1
+  run library fetch "fetch::file 'file://$FAKE/remote' '$SANDBOX/got/file' md5:0123"
+  assert::status 1
+  assert::never_called curl
+}
+
+@test "retry: pauses grow, and the deadline holds" {
+  run library retry 'retry::run 0.4 false'
+  assert::status 1
+  local -r attempts=$(grep -c 'ended with status 1' <<<"$output")
+  assert::equal yes "$( ((attempts >= 4 && attempts <= 15)) && echo yes)"
+}
+
+@test "retry: success ends it, and so does giving up" {
+  run library retry 'n=0; try() { n=$((n + 1)); ((n == 3)); }; retry::run 5 try; echo "$n attempts"'
+  assert::contains "$output" "3 attempts"
+  run library retry 'n=0; try() { n=$((n + 1)); return 78; }; retry::run 5 try || echo "$n attempts, status $?"'
+  assert::contains "$output" "1 attempts, status 78"
+}
+
+@test "packages: the lock is waited for" {
+  mkdir -p "$ULTRACLUSTER_ROOT/run/lock"
+  flock "$ULTRACLUSTER_ROOT/run/lock/ultracluster-packages.lock" sleep 0.3 3>&- &
+  while flock --nonblock "$ULTRACLUSTER_ROOT/run/lock/ultracluster-packages.lock" true; do sleep 0.01; done
+  run library packages 'ULTRACLUSTER_PACKAGES_DEADLINE=5 packages::install xfsprogs'
+  assert::status 0
+  assert::called "apt-get -o DPkg::Lock::Timeout=5 -o Dpkg::Options::=--force-confold --yes --no-install-recommends install xfsprogs"
+  wait
+}
+
+@test "packages: a lock that is never released is an error, and nothing is installed" {
+  mkdir -p "$ULTRACLUSTER_ROOT/run/lock"
+  flock "$ULTRACLUSTER_ROOT/run/lock/ultracluster-packages.lock" sleep 5 3>&- &
+  local -r holder=$!
+  while flock --nonblock "$ULTRACLUSTER_ROOT/run/lock/ultracluster-packages.lock" true; do sleep 0.01; done
+  run library packages 'packages::install xfsprogs'
+  pkill -P "$holder" sleep
+  assert::status 1
+  assert::contains "$output" "another process holds the package-manager lock"
+  assert::never_called apt-get
+}
+
+@test "packages: two at once run one after the other, and the lock ends with them" {
+  library packages 'packages::apt install a' &
+  library packages 'packages::apt install b' &
+  wait
+  run library packages 'packages::apt install c; packages::apt install d'
+  assert::status 0
+  assert::equal 4 "$(grep -c '^apt-get' "$FAKE/calls")"
+}
+
+@test "log: every line is on stderr and in the file, failures come last and on one line" {
+  run --separate-stderr library log 'LOG_STEP=x log::info "hello"; log::failed x "$(printf "two\nlines")"'
+  assert::equal '' "$output"
+  assert::equal "$stderr" "$(cat "$LOG")"
+  assert::contains "$stderr" " INFO  x: hello"
+  assert::last_log_line "FAILED x: two lines"
+}
+
+@test "log: without a place for the file there is stderr" {
+  run library log 'ULTRACLUSTER_LOG=/proc/nowhere/x.log log::info hello'
+  assert::status 0
+  assert::contains "$output" hello
+}
+
+@test "libraries can be sourced twice" {
+  local file
+  for file in "$SCRIPTS"/lib/*.sh; do
+    [[ $file != */run_verb.sh ]] || continue
+    file=${file##*/}
+    run library "${file%.sh}" "source '$SCRIPTS/lib/$file'"
+    assert::status 0
+  done
+}

@@ -1,0 +1,34 @@
+#!/usr/bin/env bats
+# What users and slurmd may lock, open and start.
+
+load helpers
+
+@test "limits are in force, not only written" {
+  mkdir -p "$ULTRACLUSTER_ROOT/proc/4711"
+  echo 4711 >"$FAKE/units/slurmd/pid"
+  echo 'Max locked memory         65536                65536                bytes' >"$ULTRACLUSTER_ROOT/proc/4711/limits"
+  run run_steps limits
+  assert::status 0
+  assert::contains "$(cat "$ULTRACLUSTER_ROOT/proc/4711/limits")" unlimited
+  assert::never_called 'systemctl restart'
+  assert::equal 16384 "$(cat "$ULTRACLUSTER_ROOT/proc/sys/net/ipv4/neigh/default/gc_thresh3")"
+  assert::equal false "$(cat "$FAKE/remove_ipc")"
+  # 110 MiB for each of 8 CPUs, in pages of 2 MiB, and one page
+  assert::contains "$(cat "$ULTRACLUSTER_ROOT/proc/meminfo")" "HugePages_Total: 441"
+}
+
+@test "huge pages that the EFA installer reserved stay" {
+  sed -i 's/^HugePages_Total:.*/HugePages_Total: 5128/' "$ULTRACLUSTER_ROOT/proc/meminfo"
+  run run_steps limits
+  assert::status 0
+  assert::contains "$(cat "$ULTRACLUSTER_ROOT/proc/meminfo")" "HugePages_Total: 5128"
+  [[ ! -e $ULTRACLUSTER_ROOT/etc/sysctl.d/99-ultracluster-huge-pages.conf ]]
+}
+
+@test "a kernel with few free huge pages is no failure, and not asked again" {
+  echo 100 >"$FAKE/huge_pages_free"
+  run run_steps limits
+  assert::status 0
+  run run_steps limits
+  assert::states limits=already
+}

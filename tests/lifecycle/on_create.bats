@@ -1,0 +1,37 @@
+#!/usr/bin/env bats
+# The entry for OnCreate: file systems and Slurm daemons are ours to start.
+
+load helpers
+
+@test "a compute node gets its file systems and slurmd" {
+  run on_create
+  assert::status 0
+  assert::states limits=installed filesystems=installed scratch=installed slurm=installed
+  assert::called "mount -t lustre -o relatime,flock fs-0123.fsx.us-east-1.amazonaws.com@tcp:/abcdefgh $ULTRACLUSTER_ROOT/fsx"
+  assert::called "mount -t nfs -o nfsvers=4.2,nconnect=16 fs-4567.fsx.us-east-1.amazonaws.com:/fsx $ULTRACLUSTER_ROOT/home"
+  assert::called "systemctl restart --no-block slurmd.service"
+  assert::never_called 'systemctl start slurmctld'
+  assert::equal "SLURMD_OPTIONS=--conf-server=10.1.0.10" "$(cat "$ULTRACLUSTER_ROOT/etc/ultracluster/slurmd.env")"
+  assert::contains "$(cat "$ULTRACLUSTER_ROOT/etc/systemd/system/slurmd.service.d/20-ultracluster-configless.conf")" "Restart=on-failure"
+}
+
+@test "a controller gets slurmctld and no slurmd" {
+  node::is_controller
+  run on_create
+  assert::status 0
+  assert::states limits=installed filesystems=installed scratch=skipped slurm=installed
+  [[ -e $FAKE/units/slurmctld/enabled && -e $FAKE/units/slurmctld/active ]]
+  [[ ! -e $FAKE/units/slurmd/enabled ]]
+  assert::never_called 'systemctl start slurmdbd'
+}
+
+@test "a second run changes nothing" {
+  on_create
+  local -r before=$(snapshot)
+  forget_calls
+  run on_create
+  assert::status 0
+  assert::states limits=already filesystems=already scratch=already slurm=already
+  assert::no_changes
+  assert::equal "$before" "$(snapshot)"
+}

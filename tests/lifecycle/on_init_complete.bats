@@ -1,0 +1,65 @@
+#!/usr/bin/env bats
+# The entry for OnInitComplete, on nodes of several kinds.
+
+load helpers
+
+@test "a fresh node gets limits and a striped scratch" {
+  run on_init_complete
+  assert::status 0
+  assert::states limits=installed scratch=installed
+  assert::called "lvm vgcreate --yes ultracluster /dev/nvme1n1 /dev/nvme2n1 /dev/nvme3n1 /dev/nvme4n1 /dev/nvme5n1 /dev/nvme6n1 /dev/nvme7n1 /dev/nvme8n1 --config devices/use_devicesfile=0"
+  assert::contains "$(grep 'lvm lvcreate' "$FAKE/calls")" "--stripes 8"
+  assert::equal 1777 "$(stat --format %a "$ULTRACLUSTER_ROOT/scratch")"
+  [[ -e $FAKE/units/ultracluster-scratch/enabled ]]
+  # What runs at boot needs nothing of the folder that HyperPod copied the scripts to.
+  [[ -x $ULTRACLUSTER_ROOT/usr/local/sbin/ultracluster-scratch ]]
+  assert::contains "$(tail -n 1 "$LOG")" "done: limits scratch"
+}
+
+@test "a node without local disks has no scratch" {
+  node::is_login
+  run on_init_complete
+  assert::status 0
+  assert::states limits=installed scratch=skipped
+}
+
+@test "a second run finds everything and changes nothing" {
+  on_init_complete
+  local -r before=$(snapshot)
+  forget_calls
+  run on_init_complete
+  assert::status 0
+  assert::states limits=already scratch=already
+  assert::no_changes
+  assert::equal "$before" "$(snapshot)"
+}
+
+@test "without a resource configuration an image is being built" {
+  rm "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
+  run on_init_complete
+  assert::status 0
+  assert::contains "$output" "an image is being built"
+  assert::no_changes
+  [[ ! -e $REPORT ]]
+}
+
+@test "SAGEMAKER_RESOURCE_CONFIG_PATH is followed" {
+  run on_init_complete env SAGEMAKER_RESOURCE_CONFIG_PATH=/nowhere.json
+  assert::status 0
+  assert::contains "$output" "no /nowhere.json: an image is being built"
+}
+
+@test "the report is JSON, one line per step, with every verb" {
+  on_init_complete
+  on_init_complete
+  "$REAL/python3" -IS - "$REPORT" <<'PYTHON'
+import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1])]
+assert [line["state"] for line in lines] == ["installed", "installed", "already", "already"], lines
+assert lines[0]["verbs"] == {"detect": "absent", "install": "ok", "verify": "ok"}, lines[0]
+assert lines[2]["verbs"] == {"detect": "present", "verify": "ok"}, lines[2]
+for line in lines:
+    assert isinstance(line["seconds"], float) and line["message"], line
+    assert (line["group"], line["role"], line["release"]) == ("gpu", "compute", "2026.11"), line
+PYTHON
+}

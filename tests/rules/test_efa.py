@@ -1,0 +1,157 @@
+"""Rules on EFA, each broken and mended."""
+
+from __future__ import annotations
+
+import pytest
+from rules_table import SHIPPED, Case, assert_breaks, assert_complete, assert_mended, found
+
+from ultracluster.catalog import instance_types
+from ultracluster.rules.efa import RULES
+
+TYPE = "node_groups.gpu.instance_type"
+SECOND = {
+    "role": "compute",
+    "instance_type": "p5.48xlarge",
+    "count": 2,
+    "partition": "gpu",
+}
+GB300 = {
+    "vcpu": 144,
+    "memory_gib": 960,
+    "architecture": "arm64",
+    "accelerator": "NVIDIA GB300",
+    "accelerators": 4,
+    "accelerator_memory_gib": 1116,
+    "network_gbps": 1600,
+    "network_cards": 17,
+    "efa_interfaces": 8,
+    "addresses": 17,
+    "source": "announcement of the type",
+}
+NEW = "p6e-gb300.36xlarge"
+
+CASES = [
+    Case(
+        "EFA001",
+        {TYPE: "g5.2xlarge", "node_groups.gpu.efa_interface": "efa"},
+        "node_groups.gpu.efa_interface",
+        "g5.2xlarge has no EFA",
+        "g5.8xlarge",
+        {TYPE: "g5.8xlarge"},
+    ),
+    Case(
+        "EFA001",
+        {"node_groups.login.efa_interface": "efa-only"},
+        "node_groups.login.efa_interface",
+        "m5.xlarge has no EFA",
+        "remove efa_interface",
+        {"node_groups.login.efa_interface": ...},
+    ),
+    Case(
+        "EFA002",
+        {TYPE: "g6e.4xlarge"},
+        TYPE,
+        "partition `gpu` has 2 nodes",
+        "g6e.8xlarge",
+        {"node_groups.gpu.count": 1},
+    ),
+    Case(
+        "EFA002",
+        {TYPE: "g6e.4xlarge", "node_groups.gpu.count": 1, "node_groups.more": SECOND},
+        TYPE,
+        "partition `gpu` has 3 nodes",
+        "g6e.8xlarge",
+        {"node_groups.more.partition": "more"},
+    ),
+    Case(
+        "EFA003",
+        {TYPE: "p4d.24xlarge", "node_groups.more": SECOND},
+        "node_groups.gpu.partition",
+        "cannot exchange EFA traffic",
+        "partition: p4d",
+        {"node_groups.gpu.partition": "p4d"},
+    ),
+    Case(
+        "EFA003",
+        {TYPE: "p4d.24xlarge", "node_groups.more": SECOND},
+        "node_groups.gpu.partition",
+        "`more` (p5.48xlarge)",
+        "partition: p4d",
+        {"node_groups.more.instance_type": "p4de.24xlarge"},
+    ),
+    Case(
+        "EFA004",
+        {TYPE: "p5en.48xlarge", "node_groups.more": SECOND},
+        "node_groups.more.partition",
+        "p5en.48xlarge and p5.48xlarge",
+        "partition: p5",
+        {"node_groups.more.instance_type": "p5en.48xlarge"},
+    ),
+    Case(
+        "EFA005",
+        {TYPE: "p6e-gb200.36xlarge"},
+        TYPE,
+        "does not say how many EFA interfaces",
+        "fi_info",
+        {TYPE: "p6-b300.48xlarge"},
+    ),
+    Case(
+        "EFA006",
+        {"instance_types": {NEW: {**GB300, "efa_interfaces": 18}}},
+        f'instance_types."{NEW}".efa_interfaces',
+        "18 EFA interfaces on 17 network cards",
+        "17",
+        {"instance_types": {NEW: {**GB300, "efa_interfaces": 17}}},
+    ),
+    Case(
+        "EFA007",
+        {"instance_types": {NEW: {**GB300, "addresses": 16}}},
+        f'instance_types."{NEW}".addresses',
+        "16 addresses for 17 network cards",
+        "17",
+        {"instance_types": {NEW: GB300}},
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_breaks(case: Case) -> None:
+    assert_breaks(RULES, case)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_mended(case: Case) -> None:
+    assert_mended(RULES, case)
+
+
+def test_every_rule_is_broken_once() -> None:
+    assert_complete(RULES, CASES)
+
+
+@pytest.mark.parametrize("base", SHIPPED)
+def test_shipped_environments_break_nothing(base: str) -> None:
+    assert [one for one in found(RULES, {}, base) if not one.acknowledged] == []
+
+
+@pytest.mark.parametrize(
+    "name", [one.name for one in instance_types().values() if one.efa_interfaces and one.hyperpod]
+)
+def test_a_group_of_one_efa_type_is_clean(name: str) -> None:
+    for interface in ("efa", "efa-only"):
+        assert found(RULES, {TYPE: name, "node_groups.gpu.efa_interface": interface}) == []
+
+
+def test_a_pair_of_types_is_reported_by_one_rule_only() -> None:
+    codes = [one.code for one in found(RULES, {TYPE: "p4d.24xlarge", "node_groups.more": SECOND})]
+    assert codes == ["EFA003"]
+
+
+def test_a_group_without_nodes_or_of_an_unknown_type_is_not_judged() -> None:
+    assert found(RULES, {TYPE: "g5.2xlarge", "node_groups.gpu.count": 0}) == []
+    assert found(RULES, {TYPE: "p99.metal", "node_groups.gpu.efa_interface": "efa"}) == []
+
+
+def test_a_declared_type_is_judged_like_any_other() -> None:
+    declared = {"instance_types": {NEW: {**GB300, "efa_interfaces": 0}}, TYPE: NEW}
+    assert [one.code for one in found(RULES, declared)] == ["EFA002"]
+    assert found(RULES, {"instance_types": {NEW: GB300}, TYPE: NEW}) == []

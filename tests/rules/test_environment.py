@@ -1,0 +1,318 @@
+"""Rules on the environment as a whole, each broken and mended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from project import ENVIRONMENTS
+from rules_support import changed, environment_data, loaded
+from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
+
+from ultracluster.catalog import regions
+from ultracluster.rules.environment import RULES, TAGS_OF_OURS, arns, in_local_zone
+
+ZONE = "network.zone_id"
+TYPE = "node_groups.gpu.instance_type"
+NEW = "p6e-gb300.36xlarge"
+DECLARED = {
+    "vcpu": 144,
+    "memory_gib": 960,
+    "architecture": "arm64",
+    "accelerator": "NVIDIA GB300",
+    "accelerators": 4,
+    "accelerator_memory_gib": 1116,
+    "network_gbps": 1600,
+    "network_cards": 17,
+    "efa_interfaces": 8,
+    "addresses": 17,
+    "source": "announcement of the type",
+}
+KEY = "arn:aws:kms:us-west-2:111122223333:key/0f6d"
+SLURM = "arn:aws:secretsmanager:us-west-2:111122223333:secret:slurm"
+
+
+def key(arn: str) -> dict[str, Any]:
+    return {"storage.key": {"arn": arn}}
+
+
+def tags(count: int) -> dict[str, Any]:
+    return {"tags": {f"key-{number}": "value" for number in range(count)}}
+
+
+CASES = [
+    Case(
+        "ENV001",
+        {"region": "us-west-22"},
+        "region",
+        "not an AWS Region",
+        "us-west-2",
+        {"region": "us-west-2"},
+    ),
+    Case(
+        "ENV002",
+        {"region": "eu-west-3", ZONE: "euw3-az1"},
+        "region",
+        "not seen to have AWS::SageMaker::Cluster in eu-west-3",
+        "another Region",
+        {"region": "eu-west-2", ZONE: "euw2-az1"},
+    ),
+    Case(
+        "ENV003",
+        {ZONE: "use1-az6"},
+        ZONE,
+        "a zone of us-east-1, and the environment is in us-west-2",
+        "usw2-az1, usw2-az2, usw2-az3, usw2-az4, or region: us-east-1",
+        {ZONE: "usw2-az4"},
+    ),
+    Case(
+        "ENV003",
+        {ZONE: "us-west-2a"},
+        ZONE,
+        "is a zone's name",
+        "the id that this account has for it: usw2-az1",
+        {ZONE: "usw2-az1"},
+    ),
+    Case(
+        "ENV003",
+        {ZONE: "us-east-1-dfw-2a"},
+        ZONE,
+        "is a zone's name",
+        "usw2-az1",
+        {ZONE: "usw2-az1"},
+    ),
+    Case(
+        "ENV003",
+        {ZONE: "west-az1"},
+        ZONE,
+        "does not have the form of a zone id of us-west-2",
+        "usw2-az1",
+        {ZONE: "usw2-az3"},
+    ),
+    Case(
+        "ENV004",
+        {ZONE: "usw2-az9"},
+        ZONE,
+        "not among the zones seen in us-west-2",
+        "usw2-az1, usw2-az2",
+        {ZONE: "usw2-az2"},
+    ),
+    Case(
+        "ENV005",
+        {ZONE: "usw2-lax1-az1"},
+        ZONE,
+        "Local or Wavelength Zone of us-west-2. The account must opt in",
+        "usw2-az1",
+        {ZONE: "usw2-az1"},
+    ),
+    Case(
+        "ENV005",
+        {ZONE: "usw2-lax1-az1"},
+        ZONE,
+        "no NAT gateway",
+        "opt in first",
+        {ZONE: "usw2-az1"},
+    ),
+    Case(
+        "ENV006",
+        {TYPE: "p5.48xlrage"},
+        TYPE,
+        "no instance type `p5.48xlrage`",
+        "p5.48xlarge",
+        {TYPE: "p5.48xlarge"},
+    ),
+    Case(
+        "ENV006",
+        {TYPE: NEW},
+        TYPE,
+        f"no instance type `{NEW}`",
+        f"declared under instance_types: {{{NEW}: ...}}",
+        {"instance_types": {NEW: DECLARED}},
+    ),
+    Case(
+        "ENV007",
+        {"instance_types": {"p5.48xlarge": DECLARED}},
+        'instance_types."p5.48xlarge"',
+        "the catalogue now has `p5.48xlarge`",
+        "remove the declaration",
+        {"instance_types": {NEW: DECLARED}, TYPE: NEW},
+    ),
+    Case(
+        "ENV008",
+        {"instance_types": {NEW: DECLARED}},
+        f'instance_types."{NEW}"',
+        "no node group uses it",
+        f"instance_type: {NEW}",
+        {TYPE: NEW},
+    ),
+    Case("ENV009", tags(49), "tags", "49 tags", "at most 48", tags(48)),
+    Case(
+        "ENV010",
+        {"tags": {"Project": "a", "project": "b"}},
+        "tags.project",
+        "the same key as `Project`",
+        "remove `project`",
+        {"tags": {"Project": "a", "projects": "b"}},
+    ),
+    Case(
+        "ENV010",
+        {"tags": {"Ultracluster:Environment": "a"}},
+        "tags.Ultracluster:Environment",
+        "which we set on every resource",
+        "rename",
+        {"tags": {"ultracluster:team": "a"}},
+    ),
+    Case(
+        "ENV010",
+        {"tags": {TAGS_OF_OURS[0]: "a"}},
+        f"tags.{TAGS_OF_OURS[0]}",
+        "which we set on every resource",
+        "rename",
+        {"tags": {}},
+    ),
+    Case(
+        "ENV011",
+        {"tags": {"owner": "ml & data"}},
+        "tags.owner",
+        "the value `ml & data` has &",
+        "ml - data",
+        {"tags": {"owner": "équipe données"}},
+    ),
+    Case(
+        "ENV011",
+        {"tags": {"who#": "ml"}},
+        "tags.who#",
+        "the key `who#` has #",
+        "who-",
+        {"tags": {"a.b:c/d=e+f-g@h": "ml"}},
+    ),
+    Case(
+        "ENV012",
+        key(KEY.replace("us-west-2", "eu-west-1")),
+        "storage.key.arn",
+        "the ARN is of eu-west-1, and the environment is in us-west-2",
+        "arn:aws:kms:us-west-2:",
+        key(KEY),
+    ),
+    Case(
+        "ENV012",
+        key(KEY.replace("arn:aws:", "arn:aws-cn:")),
+        "storage.key.arn",
+        "partition `aws-cn`",
+        "arn:aws:kms:us-west-2:",
+        key(KEY),
+    ),
+    Case(
+        "ENV012",
+        {
+            "node_groups.gpu.capacity": {
+                "kind": "training-plan",
+                "arn": "arn:aws:sagemaker:us-east-1:111122223333:training-plan/a",
+            }
+        },
+        "node_groups.gpu.capacity.arn",
+        "cannot use what sagemaker has in another",
+        "arn:aws:sagemaker:us-west-2:",
+        {
+            "node_groups.gpu.capacity": {
+                "kind": "training-plan",
+                "arn": "arn:aws:sagemaker:us-west-2:111122223333:training-plan/a",
+            }
+        },
+    ),
+    Case(
+        "ENV013",
+        {"account": "444455556666", **key(KEY)},
+        "storage.key.arn",
+        "of account 111122223333, and the environment is deployed to 444455556666",
+        "an ARN of 444455556666",
+        {"account": "111122223333"},
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_broken(case: Case) -> None:
+    assert_breaks(RULES, case)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_mended(case: Case) -> None:
+    assert_mended(RULES, case)
+
+
+def test_every_rule_is_broken_once() -> None:
+    assert_complete(RULES, CASES)
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_the_shipped_environments_are_clean(name: str) -> None:
+    assert not [one for one in found(RULES, {}, name) if one.code.startswith(RULES.prefix)]
+
+
+def test_nothing_is_said_of_zones_and_arns_in_a_region_that_does_not_exist() -> None:
+    changes = {"region": "us-west-22", ZONE: "use1-az1", **key(KEY)}
+    assert [one.code for one in found(RULES, changes)] == ["ENV001"]
+
+
+def test_a_zone_is_reported_by_one_rule_only() -> None:
+    for zone in ("us-west-2a", "use1-az1", "usw2-az9", "usw2-lax1-az1", "nonsense"):
+        assert len(found(RULES, {ZONE: zone})) == 1, zone
+
+
+def test_each_zone_that_was_seen_is_clean() -> None:
+    for home in regions().values():
+        for zone in home.zone_ids:
+            codes = {one.code for one in found(RULES, {"region": home.name, ZONE: zone})}
+            assert codes <= {"ENV002", "ENV005"}, zone
+            assert ("ENV005" in codes) == in_local_zone(home, zone) == (zone.count("-") == 2)
+
+
+def test_a_region_without_a_known_form_of_zone_ids_is_not_judged() -> None:
+    assert found(RULES, {"region": "eusc-de-east-1", ZONE: "eusc-de-east-1-az1"}) == []
+
+
+def test_a_local_zone_without_a_nat_gateway_of_ours_says_nothing_of_one() -> None:
+    (finding,) = found(RULES, {ZONE: "usw2-lax1-az1", "network.egress": "closed"})
+    assert "NAT" not in finding.message
+
+
+def test_every_arn_of_a_file_is_looked_at() -> None:
+    database = {
+        "kind": "existing",
+        "endpoint": "db.example.com",
+        "secret_arn": SLURM,
+        "secret_key_arn": KEY,
+        "security_group_id": "sg-0123456789abcdef0",
+    }
+    reservation = {
+        "kind": "reservation",
+        "resource_group_arn": "arn:aws:resource-groups:us-west-2:111122223333:group/g",
+    }
+    changes = {
+        **key(KEY),
+        "storage.accounting_database": database,
+        "node_groups.gpu.capacity": reservation,
+    }
+    environment = loaded(changed(environment_data(), changes)).environment
+    assert {".".join(map(str, path)) for path, _ in arns(environment)} == {
+        "storage.key.arn",
+        "storage.accounting_database.secret_arn",
+        "storage.accounting_database.secret_key_arn",
+        "node_groups.gpu.capacity.resource_group_arn",
+    }
+    moved = {**changes, "region": "us-east-1", ZONE: "use1-az1"}
+    assert [one.code for one in found(RULES, moved)] == ["ENV012"] * 4
+
+
+def test_an_arn_without_a_region_or_an_account_is_of_every_one() -> None:
+    arn = "arn:aws:resource-groups:::group/g"
+    capacity = {"kind": "reservation", "resource_group_arn": arn}
+    changes = {"account": "111122223333", "node_groups.gpu.capacity": capacity}
+    assert found(RULES, changes) == []
+
+
+def test_a_declared_type_of_the_same_family_is_suggested() -> None:
+    changes = {"instance_types": {NEW: DECLARED}, TYPE: "p6e-gb300.63xlarge"}
+    (wrong, _) = found(RULES, changes)
+    assert wrong.instead.startswith(NEW)

@@ -1,0 +1,798 @@
+"""Rules on FSx for Lustre and OpenZFS, each broken and mended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from project import ENVIRONMENTS
+from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
+
+from ultracluster.catalog.fsx import lustre_deployments, openzfs_deployments
+from ultracluster.rules.fsx import RULES
+
+L = "storage.lustre"
+Z = "storage.openzfs"
+R = f"{L}.data_repositories"
+TYPE = "node_groups.gpu.instance_type"
+COUNT = "node_groups.gpu.count"
+
+P2: dict[str, Any] = {
+    "deployment": "persistent-2-ssd",
+    "capacity_gib": 1200,
+    "throughput_mbps_per_tib": 250,
+}
+EFA = {**P2, "efa": True, "capacity_gib": 19200}
+P1 = {**P2, "deployment": "persistent-1-ssd", "throughput_mbps_per_tib": 50}
+HDD = {
+    "deployment": "persistent-1-hdd",
+    "capacity_gib": 6000,
+    "throughput_mbps_per_tib": 12,
+    "drive_cache": "none",
+}
+SCRATCH1 = {"deployment": "scratch-1", "capacity_gib": 1200}
+SCRATCH2 = {"deployment": "scratch-2", "capacity_gib": 1200}
+TIERING: dict[str, Any] = {
+    "deployment": "intelligent-tiering",
+    "throughput_mbps": 4000,
+    "metadata_iops": 6000,
+}
+EXISTING = {
+    "deployment": "existing",
+    "id": "fs-0123456789abcdef0",
+    "dns_name": "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
+    "mount_name": "abcdefgh",
+    "security_group_id": "sg-0123456789abcdef0",
+    "efa": True,
+}
+ZFS: dict[str, Any] = {
+    "deployment": "single-az-ha-2",
+    "capacity_gib": 64,
+    "throughput_mbps": 160,
+}
+P5 = {"role": "compute", "instance_type": "p5.48xlarge", "count": 2, "partition": "p5"}
+DECLARED = {
+    "vcpu": 144,
+    "memory_gib": 960,
+    "accelerator": "NVIDIA GB300",
+    "accelerators": 4,
+    "network_gbps": 1600,
+    "network_cards": 17,
+    "efa_interfaces": 8,
+    "addresses": 17,
+    "source": "announcement of the type",
+}
+
+
+def made(*parts: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """A change that sets the Lustre file system."""
+    merged: dict[str, Any] = {}
+    for part in parts:
+        merged |= part
+    return {L: merged | more}
+
+
+def homes(**more: Any) -> dict[str, Any]:
+    return {Z: ZFS | more}
+
+
+def linked(**folders: Any) -> dict[str, Any]:
+    """A change that links folders: `linked(a={...})` links /a."""
+    return made(P2, data_repositories={f"/{name}": link for name, link in folders.items()})
+
+
+FILE_SYSTEM = [
+    Case(
+        "FSX001",
+        made(P2, throughput_mbps_per_tib=300),
+        f"{L}.throughput_mbps_per_tib",
+        "persistent-2-ssd has the tiers 125, 250, 500 or 1000",
+        "250 or 500",
+        made(P2, throughput_mbps_per_tib=500),
+    ),
+    Case(
+        "FSX001",
+        made(P1, throughput_mbps_per_tib=125),
+        f"{L}.throughput_mbps_per_tib",
+        "persistent-1-ssd has the tiers 50, 100 or 200",
+        "100 or 200; 125 needs deployment: persistent-2-ssd",
+        made(P1, throughput_mbps_per_tib=200),
+    ),
+    Case(
+        "FSX001",
+        made(HDD, throughput_mbps_per_tib=50),
+        f"{L}.throughput_mbps_per_tib",
+        "persistent-1-hdd has the tiers 12 or 40",
+        "40; 50 needs deployment: persistent-1-ssd",
+        made(HDD, throughput_mbps_per_tib=12),
+    ),
+    Case(
+        "FSX002",
+        made(P2, capacity_gib=5000),
+        f"{L}.capacity_gib",
+        "5000 GiB: storage comes in whole disks, and for persistent-2-ssd FSx takes 1200 or a "
+        "multiple of 2400 GiB",
+        "4800 or 7200",
+        made(P2, capacity_gib=7200),
+    ),
+    Case(
+        "FSX002",
+        made(P2, capacity_gib=1000),
+        f"{L}.capacity_gib",
+        "1000 GiB",
+        "1200",
+        made(P2),
+    ),
+    Case(
+        "FSX002",
+        made(P1, capacity_gib=3600),
+        f"{L}.capacity_gib",
+        "for persistent-1-ssd",
+        "2400 or 4800",
+        made(P1, capacity_gib=4800),
+    ),
+    Case(
+        "FSX002",
+        made(SCRATCH1, capacity_gib=4800),
+        f"{L}.capacity_gib",
+        "1200, 2400 or a multiple of 3600",
+        "3600 or 7200",
+        made(SCRATCH1, capacity_gib=3600),
+    ),
+    Case(
+        "FSX002",
+        made(SCRATCH2, capacity_gib=3600),
+        f"{L}.capacity_gib",
+        "1200 or a multiple of 2400",
+        "2400 or 4800",
+        made(SCRATCH2, capacity_gib=2400),
+    ),
+    Case(
+        "FSX002",
+        made(HDD, capacity_gib=7200),
+        f"{L}.capacity_gib",
+        "persistent-1-hdd at 12 MB/s per TiB FSx takes a multiple of 6000",
+        "6000 or 12000",
+        made(HDD, capacity_gib=7200, throughput_mbps_per_tib=40),
+    ),
+    Case(
+        "FSX002",
+        made(HDD, throughput_mbps_per_tib=40),
+        f"{L}.capacity_gib",
+        "a multiple of 1800",
+        "5400 or 7200",
+        made(HDD, throughput_mbps_per_tib=40, capacity_gib=5400),
+    ),
+    Case(
+        "FSX003",
+        made(P2, version="2.10"),
+        f"{L}.version",
+        "Lustre 2.10: persistent-2-ssd runs 2.12 or 2.15",
+        '"2.15"',
+        made(P2, version="2.15"),
+    ),
+    Case(
+        "FSX003",
+        made(TIERING, version="2.12"),
+        f"{L}.version",
+        "intelligent-tiering runs 2.15",
+        '"2.15"',
+        made(TIERING),
+    ),
+    Case(
+        "FSX004",
+        made(P2, version="2.12"),
+        f"{L}.version",
+        "Lustre 2.12 takes no metadata configuration, and metadata_iops is automatic",
+        '"2.15", or metadata_iops: null',
+        made(P2, version="2.12", metadata_iops=None),
+    ),
+    Case(
+        "FSX005",
+        made(P1, version="2.10"),
+        f"{L}.version",
+        "client 2.15, and servers of 2.10 were seen to refuse it: the nodes would not mount /fsx",
+        '"2.15"',
+        made(P1, version="2.12"),
+    ),
+    Case(
+        "FSX006",
+        made(P2, metadata_iops=9000),
+        f"{L}.metadata_iops",
+        "takes 1500, 3000, 6000 or a multiple of 12000 up to 192000",
+        "6000 or 12000; or automatic",
+        made(P2, metadata_iops=12000),
+    ),
+    Case(
+        "FSX006",
+        made(P2, metadata_iops=204000),
+        f"{L}.metadata_iops",
+        "204000 metadata IOPS",
+        "192000; or automatic",
+        made(P2, metadata_iops=192000),
+    ),
+    Case(
+        "FSX006",
+        made(TIERING, metadata_iops=24000),
+        f"{L}.metadata_iops",
+        "intelligent-tiering takes 6000 or 12000",
+        "12000",
+        made(TIERING, metadata_iops=12000),
+    ),
+    Case(
+        "FSX007",
+        made(P2, capacity_gib=103200),
+        f"{L}.capacity_gib",
+        "begins with 100800 GiB in a Region",
+        "quota L-8F1B9C74",
+        made(P2, capacity_gib=100800),
+    ),
+    Case(
+        "FSX007",
+        made(HDD, capacity_gib=108000),
+        f"{L}.capacity_gib",
+        "begins with 102000 GiB",
+        "L-736F3D6F",
+        made(HDD, capacity_gib=102000),
+    ),
+    Case(
+        "FSX007",
+        made(TIERING, throughput_mbps=104000),
+        f"{L}.throughput_mbps",
+        "104000 MB/s of intelligent-tiering",
+        "at most 100000",
+        made(TIERING, throughput_mbps=100000),
+    ),
+    Case(
+        "FSX020",
+        made(TIERING, throughput_mbps=6000),
+        f"{L}.throughput_mbps",
+        "a multiple of 4000 up to 2000000",
+        "4000 or 8000",
+        made(TIERING, throughput_mbps=8000),
+    ),
+    Case(
+        "FSX020",
+        made(TIERING, throughput_mbps=2004000),
+        f"{L}.throughput_mbps",
+        "2004000 MB/s",
+        "2000000",
+        made(TIERING, throughput_mbps=2000000),
+    ),
+    Case(
+        "FSX021",
+        made(TIERING, read_cache={"mode": "sized"}),
+        f"{L}.read_cache",
+        "no size is given",
+        "gib: at least 32",
+        made(TIERING, read_cache={"mode": "sized", "gib": 32}),
+    ),
+    Case(
+        "FSX021",
+        made(TIERING, read_cache={"gib": 64}),
+        f"{L}.read_cache.gib",
+        "64 GiB beside mode `proportional`",
+        "mode: sized, or remove gib",
+        made(TIERING, read_cache={"mode": "proportional"}),
+    ),
+    Case(
+        "FSX022",
+        made(TIERING, throughput_mbps=8000, read_cache={"mode": "sized", "gib": 63}),
+        f"{L}.read_cache.gib",
+        "63 GiB of cache at 8000 MB/s",
+        "64",
+        made(TIERING, throughput_mbps=8000, read_cache={"mode": "sized", "gib": 64}),
+    ),
+    Case(
+        "FSX022",
+        made(TIERING, read_cache={"mode": "sized", "gib": 131073}),
+        f"{L}.read_cache.gib",
+        "takes 32 to 131072",
+        "131072",
+        made(TIERING, read_cache={"mode": "sized", "gib": 131072}),
+    ),
+    Case(
+        "FSX030",
+        made(P2, root_squash={"uid": 0, "gid": 65534}),
+        f"{L}.root_squash.uid",
+        "0:65534: zero is root itself",
+        "uid: 65534",
+        made(P2, root_squash={"uid": 65534, "gid": 65534}),
+    ),
+    Case(
+        "FSX030",
+        made(P2, root_squash={"uid": 65534, "gid": 0}),
+        f"{L}.root_squash.gid",
+        "refuses one of each",
+        "gid: 65534",
+        made(P2, root_squash={"uid": 0, "gid": 0}),
+    ),
+    Case(
+        "FSX031",
+        made(P2, root_squash={"uid": 1, "gid": 1, "exempt_clients": ["10.0.1.6"]}),
+        f"{L}.root_squash.exempt_clients[0]",
+        "`10.0.1.6` is not a client",
+        "10.0.1.6@tcp",
+        made(P2, root_squash={"uid": 1, "gid": 1, "exempt_clients": ["10.0.1.6@tcp"]}),
+    ),
+    Case(
+        "FSX031",
+        made(P2, root_squash={"uid": 1, "gid": 1, "exempt_clients": ["10.0.[10-2].1@tcp"]}),
+        f"{L}.root_squash.exempt_clients[0]",
+        "a number from 0 to 255 or a range in brackets",
+        "10.0.[2-10].[1-255]@tcp",
+        made(P2, root_squash={"uid": 1, "gid": 1, "exempt_clients": ["10.0.[2-10].[1-255]@tcp"]}),
+    ),
+    Case(
+        "FSX031",
+        made(P2, root_squash={"uid": 1, "gid": 1, "exempt_clients": ["10.0.0.256@tcp"]}),
+        f"{L}.root_squash.exempt_clients[0]",
+        "`10.0.0.256@tcp` is not a client",
+        "@tcp",
+        made(P2, root_squash={"uid": 1, "gid": 1, "exempt_clients": ["10.0.0.255@tcp"]}),
+    ),
+    Case(
+        "FSX032",
+        made(P2, backups={"start_time": "03:00"}),
+        f"{L}.backups.start_time",
+        "backups start at 03:00 and are kept for 0 days",
+        "retention_days: 7, or remove start_time",
+        made(P2, backups={"start_time": "03:00", "retention_days": 1}),
+    ),
+    Case(
+        "FSX032",
+        homes(backups={"start_time": "03:00", "retention_days": 0}),
+        f"{Z}.backups.start_time",
+        "which is no backups",
+        "retention_days: 7",
+        homes(backups={"retention_days": 0}),
+    ),
+    Case(
+        "FSX033",
+        {"region": "us-gov-west-1", "network.zone_id": "usgw1-az1"},
+        f"{L}.deployment",
+        "PERSISTENT_2 (persistent-2-ssd) is reported absent from us-gov-west-1",
+        "persistent-1-ssd",
+        made(P1),
+    ),
+    Case(
+        "FSX033",
+        {"network.zone_id": "usw2-lax1-az1", **made(TIERING)},
+        f"{L}.deployment",
+        "absent from usw2-lax1-az1, which is no Availability Zone",
+        "persistent-1-ssd",
+        {"network.zone_id": "usw2-az1"},
+    ),
+    Case(
+        "FSX034",
+        {"region": "ap-southeast-6", "network.zone_id": "apse6-az1"},
+        L,
+        "not seen to have AWS::FSx::FileSystem in ap-southeast-6",
+        "another Region",
+        {"region": "ap-southeast-2", "network.zone_id": "apse2-az1"},
+    ),
+    Case(
+        "FSX040",
+        homes(throughput_mbps=64),
+        f"{Z}.throughput_mbps",
+        "single-az-ha-2 has 160, 320, 640, 1280, 2560, 3840, 5120, 7680 or 10240",
+        "160",
+        homes(throughput_mbps=160),
+    ),
+    Case(
+        "FSX040",
+        homes(deployment="single-az-1", throughput_mbps=160),
+        f"{Z}.throughput_mbps",
+        "single-az-1 has 64, 128",
+        "128 or 256",
+        homes(deployment="single-az-1", throughput_mbps=64),
+    ),
+    Case(
+        "FSX041",
+        homes(capacity_gib=63),
+        f"{Z}.capacity_gib",
+        "of 64 to 524288 GiB",
+        "64",
+        homes(capacity_gib=64),
+    ),
+    Case(
+        "FSX041",
+        homes(capacity_gib=600_000),
+        f"{Z}.capacity_gib",
+        "600000 GiB",
+        "524288",
+        homes(capacity_gib=524288),
+    ),
+    Case(
+        "FSX042",
+        homes(deployment="single-az-ha-1"),
+        f"{Z}.deployment",
+        "shows us-west-2 without SINGLE_AZ_HA_1",
+        "single-az-ha-2, single-az-1 or single-az-2",
+        homes(deployment="single-az-ha-2"),
+    ),
+]
+
+CLIENTS = [
+    Case(
+        "FSX010",
+        made(EFA, metadata_iops=None),
+        f"{L}.metadata_iops",
+        "refuses EFA on a file system without a metadata configuration",
+        "metadata_iops: automatic",
+        made(EFA, metadata_iops=1500),
+    ),
+    Case(
+        "FSX011",
+        made(EFA, capacity_gib=1200),
+        f"{L}.capacity_gib",
+        "1200 GiB at 250 MB/s per TiB",
+        "19200",
+        made(EFA),
+    ),
+    Case(
+        "FSX011",
+        made(EFA, capacity_gib=28800),
+        f"{L}.capacity_gib",
+        "FSx takes a multiple of 19200 GiB",
+        "19200 or 38400; at 28800 GiB EFA has the tier 500 or 1000",
+        made(EFA, capacity_gib=28800, throughput_mbps_per_tib=500),
+    ),
+    Case(
+        "FSX011",
+        made(EFA, capacity_gib=19200, throughput_mbps_per_tib=125),
+        f"{L}.capacity_gib",
+        "a multiple of 38400",
+        "38400",
+        made(EFA, capacity_gib=38400, throughput_mbps_per_tib=125),
+    ),
+    Case(
+        "FSX012",
+        {**made(EFA), TYPE: "p4d.24xlarge"},
+        f"{L}.efa",
+        "no node group has instances that mount Lustre over EFA",
+        "efa: false",
+        {TYPE: "p5.48xlarge"},
+    ),
+    Case(
+        "FSX012",
+        {**made(EFA), TYPE: "trn2.48xlarge"},
+        f"{L}.efa",
+        "and not trn2",
+        "p5, p6, g6e, trn1",
+        {TYPE: "trn1.32xlarge"},
+    ),
+    Case(
+        "FSX013",
+        {**made(EFA), TYPE: "p4d.24xlarge", "node_groups.p5": P5},
+        TYPE,
+        "p4d.24xlarge has EFA and mounts /fsx over TCP: Lustre over EFA needs Nitro v4, and this "
+        "type has v3",
+        "another instance type",
+        {TYPE: "p5en.48xlarge"},
+    ),
+    Case(
+        "FSX013",
+        {**made(EXISTING), TYPE: "trn2.48xlarge", "node_groups.p5": P5},
+        TYPE,
+        "FSx leaves the trn2 family out",
+        "acknowledge",
+        {TYPE: "m5.large"},
+    ),
+    Case(
+        "FSX014",
+        made(P2, capacity_gib=19200),
+        f"{L}.efa",
+        "large enough for it, and gpu could use it",
+        "efa: true",
+        made(P2, capacity_gib=16800),
+    ),
+    Case(
+        "FSX014",
+        made(TIERING),
+        f"{L}.efa",
+        "only at creation",
+        "efa: true",
+        {TYPE: "p4d.24xlarge"},
+    ),
+    Case(
+        "FSX015",
+        made(P2, gds=True),
+        f"{L}.gds",
+        "gds is on and efa is off",
+        "efa: true",
+        made(EFA, gds=True),
+    ),
+    Case(
+        "FSX016",
+        made(EFA, gds=True),
+        f"{L}.gds",
+        "the clients here are g6e.12xlarge",
+        "gds: false",
+        {TYPE: "p5.48xlarge"},
+    ),
+    Case(
+        "FSX017",
+        {**made(EFA), TYPE: "p5.48xlarge", COUNT: 129},
+        f"{L}.efa",
+        "1032 EFA connections: 129 x 8 of gpu",
+        "7 interfaces on each of the 129 clients",
+        {COUNT: 128},
+    ),
+    Case(
+        "FSX017",
+        {**made(EXISTING), TYPE: "p5.48xlarge", COUNT: 127, "node_groups.p5": P5},
+        f"{L}.efa",
+        "127 x 8 of gpu + 2 x 8 of p5",
+        "7 interfaces on each of the 129 clients",
+        {COUNT: 126},
+    ),
+    Case(
+        "FSX018",
+        {**made(EFA), COUNT: 1025},
+        f"{L}.efa",
+        "1025 clients with EFA",
+        "at most 1024 such nodes",
+        {COUNT: 1024},
+    ),
+]
+
+DATA = {"bucket": "data"}
+LINKS = [
+    Case(
+        "FSX050",
+        linked(**{f"f{number}": {"prefix": f"p{number}"} for number in range(9)}),
+        R,
+        "9 data repository associations: FSx takes 8",
+        "at most 8",
+        linked(**{f"f{number}": {"prefix": f"p{number}"} for number in range(8)}),
+    ),
+    Case(
+        "FSX051",
+        made(P2, data_repositories={"data": {}}),
+        f"{R}.data",
+        "`data` is not a folder of the file system",
+        "/data",
+        made(P2, data_repositories={"/data": {}}),
+    ),
+    Case(
+        "FSX051",
+        made(P2, data_repositories={"/" + 4096 * "a": {}}),
+        f"{R}./{4096 * 'a'}",
+        "at most 4096 characters",
+        "/a",
+        made(P2, data_repositories={"/" + 4095 * "a": {}}),
+    ),
+    Case(
+        "FSX052",
+        made(P2, data_repositories={"/a": {"prefix": "a"}, "/a/b": {"prefix": "b"}}),
+        f"{R}./a/b",
+        "`/a/b` lies in `/a`",
+        "a folder beside `/a`",
+        made(P2, data_repositories={"/a": {"prefix": "a"}, "/ab": {"prefix": "b"}}),
+    ),
+    Case(
+        "FSX052",
+        made(P2, data_repositories={"/a": {"prefix": "a"}, "/": {"prefix": "b"}}),
+        f"{R}./a",
+        "it can only be linked alone",
+        "remove one of the two",
+        made(P2, data_repositories={"/": {"prefix": "b"}}),
+    ),
+    Case(
+        "FSX052",
+        made(P2, data_repositories={"/a": {"prefix": "a"}, "/a/": {"prefix": "b"}}),
+        f"{R}./a/",
+        "`/a/` lies in `/a`",
+        "a folder beside",
+        made(P2, data_repositories={"/a": {"prefix": "a"}}),
+    ),
+    Case(
+        "FSX053",
+        linked(a={**DATA, "prefix": "x"}, b={**DATA, "prefix": "x/y/"}),
+        f"{R}./b.prefix",
+        "`/b` and `/a` are linked to s3://data/x/y/ and s3://data/x/",
+        "prefix: b/ in one and a/ in the other",
+        linked(a={**DATA, "prefix": "x"}, b={**DATA, "prefix": "xy/"}),
+    ),
+    Case(
+        "FSX053",
+        linked(a=DATA, b={**DATA, "prefix": "y"}),
+        f"{R}./b.prefix",
+        "of which one holds the other",
+        "in the other",
+        linked(a={"bucket": "other"}, b={**DATA, "prefix": "y"}),
+    ),
+    Case(
+        "FSX053",
+        linked(a={}, b={}),
+        f"{R}./b",
+        "the environment's data bucket",
+        "prefix: b/",
+        linked(a={"prefix": "a"}, b={"prefix": "b"}),
+    ),
+    Case(
+        "FSX054",
+        made(P1, version="2.10", data_repositories={"/a": {}}),
+        f"{L}.version",
+        "Lustre 2.10 with data_repositories: FSx links 2.12 and 2.15 to S3",
+        '"2.15"',
+        made(P1, version="2.12", data_repositories={"/a": {}}),
+    ),
+    Case(
+        "FSX055",
+        made(SCRATCH1, data_repositories={"/a": {}}),
+        f"{L}.deployment",
+        "makes no data repository association on SCRATCH_1",
+        "scratch-2",
+        made(SCRATCH2, data_repositories={"/a": {}}),
+    ),
+    Case(
+        "FSX056",
+        linked(a={"prefix": "s3://tokens/en/"}),
+        f"{R}./a.prefix",
+        "`s3://tokens/en/` is not the beginning of object keys",
+        "bucket: tokens and prefix: en/",
+        linked(a={"bucket": "tokens", "prefix": "en/"}),
+    ),
+    Case(
+        "FSX056",
+        linked(a={"prefix": "x//y"}),
+        f"{R}./a.prefix",
+        "`x//y`",
+        "x/y",
+        linked(a={"prefix": "x/y"}),
+    ),
+    Case(
+        "FSX057",
+        linked(a={"import_events": ["new", "changed", "new"]}),
+        f"{R}./a.import_events",
+        "new stands more than once",
+        "[new, changed]",
+        linked(a={"import_events": ["new", "changed"]}),
+    ),
+    Case(
+        "FSX058",
+        linked(a={"import_existing": False}),
+        f"{R}./a",
+        "nothing moves until",
+        "import_existing: true",
+        linked(a={"import_existing": True}),
+    ),
+    Case(
+        "FSX059",
+        linked(a={**DATA, "import_existing": False, "export_events": ["new"]}),
+        f"{R}./a.import_existing",
+        "replaces an object that nobody on the cluster has seen",
+        "import_existing: true",
+        linked(a={"import_existing": False, "export_events": ["new"]}),
+    ),
+    Case(
+        "FSX060",
+        made(P2, backups={"retention_days": 7}, data_repositories={"/a": {}}),
+        f"{L}.backups.retention_days",
+        "backups kept for 7 days beside data_repositories",
+        "0, with export_events",
+        made(P2, backups={"retention_days": 0}, data_repositories={"/a": {}}),
+    ),
+]
+
+CASES = FILE_SYSTEM + CLIENTS + LINKS
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_broken(case: Case) -> None:
+    assert_breaks(RULES, case)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_mended(case: Case) -> None:
+    assert_mended(RULES, case)
+
+
+def test_every_rule_is_broken_once() -> None:
+    assert_complete(RULES, CASES)
+
+
+def test_ids_are_unique() -> None:
+    ids = [rule.id for rule in RULES.rules]
+    assert len(ids) == len(set(ids))
+
+
+def codes(changes: dict[str, Any]) -> list[str]:
+    return [one.code for one in found(RULES, changes)]
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_the_shipped_environments_are_clean(name: str) -> None:
+    assert not [one for one in found(RULES, {}, name) if one.code.startswith(RULES.prefix)]
+
+
+@pytest.mark.parametrize(
+    "least",
+    [made(P2), made(P1), made(HDD), made(SCRATCH1), made(SCRATCH2), made(EFA), homes()],
+    ids=lambda change: next(iter(change.values()))["deployment"],
+)
+def test_the_smallest_file_system_of_each_kind_is_clean(least: dict[str, Any]) -> None:
+    assert codes(least) == []
+
+
+def test_no_file_system_is_clean() -> None:
+    assert codes({L: ...}) == []
+
+
+def test_an_unknown_tier_is_reported_alone() -> None:
+    assert codes(made(HDD, throughput_mbps_per_tib=13, capacity_gib=7)) == ["FSX001"]
+    assert codes(made(EFA, throughput_mbps_per_tib=333, capacity_gib=7)) == ["FSX001"]
+
+
+def test_a_wrong_throughput_says_nothing_of_the_cache() -> None:
+    wrong = made(TIERING, throughput_mbps=5000, read_cache={"mode": "sized", "gib": 1})
+    assert codes({**wrong, TYPE: "m5.large"}) == ["FSX020"]
+
+
+def test_a_version_is_reported_by_one_rule_only() -> None:
+    assert codes(made(P2, version="2.10")) == ["FSX003"]
+
+
+def test_unknown_types_are_not_judged() -> None:
+    for changes in (made(EFA), made(EFA, gds=True)):
+        assert codes({**changes, TYPE: "p99.metal"}) == []
+    beside = {"node_groups.old.instance_type": "p99.metal"}
+    other = {"node_groups.old": {**P5, "instance_type": "p99.metal", "partition": "old"}}
+    assert codes({**made(EFA, gds=True), **other, **beside}) == []
+
+
+def test_a_declared_type_is_taken_to_mount_over_efa() -> None:
+    name = "p6e-gb300.36xlarge"
+    declared = {"instance_types": {name: DECLARED}, TYPE: name}
+    assert codes({**made(EFA, gds=True), **declared}) == []
+    assert codes({**made(EFA), **declared, COUNT: 1025}) == ["FSX018"]
+
+
+def test_a_small_file_system_is_not_told_to_use_efa() -> None:
+    assert codes({**made(P2, capacity_gib=2400), TYPE: "p5.48xlarge", COUNT: 64}) == []
+
+
+def test_more_clients_than_connections_is_one_finding() -> None:
+    assert codes({**made(EFA), TYPE: "p5.48xlarge", COUNT: 2000}) == ["FSX018"]
+
+
+def test_an_existing_file_system_without_efa_is_not_judged() -> None:
+    assert codes({**made(EXISTING, efa=False), TYPE: "p5.48xlarge", COUNT: 2000}) == []
+
+
+def test_every_neighbour_in_the_openzfs_region_table_is_offered() -> None:
+    for deployment in openzfs_deployments().values():
+        for region in deployment.regions_without:
+            changes = {"region": region, **homes(deployment=deployment.name, throughput_mbps=640)}
+            (hit,) = [one for one in found(RULES, changes) if one.code == "FSX042"]
+            first = openzfs_deployments()[hit.instead.replace(",", " ").split()[0]]
+            assert region not in first.regions_without
+
+
+@given(
+    deployment=st.sampled_from(sorted(n for n, d in lustre_deployments().items() if d.capacities)),
+    capacity=st.integers(min_value=1, max_value=100_800),
+    tier=st.integers(min_value=0, max_value=3),
+    efa=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_capacity_that_is_suggested_is_accepted(
+    deployment: str, capacity: int, tier: int, efa: bool
+) -> None:
+    data: dict[str, Any] = {"deployment": deployment, "capacity_gib": capacity}
+    throughput = lustre_deployments()[deployment].throughput
+    if throughput:
+        data["throughput_mbps_per_tib"] = throughput.first[tier % len(throughput.first)]
+    if deployment == "persistent-1-hdd":
+        data["drive_cache"] = "read"
+    if deployment == "persistent-2-ssd":
+        data["efa"] = efa
+    wrong = [one for one in found(RULES, {L: data}) if one.code in ("FSX002", "FSX011")]
+    for finding in wrong:
+        for size in finding.instead.partition(";")[0].split(" or "):
+            again = {one.code for one in found(RULES, {L: data | {"capacity_gib": int(size)}})}
+            assert not again & {"FSX002", "FSX011"}

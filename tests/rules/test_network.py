@@ -1,0 +1,335 @@
+"""Rules on network and IP budget, each broken and mended; the endpoints that they name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from rules_support import changed, environment_data, loaded
+from rules_table import SHIPPED, Case, assert_breaks, assert_complete, assert_mended, found
+
+import ultracluster
+from ultracluster.rules.endpoints import closed_endpoints, made_endpoints
+from ultracluster.rules.network import RULES
+
+VPC = {"id": "vpc-0123456789abcdef0", "cidr": "10.20.0.0/16"}
+NAT = "nat-0123456789abcdef0"
+SUBNET = {"id": "subnet-0123456789abcdef0", "cidr": "10.20.0.0/20"}
+GROUP = {"id": "sg-0123456789abcdef0"}
+P5 = {"node_groups.gpu.instance_type": "p5.48xlarge"}
+B200 = {"node_groups.gpu.instance_type": "p6-b200.48xlarge"}
+DATABASE = {"kind": "rds-mysql", "second_zone_id": "usw2-az1"}
+
+CASES = [
+    Case(
+        "NET001",
+        {"network.cidr": "10.0.0.0/8"},
+        "network.cidr",
+        "/16 (65,536 addresses)",
+        "10.0.0.0/16",
+        {"network.cidr": "10.0.0.0/16"},
+    ),
+    Case(
+        "NET001",
+        {"network.vpc": {**VPC, "cidr": "10.20.0.0/29", "nat_gateway_id": NAT}},
+        "network.vpc.cidr",
+        "is a /29",
+        "10.20.0.0/28",
+        {"network.vpc": {**VPC, "cidr": "10.20.0.0/28", "nat_gateway_id": NAT}},
+    ),
+    Case(
+        "NET002",
+        {"network.node_cidr": "10.0.0.0/29"},
+        "network.node_cidr",
+        "is a /29",
+        "10.0.0.0/28",
+        {"network.node_cidr": "10.0.0.0/28"},
+    ),
+    Case(
+        "NET003",
+        {"network.node_cidr": "10.1.0.0/17"},
+        "network.node_cidr",
+        "not part of the VPC's 10.0.0.0/16",
+        "10.0.0.0/17",
+        {"network.node_cidr": "10.0.0.0/17"},
+    ),
+    Case(
+        "NET003",
+        {"network.vpc": VPC, "network.subnet": {**SUBNET, "cidr": "10.30.0.0/20"}},
+        "network.subnet.cidr",
+        "not part of the VPC's 10.20.0.0/16",
+        "network.vpc.cidr",
+        {"network.subnet": SUBNET},
+    ),
+    Case(
+        "NET004",
+        {"network.node_cidr": "10.0.128.0/17"},
+        "network.node_cidr",
+        "no room in 10.0.0.0/16 for the subnet of the NAT gateway (10.0.255.240/28",
+        "node_cidr: 10.0.0.0/17",
+        {"network.node_cidr": "10.0.0.0/17"},
+    ),
+    Case(
+        "NET004",
+        {"network.cidr": "10.0.0.0/26", "storage.accounting_database": DATABASE},
+        "network.cidr",
+        "subnet of the accounting database (10.0.0.16/28",
+        "cidr: 10.0.0.0/25",
+        {"network.cidr": "10.0.0.0/25"},
+    ),
+    Case(
+        "NET005",
+        {"network.node_cidr": "10.0.0.0/24", **P5, "node_groups.gpu.count": 8},
+        "network.node_cidr",
+        "gpu (p5.48xlarge): 8 x 32 = 256",
+        "node_cidr: 10.0.0.0/23",
+        {"node_groups.gpu.count": 7},
+    ),
+    Case(
+        "NET006",
+        {"network.node_cidr": "10.0.0.0/24", **B200, "node_groups.gpu.count": 30},
+        "network.node_cidr",
+        "30 x 8 = 240 (estimate)",
+        "node_cidr: 10.0.0.0/23",
+        {"node_groups.gpu.count": 29},
+    ),
+    Case(
+        "NET007",
+        {"network.node_cidr": "10.0.0.0/24", **B200, "node_groups.gpu.count": 24},
+        "network.node_cidr",
+        "%",
+        "node_cidr: 10.0.0.0/23",
+        {"node_groups.gpu.count": 23},
+    ),
+    Case(
+        "NET008",
+        {"network.cidr": "11.0.0.0/16"},
+        "network.cidr",
+        "RFC 1918",
+        "10.0.0.0/16",
+        {"network.cidr": "100.64.0.0/16"},
+    ),
+    Case(
+        "NET009",
+        {"network.cidr": "172.17.128.0/17"},
+        "network.cidr",
+        "docker0",
+        "10.0.0.0/17",
+        {"network.cidr": "172.18.0.0/16"},
+    ),
+    Case(
+        "NET009",
+        {"network.vpc": {**VPC, "cidr": "172.17.0.0/20", "nat_gateway_id": NAT}},
+        "network.vpc.cidr",
+        "docker0",
+        "`bip`",
+        {"network.vpc": {**VPC, "nat_gateway_id": NAT}},
+    ),
+    Case(
+        "NET010",
+        {"network.subnet": SUBNET},
+        "network.subnet",
+        SUBNET["id"],
+        "network.vpc",
+        {"network.vpc": VPC},
+    ),
+    Case(
+        "NET010",
+        {"network.security_group": GROUP},
+        "network.security_group",
+        GROUP["id"],
+        "remove security_group",
+        {"network.vpc": VPC},
+    ),
+    Case(
+        "NET011",
+        {"network.vpc": VPC, "network.subnet": SUBNET, "network.node_cidr": "10.20.0.0/19"},
+        "network.node_cidr",
+        "cannot change",
+        "remove node_cidr",
+        {"network.node_cidr": ...},
+    ),
+    Case(
+        "NET012",
+        {"network.vpc": VPC},
+        "network.vpc",
+        "no NAT gateway is made",
+        "nat_gateway_id",
+        {"network.vpc": {**VPC, "nat_gateway_id": NAT}},
+    ),
+    Case(
+        "NET012",
+        {"network.vpc": VPC},
+        "network.vpc",
+        "neither AWS",
+        "egress: closed",
+        {"network.egress": "closed"},
+    ),
+    Case(
+        "NET013",
+        {"network.vpc": {**VPC, "nat_gateway_id": NAT}, "network.egress": "closed"},
+        "network.vpc.nat_gateway_id",
+        "no internet route",
+        "remove nat_gateway_id",
+        {"network.egress": "nat"},
+    ),
+    Case(
+        "NET013",
+        {"network.vpc": {**VPC, "nat_gateway_id": NAT}, "network.subnet": SUBNET},
+        "network.vpc.nat_gateway_id",
+        "route table",
+        "remove nat_gateway_id",
+        {"network.vpc": VPC},
+    ),
+    Case(
+        "NET014",
+        {"network.vpc": {**VPC, "nat_gateway_id": NAT}, "network.cidr": "10.20.0.0/16"},
+        "network.cidr",
+        "left as it is",
+        "remove cidr",
+        {"network.cidr": ...},
+    ),
+    Case(
+        "NET014",
+        {"network.vpc": VPC, "network.subnet": SUBNET, "network.flow_logs": {"traffic": "all"}},
+        "network.flow_logs",
+        "left as it is",
+        "remove flow_logs",
+        {"network.flow_logs": ...},
+    ),
+    Case(
+        "NET020",
+        {"network.vpc": VPC, "network.egress": "closed"},
+        "network.vpc.create_endpoints",
+        "s3 (gateway), sts, logs",
+        "create_endpoints: true",
+        {"network.vpc": {**VPC, "create_endpoints": True}},
+    ),
+    Case(
+        "NET021",
+        {
+            "network.vpc": {**VPC, "create_endpoints": True},
+            "network.subnet": SUBNET,
+            "network.egress": "closed",
+        },
+        "network.vpc.create_endpoints",
+        "route table of subnet-0123456789abcdef0",
+        "remove subnet",
+        {"network.subnet": ...},
+    ),
+    Case(
+        "NET022",
+        {"network.vpc": VPC, "network.subnet": SUBNET, "network.extra_endpoints": ["bedrock"]},
+        "network.extra_endpoints",
+        "bedrock would not be made",
+        "create_endpoints: true",
+        {"network.vpc": {**VPC, "create_endpoints": True}},
+    ),
+    Case(
+        "NET023",
+        {"network.extra_endpoints": ["com.amazonaws.us-west-2.bedrock"]},
+        "network.extra_endpoints[0]",
+        "prefix",
+        "bedrock",
+        {"network.extra_endpoints": ["bedrock"]},
+    ),
+    Case(
+        "NET023",
+        {"network.extra_endpoints": ["bedrock", "bedrock"]},
+        "network.extra_endpoints[1]",
+        "stands 2 times",
+        "remove it",
+        {"network.extra_endpoints": ["bedrock"]},
+    ),
+    Case(
+        "NET023",
+        {"network.egress": "closed", "network.extra_endpoints": ["ssm"]},
+        "network.extra_endpoints[0]",
+        "made already",
+        "remove it",
+        {"network.egress": "nat"},
+    ),
+    Case(
+        "NET024",
+        {"network.vpc": VPC, "network.subnet": SUBNET, "network.security_group": GROUP},
+        "network.security_group.id",
+        "out to sg-0123456789abcdef0",
+        "describe-security-group-rules",
+        {"network.security_group": ...},
+    ),
+    Case(
+        "NET025",
+        {"network.flow_logs": {"traffic": "all"}},
+        "network.flow_logs.traffic",
+        "EFA traffic is in neither",
+        "reject",
+        {"network.flow_logs": {"traffic": "reject"}},
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_breaks(case: Case) -> None:
+    assert_breaks(RULES, case)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_mended(case: Case) -> None:
+    assert_mended(RULES, case)
+
+
+def test_every_rule_is_broken_once() -> None:
+    assert_complete(RULES, CASES)
+
+
+@pytest.mark.parametrize("base", SHIPPED)
+def test_shipped_environments_break_nothing(base: str) -> None:
+    assert [one for one in found(RULES, {}, base) if not one.acknowledged] == []
+
+
+def test_with_nothing_but_existing_parts_only_what_cannot_be_seen_is_warned_of() -> None:
+    changes = {"network.vpc": VPC, "network.subnet": SUBNET, "network.security_group": GROUP}
+    assert [one.code for one in found(RULES, changes)] == ["NET024"]
+
+
+def services(changes: dict[str, object], *, made: bool = True) -> list[str]:
+    environment = loaded(changed(environment_data(), changes)).environment
+    endpoints = made_endpoints(environment) if made else closed_endpoints(environment)
+    return [endpoint.service for endpoint in endpoints]
+
+
+def test_with_a_nat_gateway_only_the_gateway_to_s3_is_made() -> None:
+    assert services({}) == ["s3"]
+    assert services({"network.extra_endpoints": ["bedrock"]}) == ["s3", "bedrock"]
+
+
+def test_in_an_existing_vpc_nothing_is_made_unasked() -> None:
+    closed = {"network.egress": "closed", "network.extra_endpoints": ["bedrock"]}
+    assert services({**closed, "network.vpc": VPC}) == []
+    asked = services({**closed, "network.vpc": {**VPC, "create_endpoints": True}})
+    assert asked == [*services({}, made=False), "bedrock"]
+
+
+def test_services_depend_on_what_the_nodes_use() -> None:
+    plain = services({}, made=False)
+    assert "fsx" not in plain
+    assert "secretsmanager" not in plain
+    with_efa = services({"storage.lustre.efa": True}, made=False)
+    with_database = services({"storage.accounting_database": DATABASE}, made=False)
+    assert set(with_efa) - set(plain) == {"fsx"}
+    assert set(with_database) - set(plain) == {"secretsmanager"}
+
+
+def test_endpoints_are_services_that_cdk_knows() -> None:
+    from aws_cdk import aws_ec2 as ec2
+
+    file = Path(ultracluster.__path__[0], "catalog", "endpoints.json")
+    rows = json.loads(file.read_text(encoding="utf-8"))
+    known = ec2.InterfaceVpcEndpointAwsService
+    names = {getattr(known, name).short_name for name in dir(known) if name.isupper()}
+    interfaces = {row["service"] for row in rows["endpoints"] if row["kind"] == "interface"}
+    assert interfaces <= names
+    assert {row["service"] for row in rows["left_out"]}.isdisjoint(interfaces)
+    assert all(row["reason"] and row["source"] for row in rows["endpoints"] + rows["left_out"])
+    assert len({row["service"] for row in rows["endpoints"]}) == len(rows["endpoints"])

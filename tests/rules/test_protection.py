@@ -1,0 +1,294 @@
+"""Rules on keys, retention and the accounting database, each broken and mended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from project import ENVIRONMENTS
+from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
+
+from ultracluster.rules.protection import RULES
+
+L = "storage.lustre"
+Z = "storage.openzfs"
+R = f"{L}.data_repositories"
+B = "storage.accounting_database"
+ON: dict[str, Any] = {"protect": True}
+WEEK = {"retention_days": 7}
+P2: dict[str, Any] = {
+    "deployment": "persistent-2-ssd",
+    "capacity_gib": 1200,
+    "throughput_mbps_per_tib": 250,
+}
+SCRATCH = {L: {"deployment": "scratch-2", "capacity_gib": 1200}}
+HOMES = {"deployment": "single-az-ha-2", "capacity_gib": 64, "throughput_mbps": 160}
+DATABASE = {
+    "kind": "rds-mysql",
+    "second_zone_id": "usw2-az1",
+    "multi_az": True,
+}
+KEY = {"storage.key": {"arn": "arn:aws:kms:us-west-2:111122223333:key/0f6d"}}
+SCRIPTS = {"storage.scripts_bucket": {"name": "scripts"}}
+LOGS = {"storage.log_bucket": {"name": "logs"}}
+
+
+def lustre(**more: Any) -> dict[str, Any]:
+    return {L: P2 | more}
+
+
+def linked(**more: Any) -> dict[str, Any]:
+    """A file system whose /checkpoints is linked."""
+    return lustre(data_repositories={"/checkpoints": more})
+
+
+def database(**more: Any) -> dict[str, Any]:
+    return {B: DATABASE | more}
+
+
+CASES = [
+    Case(
+        "DATA001",
+        {**ON, **SCRATCH},
+        f"{L}.deployment",
+        "scratch-2 keeps one copy of the data",
+        "persistent-2-ssd",
+        lustre(),
+    ),
+    Case(
+        "DATA002",
+        ON,
+        L,
+        "checkpoints exist once",
+        "backups: {retention_days: 7}",
+        lustre(backups=WEEK),
+    ),
+    Case(
+        "DATA002",
+        {**ON, **linked(import_events=["new"])},
+        L,
+        "neither backups nor a folder that is exported",
+        "export_events: [new, changed] on /checkpoints",
+        linked(export_events=["new"]),
+    ),
+    Case(
+        "DATA003",
+        {**ON, Z: HOMES | {"backups": {"retention_days": 0}}},
+        f"{Z}.backups.retention_days",
+        "home directories have no backups",
+        "retention_days: 7",
+        {Z: HOMES},
+    ),
+    Case(
+        "DATA004",
+        {**ON, **lustre(backups={"retention_days": 6})},
+        f"{L}.backups.retention_days",
+        "kept for 6 days",
+        "7",
+        lustre(backups=WEEK),
+    ),
+    Case(
+        "DATA004",
+        {**ON, Z: HOMES | {"backups": {"retention_days": 1}}},
+        f"{Z}.backups.retention_days",
+        "kept for one day",
+        "7",
+        {Z: HOMES | {"backups": WEEK}},
+    ),
+    Case(
+        "DATA004",
+        {**ON, **database(backup_retention_days=3)},
+        f"{B}.backup_retention_days",
+        "kept for 3 days",
+        "7",
+        database(backup_retention_days=7),
+    ),
+    Case(
+        "DATA005",
+        {**KEY, **SCRATCH},
+        f"{L}.deployment",
+        "FSx encrypts scratch-2 with a key of its own",
+        "persistent-2-ssd",
+        lustre(),
+    ),
+    Case(
+        "DATA006",
+        {**ON, **linked(bucket="theirs", export_events=["new", "deleted"])},
+        f"{R}./checkpoints.export_events",
+        "deleting a file under `/checkpoints` deletes its object in theirs",
+        "[new], or acknowledge",
+        linked(bucket="theirs", export_events=["new"]),
+    ),
+    Case(
+        "DATA007",
+        linked(bucket="theirs"),
+        f"{R}./checkpoints.bucket",
+        "made elsewhere: theirs",
+        "acknowledge what you saw",
+        linked(),
+    ),
+    Case(
+        "DATA008",
+        LOGS,
+        "storage.log_bucket.name",
+        "lets logging.s3.amazonaws.com put objects",
+        "acknowledge what you saw",
+        SCRIPTS,
+    ),
+    Case(
+        "DATA009",
+        {**LOGS, **SCRIPTS},
+        "storage.log_bucket",
+        "nothing logs to logs",
+        "remove log_bucket",
+        linked(),
+    ),
+    Case(
+        "DATA010",
+        {**LOGS, **linked(bucket="logs")},
+        "storage.log_bucket.name",
+        "logs is the bucket of `/checkpoints`, too",
+        "a bucket for logs alone",
+        linked(bucket="theirs"),
+    ),
+    Case(
+        "DATA010",
+        {**LOGS, **linked(), "storage.scripts_bucket": {"name": "logs"}},
+        "storage.log_bucket.name",
+        "the bucket of scripts_bucket",
+        "a bucket for logs alone",
+        SCRIPTS,
+    ),
+    Case(
+        "DATA020",
+        database(second_zone_id="use1-az1"),
+        f"{B}.second_zone_id",
+        "a zone of us-east-1, and the environment is in us-west-2",
+        "usw2-az1, usw2-az2",
+        database(),
+    ),
+    Case(
+        "DATA020",
+        database(second_zone_id="us-west-2b"),
+        f"{B}.second_zone_id",
+        "is a zone's name",
+        "usw2-az1",
+        database(),
+    ),
+    Case(
+        "DATA021",
+        database(second_zone_id="usw2-az8"),
+        f"{B}.second_zone_id",
+        "not among the zones seen in us-west-2",
+        "usw2-az1",
+        database(),
+    ),
+    Case(
+        "DATA022",
+        database(second_zone_id="usw2-az2"),
+        f"{B}.second_zone_id",
+        "`usw2-az2` is network.zone_id, too",
+        "usw2-az1 or usw2-az3",
+        database(second_zone_id="usw2-az3"),
+    ),
+    Case(
+        "DATA023",
+        {**ON, **database(multi_az=False)},
+        f"{B}.multi_az",
+        "slurmdbd has no database",
+        "multi_az: true  (a standby in usw2-az1)",
+        database(),
+    ),
+    Case(
+        "DATA024",
+        ON,
+        "storage",
+        "on the disk of the controller",
+        "accounting_database: {kind: rds-mysql, second_zone_id: ...}",
+        database(),
+    ),
+    Case(
+        "DATA024",
+        {
+            **ON,
+            "orchestrator.provisioning": "classic",
+            "orchestrator.slurm_config_strategy": "managed",
+        },
+        "storage",
+        "lost when the node is replaced",
+        "with provisioning: continuous",
+        {"protect": False},
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_broken(case: Case) -> None:
+    assert_breaks(RULES, case)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_mended(case: Case) -> None:
+    assert_mended(RULES, case)
+
+
+def test_every_rule_is_broken_once() -> None:
+    assert_complete(RULES, CASES)
+
+
+def codes(changes: dict[str, Any]) -> list[str]:
+    return [one.code for one in found(RULES, changes)]
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_the_shipped_environments_have_no_error(name: str) -> None:
+    findings = [one for one in found(RULES, {}, name) if one.code.startswith(RULES.prefix)]
+    assert not [one for one in findings if one.blocks]
+    assert all(one.acknowledged for one in findings), findings
+
+
+def test_nothing_is_said_where_nothing_is_protected() -> None:
+    loose = {**lustre(), Z: HOMES | {"backups": {"retention_days": 1}}}
+    assert codes({**loose, **database(multi_az=False, backup_retention_days=1)}) == []
+    assert codes(SCRATCH) == []
+
+
+def test_a_protected_cluster_can_be_clean() -> None:
+    assert codes({**ON, **lustre(backups=WEEK), Z: HOMES, **database(), **KEY}) == []
+
+
+def test_our_own_bucket_keeps_versions() -> None:
+    exported = linked(export_events=["new", "changed", "deleted"])
+    assert codes({**ON, **exported, **database()}) == []
+
+
+def test_buckets_are_named_once() -> None:
+    two = {"/a": {"bucket": "bbb", "prefix": "x"}, "/b": {"bucket": "aaa"}}
+    (finding,) = found(RULES, lustre(data_repositories={"/own": {}, **two}))
+    assert (finding.dotted, finding.code) == (f"{R}./a.bucket", "DATA007")
+    assert finding.message.startswith("made elsewhere: aaa, bbb.")
+
+
+def test_zones_of_an_unknown_region_are_not_judged() -> None:
+    assert codes({"region": "us-west-22", **database()}) == []
+    same = {"region": "us-west-22", **database(second_zone_id="usw2-az2")}
+    assert [one.instead for one in found(RULES, same)] == ["another zone of the Region"]
+
+
+def test_what_exists_is_not_judged() -> None:
+    group = "sg-0123456789abcdef0"
+    dns = "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com"
+    there = {
+        "deployment": "existing",
+        "id": "fs-0123456789abcdef0",
+        "dns_name": dns,
+        "security_group_id": group,
+    }
+    their_database = {
+        "kind": "existing",
+        "endpoint": "db.example.com",
+        "secret_arn": "arn:aws:secretsmanager:us-west-2:111122223333:secret:slurm",
+        "security_group_id": group,
+    }
+    changes = {L: {**there, "mount_name": "abcdefgh"}, Z: there, B: their_database}
+    assert codes({**ON, **changes}) == []

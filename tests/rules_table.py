@@ -1,0 +1,61 @@
+"""Tables of rules: what breaks each one, and the smallest change that satisfies it."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+from rules_support import ROOT, changed, environment_data, loaded
+
+from ultracluster.config import Finding
+from ultracluster.rules import RuleSet
+from ultracluster.rules.engine import run
+
+SHIPPED = sorted(file.stem for file in (ROOT / "environments").glob("*.yaml"))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way to break one rule of an otherwise valid environment."""
+
+    rule: str
+    broken: dict[str, Any]
+    """Changes to `base` that break the rule."""
+    at: str
+    """Path of the finding."""
+    says: str
+    """A telling part of the message."""
+    instead: str
+    """A telling part of the remedy."""
+    mended: dict[str, Any]
+    """Changes on top of `broken` that just satisfy the rule."""
+    base: str = "dev"
+
+    def __str__(self) -> str:
+        return f"{self.rule} {self.at}"
+
+
+def found(rule_set: RuleSet, changes: dict[str, Any], base: str = "dev") -> list[Finding]:
+    """What the rules of one set find in a shipped environment with `changes`."""
+    data = changed(environment_data(base), copy.deepcopy(changes))
+    findings = run(rule_set.rules, loaded(data))  # other sets' acknowledgements are no concern here
+    return [one for one in findings if one.code.startswith(rule_set.prefix)]
+
+
+def assert_breaks(rule_set: RuleSet, case: Case) -> None:
+    findings = found(rule_set, case.broken, case.base)
+    hits = [one for one in findings if (one.code, one.dotted) == (case.rule, case.at)]
+    assert hits, [f"{one.code} {one.dotted}: {one.message}" for one in findings]
+    assert any(case.says in one.message for one in hits), hits
+    assert any(case.instead in one.instead for one in hits), hits
+    assert all(one.message.endswith(".") and one.instead for one in hits), hits
+
+
+def assert_mended(rule_set: RuleSet, case: Case) -> None:
+    findings = found(rule_set, {**case.broken, **case.mended}, case.base)
+    assert case.rule not in {one.code for one in findings}, findings
+
+
+def assert_complete(rule_set: RuleSet, cases: list[Case]) -> None:
+    assert {rule.id for rule in rule_set.rules} == {case.rule for case in cases}

@@ -1,0 +1,114 @@
+"""From an environment to templates, in the way that app.py does it, and questions to ask of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aws_cdk import App, Validations
+from cdk_nag import AwsSolutionsChecks
+from project import ROOT
+
+from stacks import build
+from ultracluster.config import Environment
+
+Template = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Synthesised:
+    """A cloud assembly on disk."""
+
+    folder: Path
+    templates: dict[str, Template]
+    """Template by stack name."""
+    findings: set[tuple[str, str]]
+    """(rule, construct path) of everything that validation or cdk-nag says and nobody acknowledged."""
+    acknowledged: dict[str, dict[str, str]]
+    """Reason by rule, by construct path."""
+
+    def resources(self, kind: str) -> dict[str, dict[str, Any]]:
+        """Resources of one type over all stacks, by `stack/logical id`."""
+        return {
+            f"{stack}/{logical_id}": resource
+            for stack, template in self.templates.items()
+            for logical_id, resource in template["Resources"].items()
+            if resource["Type"] == kind
+        }
+
+
+def app_in(folder: Path, *, validate: bool = True) -> App:
+    """An app with the context of cdk.json, which only the CLI reads by itself."""
+    context = json.loads((ROOT / "cdk.json").read_text())["context"]
+    return App(
+        outdir=str(folder), context=context, analytics_reporting=False, builtin_cloud_formation_validation=validate
+    )
+
+
+def synthesise(config: Environment, folder: Path, *, validate: bool = True) -> Synthesised:
+    """Build and synthesise an environment; findings are returned, not raised."""
+    app = app_in(folder, validate=validate)
+    build(app, config)
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    return finish(app, folder)
+
+
+def finish(app: App, folder: Path) -> Synthesised:
+    """Synthesise an app and read what it wrote."""
+    try:
+        app.synth()
+    except RuntimeError as error:
+        if "ValidationFailed" not in str(error):
+            raise
+    templates = {
+        file.name.removesuffix(".template.json"): json.loads(file.read_text())
+        for file in sorted(folder.glob("*.template.json"))
+    }
+    return Synthesised(folder, templates, _findings(folder), dict(_acknowledged(app)))
+
+
+def _findings(folder: Path) -> set[tuple[str, str]]:
+    report = json.loads((folder / "validation-report.json").read_text())
+    return {
+        (violation["ruleName"], construct["constructPath"])
+        for plugin in report["pluginReports"]
+        for violation in plugin["violations"]
+        for construct in violation["violatingConstructs"]
+    }
+
+
+def _acknowledged(app: App) -> Iterator[tuple[str, dict[str, str]]]:
+    for construct in app.node.find_all():
+        for entry in construct.node.metadata:
+            if entry.type == "aws:cdk:acknowledged-rules":
+                yield construct.node.path, dict(entry.data)
+
+
+def statements(template: Template) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(logical id, statement) of every IAM policy, resource policy and key policy of a template."""
+    for logical_id, resource in template["Resources"].items():
+        properties = resource.get("Properties", {})
+        documents = [properties.get("PolicyDocument"), properties.get("KeyPolicy")]
+        documents += [policy.get("PolicyDocument") for policy in properties.get("Policies", [])]
+        for document in documents:
+            for statement in (document or {}).get("Statement", []):
+                yield logical_id, statement
+
+
+def many(value: Any) -> list[Any]:
+    """IAM's one-or-many as a list."""
+    return value if isinstance(value, list) else [value]
+
+
+def cfn_lint(files: list[str], region: str) -> str:
+    """What cfn-lint says of templates in a Region, warnings included; empty if nothing."""
+    not_ours = ["W3005"]  # the CDK's own Lambda construct names its role in DependsOn, too
+    command = ["cfn-lint", "--format", "parseable", "--regions", region, "--ignore-checks", *not_ours, "-t", *files]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode not in (0, 2, 4, 6, 8, 10, 12, 14):
+        raise RuntimeError(result.stderr)
+    return result.stdout + result.stderr

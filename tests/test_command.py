@@ -1,0 +1,105 @@
+"""The `ultracluster` command and `app.py`, run as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from project import ENVIRONMENTS, ROOT
+
+BAD = {
+    "unknown environment": ("nope", None, "CFG001"),
+    "empty": ("env.yaml", "", "CFG007"),
+    "duplicate key": ("env.yaml", "name: a\nname: b\n", "CFG003"),
+    "tab": ("env.yaml", "network:\n\tzone_id: x\n", "CFG002"),
+    "rule": ("env.yaml", "extends: {dev}\nnetwork:\n  zone_id: use1-az1\n", "ENV"),
+    "type": ("env.yaml", "extends: {dev}\nnode_groups:\n  gpu: {{instance_type: p9.48xlarge}}\n", "ENV"),
+}
+
+
+def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(arguments, capture_output=True, text=True, cwd=cwd, check=False)
+
+
+@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize("command", [["ultracluster", "validate"], ["ultracluster", "plan"]])
+def test_bad_input_is_one_message_and_exit_code_2(command: list[str], case: str, tmp_path: Path) -> None:
+    name, content, code = BAD[case]
+    if content is not None:
+        dev = (ROOT / "environments" / "dev.yaml").read_text()
+        (tmp_path / "dev.yaml").write_text(dev)
+        (tmp_path / name).write_text(content.format(dev="dev.yaml"))
+    before = sorted(tmp_path.iterdir())
+
+    result = run(*command, name, cwd=tmp_path)
+
+    assert result.returncode == 2
+    assert code in result.stderr
+    assert "Traceback" not in result.stderr
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("case", ["unknown environment", "rule"])
+def test_app_refuses_before_it_writes_anything(case: str, tmp_path: Path) -> None:
+    name, content, code = BAD[case]
+    if content is not None:
+        (tmp_path / "dev.yaml").write_text((ROOT / "environments" / "dev.yaml").read_text())
+        (tmp_path / name).write_text(content.format(dev="dev.yaml"))
+        name = str(tmp_path / name)
+    program = "import sys; sys.argv = ['app.py']; import runpy; runpy.run_path('app.py', run_name='__main__')"
+    environment = {"CDK_CONTEXT_JSON": json.dumps({"env": name}), "CDK_OUTDIR": str(tmp_path / "out")}
+
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=False,
+        env={**__import__("os").environ, **environment},
+    )  # fmt: skip
+
+    assert result.returncode == 2
+    assert code in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_plan_names_groups_fabric_storage_addresses_and_stacks(name: str) -> None:
+    result = run("ultracluster", "plan", name)
+
+    assert result.returncode == 0, result.stderr
+    for word in ("controller", "bit/s", "Lustre", "MB/s", "addresses", f"{name}-network", f"{name}-cluster"):
+        assert word in result.stdout
+    assert max(len(line) for line in result.stdout.splitlines()) <= 80
+
+
+def test_figures_of_the_plan() -> None:
+    result = run("ultracluster", "plan", "prod")
+
+    assert "128 x H200" in result.stdout
+    assert "51.2 Tbit/s" in result.stdout
+    assert "19,200 MB/s over EFA" in result.stdout
+
+
+def test_findings_as_json(tmp_path: Path) -> None:
+    (tmp_path / "env.yaml").write_text("name: Dev\n")
+
+    result = run("ultracluster", "validate", "--json", "env.yaml", cwd=tmp_path)
+
+    assert result.returncode == 2
+    first = json.loads(result.stdout)[0]
+    assert first["file"] == "env.yaml"
+    assert set(first) >= {"code", "severity", "path", "message", "instead", "line", "column"}
+
+
+def test_validate_says_so_when_all_is_well() -> None:
+    result = run("ultracluster", "validate", "dev")
+
+    assert (result.returncode, result.stdout.strip()) == (0, "dev: 0 errors, 0 warnings")
+
+
+def test_rules_are_listed() -> None:
+    lines = run("ultracluster", "rules").stdout.splitlines()
+
+    assert len(lines) > 60
+    assert all(line.split()[1] in ("error", "warning") for line in lines)

@@ -1,0 +1,87 @@
+"""The shape of the code base."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from project import ROOT
+
+TRACKED = subprocess.run(
+    ["git", "ls-files", "--cached", "--others", "--exclude-standard"], capture_output=True, text=True, cwd=ROOT, check=True
+).stdout.split()  # fmt: skip
+
+
+def test_modules_import_only_from_floors_below() -> None:
+    result = subprocess.run(["lint-imports", "--no-cache"], capture_output=True, text=True, cwd=ROOT, check=False)
+
+    assert result.returncode == 0, result.stdout
+
+
+def test_the_source_root_is_no_package() -> None:
+    files = [file.name for file in (ROOT / "constructs").iterdir() if file.name != "__pycache__"]
+
+    assert files == ["ultracluster"]
+
+
+@pytest.mark.parametrize("module", ["ultracluster.cli", "ultracluster.rules", "ultracluster.config", "ultracluster"])
+def test_what_answers_fast_does_not_load_the_cdk(module: str) -> None:
+    """import-linter does not follow parent packages; the interpreter does."""
+    code = f"import sys, {module}; sys.exit('aws_cdk' in sys.modules or 'boto3' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_every_public_name_is_there() -> None:
+    import ultracluster
+
+    for name in ultracluster.__all__:
+        assert getattr(ultracluster, name).__name__ == name
+    with pytest.raises(AttributeError, match="NoSuchThing"):
+        _ = ultracluster.NoSuchThing  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_no_file_names_a_package_registry() -> None:
+    # built here, so that this file is no hit of its own
+    hosts = [f"{name}.org" for name in ("pypi", "pythonhosted", "npmjs", "deb.debian")]
+    guilty = [
+        name for name in TRACKED if any(host in (ROOT / name).read_text(errors="replace") for host in hosts)
+    ]
+
+    assert guilty == []
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock", "requirements-node.lock", "package-lock.json"])
+def test_lock_files_hold_hashes_and_no_urls(name: str) -> None:
+    text = (ROOT / name).read_text()
+
+    assert "://" not in text
+    assert "sha256:" in text or "sha512-" in text
+
+
+def test_pages_written_from_the_code_are_up_to_date() -> None:
+    import json
+
+    from ultracluster.cli.rules_page import rules_page
+    from ultracluster.config.schema import PUBLISHED, environment_schema
+
+    assert json.loads(PUBLISHED.read_text()) == environment_schema(), "run `make generate`"
+    assert (ROOT / "docs" / "rules.md").read_text() == rules_page(), "run `make generate`"
+
+
+def test_environment_files_name_their_schema_in_the_first_line() -> None:
+    for file in (ROOT / "environments").glob("*.yaml"):
+        first = file.read_text().splitlines()[0]
+        schema = re.fullmatch(r"# yaml-language-server: \$schema=(\S+)", first)
+
+        assert schema, file
+        assert (file.parent / schema[1]).resolve() == _published()
+
+
+def _published() -> Path:
+    from ultracluster.config.schema import PUBLISHED
+
+    return PUBLISHED.resolve()
