@@ -88,23 +88,29 @@ class ClusterStack(Stack):
             traffic = (Traffic("MySql", "tcp", database.port, database.port),)
             admissions.append(
                 Admission(
-                    self, "AccountingClients", clients=nodes, servers=database.security_group_id, traffic=traffic
+                    self,
+                    "AccountingClients",
+                    clients=nodes,
+                    servers=database.security_group_id,
+                    traffic=traffic,
                 )
             )
         return admissions
 
     def _outputs(self, config: Environment, cluster: HyperPodSlurmCluster, session: SessionDocument) -> None:
         group = next(iter(config.groups("login") or config.groups("controller")))
+        first = "--query 'ClusterNodeSummaries[0].InstanceId' --output text"
         find = (
             f"aws sagemaker list-cluster-nodes --region {config.region} --cluster-name {config.cluster_name} "
-            f"--instance-group-name-contains {group} --query 'ClusterNodeSummaries[0].InstanceId' --output text"
+            f"--instance-group-name-contains {group} {first}"
         )
+        start = f"aws ssm start-session --region {config.region} --document-name {session.name}"
         target = f"sagemaker-cluster:{cluster.cluster_id}_{group}-$({find})"
         CfnOutput(
             self,
             "LoginCommand",
             description="Opens a shell on the cluster (needs the AWS CLI with its Session Manager plugin)",
-            value=f"aws ssm start-session --region {config.region} --document-name {session.name} --target {target}",
+            value=f"{start} --target {target}",
         )
         CfnOutput(self, "ClusterName", value=cluster.cluster_name, description="HyperPod cluster")
         CfnOutput(self, "ClusterArn", value=cluster.cluster_arn, description="HyperPod cluster")

@@ -10,8 +10,7 @@ from stacks.parts import NetworkParts, crossing
 from ultracluster.config import Environment
 from ultracluster.network.cluster_network import ClusterNetwork
 from ultracluster.network.efa_security_group import EfaSecurityGroup
-from ultracluster.rules.address_budget import subnets
-from ultracluster.rules.endpoints import closed_endpoints
+from ultracluster.rules.endpoints import made_endpoints
 from ultracluster.security.cluster_key import ClusterKey
 
 
@@ -32,8 +31,7 @@ class NetworkStack(Stack):
             self,
             "Network",
             network=config.network,
-            subnets=subnets(config),
-            endpoints=closed_endpoints(config),
+            endpoints=made_endpoints(config),
             second_zone_id=database.second_zone_id if database and database.kind == "rds-mysql" else None,
             flow_log_key=key.key if key else None,
         )

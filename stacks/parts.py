@@ -1,4 +1,4 @@
-"""What crosses from one stack to another: few values under stable names, so that no export ever blocks a deploy.
+"""What crosses from one stack to another: few values under stable names, so that no export blocks a deploy.
 
 Every part is exported whether or not anyone reads it today: an export that vanishes with its last reader
 would have to be removed before that reader is updated, and CloudFormation refuses that. The names do not
@@ -42,6 +42,9 @@ def crossing(stack: Stack, name: str, value: str) -> str:
     A value known at synth (an id from the environment file) needs no export and is given back as it is.
     """
     CfnOutput(
-        stack, name, value=value, export_name=f"{stack.stack_name}-{name}" if Token.is_unresolved(value) else None
+        stack,
+        name,
+        value=value,
+        export_name=f"{stack.stack_name}-{name}" if Token.is_unresolved(value) else None,
     )
     return Fn.import_value(f"{stack.stack_name}-{name}") if Token.is_unresolved(value) else value

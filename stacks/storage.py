@@ -1,4 +1,7 @@
-"""The stack of what holds data: key, buckets, file systems, accounting database. It knows nothing of the cluster."""
+"""The stack of what holds data: key, buckets, file systems, accounting database.
+
+It knows nothing of the cluster.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +136,7 @@ class StorageStack(Stack):
             self,
             "Accounting",
             vpc=self._vpc,
-            subnet_ids=self._network.database_subnet_ids,
+            subnet_ids=config.subnet_ids or self._network.database_subnet_ids,
             config=config,
             key=self._key,
             protect=self._config.protect,
@@ -156,8 +159,12 @@ def existing_storage(config: Environment) -> StorageParts:
         key_arn=storage.key.arn,
         scripts_bucket=storage.scripts_bucket.name,
         lustre=existing_lustre(lustre) if lustre is None or isinstance(lustre, ExistingLustre) else None,
-        open_zfs=existing_open_zfs(open_zfs) if open_zfs is None or isinstance(open_zfs, ExistingOpenZfs) else None,
-        accounting=existing_accounting(database) if database is None or isinstance(database, ExistingDatabase) else None,
+        open_zfs=existing_open_zfs(open_zfs)
+        if open_zfs is None or isinstance(open_zfs, ExistingOpenZfs)
+        else None,
+        accounting=existing_accounting(database)
+        if database is None or isinstance(database, ExistingDatabase)
+        else None,
     )
 
 

@@ -18,9 +18,8 @@ from templates import Synthesised, synthesise
 from ultracluster.config import load
 
 
-
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):  # noqa: ARG001
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
     """In CI a skipped test is a failed one: what is skipped there is proven nowhere."""
     outcome = yield
     report = outcome.get_result()

@@ -6,10 +6,10 @@ import copy
 from typing import Any
 
 from project import ROOT
+
 from ultracluster.config import Finding, Loaded, load, parse
 from ultracluster.config.source import Source, read
 from ultracluster.rules import check
-
 
 
 def environment_data(name: str = "dev") -> dict[str, Any]:
@@ -31,7 +31,7 @@ def changed(data: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
         if value is ...:
             target.pop(last, None)
         else:
-            target[last] = value
+            target[last] = copy.deepcopy(value)
     return data
 
 

@@ -6,13 +6,11 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
-from rules_support import ROOT, changed, environment_data, loaded
+from rules_support import changed, environment_data, loaded
 
 from ultracluster.config import Finding
 from ultracluster.rules import RuleSet
 from ultracluster.rules.engine import run
-
-SHIPPED = sorted(file.stem for file in (ROOT / "environments").glob("*.yaml"))
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,10 @@ def app_in(folder: Path, *, validate: bool = True) -> App:
     """An app with the context of cdk.json, which only the CLI reads by itself."""
     context = json.loads((ROOT / "cdk.json").read_text())["context"]
     return App(
-        outdir=str(folder), context=context, analytics_reporting=False, builtin_cloud_formation_validation=validate
+        outdir=str(folder),
+        context=context,
+        analytics_reporting=False,
+        builtin_cloud_formation_validation=validate,
     )
 
 
@@ -107,7 +110,17 @@ def many(value: Any) -> list[Any]:
 def cfn_lint(files: list[str], region: str) -> str:
     """What cfn-lint says of templates in a Region, warnings included; empty if nothing."""
     not_ours = ["W3005"]  # the CDK's own Lambda construct names its role in DependsOn, too
-    command = ["cfn-lint", "--format", "parseable", "--regions", region, "--ignore-checks", *not_ours, "-t", *files]
+    command = [
+        "cfn-lint",
+        "--format",
+        "parseable",
+        "--regions",
+        region,
+        "--ignore-checks",
+        *not_ours,
+        "-t",
+        *files,
+    ]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode not in (0, 2, 4, 6, 8, 10, 12, 14):
         raise RuntimeError(result.stderr)

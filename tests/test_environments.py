@@ -35,7 +35,9 @@ def test_environment_breaks_no_rule_and_warns_of_nothing_unexplained(name: str) 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_templates_are_as_reviewed(name: str, synthesised: Get, snapshot_json: SnapshotAssertion) -> None:
-    assert {stack: masked(template) for stack, template in synthesised(name).templates.items()} == snapshot_json
+    assert {
+        stack: masked(template) for stack, template in synthesised(name).templates.items()
+    } == snapshot_json
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
@@ -64,7 +66,8 @@ def test_every_acknowledgement_is_still_needed(name: str, synthesised: Get, tmp_
         "acknowledgements.Validations = type('No', (), {'of': staticmethod(lambda c: type('N', (), "
         "{'acknowledge': lambda self, *a: None})())})\n"
         "from templates import synthesise\nfrom ultracluster.config import load\n"
-        f"made = synthesise(load('environments/{name}.yaml').environment, Path({str(tmp_path)!r}), validate=False)\n"
+        f"config = load('environments/{name}.yaml').environment\n"
+        f"made = synthesise(config, Path({str(tmp_path)!r}), validate=False)\n"
         "print('\\n'.join(sorted(f'{rule} {path}' for rule, path in made.findings)))\n"
     )
     bare = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
@@ -114,13 +117,22 @@ def test_synth_looks_nothing_up(name: str, synthesised: Get) -> None:
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
-def test_logical_ids_of_what_holds_data_are_pinned(name: str, synthesised: Get, snapshot_json: SnapshotAssertion) -> None:
-    """A moved logical id is a deleted and remade resource. If this fails, do not update the snapshot: keep the id."""
+def test_logical_ids_of_what_holds_data_are_pinned(
+    name: str, synthesised: Get, snapshot_json: SnapshotAssertion
+) -> None:
+    """A moved logical id is a deleted and remade resource: keep the id, do not update the snapshot."""
     stateful = {
-        "AWS::EC2::Subnet", "AWS::EC2::VPC", "AWS::EC2::SecurityGroup", "AWS::FSx::FileSystem", "AWS::KMS::Key",
-        "AWS::FSx::DataRepositoryAssociation", "AWS::RDS::DBInstance", "AWS::S3::Bucket", "AWS::SageMaker::Cluster",
+        "AWS::EC2::Subnet",
+        "AWS::EC2::VPC",
+        "AWS::EC2::SecurityGroup",
+        "AWS::FSx::FileSystem",
+        "AWS::KMS::Key",
+        "AWS::FSx::DataRepositoryAssociation",
+        "AWS::RDS::DBInstance",
+        "AWS::S3::Bucket",
+        "AWS::SageMaker::Cluster",
         "AWS::SecretsManager::Secret",
-    }  # fmt: skip
+    }
     ids = {
         f"{stack}/{logical_id}": resource["Type"]
         for stack, template in synthesised(name).templates.items()
@@ -142,7 +154,9 @@ def masked(template: object) -> object:
     """A template without content hashes, which change with every script."""
     text = json.dumps(template)
     text = re.sub(r"[0-9a-f]{64}", "<asset-hash>", text)
-    text = re.sub(r"(/(?:dev|prod|trainium)/|\"(?:dev|prod|trainium)/)[0-9a-f]{12}", r"\1<content-hash>", text)
+    text = re.sub(
+        r"(/(?:dev|prod|trainium)/|\"(?:dev|prod|trainium)/)[0-9a-f]{12}", r"\1<content-hash>", text
+    )
     return json.loads(text)
 
 

@@ -55,9 +55,9 @@ def test_no_managed_policy_and_no_user(name: str, synthesised: Get) -> None:
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_who_may_assume_which_role(name: str, synthesised: Get) -> None:
     services = {
-        path.split("/")[1].rstrip("0123456789ABCDEF"): role["Properties"]["AssumeRolePolicyDocument"]["Statement"][0][
-            "Principal"
-        ]["Service"]
+        path.split("/")[1].rstrip("0123456789ABCDEF"): role["Properties"]["AssumeRolePolicyDocument"][
+            "Statement"
+        ][0]["Principal"]["Service"]
         for path, role in synthesised(name).resources("AWS::IAM::Role").items()
     }
 

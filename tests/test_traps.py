@@ -19,10 +19,14 @@ Get = Callable[[str], Synthesised]
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
-def test_nodes_may_send_everything_to_each_other_and_nothing_to_the_world(name: str, synthesised: Get) -> None:
+def test_nodes_may_send_everything_to_each_other_and_nothing_to_the_world(
+    name: str, synthesised: Get
+) -> None:
     """`allow_all_outbound=True` would drop the self egress rule, and EFA with it."""
     made = synthesised(name)
-    (own,) = [k for k in made.templates[f"{name}-network"]["Resources"] if re.fullmatch(r"Nodes[0-9A-F]{8}", k)]
+    (own,) = [
+        k for k in made.templates[f"{name}-network"]["Resources"] if re.fullmatch(r"Nodes[0-9A-F]{8}", k)
+    ]
     group = {"Fn::GetAtt": [own, "GroupId"]}
     out = [
         rule["Properties"]
@@ -38,7 +42,10 @@ def test_nodes_may_send_everything_to_each_other_and_nothing_to_the_world(name: 
 
     assert [(r["IpProtocol"], r["DestinationSecurityGroupId"]) for r in out] == [("-1", group)]
     assert [(r["IpProtocol"], r["SourceSecurityGroupId"]) for r in into] == [("-1", group)]
-    assert {(r["IpProtocol"], r["FromPort"], r["ToPort"]) for r in inline} == {("tcp", 80, 80), ("tcp", 443, 443)}
+    assert {(r["IpProtocol"], r["FromPort"], r["ToPort"]) for r in inline} == {
+        ("tcp", 80, 80),
+        ("tcp", 443, 443),
+    }
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
@@ -88,9 +95,13 @@ def test_lustre_over_efa_admits_all_traffic_both_ways(synthesised: Get) -> None:
     }
 
     assert names == {
-        "LustreItselfIngressAll", "LustreItselfEgressAll", "LustreClientsIngressAll", "LustreClientsEgressAll",
-        "LustreClientsBackIngressAll", "LustreClientsBackEgressAll",
-    }  # fmt: skip
+        "LustreItselfIngressAll",
+        "LustreItselfEgressAll",
+        "LustreClientsIngressAll",
+        "LustreClientsEgressAll",
+        "LustreClientsBackIngressAll",
+        "LustreClientsBackEgressAll",
+    }
 
 
 def test_associations_are_made_one_after_the_other(synthesised: Get) -> None:
@@ -177,7 +188,8 @@ def test_the_prefix_of_the_nodes_is_the_one_that_is_uploaded_to(synthesised: Get
     ((_, cluster),) = _of(template, "AWS::SageMaker::Cluster").items()
     prefix = upload["Properties"]["DestinationBucketKeyPrefix"]
     uris = {
-        group["LifeCycleConfig"]["SourceS3Uri"]["Fn::Join"][1][-1] for group in cluster["Properties"]["InstanceGroups"]
+        group["LifeCycleConfig"]["SourceS3Uri"]["Fn::Join"][1][-1]
+        for group in cluster["Properties"]["InstanceGroups"]
     }
 
     assert uris == {f"/{prefix}"}
@@ -243,5 +255,3 @@ def _subnets(changes: dict[str, Any], folder: Any) -> list[str]:
     config = loaded(changed(environment_data("dev"), changes)).environment
     made = synthesise(config, folder, validate=False)
     return sorted(subnet["Properties"]["CidrBlock"] for subnet in made.resources("AWS::EC2::Subnet").values())
-
-

@@ -20,24 +20,32 @@ from project import ROOT
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from a copy of what is tracked, so that nothing else slips in."""
     copy = tmp_path_factory.mktemp("source")
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], capture_output=True, text=True, cwd=ROOT, check=True
-    )  # fmt: skip
+    files = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(files, capture_output=True, text=True, cwd=ROOT, check=True)
     for name in listed.stdout.split():
+        if not (ROOT / name).exists():
+            continue  # deleted, not yet committed
         target = copy / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, target)
-    subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(copy / "dist"), str(copy)],
-        check=True, capture_output=True,
-    )  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        "--no-isolation",
+        "--outdir",
+        str(copy / "dist"),
+        str(copy),
+    ]
+    subprocess.run(command, check=True, capture_output=True)
     (built,) = (copy / "dist").glob("*.whl")
     return built
 
 
 @pytest.fixture(scope="module")
 def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment that has the wheel and its dependencies, but neither this checkout nor an editable install."""
+    """An environment with the wheel and its dependencies, but not this checkout or an editable install."""
     folder = tmp_path_factory.mktemp("venv")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     (library,) = folder.glob("lib/python*/site-packages")
@@ -55,7 +63,10 @@ def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_only_one_top_level_name(wheel: Path) -> None:
     result = subprocess.run(
-        ["check-wheel-contents", "--toplevel", "ultracluster", str(wheel)], capture_output=True, text=True, check=False
+        ["check-wheel-contents", "--toplevel", "ultracluster", str(wheel)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert result.returncode == 0, result.stdout
@@ -66,7 +77,11 @@ def test_data_types_and_scripts_travel_along(wheel: Path) -> None:
         names = set(archive.namelist())
         modes = {info.filename: info.external_attr >> 16 for info in archive.infolist()}
 
-    assert {"ultracluster/py.typed", "ultracluster/catalog/instances.json", "ultracluster/catalog/prices.csv"} <= names
+    assert {
+        "ultracluster/py.typed",
+        "ultracluster/catalog/instances.json",
+        "ultracluster/catalog/prices.csv",
+    } <= names
     assert "ultracluster/config/environment.schema.json" in names
     entry = "ultracluster/lifecycle_scripts/hyperpod_on_init_complete.sh"
     assert modes[entry] & stat.S_IXUSR
@@ -99,6 +114,12 @@ def test_scripts_and_command_work_from_the_wheel(site: Path, tmp_path: Path) -> 
 
 
 def _run(site: Path, folder: Path, program: str) -> subprocess.CompletedProcess[str]:
-    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "CDK_OUTDIR": str(folder / "out")}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": os.environ.get("HOME", "/"),
+        "CDK_OUTDIR": str(folder / "out"),
+    }
     python = site / "bin" / "python"
-    return subprocess.run([python, program], capture_output=True, text=True, cwd=folder, env=environment, check=False)
+    return subprocess.run(
+        [python, program], capture_output=True, text=True, cwd=folder, env=environment, check=False
+    )

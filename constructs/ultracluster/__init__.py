@@ -1,6 +1,7 @@
 """GPU and Trainium training clusters on AWS: constructs for your own CDK app.
 
-The names below are loaded when they are first used, so that the `ultracluster` command does not pay for the CDK.
+The names below are loaded when they are first used, so that the `ultracluster` command does not pay for
+the CDK.
 """
 
 from __future__ import annotations

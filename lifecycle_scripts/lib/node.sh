@@ -120,7 +120,7 @@ controllers = [controller for controller in controllers if controller] or [
 
 
 def count(key):
-    value = group.get(key, 0)
+    value = group.get(key) or 0
     if isinstance(value, bool) or not isinstance(value, int):
         stop(GIVE_UP, f"{cluster_path}: {key} of group '{name}' is {value!r}, not a number")
     return value

@@ -45,7 +45,8 @@ step::run() {
   clock::now ended
   clock::to_seconds seconds "$((ended - started))"
   report::step "$name" "$state" "$STEP_VERSION" "$seconds" "$STEP_MESSAGE" "${verbs[@]}"
-  [[ $state != failed ]]
+  [[ $state != failed ]] || return 1
+  log::info "$name: $state in $seconds s${STEP_MESSAGE:+: $STEP_MESSAGE}"
 }
 
 step::check() {

@@ -101,17 +101,25 @@ slurm::conf_names_controller() {
 
 slurm::daemon_serves() {
   systemctl is-enabled --quiet slurmd.service || return 1
-  systemctl is-active --quiet slurmd.service || [[ $NODE_ROLE == login && -s $ULTRACLUSTER_ROOT$SLURM_CACHED_CONF ]]
+  if systemctl is-active --quiet slurmd.service; then
+    slurm::daemon_knows_controllers
+  else
+    [[ $NODE_ROLE == login && -s $ULTRACLUSTER_ROOT$SLURM_CACHED_CONF ]]
+  fi
+}
+
+# What the running daemon was started with, which may be older than our files.
+slurm::daemon_knows_controllers() {
+  local -r command_line=$ULTRACLUSTER_ROOT/proc/$(systemctl show --property=MainPID --value slurmd.service)/cmdline
+  [[ ! -r $command_line ]] || tr '\0' ' ' <"$command_line" | grep -qF -- "${CLUSTER_CONTROLLERS// /,}"
 }
 
 slurm::start_daemon() {
-  local changed=
   [[ -n $CLUSTER_CONTROLLERS ]] || step::fail "neither resource_config.json nor cluster.json leads to a controller"
   slurm::has_unit slurmd || step::fail "this image has no slurmd.service"
   systemctl cat slurmd.service | grep -q '^ExecStart=.*\(SLURMD_OPTIONS\|--conf-server\)' ||
     step::fail "slurmd.service of this image takes no SLURMD_OPTIONS, it cannot be pointed to the controllers"
   if ! slurm::is_configless; then
-    changed=yes
     slurm::options | files::write "$SLURM_OPTIONS"
     slurm::drop_in | files::write "$SLURM_DROP_IN"
     systemctl daemon-reload
@@ -119,11 +127,7 @@ slurm::start_daemon() {
   systemctl disable --now slurmctld.service || log::warn "could not disable slurmctld on this $NODE_ROLE node"
   systemctl enable slurmd.service
   # Without waiting: slurmd is ready only when a controller has answered.
-  if [[ -n $changed ]]; then
-    systemctl restart --no-block slurmd.service
-  else
-    systemctl start --no-block slurmd.service
-  fi
+  systemctl restart --no-block slurmd.service
 }
 
 slurm::is_configless() {

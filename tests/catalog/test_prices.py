@@ -44,23 +44,17 @@ def test_an_undated_price_is_indicative_and_never_summed() -> None:
 
 
 def test_a_capacity_block_price_ends_with_the_announced_change() -> None:
-    before = known(
-        price("p5.48xlarge", "us-east-1", purchase="capacity-block", today=dt.date(2026, 10, 6))
-    )
+    before = known(price("p5.48xlarge", "us-east-1", purchase="capacity-block", today=dt.date(2026, 10, 6)))
     assert (before.usd_per_hour, before.expires) == (41.528, dt.date(2026, 10, 6))
     assert (before.expired, before.verified) == (False, True)
-    after = known(
-        price("p5.48xlarge", "us-east-1", purchase="capacity-block", today=dt.date(2026, 10, 7))
-    )
+    after = known(price("p5.48xlarge", "us-east-1", purchase="capacity-block", today=dt.date(2026, 10, 7)))
     assert (after.usd_per_hour, after.expires) == (47.76, dt.date(2027, 1, 5))
     assert (after.expired, after.verified) == (False, False)
     assert "unverified" in after.source
 
 
 def test_a_capacity_block_price_without_successor_expires_too() -> None:
-    found = known(
-        price("p5.4xlarge", "us-east-1", purchase="capacity-block", today=dt.date(2026, 10, 7))
-    )
+    found = known(price("p5.4xlarge", "us-east-1", purchase="capacity-block", today=dt.date(2026, 10, 7)))
     assert (found.usd_per_hour, found.expired, found.verified) == (5.191, True, True)
 
 
@@ -72,16 +66,12 @@ def test_no_figure_is_not_a_price_of_nothing() -> None:
 
 
 def test_an_ultraserver_has_its_price_in_its_local_zone() -> None:
-    found = known(
-        price("u-p6e-gb200x72", "us-east-1-dfw-2a", purchase="capacity-block", today=dt.date.min)
-    )
+    found = known(price("u-p6e-gb200x72", "us-east-1-dfw-2a", purchase="capacity-block", today=dt.date.min))
     assert found.usd_per_hour == 761.904
 
 
 def test_today_is_the_default() -> None:
-    assert known(price("p5.48xlarge", "us-east-1")).expired == (
-        dt.date.today() > dt.date(2026, 10, 18)
-    )
+    assert known(price("p5.48xlarge", "us-east-1")).expired == (dt.date.today() > dt.date(2026, 10, 18))
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda r: f"{r['instance_type']} {r['region_or_zone']}")

@@ -23,9 +23,7 @@ def test_a_region_by_its_name() -> None:
 
 
 def test_partitions_differ() -> None:
-    assert {r.dns_suffix for r in regions().values() if r.partition == "aws-cn"} == {
-        "amazonaws.com.cn"
-    }
+    assert {r.dns_suffix for r in regions().values() if r.partition == "aws-cn"} == {"amazonaws.com.cn"}
     assert {r.name for r in regions().values() if r.partition == "aws-us-gov"} == {
         "us-gov-east-1",
         "us-gov-west-1",

@@ -113,7 +113,9 @@ def test_the_error_shows_place_line_caret_and_remedy(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("content", "message"), [("", "is empty"), ("# nothing\n", "is empty"), ("- a\n", "keys and values")])
+@pytest.mark.parametrize(
+    ("content", "message"), [("", "is empty"), ("# nothing\n", "is empty"), ("- a\n", "keys and values")]
+)
 def test_a_file_without_keys(content: str, message: str, tmp_path: Path) -> None:
     assert message in _findings(tmp_path, content, "CFG007").message
 
@@ -140,7 +142,9 @@ def test_a_file_that_is_not_text(tmp_path: Path) -> None:
 def test_an_overlay_changes_its_base_and_findings_name_the_file_that_holds_the_value(tmp_path: Path) -> None:
     (tmp_path / "base.yaml").write_text(GOOD)
     overlay = tmp_path / "big.yaml"
-    overlay.write_text("extends: base.yaml\nname: big\nnode_groups:\n  controller: {count: 2}\nstorage:\n  lustre: null\n")
+    overlay.write_text(
+        "extends: base.yaml\nname: big\nnode_groups:\n  controller: {count: 2}\nstorage:\n  lustre: null\n"
+    )
 
     environment = load(overlay).environment
 
@@ -180,7 +184,10 @@ def test_anchors_live_under_keys_with_a_dot(tmp_path: Path) -> None:
 
 
 def test_an_alias_that_contains_itself(tmp_path: Path) -> None:
-    assert "contains itself" in _findings(tmp_path, GOOD + ".loop: &a\n  b: 1\nacknowledge: &x [*x]\n", "CFG002").message
+    assert (
+        "contains itself"
+        in _findings(tmp_path, GOOD + ".loop: &a\n  b: 1\nacknowledge: &x [*x]\n", "CFG002").message
+    )
 
 
 @settings(max_examples=150, deadline=None)
@@ -201,7 +208,10 @@ VALUES = st.recursive(
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.sampled_from(["name", "network", "storage", "node_groups", "orchestrator", "acknowledge", "tags"]), VALUES)
+@given(
+    st.sampled_from(["name", "network", "storage", "node_groups", "orchestrator", "acknowledge", "tags"]),
+    VALUES,
+)
 def test_no_value_breaks_the_models(key: str, value: object) -> None:
     from ultracluster.config import parse
     from ultracluster.config.source import Source

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from project import ENVIRONMENTS, ROOT
 from jsonschema import Draft202012Validator
+from project import ENVIRONMENTS, ROOT
 
 from ultracluster.config.schema import PUBLISHED, environment_schema
 from ultracluster.config.source import read
@@ -35,8 +35,30 @@ def test_it_refuses_what_the_loader_refuses(change: dict[str, object]) -> None:
 
 def test_every_field_is_documented() -> None:
     """Meaning, unit and choices appear in the editor; `kind`-like tags and names explain themselves."""
-    plain = {"kind", "deployment", "vcpu", "memory_gib", "architecture", "network_cards", "port", "uid", "gid", "mode"}
-    plain |= {"id", "arn", "cidr", "name", "read_cache", "backups", "network", "storage", "software", "access"}
+    plain = {
+        "kind",
+        "deployment",
+        "vcpu",
+        "memory_gib",
+        "architecture",
+        "network_cards",
+        "port",
+        "uid",
+        "gid",
+        "mode",
+    }
+    plain |= {
+        "id",
+        "arn",
+        "cidr",
+        "name",
+        "read_cache",
+        "backups",
+        "network",
+        "storage",
+        "software",
+        "access",
+    }
     plain |= {"lustre", "orchestrator", "dns_name", "mount_name", "endpoint"}
     bare = [
         f"{model}.{name}"

@@ -45,7 +45,7 @@ node::fresh() {
   mkdir -p "$FAKE"/units/{slurmd,slurmctld,munge}
   # shellcheck disable=SC2016 # systemd expands it
   echo 'ExecStart=/opt/slurm/sbin/slurmd -D $SLURMD_OPTIONS' >"$FAKE/units/slurmd/unit"
-  : >"$FAKE/calls" >"$FAKE/changes" >"$FAKE/lvm/pvs"
+  touch "$FAKE/calls" "$FAKE/changes" "$FAKE/lvm/pvs"
   echo 1000000 >"$FAKE/huge_pages_free"
   echo true >"$FAKE/remove_ipc"
   echo 10.1.0.21 >"$FAKE/addresses"
@@ -178,7 +178,7 @@ assert::no_changes() { assert::equal '' "$(cat "$FAKE/changes")"; }
 # Everything in the root that a run may leave: what the tests for kill -9 compare.
 snapshot() {
   (
-    cd "$ULTRACLUSTER_ROOT"
+    cd "$ULTRACLUSTER_ROOT" || exit
     find . -path ./var/log -prune -o -path ./run -prune -o -printf '%p %y %m %l\n' | sort
     find . -path ./var/log -prune -o -path ./run -prune -o -type f -exec sha256sum {} + | sort -k 2
     cat "$FAKE/lvm/pvs" "$FAKE/formatted" 2>/dev/null

@@ -20,20 +20,26 @@ kill_everywhere() {
   done
 }
 
+# Returns when mkfs.xfs has begun.
+run_in_background() {
+  on_init_complete env MKFS_SECONDS="$MKFS_SECONDS" >"$SANDBOX/background" 2>&1 &
+  while ! grep -q '^mkfs.xfs' "$FAKE/calls"; do sleep 0.01; done
+}
+
 @test "killed at any change of limits, the next run completes it" {
-  kill_everywhere limits 12
+  kill_everywhere limits 7
 }
 
 @test "killed at any change of scratch, the next run completes it" {
-  kill_everywhere scratch 11
+  kill_everywhere scratch 9
 }
 
 @test "killed at any change of filesystems, the next run completes it" {
-  kill_everywhere filesystems 7
+  kill_everywhere filesystems 5
 }
 
 @test "killed at any change of slurm, the next run completes it" {
-  kill_everywhere slurm 8
+  kill_everywhere slurm 6
 }
 
 @test "killed inside mkfs, the next run formats again" {
@@ -58,8 +64,7 @@ kill_everywhere() {
 }
 
 @test "of two copies at once, the second waits and finds everything done" {
-  on_init_complete env MKFS_SECONDS=0.3 >"$SANDBOX/first" 2>&1 &
-  while [[ ! -s $FAKE/changes ]]; do sleep 0.01; done
+  MKFS_SECONDS=0.3 run_in_background
   run on_init_complete
   wait
   assert::status 0
@@ -67,6 +72,22 @@ kill_everywhere() {
   assert::contains "$output" '"state": "already"'
   assert::equal 1 "$(grep -c '^mkfs.xfs' "$FAKE/calls")"
   assert::states limits=already scratch=already
+}
+
+@test "killed alone, its step still holds the lock: the next run waits for it" {
+  MKFS_SECONDS=0.5 run_in_background
+  pkill -KILL --oldest -f "^bash $SCRIPTS/hyperpod_on_init_complete.sh"
+  run on_init_complete
+  assert::status 0
+  assert::contains "$output" "waiting up to 10 s for the lock 'run'"
+  assert::equal 1 "$(grep -c '^mkfs.xfs' "$FAKE/calls")"
+}
+
+@test "stopped by a signal, the last line says so" {
+  MKFS_SECONDS=0.2 run_in_background
+  pkill -TERM --oldest -f "^bash $SCRIPTS/hyperpod_on_init_complete.sh"
+  wait
+  assert::last_log_line "FAILED scratch: stopped by a signal"
 }
 
 @test "a copy that never ends is named" {
@@ -132,5 +153,5 @@ STEP
   on_init_complete env ULTRACLUSTER_LINGER=0.4 >"$SANDBOX/output" 2>&1 &
   while ! grep -qs FAILED "$LOG"; do sleep 0.01; done
   kill -0 $!
-  ! wait $!
+  run ! wait $!
 }

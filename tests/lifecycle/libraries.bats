@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # The libraries that steps stand on.
+# shellcheck disable=SC2016 # what `library` is given is expanded on the node
 
 load helpers
 
@@ -140,6 +141,13 @@ fetch() {
   run library packages 'packages::apt install c; packages::apt install d'
   assert::status 0
   assert::equal 4 "$(grep -c '^apt-get' "$FAKE/calls")"
+}
+
+@test "packages: dnf where there is no apt" {
+  mv "$SANDBOX/bin/apt-get" "$SANDBOX/bin/dnf"
+  run library packages 'packages::install xfsprogs'
+  assert::status 0
+  assert::called "dnf --assumeyes --setopt=install_weak_deps=False install xfsprogs"
 }
 
 @test "log: every line is on stderr and in the file, failures come last and on one line" {

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
 # Who the node is: resource_config.json, cluster.json and the node's own addresses.
+# shellcheck disable=SC2016 # what `library` is given is expanded on the node
 
 load helpers
 
 who_am_i() {
-  # shellcheck disable=SC2016 # expanded on the node
   library node 'node::load || { echo "$NODE_ERROR"; exit 1; }
     echo "$NODE_GROUP $NODE_ROLE $NODE_INSTANCE_TYPE $NODE_ADDRESS $NODE_LOCAL_NVME_DISKS $CLUSTER_CONTROLLERS"'
 }

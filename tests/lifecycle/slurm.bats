@@ -64,3 +64,22 @@ load helpers
   assert::status 1
   assert::contains "$(tail -n 1 "$LOG")" "FAILED slurm: slurmd.service of this image takes no SLURMD_OPTIONS"
 }
+
+@test "a slurmd that runs with an earlier controller is started again" {
+  run_steps slurm
+  mkdir -p "$ULTRACLUSTER_ROOT/proc/77"
+  echo 77 >"$FAKE/units/slurmd/pid"
+  printf 'slurmd\0-D\0--conf-server=10.1.0.9\0' >"$ULTRACLUSTER_ROOT/proc/77/cmdline"
+  echo "echo slurmd --conf-server=10.1.0.10 >'$ULTRACLUSTER_ROOT/proc/77/cmdline'" >"$FAKE/units/slurmd/start"
+  forget_calls
+  run run_steps slurm
+  assert::status 0
+  assert::states slurm=installed
+  assert::called "systemctl restart --no-block slurmd.service"
+}
+
+@test "a role without a Slurm daemon is skipped" {
+  sed -i 's/"role": "compute"/"role": "system"/' "$SCRIPTS/cluster.json"
+  run run_steps slurm
+  assert::states slurm=skipped
+}

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rules_support import changed, environment_data, loaded
 from rules_table import found
@@ -98,9 +98,7 @@ def test_groups_without_nodes_take_nothing() -> None:
 
 def test_head_room_is_a_node_of_the_hungriest_type() -> None:
     row = rows({"node_groups.gpu.instance_type": "p5.48xlarge"})
-    assert row["head-room for one replacement node"] == Row(
-        "head-room for one replacement node", 1, 32, 0
-    )
+    assert row["head-room for one replacement node"] == Row("head-room for one replacement node", 1, 32, 0)
 
 
 @pytest.mark.parametrize(
@@ -181,10 +179,9 @@ egress = st.sampled_from(["nat", "closed"])
 databases = st.sampled_from([DATABASE, ...])
 
 
+@settings(deadline=None)
 @given(whole=networks, egress=egress, database=databases)
-def test_subnets_never_overlap_and_lie_within_the_vpc(
-    whole: IPv4Network, egress: str, database: Any
-) -> None:
+def test_subnets_never_overlap_and_lie_within_the_vpc(whole: IPv4Network, egress: str, database: Any) -> None:
     changes = {
         "network.cidr": str(whole),
         "network.egress": egress,
@@ -198,15 +195,16 @@ def test_subnets_never_overlap_and_lie_within_the_vpc(
         assert {one.code for one in found(RULES, changes)}.isdisjoint({"NET001", "NET004"})
 
 
+@settings(deadline=None)
 @given(counts=st.lists(st.integers(0, 6758), min_size=2, max_size=2), egress=egress)
 def test_the_cut_does_not_depend_on_node_counts(counts: list[int], egress: str) -> None:
     cuts = [
-        subnets(environment({"node_groups.gpu.count": count, "network.egress": egress}))
-        for count in counts
+        subnets(environment({"node_groups.gpu.count": count, "network.egress": egress})) for count in counts
     ]
     assert cuts[0] == cuts[1]
 
 
+@settings(deadline=None)
 @given(
     count=st.integers(1, 6758),
     name=st.sampled_from(["p5.48xlarge", "p6-b200.48xlarge", "g6e.12xlarge"]),

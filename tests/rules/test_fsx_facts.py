@@ -129,9 +129,7 @@ def test_intelligent_tiering_is_the_models() -> None:
     limit = shape("ThroughputCapacityMbps").metadata
     assert steps
     assert (steps.above(0), steps.below(10**9)) == (limit["min"], limit["max"])
-    assert "multiples of 4000" in said_of(
-        "CreateFileSystemLustreConfiguration", "ThroughputCapacity"
-    )
+    assert "multiples of 4000" in said_of("CreateFileSystemLustreConfiguration", "ThroughputCapacity")
     text = said_of("LustreReadCacheConfiguration", "SizeGiB")
     assert "minimum of 32 GiB and maximum of 131072 GiB" in text
     assert "for every 4000 MB/s" in text
@@ -195,9 +193,7 @@ def test_every_row_has_a_source_and_a_date() -> None:
     document = json.loads((files("ultracluster.catalog") / "fsx.json").read_text("utf-8"))
     rows = [*document["lustre"].values(), *document["openzfs"].values()]
     rows += [
-        row
-        for key, row in document.items()
-        if key not in {"about", "lustre", "openzfs", "reported_absent"}
+        row for key, row in document.items() if key not in {"about", "lustre", "openzfs", "reported_absent"}
     ]
     rows += document["reported_absent"].values()
     for row in rows:

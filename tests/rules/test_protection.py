@@ -30,6 +30,7 @@ DATABASE = {
 }
 KEY = {"storage.key": {"arn": "arn:aws:kms:us-west-2:111122223333:key/0f6d"}}
 SCRIPTS = {"storage.scripts_bucket": {"name": "scripts"}}
+VPC = {"network.vpc": {"id": "vpc-0123456789abcdef0", "cidr": "10.0.0.0/16"}}
 LOGS = {"storage.log_bucket": {"name": "logs"}}
 
 
@@ -205,6 +206,38 @@ CASES = [
         "storage",
         "on the disk of the controller",
         "accounting_database: {kind: rds-mysql, second_zone_id: ...}",
+        database(),
+    ),
+    Case(
+        "DATA025",
+        database(second_zone_id=None),
+        f"{B}.second_zone_id",
+        "subnets in two zones",
+        "second_zone_id: usw2-az1",
+        database(),
+    ),
+    Case(
+        "DATA025",
+        {**VPC, **database(second_zone_id=None, subnet_ids=["subnet-0123456789abcdef0"])},
+        f"{B}.subnet_ids",
+        "made elsewhere",
+        "subnet_ids: [subnet-",
+        database(second_zone_id=None, subnet_ids=["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]),
+    ),
+    Case(
+        "DATA025",
+        {**VPC, **database()},
+        f"{B}.second_zone_id",
+        "no subnet is made",
+        "remove second_zone_id",
+        database(second_zone_id=None, subnet_ids=["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]),
+    ),
+    Case(
+        "DATA025",
+        database(subnet_ids=["subnet-0123456789abcdef0"]),
+        f"{B}.subnet_ids",
+        "the VPC is made here",
+        "remove subnet_ids",
         database(),
     ),
     Case(

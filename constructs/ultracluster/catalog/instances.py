@@ -195,9 +195,7 @@ def instance_types() -> Mapping[str, InstanceType]:
         shared = {"sources": document["about"].get("sources", [])}
         families = document.get("families", {})
         for name, row in document["types"].items():
-            types[name] = _instance_type(
-                name, shared | families.get(name.partition(".")[0], {}) | row
-            )
+            types[name] = _instance_type(name, shared | families.get(name.partition(".")[0], {}) | row)
     return MappingProxyType(types)
 
 

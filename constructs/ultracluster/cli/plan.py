@@ -66,14 +66,18 @@ def lustre_line(config: Environment) -> str:
     # SCRATCH is 200 MB/s per TiB (FSx for Lustre User Guide, "Performance")
     per_tib = 200 if isinstance(lustre, ScratchLustre) else lustre.throughput_mbps_per_tib
     speed = lustre.capacity_gib / 1000 * per_tib  # AWS counts 1200 GiB as 1.2 TiB
-    return f"{lustre.capacity_gib:,} GiB, {speed:,.0f} MB/s{fabric} at {lustre.mount_path} ({lustre.deployment})"
+    return (
+        f"{lustre.capacity_gib:,} GiB, {speed:,.0f} MB/s{fabric} at {lustre.mount_path} ({lustre.deployment})"
+    )
 
 
 def print_plan(config: Environment, warnings: list[Finding]) -> None:
     """Print the plan of an environment that passed its rules."""
     console = Console(highlight=False)
     account = config.account or "the account of your credentials"
-    console.print(f"[bold]{config.name}[/bold]: {config.orchestrator.kind} in {config.network.zone_id}, {account}")
+    console.print(
+        f"[bold]{config.name}[/bold]: {config.orchestrator.kind} in {config.network.zone_id}, {account}"
+    )
     console.print(_groups(config))
     facts = Table(show_header=False, box=None, pad_edge=False)
     facts.add_column(style="dim")

@@ -8,8 +8,8 @@ HEAD = """\
 <!-- Written by `make generate` from the rules; edit those instead. -->
 # Rules
 
-What AWS would refuse, or silently get wrong, is found before anything is deployed. An **error** stops the synth. A
-**warning** is printed, and can be accepted in the environment file with a reason:
+What AWS would refuse, or silently get wrong, is found before anything is deployed. An **error** stops the
+synth. A **warning** is printed, and can be accepted in the environment file with a reason:
 
 ```yaml
 acknowledge:
@@ -18,8 +18,8 @@ acknowledge:
     reason: The data set is copied from S3 before each run.
 ```
 
-Errors cannot be accepted. An acknowledgement that no longer covers anything is reported (`ACK002`); one of an unknown
-rule or of an error is refused (`ACK001`).
+Errors cannot be accepted. An acknowledgement that no longer covers anything is reported (`ACK002`); one of an
+unknown rule or of an error is refused (`ACK001`).
 
 ## The shape of the file
 

@@ -4,4 +4,13 @@ from ultracluster.config.environment import Environment
 from ultracluster.config.findings import Finding, InvalidEnvironmentError, Location, render
 from ultracluster.config.loader import Loaded, load, parse
 
-__all__ = ["Environment", "Finding", "InvalidEnvironmentError", "Loaded", "Location", "load", "parse", "render"]
+__all__ = [
+    "Environment",
+    "Finding",
+    "InvalidEnvironmentError",
+    "Loaded",
+    "Location",
+    "load",
+    "parse",
+    "render",
+]

@@ -13,9 +13,7 @@ T = TypeVar("T")
 class Model(BaseModel):
     """Strict (no conversions), frozen, closed to unknown keys; docstrings become the JSON Schema."""
 
-    model_config = ConfigDict(
-        strict=True, frozen=True, extra="forbid", use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 def _network(text: str) -> str:

@@ -12,24 +12,27 @@ from pydantic.fields import FieldInfo
 from ultracluster.config.environment import Environment
 from ultracluster.config.findings import Path
 
+_RESTRICTED = (
+    "restricted instance groups (Amazon Nova customisation) run no lifecycle scripts and bring a Lustre file "
+    "system of their own, so nothing here could be installed or proven on them."
+)
+_NO_SSH = "there is no SSH ingress; people log in through SSM Session Manager."
+
 # Keys that other tools have and that would do harm, or nothing, here.
 REFUSED_KEYS = {
     "availability_zone": "zone names differ between accounts. Write `zone_id`, e.g. use1-az6.",
     "availability_zones": "a training cluster lives in one zone. Write `zone_id`, e.g. use1-az6.",
     "capacity_reservation_id": "write `capacity: {kind: reservation, id: cr-...}`. HyperPod takes none.",
-    "key_name": "there is no SSH ingress; people log in through SSM Session Manager.",
-    "key_pair": "there is no SSH ingress; people log in through SSM Session Manager.",
+    "key_name": _NO_SSH,
+    "key_pair": _NO_SSH,
     "multi_head": "HyperPod has several controllers only with the legacy provisioning file, which cannot be "
     "combined with the API's Slurm configuration. Use one controller and `storage.accounting_database`.",
     "placement_group": "HyperPod places instances itself and has no field for it.",
-    "restricted": "restricted instance groups (Amazon Nova customisation) run no lifecycle scripts and bring a "
-    "Lustre file system of their own, so nothing here could be installed or proven on them.",
-    "restricted_instance_groups": "restricted instance groups (Amazon Nova customisation) run no lifecycle "
-    "scripts and bring a Lustre file system of their own, so nothing here could be installed or proven on them.",
-    "ssh_key": "there is no SSH ingress; people log in through SSM Session Manager.",
+    "restricted": _RESTRICTED,
+    "restricted_instance_groups": _RESTRICTED,
+    "restricted_node_groups": _RESTRICTED,
+    "ssh_key": _NO_SSH,
     "user_data": "HyperPod has no user data; it runs lifecycle scripts.",
-    "restricted_node_groups": "restricted instance groups (Amazon Nova customisation) run no lifecycle scripts and "
-    "bring a Lustre file system of their own, so nothing here could be installed or proven on them.",
 }
 
 _TO_GIB = {
@@ -97,7 +100,8 @@ def _keys(models: list[type[BaseModel]], field_info: FieldInfo | None, data: Any
         keys.tag = next((t for t in ("kind", "deployment") if t in models[0].model_fields), "")
         keys.chosen = str(_child(data, keys.tag) or "")
         for model in models:
-            values = [str(value) for value in get_args(model.model_fields[keys.tag].annotation)]
+            annotation: Any = model.model_fields[keys.tag].annotation
+            values = [str(value) for value in get_args(annotation)]
             keys.tags += values
             for name in model.model_fields:
                 keys.elsewhere.setdefault(name, []).extend(values)
@@ -120,7 +124,11 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
     origin = get_origin(annotation)
     if origin in (dict, tuple, list):
         return []
-    if origin is Union or type(annotation).__name__ in ("UnionType", "Union", "_AnnotatedAlias"):
+    if origin is Union or type(cast("object", annotation)).__name__ in (
+        "UnionType",
+        "Union",
+        "_AnnotatedAlias",
+    ):
         found: list[type[BaseModel]] = []
         for argument in get_args(annotation):
             found += _models(argument)

@@ -55,8 +55,12 @@ def _finding(source: Source, error: ErrorDetails) -> Finding:
     if kind == "missing":
         name = str(error["loc"][-1])
         return Finding(
-            code="CFG006", severity="error", path=(*path[:-1], name), location=source.locate(path[:-1], key=True),
-            message=f"`{name}` is missing{_inside(path[:-1])}.", instead=_example(path),
+            code="CFG006",
+            severity="error",
+            path=(*path[:-1], name),
+            location=source.locate(path[:-1], key=True),
+            message=f"`{name}` is missing{_inside(path[:-1])}.",
+            instead=_example(path),
         )
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         return _choice(source, path, error)
@@ -66,7 +70,11 @@ def _finding(source: Source, error: ErrorDetails) -> Finding:
         path = path[:-1]
         message, instead = _wrong_key(path, error)
     return Finding(
-        code="CFG005", severity="error", path=path, message=message, instead=instead,
+        code="CFG005",
+        severity="error",
+        path=path,
+        message=message,
+        instead=instead,
         location=source.locate(path, key=is_key),
     )
 
@@ -93,14 +101,20 @@ def _unknown_key(source: Source, path: Path) -> Finding:
     if reason := REFUSED_KEYS.get(name):
         message = f"`{name}` is not offered: {reason}"
     elif variants := known.elsewhere.get(name):
-        message = f"`{name}` does not belong to `{known.tag}: {known.chosen}`; it belongs to {', '.join(variants)}."
+        message = (
+            f"`{name}` does not belong to `{known.tag}: {known.chosen}`; it belongs to {', '.join(variants)}."
+        )
         instead = f"remove `{name}`, or choose {known.tag}: {variants[0]}"
     else:
         message = f"there is no `{name}`{_inside(path[:-1])}."
         near = difflib.get_close_matches(name, known.here, n=1, cutoff=0.6)
         instead = near[0] if near else f"one of {', '.join(known.here)}"
     return Finding(
-        code="CFG004", severity="error", path=path, message=message, instead=instead,
+        code="CFG004",
+        severity="error",
+        path=path,
+        message=message,
+        instead=instead,
         location=source.locate(path, key=True),
     )
 
@@ -112,14 +126,22 @@ def _choice(source: Source, path: Path, error: ErrorDetails) -> Finding:
     allowed = known.tags
     if error["type"] == "union_tag_not_found":
         return Finding(
-            code="CFG006", severity="error", path=(*path, tag), location=source.locate(path, key=True),
-            message=f"`{tag}` is missing{_inside(path)}.", instead=f"{tag}: {' | '.join(allowed)}",
+            code="CFG006",
+            severity="error",
+            path=(*path, tag),
+            location=source.locate(path, key=True),
+            message=f"`{tag}` is missing{_inside(path)}.",
+            instead=f"{tag}: {' | '.join(allowed)}",
         )
     given = str(context["tag"])
     near = difflib.get_close_matches(given, allowed, n=1, cutoff=0.4)
     return Finding(
-        code="CFG005", severity="error", path=(*path, tag), location=source.locate((*path, tag)),
-        message=f"`{given}` is none of {', '.join(allowed)}.", instead=f"{tag}: {near[0]}" if near else "",
+        code="CFG005",
+        severity="error",
+        path=(*path, tag),
+        location=source.locate((*path, tag)),
+        message=f"`{given}` is none of {', '.join(allowed)}.",
+        instead=f"{tag}: {near[0]}" if near else "",
     )
 
 
@@ -134,7 +156,9 @@ def _wrong_value(source: Source, path: Path, error: ErrorDetails) -> tuple[str, 
         case "int_type" | "int_from_float" | "float_type" if isinstance(value, str):
             return f"a number is needed, not the text {value!r}.", in_unit_of(name, value)
         case "int_type" | "int_from_float":
-            return f"a whole number is needed, not {shown}.", str(round(value)) if isinstance(value, float) else ""
+            return f"a whole number is needed, not {shown}.", str(round(value)) if isinstance(
+                value, float
+            ) else ""
         case "bool_type":
             return f"true or false is needed, not {shown}.", "true or false"
         case "literal_error":
@@ -147,7 +171,9 @@ def _wrong_value(source: Source, path: Path, error: ErrorDetails) -> tuple[str, 
             instead = (f'"{near[0]}"' if quoted else near[0]) if near else ""
             return f"{shown} is none of {', '.join(options)}.", instead
         case "string_pattern_mismatch":
-            return f"`{shown}` does not have the form {context['pattern']}.", _reshaped(shown, context["pattern"])
+            return f"`{shown}` does not have the form {context['pattern']}.", _reshaped(
+                shown, context["pattern"]
+            )
         case "value_error":
             return f"`{shown}` is {context['error']}.", ""
         case "greater_than_equal" | "less_than_equal" | "greater_than" | "less_than":
@@ -173,7 +199,12 @@ def _wrong_key(path: Path, error: ErrorDetails) -> tuple[str, str]:
 def _reshaped(text: str, pattern: str) -> str:
     """The nearest text of the wanted form that a few ordinary mistakes lead to."""
     plain = text.strip().removeprefix("ml.")
-    for candidate in (plain, plain.lower(), re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-"), f"/{plain}"):
+    for candidate in (
+        plain,
+        plain.lower(),
+        re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-"),
+        f"/{plain}",
+    ):
         if re.fullmatch(pattern.removeprefix("^").removesuffix("$"), candidate):
             return candidate
     return ""

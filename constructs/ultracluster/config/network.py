@@ -54,7 +54,8 @@ class Network(Model):
     cidr: Cidr = "10.0.0.0/16"
     """IPv4 network of the VPC that is made; ignored with `vpc`."""
     node_cidr: Cidr | None = None
-    """IPv4 network of the node subnet; by default sized from the IP budget. Cannot change later."""
+    """IPv4 network of the node subnet; by default the first half of the VPC. Cannot change later: HyperPod
+    would replace the cluster. The rules hold the IP budget against it."""
     egress: Literal["nat", "closed"] = "nat"
     """`nat`: out to the internet through a NAT gateway. `closed`: no internet route at all; AWS is
     reached through VPC endpoints."""

@@ -55,7 +55,9 @@ class NodeGroup(Model):
     """Nodes without which the group is rolled back; equal to `count` is all or nothing."""
     capacity: Capacity = OnDemand()
     """Where the instances come from."""
-    partition: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")] | None = None
+    partition: Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$", max_length=63)] | None = (
+        None
+    )
     """Slurm partition of a compute group."""
     volume_gib: Annotated[int, Field(ge=1, le=16_384)] = 500
     """Second EBS volume in GiB, mounted at /opt/sagemaker; the root volume is fixed at 100 GB."""
@@ -95,4 +97,12 @@ class DeclaredInstanceType(Model):
     """Where these figures come from."""
 
 
-__all__ = ["AutomaticPatching", "DeclaredInstanceType", "GroupName", "NodeGroup", "Patching", "Role", "ScheduledPatching"]
+__all__ = [
+    "AutomaticPatching",
+    "DeclaredInstanceType",
+    "GroupName",
+    "NodeGroup",
+    "Patching",
+    "Role",
+    "ScheduledPatching",
+]

@@ -13,7 +13,9 @@ class HyperPodSlurm(Model):
     """SageMaker HyperPod with Slurm, configured through the API."""
 
     kind: Literal["hyperpod-slurm"]
-    cluster_name: Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$", max_length=63)] | None = None
+    cluster_name: (
+        Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$", max_length=63)] | None
+    ) = None
     """Name of the HyperPod cluster; the environment's name by default. A new name is a new cluster."""
     provisioning: Literal["continuous", "classic"] = "continuous"
     """`continuous` takes partial capacity and retries in the background; `classic` is all or nothing

@@ -1,3 +1,5 @@
+# pyright: basic
+# ruamel.yaml gives its nodes and marks no types.
 """YAML files as data that knows where each part was written.
 
 ruamel.yaml parses (YAML 1.2: `on` and `no` are words, not booleans) and gives the place of every node; the
@@ -18,9 +20,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from ultracluster.config.findings import Finding, InvalidEnvironmentError, Location, Path
 
-_PLAIN_TAGS = {
-    f"tag:yaml.org,2002:{kind}": kind for kind in ("str", "int", "float", "bool", "null", "merge")
-}
+_PLAIN_TAGS = {f"tag:yaml.org,2002:{kind}": kind for kind in ("str", "int", "float", "bool", "null", "merge")}
 
 
 @dataclass(slots=True)
@@ -100,7 +100,9 @@ class _Reader:
         if not isinstance(node, MappingNode):
             what = "is empty" if node is None else "does not hold keys and values"
             self.note(
-                "CFG007", f"the file {what}.", Location(str(path), 1, 1, *lines[:1]),
+                "CFG007",
+                f"the file {what}.",
+                Location(str(path), 1, 1, lines[0] if lines else ""),
                 "start from environments/dev.yaml",
             )
             return empty
@@ -116,7 +118,9 @@ class _Reader:
             return tree
         base = path.parent / extends.value
         if base.resolve() in chain:
-            self.note("CFG008", f"{base} is already being read: the files extend each other.", extends.place.value)
+            self.note(
+                "CFG008", f"{base} is already being read: the files extend each other.", extends.place.value
+            )
             return tree
         if not base.is_file():
             self.note("CFG008", f"{base} does not exist.", extends.place.value, _files_beside(base))
@@ -125,7 +129,9 @@ class _Reader:
 
     def note(self, code: str, message: str, location: Location, instead: str = "", path: Path = ()) -> None:
         self.source.findings.append(
-            Finding(code=code, severity="error", message=message, path=path, instead=instead, location=location)
+            Finding(
+                code=code, severity="error", message=message, path=path, instead=instead, location=location
+            )
         )
 
     def syntax(self, path: FilePath, lines: list[str], error: MarkedYAMLError) -> None:
@@ -135,8 +141,13 @@ class _Reader:
         message = f"not YAML: {error.problem or error}."
         instead = ""
         if "\t" in text[: column + 1]:
-            message, instead = "a tab character; YAML is indented with spaces.", text.replace("\t", "  ").rstrip()
-        self.note("CFG002", message, Location(str(path), line + 1, column + 1, text.replace("\t", " ")), instead)
+            message, instead = (
+                "a tab character; YAML is indented with spaces.",
+                text.replace("\t", "  ").rstrip(),
+            )
+        self.note(
+            "CFG002", message, Location(str(path), line + 1, column + 1, text.replace("\t", " ")), instead
+        )
 
 
 class _NodeWalk:
@@ -190,8 +201,11 @@ class _NodeWalk:
             if name in result:
                 first = result[name].place.key.line
                 self.reader.note(
-                    "CFG003", f"`{name}` stands twice here; the first is in line {first}.", where,
-                    "keep one of the two", (*path, name),
+                    "CFG003",
+                    f"`{name}` stands twice here; the first is in line {first}.",
+                    where,
+                    "keep one of the two",
+                    (*path, name),
                 )
                 continue
             result[name] = self.tree(value_node, (*path, name), where)
@@ -205,14 +219,20 @@ class _NodeWalk:
         kind = _PLAIN_TAGS.get(str(node.tag))
         if kind is None:
             self.reader.note(
-                "CFG002", f"`{node.value}` has the YAML type {node.tag}, which is not used here.",
-                place.value, f'"{node.value}"', path,
+                "CFG002",
+                f"`{node.value}` has the YAML type {node.tag}, which is not used here.",
+                place.value,
+                f'"{node.value}"',
+                path,
             )
             return None
         if kind == "str" and "${" in place.raw:
             self.reader.note(
-                "CFG009", "`${...}` is not expanded: what is deployed is what was reviewed.",
-                place.value, "write the value, or put what differs into a file that `extends:` this one", path,
+                "CFG009",
+                "`${...}` is not expanded: what is deployed is what was reviewed.",
+                place.value,
+                "write the value, or put what differs into a file that `extends:` this one",
+                path,
             )
         match kind:
             case "null":
@@ -233,12 +253,12 @@ def _merged(base: _Tree, over: _Tree) -> _Tree:
     """Mappings merge key by key; anything else is replaced; `key: null` removes the base's key."""
     if not (isinstance(base.value, dict) and isinstance(over.value, dict)):
         return over
-    value: dict[str, _Tree] = dict(base.value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    for name, tree in over.value.items():  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-        if tree.value is None and name in value:  # pyright: ignore[reportUnknownMemberType]
+    value: dict[str, _Tree] = dict(base.value)
+    for name, tree in over.value.items():
+        if tree.value is None and name in value:
             del value[name]
         elif name in value:
-            value[name] = _merged(value[name], tree)  # pyright: ignore[reportUnknownArgumentType]
+            value[name] = _merged(value[name], tree)
         else:
             value[name] = tree
     return _Tree(value, over.place)
@@ -247,9 +267,9 @@ def _merged(base: _Tree, over: _Tree) -> _Tree:
 def _record(source: Source, tree: _Tree, path: Path) -> Any:
     source.places[path] = tree.place
     if isinstance(tree.value, dict):
-        return {name: _record(source, sub, (*path, name)) for name, sub in tree.value.items()}  # pyright: ignore
+        return {name: _record(source, sub, (*path, name)) for name, sub in tree.value.items()}
     if isinstance(tree.value, list):
-        return [_record(source, sub, (*path, index)) for index, sub in enumerate(tree.value)]  # pyright: ignore
+        return [_record(source, sub, (*path, index)) for index, sub in enumerate(tree.value)]
     return tree.value
 
 

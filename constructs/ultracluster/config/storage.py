@@ -12,6 +12,7 @@ from ultracluster.config.base import (
     Many,
     Model,
     SecurityGroupId,
+    SubnetId,
     TimeOfDay,
 )
 
@@ -225,8 +226,10 @@ class RdsMySql(Model):
     """Allocated storage in GiB."""
     multi_az: bool = False
     """A standby in `second_zone_id`."""
-    second_zone_id: str
-    """RDS wants subnets in two zones; this is the other one."""
+    second_zone_id: str | None = None
+    """RDS wants subnets in two zones; this is the other one. Only with a VPC that is made."""
+    subnet_ids: Annotated[Many[SubnetId], Field(max_length=2)] = ()
+    """Two private subnets in two zones; only with `network.vpc`."""
     backup_retention_days: Annotated[int, Field(ge=1, le=35)] = 14
     """Days that automatic backups are kept."""
     database_name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_$]{0,62}$")] = "slurm_acct_db"
@@ -243,7 +246,9 @@ class ExistingDatabase(Model):
     """Schema that slurmdbd creates."""
     secret_arn: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:.+$")]
     """Secret with `username` and `password`."""
-    secret_key_arn: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/.+$")] | None = None
+    secret_key_arn: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/.+$")] | None = (
+        None
+    )
     """KMS key of that secret, if it has its own."""
     security_group_id: SecurityGroupId
     """The database's group: the nodes are admitted by a rule added to it."""

@@ -13,6 +13,7 @@ from constructs import Construct
 
 from ultracluster.lifecycle.scripts import CONFIGURATION, content_hash, script_files, scripts_folder
 from ultracluster.security.acknowledgements import acknowledge, wildcard
+from ultracluster.security.principals import service
 
 
 class ScriptBundle(Construct):
@@ -81,7 +82,7 @@ class ScriptBundle(Construct):
         role = iam.Role(
             self,
             "Role",
-            assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
+            assumed_by=service("lambda.amazonaws.com"),
             description="Uploads lifecycle scripts",
         )
         logs = Stack.of(self).format_arn(

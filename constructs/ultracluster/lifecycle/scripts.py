@@ -45,7 +45,9 @@ def script_files(folder: Path) -> list[Path]:
         and not any(part.startswith(".") for part in file.relative_to(folder).parts)
     )
     if any(file.name == FORBIDDEN for file in files):
-        raise ValueError(f"{folder} holds {FORBIDDEN}, which HyperPod refuses beside a SlurmConfig: remove it")
+        raise ValueError(
+            f"{folder} holds {FORBIDDEN}, which HyperPod refuses beside a SlurmConfig: remove it"
+        )
     return files
 
 

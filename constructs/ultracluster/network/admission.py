@@ -1,6 +1,6 @@
 """Rules that admit one security group to another, as resources of their own.
 
-A file system's or database's group never changes as a list (FSx would replace the file system); whom it admits
+A file system's list of groups never changes (FSx would replace the file system); whom its group admits
 changes by adding and removing rules. For the rules it does not matter who made the two groups.
 """
 
@@ -26,7 +26,7 @@ class Traffic:
 ALL_TRAFFIC = (Traffic("All", "-1"),)
 # FSx for Lustre User Guide, "File system access control with Amazon VPC"
 LUSTRE = (Traffic("Lnet", "tcp", 988, 988), Traffic("LnetServers", "tcp", 1018, 1023))
-# FSx for OpenZFS User Guide, "File system access control with Amazon VPC": portmapper, NFS, mountd, lockd, statd
+# FSx for OpenZFS User Guide, "File system access control with Amazon VPC"
 NFS = (
     Traffic("PortmapTcp", "tcp", 111, 111),
     Traffic("PortmapUdp", "udp", 111, 111),
@@ -86,7 +86,9 @@ class Admission(Construct):
         ]  # fmt: skip
 
 
-def isolated_group(scope: Construct, construct_id: str, *, vpc_id: str, description: str) -> ec2.CfnSecurityGroup:
+def isolated_group(
+    scope: Construct, construct_id: str, *, vpc_id: str, description: str
+) -> ec2.CfnSecurityGroup:
     """A group that lets nothing in or out until rules are added to it."""
     return ec2.CfnSecurityGroup(
         scope, construct_id, vpc_id=vpc_id, group_description=description,

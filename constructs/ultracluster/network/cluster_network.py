@@ -14,7 +14,9 @@ from constructs import Construct
 
 from ultracluster.config.network import Network
 from ultracluster.network.admission import NOWHERE
-from ultracluster.rules.address_budget import Subnets
+from ultracluster.rules.address_budget import subnets_of
+from ultracluster.rules.endpoints import Endpoint, made_endpoints_of
+from ultracluster.security.principals import service
 
 
 class ClusterNetwork(Construct):
@@ -34,8 +36,7 @@ class ClusterNetwork(Construct):
         construct_id: str,
         *,
         network: Network,
-        subnets: Subnets,
-        endpoints: Sequence[str] = (),
+        endpoints: Sequence[Endpoint] | None = None,
         second_zone_id: str | None = None,
         flow_log_key: kms.IKey | None = None,
     ) -> None:
@@ -43,19 +44,16 @@ class ClusterNetwork(Construct):
 
         Args:
             network: what was asked for.
-            subnets: how the VPC is cut (`ultracluster.rules.address_budget.subnets`).
-            endpoints: interface endpoints by service name, e.g. `ssmmessages`; made with `egress: closed`.
+            endpoints: the VPC endpoints to make; by default those that every cluster needs there.
             second_zone_id: zone of the second database subnet.
             flow_log_key: encrypts the flow logs.
         """
         super().__init__(scope, construct_id)
         self.database_subnet_ids: list[str] = []
         self._network = network
+        subnets = subnets_of(network, database=second_zone_id is not None)
         zone_name = Fn.select(0, Fn.get_azs())  # only satisfies an interface; nothing here is placed by it
-        if network.vpc:
-            vpc_id = network.vpc.id
-        else:
-            vpc_id = self._make_vpc(flow_log_key)
+        vpc_id = network.vpc.id if network.vpc else self._make_vpc(flow_log_key)
         if network.subnet:
             self.subnet: ec2.ISubnet = ec2.Subnet.from_subnet_attributes(
                 self, "Nodes", subnet_id=network.subnet.id, availability_zone=zone_name
@@ -75,21 +73,23 @@ class ClusterNetwork(Construct):
         )  # fmt: skip
         if routes and network.egress == "nat":
             self._nat(vpc_id, subnets.public, routes)
-        if network.vpc is None or network.vpc.create_endpoints:
-            # through the gateway endpoint S3 costs nothing, with NAT, too
-            self._s3_endpoint(vpc_id, routes)
-            if network.egress == "closed" or network.extra_endpoints:
-                names = endpoints if network.egress == "closed" else ()
-                self._interface_endpoints(vpc_id, [*names, *network.extra_endpoints])
+        self._endpoints(vpc_id, routes, made_endpoints_of(network) if endpoints is None else endpoints)
         if subnets.database and second_zone_id:
             for name, cidr, zone in zip(
-                ("DatabaseSubnetA", "DatabaseSubnetB"), subnets.database, (network.zone_id, second_zone_id), strict=True
+                ("DatabaseSubnetA", "DatabaseSubnetB"),
+                subnets.database,
+                (network.zone_id, second_zone_id),
+                strict=True,
             ):
                 self.database_subnet_ids.append(self._subnet(name, vpc_id, cidr, zone).attr_subnet_id)
 
     def _make_vpc(self, flow_log_key: kms.IKey | None) -> str:
         vpc = ec2.CfnVPC(
-            self, "Resource", cidr_block=self._network.cidr, enable_dns_hostnames=True, enable_dns_support=True
+            self,
+            "Resource",
+            cidr_block=self._network.cidr,
+            enable_dns_hostnames=True,
+            enable_dns_support=True,
         )
         Tags.of(vpc).add("Name", self.node.path)
         # the group that EC2 makes with every VPC stays, but nothing here is ever put into it
@@ -98,7 +98,12 @@ class ClusterNetwork(Construct):
 
     def _subnet(self, name: str, vpc_id: str, cidr: IPv4Network, zone_id: str) -> ec2.CfnSubnet:
         subnet = ec2.CfnSubnet(
-            self, name, vpc_id=vpc_id, cidr_block=str(cidr), availability_zone_id=zone_id, map_public_ip_on_launch=False
+            self,
+            name,
+            vpc_id=vpc_id,
+            cidr_block=str(cidr),
+            availability_zone_id=zone_id,
+            map_public_ip_on_launch=False,
         )
         Tags.of(subnet).add("Name", f"{self.node.path}/{name}")
         return subnet
@@ -106,7 +111,10 @@ class ClusterNetwork(Construct):
     def _routes(self, name: str, vpc_id: str, subnet: ec2.CfnSubnet) -> ec2.CfnRouteTable:
         table = ec2.CfnRouteTable(self, name, vpc_id=vpc_id)
         ec2.CfnSubnetRouteTableAssociation(
-            self, f"{name}Association", route_table_id=table.attr_route_table_id, subnet_id=subnet.attr_subnet_id
+            self,
+            f"{name}Association",
+            route_table_id=table.attr_route_table_id,
+            subnet_id=subnet.attr_subnet_id,
         )
         return table
 
@@ -117,7 +125,10 @@ class ClusterNetwork(Construct):
             assert public is not None
             gateway = ec2.CfnInternetGateway(self, "InternetGateway")
             attachment = ec2.CfnVPCGatewayAttachment(
-                self, "InternetGatewayAttachment", vpc_id=vpc_id, internet_gateway_id=gateway.attr_internet_gateway_id
+                self,
+                "InternetGatewayAttachment",
+                vpc_id=vpc_id,
+                internet_gateway_id=gateway.attr_internet_gateway_id,
             )
             subnet = self._subnet("PublicSubnet", vpc_id, public, self._network.zone_id)
             table = self._routes("PublicRoutes", vpc_id, subnet)
@@ -137,16 +148,29 @@ class ClusterNetwork(Construct):
             destination_cidr_block="0.0.0.0/0", nat_gateway_id=nat_id,
         )  # fmt: skip
 
-    def _s3_endpoint(self, vpc_id: str, routes: ec2.CfnRouteTable | None) -> None:
-        if routes is None:
-            return  # the route table of a subnet that exists is its owner's
-        ec2.CfnVPCEndpoint(
-            self, "S3Endpoint", vpc_id=vpc_id, vpc_endpoint_type="Gateway",
-            service_name=f"com.amazonaws.{Stack.of(self).region}.s3", route_table_ids=[routes.attr_route_table_id],
-        )  # fmt: skip
+    def _endpoints(
+        self, vpc_id: str, routes: ec2.CfnRouteTable | None, endpoints: Sequence[Endpoint]
+    ) -> None:
+        prefix = f"com.amazonaws.{Stack.of(self).region}"
+        for endpoint in endpoints:
+            # a gateway is an entry in a route table; that of a subnet that exists is its owner's
+            if endpoint.kind == "gateway" and routes:
+                ec2.CfnVPCEndpoint(
+                    self, f"Gateway-{endpoint.service}", vpc_id=vpc_id, vpc_endpoint_type="Gateway",
+                    service_name=f"{prefix}.{endpoint.service}", route_table_ids=[routes.attr_route_table_id],
+                )  # fmt: skip
+        interfaces = [endpoint.service for endpoint in endpoints if endpoint.kind == "interface"]
+        group = self._endpoint_group(vpc_id) if interfaces else None
+        for name in interfaces:
+            assert group is not None
+            ec2.CfnVPCEndpoint(
+                self, f"Endpoint-{name}", vpc_id=vpc_id, vpc_endpoint_type="Interface",
+                private_dns_enabled=True, service_name=f"{prefix}.{name}",
+                subnet_ids=[self.subnet.subnet_id], security_group_ids=[group.attr_group_id],
+            )  # fmt: skip
 
-    def _interface_endpoints(self, vpc_id: str, names: Sequence[str]) -> None:
-        group = ec2.CfnSecurityGroup(
+    def _endpoint_group(self, vpc_id: str) -> ec2.CfnSecurityGroup:
+        return ec2.CfnSecurityGroup(
             self, "EndpointGroup", vpc_id=vpc_id, group_description="Interface endpoints: HTTPS from the VPC",
             security_group_ingress=[
                 ec2.CfnSecurityGroup.IngressProperty(
@@ -156,12 +180,6 @@ class ClusterNetwork(Construct):
             ],
             security_group_egress=[NOWHERE],  # endpoints only answer
         )  # fmt: skip
-        for name in names:
-            ec2.CfnVPCEndpoint(
-                self, f"Endpoint-{name}", vpc_id=vpc_id, vpc_endpoint_type="Interface", private_dns_enabled=True,
-                service_name=f"com.amazonaws.{Stack.of(self).region}.{name}",
-                subnet_ids=[self.subnet.subnet_id], security_group_ids=[group.attr_group_id],
-            )  # fmt: skip
 
     def _flow_log(self, vpc: ec2.CfnVPC, key: kms.IKey | None) -> None:
         wanted = self._network.flow_logs
@@ -169,7 +187,7 @@ class ClusterNetwork(Construct):
             self, "FlowLogs", encryption_key=key, removal_policy=RemovalPolicy.DESTROY,
             retention=logs.RetentionDays[_RETENTION[wanted.retention_days]],
         )  # fmt: skip
-        role = iam.Role(self, "FlowLogRole", assumed_by=iam.ServicePrincipal("vpc-flow-logs.amazonaws.com"))
+        role = iam.Role(self, "FlowLogRole", assumed_by=service("vpc-flow-logs.amazonaws.com"))
         role.add_to_policy(
             iam.PolicyStatement(
                 actions=["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],

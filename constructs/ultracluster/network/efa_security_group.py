@@ -9,6 +9,7 @@ from constructs import Construct
 from ultracluster.network.admission import NOWHERE
 
 WEB_PORTS = (80, 443)
+BETWEEN_NODES = "EFA and everything else between nodes"
 
 
 @jsii.implements(ec2.IConnectable)
@@ -60,15 +61,14 @@ class EfaSecurityGroup(Construct):
         )
         self.self_ingress = ec2.CfnSecurityGroupIngress(
             self, "SelfIngress", group_id=group.attr_group_id, ip_protocol="-1",
-            source_security_group_id=group.attr_group_id, description="EFA and everything else between nodes",
+            source_security_group_id=group.attr_group_id, description=BETWEEN_NODES,
         )  # fmt: skip
         self.self_egress = ec2.CfnSecurityGroupEgress(
             self, "SelfEgress", group_id=group.attr_group_id, ip_protocol="-1",
-            destination_security_group_id=group.attr_group_id, description="EFA and everything else between nodes",
+            destination_security_group_id=group.attr_group_id, description=BETWEEN_NODES,
         )  # fmt: skip
         self._connections = ec2.Connections(security_groups=[self.security_group])
 
     @property
     def connections(self) -> ec2.Connections:
         return self._connections
-

@@ -1,4 +1,4 @@
-"""SageMaker HyperPod with Slurm, configured through the API (SageMaker Developer Guide, "SageMaker HyperPod")."""
+"""SageMaker HyperPod with Slurm, through the API (SageMaker Developer Guide, "SageMaker HyperPod")."""
 
 from __future__ import annotations
 
@@ -211,7 +211,9 @@ class HyperPodSlurmCluster(Construct):
         cluster = sagemaker.CfnCluster
         # "Customer managed AWS KMS key encryption for SageMaker HyperPod": continuous provisioning only
         key = self._key.key_arn if self._config.provisioning == "continuous" else None
-        second = cluster.ClusterEbsVolumeConfigProperty(volume_size_in_gb=group.volume_gib, volume_kms_key_id=key)
+        second = cluster.ClusterEbsVolumeConfigProperty(
+            volume_size_in_gb=group.volume_gib, volume_kms_key_id=key
+        )
         volumes = [cluster.ClusterInstanceStorageConfigProperty(ebs_volume_config=second)]
         if key:
             root = cluster.ClusterEbsVolumeConfigProperty(root_volume=True, volume_kms_key_id=key)
@@ -256,7 +258,9 @@ def _accounting(
     )
 
 
-def _deployment(patching: ScheduledPatching | AutomaticPatching) -> sagemaker.CfnCluster.DeploymentConfigProperty:
+def _deployment(
+    patching: ScheduledPatching | AutomaticPatching,
+) -> sagemaker.CfnCluster.DeploymentConfigProperty:
     cluster = sagemaker.CfnCluster
     rolling = None
     if patching.batch_percent:
@@ -278,5 +282,3 @@ def _deployment(patching: ScheduledPatching | AutomaticPatching) -> sagemaker.Cf
 def _pascal(words: str) -> str:
     """`instance-stress` as `InstanceStress`."""
     return "".join(word.capitalize() for word in words.split("-"))
-
-

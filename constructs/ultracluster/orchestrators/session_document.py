@@ -16,7 +16,9 @@ class SessionDocument(Construct):
         name: name of the document, for `--document-name`.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, access: Access, key: kms.IKey | None = None) -> None:
+    def __init__(
+        self, scope: Construct, construct_id: str, *, access: Access, key: kms.IKey | None = None
+    ) -> None:
         """Make the document.
 
         Args:

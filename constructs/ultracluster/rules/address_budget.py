@@ -9,6 +9,7 @@ from ipaddress import IPv4Network
 
 from ultracluster.catalog import InstanceType
 from ultracluster.config import Environment
+from ultracluster.config.network import Network
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.storage import (
     ExistingLustre,
@@ -43,13 +44,19 @@ class Subnets:
 
 
 def subnets(environment: Environment) -> Subnets:
-    """How the network is cut. It depends on CIDRs only, never on node counts.
+    """How the network of an environment is cut."""
+    database = environment.storage.accounting_database
+    return subnets_of(environment.network, database=database is not None and database.kind == "rds-mysql")
 
+
+def subnets_of(network: Network, *, database: bool = False) -> Subnets:
+    """How a network is cut, with two subnets for a database if wanted.
+
+    It depends on CIDRs only, never on node counts.
     A subnet's CIDR cannot change: EC2 would replace the subnet, and HyperPod the whole cluster.
     So nodes get the first half of the VPC, whatever the count is today, and the small subnets are
     taken from the end. In a VPC that is too small they overlap or lie outside: NET004 says so.
     """
-    network = environment.network
     whole = IPv4Network(network.vpc.cidr if network.vpc else network.cidr)
     if network.subnet:
         nodes = IPv4Network(network.subnet.cidr)
@@ -62,11 +69,10 @@ def subnets(environment: Environment) -> Subnets:
         return Subnets(nodes, None, None)
     last = int(whole.broadcast_address) + 1
     small = [IPv4Network((max(0, last - 16 * place), 28), strict=False) for place in (1, 2, 3)]
-    database = environment.storage.accounting_database
     return Subnets(
         nodes,
         small[0] if network.egress == "nat" else None,
-        (small[1], small[2]) if database and database.kind == "rds-mysql" else None,
+        (small[1], small[2]) if database else None,
     )
 
 

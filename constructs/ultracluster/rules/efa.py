@@ -15,8 +15,7 @@ RULES = RuleSet("EFA", "EFA")
 EFA_GUIDE = "EC2 User Guide, Elastic Fabric Adapter for AI/ML and HPC workloads on Amazon EC2"
 CARDS_GUIDE = "EC2 User Guide, Maximize network bandwidth on instances with multiple network cards"
 SHOW_EFA = (
-    "aws ec2 describe-instance-types --instance-types <type> "
-    "--query 'InstanceTypes[].NetworkInfo.EfaInfo'"
+    "aws ec2 describe-instance-types --instance-types <type> --query 'InstanceTypes[].NetworkInfo.EfaInfo'"
 )
 
 
@@ -190,9 +189,7 @@ def _has_efa(environment: Environment, *groups: NodeGroup) -> bool:
 def _nearest_with_efa(known: InstanceType) -> str:
     """The accelerated type with EFA nearest in size, of the same family if there is one."""
     with_efa = (
-        one
-        for one in instance_types().values()
-        if one.efa_interfaces and one.hyperpod and one.accelerator
+        one for one in instance_types().values() if one.efa_interfaces and one.hyperpod and one.accelerator
     )
     return min(
         with_efa,

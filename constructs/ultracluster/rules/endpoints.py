@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ultracluster.config import Environment
+from ultracluster.config.network import Network
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,18 +34,24 @@ def closed_endpoints(environment: Environment) -> tuple[Endpoint, ...]:
 
 
 def made_endpoints(environment: Environment) -> tuple[Endpoint, ...]:
-    """The endpoints that are ours to make.
+    """The endpoints that are ours to make in this environment."""
+    return made_endpoints_of(environment.network, closed_endpoints(environment))
+
+
+def made_endpoints_of(network: Network, closed: tuple[Endpoint, ...] | None = None) -> tuple[Endpoint, ...]:
+    """The endpoints that are ours to make in a network.
 
     With `egress: nat` that is the gateway to S3, which costs nothing and keeps data off the NAT
-    gateway; with `egress: closed` all that nodes need; in both `extra_endpoints`. None in a VPC
-    made elsewhere, unless it says `create_endpoints`.
+    gateway; with `egress: closed` all of `closed`, by default what every cluster needs; in both
+    `extra_endpoints`. None in a VPC made elsewhere, unless it says `create_endpoints`.
     """
-    network = environment.network
     if network.vpc and not network.vpc.create_endpoints:
         return ()
-    needed = closed_endpoints(environment)
+    if closed is None:
+        closed = tuple(endpoint for endpoint, when in _rows() if when == "always")
+    needed = closed
     if network.egress == "nat":
-        needed = tuple(endpoint for endpoint in needed if endpoint.kind == "gateway")
+        needed = tuple(endpoint for endpoint in closed if endpoint.kind == "gateway")
     known = {(endpoint.service, endpoint.kind) for endpoint in needed}
     extra = (
         Endpoint(service=service, kind="interface", reason="asked for in network.extra_endpoints")

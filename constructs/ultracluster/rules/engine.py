@@ -1,7 +1,7 @@
 """Rules: what AWS would refuse, or silently get wrong. One small function per rule.
 
-A rule is a generator that yields a `Breach` for each thing that is wrong. It may assume that the *shape* of the
-environment is right and that other rules report their own subject: a rule that cannot judge (an unknown
+A rule is a generator that yields a `Breach` for each thing that is wrong. It may assume that the *shape* of
+the environment is right and that other rules report their own subject: a rule that cannot judge (an unknown
 instance type, a network that does not parse) yields nothing.
 """
 
@@ -71,8 +71,13 @@ class RuleSet:
         def add(check: Check) -> Check:
             self.rules.append(
                 Rule(
-                    id=f"{self.prefix}{number:03d}", severity=severity, title=title,
-                    source=source, date=date, check=check, by_hand=by_hand,
+                    id=f"{self.prefix}{number:03d}",
+                    severity=severity,
+                    title=title,
+                    source=source,
+                    date=date,
+                    check=check,
+                    by_hand=by_hand,
                 )
             )
             return check
@@ -88,8 +93,12 @@ def run(rules: Iterable[Rule], loaded: Loaded) -> list[Finding]:
         for breach in rule.check(environment):
             findings.append(
                 Finding(
-                    code=rule.id, severity=rule.severity, path=breach.path, instead=breach.instead,
-                    message=breach.message, location=source.locate(breach.path),
+                    code=rule.id,
+                    severity=rule.severity,
+                    path=breach.path,
+                    instead=breach.instead,
+                    message=breach.message,
+                    location=source.locate(breach.path),
                 )
             )
     return _acknowledged(findings, loaded, {rule.id: rule for rule in rules})
@@ -100,7 +109,8 @@ def _acknowledged(findings: list[Finding], loaded: Loaded, rules: dict[str, Rule
     for index, entry in enumerate(loaded.environment.acknowledge):
         path: Path = ("acknowledge", index)
         hits = [
-            number for number, finding in enumerate(findings)
+            number
+            for number, finding in enumerate(findings)
             if finding.code == entry.rule and _covers(entry.at, finding)
         ]
         problem = ""
@@ -121,7 +131,11 @@ def _acknowledged(findings: list[Finding], loaded: Loaded, rules: dict[str, Rule
         if problem:
             result.append(
                 Finding(
-                    code=code, severity=severity, path=path, message=problem, instead=instead,  # pyright: ignore[reportArgumentType]
+                    code=code,
+                    severity=severity,
+                    path=path,
+                    message=problem,
+                    instead=instead,  # pyright: ignore[reportArgumentType]
                     location=loaded.source.locate(path),
                 )
             )

@@ -208,9 +208,7 @@ def tag_case(environment: Environment) -> Iterator[Breach]:
         first = seen.setdefault(key.lower(), key)
         if first == key and key != TAGS_OF_OURS[0]:
             continue
-        whose = (
-            "which we set on every resource" if first == TAGS_OF_OURS[0] else "which stands above"
-        )
+        whose = "which we set on every resource" if first == TAGS_OF_OURS[0] else "which stands above"
         yield Breach(
             ("tags", key),
             f"`{key}` is the same key as `{first}`, {whose}. IAM does not tell tag keys apart by "
@@ -306,9 +304,7 @@ def not_a_zone_of(home: Region, zone_id: str, path: Path) -> Breach | None:
             f"{zones}, or region: {found.name}",
         )
     if not found and home.zone_prefix:
-        return Breach(
-            path, f"`{zone_id}` does not have the form of a zone id of {home.name}.", zones
-        )
+        return Breach(path, f"`{zone_id}` does not have the form of a zone id of {home.name}.", zones)
     return None
 
 

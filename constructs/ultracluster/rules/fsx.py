@@ -17,8 +17,6 @@ from ultracluster.rules.fsx_lustre import LUSTRE, new_lustre
 from ultracluster.rules.fsx_openzfs import OPENZFS, new_openzfs
 
 RULES = RuleSet("FSX", "FSx for Lustre and OpenZFS")
-for _part in (fsx_lustre, fsx_openzfs, fsx_efa, fsx_repositories):
-    RULES.rules.extend(_part.RULES.rules)
 
 
 @RULES.rule(
@@ -57,6 +55,11 @@ def backup_window(environment: Environment) -> Iterator[Breach]:
                 "backups: FSx refuses a window without a retention.",
                 "retention_days: 7, or remove start_time",
             )
+
+
+for _part in (fsx_lustre, fsx_openzfs, fsx_efa, fsx_repositories):
+    RULES.rules.extend(_part.RULES.rules)
+RULES.rules.sort(key=lambda rule: rule.id)
 
 
 def _backups(environment: Environment) -> Iterator[tuple[Path, Backups]]:

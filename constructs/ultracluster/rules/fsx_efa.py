@@ -30,9 +30,7 @@ def efa_metadata(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
-    11, "error", "With EFA the capacity is one that the throughput tier allows", source=_GUIDE
-)
+@RULES.rule(11, "error", "With EFA the capacity is one that the throughput tier allows", source=_GUIDE)
 def efa_capacity(environment: Environment) -> Iterator[Breach]:
     made = environment.storage.lustre
     if not isinstance(made, Persistent2SsdLustre) or not made.efa:
@@ -121,7 +119,7 @@ def efa_left_off(environment: Environment) -> Iterator[Breach]:
     yield Breach(
         (*LUSTRE, "efa"),
         f"EFA is off, the file system is large enough for it, and {names} could use it: over TCP "
-        "a client reads at 100 Gbit/s at most, over EFA at 700. It can be turned on only at "
+        "a client reads at 100 Gbit/s at most, over EFA at up to 700. It can be turned on only at "
         "creation; later it means a new file system and moving the data.",
         "efa: true",
     )
@@ -133,8 +131,7 @@ def gds_needs_efa(environment: Environment) -> Iterator[Breach]:
     if made and getattr(made, "gds", False) and not _has_efa(environment):
         yield Breach(
             (*LUSTRE, "gds"),
-            "gds is on and efa is off: GPUDirect Storage reads into accelerator memory over EFA "
-            "alone.",
+            "gds is on and efa is off: GPUDirect Storage reads into accelerator memory over EFA alone.",
             "efa: true, or gds: false",
         )
 
@@ -199,7 +196,7 @@ def efa_clients(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             (*LUSTRE, "efa"),
             f"{nodes} clients with EFA: FSx takes {most} EFA connections per file system, so that "
-            f"{nodes - most} nodes would have none, even with one interface each.",
+            f"{nodes - most} of them would have none, even with one interface each.",
             f"efa: false, or at most {most} such nodes in this environment",
         )
 

@@ -306,9 +306,7 @@ def root_squash_clients(environment: Environment) -> Iterator[Breach]:
                 (*LUSTRE, "root_squash", "exempt_clients", index),
                 f"`{nid}` is not a client: FSx takes an IPv4 address, each part a number from 0 "
                 "to 255 or a range in brackets, and `@tcp`.",
-                f"{address}@tcp"
-                if _is_nid(f"{address}@tcp")
-                else "10.0.1.6@tcp, 10.0.[2-10].[1-255]@tcp",
+                f"{address}@tcp" if _is_nid(f"{address}@tcp") else "10.0.1.6@tcp, 10.0.[2-10].[1-255]@tcp",
             )
 
 
@@ -332,8 +330,7 @@ def persistent_2_offered(environment: Environment) -> Iterator[Breach]:
         return
     yield Breach(
         (*LUSTRE, "deployment"),
-        f"{kind} ({made.deployment}) is reported absent from {where}: the storage stack would "
-        "fail.",
+        f"{kind} ({made.deployment}) is reported absent from {where}: the storage stack would fail.",
         "persistent-1-ssd, or acknowledge what the guide's table of Regions says",
     )
 

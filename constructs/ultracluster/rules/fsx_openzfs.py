@@ -53,8 +53,7 @@ def openzfs_capacity(environment: Environment) -> Iterator[Breach]:
     42,
     "warning",
     "The Region has the OpenZFS deployment",
-    source="FSx for OpenZFS User Guide: Availability by AWS Region; "
-    "awslabs/awsome-distributed-ai#1097",
+    source="FSx for OpenZFS User Guide: Availability by AWS Region; awslabs/awsome-distributed-ai#1097",
 )
 def openzfs_offered(environment: Environment) -> Iterator[Breach]:
     made = new_openzfs(environment)

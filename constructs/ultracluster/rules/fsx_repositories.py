@@ -69,8 +69,7 @@ def link_prefix_overlap(environment: Environment) -> Iterator[Breach]:
                 f"`{inner}` and `{outer}` are linked to {where}{own[inner]} and "
                 f"{where}{own[outer]}, of which one holds the other: each object belongs to one "
                 "folder.",
-                f"prefix: {inner.strip('/') or 'data'}/ in one and {outer.strip('/') or 'all'}/ "
-                "in the other",
+                f"prefix: {inner.strip('/') or 'data'}/ in one and {outer.strip('/') or 'all'}/ in the other",
             )
 
 
@@ -83,8 +82,7 @@ def link_version(environment: Environment) -> Iterator[Breach]:
     if deployment.data_repositories and made.version not in versions:
         yield Breach(
             (*LUSTRE, "version"),
-            f"Lustre {made.version} with data_repositories: FSx links {' and '.join(versions)} to "
-            "S3.",
+            f"Lustre {made.version} with data_repositories: FSx links {' and '.join(versions)} to S3.",
             f'"{versions[-1]}"',
         )
 
@@ -134,15 +132,12 @@ def link_events(environment: Environment) -> Iterator[Breach]:
             if twice:
                 yield Breach(
                     (*_FOLDERS, folder, key),
-                    f"{', '.join(twice)} stands more than once; CloudFormation wants each event "
-                    "once.",
+                    f"{', '.join(twice)} stands more than once; CloudFormation wants each event once.",
                     f"[{', '.join(dict.fromkeys(events))}]",
                 )
 
 
-@RULES.rule(
-    58, "warning", "A link moves something", source=f"{_CREATE}, S3 and BatchImportMetaDataOnCreate"
-)
+@RULES.rule(58, "warning", "A link moves something", source=f"{_CREATE}, S3 and BatchImportMetaDataOnCreate")
 def link_idle(environment: Environment) -> Iterator[Breach]:
     for folder, link in environment.data_repositories.items():
         if not (link.import_events or link.export_events or link.import_existing):

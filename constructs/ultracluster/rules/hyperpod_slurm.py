@@ -14,9 +14,7 @@ from ultracluster.rules.hyperpod_slurm_types import RULES
 __all__ = ["RULES"]
 
 STRATEGY = "SageMaker Developer Guide, Migrating to API-driven Slurm configuration"
-LIFECYCLE = (
-    "SageMaker Developer Guide, Customize SageMaker HyperPod clusters with lifecycle scripts"
-)
+LIFECYCLE = "SageMaker Developer Guide, Customize SageMaker HyperPod clusters with lifecycle scripts"
 FSX_API = "SageMaker API reference, ClusterFsxLustreConfig and ClusterFsxOpenZfsConfig (MountPath)"
 
 
@@ -113,6 +111,24 @@ def lifecycle_none(environment: Environment) -> Iterator[Breach]:
         "an image of January 2026 or later.",
         "on-init-complete",
     )
+
+
+@RULES.rule(
+    66,
+    "warning",
+    "Node volumes are encrypted with the environment's key",
+    source="SageMaker Developer Guide, Customer managed AWS KMS key encryption for SageMaker HyperPod",
+    by_hand="aws sagemaker describe-cluster --cluster-name <name> "
+    "--query 'InstanceGroups[].InstanceStorageConfigs'",
+)
+def classic_has_no_key(environment: Environment) -> Iterator[Breach]:
+    if environment.orchestrator.provisioning == "classic":
+        yield Breach(
+            ("orchestrator", "provisioning"),
+            "with classic provisioning HyperPod takes no customer-managed key: root and second volumes are "
+            "encrypted with a key of AWS's.",
+            "provisioning: continuous",
+        )
 
 
 @RULES.rule(70, "error", "File systems are mounted in different places", source=FSX_API)

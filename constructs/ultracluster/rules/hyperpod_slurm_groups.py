@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from ultracluster.catalog import instance_types, nearest_instance_types
@@ -12,9 +11,7 @@ from ultracluster.rules.types import instance_type_of
 
 RULES = RuleSet("HPS", "HyperPod with Slurm")
 
-GETTING_STARTED = (
-    "SageMaker Developer Guide, Getting started with SageMaker HyperPod using the AWS CLI"
-)
+GETTING_STARTED = "SageMaker Developer Guide, Getting started with SageMaker HyperPod using the AWS CLI"
 CONTINUOUS = "SageMaker Developer Guide, Continuous provisioning for HyperPod clusters with Slurm"
 CREATING = "SageMaker Developer Guide, Creating a SageMaker HyperPod cluster"
 GROUP_API = "SageMaker API reference, ClusterInstanceGroupSpecification"
@@ -141,23 +138,6 @@ def partition_default(environment: Environment) -> Iterator[Breach]:
                 f"`{group.partition}` is not a partition to slurm.conf: a line with "
                 "PartitionName=DEFAULT sets the defaults of the lines after it.",
                 f"partition: {_own_partition(name)}",
-            )
-
-
-@RULES.rule(
-    9,
-    "error",
-    "A partition's name is letters, digits and inner hyphens",
-    source="SageMaker API reference, ClusterSlurmConfig (PartitionNames; botocore 1.44.5)",
-)
-def partition_form(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("compute").items():
-        if group.partition and not re.fullmatch(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*", group.partition):
-            yield Breach(
-                ("node_groups", name, "partition"),
-                f"`{group.partition}`: HyperPod's API takes letters, digits and hyphens between "
-                "them, no underscore.",
-                f"partition: {re.sub('[_-]+', '-', group.partition).strip('-')}",
             )
 
 
@@ -297,8 +277,7 @@ def spot_for_compute(environment: Environment) -> Iterator[Breach]:
             lost = "the queue stops" if group.role == "controller" else "people are thrown out"
             yield Breach(
                 ("node_groups", name, "capacity"),
-                f"AWS takes Spot instances back at two minutes' notice: without the {group.role} "
-                f"{lost}.",
+                f"AWS takes Spot instances back at two minutes' notice: without the {group.role} {lost}.",
                 "{kind: on-demand}",
             )
 
@@ -353,9 +332,7 @@ def plan_type(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "instance_type"),
                 f"no training plan is sold for {known.name}; plans are for {', '.join(sold)}.",
-                f"{near[0]}, or capacity: {{kind: on-demand}}"
-                if near
-                else "capacity: {kind: on-demand}",
+                f"{near[0]}, or capacity: {{kind: on-demand}}" if near else "capacity: {kind: on-demand}",
             )
 
 

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from ultracluster.catalog import instance_types, nearest_instance_types, offered_zone_ids
+from ultracluster.catalog import instance_types, nearest_instance_types, offered_zone_ids, region
 from ultracluster.config import Environment
 from ultracluster.config.nodes import ScheduledPatching
 from ultracluster.rules.engine import Breach
@@ -54,6 +54,9 @@ def type_in_hyperpod(environment: Environment) -> Iterator[Breach]:
     "--query \"Quotas[?QuotaName=='ml.<type> for cluster usage'].Value\"",
 )
 def type_in_region(environment: Environment) -> Iterator[Breach]:
+    here = region(environment.region)
+    if here and here.hyperpod is False:
+        return  # ENV002 says it for all groups
     for name, group in environment.node_groups.items():
         known = instance_type_of(environment, group)
         if not known or not known.hyperpod_regions:
@@ -216,11 +219,8 @@ def connectivity_needs_two(environment: Environment) -> Iterator[Breach]:
             rest = [check for check in checks if check != "instance-connectivity"]
             yield Breach(
                 ("node_groups", name, "deep_health_checks", checks.index("instance-connectivity")),
-                "instance-connectivity tests nodes against each other, and the group has "
-                f"{group.count}.",
-                f"count: 2, or [{', '.join(rest)}]"
-                if rest
-                else "count: 2, or remove deep_health_checks",
+                f"instance-connectivity tests nodes against each other, and the group has {group.count}.",
+                f"count: 2, or [{', '.join(rest)}]" if rest else "count: 2, or remove deep_health_checks",
             )
 
 

@@ -13,7 +13,7 @@ from ultracluster.rules.network_ranges import PREREQUISITES, RULES
 
 __all__ = ["RULES"]
 
-OWN = "constructs/ultracluster/config/network.py"
+OWN = "this configuration: `network` makes what it does not name"
 
 
 @RULES.rule(10, "error", "An existing subnet or security group comes with its VPC", source=OWN)
@@ -52,12 +52,7 @@ def node_cidr_or_subnet(environment: Environment) -> Iterator[Breach]:
 )
 def nat_gateway_needed(environment: Environment) -> Iterator[Breach]:
     network = environment.network
-    if (
-        network.vpc
-        and not network.subnet
-        and network.egress == "nat"
-        and not network.vpc.nat_gateway_id
-    ):
+    if network.vpc and not network.subnet and network.egress == "nat" and not network.vpc.nat_gateway_id:
         yield Breach(
             ("network", "vpc"),
             f"egress is `nat` and the node subnet is made in {network.vpc.id}, where no NAT "
@@ -99,8 +94,7 @@ def ignored_with_existing_vpc(environment: Environment) -> Iterator[Breach]:
         if key in network.model_fields_set:
             yield Breach(
                 ("network", key),
-                f"`{key}` is about a VPC that is made; {network.vpc.id} exists and is left as it "
-                "is.",
+                f"`{key}` is about a VPC that is made; {network.vpc.id} exists and is left as it is.",
                 f"remove {key}",
             )
 
@@ -109,7 +103,7 @@ def ignored_with_existing_vpc(environment: Environment) -> Iterator[Breach]:
     20,
     "warning",
     "Without an internet route, an existing VPC has every endpoint that nodes need",
-    source="constructs/ultracluster/catalog/endpoints.json, which names a source for each",
+    source="the catalogue: endpoints.json, which names a source for each service",
     by_hand="aws ec2 describe-vpc-endpoints --filters Name=vpc-id,Values=<vpc> "
     "--query 'VpcEndpoints[].[ServiceName,State,PrivateDnsEnabled]'",
 )
@@ -143,8 +137,7 @@ def gateway_needs_route_table(environment: Environment) -> Iterator[Breach]:
             "the gateway endpoint to S3 is an entry in route tables, and the route table of "
             f"{network.subnet.id} is not known here: without the entry its nodes do not use the "
             "endpoint.",
-            "remove subnet to have one made, or create_endpoints: false with the endpoints made "
-            "by hand",
+            "remove subnet to have one made, or create_endpoints: false with the endpoints made by hand",
         )
 
 
@@ -176,11 +169,8 @@ def extra_endpoint_names(environment: Environment) -> Iterator[Breach]:
         if service.startswith("com.amazonaws."):
             yield Breach(
                 path,
-                f"`{service}` carries the prefix com.amazonaws.<region>., which is added to each "
-                "name.",
-                service.removeprefix(prefix)
-                if service.startswith(prefix)
-                else service.split(".", 3)[-1],
+                f"`{service}` carries the prefix com.amazonaws.<region>., which is added to each name.",
+                service.removeprefix(prefix) if service.startswith(prefix) else service.split(".", 3)[-1],
             )
         elif network.extra_endpoints.index(service) != index:
             yield Breach(
@@ -216,8 +206,7 @@ def self_rules_unseen(environment: Environment) -> Iterator[Breach]:
             f"from {group.id} and out to {group.id}; outbound 0.0.0.0/0 does not replace the "
             "second. Without them the EFA health check ends the nodes before any script runs, and "
             "no log is left.",
-            "look with: aws ec2 describe-security-group-rules --filters "
-            f"Name=group-id,Values={group.id}",
+            f"look with: aws ec2 describe-security-group-rules --filters Name=group-id,Values={group.id}",
         )
 
 

@@ -23,14 +23,10 @@ VPC_GUIDE = "Amazon VPC User Guide, VPC CIDR blocks"
 CREATE_SUBNET = "EC2 API reference, CreateSubnet"
 PREREQUISITES = "SageMaker Developer Guide, Prerequisites for using SageMaker HyperPod"
 
-FREE_ADDRESSES = (
-    "aws ec2 describe-subnets --subnet-ids <subnet> --query 'Subnets[].AvailableIpAddressCount'"
-)
+FREE_ADDRESSES = "aws ec2 describe-subnets --subnet-ids <subnet> --query 'Subnets[].AvailableIpAddressCount'"
 
 FULL = 0.8
-PRIVATE = [
-    IPv4Network(cidr) for cidr in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")
-]
+PRIVATE = [IPv4Network(cidr) for cidr in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")]
 DOCKER = IPv4Network("172.17.0.0/16")
 
 
@@ -80,9 +76,7 @@ def node_subnet_within_vpc(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
-    4, "error", "The node subnet leaves room for the subnets beside it", source=CREATE_SUBNET
-)
+@RULES.rule(4, "error", "The node subnet leaves room for the subnets beside it", source=CREATE_SUBNET)
 def small_subnets_fit(environment: Environment) -> Iterator[Breach]:
     cut, whole = subnets(environment), _vpc(environment)
     beside = {
@@ -91,9 +85,7 @@ def small_subnets_fit(environment: Environment) -> Iterator[Breach]:
     }
     for purpose, networks in beside.items():
         wrong = [
-            network
-            for network in networks
-            if network.overlaps(cut.nodes) or not network.subnet_of(whole)
+            network for network in networks if network.overlaps(cut.nodes) or not network.subnet_of(whole)
         ]
         if not wrong:
             continue
@@ -104,9 +96,7 @@ def small_subnets_fit(environment: Environment) -> Iterator[Breach]:
             f"the nodes' {cut.nodes} leaves no room in {whole} for the subnet of the {purpose} "
             f"({', '.join(map(str, wrong))}: the last addresses of the VPC); EC2 refuses subnets "
             "that overlap.",
-            f"node_cidr: {half}"
-            if halved and environment.network.node_cidr
-            else _roomier_vpc(whole),
+            f"node_cidr: {half}" if halved and environment.network.node_cidr else _roomier_vpc(whole),
         )
 
 
@@ -165,9 +155,7 @@ def room_to_grow(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
-    8, "warning", "A VPC that is made has private addresses", source=f"{VPC_GUIDE}; RFC 1918, 6598"
-)
+@RULES.rule(8, "warning", "A VPC that is made has private addresses", source=f"{VPC_GUIDE}; RFC 1918, 6598")
 def private_range(environment: Environment) -> Iterator[Breach]:
     whole = _vpc(environment)
     if environment.network.vpc or any(whole.subnet_of(private) for private in PRIVATE):
@@ -250,9 +238,7 @@ def _roomier(environment: Environment, budget: AddressBudget) -> str:
     prefixes = range(SMALLEST_PREFIX, LARGEST_PREFIX - 1, -1)
     fits = next((p for p in prefixes if budget.total < FULL * usable_addresses(p)), None)
     if fits is None:
-        return (
-            f"fewer nodes: a /16, the largest subnet, has {usable_addresses(16)} usable addresses"
-        )
+        return f"fewer nodes: a /16, the largest subnet, has {usable_addresses(16)} usable addresses"
     network, whole, cut = environment.network, _vpc(environment), subnets(environment)
     if network.subnet:
         return f"an existing subnet of /{fits} or larger"
@@ -262,6 +248,4 @@ def _roomier(environment: Environment, budget: AddressBudget) -> str:
     if network.vpc is None and fits > LARGEST_PREFIX:
         larger = IPv4Network((whole.network_address, fits - 1), strict=False)
         return f"cidr: {larger}" + (f" and node_cidr: {nodes}" if network.node_cidr else "")
-    return (
-        f"a VPC with a whole /{fits} for the nodes, e.g. as a second CIDR block of an existing one"
-    )
+    return f"a VPC with a whole /{fits} for the nodes, e.g. as a second CIDR block of an existing one"

@@ -9,7 +9,7 @@ from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.storage import RdsMySql, ScratchLustre
 from ultracluster.rules.engine import Breach, RuleSet
-from ultracluster.rules.environment import not_a_zone_of, unknown_zone
+from ultracluster.rules.environment import in_local_zone, not_a_zone_of, unknown_zone
 from ultracluster.rules.fsx_lustre import LUSTRE, new_lustre
 from ultracluster.rules.fsx_openzfs import OPENZFS, new_openzfs
 
@@ -57,9 +57,7 @@ def lustre_once(environment: Environment) -> Iterator[Breach]:
         LUSTRE,
         "protect is on, and the file system has neither backups nor a folder that is exported to "
         "S3: checkpoints exist once, in one Availability Zone.",
-        f"export_events: [new, changed] on {folder}"
-        if folder
-        else f"backups: {{retention_days: {_DAYS}}}",
+        f"export_events: [new, changed] on {folder}" if folder else f"backups: {{retention_days: {_DAYS}}}",
     )
 
 
@@ -172,9 +170,9 @@ def log_bucket_admits_s3(environment: Environment) -> Iterator[Breach]:
     if bucket and (environment.makes_data_bucket or not environment.storage.scripts_bucket):
         yield Breach(
             ("storage", "log_bucket", "name"),
-            f"{bucket.name} was made elsewhere: S3 drops access logs without an error unless the "
-            "bucket is of this Region and account, lets logging.s3.amazonaws.com put objects, is "
-            "encrypted by S3 itself (SSE-S3, no KMS key), and has no Object Lock.",
+            f"{bucket.name} was made elsewhere: the guide wants a bucket of this Region and "
+            "account that lets logging.s3.amazonaws.com put objects, is encrypted by S3 itself "
+            "(SSE-S3) and has no Object Lock. With another, logs are missing without an error.",
             "look with the commands of this rule, and acknowledge what you saw",
         )
 
@@ -228,9 +226,10 @@ def log_bucket_apart(environment: Environment) -> Iterator[Breach]:
 )
 def second_zone_in_region(environment: Environment) -> Iterator[Breach]:
     home, database = region(environment.region), _rds(environment)
-    breach = home and database and not_a_zone_of(home, database.second_zone_id, _SECOND_ZONE)
-    if breach:
-        yield breach
+    if home and database and database.second_zone_id:
+        breach = not_a_zone_of(home, database.second_zone_id, _SECOND_ZONE)
+        if breach:
+            yield breach
 
 
 @RULES.rule(
@@ -243,9 +242,10 @@ def second_zone_in_region(environment: Environment) -> Iterator[Breach]:
 )
 def second_zone_known(environment: Environment) -> Iterator[Breach]:
     home, database = region(environment.region), _rds(environment)
-    breach = home and database and unknown_zone(home, database.second_zone_id, _SECOND_ZONE)
-    if breach:
-        yield breach
+    if home and database and database.second_zone_id:
+        breach = unknown_zone(home, database.second_zone_id, _SECOND_ZONE)
+        if breach:
+            yield breach
 
 
 @RULES.rule(
@@ -257,7 +257,8 @@ def second_zone_known(environment: Environment) -> Iterator[Breach]:
 def second_zone_differs(environment: Environment) -> Iterator[Breach]:
     home, database = region(environment.region), _rds(environment)
     if database and database.second_zone_id == environment.network.zone_id:
-        others = [zone for zone in home.zone_ids if zone != database.second_zone_id] if home else []
+        zones = [z for z in home.zone_ids if not in_local_zone(home, z)] if home else []
+        others = [zone for zone in zones if zone != database.second_zone_id]
         yield Breach(
             _SECOND_ZONE,
             f"`{database.second_zone_id}` is network.zone_id, too: RDS wants subnets in two zones "
@@ -279,7 +280,7 @@ def database_standby(environment: Environment) -> Iterator[Breach]:
             (*_DATABASE, "multi_az"),
             "protect is on and the accounting database is in one zone: while RDS repairs or "
             "patches it, slurmdbd has no database and new users and limits cannot be set.",
-            f"multi_az: true  (a standby in {database.second_zone_id})",
+            f"multi_az: true  (a standby in {database.second_zone_id or 'the other subnet'})",
         )
 
 
@@ -303,6 +304,45 @@ def accounting_on_controller(environment: Environment) -> Iterator[Breach]:
         "accounting_database: {kind: rds-mysql, second_zone_id: ...}"
         + (" with provisioning: continuous" if classic else ""),
     )
+
+
+@RULES.rule(
+    25,
+    "error",
+    "An accounting database has subnets in two zones",
+    source="RDS User Guide: Working with a DB instance in a VPC",
+    by_hand="aws ec2 describe-subnets --filters Name=vpc-id,Values=<vpc>",
+)
+def database_subnets(environment: Environment) -> Iterator[Breach]:
+    database, vpc = _rds(environment), environment.network.vpc
+    if database is None:
+        return
+    if vpc and len(set(database.subnet_ids)) < 2:
+        yield Breach(
+            (*_DATABASE, "subnet_ids"),
+            f"the database goes into {vpc.id}, which was made elsewhere; RDS wants subnets in two zones.",
+            "subnet_ids: [subnet-..., subnet-...]",
+        )
+    if vpc and database.second_zone_id:
+        yield Breach(
+            _SECOND_ZONE,
+            f"{vpc.id} was made elsewhere: no subnet is made in a second zone.",
+            "remove second_zone_id and name subnet_ids",
+        )
+    if not vpc and database.subnet_ids:
+        yield Breach(
+            (*_DATABASE, "subnet_ids"),
+            "the VPC is made here, and so are the subnets of the database.",
+            "remove subnet_ids, or name network.vpc",
+        )
+    if not vpc and database.second_zone_id is None:
+        home = region(environment.region)
+        others = [zone for zone in home.zone_ids if zone != environment.network.zone_id] if home else []
+        yield Breach(
+            _SECOND_ZONE,
+            "RDS wants subnets in two zones and refuses a subnet group in one.",
+            f"second_zone_id: {others[0] if others else '<another zone of the Region>'}",
+        )
 
 
 def _in_days(days: int) -> str:

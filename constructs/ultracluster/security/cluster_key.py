@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from aws_cdk import ArnFormat, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
+
+from ultracluster.security.principals import anyone, service
 
 # FSx reads and writes the linked S3 objects as a role of its own for each file system
 # (FSx for Lustre User Guide, "Working with server-side encrypted Amazon S3 buckets").
@@ -30,7 +34,7 @@ class ClusterKey(Construct):
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
-        self.key = kms.Key(
+        key = kms.Key(
             self,
             "Resource",
             alias=alias,
@@ -38,8 +42,9 @@ class ClusterKey(Construct):
             enable_key_rotation=True,
             removal_policy=RemovalPolicy.RETAIN,
         )
-        self.key.add_to_resource_policy(_logs(stack))
-        self.key.add_to_resource_policy(_fsx_data_repositories(stack))
+        key.add_to_resource_policy(_logs(stack))
+        key.add_to_resource_policy(_fsx_data_repositories(stack))
+        self.key = cast("kms.IKey", key)  # the CDK's class and interface differ in names of arguments
 
 
 def _logs(stack: Stack) -> iam.PolicyStatement:
@@ -48,7 +53,7 @@ def _logs(stack: Stack) -> iam.PolicyStatement:
     )
     return iam.PolicyStatement(
         sid="CloudWatchLogs",
-        principals=[iam.ServicePrincipal("logs.amazonaws.com")],
+        principals=[service("logs.amazonaws.com")],
         actions=["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"],
         resources=["*"],
         conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": groups}},
@@ -60,7 +65,7 @@ def _fsx_data_repositories(stack: Stack) -> iam.PolicyStatement:
     return iam.PolicyStatement(
         sid="FsxDataRepositories",
         # a principal by name must exist when the policy is written; FSx makes its role with the association
-        principals=[iam.AnyPrincipal()],
+        principals=[anyone()],
         actions=["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*", "kms:ReEncrypt*"],
         resources=["*"],
         conditions={

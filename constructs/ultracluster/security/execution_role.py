@@ -10,6 +10,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from ultracluster.security.acknowledgements import acknowledge, wildcard
+from ultracluster.security.principals import service
 
 
 @jsii.implements(iam.IGrantable)
@@ -32,7 +33,7 @@ class HyperPodExecutionRole(Construct):
         self.role = iam.Role(
             self,
             "Resource",
-            assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"),
+            assumed_by=service("sagemaker.amazonaws.com"),
             description=f"Nodes of the HyperPod cluster {cluster_name}",
         )
         logs = stack.format_arn(
@@ -48,28 +49,18 @@ class HyperPodExecutionRole(Construct):
         # the instances are in an account of the service
         instances = stack.format_arn(service="ec2", account="*", resource="instance", resource_name="*")
         for statement in (
-            _statement("WriteLogs", ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents",
-                                     "logs:DescribeLogStreams"], [logs, f"{logs}:log-stream:*"]),
+            _statement("WriteLogs", _WRITE_LOGS, [logs, f"{logs}:log-stream:*"]),
             _statement("FindLogs", ["logs:DescribeLogGroups"], ["*"]),
-            _statement("WriteMetrics", ["cloudwatch:PutMetricData"], ["*"],
-                       {"StringEquals": {"cloudwatch:namespace": "/aws/sagemaker/Clusters"}}),
-            _statement("SessionManager", ["ssmmessages:CreateControlChannel", "ssmmessages:CreateDataChannel",
-                                          "ssmmessages:OpenControlChannel", "ssmmessages:OpenDataChannel"], ["*"]),
-            _statement("AttachToVpc", ["ec2:CreateNetworkInterface", "ec2:CreateNetworkInterfacePermission",
-                                       "ec2:DeleteNetworkInterface", "ec2:DeleteNetworkInterfacePermission",
-                                       "ec2:DetachNetworkInterface"],
-                       [*interfaces, instances]),
-            _statement("DescribeNetwork", ["ec2:DescribeDhcpOptions", "ec2:DescribeNetworkInterfaces",
-                                           "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs"],
-                       ["*"]),
-            _statement("TagInterfaces", ["ec2:CreateTags"],
-                       interfaces[:1]),
+            _statement("WriteMetrics", ["cloudwatch:PutMetricData"], ["*"], _OWN_METRICS),
+            _statement("SessionManager", _SESSION_CHANNELS, ["*"]),
+            _statement("AttachToVpc", _ATTACH_TO_VPC, [*interfaces, instances]),
+            _statement("DescribeNetwork", _DESCRIBE_NETWORK, ["*"]),
+            _statement("TagInterfaces", ["ec2:CreateTags"], interfaces[:1]),
             # without this, EFA for Lustre is silently off (awslabs/awsome-distributed-ai#1202)
             _statement("DescribeFileSystems", ["fsx:DescribeFileSystems"], ["*"]),
-            _statement("UseKeyForVolumes", ["kms:CreateGrant"], [key.key_arn],
-                       {"Bool": {"kms:GrantIsForAWSResource": "true"}}),
+            _statement("UseKeyForVolumes", ["kms:CreateGrant"], [key.key_arn], _FOR_AWS_RESOURCES),
             _statement("UseKey", ["kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey"], [key.key_arn]),
-        ):  # fmt: skip
+        ):
             self.role.add_to_policy(statement)
         acknowledge(self, _accepted(self, logs, [*interfaces, instances]))
 
@@ -96,11 +87,36 @@ class HyperPodExecutionRole(Construct):
             self.role.add_to_policy(_statement("DecryptDatabaseSecret", ["kms:Decrypt"], [key_arn]))
 
 
+_WRITE_LOGS = ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]
+_OWN_METRICS: dict[str, object] = {"StringEquals": {"cloudwatch:namespace": "/aws/sagemaker/Clusters"}}
+_FOR_AWS_RESOURCES: dict[str, object] = {"Bool": {"kms:GrantIsForAWSResource": "true"}}
+_SESSION_CHANNELS = [
+    "ssmmessages:CreateControlChannel",
+    "ssmmessages:CreateDataChannel",
+    "ssmmessages:OpenControlChannel",
+    "ssmmessages:OpenDataChannel",
+]
+_ATTACH_TO_VPC = [
+    "ec2:CreateNetworkInterface",
+    "ec2:CreateNetworkInterfacePermission",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DeleteNetworkInterfacePermission",
+    "ec2:DetachNetworkInterface",
+]
+_DESCRIBE_NETWORK = [
+    "ec2:DescribeDhcpOptions",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSecurityGroups",
+    "ec2:DescribeSubnets",
+    "ec2:DescribeVpcs",
+]
+
+
 def _accepted(scope: Construct, logs: str, interfaces: list[str]) -> dict[str, str]:
     attach = "HyperPod attaches nodes through interfaces that do not exist when the role is written."
     return {
-        "AwsSolutions-IAM5[Resource::*]": "The describe calls of EC2, FSx and Logs, ssmmessages and PutMetricData know "
-        "no resources (Service Authorization Reference); PutMetricData is limited by namespace.",
+        "AwsSolutions-IAM5[Resource::*]": "Describe calls, ssmmessages and PutMetricData know no resources "
+        "(Service Authorization Reference); PutMetricData is limited by namespace.",
         wildcard(scope, logs): "The cluster's id, part of the name, is not known before it is made.",
         wildcard(scope, f"{logs}:log-stream:*"): "One stream for each node.",
     } | {wildcard(scope, arn): attach for arn in interfaces}

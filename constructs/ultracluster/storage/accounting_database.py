@@ -1,4 +1,4 @@
-"""Slurm's accounting in RDS for MySQL (RDS User Guide; Slurm documentation, "Accounting and Resource Limits")."""
+"""Slurm's accounting in RDS for MySQL (Slurm documentation, "Accounting and Resource Limits")."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ class AccountingDatabase(Construct):
             protect: deletion protection; on removal a final snapshot is taken in any case.
         """
         super().__init__(scope, construct_id)
-        group = isolated_group(self, "SecurityGroup", vpc_id=vpc.vpc_id, description="Slurm accounting database")
+        group = isolated_group(
+            self, "SecurityGroup", vpc_id=vpc.vpc_id, description="Slurm accounting database"
+        )
         subnets = rds.CfnDBSubnetGroup(
             self, "Subnets", db_subnet_group_description="Slurm accounting", subnet_ids=list(subnet_ids)
         )
@@ -81,7 +83,7 @@ class AccountingDatabase(Construct):
                 engine=engine,
                 description="slurmdbd",
                 parameters={
-                    # Slurm, "Accounting and Resource Limits": lock wait and packet size for roll-ups and archives
+                    # lock wait and packet size that roll-ups and archives need
                     "innodb_lock_wait_timeout": "900",
                     "max_allowed_packet": "16777216",
                     # slurmdbd on the HyperPod image offers no TLS setting to us; traffic stays in the VPC
@@ -97,19 +99,16 @@ class AccountingDatabase(Construct):
         self.database_name = config.database_name
         acknowledge(self, ACCEPTED if protect else ACCEPTED | {"AwsSolutions-RDS10": UNPROTECTED})
         if not config.multi_az:
-            acknowledge(self, {"AwsSolutions-RDS3": "multi_az is off: a short stop of accounting holds no job up."})
+            acknowledge(self, {"AwsSolutions-RDS3": "multi_az is off: a stop of accounting holds no job up."})
 
     def admit(self, scope: Construct, construct_id: str, *, clients: str) -> Admission:
         """Let the members of a security group connect."""
-        return Admission(
-            scope, construct_id, clients=clients, servers=self.security_group_id, traffic=MYSQL
-        )
+        return Admission(scope, construct_id, clients=clients, servers=self.security_group_id, traffic=MYSQL)
 
 
 UNPROTECTED = "The environment is not protected: it is meant to be deleted; a final snapshot is taken."
 ACCEPTED = {
-    "AwsSolutions-SMG4": "HyperPod hands the password to slurmdbd when it configures the controller; a rotation behind "
-    "its back would cut accounting off.",
+    "AwsSolutions-SMG4": "HyperPod hands the password to slurmdbd when it configures the controller; a "
+    "rotation behind its back would cut accounting off.",
     "AwsSolutions-RDS11": "A port other than 3306 hides nothing from the one group that may connect.",
 }
-

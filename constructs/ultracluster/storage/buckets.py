@@ -8,6 +8,8 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from ultracluster.security.principals import service
+
 
 class LogBucket(Construct):
     """Where S3 writes the access logs of other buckets; a log is kept for a year.
@@ -33,7 +35,7 @@ class LogBucket(Construct):
             # the CDK would fall back to an ACL here, unless the app sets a feature flag
             iam.PolicyStatement(
                 sid="AccessLogDelivery",
-                principals=[iam.ServicePrincipal("logging.s3.amazonaws.com")],
+                principals=[service("logging.s3.amazonaws.com")],
                 actions=["s3:PutObject"],
                 resources=[self.bucket.arn_for_objects("*")],
                 conditions={"StringEquals": {"aws:SourceAccount": Stack.of(self).account}},

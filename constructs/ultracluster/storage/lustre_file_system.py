@@ -15,6 +15,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from ultracluster.catalog.fsx import lustre
 from ultracluster.config.storage import (
     Backups,
     DataRepository,
@@ -42,8 +43,8 @@ NewLustre = (
 class LustreFileSystem(Construct):
     """A Lustre file system with a security group of its own.
 
-    That group is for ever: changing a file system's list of groups replaces the file system and loses the data. Clients
-    are admitted by rules (`admit`).
+    That group is for ever: changing a file system's list of groups replaces the file system and loses the
+    data. Clients are admitted by rules (`admit`).
 
     Attributes:
         file_system_id: `fs-...`.
@@ -78,7 +79,9 @@ class LustreFileSystem(Construct):
         super().__init__(scope, construct_id)
         self.efa = bool(getattr(config, "efa", False))
         traffic = ALL_TRAFFIC if self.efa else LUSTRE
-        group = isolated_group(self, "SecurityGroup", vpc_id=vpc.vpc_id, description="FSx for Lustre, own group")
+        group = isolated_group(
+            self, "SecurityGroup", vpc_id=vpc.vpc_id, description="FSx for Lustre, own group"
+        )
         itself = Admission(
             self, "Itself", clients=group.attr_group_id, servers=group.attr_group_id, traffic=traffic
         )
@@ -90,7 +93,7 @@ class LustreFileSystem(Construct):
             subnet_ids=[subnet.subnet_id],
             security_group_ids=[group.attr_group_id],
             storage_capacity=getattr(config, "capacity_gib", None),
-            storage_type=_STORAGE_TYPE.get(config.deployment, "SSD"),
+            storage_type=lustre(config.deployment).storage_type,
             kms_key_id=None if isinstance(config, ScratchLustre) else key.key_arn,
             lustre_configuration=_configuration(config, self._log_group(config, key)),
         )
@@ -186,15 +189,6 @@ def is_new(config: Lustre | None) -> bool:
 
 
 _LogConfiguration = fsx.CfnFileSystem.LogConfigurationProperty
-_STORAGE_TYPE = {"persistent-1-hdd": "HDD", "intelligent-tiering": "INTELLIGENT_TIERING"}
-_DEPLOYMENT = {
-    "scratch-1": "SCRATCH_1",
-    "scratch-2": "SCRATCH_2",
-    "persistent-1-ssd": "PERSISTENT_1",
-    "persistent-1-hdd": "PERSISTENT_1",
-    "persistent-2-ssd": "PERSISTENT_2",
-    "intelligent-tiering": "PERSISTENT_2",
-}
 
 
 def _configuration(
@@ -203,7 +197,7 @@ def _configuration(
     persistent = not isinstance(config, ScratchLustre)
     backups = config.backups if not isinstance(config, ScratchLustre) else Backups()
     return fsx.CfnFileSystem.LustreConfigurationProperty(
-        deployment_type=_DEPLOYMENT[config.deployment],
+        deployment_type=lustre(config.deployment).api_type,
         data_compression_type=config.compression.upper(),
         per_unit_storage_throughput=getattr(config, "throughput_mbps_per_tib", None),
         drive_cache_type=config.drive_cache.upper() if isinstance(config, Persistent1HddLustre) else None,
@@ -250,7 +244,9 @@ def _read_cache(config: NewLustre) -> fsx.CfnFileSystem.DataReadCacheConfigurati
         "proportional": "PROPORTIONAL_TO_THROUGHPUT_CAPACITY",
         "sized": "USER_PROVISIONED",
     }[config.read_cache.mode]
-    return fsx.CfnFileSystem.DataReadCacheConfigurationProperty(sizing_mode=mode, size_gib=config.read_cache.gib)
+    return fsx.CfnFileSystem.DataReadCacheConfigurationProperty(
+        sizing_mode=mode, size_gib=config.read_cache.gib
+    )
 
 
 def _events(repository: DataRepository) -> fsx.CfnDataRepositoryAssociation.S3Property | None:

@@ -44,7 +44,9 @@ class OpenZfsFileSystem(Construct):
             removal_policy: what happens to it when it leaves the stack.
         """
         super().__init__(scope, construct_id)
-        group = isolated_group(self, "SecurityGroup", vpc_id=vpc.vpc_id, description="FSx for OpenZFS, own group")
+        group = isolated_group(
+            self, "SecurityGroup", vpc_id=vpc.vpc_id, description="FSx for OpenZFS, own group"
+        )
         file_system = fsx.CfnFileSystem
         self.resource = fsx.CfnFileSystem(
             self,
@@ -94,6 +96,8 @@ class OpenZfsFileSystem(Construct):
         )
 
 
-def admit_to_open_zfs(scope: Construct, construct_id: str, *, clients: str, file_system_group: str) -> Admission:
+def admit_to_open_zfs(
+    scope: Construct, construct_id: str, *, clients: str, file_system_group: str
+) -> Admission:
     """Rules between a client group and the group of an OpenZFS file system, whoever made it."""
     return Admission(scope, construct_id, clients=clients, servers=file_system_group, traffic=NFS)

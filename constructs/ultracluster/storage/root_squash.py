@@ -40,7 +40,11 @@ class RootSquashSetting(Construct):
             on_update=call,
             install_latest_aws_sdk=False,
             policy=cr.AwsCustomResourcePolicy.from_statements(
-                [iam.PolicyStatement(actions=["fsx:UpdateFileSystem"], resources=[file_system.attr_resource_arn])]
+                [
+                    iam.PolicyStatement(
+                        actions=["fsx:UpdateFileSystem"], resources=[file_system.attr_resource_arn]
+                    )
+                ]
             ),
         )
         provider = Stack.of(self).node.try_find_child("AWS679f53fac002430cb0da5b7982bd2287")
@@ -48,8 +52,9 @@ class RootSquashSetting(Construct):
             acknowledge(provider, PROVIDER_FINDINGS)
 
 
+_LOG_POLICY = "service-role/AWSLambdaBasicExecutionRole"
 PROVIDER_FINDINGS = {
-    "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole]": (
+    f"AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{_LOG_POLICY}]": (
         "The CDK's own provider function: the policy only lets it write its log."
     ),
     "AwsSolutions-L1": "The runtime of the CDK's own provider function is chosen by the CDK release.",

@@ -1,0 +1,91 @@
+"""The bash that runs on the nodes: linted, formatted, and run in sandboxes (tests/lifecycle/)."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = ROOT / "lifecycle_scripts"
+TESTS = ROOT / "tests" / "lifecycle"
+
+ENTRIES = ["hyperpod_on_create.sh", "hyperpod_on_init_complete.sh"]
+SHELL_FILES = sorted(SCRIPTS.rglob("*.sh"))
+TEST_FILES = sorted([*TESTS.glob("*.bats"), *TESTS.glob("*.bash"), *(TESTS / "fakes").iterdir()])
+
+
+def tool(name: str) -> str:
+    """Its path; the test is skipped where the machine has no such tool."""
+    # The bats package names its command in a way that npm does not link into node_modules/.bin.
+    places = [
+        ROOT / "node_modules" / "bats" / "bin",
+        ROOT / "node_modules" / ".bin",
+        ROOT / ".venv" / "bin",
+    ]
+    for place in [*map(str, places), None]:
+        if found := shutil.which(name, path=place):
+            return found
+    pytest.skip(f"{name} is not installed: run `make setup-dev`")
+
+
+def run(*command: str | Path) -> str:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_scripts_are_found() -> None:
+    assert {path.name for path in SCRIPTS.glob("*.sh")} == set(ENTRIES)
+    assert len(SHELL_FILES) > len(ENTRIES)
+    assert len(list(TESTS.glob("*.bats"))) > 1
+
+
+def test_shellcheck() -> None:
+    run(tool("shellcheck"), "-x", *SHELL_FILES, *TEST_FILES)
+
+
+def test_format() -> None:
+    run(tool("shfmt"), "-d", "-i", "2", "-ci", *SHELL_FILES, *TEST_FILES)
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_entry_is_executable(entry: str) -> None:
+    path = SCRIPTS / entry
+    assert path.stat().st_mode & 0o111 == 0o111
+    assert path.read_text().startswith("#!/usr/bin/env bash\n")
+
+
+def test_every_step_has_its_verbs_and_is_used() -> None:
+    entries = "".join((SCRIPTS / entry).read_text() for entry in ENTRIES)
+    used = set(re.findall(r"\w+", " ".join(re.findall(r"entry::main (.*)", entries))))
+    assert used == {path.stem for path in (SCRIPTS / "steps").iterdir()}
+    for path in (SCRIPTS / "steps").iterdir():
+        for verb in ("detect", "install", "verify"):
+            assert f"\n{path.stem}::{verb}() {{" in path.read_text(), f"{path.stem}::{verb}"
+
+
+def test_nothing_that_hyperpod_refuses() -> None:
+    assert not list(SCRIPTS.rglob("provisioning_parameters.json"))
+
+
+def test_downloads_only_in_one_place() -> None:
+    downloads = re.compile(r"\b(curl|wget|aws s3|git clone|pip3? install|rsync|scp)\b")
+    for path in SHELL_FILES:
+        if path == SCRIPTS / "lib" / "fetch.sh":
+            continue
+        code = [line for line in path.read_text().splitlines() if not line.lstrip().startswith("#")]
+        assert not [line for line in code if downloads.search(line)], path
+
+
+def test_no_windows_line_ends() -> None:
+    for path in [path for path in SCRIPTS.rglob("*") if path.is_file()]:
+        assert b"\r" not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize("scenario", sorted(path.stem for path in TESTS.glob("*.bats")))
+def test_bats(scenario: str) -> None:
+    assert "\nok 1 " in run(tool("bats"), "--tap", TESTS / f"{scenario}.bats")
