@@ -58,7 +58,7 @@ plan: setup ## what the environment is made of
 
 synth: setup ## templates into cdk.out, then the plan
 	@ultracluster validate --quiet $(FILE)
-	@cdk synth --quiet -c env=$(ENV) --all
+	@cdk synth --quiet -c env=$(ENV)
 	@ultracluster plan $(FILE)
 
 app: setup # what cdk.json runs, so that a plain `npx cdk ...` sets itself up, too
@@ -66,7 +66,7 @@ app: setup # what cdk.json runs, so that a plain `npx cdk ...` sets itself up, t
 
 diff: setup ## what a deploy would change
 	@ultracluster validate --quiet $(FILE)
-	@cdk diff -c env=$(ENV) --all
+	@cdk diff -c env=$(ENV)
 
 deploy: setup ## create or update the environment in your account
 	@ultracluster validate --quiet $(FILE)

@@ -25,8 +25,8 @@ def main() -> int:
     except InvalidEnvironmentError as error:
         print(error, file=sys.stderr)
         return 2
-    if warnings:
-        print(render(warnings), file=sys.stderr)
+    if unread := [warning for warning in warnings if not warning.acknowledged]:
+        print(render(unread), file=sys.stderr)
     synthesise(loaded.environment)
     return 0
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import aws_cdk as cdk
-from aws_cdk import CfnOutput, Fn, Stack
-from aws_cdk import aws_ec2 as ec2
+from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
@@ -16,6 +15,7 @@ from ultracluster.config import Environment
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs
 from ultracluster.lifecycle.configuration import script_configuration
 from ultracluster.network.admission import Admission, Traffic
+from ultracluster.network.existing import existing_subnet
 from ultracluster.orchestrators.hyperpod_slurm import HyperPodSlurmCluster
 from ultracluster.orchestrators.session_document import SessionDocument
 from ultracluster.storage.lustre_file_system import admit_to_lustre
@@ -39,7 +39,6 @@ class ClusterStack(Stack):
             scope, construct_id, env=env, termination_protection=config.protect,
             description=f"Ultracluster {config.name}: HyperPod cluster with Slurm",
         )  # fmt: skip
-        zone = Fn.select(0, Fn.get_azs())  # only satisfies an interface; nothing here is placed by it
         key = kms.Key.from_key_arn(self, "Key", storage.key_arn)
         admissions = self._admit(config, network.security_group_id)
         cluster = HyperPodSlurmCluster(
@@ -48,9 +47,7 @@ class ClusterStack(Stack):
             cluster_name=config.cluster_name,
             config=config.orchestrator,
             node_groups=config.node_groups,
-            subnet=ec2.Subnet.from_subnet_attributes(
-                self, "Nodes", subnet_id=network.subnet_id, availability_zone=zone
-            ),
+            subnet=existing_subnet(self, "Nodes", network.subnet_id),
             security_groups=[network.security_group_id],
             key=key,
             scripts_bucket=s3.Bucket.from_bucket_attributes(

@@ -6,8 +6,7 @@ It knows nothing of the cluster.
 from __future__ import annotations
 
 import aws_cdk as cdk
-from aws_cdk import Fn, RemovalPolicy, Stack
-from aws_cdk import aws_ec2 as ec2
+from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
@@ -15,6 +14,7 @@ from constructs import Construct
 from stacks.parts import NetworkParts, StorageParts, crossing
 from ultracluster.config import Environment
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs
+from ultracluster.network.existing import existing_subnet, existing_vpc
 from ultracluster.orchestrators.hyperpod_slurm import Accounting, LustreMount, OpenZfsMount
 from ultracluster.rules.address_budget import subnets
 from ultracluster.security.cluster_key import ClusterKey
@@ -43,13 +43,8 @@ class StorageStack(Stack):
         self._config = config
         self._removal = RemovalPolicy.RETAIN if config.protect else RemovalPolicy.DESTROY
         self._network = network
-        zone = Fn.select(0, Fn.get_azs())  # only satisfies an interface; nothing here is placed by it
-        self._vpc = ec2.Vpc.from_vpc_attributes(
-            self, "Vpc", vpc_id=network.vpc_id, availability_zones=[zone], vpc_cidr_block=network.vpc_cidr
-        )
-        self._subnet = ec2.Subnet.from_subnet_attributes(
-            self, "Nodes", subnet_id=network.subnet_id, availability_zone=zone
-        )
+        self._vpc = existing_vpc(self, "Vpc", network.vpc_id, cidr=network.vpc_cidr)
+        self._subnet = existing_subnet(self, "Nodes", network.subnet_id)
         self._key = self._make_key()
         scripts, data = self._buckets()
         self.parts = StorageParts(

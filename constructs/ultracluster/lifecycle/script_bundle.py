@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from aws_cdk import ArnFormat, Stack
+from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_s3_assets as assets
 from aws_cdk import aws_s3_deployment as deployment
@@ -57,7 +58,14 @@ class ScriptBundle(Construct):
             if file.is_file() and file.relative_to(folder).as_posix() not in keep
         ]
         scripts = assets.Asset(self, "Files", path=str(folder), exclude=left_out)
-        role = self._upload_role(bucket, scripts.bucket)
+        log_group = logs.LogGroup(
+            self,
+            "Logs",
+            encryption_key=bucket.encryption_key,
+            retention=logs.RetentionDays.ONE_MONTH,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        role = self._upload_role(bucket, scripts.bucket, log_group)
         self.deployment = deployment.BucketDeployment(
             self,
             "Resource",
@@ -72,29 +80,26 @@ class ScriptBundle(Construct):
             # the CDK's grants would be wider: deleting, and any prefix
             role=role.without_policy_updates(),
             memory_limit=256,
+            log_group=log_group,
         )
         self.deployment.node.add_dependency(role.node.find_child("DefaultPolicy"))
         for function in Stack.of(self).node.children:
             if function.node.id.startswith("Custom::CDKBucketDeployment"):
                 acknowledge(function, {"AwsSolutions-L1": RUNTIME})
 
-    def _upload_role(self, bucket: s3.IBucket, assets_bucket: s3.IBucket) -> iam.Role:
+    def _upload_role(
+        self, bucket: s3.IBucket, assets_bucket: s3.IBucket, log_group: logs.ILogGroup
+    ) -> iam.Role:
         role = iam.Role(
             self,
             "Role",
             assumed_by=service("lambda.amazonaws.com"),
             description="Uploads lifecycle scripts",
         )
-        logs = Stack.of(self).format_arn(
-            service="logs",
-            resource="log-group",
-            resource_name="/aws/lambda/*",
-            arn_format=ArnFormat.COLON_RESOURCE_NAME,
-        )
         source = assets_bucket.arn_for_objects("*")
         target = bucket.arn_for_objects(f"{self.prefix}/*")
         for sid, actions, resources in (
-            ("WriteLogs", ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"], [logs]),
+            ("WriteLogs", ["logs:CreateLogStream", "logs:PutLogEvents"], [log_group.log_group_arn]),
             ("ReadAssets", ["s3:GetObject"], [source]),
             ("FindScripts", ["s3:ListBucket"], [bucket.bucket_arn]),
             ("WriteScripts", ["s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"], [target]),
@@ -111,7 +116,7 @@ class ScriptBundle(Construct):
         acknowledge(
             role,
             {
-                wildcard(self, logs): "The name of the CDK's upload function is not known before it is made.",
+                wildcard(self, log_group.log_group_arn): "All streams of one log group.",
                 wildcard(self, source): "The CDK names its assets by hash; read-only.",
                 wildcard(self, target): "The folder of this content hash only.",
             },

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from ipaddress import IPv4Network
 
-from aws_cdk import Fn, RemovalPolicy, Stack, Tags
+from aws_cdk import RemovalPolicy, Stack, Tags
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -14,6 +14,7 @@ from constructs import Construct
 
 from ultracluster.config.network import Network
 from ultracluster.network.admission import NOWHERE
+from ultracluster.network.existing import existing_subnet, existing_vpc
 from ultracluster.rules.address_budget import subnets_of
 from ultracluster.rules.endpoints import Endpoint, made_endpoints_of
 from ultracluster.security.principals import service
@@ -52,25 +53,18 @@ class ClusterNetwork(Construct):
         self.database_subnet_ids: list[str] = []
         self._network = network
         subnets = subnets_of(network, database=second_zone_id is not None)
-        zone_name = Fn.select(0, Fn.get_azs())  # only satisfies an interface; nothing here is placed by it
         vpc_id = network.vpc.id if network.vpc else self._make_vpc(flow_log_key)
         if network.subnet:
-            self.subnet: ec2.ISubnet = ec2.Subnet.from_subnet_attributes(
-                self, "Nodes", subnet_id=network.subnet.id, availability_zone=zone_name
-            )
+            self.subnet = existing_subnet(self, "Nodes", network.subnet.id)
             routes = None
         else:
             cfn = self._subnet("NodeSubnet", vpc_id, subnets.nodes, network.zone_id)
             routes = self._routes("NodeRoutes", vpc_id, cfn)
-            self.subnet = ec2.Subnet.from_subnet_attributes(
-                self, "Nodes", subnet_id=cfn.attr_subnet_id, availability_zone=zone_name,
-                route_table_id=routes.attr_route_table_id,
-            )  # fmt: skip
-        self.vpc: ec2.IVpc = ec2.Vpc.from_vpc_attributes(
-            self, "Vpc", vpc_id=vpc_id, availability_zones=[zone_name],
-            private_subnet_ids=[self.subnet.subnet_id],
-            vpc_cidr_block=network.vpc.cidr if network.vpc else network.cidr,
-        )  # fmt: skip
+            self.subnet = existing_subnet(
+                self, "Nodes", cfn.attr_subnet_id, route_table_id=routes.attr_route_table_id
+            )
+        cidr = network.vpc.cidr if network.vpc else network.cidr
+        self.vpc = existing_vpc(self, "Vpc", vpc_id, cidr=cidr, subnet_id=self.subnet.subnet_id)
         if routes and network.egress == "nat":
             self._nat(vpc_id, subnets.public, routes)
         self._endpoints(vpc_id, routes, made_endpoints_of(network) if endpoints is None else endpoints)

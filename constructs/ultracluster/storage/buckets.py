@@ -8,6 +8,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from ultracluster.security.acknowledgements import acknowledge
 from ultracluster.security.principals import service
 
 
@@ -63,6 +64,7 @@ class DataBucket(Construct):
             log_prefix: key prefix of those logs, ending in a slash.
         """
         super().__init__(scope, construct_id)
+        logs = s3.Bucket.from_bucket_name(self, "Logs", log_bucket.bucket_name)
         self.bucket = s3.Bucket(
             self,
             "Resource",
@@ -72,7 +74,7 @@ class DataBucket(Construct):
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             enforce_ssl=True,
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
-            server_access_logs_bucket=s3.Bucket.from_bucket_name(self, "Logs", log_bucket.bucket_name),
+            server_access_logs_bucket=logs,
             server_access_logs_prefix=log_prefix,
             versioned=True,
             lifecycle_rules=[
@@ -82,4 +84,11 @@ class DataBucket(Construct):
                 )
             ],
             removal_policy=RemovalPolicy.RETAIN,
+        )
+        acknowledge(
+            self.bucket,
+            {
+                "@aws-cdk/aws-s3:accessLogsPolicyNotAdded": "LogBucket's own policy lets S3 deliver; "
+                "that of a log bucket made elsewhere is its owner's (rule DATA008)."
+            },
         )
