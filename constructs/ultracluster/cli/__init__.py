@@ -1,5 +1,10 @@
 """The `ultracluster` command. It answers in a fraction of a second: nothing here imports the CDK."""
 
-from ultracluster.cli.main import main
+import os
+
+# pydantic otherwise reads the metadata of every installed distribution in search of plugins
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
+
+from ultracluster.cli.main import main  # noqa: E402 (the variable must be set before pydantic is imported)
 
 __all__ = ["main"]

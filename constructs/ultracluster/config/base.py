@@ -11,9 +11,14 @@ T = TypeVar("T")
 
 
 class Model(BaseModel):
-    """Strict (no conversions), frozen, closed to unknown keys; docstrings become the JSON Schema."""
+    """Strict (no conversions), frozen, closed to unknown keys.
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", use_attribute_docstrings=True)
+    The docstring below a field is its description in the JSON Schema.
+    """
+
+    # Built on first use: one schema for a whole environment instead of one more for each of its parts.
+    # Not `use_attribute_docstrings`: it parses the sources at every start; `config.schema` does so when asked.
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", defer_build=True)
 
 
 def _network(text: str) -> str:

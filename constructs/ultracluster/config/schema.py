@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
+
+from pydantic import BaseModel
 
 from ultracluster.config.environment import Environment
 
@@ -19,6 +23,11 @@ def environment_schema() -> dict[str, Any]:
     loader checks the merged whole.
     """
     schema = deepcopy(Environment.model_json_schema())
+    for model in _models(Environment):
+        definition = schema if model is Environment else schema["$defs"].get(model.__name__)
+        for name, text in field_docstrings(model).items():
+            if definition and name in definition["properties"]:
+                definition["properties"][name]["description"] = text
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "Ultracluster environment"
     schema["properties"]["extends"] = {
@@ -28,3 +37,42 @@ def environment_schema() -> dict[str, Any]:
     schema["patternProperties"] = {r"^\.": {"description": "A place for YAML anchors; ignored."}}
     schema["required"] = []
     return schema
+
+
+def field_docstrings(model: type[BaseModel]) -> dict[str, str]:
+    """The text below each field of a model and of the models it is derived from, on one line."""
+    texts: dict[str, str] = {}
+    for one in reversed(model.__mro__):
+        if one in (object, BaseModel) or not issubclass(one, BaseModel):
+            continue
+        body = _class_body(one)
+        for field, text in zip(body, body[1:], strict=False):
+            if (
+                isinstance(field, ast.AnnAssign)
+                and isinstance(field.target, ast.Name)
+                and isinstance(text, ast.Expr)
+                and isinstance(text.value, ast.Constant)
+                and isinstance(text.value.value, str)
+            ):
+                texts[field.target.id] = " ".join(text.value.value.split())
+    return texts
+
+
+def _class_body(model: type[BaseModel]) -> list[ast.stmt]:
+    tree = ast.parse(inspect.getsource(model))
+    return next(node.body for node in tree.body if isinstance(node, ast.ClassDef))
+
+
+def _models(model: type[BaseModel]) -> set[type[BaseModel]]:
+    """A model and every model that its fields may hold."""
+    found: set[type[BaseModel]] = set()
+    pending: list[Any] = [model]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, type) and issubclass(one, BaseModel):
+            if one not in found:
+                found.add(one)
+                pending += [field.annotation for field in one.model_fields.values()]
+        else:
+            pending += get_args(one)
+    return found

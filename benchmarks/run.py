@@ -1,0 +1,88 @@
+"""Performance as ratios beside their budgets (`make bench`). A ratio over its budget is marked.
+
+Every figure is the median over several fresh processes, so that start-up counts as it does for a user.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+ROUNDS = int(os.environ.get("ROUNDS", "5"))
+
+# the same process shape: the same modules, validators and checks, but nothing in the stack
+EMPTY_APP = """
+import sys
+sys.path.insert(0, {root!r})
+import stacks, ultracluster.rules
+from aws_cdk import App, Stack, Validations
+from cdk_nag import AwsSolutionsChecks
+app = App(); Stack(app, "empty")
+Validations.of(app).add_plugins(AwsSolutionsChecks(app)); app.synth()
+"""
+SYNTH = """
+import sys
+sys.path.insert(0, {root!r})
+from aws_cdk import App, Validations
+from cdk_nag import AwsSolutionsChecks
+from stacks import build
+from ultracluster.config import parse
+from ultracluster.config.source import Source, read
+from ultracluster.rules import check
+source = read(__import__("pathlib").Path({file!r}))
+for number in range({groups}):
+    gpu = source.data["node_groups"]["gpu"]
+    source.data["node_groups"][f"more{{number}}"] = dict(gpu, partition=f"p{{number}}")
+loaded = parse(source); check(loaded)
+app = App(); build(app, loaded.environment)
+Validations.of(app).add_plugins(AwsSolutionsChecks(app)); app.synth()
+"""
+
+
+def seconds(command: list[str], rounds: int = ROUNDS) -> float:
+    """Median wall-clock seconds of a fresh process."""
+    taken: list[float] = []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {**os.environ, "CDK_OUTDIR": folder}
+            start = time.perf_counter()
+            subprocess.run(command, check=True, capture_output=True, env=environment, cwd=ROOT)
+            taken.append(time.perf_counter() - start)
+    return statistics.median(taken)
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+def row(what: str, ratio: float, budget: float, unit: str = "x") -> None:
+    mark = "" if ratio <= budget else "   OVER"
+    print(f"{what:<62} {ratio:7.2f} {unit}   budget {budget:g} {unit}{mark}")
+
+
+def main() -> None:
+    def synth(name: str, groups: int = 0) -> float:
+        code = SYNTH.format(root=str(ROOT), file=str(ROOT / "environments" / f"{name}.yaml"), groups=groups)
+        return seconds(python(code))
+
+    empty = seconds(python(EMPTY_APP.format(root=str(ROOT))))
+    full, dev, wide = synth("prod"), synth("dev"), synth("dev", groups=90)
+    row("synth of prod / synth of an empty app, same imports", full / empty, 1.5)
+    row("each of 90 further node groups / synth of dev", (wide - dev) / 90 / dev * 100, 2, "%")
+    base = seconds(python("import pydantic, yaml"))
+    row(
+        "ultracluster validate / import pydantic, yaml",
+        seconds(["ultracluster", "validate", "prod"]) / base,
+        3,
+    )
+    row("ultracluster plan / import pydantic, yaml", seconds(["ultracluster", "plan", "prod"]) / base, 3)
+
+
+if __name__ == "__main__":
+    main()
