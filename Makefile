@@ -47,7 +47,7 @@ $(VENV)/.node: requirements-node.lock | $(VENV)/.created
 
 node_modules/.stamp: package.json package-lock.json $(VENV)/.node
 	@echo "installing the CDK CLI ..."
-	@npm ci --silent --no-audit --no-fund
+	@npm ci --loglevel=error --no-audit --no-fund >/dev/null
 	@touch $@
 
 validate: setup ## check the environment file only (under a second)
