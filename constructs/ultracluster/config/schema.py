@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from copy import deepcopy
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -46,7 +47,7 @@ def field_docstrings(model: type[BaseModel]) -> dict[str, str]:
         if one in (object, BaseModel) or not issubclass(one, BaseModel):
             continue
         body = _class_body(one)
-        for field, text in zip(body, body[1:], strict=False):
+        for field, text in pairwise(body):
             if (
                 isinstance(field, ast.AnnAssign)
                 and isinstance(field.target, ast.Name)
