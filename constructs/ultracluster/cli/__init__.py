@@ -5,6 +5,6 @@ import os
 # pydantic otherwise reads the metadata of every installed distribution in search of plugins
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
 
-from ultracluster.cli.main import main  # noqa: E402 (the variable must be set before pydantic is imported)
+from ultracluster.cli.main import main  # only after the variable is set
 
 __all__ = ["main"]
