@@ -17,7 +17,7 @@ class Model(BaseModel):
     """
 
     # Built on first use: one schema for a whole environment instead of one more for each of its parts.
-    # Not `use_attribute_docstrings`, which parses the sources at every start; `config.schema` does when asked.
+    # Not `use_attribute_docstrings`, which parses sources at every start; `config.schema` does when asked.
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", defer_build=True)
 
 
