@@ -15,6 +15,7 @@ __all__ = [
     "Admission",
     "ClusterKey",
     "ClusterNetwork",
+    "ClusterPlacementGroup",
     "DataBucket",
     "EfaSecurityGroup",
     "Environment",
@@ -23,13 +24,20 @@ __all__ = [
     "LogBucket",
     "LustreFileSystem",
     "LustreMount",
+    "NodeLaunchTemplate",
     "OpenZfsFileSystem",
     "OpenZfsMount",
     "ScriptBundle",
     "SessionDocument",
+    "network_card_plan",
+    "placement_for",
 ]
 
 if TYPE_CHECKING:
+    from ultracluster.compute.capacity import placement_for
+    from ultracluster.compute.launch_template import NodeLaunchTemplate
+    from ultracluster.compute.network_cards import network_card_plan
+    from ultracluster.compute.placement import ClusterPlacementGroup
     from ultracluster.config import Environment
     from ultracluster.lifecycle.script_bundle import ScriptBundle
     from ultracluster.network.admission import Admission
@@ -55,6 +63,7 @@ else:
         "Admission": "network.admission",
         "ClusterKey": "security.cluster_key",
         "ClusterNetwork": "network.cluster_network",
+        "ClusterPlacementGroup": "compute.placement",
         "DataBucket": "storage.buckets",
         "EfaSecurityGroup": "network.efa_security_group",
         "Environment": "config",
@@ -63,10 +72,13 @@ else:
         "LogBucket": "storage.buckets",
         "LustreFileSystem": "storage.lustre_file_system",
         "LustreMount": "orchestrators.hyperpod_slurm",
+        "NodeLaunchTemplate": "compute.launch_template",
         "OpenZfsFileSystem": "storage.open_zfs_file_system",
         "OpenZfsMount": "orchestrators.hyperpod_slurm",
         "ScriptBundle": "lifecycle.script_bundle",
         "SessionDocument": "orchestrators.session_document",
+        "network_card_plan": "compute.network_cards",
+        "placement_for": "compute.capacity",
     }
 
     def __getattr__(name: str) -> object:
