@@ -1,0 +1,113 @@
+"""The acceptance job for Kubernetes.
+
+Slurm's is lifecycle_scripts/acceptance/nccl_tests.sbatch, as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from string import Template
+
+from ultracluster.acceptance.patterns import scripts_folder
+from ultracluster.catalog import instance_type as known_type
+from ultracluster.catalog import nearest_instance_types
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
+_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,400}")
+_PROGRAM = re.compile(r"/[A-Za-z0-9._/-]{1,200}")
+
+_CLAIMS = """\
+                claims:
+                  - name: compute-domain-channel
+"""
+_RESOURCE_CLAIMS = """\
+          resourceClaims:
+            - name: compute-domain-channel
+              resourceClaimTemplateName: ${name}-channel
+"""
+
+
+def manifest(
+    instance_type: str,
+    nodes: int,
+    *,
+    image: str,
+    name: str = "nccl-acceptance",
+    namespace: str = "default",
+    hyperpod: bool = False,
+    efa_interfaces: int | None = None,
+    mnnvl: bool = True,
+    program: str = "/opt/nccl-tests/build/all_reduce_perf",
+) -> str:
+    """The MPIJob as YAML, ready for `kubectl apply`.
+
+    Args:
+        instance_type: EC2 name, with or without HyperPod's prefix "ml.".
+        nodes: workers, one per instance.
+        image: container with nccl-tests, Open MPI, an SSH server, libfabric and the EFA plugin.
+        name: of the job; up to 40 characters of a DNS label.
+        namespace: where it runs.
+        hyperpod: the nodes are HyperPod's, whose label says "ml.p5.48xlarge".
+        efa_interfaces: per node, where AWS does not say how many there are (p6e-gb200).
+        mnnvl: GB200 only: NVLink joins the nodes; False measures EFA.
+        program: path of all_reduce_perf in the image.
+
+    Raises:
+        ValueError: a value cannot be used; the message says why and what can.
+    """
+    kind = instance_type.removeprefix("ml.")
+    known = known_type(kind)
+    if known is None:
+        near = ", ".join(nearest_instance_types(kind)) or "none"
+        raise ValueError(f"the catalogue does not know {kind}; similar: {near}")
+    if known.accelerator is None or known.accelerator.manufacturer != "NVIDIA":
+        raise ValueError(f"{kind} has no NVIDIA GPUs, which nccl-tests measures")
+    interfaces = known.efa_interfaces if efa_interfaces is None else efa_interfaces
+    if interfaces is None and known.recommended_efa_interfaces:
+        numbers = " or ".join(map(str, known.recommended_efa_interfaces))
+        raise ValueError(
+            f"AWS does not say how many EFA interfaces {kind} has: give {numbers}, as it was launched"
+        )
+    if not interfaces:
+        raise ValueError(f"{kind} has no EFA: there is no fabric to measure")
+    if nodes < 1:
+        raise ValueError(f"{nodes} nodes: at least one, and from four on the fabric is judged")
+    for what, value, form in (
+        ("name", name, _NAME),
+        ("namespace", namespace, _NAME),
+        ("image", image, _IMAGE),
+        ("program", program, _PROGRAM),
+    ):
+        if not form.fullmatch(value):
+            raise ValueError(f"{what} {value!r} has characters that a manifest cannot carry there")
+
+    domain = known.family == "p6e-gb200" and mnnvl
+    multi = known.family == "p6e-gb200"
+    folder = scripts_folder() / "acceptance"
+    small = known.family in {"p4d", "p4de"}
+    values = {
+        "instance_type": kind,
+        "node_type": known.hyperpod_name if hyperpod else kind,
+        "nodes": nodes,
+        "image": image,
+        "name": name,
+        "namespace": namespace,
+        "gpus": known.accelerator.count,
+        "architecture": "arm64" if known.architecture == "arm64" else "amd64",
+        "efa_interfaces": interfaces,
+        "program": program,
+        # nccl-tests keeps three buffers of the largest message; sizes are those of the published figures
+        "largest": "64G" if known.family == "p6-b300" else "2G" if small else "16G",
+        "largest_single": "2G" if small else "16G",
+        "pair_size": "2G" if small else "4G",
+        "two_nodes": "default" if small else "ring",
+        "mnnvl": int(domain),
+        "mpi_extra": f"-x NCCL_MNNVL_ENABLE={int(domain)} " if multi else "",
+        "claims": _CLAIMS if domain else "",
+        "resource_claims": Template(_RESOURCE_CLAIMS).substitute(name=name) if domain else "",
+    }
+    text = (folder / "mpijob.yaml").read_text(encoding="utf-8")
+    if domain:
+        text += (folder / "compute_domain.yaml").read_text(encoding="utf-8")
+    rendered = Template(text).substitute(values)
+    return "\n".join(line for line in rendered.splitlines() if line.strip()) + "\n"

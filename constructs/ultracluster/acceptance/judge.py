@@ -1,0 +1,304 @@
+"""Is the fabric accepted: sourced gates, correct results, and the proof that NCCL used EFA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ultracluster.acceptance.curves import FEWEST_FABRIC_NODES, Gate, ceiling, gate, scope_of
+from ultracluster.acceptance.network_proof import forbidden_lines, interface_numbers, network_checks
+from ultracluster.acceptance.report import Check, Curve, Report, size_text
+from ultracluster.acceptance.runs import Logs, Row, Run
+from ultracluster.acceptance.slow_node import Comparison, compare
+from ultracluster.catalog import InstanceType
+from ultracluster.catalog import instance_type as known_type
+
+_TOLERANCE = 0.02  # of busbw / algbw: both are printed with two decimals
+_SMALLEST_TO_COMPARE = 1 << 20  # bytes; rounding hides the ratio below
+
+
+def judge(
+    logs: Logs,
+    *,
+    instance_type: str,
+    nodes: int | None = None,
+    efa_interfaces: int | None = None,
+    plugin_version: str | None = None,
+) -> Report:
+    """Judge logs of nccl-tests on nodes of one type.
+
+    The run on most nodes is the one that counts; runs on one node are judged beside it, runs on pairs of
+    nodes are compared with each other.
+
+    Args:
+        logs: from `runs.read`.
+        instance_type: EC2 name; HyperPod's prefix "ml." is dropped.
+        nodes: how many nodes the run must have; None = as many as it has.
+        efa_interfaces: how many each node must have; None = as the catalogue says.
+        plugin_version: release of aws-ofi-nccl that should be there.
+    """
+    name = instance_type.removeprefix("ml.")
+    kind = known_type(name)
+    interfaces = [efa_interfaces] if efa_interfaces is not None else _interfaces(kind)
+    runs = [run for run in logs.runs if run.ranks or run.rows or run.started]
+    largest = max(
+        runs, key=lambda run: (run.marks.get("run") != "pair", len(run.nodes), len(run.ranks)), default=None
+    )
+    if largest is None:
+        loose = [
+            check
+            for run in logs.runs
+            for check in forbidden_lines(run, "", kind.gpu_direct_rdma if kind else None)
+        ]
+        missing = Check("output", "not judged", "the logs hold no output of nccl-tests")
+        return _report(name, logs, None, [*loose, missing], [], None)
+
+    singles = [run for run in runs if run is not largest and len(run.nodes) == 1]
+    pairs = [run for run in runs if run is not largest and len(run.nodes) == 2]
+    others = [run for run in runs if run is not largest and run not in singles and run not in pairs]
+    checks = [*_hosts(logs, largest), *_size(largest, kind, nodes)]
+    for run in [largest, *others, *singles]:
+        label = _label(run)
+        checks += _results(run, label)
+        checks += network_checks(run, label, kind, interfaces)
+        checks += _bandwidth(run, label, name, counts=run is largest)
+    for run in pairs:
+        checks += _results(run, _label(run))
+        checks += forbidden_lines(run, _label(run), kind.gpu_direct_rdma if kind else None)
+    if not singles and len(largest.nodes) > 1:
+        checks.append(Check("single-node", "info", "no run on a single node: NVLink was not measured"))
+    checks += _plugin(largest, plugin_version)
+    comparison = compare(pairs) if pairs else None
+    checks += _slow(comparison)
+    return _report(name, logs, largest, checks, [largest, *others, *singles], comparison)
+
+
+def _report(
+    name: str,
+    logs: Logs,
+    largest: Run | None,
+    checks: Sequence[Check],
+    runs: Sequence[Run],
+    comparison: Comparison | None,
+) -> Report:
+    curves = [Curve(_label(run), run.nodes, len(run.ranks), tuple(run.rows), run.average) for run in runs]
+    return Report(
+        instance_type=name,
+        nodes=largest.nodes if largest else (),
+        ranks=len(largest.ranks) if largest else 0,
+        versions=_versions(logs, largest) if largest else {},
+        nics=interface_numbers(largest) if largest else (),
+        checks=tuple(checks),
+        curves=tuple(curves),
+        pairs=comparison,
+    )
+
+
+def _interfaces(kind: InstanceType | None) -> Sequence[int]:
+    if kind is None:
+        return ()
+    return kind.recommended_efa_interfaces if kind.efa_interfaces is None else (kind.efa_interfaces,)
+
+
+def _label(run: Run) -> str:
+    nodes = run.nodes
+    if len(nodes) == 1:
+        return f"single node {nodes[0]}"
+    return f"pair {' + '.join(nodes)}" if len(nodes) == 2 else f"{len(nodes)} nodes" if nodes else run.source
+
+
+def _versions(logs: Logs, run: Run) -> dict[str, str]:
+    found = {
+        "NCCL": ", ".join(run.evidence.values("nccl-version")),
+        "aws-ofi-nccl": ", ".join(value for value in run.evidence.values("plugin") if value),
+        "nccl-tests": run.tests_version,
+        "DMA-BUF": ", ".join(run.evidence.values("dmabuf")),
+        "GPU": ", ".join(sorted({rank.name for rank in run.ranks if rank.name})),
+    }
+    ours = {
+        key.removeprefix("version."): value for key, value in logs.marks.items() if key.startswith("version.")
+    }
+    return {key: value for key, value in (found | ours).items() if value}
+
+
+def _size(run: Run, kind: InstanceType | None, nodes: int | None) -> Iterator[Check]:
+    """As many nodes and ranks as there should be."""
+    if not run.ranks:
+        yield Check("nodes", "not judged", "the log does not list the ranks (lines `#  Rank ...`)")
+        return
+    found = len(run.nodes)
+    if nodes is not None and found != nodes:
+        yield Check("nodes", "fail", f"{nodes} nodes expected, {found} took part: {' '.join(run.nodes)}")
+    else:
+        yield Check("nodes", "pass", f"{found} nodes, {len(run.ranks)} ranks")
+    if kind and kind.accelerator and len(run.ranks) != found * kind.accelerator.count:
+        each = kind.accelerator.count
+        message = f"{found} nodes with {each} accelerators are {found * each} ranks, not {len(run.ranks)}"
+        yield Check("ranks", "not judged", message)
+
+
+def _results(run: Run, label: str) -> Iterator[Check]:
+    """The program ran to its end and its results are right."""
+    if run.errors:
+        yield Check("errors", "fail", run.errors[0], label)
+    if run.marks.get("exit", "0") != "0":
+        yield Check("errors", "fail", f"the run ended with status {run.marks['exit']}", label)
+    wrong = [row for row in run.rows if any(half and half.wrong for half in (row.out_of_place, row.in_place))]
+    if wrong:
+        sizes = ", ".join(size_text(row.size) for row in wrong[:3])
+        yield Check(
+            "results", "fail", f"wrong values in {len(wrong)} of {len(run.rows)} sizes: {sizes}", label
+        )
+    if run.bounds_ok is False:
+        yield Check("results", "fail", f"{run.out_of_bounds} values out of bounds", label)
+    if not run.finished:
+        yield Check("results", "not judged", "the log ends before the end of the results", label, run.source)
+    elif not run.rows:
+        yield Check("results", "not judged", "the log has no rows of results", label, run.source)
+    elif run.bounds_ok is None or any(
+        half is None or half.wrong is None for row in run.rows for half in (row.out_of_place, row.in_place)
+    ):
+        yield Check("results", "not judged", "the values were not checked: run with `-c 1`", label)
+    elif not wrong and run.bounds_ok:
+        yield Check("results", "pass", f"{len(run.rows)} sizes without a wrong value", label)
+
+
+def _bandwidth(run: Run, label: str, name: str, *, counts: bool) -> Iterator[Check]:
+    """The figures against a published one. `counts`: without a gate the whole is not judged."""
+    weak = "not judged" if counts else "info"
+    if run.is_all_reduce is not True:
+        yield Check("bandwidth", weak, "not a run of all_reduce_perf: gates are for that one only", label)
+        return
+    ring = run.marks.get("algo", "").lower() == "ring"
+    doubt = _doubt(run, name, ring=ring)
+    if doubt:
+        yield Check("plausible", "not judged", doubt, label)
+    nodes = len(run.nodes)
+    if not nodes:
+        yield Check("bandwidth", weak, "measured, not judged: the number of nodes is not known", label)
+        return
+    scope = scope_of(nodes)
+    limit = gate(name, scope) if scope else None
+    if limit is not None and scope == "two nodes" and ring:
+        limit = None  # the published figure is that of the default algorithm
+    if limit is None:
+        yield Check(
+            "bandwidth", weak, f"measured, not judged: {_why_not(name, nodes, ring=ring)}{_best(run)}", label
+        )
+    else:
+        yield _against(limit, run, label)
+
+
+def _why_not(name: str, nodes: int, *, ring: bool) -> str:
+    if nodes == 2 and ring:
+        return "two nodes with the ring forced are indicative only"
+    if nodes == 2:
+        return "on two nodes NVLink lifts the figure above the fabric; force the ring, or use four nodes"
+    if 1 < nodes < FEWEST_FABRIC_NODES:
+        return f"{nodes} nodes are indicative only; the published figures are of {FEWEST_FABRIC_NODES}"
+    return f"no published figure for {name} on {nodes} node{'s' * (nodes != 1)}"
+
+
+def _best(run: Run) -> str:
+    rows = [row for row in run.rows if row.out_of_place]
+    last = max(rows, key=lambda row: row.size, default=None)
+    if last is None or last.out_of_place is None:
+        return ""
+    return f" ({last.out_of_place.busbw:.2f} GB/s at {size_text(last.size)})"
+
+
+def _against(limit: Gate, run: Run, label: str) -> Check:
+    rows = [
+        (row.size, row.out_of_place.busbw)
+        for row in run.rows
+        if row.size >= limit.min_size and row.out_of_place
+    ]
+    source = limit.published
+    if not rows:
+        reduced = f"; memory limited it to {size_text(run.reduced_to)}" if run.reduced_to else ""
+        message = f"no row of {size_text(limit.min_size)} or more, which the gate is for{reduced}"
+        return Check("bandwidth", "not judged", message, label)
+    size, busbw = min(rows, key=lambda row: row[1])
+    word = "provisional gate" if limit.provisional else "gate"
+    message = (
+        f"{busbw:.2f} GB/s at {size_text(size)}, {word} {limit.busbw:g} "
+        f"({source.busbw:g} {'published' if source.kind == 'measured' else 'a published threshold'}: "
+        f"{source.source}, {source.date})"
+    )
+    return Check("bandwidth", "pass" if busbw >= limit.busbw else "fail", message, label)
+
+
+def _doubt(run: Run, name: str, *, ring: bool) -> str:
+    """Why the figures cannot be right; empty if they can."""
+    ranks = run.ranks_per_communicator if run.ranks else 0
+    halves = [(row, half) for row in run.rows for half in (row.out_of_place, row.in_place) if half]
+    if ranks > 1:
+        factor = 2 * (ranks - 1) / ranks
+        for row, half in halves:
+            if row.size < _SMALLEST_TO_COMPARE or half.algbw < 1:
+                continue
+            if abs(half.busbw / half.algbw - factor) > _TOLERANCE * factor:
+                return (
+                    f"suspicious: at {size_text(row.size)} bus and algorithm bandwidth are {half.busbw:g} "
+                    f"and {half.algbw:g} GB/s; with {ranks} ranks their ratio is {factor:.3f}"
+                )
+    limit = ceiling(name, len(run.nodes), ranks, ring=ring)
+    if limit is None:
+        return ""
+    above: list[tuple[Row, float]] = [(row, half.busbw) for row, half in halves if half.busbw > limit]
+    if not above:
+        return ""
+    row, busbw = max(above, key=lambda pair: pair[1])
+    return (
+        f"suspicious: {busbw:.2f} GB/s at {size_text(row.size)} is above the {limit:.0f} GB/s that the "
+        "interfaces of a node can carry: NVLink helped (not a ring), or the figures are not of this type"
+    )
+
+
+def _hosts(logs: Logs, run: Run) -> Iterator[Check]:
+    """The reports of verify/fabric.sh, where the job wrote them."""
+    if not logs.hosts:
+        yield Check(
+            "hosts", "info", "no reports of verify/fabric.sh: the nodes themselves were not looked at"
+        )
+        return
+    good = 0
+    for host, report in logs.hosts.items():
+        verdict, said = str(report.get("verdict")), str(report.get("summary", ""))[:300]
+        if verdict == "pass":
+            good += 1
+        else:
+            yield Check("hosts", "fail" if verdict == "fail" else "not judged", f"{host}: {said}")
+    missing = [node for node in run.nodes if node not in logs.hosts]
+    if missing:
+        yield Check("hosts", "not judged", f"no report of verify/fabric.sh from {', '.join(missing[:3])}")
+    elif good == len(logs.hosts):
+        yield Check("hosts", "pass", f"verify/fabric.sh passed on {good} nodes")
+
+
+def _plugin(run: Run, wanted: str | None) -> Iterator[Check]:
+    found = [value for value in run.evidence.values("plugin") if value]
+    if len(found) > 1:
+        yield Check(
+            "plugin-release", "warn", f"processes use different releases of the plugin: {', '.join(found)}"
+        )
+    elif wanted and found and found[0].removesuffix("-aws") != wanted.removesuffix("-aws"):
+        built = " (built from source)" if found[0].startswith("git-") else ""
+        yield Check("plugin-release", "warn", f"plugin {found[0]}{built} instead of {wanted}")
+
+
+def _slow(comparison: Comparison | None) -> Iterator[Check]:
+    if comparison is None:
+        return
+    if not comparison.median:
+        yield Check("pairs", "info", f"{len(comparison.pairs)} pairs of nodes: too few to compare")
+    elif comparison.slow_nodes:
+        worst = comparison.slow_pairs[0]
+        message = (
+            f"slow: {', '.join(comparison.slow_nodes)}; {' + '.join(worst.nodes)} reach {worst.busbw:.2f} "
+            f"GB/s, the median of {len(comparison.pairs)} pairs is {comparison.median:.2f}"
+        )
+        yield Check("pairs", "warn", message)
+    else:
+        slowest = comparison.pairs[0]
+        message = f"no slow node: slowest of {len(comparison.pairs)} pairs {slowest.busbw:.2f} GB/s, median "
+        yield Check("pairs", "pass", f"{message}{comparison.median:.2f}")

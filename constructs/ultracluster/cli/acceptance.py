@@ -1,0 +1,113 @@
+"""`ultracluster acceptance`: the job that measures a fabric, and the verdict on its logs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, help="Measure a fabric with nccl-tests, and judge it.")
+
+EXIT_CODES = {"pass": 0, "fail": 1, "not judged": 3}
+
+
+@app.command()
+def judge(
+    logs: Annotated[
+        list[Path],
+        typer.Argument(help="Logs of nccl-tests and NCCL, or folders of them.", show_default=False),
+    ],
+    instance_type: Annotated[
+        str, typer.Option("--type", help="EC2 instance type of the nodes.", show_default=False)
+    ],
+    nodes: Annotated[
+        int | None, typer.Option(min=1, help="How many nodes the run must have.", show_default=False)
+    ] = None,
+    efa_interfaces: Annotated[
+        int | None,
+        typer.Option(min=1, help="EFA interfaces per node; else as the catalogue says.", show_default=False),
+    ] = None,
+    plugin: Annotated[
+        str | None, typer.Option(help="Release of aws-ofi-nccl that should be there.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Judge logs. Exit code 0 = pass, 1 = fail, 3 = not judged, 2 = a file cannot be read."""
+    from ultracluster.acceptance import judge as judge_logs
+    from ultracluster.acceptance import read
+
+    try:
+        found = read(_files(logs))
+    except OSError as error:
+        typer.echo(f"cannot read {error.filename}: {error.strerror}", err=True)
+        raise typer.Exit(2) from None
+    report = judge_logs(
+        found,
+        instance_type=instance_type,
+        nodes=nodes,
+        efa_interfaces=efa_interfaces,
+        plugin_version=plugin,
+    )
+    typer.echo(json.dumps(report.as_json(), indent=2) if as_json else report.as_text())
+    raise typer.Exit(EXIT_CODES[report.verdict])
+
+
+@app.command()
+def manifest(
+    instance_type: Annotated[str, typer.Option("--type", help="EC2 instance type.", show_default=False)],
+    image: Annotated[
+        str, typer.Option(help="Image with nccl-tests, MPI and the EFA plugin.", show_default=False)
+    ],
+    nodes: Annotated[int, typer.Option(help="Workers, one per instance; four or more to be judged.")] = 4,
+    name: Annotated[str, typer.Option(help="Of the job.")] = "nccl-acceptance",
+    namespace: Annotated[str, typer.Option(help="Where it runs.")] = "default",
+    hyperpod: Annotated[bool, typer.Option("--hyperpod", help="The nodes are HyperPod's.")] = False,
+    efa_interfaces: Annotated[
+        int | None, typer.Option(min=1, help="Per node, where AWS names no number.", show_default=False)
+    ] = None,
+    mnnvl: Annotated[bool, typer.Option(help="GB200: NVLink joins the nodes.")] = True,
+) -> None:
+    """Print the acceptance job for Kubernetes (an MPIJob). Exit code 2 if there can be none."""
+    from ultracluster.acceptance import manifest as make
+
+    try:
+        text = make(
+            instance_type,
+            nodes,
+            image=image,
+            name=name,
+            namespace=namespace,
+            hyperpod=hyperpod,
+            efa_interfaces=efa_interfaces,
+            mnnvl=mnnvl,
+        )
+    except ValueError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+    typer.echo(text, nl=False)
+
+
+@app.command()
+def gates() -> None:
+    """List the published figures that runs are judged by, with their sources."""
+    from ultracluster.acceptance import gates as all_gates
+    from ultracluster.acceptance.report import size_text
+
+    for gate in all_gates():
+        source = gate.published
+        word = "threshold" if source.kind == "threshold" else "measured"
+        typer.echo(
+            f"{gate.type:18}  {gate.scope:9}  {gate.busbw:>4g} GB/s from {size_text(gate.min_size):>6}"
+            f"{'  (provisional)' if gate.provisional else ''}"
+            f"  {word} {source.busbw:g}: {source.source}, {source.date}"
+        )
+
+
+def _files(paths: list[Path]) -> list[Path]:
+    """The files, and those in the folders, in a fixed order."""
+    files: list[Path] = []
+    for path in paths:
+        files += sorted(file for file in path.iterdir() if file.is_file()) if path.is_dir() else [path]
+    return files

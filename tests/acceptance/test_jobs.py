@@ -1,0 +1,410 @@
+"""The jobs that write the logs: the Slurm script run with fakes, the Kubernetes manifest read back."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acceptance.nccl_logs import GIB, Log
+from project import ROOT
+from ruamel.yaml import YAML
+
+from ultracluster.acceptance import gates, judge, manifest, read
+
+SCRIPT = ROOT / "lifecycle_scripts" / "acceptance" / "nccl_tests.sbatch"
+IMAGE = "public.ecr.aws/hpc-cloud/nccl-tests:latest"
+SIZES = {"2G": 2 * GIB, "4G": 4 * GIB, "16G": 16 * GIB, "64G": 64 * GIB}
+
+# Instead of Slurm: `srun` writes the log that a run on its nodes would give, and records how it was called.
+SRUN = """#!/usr/bin/env bash
+echo "$* [${NCCL_NET-} ${NCCL_DEBUG-} ${NCCL_DEBUG_SUBSYS-} ${NCCL_MNNVL_ENABLE-}]" >>"$FAKE/calls"
+[[ " $* " != *' test -e '* ]] || exit "${IMEX:-0}"
+if [[ $* == *fabric.sh* ]]; then
+  for node in $(scontrol show hostnames); do
+    echo "{\\"host\\": \\"$node\\", \\"verdict\\": \\"pass\\", \\"summary\\": \\"5 checks passed\\"}"
+  done
+  exit
+fi
+[[ $* =~ --nodelist=([^ ]+) ]]
+cat "$FAKE/logs/${BASH_REMATCH[1]}"
+exit "${SRUN_STATUS:-0}"
+"""
+SCONTROL = """#!/usr/bin/env bash
+if [[ $2 == hostnames ]]; then exec cat "$FAKE/nodes"; fi
+echo "   Command=$HOME_OF_SCRIPTS/acceptance/nccl_tests.sbatch"
+"""
+MPIRUN = """#!/usr/bin/env bash
+echo "$*" >>"$FAKE/calls"
+[[ $* =~ --host\\ ([^ ]+) ]]
+cat "$FAKE/logs/${BASH_REMATCH[1]//:8/}"
+"""
+
+
+class Cluster:
+    """A sandbox in which the script runs."""
+
+    def __init__(self, folder: Path, nodes: int, kind: str) -> None:
+        self.folder, self.kind = folder, kind
+        self.nodes = [f"ip-10-1-0-{21 + index}" for index in range(nodes)]
+        (folder / "logs").mkdir()
+        (folder / "nodes").write_text("\n".join(self.nodes) + "\n")
+        (folder / "bin").mkdir()
+        for name, text in {"srun": SRUN, "scontrol": SCONTROL, "all_reduce_perf": "#!/bin/sh\n"}.items():
+            (folder / "bin" / name).write_text(text)
+            (folder / "bin" / name).chmod(0o755)
+        for name in ("bash", "cat", "cut", "grep", "head", "mkdir", "sed", "tee", "uname"):
+            (folder / "bin" / name).symlink_to(str(shutil.which(name)))
+
+    def answers(self, nodes: list[str], figures: dict[int, float], **fields: Any) -> None:
+        log = Log(hosts=nodes, figures=figures, **fields)
+        (self.folder / "logs" / ",".join(nodes)).write_text(log.text())
+
+    def submit(self, **variables: str) -> subprocess.CompletedProcess[str]:
+        environment = {
+            "PATH": str(self.folder / "bin"),
+            "FAKE": str(self.folder),
+            "HOME_OF_SCRIPTS": str(ROOT / "lifecycle_scripts"),
+            "SLURM_JOB_NODELIST": "ip-10-1-0-[21-]",
+            "SLURM_JOB_ID": "17",
+            "SLURM_SUBMIT_DIR": str(self.folder),
+            "ACCEPTANCE_TYPE": self.kind,
+            "ULTRACLUSTER_ROOT": str(self.folder / "root"),
+        } | variables
+        return subprocess.run(["bash", SCRIPT], capture_output=True, text=True, env=environment, check=False)
+
+    @property
+    def logs(self) -> list[Path]:
+        return sorted((self.folder / "ultracluster-acceptance-17").iterdir())
+
+    @property
+    def calls(self) -> list[str]:
+        return (self.folder / "calls").read_text().splitlines()
+
+
+def with_figures(folder: Path, nodes: int, *, slow: str = "", fabric: float = 364.87) -> Cluster:
+    cluster = Cluster(folder, nodes, "p5en.48xlarge")
+    names = cluster.nodes
+    for index, name in enumerate(names):
+        cluster.answers([name], {16 * GIB: 482.0})
+        other = names[(index + 1) % nodes]
+        cluster.answers([name, other], {4 * GIB: 150.0 if slow in (name, other) else 365.0})
+    cluster.answers(names, {4 * GIB: fabric, 16 * GIB: fabric})
+    return cluster
+
+
+@pytest.mark.parametrize("nodes", [4, 5, 8])
+def test_a_job_measures_single_nodes_the_fabric_and_pairs(nodes: int, tmp_path: Path) -> None:
+    cluster = with_figures(tmp_path, nodes)
+
+    done = cluster.submit()
+
+    assert done.returncode == 3, done.stdout + done.stderr  # no `ultracluster` on that node
+    assert f"judge {tmp_path}/ultracluster-acceptance-17 --type p5en.48xlarge --nodes {nodes}" in done.stdout
+    report = judge(read(cluster.logs), instance_type="p5en.48xlarge", nodes=nodes)
+    assert report.verdict == "pass", report.as_text()
+    assert len(report.curves) == 1 + nodes
+    assert report.pairs
+    assert len(report.pairs.pairs) == nodes
+    assert "verify/fabric.sh passed on" in report.as_text()
+    assert report.versions["kernel"]
+
+
+def test_the_slow_node_is_found(tmp_path: Path) -> None:
+    cluster = with_figures(tmp_path, 8, slow="ip-10-1-0-25", fabric=150.0)
+    cluster.submit()
+
+    report = judge(read(cluster.logs), instance_type="p5en.48xlarge")
+
+    assert report.verdict == "fail"
+    assert report.pairs
+    assert report.pairs.slow_nodes == ("ip-10-1-0-25",)
+
+
+def test_nccl_must_not_fall_back(tmp_path: Path) -> None:
+    cluster = with_figures(tmp_path, 4)
+    cluster.submit(ACCEPTANCE_IMAGE="/fsx/nccl-tests.sqsh")
+
+    runs = [call for call in cluster.calls if "all_reduce_perf" in call]
+    assert len(runs) == 4 + 1 + 4
+    for call in runs:
+        assert "[Libfabric INFO INIT,NET ]" in call
+        assert "--container-image=/fsx/nccl-tests.sqsh" in call
+        assert "--mpi=pmix --cpu-bind=none" in call
+        assert ("NCCL_ALGO=RING" in call) == ("--nodes=2 " in call)
+    (fabric,) = (call for call in runs if "--nodes=4 " in call)
+    assert "--ntasks=32 --ntasks-per-node=8" in fabric
+    assert fabric.endswith(
+        "/opt/nccl-tests/build/all_reduce_perf -b 8 -e 16G -f 2 -g 1 -c 1 -n 100 [Libfabric INFO INIT,NET ]"
+    )
+
+
+def test_two_nodes_force_the_ring_and_are_indicative(tmp_path: Path) -> None:
+    cluster = with_figures(tmp_path, 2)
+    cluster.answers(cluster.nodes, {16 * GIB: 360.0})
+    cluster.submit()
+
+    assert [
+        ("NCCL_ALGO=RING" in call) for call in cluster.calls if "--nodes=2 " in call and "-b 8" in call
+    ] == [True]
+    report = judge(read(cluster.logs), instance_type="p5en.48xlarge", nodes=2)
+    assert report.verdict == "not judged"
+    assert "indicative" in report.reason
+
+
+def test_p4d_is_measured_on_two_nodes_as_published(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, 2, "p4d.24xlarge")
+    fields: dict[str, Any] = {
+        "protocol": "SENDRECV", "provider": "Selected provider is efa, fabric is efa (found 4 nics)"
+    }  # fmt: skip
+    for name in cluster.nodes:
+        cluster.answers([name], {2 * GIB: 230.0}, **fields)
+    cluster.answers(cluster.nodes, {2 * GIB: 77.0}, **fields)
+    cluster.submit()
+
+    assert "-e 2G" in cluster.calls[-1]
+    assert "NCCL_ALGO" not in cluster.calls[-1]
+    report = judge(read(cluster.logs), instance_type="p4d.24xlarge", nodes=2)
+    assert report.verdict == "pass", report.as_text()
+
+
+def test_gb200_needs_an_imex_channel_and_has_four_gpus(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, 4, "ml.p6e-gb200.36xlarge")
+    refused = cluster.submit(IMEX="1")
+
+    assert refused.returncode == 1
+    assert refused.stdout.splitlines()[-1].startswith("FAIL: not all nodes have an IMEX channel")
+
+    for nodes in [[name] for name in cluster.nodes] + [cluster.nodes]:
+        cluster.answers(nodes, {16 * GIB: 800.0}, gpus=4)
+    cluster.submit()
+    (fabric,) = (call for call in cluster.calls if "--nodes=4 " in call and "all_reduce_perf" in call)
+    assert "--ntasks=16 --ntasks-per-node=4" in fabric
+    assert fabric.endswith("[Libfabric INFO INIT,NET 1]")
+
+
+def test_a_run_that_fails_fails_the_job(tmp_path: Path) -> None:
+    cluster = with_figures(tmp_path, 4)
+
+    done = cluster.submit(SRUN_STATUS="2")
+
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1].startswith("FAIL: ")
+    assert judge(read(cluster.logs), instance_type="p5en.48xlarge").verdict == "fail"
+
+
+def test_the_verdict_of_the_command_is_that_of_the_job(tmp_path: Path) -> None:
+    cluster = with_figures(tmp_path, 4)
+    command = tmp_path / "bin" / "ultracluster"
+    command.write_text('#!/usr/bin/env bash\necho "FAIL: $*"\nexit 1\n')
+    command.chmod(0o755)
+
+    done = cluster.submit()
+
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == (
+        f"FAIL: acceptance judge {tmp_path}/ultracluster-acceptance-17 --type p5en.48xlarge --nodes 4"
+    )
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"SLURM_JOB_NODELIST": ""}, "this is a Slurm job"),
+        ({"ACCEPTANCE_TYPE": ""}, "the instance type is not known"),
+    ],
+)
+def test_what_is_missing_is_named_and_nothing_is_skipped(
+    variables: dict[str, str], message: str, tmp_path: Path
+) -> None:
+    done = with_figures(tmp_path, 4).submit(**variables)
+
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[-1].startswith(f"NOT JUDGED: {message}")
+
+
+def test_without_nccl_tests_the_job_says_so(tmp_path: Path) -> None:
+    cluster = with_figures(tmp_path, 4)
+    (tmp_path / "bin" / "all_reduce_perf").unlink()
+
+    done = cluster.submit()
+
+    assert done.returncode == 3
+    assert "NOT JUDGED: all_reduce_perf was not found" in done.stderr
+
+
+def test_the_type_comes_from_the_firmware(tmp_path: Path) -> None:
+    cluster = with_figures(tmp_path, 4)
+    firmware = tmp_path / "root/sys/devices/virtual/dmi/id"
+    firmware.mkdir(parents=True)
+    (firmware / "product_name").write_text("p5en.48xlarge\n")
+
+    assert "--type p5en.48xlarge --nodes 4" in cluster.submit(ACCEPTANCE_TYPE="").stdout
+
+
+@pytest.mark.parametrize("tool", [["shellcheck", "-x"], ["shfmt", "-d", "-i", "2", "-ci"]])
+def test_the_slurm_script_is_clean(tool: list[str]) -> None:
+    program = shutil.which(tool[0], path=f"{ROOT}/.venv/bin{os.pathsep}{os.environ['PATH']}")
+    if program is None:
+        pytest.skip(f"{tool[0]} is not installed: run `make setup-dev`")
+    done = subprocess.run([program, *tool[1:], SCRIPT], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout
+    assert SCRIPT.stat().st_mode & 0o111 == 0o111
+
+
+def read_back(text: str) -> dict[str, Any]:
+    documents = {document["kind"]: document for document in YAML(typ="safe").load_all(text)}
+    assert not re.search(r"\$\{(?!#|!|nodes\[|hosts|extra)", text), "a place of the template was not filled"
+    return documents
+
+
+@pytest.mark.parametrize(
+    ("kind", "gpus", "efa"),
+    [
+        ("p4d.24xlarge", 8, 4),
+        ("p5.48xlarge", 8, 32),
+        ("p5en.48xlarge", 8, 16),
+        ("p6-b200.48xlarge", 8, 8),
+        ("p6-b300.48xlarge", 8, 16),
+    ],
+)
+def test_the_manifest_asks_for_all_gpus_and_interfaces(kind: str, gpus: int, efa: int) -> None:
+    (job,) = read_back(manifest(kind, 4, image=IMAGE)).values()
+
+    assert (job["apiVersion"], job["kind"]) == ("kubeflow.org/v2beta1", "MPIJob")
+    spec = job["spec"]
+    assert spec["slotsPerWorker"] == gpus
+    assert spec["runPolicy"]["backoffLimit"] == 0
+    worker = spec["mpiReplicaSpecs"]["Worker"]
+    assert worker["replicas"] == 4
+    pod = worker["template"]["spec"]
+    (container,) = pod["containers"]
+    resources = container["resources"]
+    assert resources["limits"] == resources["requests"]
+    assert resources["limits"]["nvidia.com/gpu"] == gpus
+    assert resources["limits"]["vpc.amazonaws.com/efa"] == efa
+    assert resources["limits"]["hugepages-2Mi"] == "5120Mi"
+    assert pod["nodeSelector"] == {"node.kubernetes.io/instance-type": kind}
+    assert {mount["name"] for mount in container["volumeMounts"]} == {
+        volume["name"] for volume in pod["volumes"]
+    }
+    launcher = spec["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
+    assert "resources" not in launcher["containers"][0]
+    assert launcher["restartPolicy"] == "Never"
+    assert launcher["nodeSelector"] == {"kubernetes.io/arch": "amd64"}
+
+
+def launcher(text: str) -> str:
+    job = read_back(text)["MPIJob"]
+    (script,) = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["args"]
+    return script
+
+
+def test_the_launcher_is_clean_bash(tmp_path: Path) -> None:
+    for kind in ("p5en.48xlarge", "p4d.24xlarge"):
+        file = tmp_path / f"{kind}.sh"
+        file.write_text("#!/usr/bin/env bash\n" + launcher(manifest(kind, 4, image=IMAGE)))
+        program = shutil.which("shellcheck", path=f"{ROOT}/.venv/bin{os.pathsep}{os.environ['PATH']}")
+        if program is None:
+            pytest.skip("shellcheck is not installed: run `make setup-dev`")
+        done = subprocess.run([program, file], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("nodes", [4, 5])
+def test_the_launcher_writes_logs_that_can_be_judged(nodes: int, tmp_path: Path) -> None:
+    """The script of the pod, run here with a fake mpirun."""
+    cluster = with_figures(tmp_path, nodes)
+    hosts = tmp_path / "hostfile"
+    hosts.write_text("".join(f"{name} slots=8\n" for name in cluster.nodes))
+    fake = tmp_path / "bin" / "mpirun"
+    fake.write_text(MPIRUN)
+    fake.chmod(0o755)
+    script = launcher(manifest("p5en.48xlarge", nodes, image=IMAGE)).replace("/etc/mpi/hostfile", str(hosts))
+
+    environment = {
+        "PATH": str(tmp_path / "bin"),
+        "FAKE": str(tmp_path),
+        "ACCEPTANCE_WORD": "ultracluster-acceptance",
+    }
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, env=environment, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    log = tmp_path / "acceptance.log"
+    log.write_text(done.stdout)
+    report = judge(read([log]), instance_type="p5en.48xlarge", nodes=nodes)
+    assert report.verdict == "pass", report.as_text()
+    assert report.pairs
+    assert len(report.pairs.pairs) == nodes
+    fabric = [call for call in cluster.calls if f"-n {nodes * 8} " in call]
+    assert len(fabric) == 1
+    assert "-x NCCL_NET=Libfabric -x NCCL_DEBUG=INFO -x NCCL_DEBUG_SUBSYS=INIT,NET" in fabric[0]
+    assert fabric[0].endswith("all_reduce_perf -b 8 -e 16G -f 2 -g 1 -c 1 -n 100")
+
+
+def test_hyperpod_nodes_have_their_own_label() -> None:
+    job = read_back(manifest("ml.p5.48xlarge", 4, image=IMAGE, hyperpod=True))["MPIJob"]
+
+    selector = job["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["nodeSelector"]
+    assert selector == {"node.kubernetes.io/instance-type": "ml.p5.48xlarge"}
+
+
+def test_gb200_brings_a_compute_domain() -> None:
+    documents = read_back(manifest("p6e-gb200.36xlarge", 18, image=IMAGE, efa_interfaces=4))
+
+    domain = documents["ComputeDomain"]
+    assert domain["spec"]["numNodes"] == 18
+    template = domain["spec"]["channel"]["resourceClaimTemplate"]["name"]
+    pod = documents["MPIJob"]["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    assert pod["resourceClaims"] == [
+        {"name": "compute-domain-channel", "resourceClaimTemplateName": template}
+    ]
+    assert pod["containers"][0]["resources"]["claims"] == [{"name": "compute-domain-channel"}]
+    assert pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == 4
+    assert "-x NCCL_MNNVL_ENABLE=1 " in launcher(
+        manifest("p6e-gb200.36xlarge", 18, image=IMAGE, efa_interfaces=4)
+    )
+    over_efa = manifest("p6e-gb200.36xlarge", 18, image=IMAGE, efa_interfaces=4, mnnvl=False)
+    assert "-x NCCL_MNNVL_ENABLE=0 " in launcher(over_efa)
+    assert "ComputeDomain" not in over_efa
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"instance_type": "p5.49xlarge"}, "the catalogue does not know p5.49xlarge; similar: p5.4xlarge"),
+        ({"instance_type": "trn1.32xlarge"}, "trn1.32xlarge has no NVIDIA GPUs"),
+        ({"instance_type": "p6e-gb200.36xlarge"}, "give 4 or 8, as it was launched"),
+        ({"instance_type": "g5.xlarge"}, "no EFA"),
+        ({"nodes": 0}, "0 nodes: at least one"),
+        ({"image": "a\nprivileged: true"}, "has characters"),
+        ({"image": "$(reboot)"}, "has characters"),
+        ({"name": "Nccl_Test"}, "has characters"),
+    ],
+)
+def test_values_that_cannot_work_are_refused(arguments: dict[str, Any], message: str) -> None:
+    given = {"instance_type": "p5.48xlarge", "nodes": 4, "image": IMAGE} | arguments
+
+    with pytest.raises(ValueError, match=re.escape(message)):
+        manifest(**given)
+
+
+def test_both_jobs_measure_what_the_gates_are_for() -> None:
+    for gate in gates():
+        script = launcher(manifest(gate.type, 4, image=IMAGE))
+        (single,) = re.findall(r"run single (\d+G)", script)
+        fabric = re.findall(r"run fabric (\d+G)", script)
+        largest = SIZES[single] if gate.scope == "single" else SIZES[fabric[0]]
+        assert largest >= gate.min_size, gate
+        family = gate.type.split(".")[0]
+        text = SCRIPT.read_text()
+        found = re.search(rf"^ *.*{family}\.\*.*LARGEST=(\w+)", text, re.MULTILINE)
+        slurm = found[1] if found else re.findall(r"GPUS=8 LARGEST=(\w+)", text)[0]
+        assert slurm == fabric[0], gate

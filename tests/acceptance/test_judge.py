@@ -1,0 +1,484 @@
+"""Verdicts on logs that show one fault each."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+
+import pytest
+from acceptance.nccl_logs import GIB, HEADER, MIB, P5EN, Log
+
+from ultracluster.acceptance import Report, judge, parse
+
+GOOD = Log()
+P4D = Log(
+    nodes=2,
+    figures={512 * MIB: 70.0, 2 * GIB: 77.0},
+    plugin="1.13.2-aws",
+    provider="Selected Provider is efa (found 4 nics)",
+    protocol="SENDRECV",
+    network="AWS Libfabric",
+    channel="NET/AWS Libfabric/{nic}/GDRDMA/Shared",
+    release="2.13.9",
+    nccl="2.19.3+cuda12.3",
+    gpu="NVIDIA A100-SXM4-40GB",
+)
+
+
+def said(
+    *logs: Log | str, kind: str = "p5en.48xlarge", nodes: int | None = None, **options: object
+) -> Report:
+    text = "".join(log if isinstance(log, str) else log.text() for log in logs)
+    assert HEADER in text or not any(isinstance(log, Log) for log in logs)
+    return judge(parse(text), instance_type=kind, nodes=nodes, **options)  # pyright: ignore[reportArgumentType]
+
+
+def outcomes(report: Report, check: str) -> list[str]:
+    return [one.outcome for one in report.checks if one.id == check]
+
+
+def change(log: Log = GOOD, **fields: object) -> Log:
+    return dataclasses.replace(log, **fields)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_good_run_on_four_nodes_passes() -> None:
+    report = said(GOOD, nodes=4)
+
+    assert report.verdict == "pass", report.as_text()
+    assert report.ranks == 32
+    assert report.nics == (16,)
+    assert report.versions["NCCL"] == "2.27.7+cuda12.8"
+    assert report.versions["aws-ofi-nccl"] == "1.22.0"
+    assert report.versions["nccl-tests"] == "2.19.6"
+    assert report.as_text().splitlines()[-1] == (
+        "PASS: 364.87 GB/s at 4 GiB, gate 310 (364.87 published: "
+        "stas00/ml-engineering, network benchmarks (NCCL 2.27.7, ring), 2026-08)"
+    )
+
+
+def more(*lines: str) -> Log:
+    return change(more=lines)
+
+
+NO_PLUGIN = change(
+    plugin="", network="Socket", channel="NET/Socket/0", more=["NET/Plugin: Could not find: libnccl-net.so"]
+)
+EMULATED = "NET/OFI FI_OPT_EFA_EMULATED_WRITE is true when the communication protocol is RDMA write."
+SECURITY_GROUP = """
+**********************************************************************
+* This error indicates that the security group on either this instance or the peer instance
+* is not setup correctly.  For more information, please see the AWS documentation at"""
+FAULTS = {
+    "TCP fallback": (change(network="Socket", channel="NET/Socket/0"), "tcp-fallback", "fell back to TCP"),
+    "plugin missing": (NO_PLUGIN, "plugin-missing", "did not find the library"),
+    "wrong provider": (change(provider="Selected provider is tcp (found 2 nics)"), "wrong-provider", "(tcp)"),
+    "no provider": (more("NET/OFI No eligible providers were found"), "no-provider", "no EFA device"),
+    "plugin failed": (more("NET/OFI aws-ofi-nccl initialization failed"), "plugin-failed", "initialised"),
+    "GDR lost": (
+        more("NET/OFI GDR disabled on GDR-supported instance type p5en/p6-b200"), "gdr-lost", "peer-memory"
+    ),
+    "copies through the host": (change(channel="NET/Libfabric/{nic}"), "host-copies", "through host memory"),
+    "copies, shared": (change(channel="NET/Libfabric/{nic}/Shared"), "host-copies", "through host memory"),
+    "stale parts": (more(EMULATED), "emulated-write", "too old"),
+    "security group": (more(SECURITY_GROUP), "security-group", "by group id"),
+    "SENDRECV on p5en": (change(protocol="SENDRECV"), "protocol", "on this type the plugin uses RDMA"),
+    "wrong results": (change(wrong={4 * GIB: 3}), "results", "wrong values in 1 of 4 sizes: 4 GiB"),
+    "out of bounds": (change(out_of_bounds=7), "results", "7 values out of bounds"),
+    "too slow": (change(figures={4 * GIB: 120.0}), "bandwidth", "120.00 GB/s at 4 GiB, gate 310"),
+    "other platform": (GOOD, "platform", "did not recognise AWS"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_fails_and_is_named(fault: str) -> None:
+    log, check, message = FAULTS[fault]
+    text = (
+        log.text().replace("platform: AWS", "platform: Default") if fault == "other platform" else log.text()
+    )
+
+    report = said(text)
+
+    assert report.verdict == "fail", report.as_text()
+    assert any(
+        one.id == check and one.outcome == "fail" and message in one.message for one in report.checks
+    ), report.as_text()
+    assert report.as_text().splitlines()[-1].startswith("FAIL: ")
+
+
+def test_one_bad_process_is_enough_and_is_named() -> None:
+    text = GOOD.text().replace(
+        "ip-10-1-0-23:4005:4005 [5] NCCL INFO Using network Libfabric",
+        "ip-10-1-0-23:4005:4005 [5] NCCL INFO Using network Socket",
+    )
+
+    report = said(text)
+
+    assert report.verdict == "fail"
+    assert "ip-10-1-0-23:4005" in report.as_text()
+
+
+def test_sendrecv_is_right_on_p4d_with_an_old_plugin() -> None:
+    report = said(P4D, kind="p4d.24xlarge", nodes=2)
+
+    assert report.verdict == "pass", report.as_text()
+    assert outcomes(report, "protocol") == ["pass"]
+    assert report.nics == (4,)
+
+
+def test_p4d_with_the_ring_forced_is_not_judged() -> None:
+    report = said(change(P4D, mark="run=fabric algo=ring"), kind="p4d.24xlarge")
+
+    assert report.verdict == "not judged"
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["NET/Libfabric/3(5)/GDRDMA", "NET/Libfabric/12/GDRDMA(PCI)/Shared", "NET/Libfabric/3/GDRDMA/flush=none"],
+)
+def test_every_form_of_gpu_direct_is_known(form: str) -> None:
+    assert said(change(channel=form)).verdict == "pass"
+
+
+def test_fewer_nics_warn() -> None:
+    report = said(change(provider="Selected provider is efa, fabric is efa (found 12 nics)"))
+
+    assert report.verdict == "pass"
+    assert "12 EFA interfaces found, expected 16" in report.as_text()
+    assert outcomes(report, "interfaces") == ["warn"]
+
+
+def test_the_number_of_interfaces_can_be_given() -> None:
+    assert outcomes(said(GOOD, efa_interfaces=8), "interfaces") == ["warn"]
+
+
+def test_a_log_that_is_cut_is_not_judged() -> None:
+    report = said(change(finished=False))
+
+    assert report.verdict == "not judged"
+    assert "the log ends before the end of the results" in report.reason
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97])
+def test_no_part_of_a_good_log_fails_or_passes(share: float) -> None:
+    text = GOOD.text()
+
+    assert said(text[: int(len(text) * share)]).verdict == "not judged"
+
+
+def test_no_lines_of_nccl_are_not_judged() -> None:
+    report = said(change(debug=False))
+
+    assert report.verdict == "not judged"
+    assert "NCCL_DEBUG=INFO" in report.reason
+
+
+def test_a_silent_process_is_not_judged() -> None:
+    lines = [line for line in GOOD.text().splitlines() if not line.startswith("ip-10-1-0-22:4003:")]
+
+    report = said("\n".join(lines))
+
+    assert report.verdict == "not judged"
+    assert "from 1 of 32 processes: ip-10-1-0-22:4003" in report.reason
+
+
+def test_unchecked_results_are_not_judged() -> None:
+    report = said(change(wrong=dict.fromkeys(P5EN, "N/A")))
+
+    assert report.verdict == "not judged"
+    assert "-c 1" in report.reason
+
+
+def test_two_nodes_are_indicative() -> None:
+    both = change(nodes=2, figures={4 * GIB: 470.0, 16 * GIB: 486.8})
+
+    assert "force the ring" in said(both).reason
+    assert said(both).verdict == "not judged"
+
+
+def test_two_nodes_with_the_ring_forced_are_indicative() -> None:
+    report = said(change(nodes=2, figures={16 * GIB: 360.0}, mark="run=fabric algo=ring nodes=a,b"))
+
+    assert report.verdict == "not judged"
+    assert "two nodes with the ring forced are indicative only (360.00 GB/s at 16 GiB)" in report.reason
+
+
+def test_three_nodes_are_indicative() -> None:
+    assert "3 nodes are indicative only" in said(change(nodes=3)).reason
+
+
+@pytest.mark.parametrize(("kind", "nics"), [("p6-b300.48xlarge", 16), ("p5e.48xlarge", 32)])
+def test_a_type_without_a_gate_is_measured_not_judged(kind: str, nics: int) -> None:
+    report = said(change(provider=f"Selected provider is efa, fabric is efa (found {nics} nics)"), kind=kind)
+
+    assert report.verdict == "not judged"
+    assert report.reason.endswith(
+        f"measured, not judged: no published figure for {kind} on 4 nodes (369.06 GB/s at 16 GiB)"
+    )
+
+
+def test_an_unknown_type_is_measured_not_judged() -> None:
+    assert said(GOOD, kind="p9.48xlarge").verdict == "not judged"
+
+
+def test_the_provisional_gate_says_so() -> None:
+    log = change(provider="Selected provider is efa, fabric is efa (found 32 nics)", figures={4 * GIB: 320.0})
+
+    report = said(log, kind="ml.p5.48xlarge")
+
+    assert report.verdict == "pass"
+    assert "provisional gate 300" in report.reason
+
+
+def test_above_the_physical_ceiling_is_suspicious() -> None:
+    report = said(change(figures={4 * GIB: 480.0}))
+
+    assert report.verdict == "not judged"
+    assert "suspicious: 480.00 GB/s at 4 GiB is above the 400 GB/s" in report.reason
+
+
+def test_figures_that_contradict_each_other_are_suspicious() -> None:
+    text = change(figures={4 * GIB: 364.87}).text().replace("  364.87  ", "  390.00  ")
+
+    assert "with 32 ranks their ratio is 1.938" in said(text).reason
+
+
+def test_a_run_without_large_messages_is_not_judged() -> None:
+    text = (
+        change(figures={128 * MIB: 198.0})
+        .text()
+        .replace(
+            "# Using devices", "#\n# Reducing maxBytes to 134217728 due to memory limitation\n# Using devices"
+        )
+    )
+
+    assert "no row of 4 GiB or more, which the gate is for; memory limited it to 128 MiB" in said(text).reason
+
+
+def test_another_collective_is_not_judged() -> None:
+    text = GOOD.text().replace("all_reduce_perf", "alltoall_perf").replace("   sum      -1", "  none      -1")
+
+    assert "gates are for that one only" in said(text).reason
+
+
+def test_missing_nodes_fail() -> None:
+    report = said(GOOD, nodes=8)
+
+    assert report.verdict == "fail"
+    assert "8 nodes expected, 4 took part" in report.reason
+
+
+def test_fewer_ranks_than_gpus_are_not_judged() -> None:
+    assert "are 32 ranks, not 28" in said(change(gpus=7)).reason
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ip-10-1-0-22: Test NCCL failure common.cu:1005 'remote process exited or there was a network error'",
+        "srun: error: ip-10-1-0-22: task 12: Exited with exit code 3",
+        "mpirun detected that one or more processes exited with non-zero status, thus causing",
+        "# ultracluster-acceptance exit=1",
+    ],
+)
+def test_an_error_of_any_rank_fails(line: str) -> None:
+    assert said(change(mark="run=fabric").text().replace("exit=0", "exit=0\n" + line)).verdict == "fail"
+
+
+def test_the_plugin_release_is_compared() -> None:
+    assert outcomes(said(GOOD, plugin_version="1.21.1"), "plugin-release") == ["warn"]
+    assert outcomes(said(change(plugin="git-0a1b2c3"), plugin_version="1.22.0"), "plugin-release") == ["warn"]
+    assert outcomes(said(GOOD, plugin_version="1.22.0"), "plugin-release") == []
+
+
+def test_single_nodes_are_judged_beside_the_fabric() -> None:
+    alone = [
+        change(
+            hosts=[f"ip-10-1-0-{21 + index}"],
+            figures={16 * GIB: 482.05 if index else 300.0},
+            mark="run=single",
+        )
+        for index in range(4)
+    ]
+
+    report = said(change(mark="run=fabric"), *alone)
+
+    assert report.verdict == "fail"
+    assert report.reason.startswith("single node ip-10-1-0-21: 300.00 GB/s at 16 GiB, gate 410")
+    assert said(change(mark="run=fabric"), *alone[1:]).verdict == "pass"
+
+
+def eight(slow: str, reached: float, *, fabric: float = 364.87) -> list[Log]:
+    names = [f"ip-10-1-0-{21 + index}" for index in range(8)]
+    pairs = [
+        change(
+            hosts=[names[index], names[(index + 1) % 8]],
+            figures={4 * GIB: reached if slow in (names[index], names[(index + 1) % 8]) else 365.0 + index},
+            mark="run=pair algo=ring",
+        )
+        for index in range(8)
+    ]
+    return [change(hosts=names, figures={4 * GIB: fabric}, mark="run=fabric"), *pairs]
+
+
+def test_the_slow_node_among_eight_is_named() -> None:
+    report = said(*eight("ip-10-1-0-24", 180.0, fabric=178.0), nodes=8)
+
+    assert report.verdict == "fail"
+    assert report.pairs
+    assert report.pairs.slow_nodes == ("ip-10-1-0-24",)
+    assert "slow: ip-10-1-0-24; " in report.as_text()
+
+
+def test_a_slow_node_alone_has_no_sourced_gate_and_warns() -> None:
+    report = said(*eight("ip-10-1-0-24", 300.0))
+
+    assert report.verdict == "pass"
+    assert outcomes(report, "pairs") == ["warn"]
+
+
+def test_equal_nodes_have_no_slow_one() -> None:
+    report = said(*eight("none", 0))
+
+    assert report.verdict == "pass"
+    assert outcomes(report, "pairs") == ["pass"]
+
+
+def test_one_slow_link_names_both_ends() -> None:
+    logs = eight("none", 0)
+    logs[3] = change(logs[3], figures={4 * GIB: 100.0})
+
+    report = said(*logs)
+
+    assert report.pairs
+    assert report.pairs.slow_nodes == ("ip-10-1-0-23", "ip-10-1-0-24")
+
+
+def host_report(node: str, verdict: str) -> str:
+    return (
+        "# ultracluster-host "
+        + json.dumps({"host": node, "verdict": verdict, "summary": "devices: 31 EFA devices"})
+        + "\n"
+    )
+
+
+def test_reports_of_the_hosts_count() -> None:
+    good = [host_report(node, "pass") for node in GOOD.names()]
+
+    assert outcomes(said(GOOD, *good), "hosts") == ["pass"]
+    assert said(GOOD, *good).verdict == "pass"
+    assert said(GOOD, *good[:3], host_report(GOOD.names()[3], "fail")).verdict == "fail"
+    assert said(GOOD, *good[:3], host_report(GOOD.names()[3], "not judged")).verdict == "not judged"
+    assert said(GOOD, *good[:3]).verdict == "not judged"
+
+
+def test_nvlink_between_nodes_says_nothing_about_efa() -> None:
+    log = change(
+        gpus=4,
+        channel="P2P/MNNVL",
+        mark="run=fabric mnnvl=1",
+        provider="Selected provider is efa, fabric is efa (found 4 nics)",
+    )
+
+    report = said(log, kind="p6e-gb200.36xlarge")
+
+    assert report.verdict == "not judged"
+    assert "says nothing about EFA" in report.as_text()
+    assert outcomes(report, "interfaces") == ["pass"]
+
+
+def interleaved() -> str:
+    """Two processes that write into each other's lines, and a row into which NCCL writes."""
+    text = GOOD.text()
+    for cut in ("NET/OFI Using Libfabric", "Bootstrap :"):
+        first = f"ip-10-1-0-21:4000:4000 [0] NCCL INFO {cut}"
+        assert first in text
+        text = text.replace(
+            first, f"{first[:-4]}ip-10-1-0-22:4001:4001 [1] NCCL INFO Channel 00 : 1[1] -> 2[2] via P2P/CUMEM"
+        )
+    head = f"{4 * GIB:12d}  {GIB:12d}  {'float':>8}  {'sum':>6}  {'-1':>6}"
+    noise = "ip-10-1-0-24:4007:4099 [7] NCCL INFO Connected all rings"
+    return text.replace(head, f"{head}{noise}\n")
+
+
+def test_lines_of_several_processes_on_one_line_are_told_apart() -> None:
+    report = said(interleaved())
+
+    assert report.verdict == "pass", report.as_text()
+    assert [row.size for row in report.curves[0].rows] == list(P5EN)
+
+
+def test_a_proof_that_is_torn_is_not_judged() -> None:
+    whole = f"ip-10-1-0-21:4000:4000 [0] NCCL INFO NET/OFI {GOOD.provider}"
+    torn = whole[:70] + "ip-10-1-0-22:4001:4001 [1] NCCL INFO Connected all trees"
+
+    report = said(GOOD.text().replace(whole, torn))
+
+    assert report.verdict == "not judged", report.as_text()
+    assert "NCCL_DEBUG_FILE" in report.reason
+
+
+@pytest.mark.parametrize(
+    "tag", ["[1,3]<stdout>:", "[1,3]<stdout>: ", "17: ", "[pod/nccl-acceptance-launcher-x/launcher] "]
+)
+def test_tags_of_launchers_are_passed_over(tag: str) -> None:
+    text = "".join(tag + line + "\n" for line in GOOD.text().splitlines())
+
+    assert said(text).verdict == "pass"
+
+
+@pytest.mark.parametrize("release", ["2.13.9", "2.16.0", "2.17.1", "2.19.6"])
+def test_formats_of_nccl_tests(release: str) -> None:
+    report = said(change(release=release))
+
+    assert report.verdict == "pass", report.as_text()
+    assert report.curves[0].average == pytest.approx(320.4825, rel=1e-4)
+
+
+def test_times_of_each_iteration_and_time_stamps() -> None:
+    lines = GOOD.text().splitlines()
+    for number, line in enumerate(lines):
+        if line.split()[2:3] == ["float"]:
+            words = line.split()
+            more = ["1.0", "2.0", "1.9", "0.4"]
+            lines[number] = " ".join([*words[:9], *more, *words[9:], *more, "2026-11-20", "10:11:12"])
+    text = "\n".join(lines).replace(
+        "# Using devices",
+        "# Per-Iteration Report: CUDA event timing; i_* uses max over process rows \n# Using devices",
+    )
+
+    assert said(text).verdict == "pass"
+    assert said(GOOD.text().replace("       0\n", "       0  2026-11-20 10:11:12\n")).verdict == "pass"
+
+
+def seconds(text: str) -> float:
+    start = time.process_time()
+    parse(text)
+    return time.process_time() - start
+
+
+NOISE = "".join(
+    f"ip-10-1-0-2{1 + n % 4}:{4000 + n % 8}:{5000 + n % 97} [{n % 8}] NCCL INFO Channel {n % 32:02d}/0 : "
+    f"{n % 31}[1] -> {n % 29}[2] via P2P/CUMEM/read\n"
+    for n in range(10_000)
+)
+LONG = {
+    "lines of NCCL": NOISE,
+    "one word": "a" * 500_000,
+    "almost prefixes": "a:1:" * 100_000,
+    "prefixes without end": ("x" * 200 + ":1:1 [0] NCCL ") * 1_000,
+    "rows without end": "8 8 float sum -1 " * 10_000,
+    "numbers": "8 8 float sum -1\n" + "1 " * 100_000,
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_logs_are_read_in_linear_time(kind: str) -> None:
+    seconds(LONG[kind])  # imports and caches
+
+    # eight times the text; a quadratic reader would take 64 times as long
+    assert seconds(LONG[kind] * 8) < 25 * max(seconds(LONG[kind]), 0.01)
+
+
+def test_a_huge_log_is_judged_like_a_small_one() -> None:
+    assert said(GOOD.text().replace("#       size", NOISE * 5 + "#       size")).verdict == "pass"
