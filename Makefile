@@ -89,8 +89,9 @@ format: setup-dev ## rewrite Python and shell in the house style
 	@ruff check --fix --quiet . ; ruff format .
 	@shfmt -w -i 2 -ci $$(git ls-files 'lifecycle_scripts/**.sh' .ci/run)
 
-generate: setup-dev ## JSON Schema and docs/rules.md from the code
+generate: setup-dev ## JSON Schemas and docs/rules.md from the code
 	@ultracluster schema > constructs/ultracluster/config/environment.schema.json.new && mv constructs/ultracluster/config/environment.schema.json.new constructs/ultracluster/config/environment.schema.json
+	@ultracluster release schema > lifecycle_scripts/releases/lock.schema.json.new && mv lifecycle_scripts/releases/lock.schema.json.new lifecycle_scripts/releases/lock.schema.json
 	@ultracluster rules --markdown > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
 
 bench: setup-dev ## performance as ratios beside their budgets

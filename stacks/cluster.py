@@ -57,6 +57,7 @@ class ClusterStack(Stack):
             lustre=storage.lustre,
             open_zfs=storage.open_zfs,
             accounting=_with_secret_key(storage),
+            mirror=config.software.mirror,
         )
         for admission in admissions:
             cluster.resource.node.add_dependency(admission)

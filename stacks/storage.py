@@ -100,6 +100,7 @@ class StorageStack(Stack):
             dns_name=crossing(self, "LustreDnsName", file_system.dns_name),
             mount_name=crossing(self, "LustreMountName", file_system.mount_name),
             path=config.mount_path,
+            efa=file_system.efa,
         )
 
     def _open_zfs(self) -> OpenZfsMount | None:
@@ -166,7 +167,9 @@ def existing_storage(config: Environment) -> StorageParts:
 def existing_lustre(config: ExistingLustre | None) -> LustreMount | None:
     if config is None:
         return None
-    return LustreMount(dns_name=config.dns_name, mount_name=config.mount_name, path=config.mount_path)
+    return LustreMount(
+        dns_name=config.dns_name, mount_name=config.mount_name, path=config.mount_path, efa=config.efa
+    )
 
 
 def existing_open_zfs(config: ExistingOpenZfs | None) -> OpenZfsMount | None:

@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from ultracluster.cli import acceptance, image, release
 from ultracluster.config import Finding, InvalidEnvironmentError, Loaded, load, render
 
 app = typer.Typer(
@@ -17,6 +18,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="GPU and Trainium training clusters on AWS from one YAML file.",
 )
+app.add_typer(release.app, name="release")
+app.add_typer(image.app, name="image")
+app.add_typer(acceptance.app, name="acceptance")
 EnvironmentFile = Annotated[
     Path, typer.Argument(help="An environment file, or the name of one in environments/.", show_default=False)
 ]

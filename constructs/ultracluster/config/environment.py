@@ -18,6 +18,19 @@ class Software(Model):
 
     release: Annotated[str, Field(pattern=r"^\d{4}\.\d{2}$", examples=["2026.11"])]
     """Software release, `yyyy.mm`, in quotes."""
+    mirror: (
+        Annotated[
+            str,
+            Field(
+                pattern=r"^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._/-]+)?$",
+                examples=["s3://example-software/ultracluster"],
+            ),
+        ]
+        | None
+    ) = None
+    """Where `ultracluster release mirror` put the release: bucket and prefix in S3. Nodes then download
+    nothing from the internet, which `egress: closed` asks for. By default they go to the makers' own
+    addresses for what their image lacks."""
 
 
 class Access(Model):

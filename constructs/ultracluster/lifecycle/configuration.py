@@ -24,5 +24,8 @@ def script_configuration(config: Environment) -> dict[str, object]:
         "cluster": config.cluster_name,
         "orchestrator": config.orchestrator.kind,
         "release": config.software.release,
+        "mirror": config.software.mirror,
+        # optional parts of the release that this environment asks for
+        "components": ["nvidia-fs"] if getattr(config.storage.lustre, "gds", False) else [],
         "node_groups": groups,
     }

@@ -26,6 +26,8 @@ class LustreMount:
     dns_name: str
     mount_name: str
     path: str = "/fsx"
+    efa: bool = False
+    """It was created with EFA: nodes that can, reach it so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,7 @@ class HyperPodSlurmCluster(Construct):
         lustre: LustreMount | None = None,
         open_zfs: OpenZfsMount | None = None,
         accounting: Accounting | None = None,
+        mirror: str | None = None,
         role: HyperPodExecutionRole | None = None,
     ) -> None:
         """Make the cluster.
@@ -89,6 +92,7 @@ class HyperPodSlurmCluster(Construct):
             lustre: mounted by the service.
             open_zfs: mounted by the service.
             accounting: external accounting database; only with continuous provisioning.
+            mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read.
             role: the nodes' role, made here by default.
 
         Raises:
@@ -102,6 +106,8 @@ class HyperPodSlurmCluster(Construct):
         self.role = role or HyperPodExecutionRole(self, "Role", cluster_name=cluster_name, key=key)
         if accounting:
             self.role.grant_read_secret(accounting.secret_arn, accounting.secret_key_arn)
+        if mirror:
+            self.role.grant_read_mirror(mirror)
         self._bundle = self._upload(scripts_bucket, script_configuration or {}, lustre, open_zfs)
         cluster = sagemaker.CfnCluster
         self.resource = sagemaker.CfnCluster(
@@ -139,11 +145,14 @@ class HyperPodSlurmCluster(Construct):
             return None
         if bucket is None:
             raise ValueError(f"lifecycle {self._config.lifecycle!r} needs a scripts_bucket")
-        mounts: dict[str, dict[str, str]] = {}
+        mounts: dict[str, dict[str, str | bool]] = {}
         if lustre:
             mounts["lustre"] = {
-                "path": lustre.path, "dns_name": lustre.dns_name, "mount_name": lustre.mount_name
-            }  # fmt: skip
+                "path": lustre.path,
+                "dns_name": lustre.dns_name,
+                "mount_name": lustre.mount_name,
+                "efa": lustre.efa,
+            }
         if open_zfs:
             mounts["openzfs"] = {"path": open_zfs.path, "dns_name": open_zfs.dns_name, "volume_path": "/fsx"}
         bundle = ScriptBundle(

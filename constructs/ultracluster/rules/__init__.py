@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ultracluster.config import Finding, InvalidEnvironmentError, Loaded
-from ultracluster.rules import efa, environment, fsx, hyperpod_slurm, network, protection
+from ultracluster.rules import efa, environment, fsx, hyperpod_slurm, network, protection, software
 from ultracluster.rules.engine import Breach, Rule, RuleSet, run
 
 RULE_SETS: tuple[RuleSet, ...] = (
@@ -13,6 +13,7 @@ RULE_SETS: tuple[RuleSet, ...] = (
     fsx.RULES,
     protection.RULES,
     hyperpod_slurm.RULES,
+    software.RULES,
 )
 
 

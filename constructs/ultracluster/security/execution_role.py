@@ -78,6 +78,18 @@ class HyperPodExecutionRole(Construct):
         self.role.add_to_policy(_statement("ReadScripts", ["s3:GetObject"], [scripts]))
         acknowledge(self, {wildcard(self, scripts): "The content-hashed folder of the scripts, read-only."})
 
+    def grant_read_mirror(self, uri: str) -> None:
+        """Let nodes read a mirrored software release below an `s3://bucket/prefix`.
+
+        The bucket is made elsewhere; if a KMS key of its own encrypts it, its policy must admit the role.
+        """
+        bucket, _, prefix = uri.removeprefix("s3://").rstrip("/").partition("/")
+        arn = f"arn:{Stack.of(self).partition}:s3:::{bucket}"
+        files = f"{arn}/{prefix}/*" if prefix else f"{arn}/*"
+        self.role.add_to_policy(_statement("ListMirror", ["s3:ListBucket"], [arn]))
+        self.role.add_to_policy(_statement("ReadMirror", ["s3:GetObject"], [files]))
+        acknowledge(self, {wildcard(self, files): "The files of mirrored releases, read-only."})
+
     def grant_read_secret(self, secret_arn: str, key_arn: str | None = None) -> None:
         """Let the controller read the accounting database's user and password."""
         self.role.add_to_policy(

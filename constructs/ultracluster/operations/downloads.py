@@ -1,0 +1,160 @@
+"""Downloads that go on where they stopped, over HTTPS and with nothing but the standard library."""
+
+from __future__ import annotations
+
+import http.client
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+CHUNK = 1 << 20
+ATTEMPTS = 5
+_PASSING = {408, 425, 429, 500, 502, 503, 504}  # worth another attempt
+_OFFLINE = "127.0.0.1"
+
+Advance = Callable[[int], None]
+
+
+class DownloadError(Exception):
+    """A file that could not be fetched; the message names the address and the last reason."""
+
+
+class _PassingError(Exception):
+    """What may pass: try again."""
+
+
+class _SafeRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects, but never from HTTPS to plain HTTP."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: object,
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        if urlsplit(req.full_url).scheme == "https" and urlsplit(newurl).scheme != "https":
+            raise DownloadError(f"{req.full_url} redirects to {newurl}, which is not HTTPS")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)  # pyright: ignore[reportArgumentType]
+
+
+_opener = urllib.request.build_opener(_SafeRedirects)
+
+
+def download(
+    url: str,
+    target: Path,
+    *,
+    size: int | None = None,
+    advance: Advance | None = None,
+    timeout: float = 60,
+    pause: Callable[[float], None] = time.sleep,
+) -> None:
+    """Fetch `url` into `target`, which appears when it is complete and not before.
+
+    What an earlier run left in `<target>.part` is continued when the server can and still has the same
+    file (its ETag). Completeness is judged by the length that the server names, and by `size` if known.
+
+    Args:
+        size: bytes that the file must have.
+        advance: called with the bytes of each part that arrives, and a negative number when what was
+            there is thrown away.
+        timeout: seconds without an answer after which an attempt ends.
+        pause: waits between attempts (5 s, then twice as long each time, at most 60 s).
+
+    Raises:
+        DownloadError: it cannot be fetched, or has another size.
+        OSError: the disk is full or not writable.
+    """
+    _check(url)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    reason = ""
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            pause(min(5 * 2 ** (attempt - 1), 60))
+        try:
+            _fetch(url, target, size, advance or _nothing, timeout)
+            return
+        except _PassingError as error:
+            reason = str(error)
+    raise DownloadError(f"{url}: {reason} ({ATTEMPTS} attempts)")
+
+
+def _fetch(url: str, target: Path, size: int | None, advance: Advance, timeout: float) -> None:
+    part, tag = _beside(target, ".part"), _beside(target, ".etag")
+    there = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"Accept-Encoding": "identity"})  # noqa: S310 - checked
+    if there:
+        request.add_header("Range", f"bytes={there}-")
+        if tag.exists():
+            request.add_header("If-Range", tag.read_text())
+    try:
+        with _opener.open(request, timeout=timeout) as answer:
+            start = there if _continues(answer, there) else 0
+            if there and not start:
+                advance(-there)
+            _remember(tag, answer.headers.get("ETag"))
+            length = answer.headers.get("Content-Length")
+            whole = start + int(length) if length and length.isdigit() else None
+            if size is not None and whole is not None and whole != size:
+                _forget(part, tag)
+                raise DownloadError(f"{url} has {whole:,} bytes, not {size:,}")
+            with part.open("ab" if start else "wb") as file:
+                while chunk := answer.read(CHUNK):
+                    file.write(chunk)
+                    advance(len(chunk))
+    except urllib.error.HTTPError as error:
+        with error:
+            if error.code == 416:  # what is here is no beginning of what the server has now
+                advance(-there)
+                _forget(part, tag)
+                raise _PassingError("the server cannot continue what is here") from None
+            if error.code in _PASSING:
+                raise _PassingError(f"HTTP {error.code} {error.reason}") from None
+            raise DownloadError(f"{url}: HTTP {error.code} {error.reason}") from None
+    except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as error:
+        raise _PassingError(str(getattr(error, "reason", "") or error or type(error).__name__)) from None
+    arrived = part.stat().st_size
+    expected = whole if whole is not None else size
+    if expected is not None and arrived < expected:
+        raise _PassingError(f"cut after {arrived:,} of {expected:,} bytes")
+    if size is not None and arrived != size:
+        _forget(part, tag)
+        raise DownloadError(f"{url} has {arrived:,} bytes, not {size:,}")
+    part.replace(target)
+    tag.unlink(missing_ok=True)
+
+
+def _check(url: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname == _OFFLINE):
+        raise DownloadError(f"{url} is not HTTPS")
+
+
+def _continues(answer: http.client.HTTPResponse, there: int) -> bool:
+    return answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {there}-")
+
+
+def _remember(tag: Path, value: str | None) -> None:
+    if value and not value.startswith("W/"):
+        tag.write_text(value)
+    else:
+        tag.unlink(missing_ok=True)
+
+
+def _forget(part: Path, tag: Path) -> None:
+    part.unlink(missing_ok=True)
+    tag.unlink(missing_ok=True)
+
+
+def _beside(target: Path, suffix: str) -> Path:
+    return target.with_name(target.name + suffix)
+
+
+def _nothing(_: int) -> None:
+    """No progress is shown."""

@@ -1,0 +1,340 @@
+"""The lock file of one software release: every component with version, artifacts and source.
+
+`lifecycle_scripts/releases/<yyyy.mm>.lock` is JSON, so that the nodes' bash reads it with what every image
+has. `lock.schema.json` beside it is generated from these models.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, ValidationError, model_validator
+
+from ultracluster.config.base import Many, Model
+from ultracluster.software.scripts_folder import scripts_folder
+
+ComponentName = Literal[
+    "nvidia-driver",
+    "fabric-manager",
+    "cuda-runtime",
+    "efa-installer",
+    "libfabric",
+    "nccl",
+    "aws-ofi-nccl",
+    "gdrcopy",
+    "nccl-tests",
+    "lustre-client",
+    "lustre-efa-setup",
+    "nvidia-fs",
+    "container-toolkit",
+    "enroot",
+    "pyxis",
+    "dcgm",
+    "nixl",
+    "neuron-driver",
+    "neuron-runtime",
+    "neuron-collectives",
+    "slurm",
+    "kernel",
+]
+Kind = Literal["artifact", "packages", "source", "bundled", "image"]
+Integrity = Literal["checksum", "signature", "to-be-locked"]
+Architecture = Literal["x86_64", "aarch64"]
+OperatingSystem = Annotated[str, Field(pattern=r"^[a-z]+[0-9][0-9.]*$", examples=["ubuntu22.04", "al2023"])]
+# plain HTTP only from this machine, where a rehearsal or a test serves it
+Url = Annotated[str, Field(pattern=r"^(https://|http://127\.0\.0\.1[:/])[^\s]+$")]
+Text = Annotated[str, Field(min_length=1)]
+
+_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
+_LIST_OF_TEXTS = re.compile(r'\[\s*((?:"(?:[^"\\]|\\.)*",?\s*)+)\]')
+_STRING = {"type": "string"}
+_DIGEST: dict[str, Any] = {
+    "anyOf": [{"required": [name], "properties": {name: _STRING}} for name in ("sha256", "sha512")],
+}
+_SIGNATURE_FIELDS = ("signature_url", "key_url", "key_fingerprint")
+_BY_INTEGRITY: list[Any] = [
+    {"if": {"properties": {"integrity": {"const": "checksum"}}}, "then": _DIGEST},
+    {
+        "if": {"properties": {"integrity": {"const": "signature"}}},
+        "then": {
+            "required": list(_SIGNATURE_FIELDS),
+            "properties": dict.fromkeys(_SIGNATURE_FIELDS, _STRING),
+        },
+    },
+    {"if": {"properties": {"integrity": {"const": "to-be-locked"}}}, "then": {"not": _DIGEST}},
+]
+
+
+class Artifact(Model):
+    """One file that is downloaded, and how it is known to be the right one."""
+
+    model_config = ConfigDict(json_schema_extra={"allOf": _BY_INTEGRITY})
+
+    os: Annotated[Many[OperatingSystem], Field(min_length=1)]
+    """Operating systems it is for."""
+    arch: Annotated[Many[Architecture], Field(min_length=1)]
+    """CPU architectures it is for, as `uname -m` names them."""
+    url: Url | None = None
+    """Where upstream publishes it; without one it has to be put into the mirror by hand."""
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
+    """File name in the mirror."""
+    size: Annotated[int, Field(gt=0)] | None = None
+    """Bytes; null if not known."""
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    sha512: Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")] | None = None
+    integrity: Integrity
+    """`checksum`: a digest is recorded here. `signature`: GPG decides, a digest beside it must agree.
+    `to-be-locked`: nothing is known yet, `ultracluster release lock` fills it."""
+    signature_url: Url | None = None
+    """Detached GPG signature."""
+    key_url: Url | None = None
+    """Public key of the signer."""
+    key_fingerprint: Annotated[str, Field(pattern=r"^[0-9A-F]{40}$")] | None = None
+    """Fingerprint of that key, without spaces."""
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _integrity_is_backed(self) -> Artifact:
+        if self.integrity == "checksum" and not self.locked:
+            raise ValueError(f"{self.name}: integrity `checksum` without sha256 or sha512")
+        if self.integrity == "signature" and not all(getattr(self, name) for name in _SIGNATURE_FIELDS):
+            raise ValueError(f"{self.name}: integrity `signature` without {', '.join(_SIGNATURE_FIELDS)}")
+        if self.integrity == "to-be-locked" and self.locked:
+            raise ValueError(f"{self.name}: integrity `to-be-locked` beside a digest")
+        return self
+
+    @property
+    def locked(self) -> bool:
+        """Whether a digest is recorded."""
+        return bool(self.sha256 or self.sha512)
+
+    @property
+    def digest(self) -> tuple[str, str] | None:
+        """Algorithm and digest, SHA-256 first; None if there is none."""
+        if self.sha256:
+            return "sha256", self.sha256
+        return ("sha512", self.sha512) if self.sha512 else None
+
+    def mirror_key(self, release: str) -> str:
+        """Object key below the mirror: `<release>/<first 16 digits>/<name>`.
+
+        Raises:
+            ValueError: no digest is recorded.
+        """
+        if not self.digest:
+            raise ValueError(f"{self.name} has no digest yet: run `ultracluster release lock`")
+        return f"{release}/{self.digest[1][:16]}/{self.name}"
+
+
+class Repository(Model):
+    """A package repository with its signing key."""
+
+    url: Url
+    suite: str | None = None
+    """apt: suite and component (`jammy main`); dnf: module stream; none for a flat repository."""
+    key_url: Url | None = None
+    key_fingerprint: Annotated[str, Field(pattern=r"^[0-9A-F]{40}$")] | None = None
+
+
+class PackageSet(Model):
+    """Packages that a package manager installs from one repository."""
+
+    os: Annotated[Many[OperatingSystem], Field(min_length=1)]
+    arch: Annotated[Many[Architecture], Field(min_length=1)]
+    names: Annotated[
+        Many[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+:~=*_-]*$")]], Field(min_length=1)
+    ]
+    """As the package manager of this system takes them: `name=version` for apt, `name-version` for dnf."""
+    repository: Repository | None = None
+    """Where from; None is the system's own repositories."""
+    note: str = ""
+
+
+class Component(Model):
+    """One part of the software on a node."""
+
+    version: Text
+    """Upstream's version; `image` where only the image decides, `bundled` or `unversioned` where nobody
+    publishes one."""
+    kind: Kind
+    """`artifact`: a file. `packages`: from a repository. `source`: compiled on the node. `bundled`: comes
+    with another component. `image`: never installed, only detected."""
+    provides: dict[str, str] = {}
+    """Versions and properties that come along, by name; what is not known is left out."""
+    install_path: str | None = None
+    policy: Literal["keep-newer", "exact"] = "keep-newer"
+    """What a node does when its image has a newer one: keep it, or refuse. Never downgrade."""
+    optional: bool = False
+    """Not installed unless asked for."""
+    needs: Many[ComponentName] = ()
+    """Components that must be there before."""
+    accelerator: Literal["nvidia", "neuron", "any"] = "any"
+    """Which nodes it is for."""
+    constraint: Text
+    """What ties its version to the others, in one sentence."""
+    source: Text
+    """Where version and facts come from."""
+    note: str = ""
+    artifacts: Many[Artifact] = ()
+    packages: Many[PackageSet] = ()
+
+    @property
+    def architectures(self) -> set[str]:
+        """CPU architectures it can be installed on; empty if nothing is installed."""
+        return {arch for entry in (*self.artifacts, *self.packages) for arch in entry.arch}
+
+    @property
+    def systems(self) -> set[str]:
+        """Operating systems it can be installed on; empty if nothing is installed."""
+        return {name for entry in (*self.artifacts, *self.packages) for name in entry.os}
+
+
+class Release(Model):
+    """One software release."""
+
+    schema_version: Annotated[Literal[1], Field(alias="schema")]
+    release: Annotated[str, Field(pattern=r"^\d{4}\.\d{2}$")]
+    """`yyyy.mm`, also the name of the file."""
+    date: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    """When it was put together."""
+    summary: Text
+    components: dict[ComponentName, Component]
+    """Components by name, in the order in which they are installed."""
+
+    @model_validator(mode="after")
+    def _needs_are_there(self) -> Release:
+        for name, component in self.components.items():
+            missing = [need for need in component.needs if need not in self.components]
+            if missing:
+                raise ValueError(f"{name} needs {', '.join(missing)}, which the release does not have")
+        return self
+
+    def artifacts(self) -> Iterator[tuple[str, Artifact]]:
+        """Every artifact with the name of its component."""
+        for name, component in self.components.items():
+            for artifact in component.artifacts:
+                yield name, artifact
+
+    @property
+    def unlocked(self) -> list[tuple[str, Artifact]]:
+        """Artifacts of which nothing is known but their name."""
+        return [(name, found) for name, found in self.artifacts() if found.integrity == "to-be-locked"]
+
+
+class InvalidLockError(ValueError):
+    """A lock file that cannot be used; the message names the file and every fault in it."""
+
+
+class UnknownReleaseError(LookupError):
+    """There is no release of this name; the message names the nearest."""
+
+
+def releases_folder() -> Path:
+    """Where the lock files are."""
+    return scripts_folder() / "releases"
+
+
+@cache
+def release_names() -> tuple[str, ...]:
+    """All releases, oldest first."""
+    return tuple(sorted(file.stem for file in releases_folder().glob("*.lock")))
+
+
+def nearest_releases(name: str, count: int = 2) -> list[str]:
+    """The releases nearest in time to `name`, nearest first; the newest if it is no `yyyy.mm`."""
+    known = release_names()
+    wanted = _months(name)
+    if wanted is None:
+        return list(reversed(known))[:count]
+    return sorted(known, key=lambda one: (abs((_months(one) or 0) - wanted), one))[:count]
+
+
+def release_file(name: str) -> Path:
+    """The lock file of a release.
+
+    Raises:
+        UnknownReleaseError: there is none.
+    """
+    if name not in release_names():
+        near = " or ".join(nearest_releases(name)) or "none: there is no release at all"
+        raise UnknownReleaseError(f"there is no release {name!r}; the nearest is {near}")
+    return releases_folder() / f"{name}.lock"
+
+
+@cache
+def load_release(name: str) -> Release:
+    """The release `name`.
+
+    Raises:
+        UnknownReleaseError: there is none.
+        InvalidLockError: its file is damaged.
+    """
+    return read_lock(release_file(name))
+
+
+def read_lock(file: Path) -> Release:
+    """The release in `file`, whose name must be that of the release.
+
+    Raises:
+        InvalidLockError: it cannot be read, is no JSON, has another shape or another name.
+    """
+    try:
+        data: Any = json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=_no_duplicates)
+        release = Release.model_validate(data)
+    except OSError as error:
+        raise InvalidLockError(f"{file}: {error.strerror or error}") from None
+    except ValidationError as error:
+        faults = [
+            f"  {'.'.join(str(part) for part in fault['loc']) or 'release'}: {fault['msg']}"
+            for fault in error.errors(include_url=False, include_input=False)
+        ]
+        raise InvalidLockError("\n".join([f"{file} is no lock file of a release:", *faults])) from None
+    except ValueError as error:  # JSON and its encoding
+        raise InvalidLockError(f"{file} is not JSON: {error}") from None
+    if file.stem != release.release:
+        raise InvalidLockError(f"{file} holds release {release.release}: name it {release.release}.lock")
+    return release
+
+
+def written(data: dict[str, Any]) -> str:
+    """A lock file's text: indented JSON, short lists on one line, keys in the order of `data`."""
+    text = json.dumps(data, indent=2, ensure_ascii=False)
+    return _LIST_OF_TEXTS.sub(_on_one_line, text) + "\n"
+
+
+def _on_one_line(found: re.Match[str]) -> str:
+    line = f"[{', '.join(_TEXT.findall(found[1]))}]"
+    return line if len(line) < 110 else found[0]
+
+
+def lock_schema() -> dict[str, Any]:
+    """The JSON Schema of a lock file."""
+    from ultracluster.config.schema import field_docstrings  # parses sources: only when asked
+
+    schema = deepcopy(Release.model_json_schema(by_alias=True))
+    for model in (Artifact, Repository, PackageSet, Component, Release):
+        definition = schema if model is Release else schema["$defs"][model.__name__]
+        for name, text in field_docstrings(model).items():
+            if name in definition["properties"]:
+                definition["properties"][name]["description"] = text
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Software release"}
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise ValueError(f"the key {key!r} stands twice")
+        result[key] = value
+    return result
+
+
+def _months(name: str) -> int | None:
+    found = re.fullmatch(r"(\d{4})\.(\d{1,2})", name)
+    return int(found[1]) * 12 + int(found[2]) if found else None

@@ -1,0 +1,60 @@
+"""Where the lifecycle scripts are: in the wheel, or beside `constructs/` in a checkout."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+CONFIGURATION = "cluster.json"
+"""Written beside the scripts at deploy; no part of them."""
+FORBIDDEN = "provisioning_parameters.json"
+"""The legacy configuration of HyperPod: beside a SlurmConfig it is an API error."""
+
+
+def scripts_folder() -> Path:
+    """The folder of the scripts: in the wheel, or beside `constructs/` in a checkout.
+
+    Raises:
+        FileNotFoundError: in neither place.
+    """
+    package = Path(__file__).resolve().parents[1]
+    candidates = (package / "lifecycle_scripts", package.parents[1] / "lifecycle_scripts")
+    for candidate in candidates:
+        if candidate.is_dir():
+            return candidate
+    raise FileNotFoundError(f"no lifecycle scripts in {candidates[0]} or {candidates[1]}")
+
+
+def script_files(folder: Path) -> list[Path]:
+    """What is uploaded, sorted: everything but documentation and hidden files.
+
+    Raises:
+        ValueError: the folder holds the legacy configuration file of HyperPod.
+    """
+    files = sorted(
+        file
+        for file in folder.rglob("*")
+        if file.is_file()
+        and file.suffix != ".md"
+        and not any(part.startswith(".") for part in file.relative_to(folder).parts)
+    )
+    if any(file.name == FORBIDDEN for file in files):
+        raise ValueError(
+            f"{folder} holds {FORBIDDEN}, which HyperPod refuses beside a SlurmConfig: remove it"
+        )
+    return files
+
+
+def tree_sha256(folder: Path) -> str:
+    """One digest of all scripts that a shell can compute, too.
+
+    It is the SHA-256 of what `sha256sum` prints for the files in byte order of their relative paths:
+    `find . -type f ! -name cluster.json -printf '%P\\0' | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum`.
+    """
+    lines: list[bytes] = []
+    names = {file.relative_to(folder).as_posix().encode(): file for file in script_files(folder)}
+    names.pop(CONFIGURATION.encode(), None)
+    for name in sorted(names):
+        digest = hashlib.sha256(names[name].read_bytes()).hexdigest()
+        lines.append(digest.encode() + b"  " + name + b"\n")
+    return hashlib.sha256(b"".join(lines)).hexdigest()

@@ -1,0 +1,197 @@
+"""Whether the parts of a release fit together, by the sourced constraints.
+
+What is not known is never a breach: a fact that a release does not state leaves a constraint undecided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from ultracluster.software.constraints import Condition, Constraint, InstanceConstraint, constraints
+from ultracluster.software.lock import Component, Release
+from ultracluster.software.versions import Version
+
+State = Literal["satisfied", "broken", "unknown", "not-applicable"]
+Fact = str | frozenset[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One constraint on one release."""
+
+    constraint: Constraint | InstanceConstraint
+    state: State
+    detail: str
+    """What was found and what was wanted; of an undecided one, what is not known."""
+
+    @property
+    def blocks(self) -> bool:
+        return self.state == "broken" and self.constraint.severity == "error"
+
+
+def solve(release: Release) -> list[Verdict]:
+    """The verdict of every constraint, in the order of their ids."""
+    return [_verdict(release, constraint) for constraint in constraints().constraints]
+
+
+def breaches(release: Release) -> list[Verdict]:
+    """The constraints that a release breaks, errors first."""
+    broken = [verdict for verdict in solve(release) if verdict.state == "broken"]
+    return sorted(broken, key=lambda verdict: not verdict.blocks)
+
+
+def instance_breaches(release: Release, family: str) -> list[Verdict]:
+    """What instance types of `family` ("p6-b200") want and the release does not have."""
+    found: list[Verdict] = []
+    for row in constraints().instances:
+        if family not in row.families:
+            continue
+        state, detail = _all(release, row.require)
+        if state == "broken":
+            found.append(Verdict(row, state, detail))
+    return found
+
+
+def _verdict(release: Release, constraint: Constraint) -> Verdict:
+    found: list[tuple[State, str]] = []
+    for case in constraint.cases:
+        if all(_holds(release, condition) is True for condition in case.when):
+            found.append(_all(release, case.require))
+    for state in ("broken", "unknown", "satisfied"):
+        details = [detail for one, detail in found if one == state]
+        if details:
+            return Verdict(constraint, state, "; ".join(dict.fromkeys(details)))
+    return Verdict(constraint, "not-applicable", "nothing in this release asks for it")
+
+
+def _all(release: Release, required: tuple[Condition, ...]) -> tuple[State, str]:
+    answers = [(_holds(release, condition), condition) for condition in required]
+    missed: tuple[tuple[bool | None, State], ...] = ((False, "broken"), (None, "unknown"))
+    for answer, state in missed:
+        hits = [condition for found, condition in answers if found is answer]
+        if hits:
+            return state, "; ".join(_in_words(release, condition) for condition in hits)
+    return "satisfied", "; ".join(_in_words(release, condition) for condition in required)
+
+
+def _holds(release: Release, condition: Condition) -> bool | None:
+    """True, False, or None if a fact is not known."""
+    if condition.op in ("present", "absent"):
+        there = _fact(release, condition.fact) is not None
+        return there if condition.op == "present" else not there
+    found = _fact(release, condition.fact)
+    wanted = [_resolved(release, value) for value in _values(condition)]
+    if found is None or any(value is None for value in wanted):
+        return None
+    values = [value for value in wanted if isinstance(value, str)]
+    if isinstance(found, frozenset):
+        return not found.intersection(values) if condition.op == "lacks" else None
+    match condition.op:
+        case "in":
+            return any(_same(found, value) for value in values)
+        case "covers":
+            return _covered(found, values[0])
+        case "==":
+            return _same(found, values[0])
+        case _:
+            return _compares(found, condition.op, values[0])
+
+
+def _compares(found: str, op: str, wanted: str) -> bool | None:
+    try:
+        left, right = Version(found), Version(wanted)
+    except ValueError:
+        return None
+    match op:
+        case ">=":
+            return left >= right
+        case ">":
+            return left > right
+        case "<=":
+            return left <= right or left.within(right)
+        case "<":
+            return left < right
+        case "within":
+            return left.within(right)
+        case _:
+            return None
+
+
+def _same(found: str, wanted: str) -> bool:
+    """Equal as versions where both are, else as texts (a file name, a kind)."""
+    if found == wanted:
+        return True
+    if not found[:1].isdigit() or not wanted[:1].isdigit():
+        return False
+    return Version(found) == Version(wanted)
+
+
+def _covered(found: str, allowed: str) -> bool | None:
+    """Whether every range `low..high` in `found` lies in one of `allowed`; a high end covers its series."""
+    try:
+        ours, theirs = list(_ranges(found)), list(_ranges(allowed))
+    except ValueError:
+        return None
+    return all(any(low >= a and (high <= b or high.within(b)) for a, b in theirs) for low, high in ours)
+
+
+def _ranges(text: str) -> Iterator[tuple[Version, Version]]:
+    for part in text.split():
+        low, _, high = part.partition("..")
+        yield Version(low), Version(high or low)
+
+
+def _values(condition: Condition) -> tuple[str, ...]:
+    return (condition.value,) if isinstance(condition.value, str) else condition.value
+
+
+def _resolved(release: Release, value: str) -> Fact:
+    return _fact(release, value[1:]) if value.startswith("@") else value
+
+
+def _fact(release: Release, name: str) -> Fact:
+    for separator in ":@":
+        component, found, key = name.partition(separator)
+        if found:
+            part = _component(release, component)
+            if part is None:
+                return None
+            return part.provides.get(key) if separator == ":" else _field(part, key)
+    part = _component(release, name)
+    return part.version if part else None
+
+
+def _component(release: Release, name: str) -> Component | None:
+    return next((part for known, part in release.components.items() if known == name), None)
+
+
+def _field(component: Component, key: str) -> Fact:
+    match key:
+        case "os":
+            return frozenset(component.systems) or None
+        case "install_path":
+            return component.install_path
+        case "kind":
+            return component.kind
+        case _:
+            return None
+
+
+def _in_words(release: Release, condition: Condition) -> str:
+    found = _fact(release, condition.fact)
+    name = condition.fact.replace(":", " provides ").replace("@", " ")
+    if condition.op in ("present", "absent"):
+        return f"{name} has to be {condition.op}"
+    shown = ", ".join(sorted(found)) if isinstance(found, frozenset) else found or "not known"
+    values = [str(_resolved(release, value) or "not known") for value in _values(condition)]
+    wanted = " or ".join(values)
+    words = {
+        "==": wanted,
+        "in": wanted,
+        "within": f"a {wanted}",
+        "lacks": f"without {wanted}",
+        "covers": f"within {wanted}",
+    }
+    return f"{name} is {shown}, wanted {words.get(condition.op, f'{condition.op} {wanted}')}"

@@ -1,0 +1,235 @@
+"""Rules on the software release, each broken and mended."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import ENVIRONMENTS
+from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
+
+from ultracluster.rules.software import RULES
+from ultracluster.software import lock
+from ultracluster.software.lock import releases_folder
+
+SHIPPED = releases_folder()
+R = "software.release"
+L = "storage.lustre"
+CLOSED = {"network.egress": "closed"}
+EFA_LUSTRE = {
+    L: {
+        "deployment": "persistent-2-ssd",
+        "capacity_gib": 9600,
+        "throughput_mbps_per_tib": 500,
+        "efa": True,
+        "gds": True,
+    }
+}
+MIRROR = {"software.mirror": "s3://example-software/ultracluster"}
+NEURON = ("neuron-driver", "neuron-runtime", "neuron-collectives")
+
+
+def made(folder: Path, name: str, **changes: Any) -> None:
+    """A release like 2026.11 with components changed; `None` removes one."""
+    content = json.loads((SHIPPED / "2026.11.lock").read_text())
+    parts = content["components"]
+    content["release"] = name
+    for component, change in changes.items():
+        key = component.replace("_", "-")
+        if change is None:
+            del parts[key]
+        else:
+            parts[key].update(change)
+    for part in parts.values():
+        part["needs"] = [need for need in part["needs"] if need in parts]
+    (folder / f"{name}.lock").write_text(json.dumps(content))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def releases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The shipped releases and some that are broken in one way each."""
+    folder = tmp_path_factory.mktemp("releases")
+    for file in SHIPPED.glob("*.lock"):
+        shutil.copy(file, folder)
+    made(folder, "2020.01", fabric_manager={"version": "580.159.04"})
+    made(folder, "2020.02", neuron_driver=None, neuron_runtime=None, neuron_collectives=None)
+    made(folder, "2020.03", lustre_efa_setup=None, nvidia_fs=None)
+    made(folder, "2020.04", nccl={"version": "2.32.3"})
+    made(folder, "2020.05", enroot={"artifacts": [_for("x86_64")]})
+    made(folder, "2020.06", nvidia_driver={"version": "580.105.08"}, fabric_manager={"version": "580.105.08"})
+    made(folder, "2020.08", **{part.replace("-", "_"): {"kind": "image"} for part in _installed()})
+    old = {"version": "570.124.06"}
+    made(folder, "2020.09", nvidia_driver=old, fabric_manager=old, cuda_runtime={"version": "12.8"},
+         nccl={"provides": {"cuda": "12.8"}})  # fmt: skip
+    (folder / "2020.07.lock").write_text("{")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lock, "releases_folder", lambda: folder)
+        _forget()
+        yield
+    _forget()
+
+
+def _installed() -> list[str]:
+    content = json.loads((SHIPPED / "2026.11.lock").read_text())
+    return [name for name, part in content["components"].items() if part["kind"] not in ("image", "bundled")]
+
+
+def _forget() -> None:
+    lock.release_names.cache_clear()
+    lock.load_release.cache_clear()
+
+
+def _for(arch: str) -> dict[str, Any]:
+    name = "enroot.deb"
+    return {"os": ["ubuntu22.04"], "arch": [arch], "name": name, "integrity": "checksum", "sha256": "a" * 64}
+
+
+def release(name: str) -> dict[str, Any]:
+    return {R: name}
+
+
+CASES = [
+    Case("SOF001", release("2026.10"), R, "there is no release 2026.10", '"2026.11"', release("2026.11")),
+    Case("SOF001", release("2020.07"), R, "is damaged", '"2026.11"', release("2026.11")),
+    Case("SOF002", release("2020.01"), R, "SWC003", "another version in its lock file", release("2026.11")),
+    Case(
+        "SOF003",
+        release("2020.02"),
+        "node_groups.trn2.instance_type",
+        "has no neuron-driver, no neuron-runtime, no neuron-collectives",
+        'release: "2026.11"',
+        release("2026.11"),
+        base="trainium",
+    ),
+    Case(
+        "SOF003",
+        {**release("2020.05"), "node_groups.gpu.instance_type": "p6e-gb200.36xlarge"},
+        "node_groups.gpu.instance_type",
+        "has nothing for it of enroot",
+        "a release with files for aarch64",
+        release("2026.11"),
+    ),
+    Case(
+        "SOF003",
+        {**release("2020.09"), "node_groups.gpu.instance_type": "p6-b200.48xlarge"},
+        "node_groups.gpu.instance_type",
+        "SWI001",
+        "another release",
+        release("2026.11"),
+    ),
+    Case(
+        "SOF004", CLOSED, "software", "no mirror", "mirror: s3://<bucket>/<prefix>", {"network.egress": "nat"}
+    ),
+    Case(
+        "SOF004",
+        {**CLOSED, **MIRROR},
+        "software.mirror",
+        "no package repositories: cuda-runtime, nccl",
+        "image recipe",
+        release("2020.08"),
+    ),
+    Case(
+        "SOF005",
+        {"protect": True},
+        R,
+        "without a digest: gdrcopy, enroot, pyxis",
+        "release lock",
+        {"protect": False},
+    ),
+    Case(
+        "SOF006",
+        {**EFA_LUSTRE, **release("2020.03")},
+        f"{L}.efa",
+        "no lustre-efa-setup: clients would mount over TCP",
+        'release: "2026.07"',
+        release("2026.11"),
+    ),
+    Case(
+        "SOF006",
+        {**EFA_LUSTRE, **release("2020.03")},
+        f"{L}.gds",
+        "no nvidia-fs",
+        "gds: false",
+        release("2026.11"),
+    ),
+    Case("SOF007", release("2020.04"), R, "SWC011", "another version", release("2026.11")),
+    Case(
+        "SOF007",
+        {**release("2020.06"), "node_groups.gpu.instance_type": "p6e-gb200.36xlarge"},
+        "node_groups.gpu.instance_type",
+        "SWI002",
+        "another version",
+        release("2026.11"),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_broken(case: Case) -> None:
+    assert_breaks(RULES, case)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_mended(case: Case) -> None:
+    assert_mended(RULES, case)
+
+
+def test_every_rule_is_broken_once() -> None:
+    assert_complete(RULES, CASES)
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_the_shipped_environments_have_no_open_finding(name: str) -> None:
+    findings = found(RULES, {}, name)
+    assert not [one for one in findings if one.blocks]
+    assert all(one.acknowledged for one in findings), findings
+
+
+def test_a_breach_names_the_source_of_its_constraint() -> None:
+    (finding,) = [one for one in found(RULES, release("2020.01")) if one.code == "SOF002"]
+    assert "NVIDIA Fabric Manager" in finding.message
+
+
+def test_other_rules_are_silent_about_a_release_that_is_not_there() -> None:
+    missing = {**release("2026.10"), **CLOSED, "protect": True}
+    assert {one.code for one in found(RULES, missing)} == {"SOF001"}
+
+
+def test_nothing_is_asked_where_no_script_runs() -> None:
+    quiet = {**CLOSED, "protect": True, "orchestrator.lifecycle": "none"}
+    assert {one.code for one in found(RULES, quiet)} == set()
+
+
+def test_an_image_that_brings_everything_needs_no_mirror() -> None:
+    assert {one.code for one in found(RULES, {**CLOSED, **release("2020.08")})} == set()
+
+
+def test_a_neuron_environment_is_not_asked_about_nvidia() -> None:
+    (finding,) = [one for one in found(RULES, CLOSED, "trainium") if one.code == "SOF004"]
+    assert "neuron-driver" in finding.message
+    assert "nccl" not in finding.message
+
+
+@pytest.mark.parametrize(
+    "mirror", ["s3://b", "https://bucket", "s3://Bucket/x", "s3://bucket/a b", "bucket/x"]
+)
+def test_a_mirror_is_a_bucket_and_a_prefix(mirror: str) -> None:
+    from ultracluster.config import InvalidEnvironmentError
+
+    with pytest.raises(InvalidEnvironmentError):
+        found(RULES, {"software.mirror": mirror})
+
+
+def test_the_mirror_reaches_the_nodes() -> None:
+    from rules_support import changed, environment_data, loaded
+
+    from ultracluster.lifecycle.configuration import script_configuration
+
+    without = loaded(environment_data()).environment
+    with_it = loaded(changed(environment_data(), MIRROR)).environment
+    assert script_configuration(without)["mirror"] is None
+    assert script_configuration(with_it)["mirror"] == MIRROR["software.mirror"]

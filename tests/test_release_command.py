@@ -1,0 +1,104 @@
+"""`ultracluster release` and `ultracluster image`, run as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from project import ROOT
+
+from ultracluster.software import release_names
+from ultracluster.software.lock import release_file
+
+
+def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["ultracluster", *arguments], capture_output=True, text=True, cwd=cwd, check=False)
+
+
+def test_list_names_every_release() -> None:
+    result = run("release", "list")
+    assert [line[:7] for line in result.stdout.splitlines() if line[:2] == "20"] == list(release_names())
+    rows = json.loads(run("release", "list", "--json").stdout)
+    assert [row["release"] for row in rows] == list(release_names())
+
+
+def test_show_prints_every_component_with_its_source() -> None:
+    result = run("release", "show", "2026.11")
+    table = result.stdout.partition("\nnotes\n")[0]
+    lines = {line.split()[0]: line for line in table.splitlines() if line}
+    release = json.loads(release_file("2026.11").read_text())
+    for name, part in release["components"].items():
+        assert part["version"] in lines[name]
+        assert lines[name].endswith(part["source"]), name
+    assert "\x1b" not in result.stdout
+
+
+def test_show_as_json_is_the_lock_file() -> None:
+    shown = json.loads(run("release", "show", "2026.11", "--json").stdout)
+    assert shown["schema"] == 1
+    assert set(shown["components"]) == set(json.loads(release_file("2026.11").read_text())["components"])
+
+
+def test_check_reports_every_constraint_with_its_citation() -> None:
+    result = run("release", "check", "2026.11")
+    assert result.returncode == 0
+    assert "0 broken" in result.stdout.splitlines()[-1]
+    assert "EC2 User Guide: Elastic Fabric Adapter release notes" in result.stdout
+
+
+@pytest.mark.parametrize("arguments", [["--json"], []])
+def test_a_broken_release_is_exit_code_2(arguments: list[str], tmp_path: Path) -> None:
+    content = json.loads(release_file("2026.11").read_text())
+    content["components"]["fabric-manager"]["version"] = "580.0"
+    file = tmp_path / "2026.11.lock"
+    file.write_text(json.dumps(content))
+    result = run("release", "check", str(file), *arguments)
+    assert result.returncode == 2
+    if arguments:
+        broken = [row for row in json.loads(result.stdout) if row["state"] == "broken"]
+        assert [row["id"] for row in broken] == ["SWC003"]
+    else:
+        assert "SWC003  BROKEN" in result.stdout
+        assert "NVIDIA Fabric Manager" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["release", "show", "2026.10"], "the nearest is 2026.11"),
+        (["release", "check", "nothing.lock"], "No such file"),
+        (["release", "lock", "nothing.lock"], "No such file"),
+        (["release", "mirror", "--bucket", "b", "--release", "1999.01"], "there is no release"),
+        (["image", "recipe", "--release", "1999.01", "--orchestrator", "pcs"], "there is no release"),
+        (["image", "recipe", "--release", "2026.11", "--orchestrator", "nomad"], "nomad"),
+        (
+            ["image", "recipe", "--release", "2026.11", "--orchestrator", "pcs", "--mirror", "x"],
+            "is not s3://bucket/prefix",
+        ),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_bad_input_is_one_message_and_exit_code_2(arguments: list[str], says: str, tmp_path: Path) -> None:
+    result = run(*arguments, cwd=tmp_path)
+    assert result.returncode == 2
+    assert says in result.stderr.replace("\n", " ")
+    assert "Traceback" not in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_mirror_of_what_is_not_locked_says_what_to_do() -> None:
+    result = run("release", "mirror", "--bucket", "example-software", "--region", "us-east-1", "--dry-run")
+    assert result.returncode == 1
+    assert "run `ultracluster release lock` first" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("form", ["imagebuilder", "packer"])
+def test_a_recipe_is_printed(form: str) -> None:
+    result = run(
+        "image", "recipe", "--release", "2026.07", "--orchestrator", "hyperpod-slurm", "--format", form
+    )
+    assert result.returncode == 0
+    assert "bake.sh --release 2026.07 --accelerator nvidia" in result.stdout
