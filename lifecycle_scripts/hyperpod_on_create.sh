@@ -5,5 +5,4 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib/entry.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/lib/entry.sh"
 
-# Slurm comes last: its daemons inherit the limits, and jobs need both kinds of storage.
-entry::main limits filesystems scratch slurm
+entry::run hyperpod_on_create

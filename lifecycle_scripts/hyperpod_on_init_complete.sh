@@ -5,4 +5,4 @@ set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib/entry.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/lib/entry.sh"
 
-entry::main limits scratch
+entry::run hyperpod_on_init_complete

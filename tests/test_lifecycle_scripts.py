@@ -13,7 +13,16 @@ ROOT = Path(__file__).parents[1]
 SCRIPTS = ROOT / "lifecycle_scripts"
 TESTS = ROOT / "tests" / "lifecycle"
 
-ENTRIES = ["hyperpod_on_create.sh", "hyperpod_on_init_complete.sh"]
+ENTRIES = [
+    "bake.sh",
+    "eks_user_data.sh",
+    "hyperpod_eks_on_create.sh",
+    "hyperpod_on_create.sh",
+    "hyperpod_on_init_complete.sh",
+    "parallelcluster_on_node_configured.sh",
+    "parallelcluster_on_node_start.sh",
+    "pcs_node.sh",
+]
 SHELL_FILES = sorted(SCRIPTS.rglob("*.sh"))
 TEST_FILES = sorted([*TESTS.glob("*.bats"), *TESTS.glob("*.bash"), *(TESTS / "fakes").iterdir()])
 
@@ -59,13 +68,49 @@ def test_entry_is_executable(entry: str) -> None:
     assert path.read_text().startswith("#!/usr/bin/env bash\n")
 
 
+def steps_of(entry: str) -> list[str]:
+    """What the table in lib/steps.sh has for an entry."""
+    return run("bash", "-c", f'source "{SCRIPTS}/lib/steps.sh"; steps::of {entry}').split()
+
+
 def test_every_step_has_its_verbs_and_is_used() -> None:
-    entries = "".join((SCRIPTS / entry).read_text() for entry in ENTRIES)
-    used = set(re.findall(r"\w+", " ".join(re.findall(r"entry::main (.*)", entries))))
+    used = {step for entry in ENTRIES for step in steps_of(entry.removesuffix(".sh"))}
     assert used == {path.stem for path in (SCRIPTS / "steps").iterdir()}
     for path in (SCRIPTS / "steps").iterdir():
         for verb in ("detect", "install", "verify"):
             assert f"\n{path.stem}::{verb}() {{" in path.read_text(), f"{path.stem}::{verb}"
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_entry_runs_its_own_steps(entry: str) -> None:
+    name = entry.removesuffix(".sh")
+    assert re.search(rf"^entry::run {name}( |$)", (SCRIPTS / entry).read_text(), re.MULTILINE)
+    steps = steps_of(name)
+    assert len(steps) == len(set(steps))
+
+
+def test_order_of_steps() -> None:
+    """What is built on something comes after it, in every entry."""
+    order = [
+        ("nvidia_driver", "cuda_runtime"),
+        ("nvidia_driver", "slurm"),
+        ("efa", "libfabric"),
+        ("efa", "ofi_nccl"),
+        ("efa", "lustre_efa"),
+        ("cuda_runtime", "gdrcopy"),
+        ("nccl", "nccl_tests"),
+        ("lustre_client", "lustre_efa"),
+        ("lustre_client", "filesystems"),
+        ("container_toolkit", "enroot"),
+        ("enroot", "pyxis"),
+        ("limits", "slurm"),
+        ("container_toolkit", "holds"),
+    ]
+    for entry in ENTRIES:
+        steps = steps_of(entry.removesuffix(".sh"))
+        for first, second in order:
+            if first in steps and second in steps:
+                assert steps.index(first) < steps.index(second), (entry, first, second)
 
 
 def test_nothing_that_hyperpod_refuses() -> None:

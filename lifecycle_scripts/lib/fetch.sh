@@ -7,8 +7,9 @@ ULTRACLUSTER_LIB_FETCH=1
 source "$(dirname -- "${BASH_SOURCE[0]}")/retry.sh"
 
 # fetch::file URL PATH ALGORITHM:DIGEST
-# URL: file://, s3:// (through the AWS CLI, which brings the credentials) or https://. ALGORITHM: sha256, sha512.
-# PATH appears complete and verified, or not at all. What a broken transfer left is resumed.
+# URL: file://, s3:// (through the AWS CLI, which brings the credentials), https://, or http:// from this machine itself.
+# ALGORITHM: sha256, sha512.
+# PATH appears complete and verified, or not at all. What a broken transfer left is resumed. On failure FETCH_ERROR says why.
 fetch::file() {
   local -r url=$1 path=$2 checksum=$3
   local -r part=${path%/*}/.${path##*/}.part
@@ -26,7 +27,7 @@ fetch::file() {
     fetch::download "$url" "$part" || return 1
   fi
   if ! fetch::matches "$part" "$checksum"; then
-    log::error "refused $url: its checksum is not $checksum"
+    fetch::error "refused $url: its checksum is not $checksum"
     rm -f -- "$part"
     return 1
   fi
@@ -37,16 +38,43 @@ fetch::file() {
 fetch::check_arguments() {
   local -r url=$1 checksum=$2
   if [[ ! $checksum =~ ^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$ ]]; then
-    log::error "'$checksum' is not sha256:<64 digits> or sha512:<128 digits>"
+    fetch::error "'$checksum' is not sha256:<64 digits> or sha512:<128 digits>"
     return 1
   fi
   case $url in
-    file:///* | s3://*/* | https://*) ;;
+    file:///* | s3://*/* | https://* | http://127.0.0.1[:/]*) ;;
+    '')
+      fetch::error "there is no address to fetch this file from: put it into a mirror"
+      return 1
+      ;;
     *)
-      log::error "cannot fetch $url: only file://, s3:// and https://"
+      fetch::error "cannot fetch $url: only file://, s3:// and https://"
       return 1
       ;;
   esac
+}
+
+# fetch::key URL PATH FINGERPRINT: an OpenPGP key, known by its fingerprint. Needs gpg.
+fetch::key() {
+  local -r url=$1 path=$2 fingerprint=$3
+  local -r part=${path%/*}/.${path##*/}.part
+  ! fetch::is_key "$path" "$fingerprint" || return 0
+  mkdir -p "${path%/*}"
+  rm -f -- "$part"
+  fetch::download "$url" "$part" || return 1
+  if ! fetch::is_key "$part" "$fingerprint"; then
+    fetch::error "refused $url: it is not the key $fingerprint"
+    rm -f -- "$part"
+    return 1
+  fi
+  mv -f -- "$part" "$path"
+}
+
+# One key, and no other beside it.
+fetch::is_key() {
+  [[ -s $1 ]] || return 1
+  [[ $(gpg --batch --no-keyring --with-colons --show-keys "$1" 2>/dev/null |
+    awk -F: '$1 == "pub" { primary = 1 } $1 == "fpr" && primary { print $10; primary = 0 }') == "$2" ]]
 }
 
 # fetch::matches PATH ALGORITHM:DIGEST
@@ -58,10 +86,33 @@ fetch::matches() {
   [[ ${found%% *} == "$digest" ]]
 }
 
+fetch::error() {
+  FETCH_ERROR=$1
+  log::error "$1"
+}
+
+# fetch::space PATH: free MiB where PATH is, or will be
+fetch::space() {
+  local path=$1
+  while [[ ! -e $path ]]; do path=${path%/*}; done
+  df --output=avail --block-size=1M "${path:-/}" | tail -n 1 | tr -d ' '
+}
+
+# fetch::needs PATH BYTES: is there room for it, and as much again to unpack it?
+fetch::needs() {
+  local -r path=$1 bytes=$2
+  [[ ! -e $path ]] || return 0
+  local -r needed=$((bytes * 2 / 1048576 + 1)) free=$(fetch::space "${path%/*}")
+  ((free < needed)) || return 0
+  fetch::error "no space for ${path##*/}: ${path%/*} has $free MiB, it takes $needed MiB"
+  return 1
+}
+
 fetch::download() {
   local -r url=$1 part=$2 deadline=${ULTRACLUSTER_FETCH_DEADLINE:-600}
+  FETCH_ERROR="could not fetch $url within $deadline s"
   retry::run "$deadline" fetch::attempt "$url" "$part" && return 0
-  log::error "could not fetch $url within $deadline s"
+  fetch::error "$FETCH_ERROR"
   return 1
 }
 
@@ -69,22 +120,50 @@ fetch::attempt() {
   local -r url=$1 part=$2
   case $url in
     file://*) cp -- "${url#file://}" "$part" ;;
-    s3://*) aws s3 cp --only-show-errors --no-progress "$url" "$part" ;;
-    https://*) fetch::https "$url" "$part" ;;
+    s3://*) fetch::s3 "$url" "$part" ;;
+    http*) fetch::https "$url" "$part" ;;
+  esac || fetch::failed "$url" "$part" "$?"
+}
+
+# Another attempt does not help a full disk.
+fetch::failed() {
+  local -r url=$1 part=$2 status=$3
+  if (($(fetch::space "$part") == 0)); then
+    FETCH_ERROR="no space left for $url in ${part%/*}"
+    return "$RETRY_GIVE_UP"
+  fi
+  return "$status"
+}
+
+fetch::s3() {
+  local -r url=$1 part=$2
+  local status=0 said
+  said=$(aws s3 cp --only-show-errors --no-progress "$url" "$part" 2>&1) || status=$?
+  [[ -z $said ]] || log::warn "aws: $said"
+  case $said in
+    # Neither the file nor the permission comes with time; credentials, names and the network do.
+    *'(404)'* | *'(403)'* | *NoSuchKey* | *NoSuchBucket* | *AccessDenied*)
+      FETCH_ERROR="$url is not there, or not for this node: ${said##*: }"
+      status=$RETRY_GIVE_UP
+      ;;
   esac
+  return "$status"
 }
 
 fetch::https() {
   local -r url=$1 part=$2
   local status=0 code
-  code=$(curl --fail --silent --show-error --location --proto '=https' --proto-redir '=https' --tlsv1.2 \
+  code=$(curl --fail --silent --show-error --location --proto "=${url%%:*}" --proto-redir '=https' --tlsv1.2 \
     --connect-timeout 10 --speed-limit 1024 --speed-time 30 --continue-at - --output "$part" \
     --write-out '%{http_code}' "$url") || status=$?
   case $status:$code in
     22:408 | 22:429) ;;
     # Either the server cannot resume, or what is here is already as long as the file.
     33:* | 22:416) rm -f -- "$part" ;;
-    22:4*) status=$RETRY_GIVE_UP ;;
+    22:4*)
+      FETCH_ERROR="could not fetch $url: HTTP status $code"
+      status=$RETRY_GIVE_UP
+      ;;
   esac
   return "$status"
 }

@@ -5,6 +5,8 @@ ULTRACLUSTER_LIB_NODE=1
 
 # shellcheck source-path=SCRIPTDIR source=retry.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/retry.sh"
+# shellcheck source-path=SCRIPTDIR source=image_family.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/image_family.sh"
 
 # Written by HyperPod before any script runs; the variable is HyperPod's own.
 node::resource_config() {
@@ -12,12 +14,32 @@ node::resource_config() {
 }
 
 # Exports NODE_GROUP, NODE_ROLE, NODE_INSTANCE_TYPE, NODE_ADDRESS, NODE_ACCELERATORS, NODE_EFA_INTERFACES,
-# NODE_LOCAL_NVME_DISKS, CLUSTER_NAME, CLUSTER_ENVIRONMENT, CLUSTER_RELEASE, CLUSTER_CONTROLLERS, and per mount
-# LUSTRE_{PATH,DNS_NAME,MOUNT_NAME}, OPENZFS_{PATH,DNS_NAME,VOLUME_PATH}. On failure NODE_ERROR says why.
+# NODE_LOCAL_NVME_DISKS, CLUSTER_NAME, CLUSTER_ENVIRONMENT, CLUSTER_RELEASE, CLUSTER_MIRROR, CLUSTER_COMPONENTS (optional
+# ones that are asked for), CLUSTER_CONTROLLERS, and per mount LUSTRE_{PATH,DNS_NAME,MOUNT_NAME,EFA},
+# OPENZFS_{PATH,DNS_NAME,VOLUME_PATH}; with image_family.sh NODE_OS, NODE_ARCH, NODE_FAMILY and NODE_ACCELERATOR. On
+# failure NODE_ERROR says why. What follows is HyperPod's way to tell; node::load_here is for all others.
 node::load() {
+  image_family::load
   # A new node may see resource_config.json before it is entered there: look again for a while.
   retry::run "${ULTRACLUSTER_NODE_DEADLINE:-60}" node::identify || return 1
-  log::info "this is a $NODE_ROLE node of group '$NODE_GROUP' ($NODE_INSTANCE_TYPE, $NODE_ADDRESS)"
+  node::tell
+}
+
+# node::load_here ROLE GROUP: the role is what the orchestrator's own file says, empty where it does not tell; the group is
+# what the entry was called with, empty for the one that has this instance type.
+node::load_here() {
+  image_family::load
+  local -r type=$(image_family::instance_type)
+  export NODE_HERE
+  NODE_HERE="$1|$2|$type|$(image_family::devices nvidia)|$(image_family::devices neuron)|$(image_family::devices efa)"
+  node::identify || return 1
+  node::tell
+}
+
+node::tell() {
+  NODE_ACCELERATOR=${NODE_ACCELERATOR:-$(image_family::accelerator "$NODE_INSTANCE_TYPE" "$NODE_ACCELERATORS")}
+  export NODE_ACCELERATOR
+  log::info "this is a $NODE_ROLE node of group '$NODE_GROUP' ($NODE_INSTANCE_TYPE, $NODE_ADDRESS, $NODE_FAMILY image, accelerator: $NODE_ACCELERATOR)"
 }
 
 node::identify() {
@@ -43,7 +65,7 @@ node::describe() {
   local addresses
   mapfile -t addresses < <(node::addresses)
   python3 -IS - "$(node::resource_config)" "$ULTRACLUSTER_HOME/cluster.json" "$(node::primary_address)" "${addresses[@]}" <<'PYTHON'
-import ipaddress, json, re, sys
+import ipaddress, json, os, re, sys
 
 GIVE_UP = 78
 ROLES = ("controller", "login", "compute", "system")
@@ -90,23 +112,48 @@ for name, group in groups.items():
     if group.get("role") not in ROLES:
         stop(GIVE_UP, f"{cluster_path}: group '{name}' has role {group.get('role')!r}, not one of {', '.join(ROLES)}")
 
-resources = read(resource_path)
-everyone = []  # (group name, instance type, address)
-for group in resources.get("InstanceGroups") or []:
-    for instance in group.get("Instances") or []:
-        # AgentIpAddress belongs to the service's account: never compared.
-        address = same_address(instance.get("CustomerIpAddress"))
-        everyone.append((group.get("Name"), group.get("InstanceType") or "", address))
+def on_hyperpod():
+    """Group, type and address of the instance with one of our addresses."""
+    resources = read(resource_path)
+    everyone = []  # (group name, instance type, address)
+    for group in resources.get("InstanceGroups") or []:
+        for instance in group.get("Instances") or []:
+            # AgentIpAddress belongs to the service's account: never compared.
+            address = same_address(instance.get("CustomerIpAddress"))
+            everyone.append((group.get("Name"), group.get("InstanceType") or "", address))
 
-own = [same_address(address) for address in [primary, *own] if address]
-me = [member for member in everyone if primary and member[2] == own[0]] or [member for member in everyone if member[2] in own]
-if not me:
-    listed = ", ".join(map(str, dict.fromkeys(own))) or "none"
-    stop(1, f"no address of this node ({listed}) is in {resource_path}")
-if len(me) > 1:
-    names = ", ".join(f"{address} in '{name}'" for name, _, address in me)
-    stop(1, f"the addresses of this node belong to several instances in {resource_path}: {names}")
-name, instance_type, address = me[0]
+    addresses = [same_address(address) for address in [primary, *own] if address]
+    me = [member for member in everyone if primary and member[2] == addresses[0]] or [member for member in everyone if member[2] in addresses]
+    if not me:
+        listed = ", ".join(map(str, dict.fromkeys(addresses))) or "none"
+        stop(1, f"no address of this node ({listed}) is in {resource_path}")
+    if len(me) > 1:
+        names = ", ".join(f"{address} in '{name}'" for name, _, address in me)
+        stop(1, f"the addresses of this node belong to several instances in {resource_path}: {names}")
+    return me[0], resources, everyone
+
+
+def elsewhere():
+    """Group by name, or by instance type and the role that the orchestrator's file tells."""
+    role, name, instance_type, nvidia, neuron, efa = os.environ["NODE_HERE"].split("|")
+    same = [
+        key for key, group in groups.items()
+        if group.get("instance_type", "").removeprefix("ml.") == instance_type and role in ("", group["role"])
+    ]
+    if not name:
+        # Several groups of one type and role differ in nothing that matters to a step.
+        name = same[0] if same else ""
+    elif name not in groups:
+        stop(GIVE_UP, f"group '{name}' is not in {cluster_path}, which knows {', '.join(sorted(groups)) or 'none'}")
+    elif role and groups[name]["role"] != role:
+        stop(GIVE_UP, f"{cluster_path}: group '{name}' has role {groups[name]['role']!r}, but this is a {role} node")
+    if not name:
+        name = f"({role or 'compute'})"
+        groups[name] = {"role": role or "compute", "accelerators": int(nvidia) or int(neuron), "efa_interfaces": int(efa)}
+    return (name, instance_type, primary), {}, []
+
+
+(name, instance_type, address), resources, everyone = elsewhere() if os.environ.get("NODE_HERE") else on_hyperpod()
 if name not in groups:
     stop(GIVE_UP, f"instance group '{name}' is not in {cluster_path}, which knows {', '.join(sorted(groups)) or 'none'}")
 group = groups[name]
@@ -118,11 +165,17 @@ controllers = [controller for controller in controllers if controller] or [
 ]
 
 
-
 def count(key):
     value = group.get(key) or 0
     if isinstance(value, bool) or not isinstance(value, int):
         stop(GIVE_UP, f"{cluster_path}: {key} of group '{name}' is {value!r}, not a number")
+    return value
+
+
+def word(key, form):
+    value = cluster.get(key) or ""
+    if value and (not isinstance(value, str) or not re.fullmatch(form, value)):
+        stop(GIVE_UP, f"{cluster_path}: {key} is {value!r}")
     return value
 
 
@@ -137,7 +190,10 @@ facts = {
     "CLUSTER_NAME": cluster.get("cluster", ""),
     "CLUSTER_ENVIRONMENT": cluster.get("environment", ""),
     "CLUSTER_RELEASE": cluster.get("release", ""),
+    "CLUSTER_MIRROR": word("mirror", r"s3://[a-z0-9][a-z0-9.-]+(/[A-Za-z0-9._/-]*)?"),
+    "CLUSTER_COMPONENTS": " ".join(map(str, cluster.get("components") or [])),
     "CLUSTER_CONTROLLERS": " ".join(controllers),
+    "NODE_ACCELERATOR": group.get("accelerator") or "",
 }
 for kind, keys in KEYS.items():
     mount = (cluster.get("mounts") or {}).get(kind)
@@ -148,6 +204,8 @@ for kind, keys in KEYS.items():
         if not isinstance(value, str) or not re.fullmatch(FORMS[key], value):
             stop(GIVE_UP, f"{cluster_path}: mounts.{kind}.{key} is {value!r}")
         facts[f"{kind}_{key}".upper()] = value
+    if mount.get("efa") is True:
+        facts[f"{kind}_efa".upper()] = "yes"
 for key, value in facts.items():
     print(f"{key}={value}")
 PYTHON

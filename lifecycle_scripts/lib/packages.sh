@@ -4,10 +4,13 @@
 [[ -z ${ULTRACLUSTER_LIB_PACKAGES:-} ]] || return 0
 ULTRACLUSTER_LIB_PACKAGES=1
 
-# shellcheck source-path=SCRIPTDIR source=lock.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/lock.sh"
+for library in lock files fetch retry; do
+  # shellcheck source=/dev/null
+  source "$(dirname -- "${BASH_SOURCE[0]}")/$library.sh"
+done
 
-# packages::install PACKAGE...: from the repositories that the image has configured.
+# packages::install PACKAGE...: names (with =version, if need be) from the repositories that the image has configured, or
+# paths of package files. Never downgrades: both package managers refuse that unless they are asked for it.
 packages::install() {
   if command -v apt-get >/dev/null; then
     packages::apt install "$@"
@@ -20,22 +23,137 @@ packages::install() {
 }
 
 # NEEDRESTART_MODE=l: needrestart lists, but does not restart slurmd under its jobs (awslabs/awsome-distributed-ai#1165).
+readonly PACKAGES_QUIETLY=(env DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=l)
+
 packages::apt() (
   packages::lock
-  export DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=l
-  apt-get -o "DPkg::Lock::Timeout=${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" -o Dpkg::Options::=--force-confold \
+  packages::repair || exit 1
+  "${PACKAGES_QUIETLY[@]}" apt-get -o "DPkg::Lock::Timeout=${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" -o Dpkg::Options::=--force-confold \
     --yes --no-install-recommends "$@"
 )
+
+# A run that was killed inside dpkg leaves packages unpacked and not configured; until they are, apt refuses everything.
+# dpkg does not wait for its lock: we do.
+packages::repair() {
+  [[ -n $(dpkg --audit 2>&1) ]] || return 0
+  log::warn "completing what an interrupted package installation has left"
+  retry::run "${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" "${PACKAGES_QUIETLY[@]}" dpkg --force-confold --configure --pending
+}
 
 # dnf waits for its own lock by itself.
 packages::dnf() (
   packages::lock
-  dnf --assumeyes --setopt=install_weak_deps=False "$@"
+  packages::dnf_command "$@"
 )
 
-# Both callers are subshells: the lock ends with them.
+packages::dnf_command() {
+  local -r verb=$1
+  shift
+  # name=1.2-3 is apt's way to say it, name-1.2-3 is dnf's.
+  dnf --assumeyes --setopt=install_weak_deps=False "$verb" "${@/=/-}"
+}
+
+# packages::alone COMMAND...: for installers that use the package manager themselves
+packages::alone() (
+  packages::lock
+  ! command -v dpkg >/dev/null || packages::repair || exit 1
+  "${PACKAGES_QUIETLY[@]}" "$@"
+)
+
+# The callers are subshells: the lock ends with them.
 packages::lock() {
   lock::hold packages "${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" && return 0
   log::error "another process holds the package-manager lock"
   exit 1
+}
+
+packages::system() {
+  if command -v apt-get >/dev/null; then echo apt; else echo dnf; fi
+}
+
+# packages::version PACKAGE...: of the first that is installed; nothing if none is
+packages::version() {
+  local name found
+  for name in "$@"; do
+    if [[ $(packages::system) == apt ]]; then
+      found=$(dpkg-query --show --showformat='${db:Status-Status} ${Version}\n' "$name" 2>/dev/null) || continue
+      [[ $found == 'installed '* ]] || continue
+      found=${found#installed }
+    else
+      found=$(rpm --query --queryformat '%{VERSION}-%{RELEASE}\n' "$name" 2>/dev/null) || continue
+    fi
+    printf '%s' "${found%%$'\n'*}"
+    return 0
+  done
+}
+
+# packages::installed PATTERN...: names of installed packages, one per line
+packages::installed() {
+  if [[ $(packages::system) == apt ]]; then
+    { dpkg-query --show --showformat='${db:Status-Status} ${Package}\n' "$@" 2>/dev/null || true; } |
+      sed -n 's/^installed //p' | sort -u
+  else
+    { rpm --query --all --queryformat '%{NAME}\n' "$@" 2>/dev/null || true; } | sort -u
+  fi
+}
+
+# --- holds ---
+
+readonly PACKAGES_VERSIONLOCK=/etc/dnf/plugins/versionlock.list
+
+# packages::not_held NAME...: prints those of them that an upgrade could replace
+packages::not_held() {
+  local held name
+  if [[ $(packages::system) == apt ]]; then
+    held=$({ dpkg-query --show --showformat='${db:Status-Want} ${Package}\n' "$@" 2>/dev/null || true; } | sed -n 's/^hold //p')
+  else
+    held=$(sed -n 's/^\([^#].*\)-[0-9]*:.*/\1/p' "$ULTRACLUSTER_ROOT$PACKAGES_VERSIONLOCK" 2>/dev/null || true)
+  fi
+  for name in "$@"; do
+    grep -qxF -- "$name" <<<"$held" || echo "$name"
+  done
+}
+
+packages::hold() {
+  if [[ $(packages::system) == apt ]]; then
+    retry::run "${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" packages::alone apt-mark hold "$@"
+  else
+    packages::dnf versionlock add "$@"
+  fi
+}
+
+# --- repositories ---
+
+# packages::repository NAME URL SUITE KEY_URL FINGERPRINT: on failure PACKAGES_ERROR says why.
+# shellcheck disable=SC2034 # the caller reads PACKAGES_ERROR
+packages::repository() {
+  local -r name=$1 url=$2 suite=$3 key_url=$4 fingerprint=$5
+  local -r key=/etc/ultracluster/keys/$name.asc
+  PACKAGES_ERROR=
+  if [[ -z $key_url || -z $fingerprint ]]; then
+    PACKAGES_ERROR="repository $url is not locked: the release has no fingerprint of its key"
+    return 1
+  fi
+  if ! fetch::key "$key_url" "$ULTRACLUSTER_ROOT$key" "$fingerprint"; then
+    PACKAGES_ERROR=$FETCH_ERROR
+    return 1
+  fi
+  if [[ $(packages::system) == dnf ]]; then
+    files::write "/etc/yum.repos.d/ultracluster-$name.repo" <<EOT
+[ultracluster-$name]
+name=ultracluster-$name
+baseurl=$url
+enabled=1
+gpgcheck=1
+gpgkey=file://$key
+EOT
+    return 0
+  fi
+  files::write "/etc/apt/sources.list.d/ultracluster-$name.list" <<<"deb [signed-by=$key] $url ${suite:-/}"
+  # Only this list: others may be out of reach.
+  retry::run "${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" packages::apt update \
+    -o "Dir::Etc::SourceList=/etc/apt/sources.list.d/ultracluster-$name.list" -o Dir::Etc::SourceParts=- -o APT::Get::List-Cleanup=0 \
+    -o APT::Update::Error-Mode=any && return 0
+  PACKAGES_ERROR="the repository $url does not answer"
+  return 1
 }

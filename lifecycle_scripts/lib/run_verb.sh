@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# run_verb.sh STEP VERB: one verb of one step, called by `step::verb`.
+# run_verb.sh STEP VERB: one verb of one step, called by `step::verb`. `fetch` is for steps that have it, and only when
+# they have something to install.
 set -Eeuo pipefail
 
 ULTRACLUSTER_HOME=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
-for library in step retry lock packages network files fetch; do
+for library in step retry lock packages network files fetch software; do
   # shellcheck source=/dev/null
   source "$ULTRACLUSTER_HOME/lib/$library.sh"
 done
@@ -15,4 +16,10 @@ run_verb::stopped() {
   step::message "$VERB stopped with status $1 at: $2"
 }
 trap 'run_verb::stopped "$?" "$BASH_COMMAND"' ERR
+if [[ $VERB == fetch ]]; then
+  declare -F "$1::fetch" >/dev/null || exit 0
+  status=0
+  ("$1::detect") 3>/dev/null || status=$?
+  ((status == STEP_ABSENT)) || exit 0
+fi
 "$1::$VERB"

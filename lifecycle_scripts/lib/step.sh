@@ -27,6 +27,7 @@ step::run() {
       ;;
     "$STEP_ABSENT")
       verbs+=(detect=absent)
+      [[ -z ${STEP_BEFORE_INSTALL:-} ]] || "$STEP_BEFORE_INSTALL" "$name"
       step::verb "$name" install
       if ((STEP_STATUS == 0)); then
         verbs+=(install=ok)
@@ -63,7 +64,7 @@ step::check() {
 # Sets STEP_STATUS, and STEP_VERSION and STEP_MESSAGE if the verb told them.
 step::verb() {
   local -r name=$1 verb=$2
-  local -r answer=$ULTRACLUSTER_ROOT/run/ultracluster/answer
+  local -r answer=$ULTRACLUSTER_ROOT/run/ultracluster/answer-$name
   local key value
   mkdir -p "${answer%/*}"
   STEP_STATUS=0

@@ -6,8 +6,8 @@ bats_require_minimum_version 1.5.0
 REPOSITORY=$(cd -- "$BATS_TEST_DIRNAME/../.." && pwd)
 
 # The commands that the scripts may use as they are. What is missing here and in fakes/ does not exist for them.
-REAL_COMMANDS=(awk bash cat chmod cmp cp cut dirname env flock grep head ls ln mkdir mv readlink rm rmdir sed sha256sum
-  sha512sum sleep sort stat tail tee timeout touch tr wc)
+REAL_COMMANDS=(awk bash cat chmod cmp cp cut dirname env flock grep gzip head ls ln mkdir mv readlink rm rmdir sed sha256sum
+  sha512sum sleep sort stat tail tar tee timeout touch tr wc)
 
 # The interpreter itself and not a launcher of some version manager, which would need a PATH.
 setup_file() {
@@ -22,7 +22,9 @@ setup() {
   LOG=$ULTRACLUSTER_ROOT/var/log/provision/provisioning.log
   REPORT=$ULTRACLUSTER_ROOT/var/log/ultracluster/report.jsonl
   mkdir -p "$SCRIPTS" "$FAKE"/{lvm,units} "$REAL" "$SANDBOX/bin"
-  cp -r "$REPOSITORY"/lifecycle_scripts/{lib,steps,files,hyperpod_on_create.sh,hyperpod_on_init_complete.sh} "$SCRIPTS"
+  cp -r "$REPOSITORY"/lifecycle_scripts/{lib,steps,files} "$REPOSITORY"/lifecycle_scripts/*.sh "$SCRIPTS"
+  # The steps of the release have tests of their own; all others do without them (see software.bash).
+  [[ -n ${WITH_SOFTWARE:-} ]] || sed -i -E 's/^(readonly STEPS_[A-Z]+)=.*/\1=/' "$SCRIPTS/lib/steps.sh"
 
   local command commands=()
   for command in "${REAL_COMMANDS[@]}"; do commands+=("$(type -P "$command")"); done
@@ -45,7 +47,13 @@ node::fresh() {
   mkdir -p "$FAKE"/units/{slurmd,slurmctld,munge}
   # shellcheck disable=SC2016 # systemd expands it
   echo 'ExecStart=/opt/slurm/sbin/slurmd -D $SLURMD_OPTIONS' >"$FAKE/units/slurmd/unit"
-  touch "$FAKE/calls" "$FAKE/changes" "$FAKE/lvm/pvs"
+  touch "$FAKE/calls" "$FAKE/changes" "$FAKE/lvm/pvs" "$FAKE/any_package"
+  mkdir -p "$FAKE/modules"
+  echo 2.15.6 >"$FAKE/modules/lustre"
+  echo x86_64 >"$FAKE/processor"
+  echo 6.8.0-1039-aws >"$FAKE/kernel"
+  echo 100000 >"$FAKE/free_mib"
+  printf 'ID=ubuntu\nVERSION_ID="22.04"\n' >"$ULTRACLUSTER_ROOT/etc/os-release"
   echo 1000000 >"$FAKE/huge_pages_free"
   echo true >"$FAKE/remove_ipc"
   echo 10.1.0.21 >"$FAKE/addresses"
@@ -114,7 +122,7 @@ on_node() {
   setsid --wait env -i PATH="$SANDBOX/bin:$REAL" ULTRACLUSTER_ROOT="$ULTRACLUSTER_ROOT" FAKE="$FAKE" REAL="$REAL" PKILL="$(type -P pkill)" \
     ULTRACLUSTER_LINGER=0 ULTRACLUSTER_RETRY_PAUSE=0.02 ULTRACLUSTER_RETRY_LONGEST_PAUSE=0.1 ULTRACLUSTER_NODE_DEADLINE="${NODE_DEADLINE:-0.1}" \
     ULTRACLUSTER_DNS_DEADLINE=0.3 ULTRACLUSTER_MOUNT_DEADLINE=0.3 ULTRACLUSTER_SLURM_DEADLINE=0.3 ULTRACLUSTER_SLURMD_DEADLINE=0.1 \
-    ULTRACLUSTER_RUN_DEADLINE=10 ULTRACLUSTER_PACKAGES_DEADLINE=0.2 ULTRACLUSTER_FETCH_DEADLINE=0.3 "$@" 3>&-
+    ULTRACLUSTER_RUN_DEADLINE=10 ULTRACLUSTER_PACKAGES_DEADLINE="${PACKAGES_DEADLINE:-0.2}" ULTRACLUSTER_FETCH_DEADLINE="${FETCH_DEADLINE:-0.3}" "$@" 3>&-
 }
 
 on_init_complete() { on_node "$@" "$SCRIPTS/hyperpod_on_init_complete.sh"; }
@@ -134,11 +142,35 @@ node::renew() {
   rm -rf "$ULTRACLUSTER_ROOT" "$FAKE"
   mkdir -p "$FAKE"/{lvm,units}
   node::fresh
+  if declare -F scenario >/dev/null; then scenario; fi
 }
 
 forget_calls() {
   : >"$FAKE/calls"
   : >"$FAKE/changes"
+}
+
+# kill_everywhere STEP LEAST: kills a run at each of its changes (LEAST or more) in turn, on a fresh node each. The run
+# after that must leave exactly what an uninterrupted one leaves. With KILL_WHERE=inside, in the middle of the changes of
+# the command KILL_ONLY.
+kill_everywhere() {
+  local -r step=$1 least=$2
+  local total change expected
+  run_steps "$step" >"$SANDBOX/output" 2>&1 || { cat "$SANDBOX/output" && return 1; }
+  expected=$(snapshot)
+  total=$(wc -l <"$FAKE/changes")
+  ((total >= least)) || { echo "only $total changes" && cat "$FAKE/changes" && return 1; }
+  cp "$FAKE/changes" "$SANDBOX/changes"
+  for ((change = 1; change <= total; change++)); do
+    [[ $(sed -n "${change}p" "$SANDBOX/changes") == ${KILL_ONLY:-}* ]] || continue
+    node::renew
+    ! KILL_AT=${KILL_WHERE:-before}:$change run_steps "$step" 2>/dev/null >&2 || { echo "survived change $change" && return 1; }
+    run_steps "$step" >"$SANDBOX/output" 2>&1 || { echo "after change $change:" && cat "$SANDBOX/output" && return 1; }
+    cmp --silent <(echo "$expected") <(snapshot) || {
+      echo "after change $change" && diff <(echo "$expected") <(snapshot)
+      return 1
+    }
+  done
 }
 
 # --- what tests assert ---
@@ -182,6 +214,7 @@ snapshot() {
     find . -path ./var/log -prune -o -path ./run -prune -o -printf '%p %y %m %l\n' | sort
     find . -path ./var/log -prune -o -path ./run -prune -o -type f -exec sha256sum {} + | sort -k 2
     cat "$FAKE/lvm/pvs" "$FAKE/formatted" 2>/dev/null
+    grep -rs . "$FAKE"/{packages,modules,held,loader} | sort
     find "$FAKE/units" -type f -printf '%P\n' | sort
   )
 }

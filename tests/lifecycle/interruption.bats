@@ -3,23 +3,6 @@
 
 load helpers
 
-# kill_everywhere STEP LEAST: kills a run at each of its changes (LEAST or more) in turn, on a fresh node each. The run
-# after that must leave exactly what an uninterrupted one leaves.
-kill_everywhere() {
-  local -r step=$1 least=$2
-  local total change expected
-  run_steps "$step" 2>/dev/null >&2
-  expected=$(snapshot)
-  total=$(wc -l <"$FAKE/changes")
-  ((total >= least)) || { echo "only $total changes" && return 1; }
-  for ((change = 1; change <= total; change++)); do
-    node::renew
-    ! KILL_AT=before:$change run_steps "$step" 2>/dev/null >&2 || { echo "survived change $change" && return 1; }
-    run_steps "$step" >"$SANDBOX/output" 2>&1 || { echo "after change $change:" && cat "$SANDBOX/output" && return 1; }
-    assert::equal "$expected" "$(snapshot)" || { echo "after change $change" && return 1; }
-  done
-}
-
 # Returns when mkfs.xfs has begun.
 run_in_background() {
   on_init_complete env MKFS_SECONDS="$MKFS_SECONDS" >"$SANDBOX/background" 2>&1 &

@@ -173,3 +173,20 @@ fetch() {
     assert::status 0
   done
 }
+
+@test "version: as vendors write them" {
+  local a b order
+  while read -r a b order; do
+    assert::equal "$a $b $order" "$a $b $(library version "version::compare '$a' '$b'; echo \$VERSION_ORDER")"
+  done <<'CASES'
+2.6.0amzn1.0 2.6.0amzn2.0 older
+2.7.0amzn2.0 2.6.0amzn9.0 newer
+2.6.0 2.6.0amzn1.0 older
+595.91.07 595.112.07 older
+13.3 13.3.0 same
+2.30.7-1+cuda13.0 2.30.7-1 same
+1:4.7.0-1 4.7.0 same
+6.8.0-1039-aws 6.8.0-1017 newer
+1.20.1-2 1.20.1-1 newer
+CASES
+}

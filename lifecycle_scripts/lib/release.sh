@@ -1,0 +1,113 @@
+# shellcheck shell=bash
+# The locked release: what each component's version is, and where its files come from.
+[[ -z ${ULTRACLUSTER_LIB_RELEASE:-} ]] || return 0
+ULTRACLUSTER_LIB_RELEASE=1
+
+# shellcheck source-path=SCRIPTDIR source=log.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/log.sh"
+
+# What holds for this node, one RELEASE['component.key']=value per line, written once per run.
+readonly RELEASE_FACTS=$ULTRACLUSTER_ROOT/run/ultracluster/release
+
+# release::load: for CLUSTER_RELEASE, NODE_OS and NODE_ARCH; on failure RELEASE_ERROR says why.
+# shellcheck disable=SC2034 # the caller reads RELEASE_ERROR
+release::load() {
+  mkdir -p "${RELEASE_FACTS%/*}"
+  RELEASE_ERROR=$(release::read "$ULTRACLUSTER_HOME/releases" "$RELEASE_FACTS") || return 1
+  log::info "release $CLUSTER_RELEASE for $NODE_OS on $NODE_ARCH${CLUSTER_MIRROR:+, from $CLUSTER_MIRROR}"
+}
+
+# release::facts: sets RELEASE[component.key]. Keys: version, kind, policy, optional, accelerator, install_path, signed,
+# provides.NAME, files (how many), N.url, N.name, N.size, N.checksum, packages, repository.NAME, elsewhere.
+# shellcheck disable=SC2034 # the caller reads RELEASE
+release::facts() {
+  declare -gA RELEASE=()
+  # shellcheck source=/dev/null
+  source "$RELEASE_FACTS"
+}
+
+# A mirror has <release>/<first 16 digits of the digest>/<name>. Without a checksum a file counts as not locked.
+release::read() {
+  python3 -IS - "$@" "${CLUSTER_RELEASE:-}" "${NODE_OS:-}" "${NODE_ARCH:-}" "${CLUSTER_MIRROR:-}" <<'PYTHON'
+import json, os, re, shlex, sys
+from urllib.parse import urlsplit
+
+folder, target, release, system, arch, mirror = sys.argv[1:]
+
+
+def stop(reason):
+    print(" ".join(reason.split()))
+    sys.exit(1)
+
+
+def here(entry):
+    return system in (entry.get("os") or [system]) and arch in (entry.get("arch") or [arch])
+
+
+def text(value):
+    return "yes" if value is True else "" if value in (None, False) else str(value)
+
+
+path = os.path.join(folder, release + ".lock")
+if not re.fullmatch(r"\d{4}\.\d{2}(\.\d+)?", release) or not os.path.isfile(path):
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    known = ", ".join(sorted(name[:-5] for name in names if name.endswith(".lock"))) or "none"
+    stop(f"there is no release '{release}'; there are: {known}")
+try:
+    with open(path, encoding="utf-8") as file:
+        lock = json.load(file)
+    if lock.get("schema") != 1:
+        stop(f"{path} has schema {lock.get('schema')!r}, these scripts read schema 1")
+    if lock.get("release") != release:
+        stop(f"{path} is of release {lock.get('release')!r}")
+    components = lock["components"].items()
+except (OSError, ValueError, KeyError, AttributeError) as error:
+    stop(f"cannot read {path}: {error!r}")
+
+facts = {}
+for component, entry in components:
+    def tell(key, value):
+        facts[f"{component}.{key}"] = text(value)
+
+    for key in ("version", "kind", "optional", "accelerator", "install_path"):
+        tell(key, entry.get(key))
+    tell("policy", entry.get("policy") or "keep-newer")
+    for key, value in (entry.get("provides") or {}).items():
+        tell(f"provides.{key}", value)
+    artifacts = entry.get("artifacts") or []
+    packages = entry.get("packages") or []
+    files = [artifact for artifact in artifacts if here(artifact)]
+    tell("files", len(files))
+    for number, artifact in enumerate(files):
+        url = artifact.get("url") or ""
+        name = artifact.get("name") or os.path.basename(urlsplit(url).path)
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+~-]*", name):
+            stop(f"{path}: {component} has a file named {name!r}")
+        checksum = ""
+        for algorithm, digits in (("sha512", 128), ("sha256", 64)):
+            digest = artifact.get(algorithm)
+            if digest and not re.fullmatch(rf"[0-9a-f]{{{digits}}}", digest):
+                stop(f"{path}: {algorithm} of {name} is {digest!r}")
+            if digest:
+                checksum = f"{algorithm}:{digest}"
+        if checksum and mirror:
+            url = "/".join([mirror.rstrip("/"), release, checksum.split(":")[1][:16], name])
+        for key, value in (("url", url), ("name", name), ("size", artifact.get("size")), ("checksum", checksum)):
+            tell(f"{number}.{key}", value)
+    named = [entry for entry in packages if here(entry)]
+    tell("packages", " ".join(name for entry in named for name in entry.get("names") or []))
+    for key, value in ((named and named[0].get("repository")) or {}).items():
+        tell(f"repository.{key}", value)
+    tell("elsewhere", ", ".join(sorted({
+        f"{one} on {other}" for entry in artifacts + packages
+        for one in entry.get("os") or ["any system"] for other in entry.get("arch") or ["any processor"]
+    })))
+
+new = target + ".new"
+with open(new, "w", encoding="utf-8") as file:
+    for key, value in facts.items():
+        if value:
+            file.write(f"RELEASE[{shlex.quote(key)}]={shlex.quote(value)}\n")
+os.replace(new, target)
+PYTHON
+}

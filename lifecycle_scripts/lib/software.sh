@@ -1,0 +1,225 @@
+# shellcheck shell=bash
+# What the steps of the release share: is a component for this node, is what is here right, and how to get what is not.
+# Every function that cannot go on ends the verb with `step::fail` and one line.
+[[ -z ${ULTRACLUSTER_LIB_SOFTWARE:-} ]] || return 0
+ULTRACLUSTER_LIB_SOFTWARE=1
+
+for library in release version packages fetch retry step; do
+  # shellcheck source=/dev/null
+  source "$(dirname -- "${BASH_SOURCE[0]}")/$library.sh"
+done
+
+# Nothing that a reboot has to find again: downloads, unpacked archives, staged builds.
+readonly SOFTWARE_CACHE=$ULTRACLUSTER_ROOT/var/tmp/ultracluster/files
+readonly SOFTWARE_WORK=$ULTRACLUSTER_ROOT/var/tmp/ultracluster/work
+
+# software::for COMPONENT ROLE...: ends `detect` unless nodes of these roles, and this one, should have the component.
+software::for() {
+  local -r component=$1
+  shift
+  release::facts
+  [[ -n ${RELEASE["$component.version"]:-} ]] || step::not_applicable "release $CLUSTER_RELEASE has no $component"
+  [[ " $* " == *" $NODE_ROLE "* ]] || step::not_applicable "a $NODE_ROLE node needs no $component"
+  local -r accelerator=${RELEASE["$component.accelerator"]:-any}
+  [[ $accelerator == any || $accelerator == "$NODE_ACCELERATOR" ]] ||
+    step::not_applicable "$component is for nodes with $accelerator, this one has $NODE_ACCELERATOR"
+  [[ -z ${RELEASE["$component.optional"]:-} || " ${CLUSTER_COMPONENTS:-} " == *" $component "* ]] ||
+    step::not_applicable "$component is optional, and cluster.json does not ask for it"
+}
+
+# software::settle COMPONENT FOUND: ends `detect` when the component has to be installed; returns when what is here stays.
+software::settle() {
+  local -r component=$1 found=$2
+  local -r wanted=${RELEASE["$component.version"]}
+  [[ -n $found ]] || step::absent "$component $wanted is not here"
+  software::pins "$component" || return 0
+  version::compare "$found" "$wanted"
+  case $VERSION_ORDER in
+    older) step::absent "$component is $found, the release has $wanted" ;;
+    newer) software::keeps "$component" "$found" ;;
+  esac
+}
+
+# Does the release say a version, and not only that it comes with something (`image`, `bundled`, `unversioned`)?
+software::pins() {
+  [[ ${RELEASE["$1.version"]} == [0-9]* ]]
+}
+
+# Never downgraded: what is newer stays, or the node is refused.
+software::keeps() {
+  [[ ${RELEASE["$1.policy"]} != exact ]] ||
+    step::fail "$1 is $2 on this image, newer than ${RELEASE["$1.version"]} of release $CLUSTER_RELEASE, which allows no other: choose an image or release that fits"
+}
+
+# software::proven COMPONENT FOUND DETAIL: ends `verify` unless the version is right; reports it otherwise.
+software::proven() {
+  local -r component=$1 found=$2 detail=$3
+  local -r wanted=${RELEASE["$component.version"]}
+  [[ -n $found ]] || step::fail "$component $wanted is not here after its set-up"
+  step::version "$found"
+  VERSION_ORDER=same
+  ! software::pins "$component" || version::compare "$found" "$wanted"
+  case $VERSION_ORDER in
+    older) step::fail "$component is still $found, the release has $wanted" ;;
+    newer)
+      software::keeps "$component" "$found"
+      step::message "kept-newer: the release has $wanted; $detail"
+      ;;
+    *) step::message "$detail" ;;
+  esac
+}
+
+# software::newest: the newest of the versions on stdin, one per line
+software::newest() {
+  local line newest=
+  while read -r line; do
+    if [[ -n $newest ]]; then
+      version::compare "$line" "$newest"
+      [[ $VERSION_ORDER == newer ]] || continue
+    fi
+    newest=$line
+  done
+  printf '%s' "$newest"
+}
+
+# --- files ---
+
+# software::fetch COMPONENT: all its files for this node; sets SOFTWARE_FILES to their paths.
+software::fetch() {
+  local -r component=$1
+  local -r count=${RELEASE["$component.files"]:-0}
+  local number name checksum path
+  SOFTWARE_FILES=()
+  for ((number = 0; number < count; number++)); do
+    name=${RELEASE["$component.$number.name"]}
+    checksum=${RELEASE["$component.$number.checksum"]:-}
+    [[ -n $checksum ]] ||
+      step::fail "$name of release $CLUSTER_RELEASE is not locked: it has no checksum (run: ultracluster release lock)"
+    path=$SOFTWARE_CACHE/${checksum:7:16}/$name
+    fetch::needs "$path" "${RELEASE["$component.$number.size"]:-0}" || step::fail "$FETCH_ERROR"
+    fetch::file "${RELEASE["$component.$number.url"]:-}" "$path" "$checksum" || step::fail "$FETCH_ERROR"
+    SOFTWARE_FILES+=("$path")
+  done
+}
+
+# software::require COMPONENT: ends `install` unless the release has something to install here.
+software::require() {
+  local -r component=$1
+  local -r wanted="$component ${RELEASE["$component.version"]}"
+  case ${RELEASE["$component.kind"]} in
+    image) step::fail "$wanted has to come with the image (this is $NODE_FAMILY): choose an image that has it" ;;
+    bundled)
+      ((${RELEASE["$component.files"]:-0} > 0)) || step::fail "$wanted comes with another component, which has not brought it"
+      ;;
+  esac
+  ((${RELEASE["$component.files"]:-0} > 0)) || [[ -n ${RELEASE["$component.packages"]:-} ]] ||
+    step::fail "release $CLUSTER_RELEASE has no $component for $NODE_OS on $NODE_ARCH, only for: ${RELEASE["$component.elsewhere"]:-nothing}"
+}
+
+# software::unpack COMPONENT: its archive (.tar.gz, .zip, .whl); sets UNPACKED to the folder with the content. Call as
+# it is, not in a subshell.
+software::unpack() {
+  local -r component=$1
+  local members
+  software::require "$component"
+  software::fetch "$component"
+  local -r archive=${SOFTWARE_FILES[0]}
+  UNPACKED=$SOFTWARE_WORK/$component
+  rm -rf -- "$UNPACKED"
+  mkdir -p "$UNPACKED"
+  case $archive in
+    *.zip | *.whl) python3 -IS -m zipfile -e "$archive" "$UNPACKED" ;;
+    *) tar --extract --file "$archive" --directory "$UNPACKED" --no-same-owner ;;
+  esac || {
+    rm -rf -- "$UNPACKED"
+    step::fail "cannot unpack ${archive##*/}: $(fetch::space "$SOFTWARE_WORK") MiB are free"
+  }
+  # Most archives have one folder at their top.
+  mapfile -t members < <(ls -A "$UNPACKED")
+  if ((${#members[@]} == 1)) && [[ -d $UNPACKED/${members[0]} ]]; then
+    UNPACKED=$UNPACKED/${members[0]}
+  fi
+}
+
+# software::publish STAGED PATH: a folder appears complete at its place, or not at all.
+software::publish() {
+  local -r staged=$1 target=$ULTRACLUSTER_ROOT$2
+  local -r new=${target%/*}/.${target##*/}.ultracluster-new
+  mkdir -p "${target%/*}"
+  rm -rf -- "$new" "$target"
+  cp -a -- "$staged" "$new"
+  mv -T -- "$new" "$target"
+  log::info "installed $2"
+}
+
+# software::clean COMPONENT...: what was only needed to install them
+software::clean() {
+  local component number checksum
+  for component in "$@"; do
+    rm -rf -- "${SOFTWARE_WORK:?}/$component"
+    for ((number = 0; number < ${RELEASE["$component.files"]:-0}; number++)); do
+      checksum=${RELEASE["$component.$number.checksum"]:-none}
+      rm -rf -- "${SOFTWARE_CACHE:?}/${checksum:7:16}"
+    done
+  done
+  rmdir -p --ignore-fail-on-non-empty "$SOFTWARE_WORK" "$SOFTWARE_CACHE" 2>/dev/null || true
+}
+
+# --- packages ---
+
+# software::install COMPONENT: packages, from its files when the release has them, else from a repository.
+software::install() {
+  local -r component=$1
+  local names
+  software::require "$component"
+  if ((${RELEASE["$component.files"]:-0} > 0)); then
+    software::fetch "$component"
+    packages::install "${SOFTWARE_FILES[@]}" || step::fail "cannot install ${SOFTWARE_FILES[*]##*/}: see the log above"
+  else
+    read -r -a names <<<"${RELEASE["$component.packages"]}"
+    software::repository "$component"
+    packages::install "${names[@]}" || step::fail "cannot install ${names[*]}: see the log above"
+  fi
+}
+
+# software::repository COMPONENT: makes its repository known, if it is not one of the image's own.
+software::repository() {
+  local -r component=$1
+  [[ -n ${RELEASE["$component.repository.url"]:-} ]] || return 0
+  [[ -z ${CLUSTER_MIRROR:-} ]] ||
+    step::fail "$component comes from a public repository, and this cluster reads only $CLUSTER_MIRROR: use an image that has it"
+  # One host serves several components: its list is named after the address.
+  local name=${RELEASE["$component.repository.url"]#*://}
+  name=${name%/}
+  packages::repository "${name//[^A-Za-z0-9]/-}" "${RELEASE["$component.repository.url"]}" "${RELEASE["$component.repository.suite"]:-}" \
+    "${RELEASE["$component.repository.key_url"]:-}" "${RELEASE["$component.repository.key_fingerprint"]:-}" ||
+    step::fail "$component: $PACKAGES_ERROR"
+}
+
+# software::needs COMMAND...: what a build from source needs and the image has to have
+software::needs() {
+  local command
+  for command in "$@"; do
+    command -v "$command" >/dev/null || step::fail "$command is needed to build from source, and this image has none"
+  done
+}
+
+# software::module NAME: version of a kernel module for the running kernel; nothing when there is none
+software::module() {
+  modinfo --field version "$1" 2>/dev/null || true
+}
+
+# software::loader_knows FOLDER: are its libraries in the cache of the dynamic loader?
+software::loader_knows() {
+  [[ $(ldconfig -p 2>/dev/null) == *"=> $1/"* ]]
+}
+
+# software::runs UNIT: enabled and active; in an image that is being built, enabled is enough
+software::runs() {
+  systemctl is-enabled --quiet "$1.service" && { [[ -n ${NODE_BAKE:-} ]] || systemctl is-active --quiet "$1.service"; }
+}
+
+software::start() {
+  systemctl enable "$1.service"
+  [[ -n ${NODE_BAKE:-} ]] || systemctl start "$1.service"
+}

@@ -1,0 +1,35 @@
+# shellcheck shell=bash
+# The CUDA toolkit under /usr/local/cuda-X.Y, several of them side by side on most images.
+
+cuda_runtime::detect() {
+  software::for cuda-runtime compute
+  software::settle cuda-runtime "$(cuda_runtime::version)"
+  step::present "CUDA $(cuda_runtime::version)"
+}
+
+# The newest of those here, with as many numbers as the release says: 13.2.1 is a 13.2.
+cuda_runtime::version() {
+  local -r wanted=${RELEASE['cuda-runtime.version']}
+  local -r dots=${wanted//[^.]/}
+  local folder version
+  for folder in "$ULTRACLUSTER_ROOT"/usr/local/cuda-[0-9]*; do
+    [[ -e $folder/version.json || -e $folder/bin/nvcc || -n $(compgen -G "$folder/targets/*/lib/libcudart.so.*") ]] || continue
+    version=
+    [[ ! -e $folder/version.json ]] ||
+      version=$(tr -d ' \n' <"$folder/version.json" | sed -n 's/.*"cuda":{[^}]*"version":"\([0-9.]*\)".*/\1/p')
+    cut -d . -f "1-$((${#dots} + 1))" <<<"${version:-${folder##*/cuda-}}"
+  done | software::newest
+}
+
+cuda_runtime::fetch() { release::facts && software::fetch cuda-runtime; }
+
+cuda_runtime::install() {
+  release::facts
+  software::install cuda-runtime
+  software::clean cuda-runtime
+}
+
+cuda_runtime::verify() {
+  release::facts
+  software::proven cuda-runtime "$(cuda_runtime::version)" "under /usr/local"
+}

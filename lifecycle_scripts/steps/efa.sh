@@ -1,0 +1,78 @@
+# shellcheck shell=bash
+# The EFA installer: kernel module, rdma-core, libfabric, Open MPI and the NCCL plugin, all of one release.
+# On EKS images only the module and rdma-core: libfabric and the plugin are in the containers there.
+
+readonly EFA_MANIFEST=/opt/amazon/efa_installed_packages
+
+efa::detect() {
+  software::for efa-installer compute
+  ((NODE_EFA_INTERFACES > 0)) || step::not_applicable "no EFA interfaces"
+  local version
+  if efa::is_minimal; then
+    version=$(software::module efa)
+    local -r wanted=${RELEASE['efa-installer.provides.efa']:-}
+    [[ -n $version ]] || step::absent "no efa module for this kernel"
+    if [[ -n $wanted ]]; then
+      version::compare "$version" "$wanted"
+      [[ $VERSION_ORDER != older ]] || step::absent "the efa module is $version, the release has $wanted"
+    fi
+    step::present "efa module $version"
+  fi
+  version=$(efa::version)
+  software::settle efa-installer "$version"
+  [[ -n $(software::module efa) ]] || step::absent "no efa module for this kernel"
+  step::present "EFA installer $version"
+}
+
+efa::is_minimal() {
+  [[ $NODE_FAMILY == eks-al2023 ]]
+}
+
+# Its first line: # EFA installer version: 1.50.0
+efa::version() {
+  sed -n '1s/^# EFA installer version: *\([0-9]\+\.[0-9]\+\.[0-9]\+\).*/\1/p' "$ULTRACLUSTER_ROOT$EFA_MANIFEST" 2>/dev/null || true
+}
+
+efa::fetch() { release::facts && software::fetch efa-installer; }
+
+efa::install() {
+  local options=(-y --mpi=openmpi4)
+  release::facts
+  ! efa::is_minimal || options=(-y --minimal)
+  software::unpack efa-installer
+  # Whatever an interrupted installation leaves is installed again: the manifest must not speak for it.
+  rm -f -- "$ULTRACLUSTER_ROOT$EFA_MANIFEST"
+  cd "$UNPACKED" || exit
+  # Kernel modules are built here: the headers have to fit the kernel that runs.
+  packages::alone ./efa_installer.sh "${options[@]}" ||
+    step::fail "the EFA installer ${RELEASE['efa-installer.version']} failed: see its lines above"
+  cd /
+  software::clean efa-installer
+}
+
+efa::verify() {
+  local module devices
+  release::facts
+  module=$(software::module efa)
+  [[ -n $module ]] || step::fail "no efa module for this kernel: are its headers installed?"
+  if [[ -z ${NODE_BAKE:-} ]]; then
+    devices=$(efa::devices)
+    # They appear late on p5en; what is really there is for the fabric test to judge.
+    ((devices >= NODE_EFA_INTERFACES)) || log::warn "$NODE_INSTANCE_TYPE should have $NODE_EFA_INTERFACES EFA devices, found $devices"
+  fi
+  if efa::is_minimal; then
+    step::version "$module"
+    step::message "efa module $module (minimal form), ${devices:-no} devices"
+    return
+  fi
+  [[ -x $ULTRACLUSTER_ROOT/opt/amazon/efa/bin/fi_info ]] || step::fail "the installer left no /opt/amazon/efa/bin/fi_info"
+  software::proven efa-installer "$(efa::version)" "efa module $module, ${devices:-no} devices"
+}
+
+efa::devices() {
+  local device count=0
+  for device in "$ULTRACLUSTER_ROOT"/sys/class/infiniband/*/device/driver; do
+    [[ $(readlink "$device") != */efa ]] || count=$((count + 1))
+  done
+  echo "$count"
+}

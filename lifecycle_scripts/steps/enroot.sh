@@ -1,0 +1,25 @@
+# shellcheck shell=bash
+# enroot: containers without privileges, for pyxis.
+
+enroot::detect() {
+  software::for enroot compute
+  software::settle enroot "$(enroot::version)"
+  step::present "enroot $(enroot::version)"
+}
+
+enroot::version() {
+  "$ULTRACLUSTER_ROOT/usr/bin/enroot" version 2>/dev/null | head -n 1 || true
+}
+
+enroot::fetch() { release::facts && software::fetch enroot; }
+
+enroot::install() {
+  release::facts
+  software::install enroot
+  software::clean enroot
+}
+
+enroot::verify() {
+  release::facts
+  software::proven enroot "$(enroot::version)" "enroot"
+}

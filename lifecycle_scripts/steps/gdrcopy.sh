@@ -1,0 +1,140 @@
+# shellcheck shell=bash
+# GDRCopy: libgdrapi, and the kernel module gdrdrv through DKMS. From 2.6 on and with a driver of CUDA 13.3 or newer the
+# library can do without the module: there its absence is a warning.
+
+readonly GDRCOPY_LOADER=/etc/ld.so.conf.d/099-ultracluster-gdrcopy.conf
+
+gdrcopy::detect() {
+  software::for gdrcopy compute
+  software::settle gdrcopy "$(gdrcopy::version)"
+  gdrcopy::is_known || step::absent "the loader does not know $(gdrcopy::path)"
+  gdrcopy::has_module || step::absent "no gdrdrv module for this kernel"
+  gdrcopy::is_loaded || step::absent "gdrdrv is not loaded"
+  step::present "GDRCopy $(gdrcopy::version)"
+}
+
+gdrcopy::is_known() {
+  local -r path=$(gdrcopy::path)
+  [[ $path != /opt/ultracluster/* ]] || software::loader_knows "${path%/*}"
+}
+
+gdrcopy::has_module() {
+  [[ -n $(software::module gdrdrv) ]] || gdrcopy::works_without_module
+}
+
+gdrcopy::is_loaded() {
+  [[ -n ${NODE_BAKE:-} || -z $(software::module gdrdrv) || -e $ULTRACLUSTER_ROOT/sys/module/gdrdrv ]]
+}
+
+gdrcopy::own() {
+  printf '/opt/ultracluster/gdrcopy-%s' "${RELEASE['gdrcopy.version']}"
+}
+
+# Of the newest libgdrapi.so.2.6; older images have theirs in /opt/gdrcopy.
+gdrcopy::path() {
+  local file newest='' path=''
+  for file in "$ULTRACLUSTER_ROOT$(gdrcopy::own)"/lib/libgdrapi.so.*.* "$ULTRACLUSTER_ROOT"/usr/lib*/{,*-linux-gnu/}libgdrapi.so.*.* \
+    "$ULTRACLUSTER_ROOT"/{usr/local,opt/gdrcopy}/lib*/libgdrapi.so.*.*; do
+    [[ -e $file ]] || continue
+    VERSION_ORDER=newer
+    [[ -z $newest ]] || version::compare "${file##*.so.}" "$newest"
+    [[ $VERSION_ORDER == newer ]] || continue
+    newest=${file##*.so.} path=${file#"$ULTRACLUSTER_ROOT"}
+  done
+  printf '%s' "$path"
+}
+
+gdrcopy::version() {
+  local -r path=$(gdrcopy::path)
+  [[ -z $path ]] || printf '%s' "${path##*.so.}"
+}
+
+# Older than that, and a missing module is a failure.
+gdrcopy::works_without_module() {
+  local cuda
+  version::compare "${RELEASE['gdrcopy.version']}" 2.6
+  [[ $VERSION_ORDER != older ]] || return 1
+  # The first line that names a version: "CUDA Version: 13.3", newer ones "CUDA UMD Version: 13.3".
+  cuda=$({ timeout 60 "$ULTRACLUSTER_ROOT/usr/bin/nvidia-smi" 2>/dev/null || true; } | sed -n 's/.*CUDA[A-Z ]* Version *: *\([0-9.]*\).*/\1/p')
+  [[ -n $cuda ]] || return 1
+  version::compare "${cuda%%$'\n'*}" 13.3
+  [[ $VERSION_ORDER != older ]]
+}
+
+gdrcopy::fetch() { release::facts && software::fetch gdrcopy; }
+
+gdrcopy::install() {
+  release::facts
+  if ! gdrcopy::is_here; then
+    if [[ ${RELEASE['gdrcopy.kind']} == source ]]; then
+      gdrcopy::build
+    else
+      software::install gdrcopy
+      ldconfig
+    fi
+  fi
+  gdrcopy::is_loaded || modprobe gdrdrv || log::warn "gdrdrv is built, but was not loaded"
+  software::clean gdrcopy
+}
+
+# Is there nothing to build?
+gdrcopy::is_here() {
+  local -r version=$(gdrcopy::version)
+  [[ -n $version ]] || return 1
+  VERSION_ORDER=same
+  ! software::pins gdrcopy || version::compare "$version" "${RELEASE['gdrcopy.version']}"
+  [[ $VERSION_ORDER != older ]] && gdrcopy::is_known && gdrcopy::has_module
+}
+
+gdrcopy::build() {
+  local own
+  own=$(gdrcopy::own)
+  software::needs make gcc
+  [[ -e $ULTRACLUSTER_ROOT/usr/local/cuda/include/cuda.h ]] || step::fail "GDRCopy is built with /usr/local/cuda, and there is none"
+  software::unpack gdrcopy
+  cd "$UNPACKED" || exit
+  make prefix="$UNPACKED/staged" CUDA="$ULTRACLUSTER_ROOT/usr/local/cuda" lib lib_install
+  [[ -n $(software::module gdrdrv) ]] || gdrcopy::module
+  cd /
+  software::publish "$UNPACKED/staged" "$own"
+  files::write "$GDRCOPY_LOADER" <<<"$own/lib"
+  ldconfig
+}
+
+# DKMS builds it anew for every kernel. It takes the driver's headers from /usr/src/nvidia-*.
+gdrcopy::module() {
+  local -r name=gdrdrv version=${RELEASE['gdrcopy.version']}
+  local -r sources=$ULTRACLUSTER_ROOT/usr/src/$name-$version
+  if ! command -v dkms >/dev/null || ! compgen -G "$ULTRACLUSTER_ROOT/usr/src/nvidia-*" >/dev/null; then
+    gdrcopy::works_without_module || step::fail "gdrdrv cannot be built: it needs dkms and the driver's sources in /usr/src/nvidia-*"
+    log::warn "no dkms or no driver sources: GDRCopy works without gdrdrv here"
+    return 0
+  fi
+  mkdir -p "$UNPACKED/module"
+  cp -a "$UNPACKED"/src/gdrdrv/. "$UNPACKED/module"
+  cat >"$UNPACKED/module/dkms.conf" <<EOT
+PACKAGE_NAME="$name"
+PACKAGE_VERSION="$version"
+MAKE[0]="make KVER=\$kernelver"
+CLEAN="make clean"
+BUILT_MODULE_NAME[0]="$name"
+DEST_MODULE_LOCATION[0]="/updates/dkms"
+AUTOINSTALL="yes"
+EOT
+  software::publish "$UNPACKED/module" "/usr/src/$name-$version"
+  files::write /etc/modules-load.d/ultracluster-gdrdrv.conf <<<"$name"
+  dkms install --force -m "$name" -v "$version" || step::fail "DKMS could not build gdrdrv for this kernel: see $sources and its log"
+}
+
+gdrcopy::verify() {
+  local module
+  release::facts
+  module=$(software::module gdrdrv)
+  if [[ -z $module ]]; then
+    gdrcopy::works_without_module || step::fail "no gdrdrv module for this kernel, which this driver needs"
+    log::warn "no gdrdrv module: this driver can do without"
+  elif [[ -z ${NODE_BAKE:-} && ! -e $ULTRACLUSTER_ROOT/dev/gdrdrv ]]; then
+    log::warn "gdrdrv $module is here, /dev/gdrdrv is not: the module is not loaded"
+  fi
+  software::proven gdrcopy "$(gdrcopy::version)" "$(gdrcopy::path), gdrdrv ${module:-not needed}"
+}

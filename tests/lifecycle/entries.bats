@@ -1,0 +1,141 @@
+#!/usr/bin/env bats
+# The entries of every orchestrator: who the node is there, and which steps it gets.
+
+load helpers
+load software
+
+# entry NAME [ARGUMENT...]
+entry() { on_node "$SCRIPTS/$1.sh" "${@:2}"; }
+
+# elsewhere TYPE FILE...: not HyperPod, an instance of this type
+elsewhere() {
+  local file
+  rm -r "$ULTRACLUSTER_ROOT/opt/ml"
+  mkdir -p "$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id"
+  echo "$1" >"$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id/product_name"
+  for file in "${@:2}"; do
+    mkdir -p "$ULTRACLUSTER_ROOT${file%/*}"
+    touch "$ULTRACLUSTER_ROOT$file"
+  done
+  # What is installed is not what these tests are about.
+  for file in "$SCRIPTS"/releases/*.lock; do
+    printf '{"schema": 1, "release": "%s", "components": {}}' "$(basename "$file" .lock)" >"$file"
+  done
+}
+
+# Where the steps are not what a test is about
+few_steps() {
+  sed -i -E 's/^(readonly STEPS_(FABRIC|LUSTRE|CONTAINERS))=.*/\1=/' "$SCRIPTS/lib/steps.sh"
+}
+
+steps() {
+  "$REAL/python3" -IS -c 'import json, sys; print(*[json.loads(line)["step"] for line in open(sys.argv[1])])' "$REPORT"
+}
+
+@test "ParallelCluster: the node's type is in cfnconfig" {
+  local type role
+  few_steps
+  elsewhere p5.48xlarge /etc/parallelcluster/cfnconfig
+  while read -r type role; do
+    printf 'stack_name=dev\ncfn_node_type=%s\n' "$type" >"$ULTRACLUSTER_ROOT/etc/parallelcluster/cfnconfig"
+    run entry parallelcluster_on_node_configured
+    assert::status 0
+    assert::contains "$output" "this is a $role node"
+  done <<<$'HeadNode controller\nComputeFleet compute\nLoginNode login'
+  assert::contains "$output" "parallelcluster image"
+}
+
+@test "ParallelCluster: no cfnconfig, or one that says nothing, is an error" {
+  elsewhere p5.48xlarge /etc/parallelcluster/cfnconfig
+  run entry parallelcluster_on_node_start
+  assert::status 1
+  assert::last_log_line "FAILED node: $ULTRACLUSTER_ROOT/etc/parallelcluster/cfnconfig does not tell the node's type"
+}
+
+@test "PCS: the group is given, or the one with this instance type" {
+  few_steps
+  elsewhere m5.xlarge /opt/aws/pcs/scheduler/slurm-25.11/bin/srun
+  cluster_json 'cluster["mounts"] = {}'
+  run entry pcs_node
+  assert::status 0
+  assert::contains "$output" "this is a login node of group 'entrance' (m5.xlarge"
+  run entry pcs_node --group head
+  assert::contains "$output" "this is a controller node of group 'head'"
+  run entry pcs_node --group nobody
+  assert::status 1
+  assert::last_log_line "FAILED node: group 'nobody' is not in $SCRIPTS/cluster.json, which knows entrance, gpu, head"
+  run entry pcs_node --role x
+  assert::status 2
+}
+
+@test "EKS: every node is a compute node, and gets what reaches into the kernel" {
+  elsewhere p5.48xlarge /usr/bin/nodeadm
+  run entry eks_user_data
+  assert::status 0
+  assert::contains "$output" "compute node of group 'gpu' (p5.48xlarge, 10.1.0.21, eks-al2023 image, accelerator: nvidia)"
+  assert::equal "limits nvidia_driver efa neuron lustre_client lustre_efa container_toolkit holds scratch" "$(steps)"
+}
+
+@test "a type that cluster.json does not know is taken from the PCI bus" {
+  elsewhere g6.4xlarge /usr/bin/nodeadm
+  mkdir -p "$ULTRACLUSTER_ROOT/sys/bus/pci/devices/0000:01:00.0"
+  (cd "$ULTRACLUSTER_ROOT/sys/bus/pci/devices/0000:01:00.0" && echo 0x10de >vendor && echo 0x27b8 >device && echo 0x030200 >class)
+  run entry eks_user_data
+  assert::status 0
+  assert::contains "$output" "compute node of group '(compute)' (g6.4xlarge, 10.1.0.21, eks-al2023 image, accelerator: nvidia)"
+}
+
+@test "HyperPod on EKS has no Slurm steps" {
+  sed -i 's/"ClusterType": "Slurm"/"ClusterType": "Kubernetes"/' "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
+  run entry hyperpod_eks_on_create
+  assert::status 0
+  assert::contains "$output" "hyperpod-eks image"
+  assert::states limits=installed nvidia_driver=installed efa=installed neuron=skipped lustre_client=installed lustre_efa=skipped \
+    container_toolkit=installed holds=installed scratch=installed
+}
+
+@test "on an EKS image the EFA installer runs in its minimal form, and that is right" {
+  rm -r "$ULTRACLUSTER_ROOT/opt/ml"
+  mkdir -p "$ULTRACLUSTER_ROOT"/{usr/bin,sys/devices/virtual/dmi/id}
+  touch "$ULTRACLUSTER_ROOT/usr/bin/nodeadm"
+  echo p5.48xlarge >"$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id/product_name"
+  sed -i 's/^readonly STEPS_KUBERNETES=.*/readonly STEPS_KUBERNETES=efa/' "$SCRIPTS/lib/steps.sh"
+  run entry eks_user_data
+  assert::status 0
+  assert::called "efa_installer.sh -y --minimal"
+  [[ ! -e $ULTRACLUSTER_ROOT/opt/amazon/efa/bin/fi_info ]]
+}
+
+@test "an image is baked without a cluster, and nothing is started" {
+  elsewhere p5.48xlarge
+  rm "$SCRIPTS/cluster.json"
+  software::lock
+  run entry bake --release 2026.11 --accelerator nvidia --efa yes --component nixl
+  assert::status 0
+  assert::contains "$(cat "$REPORT")" '"step": "lustre_client", "state": "installed"'
+  assert::contains "$(cat "$REPORT")" '"step": "nixl", "state": "installed"'
+  assert::never_called 'systemctl start'
+  assert::never_called modprobe
+}
+
+@test "baking needs a release" {
+  run entry bake
+  assert::status 2
+  assert::contains "$output" "bake.sh --release YYYY.MM"
+  run entry bake --release 2030.01
+  assert::status 1
+  assert::last_log_line "FAILED release: there is no release '2030.01'; there are: 2026.07, 2026.11"
+}
+
+@test "one file with everything in it unpacks itself once, and runs an entry" {
+  few_steps
+  elsewhere m5.xlarge /opt/aws/pcs/scheduler/slurm-25.11/bin/srun
+  cluster_json 'cluster["mounts"] = {}'
+  { cat "$SCRIPTS/files/self_extracting.sh" && tar --create --gzip --directory "$SCRIPTS" .; } >"$SANDBOX/node.sh"
+  run on_node bash "$SANDBOX/node.sh" pcs_node --group entrance
+  assert::status 0
+  assert::contains "$output" "this is a login node of group 'entrance'"
+  run on_node bash "$SANDBOX/node.sh" nothing
+  assert::status 2
+  assert::contains "$output" "there is no entry nothing.sh in node.sh"
+}

@@ -1,0 +1,172 @@
+#!/usr/bin/env bats
+# Nodes that lack all of their release, part of it, or nothing; what the release says, and what it does not.
+
+load helpers
+load software
+
+# message STEP: of the last run
+message() {
+  "$REAL/python3" -IS -c '
+import json, sys
+print([line["message"] for line in map(json.loads, open(sys.argv[1])) if line["step"] == sys.argv[2]][-1])' "$REPORT" "$1"
+}
+
+@test "a bare node is brought to the release; a second run changes nothing" {
+  run on_init_complete
+  assert::status 0
+  assert::states limits=installed nvidia_driver=installed cuda_runtime=installed efa=installed libfabric=already nccl=installed \
+    ofi_nccl=already gdrcopy=installed nccl_tests=skipped neuron=skipped lustre_client=installed lustre_efa=skipped \
+    scratch=installed container_toolkit=installed enroot=installed pyxis=installed dcgm=installed nixl=skipped environment=installed \
+    holds=installed
+  # The plugin comes with EFA: its source is not fetched.
+  assert::never_called 'curl.*aws-ofi-nccl'
+  assert::called "efa_installer.sh -y --mpi=openmpi4"
+  # Downloads of all steps come before the first installation.
+  local -r last_download=$(grep -n '^curl' "$FAKE/calls" | tail -n 1 | cut -d : -f 1)
+  local -r first_install=$(grep -nE '^(apt-get|efa_installer)' "$FAKE/calls" | head -n 1 | cut -d : -f 1)
+  assert::equal yes "$( ((last_download < first_install)) && echo yes)"
+  # Nothing of downloads and builds stays.
+  assert::equal '' "$(find "$ULTRACLUSTER_ROOT/var/tmp" -mindepth 1)"
+  forget_calls
+  local -r before=$(snapshot)
+  run on_init_complete
+  assert::status 0
+  assert::no_changes
+  assert::never_called curl
+  assert::equal "$before" "$(snapshot)"
+  assert::equal 0 "$(tail -n 20 "$REPORT" | grep -c '"installed"')"
+}
+
+@test "a reboot between steps: the next run goes on from what is there" {
+  run_steps nvidia_driver cuda_runtime efa >/dev/null 2>&1
+  rm -rf "$ULTRACLUSTER_ROOT/run"
+  run run_steps nvidia_driver cuda_runtime efa libfabric gdrcopy
+  assert::status 0
+  assert::states nvidia_driver=already cuda_runtime=already efa=already libfabric=already gdrcopy=installed
+}
+
+@test "controllers and login nodes need little" {
+  node::is_login
+  cluster_json 'cluster["mounts"] = {}'
+  run run_steps nvidia_driver cuda_runtime efa libfabric nccl ofi_nccl gdrcopy neuron lustre_client container_toolkit enroot dcgm environment
+  assert::status 0
+  assert::states nvidia_driver=skipped cuda_runtime=skipped efa=skipped libfabric=skipped nccl=skipped ofi_nccl=skipped \
+    gdrcopy=skipped neuron=skipped lustre_client=skipped container_toolkit=skipped enroot=skipped dcgm=skipped environment=installed
+}
+
+@test "a compute node without accelerators skips their steps" {
+  cluster_json 'gpu.update(accelerators=0, efa_interfaces=0)'
+  run run_steps nvidia_driver efa ofi_nccl gdrcopy neuron container_toolkit dcgm enroot
+  assert::status 0
+  assert::states nvidia_driver=skipped efa=skipped ofi_nccl=skipped gdrcopy=skipped neuron=skipped container_toolkit=skipped \
+    dcgm=skipped enroot=installed
+}
+
+@test "a Trainium node gets driver, runtime and collectives" {
+  sed -i 's/ml.p5.48xlarge/ml.trn2.48xlarge/' "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
+  run run_steps nvidia_driver nccl neuron
+  assert::status 0
+  assert::states nvidia_driver=skipped nccl=skipped neuron=installed
+  assert::contains "$(grep '^apt-get' "$FAKE/calls")" "install aws-neuronx-dkms=2.30.2.0*"
+  run run_steps neuron
+  assert::states neuron=already
+}
+
+@test "what is newer on the image stays, and the report says so" {
+  mkdir -p "$ULTRACLUSTER_ROOT/usr/bin"
+  software::script /usr/bin/enroot 4.3.0
+  run run_steps enroot
+  assert::status 0
+  assert::states enroot=already
+  assert::equal "kept-newer: the release has 4.2.1; enroot" "$(message enroot)"
+  assert::never_called apt-get
+}
+
+@test "what is newer and must be exact is refused, never downgraded" {
+  software::script /usr/bin/enroot 4.3.0
+  release::change 'components["enroot"]["policy"] = "exact"'
+  run run_steps enroot
+  assert::status 1
+  assert::last_log_line "FAILED enroot: enroot is 4.3.0 on this image, newer than 4.2.1 of release 2026.11, which allows no other: choose an image or release that fits"
+  assert::no_changes
+}
+
+@test "what is older is brought up" {
+  software::script /usr/bin/enroot 4.1.2
+  run run_steps enroot
+  assert::status 0
+  assert::states enroot=installed
+}
+
+@test "an unknown release is refused, and those that exist are named" {
+  cluster_json 'cluster["release"] = "2030.01"'
+  run on_init_complete
+  assert::status 1
+  assert::last_log_line "FAILED release: there is no release '2030.01'; there are: 2026.07, 2026.11"
+  assert::no_changes
+}
+
+@test "a lock file that cannot be read, or is of another schema, is refused" {
+  echo '{"schema": 1,' >"$SCRIPTS/releases/2026.11.lock"
+  run run_steps nccl
+  assert::status 1
+  assert::contains "$(tail -n 1 "$LOG")" "FAILED release: cannot read $SCRIPTS/releases/2026.11.lock: JSONDecodeError"
+  echo '{"schema": 2}' >"$SCRIPTS/releases/2026.11.lock"
+  run run_steps nccl
+  assert::contains "$(tail -n 1 "$LOG")" "has schema 2, these scripts read schema 1"
+}
+
+@test "the wrong processor is told, with those that the release has" {
+  echo aarch64 >"$FAKE/processor"
+  run run_steps enroot
+  assert::status 1
+  assert::last_log_line "FAILED enroot: release 2026.11 has no enroot for ubuntu22.04 on aarch64, only for: ubuntu22.04 on x86_64, ubuntu24.04 on x86_64"
+}
+
+@test "a file without a checksum is never installed" {
+  release::change 'components["enroot"]["artifacts"][0].pop("sha256"); components["enroot"]["artifacts"][0]["integrity"] = "to-be-locked"'
+  run run_steps enroot
+  assert::status 1
+  assert::last_log_line "FAILED enroot: enroot_4.2.1-1_amd64.deb of release 2026.11 is not locked: it has no checksum (run: ultracluster release lock)"
+  assert::no_changes
+  assert::never_called curl
+}
+
+@test "an optional component is installed where cluster.json asks for it" {
+  HAVE="cuda efa" node::renew
+  cluster_json 'cluster["components"] = ["nccl-tests", "nixl"]'
+  run run_steps nccl_tests nixl
+  assert::status 0
+  assert::states nccl_tests=installed nixl=installed
+  [[ -x $ULTRACLUSTER_ROOT/opt/ultracluster/nccl-tests-2.19.6/all_reduce_perf ]]
+  [[ -e $ULTRACLUSTER_ROOT/opt/ultracluster/nixl-1.5.1/__init__.py ]]
+}
+
+@test "with a mirror everything comes from it, and no public host is asked" {
+  local -r digest=$(sha256sum "$FAKE/web/enroot_4.2.1-1_amd64.deb")
+  local -r folder=$FAKE/s3/bucket/mirror/2026.11/${digest:0:16}
+  mkdir -p "$folder"
+  cp "$FAKE/web/enroot_4.2.1-1_amd64.deb" "$folder"
+  cluster_json 'cluster["mirror"] = "s3://bucket/mirror"'
+  run run_steps enroot
+  assert::status 0
+  assert::never_called curl
+  # A package of a public repository is refused, unless the image has it.
+  release::change 'components["nccl"]["packages"][0]["repository"] = {"url": "https://example.org/repo/", "suite": "/"}'
+  run run_steps nccl
+  assert::status 1
+  assert::last_log_line "FAILED nccl: nccl comes from a public repository, and this cluster reads only s3://bucket/mirror: use an image that has it"
+}
+
+@test "on Amazon Linux 2023 packages come through dnf, and versionlock holds them" {
+  rm "$SANDBOX"/bin/{apt-get,dpkg,dpkg-query,apt-mark} "$FAKE/packages/linux-image-aws"
+  printf 'ID="amzn"\nVERSION_ID="2023"\n' >"$ULTRACLUSTER_ROOT/etc/os-release"
+  run run_steps container_toolkit holds
+  assert::status 0
+  assert::called "dnf --assumeyes --setopt=install_weak_deps=False install nvidia-container-toolkit-1.20.1-1"
+  assert::equal "nvidia-container-toolkit-0:1.20.1-1.*" "$(cat "$ULTRACLUSTER_ROOT/etc/dnf/plugins/versionlock.list")"
+  forget_calls
+  run run_steps container_toolkit holds
+  assert::states container_toolkit=already holds=already
+  assert::no_changes
+}

@@ -1,0 +1,206 @@
+# shellcheck shell=bash
+# A node that lacks all of a small release, and what its installers and packages would bring. Load after helpers.
+# `scenario` builds it on every fresh node; with HAVE="cuda efa" these are there already.
+# shellcheck disable=SC2016 # what stands in single quotes runs on the node
+
+export WITH_SOFTWARE=yes
+
+# software::script PATH LINE...: a program on the node that prints these lines
+software::script() {
+  local -r path=$ULTRACLUSTER_ROOT$1
+  shift
+  mkdir -p "${path%/*}"
+  { echo '#!/usr/bin/env bash' && printf 'echo %q\n' "$@"; } >"$path"
+  chmod +x "$path"
+}
+
+# software::brings PACKAGE: stdin is what its installation does on the node
+software::brings() {
+  mkdir -p "$FAKE/packages.d"
+  {
+    declare -f software::script
+    cat
+  } >"$FAKE/packages.d/$1"
+}
+
+# software::archive NAME FOLDER: a .tar.gz in what the web serves
+software::archive() {
+  mkdir -p "$FAKE/web"
+  tar --create --gzip --file "$FAKE/web/$1" --directory "$SANDBOX/sources" "$2"
+}
+
+scenario() {
+  rm "$FAKE/any_package" "$FAKE/modules/lustre"
+  mkdir -p "$SANDBOX/sources" "$ULTRACLUSTER_ROOT"/{proc/driver/nvidia,usr/src/nvidia-595.91.07,opt/slurm/{bin,include/slurm,etc/task_prolog.d},sys/class/infiniband} \
+    "$FAKE"/units/{nvidia-persistenced,nvidia-fabricmanager,nvidia-dcgm,configure-efa-fsx-lustre-client}
+  touch "$ULTRACLUSTER_ROOT"/{proc/driver/nvidia/version,opt/slurm/include/slurm/spank.h} "$FAKE/units/nvidia-persistenced"/{enabled,active}
+  software::script /opt/slurm/bin/srun "slurm 25.11.4"
+  echo 595.91.07 >"$FAKE/modules/nvidia"
+  mkdir -p "$FAKE/packages"
+  echo 595.91.07-1 >"$FAKE/packages/nvidia-fabricmanager"
+  echo 6.8.0-1039.41 >"$FAKE/packages/linux-image-aws"
+  software::packages
+  software::sources
+  software::lock
+  [[ ${HAVE:-} != *cuda* ]] || software::done cuda-toolkit-13-2 13.2.1-1
+  [[ -z ${BUNDLED:-} ]] || echo "$BUNDLED" >"$FAKE/bundled_plugin"
+  [[ ${HAVE:-} != *efa* ]] || "$SANDBOX/sources/aws-efa-installer/efa_installer.sh" -y
+  forget_calls
+}
+
+# software::done PACKAGE VERSION: as if it had been installed
+software::done() {
+  VERSION=$2 bash -euo pipefail "$FAKE/packages.d/$1"
+  echo "$2" >"$FAKE/packages/$1"
+}
+
+software::packages() {
+  software::brings cuda-toolkit-13-2 <<'EOT'
+mkdir -p "$ULTRACLUSTER_ROOT"/usr/local/cuda-13.2/{bin,include}
+echo '{"cuda": {"name": "CUDA SDK", "version": "13.2.1"}}' >"$ULTRACLUSTER_ROOT/usr/local/cuda-13.2/version.json"
+software::script /usr/local/cuda-13.2/bin/nvcc nvcc
+touch "$ULTRACLUSTER_ROOT/usr/local/cuda-13.2/include/cuda.h"
+ln -sfn cuda-13.2 "$ULTRACLUSTER_ROOT/usr/local/cuda"
+EOT
+  : | software::brings libnccl2
+  software::brings nvidia-container-toolkit <<'EOT'
+software::script /usr/bin/nvidia-ctk "NVIDIA Container Toolkit CLI version ${VERSION%%-*}" "commit: 0123"
+EOT
+  software::brings datacenter-gpu-manager-4-core <<'EOT'
+software::script /usr/bin/dcgmi "" "dcgmi  version: 4.7.0"
+EOT
+  software::brings enroot <<'EOT'
+software::script /usr/bin/enroot 4.2.1
+EOT
+  software::brings lustre-client-modules-6.8.0-1039-aws <<'EOT'
+echo 2.15.6 >"$FAKE/modules/lustre"
+EOT
+  software::brings lustre-client-utils <<'EOT'
+software::script /sbin/mount.lustre
+EOT
+  software::brings aws-neuronx-dkms <<'EOT'
+echo 2.30.2.0 >"$FAKE/modules/neuron"
+mkdir -p "$ULTRACLUSTER_ROOT/dev"
+touch "$ULTRACLUSTER_ROOT/dev/neuron0"
+EOT
+  : | software::brings aws-neuronx-runtime-lib
+  : | software::brings aws-neuronx-collectives
+  : | software::brings nvidia-fs
+}
+
+software::sources() {
+  [[ ! -e $SANDBOX/web ]] || { cp -r "$SANDBOX/web" "$FAKE/web" && return; }
+  local -r sources=$SANDBOX/sources
+  mkdir -p "$sources"/{aws-efa-installer,aws-ofi-nccl-1.21.1,gdrcopy-2.6/src/gdrdrv,pyxis-0.24.0,nccl-tests-2.19.6,configure-efa-fsx-lustre-client}
+  {
+    printf '#!/usr/bin/env bash\nsource %q\n' "$BATS_TEST_DIRNAME/fakes/_fake.bash"
+    declare -f software::script
+    cat <<'EOT'
+change "$@"
+efa=$ULTRACLUSTER_ROOT/opt/amazon
+mkdir -p "$efa/efa/include/rdma" "$efa/ofi-nccl/lib"
+touch "$efa/efa/include/rdma/fabric.h"
+echo 3.3.0 >"$FAKE/modules/efa"
+kill_at inside
+if [[ $* != *--minimal* ]]; then
+  software::script /opt/amazon/efa/bin/fi_info "fi_info: 2.6.0amzn1.0" "libfabric: 2.6.0amzn1.0" "libfabric api: 2.6"
+  printf '\0NET/OFI Initializing aws-ofi-nccl %s\0' "$(cat "$FAKE/bundled_plugin" 2>/dev/null || echo 1.21.1)" >"$efa/ofi-nccl/lib/libnccl-net-ofi.so"
+  printf '# EFA installer version: 1.50.0\n# Debug packages installed: no\n' >"$efa/efa_installed_packages"
+fi
+EOT
+  } >"$sources/aws-efa-installer/efa_installer.sh"
+  chmod +x "$sources/aws-efa-installer/efa_installer.sh"
+  software::archive aws-efa-installer-1.50.0.tar.gz aws-efa-installer
+
+  printf '#!/usr/bin/env bash\necho "${1#--prefix=}" >prefix\n' >"$sources/aws-ofi-nccl-1.21.1/configure"
+  chmod +x "$sources/aws-ofi-nccl-1.21.1/configure"
+  cat >"$sources/aws-ofi-nccl-1.21.1/make.fake" <<'EOT'
+[[ $1 == install ]] || exit 0
+mkdir -p "$DESTDIR$(cat prefix)/lib"
+printf '\0NET/OFI Initializing aws-ofi-nccl 1.21.1\0' >"$DESTDIR$(cat prefix)/lib/libnccl-net-ofi.so"
+EOT
+  software::archive aws-ofi-nccl-1.21.1.tar.gz aws-ofi-nccl-1.21.1
+
+  touch "$sources/gdrcopy-2.6/src/gdrdrv/gdrdrv.c"
+  echo 'mkdir -p "$prefix/lib"; touch "$prefix/lib/libgdrapi.so.2.6"' >"$sources/gdrcopy-2.6/make.fake"
+  software::archive gdrcopy-2.6.tar.gz gdrcopy-2.6
+  echo 'mkdir -p "$libdir/slurm"; touch "$libdir/slurm/spank_pyxis.so"' >"$sources/pyxis-0.24.0/make.fake"
+  software::archive pyxis-0.24.0.tar.gz pyxis-0.24.0
+  echo 'mkdir -p "$BUILDDIR"; echo >"$BUILDDIR/all_reduce_perf"; chmod +x "$BUILDDIR/all_reduce_perf"' >"$sources/nccl-tests-2.19.6/make.fake"
+  software::archive nccl-tests-2.19.6.tar.gz nccl-tests-2.19.6
+
+  printf 'echo "setup.sh $*" >>"$FAKE/calls"\ntouch "$FAKE/units/configure-efa-fsx-lustre-client"/{enabled,active}\n' \
+    >"$sources/configure-efa-fsx-lustre-client/setup.sh"
+  (cd "$sources" && "$PYTHON" -m zipfile -c "$FAKE/web/configure-efa-fsx-lustre-client.zip" configure-efa-fsx-lustre-client)
+  (cd "$sources" && mkdir -p nixl && touch nixl/__init__.py && "$PYTHON" -m zipfile -c "$FAKE/web/nixl-1.5.1.whl" nixl)
+  echo "deb" >"$FAKE/web/enroot_4.2.1-1_amd64.deb"
+  cp -r "$FAKE/web" "$SANDBOX/web"
+}
+
+# The lock file, with what the web serves; $LOCK_CHANGES is Python that may change `components`.
+software::lock() {
+  mkdir -p "$SCRIPTS/releases"
+  echo '{"schema": 1, "release": "2026.07", "components": {}}' >"$SCRIPTS/releases/2026.07.lock"
+  "$PYTHON" -IS - "$FAKE/web" "$SCRIPTS/releases/2026.11.lock" "${LOCK_CHANGES:-}" <<'PYTHON'
+import hashlib, json, os, sys
+
+web, target, changes = sys.argv[1:]
+UBUNTU = ["ubuntu22.04", "ubuntu24.04"]
+
+
+def file(name, digest="sha256", arch=("x86_64", "aarch64"), system=(*UBUNTU, "al2023")):
+    data = open(os.path.join(web, name), "rb").read()
+    return {"os": list(system), "arch": list(arch), "url": "https://example.org/" + name, "name": name, "size": len(data),
+            digest: hashlib.new(digest, data).hexdigest(), "integrity": "checksum"}
+
+
+def packages(*names, system=UBUNTU, arch=("x86_64",)):
+    return {"os": list(system), "arch": list(arch), "names": list(names)}
+
+
+def component(version, kind, accelerator="any", **more):
+    return {"version": version, "kind": kind, "accelerator": accelerator, "policy": "keep-newer", "optional": False, **more}
+
+
+components = {
+    "kernel": component("image", "image", provides={"ubuntu22.04": "6.8.0-1017..6.8.0", "al2023": "6.1.79..6.1"}),
+    "nvidia-driver": component("595.91.07", "image", "nvidia"),
+    "cuda-runtime": component("13.2", "packages", "nvidia", packages=[packages("cuda-toolkit-13-2")]),
+    "efa-installer": component("1.50.0", "artifact", provides={"efa": "3.3.0"}, artifacts=[file("aws-efa-installer-1.50.0.tar.gz")]),
+    "libfabric": component("2.6.0amzn1.0", "bundled"),
+    "nccl": component("2.30.7", "packages", "nvidia", packages=[packages("libnccl2=2.30.7-1+cuda13.3")]),
+    "aws-ofi-nccl": component("1.21.1", "bundled", artifacts=[file("aws-ofi-nccl-1.21.1.tar.gz", "sha512")]),
+    "gdrcopy": component("2.6", "source", "nvidia", artifacts=[file("gdrcopy-2.6.tar.gz")]),
+    "nccl-tests": component("2.19.6", "source", "nvidia", optional=True, artifacts=[file("nccl-tests-2.19.6.tar.gz")]),
+    "neuron-driver": component("2.30.2.0", "packages", "neuron", packages=[packages("aws-neuronx-dkms=2.30.2.0*")]),
+    "neuron-runtime": component("2.34.10.0", "packages", "neuron", packages=[packages("aws-neuronx-runtime-lib=2.34.10.0-abc")]),
+    "neuron-collectives": component("2.34.10.0", "packages", "neuron", packages=[packages("aws-neuronx-collectives=2.34.10.0-abc")]),
+    "lustre-client": component("2.15.6", "packages", packages=[packages("lustre-client-modules-aws")]),
+    "lustre-efa-setup": component("unversioned", "artifact", optional=True, artifacts=[file("configure-efa-fsx-lustre-client.zip")]),
+    "container-toolkit": component("1.20.1", "packages", "nvidia", packages=[
+        packages("nvidia-container-toolkit=1.20.1-1"),
+        packages("nvidia-container-toolkit-1.20.1-1", system=["al2023"])]),
+    "enroot": component("4.2.1", "artifact", artifacts=[file("enroot_4.2.1-1_amd64.deb", arch=["x86_64"], system=UBUNTU)]),
+    "pyxis": component("0.24.0", "source", artifacts=[file("pyxis-0.24.0.tar.gz")]),
+    "dcgm": component("4.7.0", "packages", "nvidia", packages=[packages("datacenter-gpu-manager-4-core=1:4.7.0-*")]),
+    "nixl": component("1.5.1", "artifact", optional=True, artifacts=[file("nixl-1.5.1.whl")]),
+}
+exec(changes)
+json.dump({"schema": 1, "release": "2026.11", "components": components}, open(target, "w"))
+PYTHON
+}
+
+# release::change PYTHON: another lock file than the usual
+release::change() {
+  LOCK_CHANGES=$1 software::lock
+}
+
+# cluster_json PYTHON: changes `cluster`, with `gpu` for its group of GPUs
+cluster_json() {
+  "$PYTHON" -IS -c '
+import json, sys
+cluster = json.load(open(sys.argv[1]))
+gpu = cluster["node_groups"]["gpu"]
+exec(sys.argv[2])
+json.dump(cluster, open(sys.argv[1], "w"))' "$SCRIPTS/cluster.json" "$1"
+}

@@ -1,0 +1,337 @@
+"""The scripts in a real Debian root: real apt, dpkg, flock, curl and gpg.
+
+debootstrap makes the root; packages are built here and served on 127.0.0.1. Where there is no
+debootstrap, no right to use it or no archive, the tests are skipped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import http.server
+import json
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[1] / "lifecycle_scripts"
+TOOLS = ["debootstrap", "dpkg-deb", "gpg", "unshare"]
+INCLUDE = "curl,gpg,python3"
+TOOLKIT = "1.20.1-1"
+PACKAGES = {
+    "enroot": ("4.2.1-1", "usr/bin/enroot", "echo 4.2.1"),
+    "nvidia-container-toolkit": (
+        "1.20.1-1",
+        "usr/bin/nvidia-ctk",
+        "echo NVIDIA Container Toolkit CLI version 1.20.1",
+    ),
+    "libnccl2": ("2.30.7-1+cuda13.3", "usr/lib/libnccl.so.2.30.7", ""),
+}
+SLOW = "/slow"  # while this file is in the root, installing enroot takes a while
+EVERY_STEP_ONCE = 18
+
+
+def mirror() -> str:
+    """The Debian archive that this machine's own apt reads."""
+    words = [
+        word
+        for file in [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*")]
+        if file.is_file()
+        for line in file.read_text().splitlines()
+        if line.startswith(("deb ", "URIs:"))
+        for word in line.split()
+    ]
+    return next(
+        (word for word in words if word.startswith("http") and word.rstrip("/").endswith("/debian")), ""
+    )
+
+
+@dataclass
+class Server:
+    """Serves a folder; the first answer for a name in `cut` ends in the middle."""
+
+    folder: Path
+    cut: set[str] = field(default_factory=set)
+    asked: list[str] = field(default_factory=list)
+    port: int = 0
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Server]:
+        server = self
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def __init__(self, *args: object) -> None:
+                super().__init__(*args, directory=str(server.folder))  # type: ignore[arg-type]
+
+            def do_GET(self) -> None:
+                name = self.path.rsplit("/", 1)[-1]
+                server.asked.append(name)
+                if name not in server.cut:
+                    super().do_GET()
+                    return
+                server.cut.remove(name)
+                data = (server.folder / self.path.lstrip("/")).read_bytes()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data[: len(data) // 2])
+
+            def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
+            self.port = running.server_address[1]
+            threading.Thread(target=running.serve_forever, daemon=True).start()
+            yield self
+            running.shutdown()
+
+
+@dataclass
+class Node:
+    root: Path
+    server: Server
+    fingerprint: str
+
+    def start(self) -> subprocess.Popen[str]:
+        # /proc for this run alone: it is gone with the run.
+        enter = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
+        bake = ["/scripts/bake.sh", "--release", "2026.11", "--accelerator", "none", "--efa", "no"]
+        deadlines = {"ULTRACLUSTER_FETCH_DEADLINE": "10", "ULTRACLUSTER_PACKAGES_DEADLINE": "20"}
+        return subprocess.Popen(
+            ["unshare", "--mount", "sh", "-c", enter, self.root, *bake],
+            env={"PATH": os.environ["PATH"]} | deadlines,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self) -> str:
+        process = self.start()
+        said, _ = process.communicate(timeout=120)
+        return f"{said}status {process.returncode}"
+
+    def states(self) -> dict[str, str]:
+        """Of the last run."""
+        report = (self.root / "var/log/ultracluster/report.jsonl").read_text().splitlines()
+        return {line["step"]: line["state"] for line in map(json.loads, report[-EVERY_STEP_ONCE:])}
+
+    def lock(self, **changes: dict[str, object]) -> None:
+        url = f"http://127.0.0.1:{self.server.port}"
+        here = {"os": ["debian12"], "arch": ["x86_64", "aarch64"]}
+        deb = self.server.folder / "enroot_4.2.1-1_all.deb"
+        artifact = {
+            "url": f"{url}/{deb.name}",
+            "name": deb.name,
+            "size": deb.stat().st_size,
+            "sha256": hashlib.sha256(deb.read_bytes()).hexdigest(),
+            "integrity": "checksum",
+        }
+        repository = {
+            "url": f"{url}/",
+            "suite": "/",
+            "key_url": f"{url}/key.asc",
+            "key_fingerprint": self.fingerprint,
+        }
+        components: dict[str, dict[str, object]] = {
+            "enroot": {"version": "4.2.1", "kind": "artifact", "artifacts": [here | artifact]},
+            "nccl": {
+                "version": "2.30.7",
+                "kind": "packages",
+                "packages": [here | {"names": ["libnccl2=2.30.7-1+cuda13.3"], "repository": repository}],
+            },
+            "container-toolkit": {
+                "version": "1.20.1",
+                "kind": "packages",
+                "packages": [
+                    here | {"names": [f"nvidia-container-toolkit={TOOLKIT}"], "repository": repository}
+                ],
+            },
+        }
+        for name, change in changes.items():
+            components[name] |= change
+        lock = {"schema": 1, "release": "2026.11", "components": components}
+        (self.root / "scripts/releases/2026.11.lock").write_text(json.dumps(lock))
+
+    def reset(self) -> None:
+        subprocess.run(
+            ["chroot", self.root, "dpkg", "--purge", "--force-all", *PACKAGES],
+            capture_output=True,
+            check=False,
+        )
+        for path in ["etc/ultracluster", "var/log/ultracluster", "run/ultracluster"]:
+            shutil.rmtree(self.root / path, ignore_errors=True)
+        for file in (self.root / "etc/apt/sources.list.d").glob("*"):
+            file.unlink()
+        (self.root / SLOW.lstrip("/")).unlink(missing_ok=True)
+        self.server.asked.clear()
+        self.lock()
+
+
+def output(*command: str | Path) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def build_package(folder: Path, name: str) -> None:
+    version, path, script = PACKAGES[name]
+    tree = folder / f"tree-{name}"
+    (tree / "DEBIAN").mkdir(parents=True)
+    (tree / path).parent.mkdir(parents=True)
+    (tree / path).write_text(f"#!/bin/sh\n{script}\n")
+    (tree / path).chmod(0o755)
+    (tree / "DEBIAN/control").write_text(
+        f"Package: {name}\nVersion: {version}\nArchitecture: all\n"
+        f"Maintainer: Test <test@example.org>\nDescription: {name}\n"
+    )
+    (tree / "DEBIAN/postinst").write_text(f"#!/bin/sh\n[ ! -e {SLOW} ] || sleep 5\n")
+    (tree / "DEBIAN/postinst").chmod(0o755)
+    output("dpkg-deb", "--build", "--root-owner-group", tree, folder / f"{name}_{version}_all.deb")
+    shutil.rmtree(tree)
+
+
+def build_repository(folder: Path, home: Path) -> str:
+    """Packages, Release and its signature; returns the fingerprint of the key."""
+    home.mkdir(mode=0o700)
+    gpg = ["gpg", "--homedir", str(home), "--batch", "--pinentry-mode", "loopback", "--passphrase", ""]
+    output(*gpg, "--quick-gen-key", "Test <test@example.org>", "rsa2048")
+    listed = output(*gpg, "--with-colons", "--list-keys")
+    fingerprint = next(line.split(":")[9] for line in listed.splitlines() if line.startswith("fpr:"))
+    index = ""
+    for deb in sorted(folder.glob("*.deb")):
+        data = deb.read_bytes()
+        index += output("dpkg-deb", "--field", deb) + f"Filename: {deb.name}\nSize: {len(data)}\n"
+        index += f"SHA256: {hashlib.sha256(data).hexdigest()}\n\n"
+    (folder / "Packages").write_text(index)
+    digest = hashlib.sha256(index.encode()).hexdigest()
+    date = time.strftime("%a, %d %b %Y %H:%M:%S UTC", time.gmtime())
+    (folder / "Release").write_text(f"Date: {date}\nSHA256:\n {digest} {len(index)} Packages\n")
+    output(*gpg, "--clearsign", "--output", folder / "InRelease", folder / "Release")
+    output(*gpg, "--armor", "--export", "--output", folder / "key.asc")
+    return fingerprint
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    if os.geteuid() != 0:
+        pytest.skip("debootstrap and chroot need root")
+    if not mirror():
+        pytest.skip("this machine's apt has no archive over HTTP")
+    folder = tmp_path_factory.mktemp("debian")
+    root, web = folder / "root", folder / "web"
+    made = subprocess.run(
+        ["debootstrap", "--variant=minbase", f"--include={INCLUDE}", "bookworm", root, mirror()],
+        env=os.environ | {"DPKG_FORCE": "unsafe-io"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if made.returncode != 0:
+        pytest.skip(f"debootstrap failed: {' '.join(made.stdout.splitlines()[-1:])}")
+    web.mkdir()
+    for name in PACKAGES:
+        build_package(web, name)
+    fingerprint = build_repository(web, folder / "gnupg")
+    shutil.copytree(SCRIPTS, root / "scripts", ignore=shutil.ignore_patterns("releases"))
+    (root / "scripts/releases").mkdir()
+    # Only what the test builds: the archive of the system is not asked for anything.
+    (root / "etc/apt/sources.list").write_text("")
+    with Server(web).running() as server:
+        yield Node(root, server, fingerprint)
+    shutil.rmtree(root)
+
+
+@pytest.fixture
+def node(built: Node) -> Node:
+    built.reset()
+    return built
+
+
+def test_a_bare_system_is_brought_to_the_release(node: Node) -> None:
+    assert node.run().endswith("status 0")
+    states = node.states()
+    assert {step for step, state in states.items() if state == "installed"} == {
+        "nccl",
+        "container_toolkit",
+        "enroot",
+        "environment",
+        "holds",
+    }
+    held = subprocess.run(
+        ["chroot", node.root, "apt-mark", "showhold"], capture_output=True, text=True, check=True
+    )
+    assert held.stdout.split() == ["nvidia-container-toolkit"]
+    assert not (node.root / "var/tmp/ultracluster").exists()
+
+    node.server.asked.clear()
+    assert node.run().endswith("status 0")
+    assert set(node.states().values()) == {"already", "skipped"}
+    assert node.server.asked == []
+
+
+def test_a_transfer_that_is_cut_and_a_tampered_file(node: Node) -> None:
+    node.server.cut.add("enroot_4.2.1-1_all.deb")
+    assert node.run().endswith("status 0")
+
+    node.reset()
+    node.lock(enroot={"artifacts": [tampered(node)]})
+    said = node.run()
+    assert said.endswith("status 1")
+    assert "FAILED enroot: refused http://127.0.0.1:" in said.splitlines()[-2]
+    assert not (node.root / "usr/bin/enroot").exists()
+
+
+def tampered(node: Node) -> dict[str, object]:
+    lock = json.loads((node.root / "scripts/releases/2026.11.lock").read_text())
+    artifact = lock["components"]["enroot"]["artifacts"][0]
+    return artifact | {"sha256": hashlib.sha256(b"another file").hexdigest()}
+
+
+def test_a_repository_with_another_key_is_refused(node: Node) -> None:
+    node.fingerprint, right = "0" * 40, node.fingerprint
+    node.lock()
+    node.fingerprint = right
+    said = node.run()
+    assert said.endswith("status 1")
+    assert "key.asc: it is not the key 0000" in said.splitlines()[-2]
+    assert not (node.root / "usr/lib/libnccl.so.2.30.7").exists()
+
+
+def test_the_lock_of_dpkg_is_waited_for(node: Node) -> None:
+    with (node.root / "var/lib/dpkg/lock-frontend").open("w") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        process = node.start()
+        time.sleep(3)
+        assert process.poll() is None
+        fcntl.lockf(lock, fcntl.LOCK_UN)
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+
+
+def test_killed_inside_dpkg_the_next_run_completes_it(node: Node) -> None:
+    (node.root / SLOW.lstrip("/")).touch()
+    process = node.start()
+    status = node.root / "var/lib/dpkg/status"
+    deadline = time.monotonic() + 60
+    while "half-configured" not in status.read_text() and "unpacked" not in status.read_text():
+        assert time.monotonic() < deadline and process.poll() is None, (
+            "never came to the package's own script"
+        )
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    (node.root / SLOW.lstrip("/")).unlink()
+    said = node.run()
+    assert said.endswith("status 0"), said
+    assert "completing what an interrupted package installation has left" in said
+    assert node.states()["enroot"] in ("installed", "already")
