@@ -19,7 +19,7 @@ from ultracluster.operations.image_recipe import (
     image_builder_component,
     packer_file,
 )
-from ultracluster.software.scripts_folder import script_files, scripts_folder, tree_sha256
+from ultracluster.scripts_folder import script_files, scripts_folder, tree_sha256
 
 ORCHESTRATORS = ["hyperpod-slurm", "parallelcluster", "pcs"]
 # Image Builder User Guide: AWSTOE component documents, and its action modules

@@ -500,7 +500,7 @@ CLUSTER_CASES = [
         "HPS065",
         {"orchestrator.lifecycle": "none"},
         "orchestrator.lifecycle",
-        "release 2026.11 is not installed",
+        "release 2026.07 is not installed",
         "on-init-complete",
         {"orchestrator.lifecycle": "on-init-complete"},
     ),

@@ -128,7 +128,7 @@ CASES = [
         "SOF004",
         {**CLOSED, **MIRROR},
         "software.mirror",
-        "no package repositories: cuda-runtime, nccl",
+        "no package repositories: lustre-client",
         "image recipe",
         release("2020.08"),
     ),

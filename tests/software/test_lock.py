@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 from ultracluster.config.schema import field_docstrings
+from ultracluster.scripts_folder import script_files, scripts_folder
 from ultracluster.software import (
     Artifact,
     Component,
@@ -24,7 +25,6 @@ from ultracluster.software import (
     release_names,
 )
 from ultracluster.software.lock import lock_schema, releases_folder, written
-from ultracluster.software.scripts_folder import script_files, scripts_folder
 
 NAMES = release_names()
 KINDS_WITHOUT_FILES = {"image", "bundled"}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from ultracluster.software.scripts_folder import scripts_folder
+from ultracluster.scripts_folder import scripts_folder
 
 Expectation = Literal["process", "host", "never", "maybe"]
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ultracluster.software.scripts_folder import CONFIGURATION, FORBIDDEN, script_files, scripts_folder
+from ultracluster.scripts_folder import CONFIGURATION, FORBIDDEN, script_files, scripts_folder
 
 ENTRIES = {
     "on-init-complete": "hyperpod_on_init_complete.sh",

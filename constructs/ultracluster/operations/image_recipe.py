@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ultracluster.software.scripts_folder import CONFIGURATION, scripts_folder, tree_sha256
+from ultracluster.scripts_folder import CONFIGURATION, scripts_folder, tree_sha256
 
 _TARGET = "/opt/ultracluster/scripts"
 _BASE = {

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from ultracluster.config.base import Many, Model
-from ultracluster.software.scripts_folder import scripts_folder
+from ultracluster.scripts_folder import scripts_folder
 
 ComponentName = Literal[
     "nvidia-driver",

@@ -17,7 +17,7 @@ def scripts_folder() -> Path:
     Raises:
         FileNotFoundError: in neither place.
     """
-    package = Path(__file__).resolve().parents[1]
+    package = Path(__file__).resolve().parent
     candidates = (package / "lifecycle_scripts", package.parents[1] / "lifecycle_scripts")
     for candidate in candidates:
         if candidate.is_dir():
