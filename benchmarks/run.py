@@ -66,6 +66,23 @@ def row(what: str, ratio: float, budget: float, unit: str = "x") -> None:
     print(f"{what:<62} {ratio:7.2f} {unit}   budget {budget:g} {unit}{mark}")
 
 
+def node_seconds() -> dict[str, float]:
+    """Seconds of the entry script in the tests' sandbox: a bare node with instant downloads, then nothing to do."""
+    with tempfile.NamedTemporaryFile("r") as file:
+        bats = [
+            str(ROOT / "node_modules/bats/bin/bats"),
+            "--filter",
+            "a bare node is brought",
+            "release.bats",
+        ]
+        environment = {**os.environ, "ULTRACLUSTER_BENCH": file.name}
+        folder = ROOT / "tests" / "lifecycle"
+        subprocess.run(bats, check=True, capture_output=True, env=environment, cwd=folder)
+        return {
+            what: int(taken) / 1000 for what, taken in (line.split() for line in file.read().splitlines())
+        }
+
+
 def main() -> None:
     def synth(name: str, groups: int = 0) -> float:
         code = SYNTH.format(root=str(ROOT), file=str(ROOT / "environments" / f"{name}.yaml"), groups=groups)
@@ -82,6 +99,10 @@ def main() -> None:
         3,
     )
     row("ultracluster plan / import pydantic, yaml", seconds(["ultracluster", "plan", "prod"]) / base, 3)
+
+    node = node_seconds()
+    row("node entry script, the image holds the release, all 20 steps", node["no-op"], 5, "s")
+    print(f"{'the same, everything missing and downloads instant':<62} {node['full-install']:7.2f} s")
 
 
 if __name__ == "__main__":

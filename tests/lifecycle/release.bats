@@ -11,8 +11,15 @@ import json, sys
 print([line["message"] for line in map(json.loads, open(sys.argv[1])) if line["step"] == sys.argv[2]][-1])' "$REPORT" "$1"
 }
 
-@test "a bare node is brought to the release; a second run changes nothing" {
+# timed WHAT: runs the entry; `make bench` reads the milliseconds that it took
+timed() {
+  local -r started=${EPOCHREALTIME/[.,]/}
   run on_init_complete
+  [[ -z ${ULTRACLUSTER_BENCH:-} ]] || printf '%s %d\n' "$1" "$(((${EPOCHREALTIME/[.,]/} - started) / 1000))" >>"$ULTRACLUSTER_BENCH"
+}
+
+@test "a bare node is brought to the release; a second run changes nothing" {
+  timed full-install
   assert::status 0
   assert::states limits=installed nvidia_driver=installed cuda_runtime=installed efa=installed libfabric=already nccl=installed \
     ofi_nccl=already gdrcopy=installed nccl_tests=skipped neuron=skipped lustre_client=installed lustre_efa=skipped \
@@ -29,7 +36,7 @@ print([line["message"] for line in map(json.loads, open(sys.argv[1])) if line["s
   assert::equal '' "$(find "$ULTRACLUSTER_ROOT/var/tmp" -mindepth 1)"
   forget_calls
   local -r before=$(snapshot)
-  run on_init_complete
+  timed no-op
   assert::status 0
   assert::no_changes
   assert::never_called curl
