@@ -67,7 +67,7 @@ def row(what: str, ratio: float, budget: float, unit: str = "x") -> None:
 
 
 def node_seconds() -> dict[str, float]:
-    """Seconds of the entry script in the tests' sandbox: a bare node with instant downloads, then nothing to do."""
+    """Seconds of the entry script in a sandbox: all to install with instant downloads, then nothing to do."""
     with tempfile.NamedTemporaryFile("r") as file:
         bats = [
             str(ROOT / "node_modules/bats/bin/bats"),
