@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol, cast
 
 import aws_cdk as cdk
-from aws_cdk import CfnOutput, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_s3 as s3
-from constructs import Construct
+from constructs import Construct, IConstruct
 
 from stacks.parts import NetworkParts, StorageParts
 from ultracluster.config import Environment
+from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs
-from ultracluster.lifecycle.configuration import script_configuration
 from ultracluster.network.admission import Admission, Traffic
-from ultracluster.network.existing import existing_subnet
-from ultracluster.orchestrators.hyperpod_slurm import HyperPodSlurmCluster
-from ultracluster.orchestrators.session_document import SessionDocument
 from ultracluster.storage.lustre_file_system import admit_to_lustre
 from ultracluster.storage.open_zfs_file_system import admit_to_open_zfs
 
+TITLES: dict[OrchestratorKind, str] = {
+    "hyperpod-slurm": "HyperPod cluster with Slurm",
+    "hyperpod-eks": "HyperPod cluster on EKS",
+    "parallelcluster": "ParallelCluster with Slurm",
+    "pcs": "PCS cluster with Slurm",
+    "eks": "EKS cluster",
+}
+
+
+class AddCluster(Protocol):
+    """What a module of this package has for its orchestrator."""
+
+    def __call__(
+        self,
+        stack: Stack,
+        config: Environment,
+        *,
+        network: NetworkParts,
+        storage: StorageParts,
+        key: kms.IKey,
+    ) -> Sequence[IConstruct]:
+        """Add the cluster and its outputs; gives what must wait until file systems admit the nodes."""
+        ...
+
 
 class ClusterStack(Stack):
-    """A HyperPod Slurm cluster, its role and its lifecycle scripts."""
+    """A cluster, the roles of its nodes and its lifecycle scripts."""
 
     def __init__(
         self,
@@ -37,32 +59,16 @@ class ClusterStack(Stack):
     ) -> None:
         super().__init__(
             scope, construct_id, env=env, termination_protection=config.protect,
-            description=f"Ultracluster {config.name}: HyperPod cluster with Slurm",
+            description=f"Ultracluster {config.name}: {TITLES[config.orchestrator.kind]}",
         )  # fmt: skip
         key = kms.Key.from_key_arn(self, "Key", storage.key_arn)
         admissions = self._admit(config, network.security_group_id)
-        cluster = HyperPodSlurmCluster(
-            self,
-            "Cluster",
-            cluster_name=config.cluster_name,
-            config=config.orchestrator,
-            node_groups=config.node_groups,
-            subnet=existing_subnet(self, "Nodes", network.subnet_id),
-            security_groups=[network.security_group_id],
-            key=key,
-            scripts_bucket=s3.Bucket.from_bucket_attributes(
-                self, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
-            ),
-            script_configuration=script_configuration(config),
-            lustre=storage.lustre,
-            open_zfs=storage.open_zfs,
-            accounting=_with_secret_key(storage),
-            mirror=config.software.mirror,
+        waiting = _add_cluster(config.orchestrator.kind)(
+            self, config, network=network, storage=storage, key=key
         )
-        for admission in admissions:
-            cluster.resource.node.add_dependency(admission)
-        session = SessionDocument(self, "Session", access=config.access)
-        self._outputs(config, cluster, session)
+        for resource in waiting:
+            for admission in admissions:
+                resource.node.add_dependency(admission)
 
     def _admit(self, config: Environment, nodes: str) -> list[Admission]:
         """Rules in the groups of file systems and databases that other stacks made."""
@@ -95,33 +101,8 @@ class ClusterStack(Stack):
             )
         return admissions
 
-    def _outputs(self, config: Environment, cluster: HyperPodSlurmCluster, session: SessionDocument) -> None:
-        group = next(iter(config.groups("login") or config.groups("controller")))
-        first = "--query 'ClusterNodeSummaries[0].InstanceId' --output text"
-        find = (
-            f"aws sagemaker list-cluster-nodes --region {config.region} --cluster-name {config.cluster_name} "
-            f"--instance-group-name-contains {group} {first}"
-        )
-        start = f"aws ssm start-session --region {config.region} --document-name {session.name}"
-        target = f"sagemaker-cluster:{cluster.cluster_id}_{group}-$({find})"
-        CfnOutput(
-            self,
-            "LoginCommand",
-            description="Opens a shell on the cluster (needs the AWS CLI with its Session Manager plugin)",
-            value=f"{start} --target {target}",
-        )
-        CfnOutput(self, "ClusterName", value=cluster.cluster_name, description="HyperPod cluster")
-        CfnOutput(self, "ClusterArn", value=cluster.cluster_arn, description="HyperPod cluster")
-        CfnOutput(
-            self,
-            "LogGroup",
-            value=f"/aws/sagemaker/Clusters/{cluster.cluster_name}/{cluster.cluster_id}",
-            description="Logs of lifecycle scripts and health checks",
-        )
 
-
-def _with_secret_key(storage: StorageParts):
-    accounting = storage.accounting
-    if accounting and accounting.secret_key_arn is None:
-        return replace(accounting, secret_key_arn=storage.key_arn)
-    return accounting
+def _add_cluster(kind: OrchestratorKind) -> AddCluster:
+    # loaded when it is asked for: each brings CDK modules that the others do not need
+    module = import_module(f"stacks.{kind.replace('-', '_')}")
+    return cast("AddCluster", module.add_cluster)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from aws_cdk import CfnOutput, Fn, Stack, Token
 
-from ultracluster.orchestrators.hyperpod_slurm import Accounting, LustreMount, OpenZfsMount
+from ultracluster.orchestrators.parts import Accounting, LustreMount, OpenZfsMount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from stacks.parts import NetworkParts, StorageParts, crossing
 from ultracluster.config import Environment
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs
 from ultracluster.network.existing import existing_subnet, existing_vpc
-from ultracluster.orchestrators.hyperpod_slurm import Accounting, LustreMount, OpenZfsMount
+from ultracluster.orchestrators.parts import Accounting, LustreMount, OpenZfsMount
 from ultracluster.rules.address_budget import subnets
 from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.storage.accounting_database import AccountingDatabase
@@ -94,13 +94,14 @@ class StorageStack(Stack):
             removal_policy=self._removal,
         )
         file_system.admit(self, "LustreClients", clients=self._network.security_group_id)
-        crossing(self, "LustreId", file_system.file_system_id)
+        file_system_id = crossing(self, "LustreId", file_system.file_system_id)
         crossing(self, "LustreSecurityGroupId", file_system.security_group_id)
         return LustreMount(
             dns_name=crossing(self, "LustreDnsName", file_system.dns_name),
             mount_name=crossing(self, "LustreMountName", file_system.mount_name),
             path=config.mount_path,
             efa=file_system.efa,
+            file_system_id=file_system_id,
         )
 
     def _open_zfs(self) -> OpenZfsMount | None:
@@ -118,10 +119,13 @@ class StorageStack(Stack):
             removal_policy=self._removal,
         )
         file_system.admit(self, "OpenZfsClients", clients=self._network.security_group_id)
-        crossing(self, "OpenZfsId", file_system.file_system_id)
+        file_system_id = crossing(self, "OpenZfsId", file_system.file_system_id)
         crossing(self, "OpenZfsSecurityGroupId", file_system.security_group_id)
         return OpenZfsMount(
-            dns_name=crossing(self, "OpenZfsDnsName", file_system.dns_name), path=config.mount_path
+            dns_name=crossing(self, "OpenZfsDnsName", file_system.dns_name),
+            path=config.mount_path,
+            volume_id=crossing(self, "OpenZfsVolumeId", file_system.root_volume_id),
+            file_system_id=file_system_id,
         )
 
     def _accounting(self) -> Accounting | None:
@@ -168,12 +172,23 @@ def existing_lustre(config: ExistingLustre | None) -> LustreMount | None:
     if config is None:
         return None
     return LustreMount(
-        dns_name=config.dns_name, mount_name=config.mount_name, path=config.mount_path, efa=config.efa
+        dns_name=config.dns_name,
+        mount_name=config.mount_name,
+        path=config.mount_path,
+        efa=config.efa,
+        file_system_id=config.id,
     )
 
 
 def existing_open_zfs(config: ExistingOpenZfs | None) -> OpenZfsMount | None:
-    return OpenZfsMount(dns_name=config.dns_name, path=config.mount_path) if config else None
+    if config is None:
+        return None
+    return OpenZfsMount(
+        dns_name=config.dns_name,
+        path=config.mount_path,
+        volume_id=config.volume_id or "",
+        file_system_id=config.id,
+    )
 
 
 def existing_accounting(config: ExistingDatabase | None) -> Accounting | None:
@@ -185,4 +200,5 @@ def existing_accounting(config: ExistingDatabase | None) -> Accounting | None:
         port=config.port,
         database_name=config.database_name,
         secret_key_arn=config.secret_key_arn,
+        username=config.username or "",
     )

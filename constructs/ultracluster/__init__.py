@@ -43,12 +43,8 @@ if TYPE_CHECKING:
     from ultracluster.network.admission import Admission
     from ultracluster.network.cluster_network import ClusterNetwork
     from ultracluster.network.efa_security_group import EfaSecurityGroup
-    from ultracluster.orchestrators.hyperpod_slurm import (
-        Accounting,
-        HyperPodSlurmCluster,
-        LustreMount,
-        OpenZfsMount,
-    )
+    from ultracluster.orchestrators.hyperpod_slurm import HyperPodSlurmCluster
+    from ultracluster.orchestrators.parts import Accounting, LustreMount, OpenZfsMount
     from ultracluster.orchestrators.session_document import SessionDocument
     from ultracluster.security.cluster_key import ClusterKey
     from ultracluster.security.execution_role import HyperPodExecutionRole
@@ -58,7 +54,7 @@ if TYPE_CHECKING:
     from ultracluster.storage.open_zfs_file_system import OpenZfsFileSystem
 else:
     _HOMES = {
-        "Accounting": "orchestrators.hyperpod_slurm",
+        "Accounting": "orchestrators.parts",
         "AccountingDatabase": "storage.accounting_database",
         "Admission": "network.admission",
         "ClusterKey": "security.cluster_key",
@@ -71,10 +67,10 @@ else:
         "HyperPodSlurmCluster": "orchestrators.hyperpod_slurm",
         "LogBucket": "storage.buckets",
         "LustreFileSystem": "storage.lustre_file_system",
-        "LustreMount": "orchestrators.hyperpod_slurm",
+        "LustreMount": "orchestrators.parts",
         "NodeLaunchTemplate": "compute.launch_template",
         "OpenZfsFileSystem": "storage.open_zfs_file_system",
-        "OpenZfsMount": "orchestrators.hyperpod_slurm",
+        "OpenZfsMount": "orchestrators.parts",
         "ScriptBundle": "lifecycle.script_bundle",
         "SessionDocument": "orchestrators.session_document",
         "network_card_plan": "compute.network_cards",

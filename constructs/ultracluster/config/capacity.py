@@ -19,6 +19,8 @@ class Spot(Model):
     """Spare instances that AWS may take back at two minutes' notice."""
 
     kind: Literal["spot"]
+    allocation: Literal["lowest-price", "capacity-optimized", "price-capacity-optimized"] | None = None
+    """How EC2 picks among Spot pools; ParallelCluster and PCS."""
 
 
 class Reservation(Model):
@@ -29,6 +31,10 @@ class Reservation(Model):
     """The reservation to target; without one, open reservations of the account match."""
     resource_group_arn: Arn | None = None
     """A resource group of reservations to target instead of one reservation."""
+    placement_group: Annotated[str, Field(min_length=1, max_length=255)] | None = None
+    """Name of the cluster placement group in which the reservation was made (it then has a
+    `PlacementGroupArn`). Without one the nodes are launched into none: in any other group they would not
+    match the reservation."""
 
 
 class CapacityBlock(Model):

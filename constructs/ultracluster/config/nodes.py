@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ultracluster.config.base import AmiId, Many, Model
 from ultracluster.config.capacity import Capacity, OnDemand
+from ultracluster.config.slurm import PartitionName, SlurmSettings
 
 Role = Literal["controller", "login", "compute", "system"]
 GroupName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$", max_length=63)]
@@ -42,35 +43,63 @@ class AutomaticPatching(Model):
 Patching = Annotated[ScheduledPatching | AutomaticPatching, Field(discriminator="kind")]
 
 
+class Taint(Model):
+    """A Kubernetes taint: only pods that tolerate it are placed on the nodes."""
+
+    key: Annotated[str, Field(min_length=1, max_length=316)]
+    """Key, with a prefix as `nvidia.com/gpu` has it."""
+    value: Annotated[str, Field(max_length=63)] = ""
+    """Value; may be empty."""
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+    """What happens to pods that do not tolerate it."""
+
+
 class NodeGroup(Model):
     """Nodes of one role and instance type."""
 
     role: Role
-    """`controller` runs slurmctld, `login` is where people log in, `compute` runs jobs."""
+    """`controller` runs slurmctld, `login` is where people log in, `compute` runs jobs, `system` the
+    add-ons of Kubernetes."""
     instance_type: Annotated[str, Field(pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$", examples=["p5.48xlarge"])]
     """As EC2 writes it, without `ml.`."""
     count: Annotated[int, Field(ge=0, le=6758)]
-    """Nodes wanted."""
+    """Nodes wanted, whether or not they have work."""
     min_count: Annotated[int, Field(ge=0, le=6758)] | None = None
-    """Nodes without which the group is rolled back; equal to `count` is all or nothing."""
+    """HyperPod: nodes without which the group is rolled back; equal to `count` is all or nothing."""
+    max_count: Annotated[int, Field(ge=0, le=6758)] | None = None
+    """Nodes at the most, where the scheduler may add some for a job; `count` by default. Not on
+    HyperPod."""
     capacity: Capacity = OnDemand()
     """Where the instances come from."""
-    partition: Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$", max_length=63)] | None = (
-        None
-    )
+    partition: PartitionName | None = None
     """Slurm partition of a compute group."""
     volume_gib: Annotated[int, Field(ge=1, le=16_384)] = 500
-    """Second EBS volume in GiB, mounted at /opt/sagemaker; the root volume is fixed at 100 GB."""
+    """HyperPod: second EBS volume in GiB, mounted at /opt/sagemaker; its root volume is fixed at
+    100 GB."""
+    root_volume_gib: Annotated[int, Field(ge=20, le=16_384)] = 200
+    """Root volume in GiB, at least that of the image. Not on HyperPod."""
     threads_per_core: Literal[1, 2] | None = None
     """1 turns simultaneous multithreading off; by default as the instance type has it."""
     efa_interface: Literal["efa", "efa-only"] | None = None
     """`efa-only` interfaces take no IP address; the service's choice by default."""
     deep_health_checks: Many[Literal["instance-stress", "instance-connectivity"]] = ()
-    """Tests of about two hours that each new node passes before it takes jobs."""
+    """HyperPod: tests of about two hours that each new node passes before it takes jobs."""
     image: AmiId | None = None
-    """A custom AMI made from the HyperPod image; by default HyperPod's own."""
+    """AMI of the nodes; by default the orchestrator's own. On HyperPod one made from its image; PCS has
+    no default."""
     patching: Patching | None = None
-    """Software updates; by default only by hand."""
+    """HyperPod: software updates; by default only by hand."""
+    slurm_settings: SlurmSettings = {}
+    """ParallelCluster and PCS: parameters of these nodes in slurm.conf, e.g. `Weight: 10`."""
+    labels: dict[str, str] = {}
+    """Kubernetes labels of the nodes."""
+    taints: Many[Taint] = ()
+    """Kubernetes taints of the nodes."""
+
+    @property
+    def greatest(self) -> int:
+        """Nodes that the group may have at once."""
+        return max(self.count, self.max_count or 0)
 
 
 class DeclaredInstanceType(Model):
@@ -105,4 +134,5 @@ __all__ = [
     "Patching",
     "Role",
     "ScheduledPatching",
+    "Taint",
 ]

@@ -7,6 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ultracluster.config.base import Model
+from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.config.parallelcluster import ParallelCluster
+from ultracluster.config.pcs import Pcs
 
 
 class HyperPodSlurm(Model):
@@ -30,4 +33,25 @@ class HyperPodSlurm(Model):
     instead of that (`on-create`), or not at all (`none`)."""
 
 
-Orchestrator = HyperPodSlurm
+Orchestrator = Annotated[
+    HyperPodSlurm | HyperPodEks | ParallelCluster | Pcs | Eks, Field(discriminator="kind")
+]
+OrchestratorKind = Literal["hyperpod-slurm", "hyperpod-eks", "parallelcluster", "pcs", "eks"]
+
+HYPERPOD: frozenset[OrchestratorKind] = frozenset({"hyperpod-slurm", "hyperpod-eks"})
+"""AWS runs the nodes in an account of its own and places them; `ml.` instance types."""
+KUBERNETES: frozenset[OrchestratorKind] = frozenset({"hyperpod-eks", "eks"})
+SLURM: frozenset[OrchestratorKind] = frozenset({"hyperpod-slurm", "parallelcluster", "pcs"})
+
+__all__ = [
+    "HYPERPOD",
+    "KUBERNETES",
+    "SLURM",
+    "Eks",
+    "HyperPodEks",
+    "HyperPodSlurm",
+    "Orchestrator",
+    "OrchestratorKind",
+    "ParallelCluster",
+    "Pcs",
+]

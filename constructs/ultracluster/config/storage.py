@@ -207,6 +207,8 @@ class ExistingOpenZfs(Model):
     deployment: Literal["existing"]
     id: FileSystemId
     dns_name: Annotated[str, Field(pattern=r"^fs-[0-9a-z]+\.fsx\.[a-z0-9-]+\.[a-z.]+$")]
+    volume_id: Annotated[str, Field(pattern=r"^fsvol-[0-9a-f]{17}$")] | None = None
+    """Its root volume; ParallelCluster asks for it."""
     security_group_id: SecurityGroupId
     """The file system's own group: the nodes are admitted by rules added to it."""
     mount_path: AbsolutePath = "/home"
@@ -246,6 +248,8 @@ class ExistingDatabase(Model):
     """Schema that slurmdbd creates."""
     secret_arn: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:.+$")]
     """Secret with `username` and `password`."""
+    username: Annotated[str, Field(min_length=1, max_length=32)] | None = None
+    """The secret's `username`; ParallelCluster wants it in its configuration."""
     secret_key_arn: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/.+$")] | None = (
         None
     )

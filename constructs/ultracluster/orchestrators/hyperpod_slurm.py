@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from aws_cdk import Fn
 from aws_cdk import aws_ec2 as ec2
@@ -16,37 +15,8 @@ from ultracluster.config.nodes import AutomaticPatching, NodeGroup, ScheduledPat
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.lifecycle.scripts import ENTRIES
+from ultracluster.orchestrators.parts import Accounting, LustreMount, OpenZfsMount
 from ultracluster.security.execution_role import HyperPodExecutionRole
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LustreMount:
-    """A Lustre file system that the service mounts on every node."""
-
-    dns_name: str
-    mount_name: str
-    path: str = "/fsx"
-    efa: bool = False
-    """It was created with EFA: nodes that can, reach it so."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenZfsMount:
-    """An OpenZFS file system that the service mounts on every node."""
-
-    dns_name: str
-    path: str = "/home"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accounting:
-    """A MySQL-compatible database for slurmdbd."""
-
-    endpoint: str
-    secret_arn: str
-    port: int = 3306
-    database_name: str = "slurm_acct_db"
-    secret_key_arn: str | None = None
 
 
 class HyperPodSlurmCluster(Construct):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from ultracluster.config import Environment, Finding, Loaded
 from ultracluster.config.findings import Path, Severity, dotted
+from ultracluster.config.orchestrator import OrchestratorKind
 
 Check = Callable[[Environment], Iterator["Breach"]]
 
@@ -39,14 +40,29 @@ class Rule:
     check: Check
     by_hand: str = ""
     """A command that shows the same thing in an account."""
+    kinds: frozenset[OrchestratorKind] | None = None
+    """Orchestrators that it is about; None is all of them."""
+
+    def applies(self, environment: Environment) -> bool:
+        return self.kinds is None or environment.orchestrator.kind in self.kinds
 
 
 class RuleSet:
     """The rules of one subject, in the order of their definition."""
 
-    def __init__(self, prefix: str, subject: str) -> None:
+    def __init__(
+        self, prefix: str, subject: str, *, kinds: frozenset[OrchestratorKind] | None = None
+    ) -> None:
+        """Make an empty set.
+
+        Args:
+            prefix: of the rules' ids.
+            subject: heads the set in docs/rules.md.
+            kinds: orchestrators that the rules are about; None is all of them.
+        """
         self.prefix = prefix
         self.subject = subject
+        self.kinds = kinds
         self.rules: list[Rule] = []
 
     def rule(
@@ -58,6 +74,7 @@ class RuleSet:
         source: str,
         date: str = "2026-11-20",
         by_hand: str = "",
+        kinds: frozenset[OrchestratorKind] | None = None,
     ) -> Callable[[Check], Check]:
         """Add the decorated check as `<prefix><number>`.
 
@@ -66,6 +83,7 @@ class RuleSet:
             source: the page, model or thread in which AWS (or a measurement) says so.
             date: the day on which the source was read.
             by_hand: a command with which the same thing can be seen in an account.
+            kinds: orchestrators that it is about, where those of the set are too many.
         """
 
         def add(check: Check) -> Check:
@@ -78,6 +96,7 @@ class RuleSet:
                     date=date,
                     check=check,
                     by_hand=by_hand,
+                    kinds=self.kinds if kinds is None else kinds,
                 )
             )
             return check
@@ -90,6 +109,8 @@ def run(rules: Iterable[Rule], loaded: Loaded) -> list[Finding]:
     environment, source = loaded.environment, loaded.source
     findings: list[Finding] = []
     for rule in rules:
+        if not rule.applies(environment):
+            continue
         for breach in rule.check(environment):
             findings.append(
                 Finding(

@@ -17,6 +17,7 @@ from ultracluster.catalog import (
 )
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.orchestrator import HYPERPOD
 from ultracluster.rules.engine import Breach, RuleSet
 
 RULES = RuleSet("ENV", "The environment as a whole")
@@ -56,6 +57,7 @@ def region_exists(environment: Environment) -> Iterator[Breach]:
     "HyperPod is offered in the Region",
     source="cfn-lint 1.58.0: CloudFormation schemas by Region, AWS::SageMaker::Cluster",
     by_hand="aws sagemaker list-clusters --region <region>",
+    kinds=HYPERPOD,
 )
 def region_has_hyperpod(environment: Environment) -> Iterator[Breach]:
     known = region(environment.region)

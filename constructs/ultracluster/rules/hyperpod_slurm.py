@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.hyperpod_slurm_groups import CONTINUOUS
+from ultracluster.rules.hyperpod_slurm_groups import CONTINUOUS, asked
 from ultracluster.rules.hyperpod_slurm_types import RULES
 
 __all__ = ["RULES"]
@@ -20,7 +20,7 @@ FSX_API = "SageMaker API reference, ClusterFsxLustreConfig and ClusterFsxOpenZfs
 
 @RULES.rule(60, "error", "Continuous provisioning has no slurm_config_strategy", source=CONTINUOUS)
 def strategy_with_continuous(environment: Environment) -> Iterator[Breach]:
-    orchestrator = environment.orchestrator
+    orchestrator = asked(environment)
     strategy = orchestrator.slurm_config_strategy
     if orchestrator.provisioning == "continuous" and strategy:
         yield Breach(
@@ -33,7 +33,7 @@ def strategy_with_continuous(environment: Environment) -> Iterator[Breach]:
 
 @RULES.rule(61, "error", "Classic provisioning has a slurm_config_strategy", source=STRATEGY)
 def strategy_with_classic(environment: Environment) -> Iterator[Breach]:
-    orchestrator = environment.orchestrator
+    orchestrator = asked(environment)
     if orchestrator.provisioning == "classic" and not orchestrator.slurm_config_strategy:
         yield Breach(
             ("orchestrator", "slurm_config_strategy"),
@@ -52,7 +52,7 @@ def strategy_with_classic(environment: Environment) -> Iterator[Breach]:
 )
 def accounting_is_continuous(environment: Environment) -> Iterator[Breach]:
     database = environment.storage.accounting_database
-    if database and environment.orchestrator.provisioning == "classic":
+    if database and asked(environment).provisioning == "classic":
         yield Breach(
             ("storage", "accounting_database"),
             f"an accounting database ({database.kind}) with classic provisioning: HyperPod takes "
@@ -87,7 +87,7 @@ def name_used_once(environment: Environment) -> Iterator[Breach]:
     source=f"{LIFECYCLE}; CloudFormation, AWS::SageMaker::Cluster LifeCycleConfig",
 )
 def lifecycle_on_create(environment: Environment) -> Iterator[Breach]:
-    if environment.orchestrator.lifecycle == "on-create":
+    if asked(environment).lifecycle == "on-create":
         mounts = " and no file system mounted" if _mounts(environment) else ""
         yield Breach(
             ("orchestrator", "lifecycle"),
@@ -100,7 +100,7 @@ def lifecycle_on_create(environment: Environment) -> Iterator[Breach]:
 
 @RULES.rule(65, "warning", "Lifecycle scripts run", source=LIFECYCLE)
 def lifecycle_none(environment: Environment) -> Iterator[Breach]:
-    if environment.orchestrator.lifecycle != "none":
+    if asked(environment).lifecycle != "none":
         return
     missing = [f"software release {environment.software.release} is not installed or verified"]
     if getattr(environment.storage.lustre, "efa", False):
@@ -122,7 +122,7 @@ def lifecycle_none(environment: Environment) -> Iterator[Breach]:
     "--query 'InstanceGroups[].InstanceStorageConfigs'",
 )
 def classic_has_no_key(environment: Environment) -> Iterator[Breach]:
-    if environment.orchestrator.provisioning == "classic":
+    if asked(environment).provisioning == "classic":
         yield Breach(
             ("orchestrator", "provisioning"),
             "with classic provisioning HyperPod takes no customer-managed key: root and second volumes are "

@@ -6,16 +6,23 @@ from collections.abc import Iterator
 
 from ultracluster.catalog import instance_types, nearest_instance_types
 from ultracluster.config import Environment
+from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.types import instance_type_of
 
-RULES = RuleSet("HPS", "HyperPod with Slurm")
+RULES = RuleSet("HPS", "HyperPod with Slurm", kinds=frozenset({"hyperpod-slurm"}))
 
 GETTING_STARTED = "SageMaker Developer Guide, Getting started with SageMaker HyperPod using the AWS CLI"
 CONTINUOUS = "SageMaker Developer Guide, Continuous provisioning for HyperPod clusters with Slurm"
 CREATING = "SageMaker Developer Guide, Creating a SageMaker HyperPod cluster"
 GROUP_API = "SageMaker API reference, ClusterInstanceGroupSpecification"
 PLANS = "SageMaker Developer Guide, Reserve training plans for HyperPod"
+
+
+def asked(environment: Environment) -> HyperPodSlurm:
+    """The orchestrator of an environment that these rules are run on."""
+    assert isinstance(environment.orchestrator, HyperPodSlurm)
+    return environment.orchestrator
 
 
 @RULES.rule(1, "error", "There is exactly one controller group", source=GETTING_STARTED)
@@ -175,7 +182,7 @@ def min_count_within_count(environment: Environment) -> Iterator[Breach]:
 
 @RULES.rule(13, "error", "min_count goes with continuous provisioning", source=CONTINUOUS)
 def min_count_is_continuous(environment: Environment) -> Iterator[Breach]:
-    if environment.orchestrator.provisioning == "continuous":
+    if asked(environment).provisioning == "continuous":
         return
     for name, group in environment.node_groups.items():
         if group.min_count is not None:
@@ -254,7 +261,7 @@ def no_capacity_block(environment: Environment) -> Iterator[Breach]:
 
 @RULES.rule(22, "error", "Spot goes with continuous provisioning", source=CONTINUOUS)
 def spot_is_continuous(environment: Environment) -> Iterator[Breach]:
-    if environment.orchestrator.provisioning == "continuous":
+    if asked(environment).provisioning == "continuous":
         return
     for name, group in environment.node_groups.items():
         if group.capacity.kind == "spot":

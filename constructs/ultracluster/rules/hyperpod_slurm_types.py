@@ -10,7 +10,7 @@ from ultracluster.catalog import instance_types, nearest_instance_types, offered
 from ultracluster.config import Environment
 from ultracluster.config.nodes import ScheduledPatching
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.hyperpod_slurm_groups import GROUP_API, RULES
+from ultracluster.rules.hyperpod_slurm_groups import GROUP_API, RULES, asked
 from ultracluster.rules.types import instance_type_of
 
 CUSTOM_AMI = "SageMaker Developer Guide, Build a custom AMI; SageMaker API reference, ImageId"
@@ -253,7 +253,7 @@ def custom_image(environment: Environment) -> Iterator[Breach]:
 )
 def image_inherited(environment: Environment) -> Iterator[Breach]:
     groups = environment.node_groups
-    if environment.orchestrator.provisioning != "continuous":
+    if asked(environment).provisioning != "continuous":
         return
     if not any(group.image for group in groups.values()):
         return

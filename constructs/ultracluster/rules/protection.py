@@ -289,13 +289,15 @@ def database_standby(environment: Environment) -> Iterator[Breach]:
     "warning",
     "Protected accounting is not kept on the controller's disk",
     source="botocore 1.44.5 sagemaker: ClusterSlurmConfig AccountingDatabase",
+    kinds=frozenset({"hyperpod-slurm", "parallelcluster"}),
 )
 def accounting_on_controller(environment: Environment) -> Iterator[Breach]:
     if not environment.protect or environment.storage.accounting_database:
         return
     if not environment.groups("compute"):
         return
-    classic = environment.orchestrator.provisioning == "classic"
+    orchestrator = environment.orchestrator
+    classic = orchestrator.kind == "hyperpod-slurm" and orchestrator.provisioning == "classic"
     yield Breach(
         ("storage",),
         "protect is on, and without an accounting_database Slurm's accounting is kept on the "

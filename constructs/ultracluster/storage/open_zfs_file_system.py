@@ -18,6 +18,7 @@ class OpenZfsFileSystem(Construct):
     Attributes:
         file_system_id: `fs-...`.
         dns_name: host name for mounting.
+        root_volume_id: `fsvol-...` of the volume that is mounted.
         security_group_id: the file system's own group.
     """
 
@@ -87,6 +88,7 @@ class OpenZfsFileSystem(Construct):
         Tags.of(self.resource).add("Name", self.node.path)
         self.file_system_id = self.resource.ref
         self.dns_name = self.resource.attr_dns_name
+        self.root_volume_id = self.resource.attr_root_volume_id
         self.security_group_id = group.attr_group_id
 
     def admit(self, scope: Construct, construct_id: str, *, clients: str) -> Admission:

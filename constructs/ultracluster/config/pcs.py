@@ -1,0 +1,55 @@
+"""AWS Parallel Computing Service: managed Slurm, nodes from our launch templates."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ultracluster.config.base import Model
+from ultracluster.config.slurm import Partition, PartitionName, SlurmSettings
+
+
+class PcsAccounting(Model):
+    """Slurm accounting that the service runs; there is no database to bring."""
+
+    mode: Literal["standard", "none"] = "standard"
+    """`none` keeps no users, limits or history."""
+    purge_days: Annotated[int, Field(ge=-1, le=10_000)] = 365
+    """Days until records are dropped; -1 keeps them for ever, and they are paid for."""
+
+
+class Pcs(Model):
+    """AWS PCS with Slurm."""
+
+    kind: Literal["pcs"]
+    cluster_name: Annotated[str, Field(pattern=r"^[a-zA-Z][a-zA-Z0-9-]{2,39}$")] | None = None
+    """Name of the cluster; the environment's name by default. A new name is a new cluster."""
+    size: Literal["small", "medium", "large"] | None = None
+    """Size of the controller: 32, 512 or 2048 nodes. By default the smallest that holds the node groups at
+    their greatest. A new size is a new cluster."""
+    slurm_version: Annotated[str, Field(pattern=r"^\d\d\.\d\d$", examples=["25.11"])] = "25.11"
+    """Slurm's release; nodes need an image that has it."""
+    accounting: PcsAccounting = PcsAccounting()
+    """Slurm accounting, which the service runs."""
+    rest: bool = False
+    """Slurm's REST API, private, port 6820."""
+    scaledown_seconds: Annotated[int, Field(ge=1)] = 600
+    """Seconds after which idle nodes above `count` end."""
+    slurm_settings: SlurmSettings = {}
+    """Parameters of slurm.conf for the cluster, of those that PCS allows."""
+    slurmdbd_settings: SlurmSettings = {}
+    """Parameters of slurmdbd.conf."""
+    cgroup_settings: SlurmSettings = {}
+    """Parameters of cgroup.conf."""
+    partitions: dict[PartitionName, Partition] = {}
+    """Settings of partitions (queues) by name; groups name their partition."""
+    efa_interface: Literal["efa", "efa-only"] = "efa"
+    """Kind of EFA interfaces. AWS's guide for PCS shows `efa` alone; whether `efa-only`, which takes no IP
+    address, is accepted is unverified."""
+    lifecycle: Literal["node-bootstrapped", "none"] = "node-bootstrapped"
+    """When our scripts run: before slurmd starts, or not at all."""
+    agent_version: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+(-\d+)?$")] = "1.5.0-1"
+    """Version of the PCS agent that the images have; lifecycle actions need 1.5.0-1."""
+    root_device: Literal["/dev/sda1", "/dev/xvda"] = "/dev/sda1"
+    """Root device of the images: /dev/sda1 on Ubuntu, /dev/xvda on Amazon Linux 2023."""

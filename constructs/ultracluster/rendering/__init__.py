@@ -1,0 +1,1 @@
+"""Files for other tools, made from an environment: nothing here needs the CDK or an account."""

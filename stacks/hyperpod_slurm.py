@@ -1,0 +1,81 @@
+"""SageMaker HyperPod with Slurm, in the cluster stack."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from aws_cdk import CfnOutput, Stack
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from constructs import IConstruct
+
+from stacks.parts import NetworkParts, StorageParts
+from ultracluster.config import Environment
+from ultracluster.config.orchestrator import HyperPodSlurm
+from ultracluster.lifecycle.configuration import script_configuration
+from ultracluster.network.existing import existing_subnet
+from ultracluster.orchestrators.hyperpod_slurm import HyperPodSlurmCluster
+from ultracluster.orchestrators.parts import Accounting
+from ultracluster.orchestrators.session_document import SessionDocument
+
+
+def add_cluster(
+    stack: Stack, config: Environment, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
+) -> list[IConstruct]:
+    """Add the cluster and its outputs; gives what must wait until file systems admit the nodes."""
+    assert isinstance(config.orchestrator, HyperPodSlurm)
+    cluster = HyperPodSlurmCluster(
+        stack,
+        "Cluster",
+        cluster_name=config.cluster_name,
+        config=config.orchestrator,
+        node_groups=config.node_groups,
+        subnet=existing_subnet(stack, "Nodes", network.subnet_id),
+        security_groups=[network.security_group_id],
+        key=key,
+        scripts_bucket=s3.Bucket.from_bucket_attributes(
+            stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
+        ),
+        script_configuration=script_configuration(config),
+        lustre=storage.lustre,
+        open_zfs=storage.open_zfs,
+        accounting=_with_secret_key(storage),
+        mirror=config.software.mirror,
+    )
+    session = SessionDocument(stack, "Session", access=config.access)
+    _outputs(stack, config, cluster, session)
+    return [cluster.resource]
+
+
+def _outputs(
+    stack: Stack, config: Environment, cluster: HyperPodSlurmCluster, session: SessionDocument
+) -> None:
+    group = next(iter(config.groups("login") or config.groups("controller")))
+    first = "--query 'ClusterNodeSummaries[0].InstanceId' --output text"
+    find = (
+        f"aws sagemaker list-cluster-nodes --region {config.region} --cluster-name {config.cluster_name} "
+        f"--instance-group-name-contains {group} {first}"
+    )
+    start = f"aws ssm start-session --region {config.region} --document-name {session.name}"
+    target = f"sagemaker-cluster:{cluster.cluster_id}_{group}-$({find})"
+    CfnOutput(
+        stack,
+        "LoginCommand",
+        description="Opens a shell on the cluster (needs the AWS CLI with its Session Manager plugin)",
+        value=f"{start} --target {target}",
+    )
+    CfnOutput(stack, "ClusterName", value=cluster.cluster_name, description="HyperPod cluster")
+    CfnOutput(stack, "ClusterArn", value=cluster.cluster_arn, description="HyperPod cluster")
+    CfnOutput(
+        stack,
+        "LogGroup",
+        value=f"/aws/sagemaker/Clusters/{cluster.cluster_name}/{cluster.cluster_id}",
+        description="Logs of lifecycle scripts and health checks",
+    )
+
+
+def _with_secret_key(storage: StorageParts) -> Accounting | None:
+    accounting = storage.accounting
+    if accounting and accounting.secret_key_arn is None:
+        return replace(accounting, secret_key_arn=storage.key_arn)
+    return accounting
