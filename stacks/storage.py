@@ -17,11 +17,13 @@ from ultracluster.config.storage import ExistingDatabase, ExistingLustre, Existi
 from ultracluster.network.existing import existing_subnet, existing_vpc
 from ultracluster.orchestrators.parts import Accounting, LustreMount, OpenZfsMount
 from ultracluster.rules.address_budget import subnets
-from ultracluster.security.cluster_key import ClusterKey
+from ultracluster.security.cluster_key import AUTO_SCALING, PCS, ClusterKey
 from ultracluster.storage.accounting_database import AccountingDatabase
 from ultracluster.storage.buckets import DataBucket, LogBucket
 from ultracluster.storage.lustre_file_system import LustreFileSystem
 from ultracluster.storage.open_zfs_file_system import OpenZfsFileSystem
+
+_LAUNCHED_BY = {"eks": (AUTO_SCALING,), "pcs": (PCS,)}
 
 
 class StorageStack(Stack):
@@ -60,7 +62,12 @@ class StorageStack(Stack):
     def _make_key(self) -> kms.IKey:
         if self._config.storage.key:
             return kms.Key.from_key_arn(self, "Key", self._config.storage.key.arn)
-        return ClusterKey(self, "Key", alias=f"ultracluster/{self._config.name}").key
+        return ClusterKey(
+            self,
+            "Key",
+            alias=f"ultracluster/{self._config.name}",
+            launched_by=_LAUNCHED_BY.get(self._config.orchestrator.kind, ()),
+        ).key
 
     def _buckets(self) -> tuple[str, str | None]:
         storage = self._config.storage

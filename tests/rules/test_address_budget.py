@@ -230,3 +230,49 @@ def test_what_is_suggested_instead_works(count: int, name: str, prefix: int, own
             continue
         changes |= {f"network.{key}": cidr for key, cidr in suggested.items()}
         assert found(RULES, changes) == []
+
+
+P5 = {"node_groups.gpu.instance_type": "p5.48xlarge"}
+
+
+@pytest.mark.parametrize(
+    ("orchestrator", "changes", "each", "certain"),
+    [
+        ({"kind": "hyperpod-slurm"}, {}, 32, 32),
+        ({"kind": "hyperpod-eks"}, {}, 81, 81),
+        ({"kind": "parallelcluster"}, {}, 1, 1),
+        ({"kind": "parallelcluster", "efa_interface": "efa"}, {}, 32, 32),
+        ({"kind": "pcs"}, {}, 32, 32),
+        ({"kind": "pcs", "efa_interface": "efa-only"}, {}, 1, 1),
+        ({"kind": "pcs"}, {"node_groups.gpu.instance_type": "p6-b300.48xlarge"}, 17, 17),
+        ({"kind": "eks"}, {}, 50, 1),
+        ({"kind": "eks"}, {"node_groups.gpu.efa_interface": "efa"}, 50, 32),
+        ({"kind": "pcs"}, {"node_groups.gpu.instance_type": "p9.48xlarge"}, 1, 1),
+    ],
+    ids=str,
+)
+def test_addresses_of_a_node_follow_its_orchestrator(
+    orchestrator: dict[str, str], changes: dict[str, Any], each: int, certain: int
+) -> None:
+    found_rows = rows({"orchestrator": orchestrator, **P5, **changes})
+    row = next(row for what, row in found_rows.items() if what.startswith("gpu "))
+    assert (row.each, row.certain) == (each, certain)
+
+
+def test_nodes_that_may_come_are_counted() -> None:
+    found_rows = rows({"orchestrator": {"kind": "pcs"}, "node_groups.gpu.max_count": 5})
+    assert next(row.count for what, row in found_rows.items() if what.startswith("gpu ")) == 5
+
+
+def services(kind: str) -> set[str]:
+    closed = {"orchestrator": {"kind": kind}, "network.egress": "closed"}
+    return {endpoint.service for endpoint in made_endpoints(environment(closed))}
+
+
+def test_endpoints_of_a_closed_network_follow_the_orchestrator() -> None:
+    everyone = services("hyperpod-slurm") - {"sagemaker.api"}
+    assert services("hyperpod-slurm") - everyone == {"sagemaker.api"}
+    assert services("parallelcluster") - everyone == {"dynamodb", "cloudformation"}
+    assert services("pcs") - everyone == {"pcs"}
+    assert services("eks") - everyone == {"eks", "eks-auth", "elasticloadbalancing", "autoscaling"}
+    assert services("hyperpod-eks") == services("eks") | {"sagemaker.api"}

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from ultracluster.config import Finding, InvalidEnvironmentError, Loaded
-from ultracluster.rules import efa, environment, fsx, hyperpod_slurm, network, protection, software
+from ultracluster.rules import (
+    efa,
+    environment,
+    fsx,
+    hyperpod_slurm,
+    network,
+    node_groups,
+    protection,
+    software,
+)
 from ultracluster.rules.engine import Breach, Rule, RuleSet, run
 
 RULE_SETS: tuple[RuleSet, ...] = (
     environment.RULES,
     network.RULES,
+    node_groups.RULES,
     efa.RULES,
     fsx.RULES,
     protection.RULES,

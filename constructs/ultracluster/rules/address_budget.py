@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 
 from ultracluster.catalog import InstanceType
+from ultracluster.compute.network_cards import network_card_plan
 from ultracluster.config import Environment
 from ultracluster.config.network import Network
 from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES
 from ultracluster.config.storage import (
     ExistingLustre,
     IntelligentTieringLustre,
@@ -157,22 +159,52 @@ def address_budget(environment: Environment) -> AddressBudget:
 
 def _nodes(environment: Environment) -> Iterator[Row]:
     for name, group in environment.node_groups.items():
-        if group.count:
-            each, certain = _node(group, instance_type_of(environment, group))
-            less = ", fewer with efa-only" if group.efa_interface == "efa-only" else ""
-            yield Row(f"{name} ({group.instance_type}{less})", group.count, each, certain)
+        if group.greatest:
+            known = instance_type_of(environment, group)
+            if environment.orchestrator.kind in HYPERPOD:
+                each, certain = _hyperpod_node(environment, group, known)
+                less = ", fewer with efa-only" if group.efa_interface == "efa-only" else ""
+            else:
+                each, certain = _own_node(environment, group, known)
+                less = ""
+            yield Row(f"{name} ({group.instance_type}{less})", group.greatest, each, certain)
 
 
-def _node(group: NodeGroup, known: InstanceType | None) -> tuple[int, int]:
-    """Addresses of one node: the best figure, and what AWS's own figures make certain.
+def _hyperpod_node(environment: Environment, group: NodeGroup, known: InstanceType | None) -> tuple[int, int]:
+    """Addresses of one HyperPod node: the best figure, and what AWS's own figures make certain.
 
-    AWS publishes P5's 32 (SageMaker Developer Guide, "Prerequisites for using SageMaker HyperPod").
+    AWS publishes P5's 32 and 81 (SageMaker Developer Guide, "Prerequisites for using SageMaker HyperPod").
     Every node has one at least. How many `efa-only` saves is published nowhere: the full figure
     stands.
     """
-    each = (known.hyperpod_addresses_slurm if known else None) or 1
+    each = 1
+    if known:
+        kubernetes = environment.orchestrator.kind in KUBERNETES
+        each = (known.hyperpod_addresses_eks if kubernetes else known.hyperpod_addresses_slurm) or 1
     published = known is not None and known.hyperpod_addresses_verified
     return each, each if published and group.efa_interface != "efa-only" else 1
+
+
+def _own_node(environment: Environment, group: NodeGroup, known: InstanceType | None) -> tuple[int, int]:
+    """Addresses of one node that is launched from our own network-card plan, in the same two figures.
+
+    One for each interface but `efa-only`. On EKS the VPC CNI adds addresses for pods: as many as one
+    interface holds is the estimate (its warm pool; EKS Best Practices Guide, "Amazon VPC CNI").
+    """
+    plan = _interfaces(environment, group, known)
+    pods = (known.ipv4_per_interface if known else None) or 0
+    return (max(plan, pods), plan) if environment.orchestrator.kind == "eks" else (plan, plan)
+
+
+def _interfaces(environment: Environment, group: NodeGroup, known: InstanceType | None) -> int:
+    if known is None or group.role != "compute":
+        return 1
+    asked = group.efa_interface or getattr(environment.orchestrator, "efa_interface", None) or "efa-only"
+    try:
+        plan = network_card_plan(known, efa=asked)
+    except ValueError:  # a type whose cards are unknown, or which takes another kind: rules say so
+        return 1
+    return sum(one.kind != "efa-only" for one in plan)
 
 
 def _lustre(storage: Storage) -> Iterator[Row]:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from ultracluster.config import Environment
 from ultracluster.config.network import Network
+from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,10 @@ def made_endpoints_of(network: Network, closed: tuple[Endpoint, ...] | None = No
 
 _CONDITIONS: Mapping[str, Callable[[Environment], bool]] = {
     "always": lambda environment: True,
+    "hyperpod": lambda environment: environment.orchestrator.kind in HYPERPOD,
+    "parallelcluster": lambda environment: environment.orchestrator.kind == "parallelcluster",
+    "pcs": lambda environment: environment.orchestrator.kind == "pcs",
+    "kubernetes": lambda environment: environment.orchestrator.kind in KUBERNETES,
     "accounting-database": lambda environment: environment.storage.accounting_database is not None,
     "lustre-efa": lambda environment: getattr(environment.storage.lustre, "efa", False),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 from aws_cdk import ArnFormat, RemovalPolicy, Stack
@@ -15,6 +16,11 @@ from ultracluster.security.principals import anyone, service
 # (FSx for Lustre User Guide, "Working with server-side encrypted Amazon S3 buckets").
 FSX_S3_ROLES = "role/aws-service-role/s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access_*"
 
+# Auto Scaling User Guide, "Required AWS KMS key policy for use with encrypted volumes"
+AUTO_SCALING = "role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
+# AWS PCS User Guide, "Required KMS key policy for use with encrypted EBS volumes in AWS PCS"
+PCS = "role/aws-service-role/pcs.amazonaws.com/AWSServiceRoleForPCS"
+
 
 class ClusterKey(Construct):
     """A key with yearly rotation that encrypts file systems, volumes, buckets, logs and secrets.
@@ -26,11 +32,20 @@ class ClusterKey(Construct):
         key: the KMS key.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, alias: str | None = None) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        alias: str | None = None,
+        launched_by: Sequence[str] = (),
+    ) -> None:
         """Make the key.
 
         Args:
             alias: name below `alias/`, unique in account and Region; none by default.
+            launched_by: service-linked roles that launch instances with encrypted volumes, `AUTO_SCALING`
+                (EKS managed node groups) or `PCS`: no IAM policy can give them the key.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
@@ -44,6 +59,9 @@ class ClusterKey(Construct):
         )
         key.add_to_resource_policy(_logs(stack))
         key.add_to_resource_policy(_fsx_data_repositories(stack))
+        for number, role in enumerate(launched_by):
+            for statement in _launches(stack, role, "" if number == 0 else str(number + 1)):
+                key.add_to_resource_policy(statement)
         self.key = cast("kms.IKey", key)  # the CDK's class and interface differ in names of arguments
 
 
@@ -76,3 +94,33 @@ def _fsx_data_repositories(stack: Stack) -> iam.PolicyStatement:
             "ArnLike": {"aws:PrincipalArn": roles},
         },
     )
+
+
+def _launches(stack: Stack, role: str, number: str) -> list[iam.PolicyStatement]:
+    # as above: the role is there only once the service was used in this account
+    who = {
+        "StringEquals": {"kms:CallerAccount": stack.account},
+        "ArnLike": {"aws:PrincipalArn": f"arn:{stack.partition}:iam::{stack.account}:{role}"},
+    }
+    return [
+        iam.PolicyStatement(
+            sid=f"LaunchNodes{number}",
+            principals=[anyone()],
+            actions=[
+                "kms:Decrypt",
+                "kms:DescribeKey",
+                "kms:Encrypt",
+                "kms:GenerateDataKey*",
+                "kms:ReEncrypt*",
+            ],
+            resources=["*"],
+            conditions=who,
+        ),
+        iam.PolicyStatement(
+            sid=f"AttachVolumes{number}",
+            principals=[anyone()],
+            actions=["kms:CreateGrant"],
+            resources=["*"],
+            conditions={**who, "Bool": {"kms:GrantIsForAWSResource": "true"}},
+        ),
+    ]

@@ -1,0 +1,169 @@
+"""Rules on: node groups. Which settings belong to which orchestrator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ultracluster.config import Environment
+from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM, OrchestratorKind
+from ultracluster.rules.engine import Breach, RuleSet
+
+RULES = RuleSet("GRP", "Node groups")
+
+_EC2 = frozenset[OrchestratorKind]({"parallelcluster", "pcs", "eks"})
+_CHOSEN_BY_GROUP = frozenset[OrchestratorKind]({*HYPERPOD, "eks"})
+_OWN_SLURM = frozenset[OrchestratorKind]({"parallelcluster", "pcs"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Setting:
+    kinds: frozenset[OrchestratorKind]
+    """Orchestrators that have it."""
+    why: str
+    instead: str = ""
+    """By default: remove it."""
+
+
+_SETTINGS: Mapping[str, _Setting] = {
+    "min_count": _Setting(
+        kinds=HYPERPOD,
+        why="only HyperPod rolls a group back that does not reach a number of nodes",
+        instead="remove min_count; `count` nodes are kept whether or not they have work, and `max_count` is "
+        "how many there may be",
+    ),
+    "max_count": _Setting(
+        kinds=_EC2,
+        why="HyperPod keeps `count` nodes and adds none for a job",
+        instead="remove max_count, and set count to what is wanted",
+    ),
+    "volume_gib": _Setting(
+        kinds=HYPERPOD,
+        why="the second volume at /opt/sagemaker is HyperPod's",
+        instead="root_volume_gib, the size of the root volume",
+    ),
+    "root_volume_gib": _Setting(
+        kinds=_EC2,
+        why="HyperPod's root volume is fixed at 100 GB",
+        instead="volume_gib, the size of the second volume",
+    ),
+    "deep_health_checks": _Setting(
+        kinds=HYPERPOD,
+        why="deep health checks are a service of HyperPod",
+        instead="remove deep_health_checks, and run `ultracluster acceptance` on new nodes",
+    ),
+    "patching": _Setting(
+        kinds=HYPERPOD,
+        why="software updates on a schedule are a service of HyperPod",
+        instead="remove patching, and name a newer `image` when nodes are to be replaced",
+    ),
+    "efa_interface": _Setting(
+        kinds=_CHOSEN_BY_GROUP,
+        why="the kind of EFA interfaces is chosen for the whole cluster here",
+        instead="orchestrator.efa_interface",
+    ),
+    "partition": _Setting(
+        kinds=SLURM,
+        why="partitions are Slurm's, and this is Kubernetes",
+        instead="remove partition; `labels` say where pods may run",
+    ),
+    "slurm_settings": _Setting(
+        kinds=_OWN_SLURM,
+        why="HyperPod writes slurm.conf itself, and Kubernetes has none",
+    ),
+    "labels": _Setting(
+        kinds=KUBERNETES,
+        why="labels are Kubernetes', and this is Slurm",
+        instead="slurm_settings: {Features: ...} on ParallelCluster and PCS; else remove labels",
+    ),
+    "taints": _Setting(
+        kinds=KUBERNETES,
+        why="taints are Kubernetes', and this is Slurm",
+        instead="a partition of its own for these nodes",
+    ),
+}
+
+
+@RULES.rule(
+    1,
+    "error",
+    "A setting of a node group is one that its orchestrator has",
+    source="SageMaker API reference, ClusterInstanceGroupSpecification; aws-parallelcluster 3.16.1 schema; "
+    "AWS PCS API reference, CreateComputeNodeGroup; EKS API reference, CreateNodegroup",
+    date="2026-11-21",
+)
+def setting_of_another_orchestrator(environment: Environment) -> Iterator[Breach]:
+    kind = environment.orchestrator.kind
+    for name, group in environment.node_groups.items():
+        for key in sorted(group.model_fields_set & _SETTINGS.keys()):
+            setting = _SETTINGS[key]
+            if kind in setting.kinds or _says_nothing(group, key):
+                continue
+            yield Breach(
+                ("node_groups", name, key),
+                f"`{key}` says nothing to {kind}: {setting.why}.",
+                setting.instead or f"remove {key}",
+            )
+
+
+@RULES.rule(
+    2,
+    "error",
+    "A capacity's details are ones that its orchestrator has",
+    source="aws-parallelcluster 3.16.1 schema; AWS PCS API reference, SpotOptions; EC2 User Guide, Create a "
+    "Capacity Reservation in a cluster placement group",
+    date="2026-11-21",
+)
+def detail_of_another_orchestrator(environment: Environment) -> Iterator[Breach]:
+    kind = environment.orchestrator.kind
+    for name, group in environment.node_groups.items():
+        capacity = group.capacity
+        if capacity.kind == "spot" and capacity.allocation and kind not in _OWN_SLURM:
+            yield Breach(
+                ("node_groups", name, "capacity", "allocation"),
+                f"how Spot pools are picked cannot be told to {kind}.",
+                "remove allocation",
+            )
+
+
+@RULES.rule(
+    3,
+    "error",
+    "max_count is not below count",
+    source="EC2 Auto Scaling, AWS PCS and ParallelCluster alike: a maximum is at least the minimum",
+    date="2026-11-21",
+    kinds=_EC2,
+)
+def greatest_below_count(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        if group.max_count is not None and group.max_count < group.count:
+            yield Breach(
+                ("node_groups", name, "max_count"),
+                f"{group.max_count} nodes at the most, and {group.count} always there.",
+                f"max_count: {group.count}, or remove it",
+            )
+
+
+@RULES.rule(
+    4,
+    "error",
+    "A resource group and a placement group name one reservation each",
+    source="EC2 API reference, CapacityReservationTarget",
+    date="2026-11-21",
+)
+def reservation_named_twice(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        capacity = group.capacity
+        if capacity.kind == "reservation" and capacity.id and capacity.resource_group_arn:
+            yield Breach(
+                ("node_groups", name, "capacity", "resource_group_arn"),
+                f"a reservation is targeted by id ({capacity.id}) or by resource group "
+                f"({capacity.resource_group_arn}), not by both.",
+                "remove the one or the other",
+            )
+
+
+def _says_nothing(group: NodeGroup, key: str) -> bool:
+    """Whether the key is there and empty: `taints: []`."""
+    return getattr(group, key) in (None, (), {})
