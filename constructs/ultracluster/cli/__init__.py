@@ -2,7 +2,8 @@
 
 import os
 
-# pydantic otherwise reads the metadata of every installed distribution in search of plugins
+# pydantic otherwise reads the metadata of every installed distribution in search of plugins,
+# which is a quarter of its start
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
 
 from ultracluster.cli.main import main  # only after the variable is set

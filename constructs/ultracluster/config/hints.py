@@ -22,17 +22,19 @@ _NO_SSH = "there is no SSH ingress; people log in through SSM Session Manager."
 REFUSED_KEYS = {
     "availability_zone": "zone names differ between accounts. Write `zone_id`, e.g. use1-az6.",
     "availability_zones": "a training cluster lives in one zone. Write `zone_id`, e.g. use1-az6.",
-    "capacity_reservation_id": "write `capacity: {kind: reservation, id: cr-...}`. HyperPod takes none.",
+    "capacity_reservation_id": "write `capacity: {kind: reservation, id: cr-...}`; HyperPod takes none.",
     "key_name": _NO_SSH,
     "key_pair": _NO_SSH,
     "multi_head": "HyperPod has several controllers only with the legacy provisioning file, which cannot be "
     "combined with the API's Slurm configuration. Use one controller and `storage.accounting_database`.",
-    "placement_group": "HyperPod places instances itself and has no field for it.",
+    "placement_group": "nodes with EFA get one of their own where EC2 is ours to place, and none where it "
+    "would lose a reservation; HyperPod places instances itself. For a reservation made in a group write "
+    "`capacity: {kind: reservation, id: cr-..., placement_group: <name>}`.",
     "restricted": _RESTRICTED,
     "restricted_instance_groups": _RESTRICTED,
     "restricted_node_groups": _RESTRICTED,
     "ssh_key": _NO_SSH,
-    "user_data": "HyperPod has no user data; it runs lifecycle scripts.",
+    "user_data": "nodes run the lifecycle scripts of a software release instead.",
 }
 
 _TO_GIB = {

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from ultracluster.catalog import InstanceType, instance_types
 from ultracluster.config import Environment
 from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.orchestrator import HYPERPOD
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.types import instance_type_of
 
@@ -127,7 +128,7 @@ def efa_unknown(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "instance_type"),
                 f"AWS's API does not say how many EFA interfaces {known.name} has{described}. "
-                "HyperPod attaches them; nothing here can tell whether it attached all.",
+                + _attached(environment, known),
                 "count the devices on the first node (fi_info -p efa) and acknowledge this",
             )
 
@@ -175,6 +176,13 @@ def _partitions(environment: Environment) -> Mapping[str, dict[str, NodeGroup]]:
         if group.partition and group.count:
             result.setdefault(group.partition, {})[name] = group
     return result
+
+
+def _attached(environment: Environment, known: InstanceType) -> str:
+    if environment.orchestrator.kind in HYPERPOD:
+        return "HyperPod attaches them; nothing here can tell whether it attached all."
+    numbers = known.recommended_efa_interfaces
+    return f"Nodes are launched with {numbers[0] if numbers else 'none'}."
 
 
 def _is_p4(group: NodeGroup) -> bool:
