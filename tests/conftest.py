@@ -12,20 +12,50 @@ if (ROOT / "constructs" / "__init__.py").exists():  # nothing later could explai
 
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 from templates import Synthesised, synthesise
 
 from ultracluster.config import load
 
+NO_INPUT = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skips a test whose `needs_input` files are not there, before any fixture is made."""
+    for marker in item.iter_markers("needs_input"):
+        variable, *patterns = marker.args
+        folder = os.environ.get(variable, "")
+        if folder and not Path(folder).is_dir():
+            pytest.fail(f"{variable} is {folder}, which is no folder", pytrace=False)
+        if not folder or not any(path for pattern in patterns for path in Path(folder).glob(pattern)):
+            item.stash[NO_INPUT] = True
+            where = f"in {variable} ({folder})" if folder else f"({variable} names no folder)"
+            pytest.skip(f"{marker.kwargs['reason']}: no {' or '.join(patterns)} {where}")
+
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
-    """In CI a skipped test is a failed one: what is skipped there is proven nowhere."""
+    """In CI a skipped test is a failed one: what is skipped there is proven nowhere.
+
+    But for files that no package archive has: a test that `needs_input` is skipped there, too, and the
+    summary says why.
+    """
     outcome = yield
     report = outcome.get_result()
-    if report.skipped and os.environ.get("ULTRACLUSTER_NO_SKIPS"):
+    if report.skipped and NO_INPUT in item.stash:
+        report.user_properties.append(("needs_input", str(call.excinfo.value) if call.excinfo else ""))
+    elif report.skipped and os.environ.get("ULTRACLUSTER_NO_SKIPS"):
         report.outcome = "failed"
         report.longrepr = f"skipped although ULTRACLUSTER_NO_SKIPS is set: {report.longrepr}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for report in terminalreporter.stats.get("skipped", []):
+        for name, reason in report.user_properties:
+            if name == "needs_input":
+                terminalreporter.write_line(f"not proven here: {report.nodeid}: {reason}")
 
 
 @pytest.fixture(scope="session")

@@ -35,7 +35,10 @@ PACKAGES = {
         "echo NVIDIA Container Toolkit CLI version 1.20.1",
     ),
     "libnccl2": ("2.30.7-1+cuda13.3", "usr/lib/libnccl.so.2.30.7", ""),
+    "cuda-common": ("13.3-1", "usr/share/cuda-common", ""),
 }
+NEEDS = {"libnccl2": "cuda-common (>= 13)"}
+BUCKET = "example-software"
 SLOW = "/slow"  # while this file is in the root, installing enroot takes a while
 EVERY_STEP_ONCE = 18
 
@@ -101,13 +104,14 @@ class Node:
     server: Server
     fingerprint: str
 
-    def start(self) -> subprocess.Popen[str]:
+    def start(self, *options: str, network: bool = True) -> subprocess.Popen[str]:
         # /proc for this run alone: it is gone with the run.
         enter = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
         bake = ["/scripts/bake.sh", "--release", "2026.11", "--accelerator", "none", "--efa", "no"]
+        own = ["--mount"] if network else ["--mount", "--net"]
         deadlines = {"ULTRACLUSTER_FETCH_DEADLINE": "10", "ULTRACLUSTER_PACKAGES_DEADLINE": "20"}
         return subprocess.Popen(
-            ["unshare", "--mount", "sh", "-c", enter, self.root, *bake],
+            ["unshare", *own, "sh", "-c", enter, self.root, *bake, *options],
             env={"PATH": os.environ["PATH"]} | deadlines,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -115,8 +119,8 @@ class Node:
             start_new_session=True,
         )
 
-    def run(self) -> str:
-        process = self.start()
+    def run(self, *options: str, network: bool = True) -> str:
+        process = self.start(*options, network=network)
         said, _ = process.communicate(timeout=120)
         return f"{said}status {process.returncode}"
 
@@ -159,8 +163,14 @@ class Node:
         }
         for name, change in changes.items():
             components[name] |= change
-        lock = {"schema": 1, "release": "2026.11", "components": components}
-        (self.root / "scripts/releases/2026.11.lock").write_text(json.dumps(lock))
+        for component in components.values():
+            component |= {"constraint": "None: it is a test.", "source": "this test"}
+        head = {"schema": 1, "release": "2026.11", "date": "2026-11-01", "summary": "For a test."}
+        self.lock_file.write_text(json.dumps({**head, "components": components}))
+
+    @property
+    def lock_file(self) -> Path:
+        return self.root / "scripts/releases/2026.11.lock"
 
     def reset(self) -> None:
         subprocess.run(
@@ -173,6 +183,7 @@ class Node:
         for file in (self.root / "etc/apt/sources.list.d").glob("*"):
             file.unlink()
         (self.root / SLOW.lstrip("/")).unlink(missing_ok=True)
+        shutil.rmtree(self.root / "bucket", ignore_errors=True)
         self.server.asked.clear()
         self.lock()
 
@@ -191,6 +202,7 @@ def build_package(folder: Path, name: str) -> None:
     (tree / "DEBIAN/control").write_text(
         f"Package: {name}\nVersion: {version}\nArchitecture: all\n"
         f"Maintainer: Test <test@example.org>\nDescription: {name}\n"
+        + (f"Depends: {NEEDS[name]}\n" if name in NEEDS else "")
     )
     (tree / "DEBIAN/postinst").write_text(f"#!/bin/sh\n[ ! -e {SLOW} ] || sleep 5\n")
     (tree / "DEBIAN/postinst").chmod(0o755)
@@ -215,6 +227,7 @@ def build_repository(folder: Path, home: Path) -> str:
     date = time.strftime("%a, %d %b %Y %H:%M:%S UTC", time.gmtime())
     (folder / "Release").write_text(f"Date: {date}\nSHA256:\n {digest} {len(index)} Packages\n")
     output(*gpg, "--clearsign", "--output", folder / "InRelease", folder / "Release")
+    output(*gpg, "--detach-sign", "--output", folder / "Release.gpg", folder / "Release")
     output(*gpg, "--armor", "--export", "--output", folder / "key.asc")
     return fingerprint
 
@@ -335,3 +348,74 @@ def test_killed_inside_dpkg_the_next_run_completes_it(node: Node) -> None:
     assert said.endswith("status 0"), said
     assert "completing what an interrupted package installation has left" in said
     assert node.states()["enroot"] in ("installed", "already")
+
+
+def mirrored(node: Node, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mirror the release to an S3 of moto, and put the bucket's content where the node's `aws` looks."""
+    import boto3
+    from moto import mock_aws
+
+    from ultracluster.operations.mirror import mirror_release
+
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    with mock_aws():
+        s3 = boto3.client("s3", region_name="us-east-1")
+        s3.create_bucket(Bucket=BUCKET)
+        mirror_release(
+            node.lock_file,
+            bucket=BUCKET,
+            prefix="p",
+            cache=cache,
+            s3=s3,
+            only=lambda system, arch: arch == "x86_64",
+            archives={"kernel": [], "archives": []},
+        )
+        for row in s3.list_objects_v2(Bucket=BUCKET)["Contents"]:
+            file = node.root / "bucket" / row["Key"]
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(s3.get_object(Bucket=BUCKET, Key=row["Key"])["Body"].read())
+    aws = node.root / "usr/local/bin/aws"
+    aws.write_text(
+        f'#!/bin/sh\nfor last; do from=$to to=$last; done\ncp "/bucket/${{from#s3://{BUCKET}/}}" "$to"\n'
+    )
+    aws.chmod(0o755)
+
+
+def test_packages_come_from_the_mirror_without_a_network(
+    node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirrored(node, tmp_path, monkeypatch)
+    options = ("--mirror", f"s3://{BUCKET}/p")
+    (node.root / "etc/apt/sources.list").write_text("deb http://127.0.0.1:9/debian bookworm main\n")
+    node.server.asked.clear()
+
+    said = node.run(*options, network=False)
+
+    (node.root / "etc/apt/sources.list").write_text("")
+    assert said.endswith("status 0"), said
+    assert {step for step, state in node.states().items() if state == "installed"} >= {
+        "nccl",
+        "container_toolkit",
+        "enroot",
+    }
+    assert (node.root / "usr/share/cuda-common").exists()
+    assert node.server.asked == []
+    assert not (node.root / "var/tmp/ultracluster").exists()
+    assert not list((node.root / "etc/apt/sources.list.d").glob("ultracluster*"))
+
+
+def test_a_tampered_package_in_the_mirror_is_refused(
+    node: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirrored(node, tmp_path, monkeypatch)
+    (package,) = (node.root / "bucket").rglob("cuda-common_*.deb")
+    honest = package.read_bytes()
+    package.write_bytes(honest[:-1] + b"!")
+    said = node.run("--mirror", f"s3://{BUCKET}/p", network=False)
+    assert said.endswith("status 1")
+    assert "FAILED nccl: nccl: refused s3://" in said.splitlines()[-2]
+    assert not (node.root / "usr/lib/libnccl.so.2.30.7").exists()
+
+    package.write_bytes(honest)
+    assert node.run("--mirror", f"s3://{BUCKET}/p", network=False).endswith("status 0")

@@ -96,6 +96,7 @@ def test_order_of_steps() -> None:
         ("nvidia_driver", "slurm"),
         ("efa", "libfabric"),
         ("efa", "ofi_nccl"),
+        ("gdrcopy", "ofi_nccl"),
         ("efa", "lustre_efa"),
         ("cuda_runtime", "gdrcopy"),
         ("nccl", "nccl_tests"),

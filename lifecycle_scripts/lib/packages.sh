@@ -25,11 +25,14 @@ packages::install() {
 # NEEDRESTART_MODE=l: needrestart lists, but does not restart slurmd under its jobs (awslabs/awsome-distributed-ai#1165).
 readonly PACKAGES_QUIETLY=(env DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=l)
 
+# Options that name the mirror instead of the image's own repositories; see packages::mirrored.
+PACKAGES_FROM=()
+
 packages::apt() (
   packages::lock
   packages::repair || exit 1
   "${PACKAGES_QUIETLY[@]}" apt-get -o "DPkg::Lock::Timeout=${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" -o Dpkg::Options::=--force-confold \
-    --yes --no-install-recommends "$@"
+    --yes --no-install-recommends "${PACKAGES_FROM[@]}" "$@"
 )
 
 # A run that was killed inside dpkg leaves packages unpacked and not configured; until they are, apt refuses everything.
@@ -50,7 +53,7 @@ packages::dnf_command() {
   local -r verb=$1
   shift
   # name=1.2-3 is apt's way to say it, name-1.2-3 is dnf's.
-  dnf --assumeyes --setopt=install_weak_deps=False "$verb" "${@/=/-}"
+  dnf --assumeyes --setopt=install_weak_deps=False "${PACKAGES_FROM[@]}" "$verb" "${@/=/-}"
 }
 
 # packages::alone COMMAND...: for installers that use the package manager themselves
@@ -156,4 +159,86 @@ EOT
     -o APT::Update::Error-Mode=any && return 0
   PACKAGES_ERROR="the repository $url does not answer"
   return 1
+}
+
+# --- the mirror ---
+
+# In it the paths are those below the release in the mirror.
+readonly PACKAGES_MIRRORED=$ULTRACLUSTER_ROOT/var/tmp/ultracluster/packages
+
+# packages::mirrored URL CHECKSUM PACKAGE...: URL is the mirror's list of packages for this system. Fetches what these
+# packages take and makes it what packages::install installs from. On failure PACKAGES_ERROR says why.
+# shellcheck disable=SC2034 # the caller reads PACKAGES_ERROR
+packages::mirrored() {
+  local -r url=$1 checksum=$2 list=$PACKAGES_MIRRORED/${1##*/}
+  shift 2
+  local files path object digest
+  PACKAGES_ERROR=
+  if ! fetch::file "$url" "$list" "$checksum"; then
+    PACKAGES_ERROR=$FETCH_ERROR
+    return 1
+  fi
+  if ! files=$(packages::mirrored_files "$list" "$@"); then
+    PACKAGES_ERROR="the mirror has no package $files for this system: run ultracluster release mirror --renew-packages and deploy"
+    return 1
+  fi
+  while read -r path object digest; do
+    if ! fetch::file "${url%/*/*}/$object" "$PACKAGES_MIRRORED/$path" "sha256:$digest"; then
+      PACKAGES_ERROR=$FETCH_ERROR
+      return 1
+    fi
+  done <<<"$files"
+  if [[ $(packages::system) == dnf ]]; then
+    # No gpgcheck: each file was verified by a digest that leads back to the lock file; so was the index. The image's own
+    # repositories stay, as Amazon Linux has them in S3; one that is out of reach is no reason to stop.
+    PACKAGES_FROM=("--repofrompath=ultracluster,file://$PACKAGES_MIRRORED" --setopt=ultracluster.gpgcheck=0
+      --setopt=ultracluster.metadata_expire=1 '--setopt=*.skip_if_unavailable=1')
+    return 0
+  fi
+  # trusted=yes for the same reason, and only here: neither the image's lists nor the internet's are read beside it.
+  echo "deb [trusted=yes] file:$PACKAGES_MIRRORED ./" >"$PACKAGES_MIRRORED/mirror.list"
+  mkdir -p "$PACKAGES_MIRRORED/lists/partial"
+  PACKAGES_FROM=(-o "Dir::Etc::SourceList=$PACKAGES_MIRRORED/mirror.list" -o Dir::Etc::SourceParts=- -o "Dir::State::Lists=$PACKAGES_MIRRORED/lists")
+  retry::run "${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" packages::apt update -o APT::Update::Error-Mode=any && return 0
+  PACKAGES_ERROR="apt does not read the index of the mirror, see the log above"
+  return 1
+}
+
+# packages::mirrored_files LIST PACKAGE...: path, object below the release and SHA-256 of index, packages and all that they
+# need, one per line. Fails with the name that the list does not have.
+packages::mirrored_files() {
+  python3 -IS - "$@" <<'PYTHON'
+import json, sys
+from fnmatch import fnmatchcase
+
+path, *names = sys.argv[1:]
+with open(path, encoding="utf-8") as file:
+    content = json.load(file)
+packages = {row["file"]: row for row in content["packages"]}
+waiting = []
+for name in names:
+    found = [
+        file for file, row in packages.items() if any(fnmatchcase(spec, name) for spec in [row["name"], *row["specs"]])
+    ]
+    if not found:
+        print(name)
+        sys.exit(1)
+    waiting += found
+for row in content["index"]:
+    print(row["path"], row["sha256"][:16] + "/" + row["path"].rpartition("/")[2], row["sha256"])
+done = set()
+while waiting:
+    file = waiting.pop()
+    if file not in done:
+        done.add(file)
+        print(file, file, packages[file]["sha256"])
+        waiting += packages[file]["needs"]
+PYTHON
+}
+
+# packages::mirror_clean: what was only needed to install from the mirror
+packages::mirror_clean() {
+  rm -rf -- "${PACKAGES_MIRRORED:?}"
+  rmdir --ignore-fail-on-non-empty "${PACKAGES_MIRRORED%/*}" 2>/dev/null || true
+  PACKAGES_FROM=()
 }

@@ -18,7 +18,8 @@ release::load() {
 }
 
 # release::facts: sets RELEASE[component.key]. Keys: version, kind, policy, optional, accelerator, install_path, signed,
-# provides.NAME, files (how many), N.url, N.name, N.size, N.checksum, packages, repository.NAME, elsewhere.
+# provides.NAME, files (how many), N.url, N.name, N.size, N.checksum, packages, repository.NAME, elsewhere. Beside the
+# components: mirror.packages and mirror.checksum, the list of packages that the mirror has for this node.
 # shellcheck disable=SC2034 # the caller reads RELEASE
 release::facts() {
   declare -gA RELEASE=()
@@ -102,6 +103,13 @@ for component, entry in components:
         f"{one} on {other}" for entry in artifacts + packages
         for one in entry.get("os") or ["any system"] for other in entry.get("arch") or ["any processor"]
     })))
+
+digest = (lock.get("package_sets") or {}).get(f"{system}-{arch}")
+if digest and not re.fullmatch("[0-9a-f]{64}", digest):
+    stop(f"{path}: the list of packages for {system} on {arch} has the digest {digest!r}")
+if digest and mirror:
+    facts["mirror.packages"] = "/".join([mirror.rstrip("/"), release, digest[:16], f"packages-{system}-{arch}.json"])
+    facts["mirror.checksum"] = f"sha256:{digest}"
 
 new = target + ".new"
 with open(new, "w", encoding="utf-8") as file:

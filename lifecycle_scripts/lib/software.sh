@@ -162,7 +162,7 @@ software::clean() {
       rm -rf -- "${SOFTWARE_CACHE:?}/${checksum:7:16}"
     done
   done
-  rmdir -p --ignore-fail-on-non-empty "$SOFTWARE_WORK" "$SOFTWARE_CACHE" 2>/dev/null || true
+  rmdir --ignore-fail-on-non-empty "$SOFTWARE_WORK" "$SOFTWARE_CACHE" "${SOFTWARE_WORK%/*}" 2>/dev/null || true
 }
 
 # --- packages ---
@@ -179,6 +179,7 @@ software::install() {
     read -r -a names <<<"${RELEASE["$component.packages"]}"
     software::repository "$component"
     packages::install "${names[@]}" || step::fail "cannot install ${names[*]}: see the log above"
+    packages::mirror_clean
   fi
 }
 
@@ -186,14 +187,26 @@ software::install() {
 software::repository() {
   local -r component=$1
   [[ -n ${RELEASE["$component.repository.url"]:-} ]] || return 0
-  [[ -z ${CLUSTER_MIRROR:-} ]] ||
-    step::fail "$component comes from a public repository, and this cluster reads only $CLUSTER_MIRROR: use an image that has it"
+  if [[ -n ${CLUSTER_MIRROR:-} ]]; then
+    software::mirrored "$component"
+    return
+  fi
   # One host serves several components: its list is named after the address.
   local name=${RELEASE["$component.repository.url"]#*://}
   name=${name%/}
   packages::repository "${name//[^A-Za-z0-9]/-}" "${RELEASE["$component.repository.url"]}" "${RELEASE["$component.repository.suite"]:-}" \
     "${RELEASE["$component.repository.key_url"]:-}" "${RELEASE["$component.repository.key_fingerprint"]:-}" ||
     step::fail "$component: $PACKAGES_ERROR"
+}
+
+# software::mirrored COMPONENT: its packages, with what they need, from the mirror.
+software::mirrored() {
+  local -r component=$1
+  local names
+  [[ -n ${RELEASE['mirror.packages']:-} ]] ||
+    step::fail "$component comes from a public repository, this cluster reads only $CLUSTER_MIRROR, and release $CLUSTER_RELEASE records no packages of a mirror for $NODE_OS on $NODE_ARCH: run ultracluster release mirror and deploy, or use an image that has it"
+  read -r -a names <<<"${RELEASE["$component.packages"]}"
+  packages::mirrored "${RELEASE['mirror.packages']}" "${RELEASE['mirror.checksum']}" "${names[@]}" || step::fail "$component: $PACKAGES_ERROR"
 }
 
 # software::needs COMMAND...: what a build from source needs and the image has to have

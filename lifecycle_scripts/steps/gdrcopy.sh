@@ -44,9 +44,20 @@ gdrcopy::path() {
   printf '%s' "$path"
 }
 
+# 2.5.1 calls its library and its module 2.5. The rest is known of our own build, and of a package; where nothing tells it,
+# the release is believed.
 gdrcopy::version() {
-  local -r path=$(gdrcopy::path)
-  [[ -z $path ]] || printf '%s' "${path##*.so.}"
+  local -r path=$(gdrcopy::path) wanted=${RELEASE['gdrcopy.version']}
+  local version=${path##*.so.} package
+  [[ -n $path ]] || return 0
+  if [[ $path == "$(gdrcopy::own)"/* ]]; then
+    version=$wanted
+  else
+    package=$(packages::version libgdrapi gdrcopy)
+    [[ $package != "$version"[.-]* ]] || version=$package
+    [[ $wanted != "$version".* ]] || version=$wanted
+  fi
+  printf '%s' "$version"
 }
 
 # Older than that, and a missing module is a failure.

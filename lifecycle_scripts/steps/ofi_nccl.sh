@@ -61,9 +61,10 @@ ofi_nccl::install() {
   software::needs make g++
   software::unpack aws-ofi-nccl
   cd "$UNPACKED" || exit
-  # NCCL itself is not needed; hwloc and a compiler for C++20 are.
+  # NCCL itself is not needed; hwloc and a compiler for C++20 are. Its tests take a third of the build, and would want MPI.
+  # shellcheck disable=SC2046 # one option or none, without spaces
   ./configure --prefix="$own" --with-libfabric="$ULTRACLUSTER_ROOT/opt/amazon/efa" --with-cuda="$ULTRACLUSTER_ROOT/usr/local/cuda" \
-    --enable-platform-aws || step::fail "the plugin cannot be built here: see the lines of its configure above"
+    $(ofi_nccl::gdrcopy) --enable-platform-aws --disable-tests || step::fail "the plugin cannot be built here: see the lines of its configure above"
   make --jobs "$(getconf _NPROCESSORS_ONLN)"
   make install DESTDIR="$UNPACKED/staged"
   cd /
@@ -71,6 +72,14 @@ ofi_nccl::install() {
   files::write "$OFI_NCCL_LOADER" <<<"$own/lib"
   ldconfig
   software::clean aws-ofi-nccl
+}
+
+# GIN through GDRCopy is only in a plugin that was built with its header. Where compilers look anyway, configure finds it.
+ofi_nccl::gdrcopy() {
+  local folder
+  for folder in "/opt/ultracluster/gdrcopy-${RELEASE['gdrcopy.version']:-none}" /opt/gdrcopy; do
+    [[ ! -e $ULTRACLUSTER_ROOT$folder/include/gdrapi.h ]] || { printf -- '--with-gdrcopy=%s' "$ULTRACLUSTER_ROOT$folder" && return; }
+  done
 }
 
 ofi_nccl::verify() {

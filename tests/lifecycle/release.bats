@@ -22,7 +22,7 @@ timed() {
   timed full-install
   assert::status 0
   assert::states limits=installed nvidia_driver=installed cuda_runtime=installed efa=installed libfabric=already nccl=installed \
-    ofi_nccl=already gdrcopy=installed nccl_tests=skipped neuron=skipped lustre_client=installed lustre_efa=skipped \
+    gdrcopy=installed ofi_nccl=already nccl_tests=skipped neuron=skipped lustre_client=installed lustre_efa=skipped \
     scratch=installed container_toolkit=installed enroot=installed pyxis=installed dcgm=installed nixl=skipped environment=installed \
     holds=installed
   # The plugin comes with EFA: its source is not fetched.
@@ -162,7 +162,7 @@ timed() {
   release::change 'components["nccl"]["packages"][0]["repository"] = {"url": "https://example.org/repo/", "suite": "/"}'
   run run_steps nccl
   assert::status 1
-  assert::last_log_line "FAILED nccl: nccl comes from a public repository, and this cluster reads only s3://bucket/mirror: use an image that has it"
+  assert::last_log_line "FAILED nccl: nccl comes from a public repository, this cluster reads only s3://bucket/mirror, and release 2026.11 records no packages of a mirror for ubuntu22.04 on x86_64: run ultracluster release mirror and deploy, or use an image that has it"
 }
 
 @test "on Amazon Linux 2023 packages come through dnf, and versionlock holds them" {

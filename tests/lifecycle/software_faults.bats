@@ -181,6 +181,48 @@ digest() {
   assert::equal /opt/ultracluster/aws-ofi-nccl-1.21.1/lib "$(cat "$ULTRACLUSTER_ROOT/etc/ld.so.conf.d/099-ultracluster-ofi-nccl.conf")"
 }
 
+@test "the plugin is built with the GDRCopy that is here: our own build, else an image's in /opt" {
+  local -r which='source "$ULTRACLUSTER_HOME/steps/ofi_nccl.sh"; declare -A RELEASE=([gdrcopy.version]=2.6); ofi_nccl::gdrcopy'
+  local folder
+  assert::equal '' "$(library software "$which")"
+  for folder in gdrcopy ultracluster/gdrcopy-2.6; do
+    mkdir -p "$ULTRACLUSTER_ROOT/opt/$folder/include"
+    touch "$ULTRACLUSTER_ROOT/opt/$folder/include/gdrapi.h"
+    assert::equal "--with-gdrcopy=$ULTRACLUSTER_ROOT/opt/$folder" "$(library software "$which")"
+  done
+}
+
+@test "a GDRCopy whose library does not tell its patch level: built, found again, and an image's package tells it" {
+  HAVE=cuda node::renew
+  release::change 'components["gdrcopy"]["version"] = "2.6.1"'
+  run run_steps gdrcopy
+  assert::states gdrcopy=installed
+  assert::contains "$(tail -n 1 "$REPORT")" '"version": "2.6.1"'
+  run run_steps gdrcopy
+  assert::states gdrcopy=already
+
+  HAVE=cuda node::renew
+  release::change 'components["gdrcopy"]["version"] = "2.6.1"'
+  echo 2.6 >"$FAKE/modules/gdrdrv"
+  mkdir -p "$ULTRACLUSTER_ROOT"/{usr/lib,sys/module/gdrdrv}
+  touch "$ULTRACLUSTER_ROOT/usr/lib/libgdrapi.so.2.6"
+  run run_steps gdrcopy
+  assert::states gdrcopy=already
+  echo 2.6.0-1 >"$FAKE/packages/libgdrapi"
+  run run_steps gdrcopy
+  assert::states gdrcopy=installed
+}
+
+@test "what builds leave behind goes, the folder of the system that they were in stays" {
+  HAVE=cuda node::renew
+  mkdir -p "$ULTRACLUSTER_ROOT/var/tmp"
+  chmod 1777 "$ULTRACLUSTER_ROOT/var/tmp"
+  run run_steps gdrcopy
+  assert::states gdrcopy=installed
+  assert::equal 1777 "$(stat --format %a "$ULTRACLUSTER_ROOT/var/tmp")"
+  assert::equal '' "$(ls -A "$ULTRACLUSTER_ROOT/var/tmp")"
+}
+
 @test "the plugin is found where installers before 1.44.0 put it" {
   HAVE=efa node::renew
   mkdir -p "$ULTRACLUSTER_ROOT/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu"

@@ -65,6 +65,11 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     old = {"version": "570.124.06"}
     made(folder, "2020.09", nvidia_driver=old, fabric_manager=old, cuda_runtime={"version": "12.8"},
          nccl={"provides": {"cuda": "12.8"}})  # fmt: skip
+    for name, machines in (("2020.10", ("x86_64", "aarch64")), ("2020.11", ("x86_64",))):
+        made(folder, name)
+        content = json.loads((folder / f"{name}.lock").read_text())
+        content["package_sets"] = {f"ubuntu22.04-{machine}": "a" * 64 for machine in machines}
+        (folder / f"{name}.lock").write_text(json.dumps(content))
     (folder / "2020.07.lock").write_text("{")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lock, "releases_folder", lambda: folder)
@@ -128,9 +133,17 @@ CASES = [
         "SOF004",
         {**CLOSED, **MIRROR},
         "software.mirror",
-        "no package repositories: lustre-client",
-        "image recipe",
-        release("2020.08"),
+        "does not record which packages the mirror holds: lustre-client, container-toolkit",
+        "`ultracluster release mirror --release ",
+        release("2020.10"),
+    ),
+    Case(
+        "SOF004",
+        {**CLOSED, **MIRROR, **release("2020.11"), "node_groups.gpu.instance_type": "p6e-gb200.36xlarge"},
+        "software.mirror",
+        "release 2020.11 does not record",
+        "records them in the lock file",
+        release("2020.10"),
     ),
     Case(
         "SOF005",

@@ -166,13 +166,31 @@ def mirror(
         typer.Option("--kms-key", help="KMS key (ARN) to encrypt with; the bucket's default otherwise."),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", min=1, max=32, help="Downloads at a time.")] = 4,
+    packages: Annotated[
+        bool,
+        typer.Option(
+            "--packages/--no-packages", help="Packages of apt and dnf repositories, with what they need."
+        ),
+    ] = True,
+    system: Annotated[
+        list[str] | None,
+        typer.Option("--os", help="Packages of this operating system only (ubuntu22.04); repeat for more."),
+    ] = None,
+    arch: Annotated[
+        list[str] | None,
+        typer.Option("--arch", help="Packages of this processor only (x86_64, aarch64); repeat for more."),
+    ] = None,
+    renew_packages: Annotated[
+        bool, typer.Option("--renew-packages", help="Choose packages again, though the lock file has some.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be uploaded.")] = False,
     profile: Annotated[str | None, typer.Option("--profile", help="AWS profile.")] = None,
     region: Annotated[str | None, typer.Option("--region", help="AWS Region of the bucket.")] = None,
     cache: Cache = None,
 ) -> None:
-    """Copy the files of a release to S3, verified; run it again to go on after an interruption.
+    """Copy the files and packages of a release to S3, verified; run it again to go on after an interruption.
 
+    The packages that were chosen are recorded in the lock file, by which nodes verify them: deploy after it.
     Exit code 1 if something is missing: the mirror then has no lock file and counts as not made.
     """
     from ultracluster.operations.artifacts import default_cache
@@ -180,6 +198,12 @@ def mirror(
     from ultracluster.software import InvalidLockError, release_names
 
     file = _file(release or release_names()[-1])
+    known = _systems(file)
+    for option, values, valid in (("--os", system, 0), ("--arch", arch, 1)):
+        names = sorted({pair[valid] for pair in known})
+        for value in values or ():
+            if packages and value not in names:
+                _refuse(f"{option} {value}: the release has packages for {', '.join(names) or 'none'}")
     try:
         s3 = s3_client(profile, region)
         with _progress() as bar:
@@ -193,6 +217,11 @@ def mirror(
                 jobs=jobs,
                 dry_run=dry_run,
                 progress=_Bars(bar),
+                packages=packages,
+                only=lambda its_os, its_arch: (
+                    (not system or its_os in system) and (not arch or its_arch in arch)
+                ),
+                renew=renew_packages,
             )
     except InvalidLockError as error:
         _refuse(str(error))
@@ -205,6 +234,8 @@ def mirror(
         typer.echo(f"{'would upload' if dry_run else 'uploaded'}  s3://{bucket}/{key}")
     for line in done.left_out:
         typer.echo(f"not mirrored  {line}", err=True)
+    for name, count in done.package_sets.items():
+        typer.echo(f"packages  {name}: {count}{'' if dry_run else f', recorded in {file}'}")
     where = "/".join(part for part in (bucket, prefix.strip("/")) if part)
     typer.echo(
         f"{len(done.uploaded)} {'to upload' if dry_run else 'uploaded'}, {len(done.present)} there already"
@@ -255,6 +286,16 @@ def _file(release: str) -> Path:
         return release_file(release)
     except UnknownReleaseError as error:
         _refuse(str(error.args[0]))
+
+
+def _systems(file: Path) -> list[tuple[str, str]]:
+    from ultracluster.operations.package_set import systems
+    from ultracluster.software import InvalidLockError, read_lock
+
+    try:
+        return systems(read_lock(file))
+    except InvalidLockError as error:
+        _refuse(str(error))
 
 
 def _read(release: str) -> Release:

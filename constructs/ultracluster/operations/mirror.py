@@ -3,12 +3,14 @@
     s3://<bucket>/<prefix>/<release>/<first 16 digits of the digest>/<name>
     s3://<bucket>/<prefix>/<release>/<release>.lock        written last
 
-Nothing is uploaded that is not what the lock file says.
+Packages of repositories lie there in the same way, with all that they need; `package_set` says how they are
+chosen and verified, and the lock file records them. Nothing is uploaded that is not what the lock file or a
+signed index says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +25,17 @@ from botocore.exceptions import BotoCoreError, ClientError  # pyright: ignore[re
 from ultracluster.operations.artifacts import fetch
 from ultracluster.operations.downloads import DownloadError
 from ultracluster.operations.integrity import Digests, IntegrityError, NoGpgError, measure
+from ultracluster.operations.package_closure import ClosureError
+from ultracluster.operations.package_set import (
+    MirroredPackages,
+    is_apt,
+    known_archives,
+    recorded,
+    resolve,
+    systems,
+    unlocked,
+)
+from ultracluster.operations.release_lock import record_package_sets
 from ultracluster.software import Artifact, Release, read_lock
 
 PART = 16 << 20
@@ -65,8 +78,10 @@ class Mirrored:
     uploaded: list[str] = field(default_factory=list[str])
     present: list[str] = field(default_factory=list[str])
     left_out: list[str] = field(default_factory=list[str])
-    """Files without an address, and components that come from package repositories."""
+    """Files without an address, and packages that come from elsewhere."""
     lock: str = ""
+    package_sets: dict[str, int] = field(default_factory=dict[str, int])
+    """How many packages there are for each `<os>-<arch>`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,27 +102,43 @@ def mirror_release(
     jobs: int = 4,
     dry_run: bool = False,
     progress: Progress | None = None,
+    packages: bool = True,
+    only: Callable[[str, str], bool] = lambda system, arch: True,
+    renew: bool = False,
+    archives: dict[str, Any] | None = None,
 ) -> Mirrored:
-    """Bring every file of the lock file `file` to `s3://bucket/prefix`.
+    """Bring every file and package of the lock file `file` to `s3://bucket/prefix`.
 
-    Run again after any interruption: complete objects stay, partial downloads go on where they stopped.
+    Run again after any interruption: complete objects stay, partial downloads go on where they stopped. The
+    packages that were chosen are recorded in the lock file, in place, and stay the same from then on.
 
     Args:
         cache: folder that keeps downloads between runs.
         s3: a boto3 S3 client.
         kms_key: encrypt with this KMS key instead of the bucket's default.
         jobs: downloads at a time.
-        dry_run: only say what would be uploaded.
+        dry_run: only say what would be uploaded; indexes of repositories are read nevertheless.
+        packages: packages of repositories, too.
+        only: whether the packages of this operating system and processor are wanted.
+        renew: choose packages again, although the lock file records some.
+        archives: the distributions' own archives; those of this package by default.
 
     Raises:
         InvalidLockError: `file` is no lock file.
         MirrorError: something is missing; the lock file was then not written.
     """
     release = read_lock(file)
-    items = _items(release, prefix)
-    result = Mirrored(left_out=_left_out(release), lock=_key(prefix, release, f"{release.release}.lock"))
+    pairs = [pair for pair in systems(release) if only(*pair)] if packages else []
+    items = _items(release, prefix, unlocked(release, pairs))
+    result = Mirrored(
+        left_out=_left_out(release, pairs), lock=_key(prefix, release, f"{release.release}.lock")
+    )
     extra: dict[str, str] = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": kms_key} if kms_key else {}
     _reachable(s3, bucket)
+    sets = _package_sets(release, pairs, bucket, prefix, cache, s3, renew, archives or known_archives())
+    for chosen in sets:
+        result.package_sets[chosen.name] = len(chosen.packages)
+        items += _package_items(release, prefix, chosen, items)
     reasons: list[str] = []
     stop = Event()
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
@@ -127,13 +158,25 @@ def mirror_release(
             raise
     if reasons:
         raise MirrorError(sorted(reasons))
-    _lock_file(file, bucket, s3, extra, dry_run, result)
+    for chosen in sets:
+        for made in chosen.made:
+            key = _key(prefix, release, measure(made).sha256[:16], made.name)
+            _made_here(made, key, bucket, s3, extra, dry_run, result)
+    if not dry_run:
+        try:
+            record_package_sets(file, {chosen.name: chosen.sha256 for chosen in sets})
+        except OSError as error:
+            raise MirrorError(
+                [f"{file}: the packages cannot be recorded in it ({error.strerror or error})"]
+            ) from None
+    _made_here(file, result.lock, bucket, s3, extra, dry_run, result)
     result.uploaded.sort()
     result.present.sort()
     return result
 
 
 _EXPECTED = (
+    ClosureError,
     DownloadError,
     IntegrityError,
     NoGpgError,
@@ -144,15 +187,16 @@ _EXPECTED = (
 )
 
 
-def _items(release: Release, prefix: str) -> list[_Item]:
+def _items(release: Release, prefix: str, unlocked_keys: list[str]) -> list[_Item]:
     """One item per object; refuses what cannot be verified before anything is downloaded."""
-    unlocked = [
+    reasons = [
         f"{component}: {artifact.name} has no digest, run `ultracluster release lock` first"
         for component, artifact in release.artifacts()
         if artifact.url and not artifact.locked
     ]
-    if unlocked:
-        raise MirrorError(unlocked)
+    reasons += unlocked_keys
+    if reasons:
+        raise MirrorError(reasons)
     items: dict[str, _Item] = {}
     for component, artifact in release.artifacts():
         if artifact.url:
@@ -161,13 +205,63 @@ def _items(release: Release, prefix: str) -> list[_Item]:
     return list(items.values())
 
 
-def _left_out(release: Release) -> list[str]:
+def _package_items(
+    release: Release, prefix: str, chosen: MirroredPackages, others: Sequence[_Item]
+) -> list[_Item]:
+    there = {item.key for item in others}
+    items = {
+        key: _Item(f"packages of {chosen.name}", artifact, key)
+        for artifact in chosen.packages
+        if (key := _key(prefix, release, *artifact.mirror_key(release.release).split("/")[1:])) not in there
+    }
+    return list(items.values())
+
+
+def _package_sets(
+    release: Release,
+    pairs: Sequence[tuple[str, str]],
+    bucket: str,
+    prefix: str,
+    cache: Path,
+    s3: Any,
+    renew: bool,
+    archives: dict[str, Any],
+) -> list[MirroredPackages]:
+    """What is recorded, else what the repositories have today."""
+
+    def from_mirror(digest: str, name: str) -> bytes | None:
+        key = _key(prefix, release, digest[:16], name)
+        if not _is_there(s3, bucket, key, "sha256", digest, None):
+            return None
+        return s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+
+    sets: list[MirroredPackages] = []
+    reasons: list[str] = []
+    for system, arch in pairs:
+        try:
+            found = None if renew else recorded(release, system, arch, cache, from_mirror)
+            sets.append(found or resolve(release, system, arch, cache, archives))
+        except _EXPECTED as error:
+            reasons.append(f"packages of {system}-{arch}: {_words(error)}")
+    if reasons:
+        raise MirrorError(reasons)
+    return sets
+
+
+def _left_out(release: Release, pairs: Sequence[tuple[str, str]]) -> list[str]:
     files = [f"{component}: {a.name} has no address" for component, a in release.artifacts() if not a.url]
     packages = [
-        f"{name}: {', '.join(dict.fromkeys(one for entry in part.packages for one in entry.names))} "
-        "come from a package repository, the image has to bring them"
+        f"{name}: {', '.join(entry.names)} on {system} {arch} "
+        + (
+            "come from a package repository, the image has to bring them"
+            if entry.repository
+            else "come from the system's own repositories, which are S3 buckets of the Region"
+        )
         for name, part in release.components.items()
-        if part.packages
+        for entry in part.packages
+        for system in entry.os
+        for arch in entry.arch
+        if (system, arch) not in pairs or not (entry.repository or is_apt(system))
     ]
     return files + packages
 
@@ -229,16 +323,16 @@ def _is_there(s3: Any, bucket: str, key: str, algorithm: str, digest: str, size:
     return recorded.get(algorithm) == digest and str(head["ContentLength"]) == wanted
 
 
-def _lock_file(
-    file: Path, bucket: str, s3: Any, extra: dict[str, str], dry_run: bool, result: Mirrored
+def _made_here(
+    file: Path, key: str, bucket: str, s3: Any, extra: dict[str, str], dry_run: bool, result: Mirrored
 ) -> None:
     found = measure(file)
-    if _is_there(s3, bucket, result.lock, "sha256", found.sha256, found.size):
-        result.present.append(result.lock)
+    if _is_there(s3, bucket, key, "sha256", found.sha256, found.size):
+        result.present.append(key)
         return
     if not dry_run:
-        _upload(file, found, bucket, result.lock, s3, extra)
-    result.uploaded.append(result.lock)
+        _upload(file, found, bucket, key, s3, extra)
+    result.uploaded.append(key)
 
 
 def _reachable(s3: Any, bucket: str) -> None:

@@ -71,6 +71,23 @@ def lock_release(
     return results
 
 
+def record_package_sets(file: Path, sets: dict[str, str]) -> None:
+    """Record which packages a mirror holds, in place and in one step.
+
+    Args:
+        sets: SHA-256 of the list of packages by `<os>-<arch>`; those of others stay.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    before: dict[str, str] = data.get("package_sets", {})
+    after = dict(sorted({**before, **sets}.items()))
+    if after != before:
+        data["package_sets"] = after
+        _replace(file, written(data))
+
+
 def _artifact(
     component: str, row: dict[str, Any], cache: Path, again: bool, advance: Advance | None
 ) -> Locked:

@@ -130,7 +130,6 @@ def closed_without_source(environment: Environment) -> Iterator[Breach]:
         return
     makers = {_maker(environment, name) for name in environment.node_groups}
     used = [(name, part) for name, part in _used(release, environment, makers) if part.systems]
-    packages = [name for name, part in used if part.packages]
     if not mirror and used:
         yield Breach(
             _SOFTWARE,
@@ -140,12 +139,28 @@ def closed_without_source(environment: Environment) -> Iterator[Breach]:
             "mirror: s3://<bucket>/<prefix> after `ultracluster release mirror`, or acknowledge that "
             "the image brings all of it",
         )
-    elif packages:
+        return
+    # which system an image has, only its nodes know: some set for the processor has to be recorded
+    recorded = {name.rpartition("-")[2] for name in release.package_sets}
+    lacking = [
+        name
+        for name, part in used
+        if {
+            machine
+            for entry in part.packages
+            if entry.repository
+            for machine in entry.arch
+            if machine in _machines(environment)
+        }
+        - recorded
+    ]
+    if lacking:
         yield Breach(
             (*_SOFTWARE, "mirror"),
-            f"egress is closed, and a mirror holds files but no package repositories: {', '.join(packages)} "
-            f"of release {release.release} cannot be installed where the image lacks them.",
-            "an image made with `ultracluster image recipe`, or acknowledge that yours brings them",
+            f"egress is closed, and release {release.release} does not record which packages the mirror "
+            f"holds: {', '.join(lacking)} cannot be installed where the image lacks them.",
+            f"`ultracluster release mirror --release {release.release}`, which records them in the lock "
+            "file, or acknowledge that the image brings them",
         )
 
 
@@ -255,6 +270,12 @@ def _maker(environment: Environment, group: str) -> str:
     if kind is None or kind.accelerator is None:
         return "any"
     return "neuron" if kind.accelerator.manufacturer == "AWS" else "nvidia"
+
+
+def _machines(environment: Environment) -> set[str]:
+    """Processors of the node groups, as `uname -m` names them."""
+    kinds = (instance_type_of(environment, group) for group in environment.node_groups.values())
+    return {_MACHINES.get(kind.architecture, "x86_64") for kind in kinds if kind}
 
 
 def _scripts_run(environment: Environment) -> bool:
