@@ -6,6 +6,7 @@ ENV ?= dev
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
+PARALLELCLUSTER := .venv-parallelcluster
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(CURDIR)/node_modules/.bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -20,7 +21,7 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
 setup: $(VENV)/.run node_modules/.stamp ## what synth and deploy need (other targets call it)
-setup-dev: $(VENV)/.dev node_modules/.stamp ## what tests and lint need (other targets call it)
+setup-dev: $(VENV)/.dev $(PARALLELCLUSTER)/.stamp node_modules/.stamp ## what tests and lint need (other targets call it)
 
 $(VENV)/.created:
 	@test -n "$(PYTHON)" || { echo "no Python >= 3.11 found: install one, or name it: make PYTHON=/path/to/python3"; exit 2; }
@@ -37,6 +38,15 @@ $(VENV)/.run: requirements.lock pyproject.toml | $(VENV)/.created
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.run
 	@echo "installing development packages (hash-pinned) ..."
 	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@touch $@
+
+# ParallelCluster's schema and validators judge what we render, in an environment of their own: the package
+# asks for the CDK v1 and cannot be installed beside ours. The lock names all that is needed, so no dependency
+# is followed.
+$(PARALLELCLUSTER)/.stamp: requirements-parallelcluster.lock | $(VENV)/.created
+	@echo "installing ParallelCluster's validators (hash-pinned) ..."
+	@$(BIN)/python -m venv --clear $(PARALLELCLUSTER)
+	@$(PARALLELCLUSTER)/bin/python -m pip --quiet --no-input install --no-deps --require-hashes -r $<
 	@touch $@
 
 # A machine's own Node is used when it is one that jsii supports; otherwise the wheel's.
@@ -66,10 +76,13 @@ app: setup # what cdk.json runs, so that a plain `npx cdk ...` sets itself up, t
 
 diff: setup ## what a deploy would change
 	@ultracluster validate --quiet $(FILE)
-	@cdk diff -c env=$(ENV)
+	@ultracluster diff $(ENV) --deployed $(DIFF_FLAGS) || test $$? -eq 1
 
+# Goes on when something restarts or is replaced, and stops when data would be lost:
+# make deploy ENV=prod DIFF_FLAGS="--accept-data-loss prod-storage/<logical id>"
 deploy: setup ## create or update the environment in your account
 	@ultracluster validate --quiet $(FILE)
+	@ultracluster diff $(ENV) --deployed $(DIFF_FLAGS) || test $$? -eq 1
 	@cdk deploy -c env=$(ENV) --all
 
 destroy: setup ## delete the environment's stacks (what holds data is retained)
@@ -93,6 +106,7 @@ generate: setup-dev ## JSON Schemas and docs/rules.md from the code
 	@ultracluster schema > constructs/ultracluster/config/environment.schema.json.new && mv constructs/ultracluster/config/environment.schema.json.new constructs/ultracluster/config/environment.schema.json
 	@ultracluster release schema > lifecycle_scripts/releases/lock.schema.json.new && mv lifecycle_scripts/releases/lock.schema.json.new lifecycle_scripts/releases/lock.schema.json
 	@ultracluster rules --markdown > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
+	@python tools/backends_page.py > docs/backends.md.new && mv docs/backends.md.new docs/backends.md
 
 bench: setup-dev ## performance as ratios beside their budgets
 	@python benchmarks/run.py
@@ -103,7 +117,8 @@ lock: setup-dev ## renew the lock files (LOCK_FLAGS=--upgrade for newer versions
 	@$(UV_COMPILE) -c requirements-dev.lock pyproject.toml -o requirements.lock
 	@$(UV_COMPILE) -c requirements-dev.lock --group build -o requirements-build.lock
 	@$(UV_COMPILE) --group node -o requirements-node.lock
+	@$(UV_COMPILE) --config-file tests/parallelcluster/uv.toml tests/parallelcluster/requirements.in -o requirements-parallelcluster.lock
 	@npm install --silent --package-lock-only --omit-lockfile-registry-resolved
 
 clean: ## everything that make made
-	@rm -rf $(VENV) node_modules cdk.out dist build .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(PARALLELCLUSTER) node_modules cdk.out dist build .pytest_cache .ruff_cache .hypothesis

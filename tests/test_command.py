@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from project import ENVIRONMENTS, ROOT
 
+from ultracluster.config import load
+
 BAD = {
     "unknown environment": ("nope", None, "CFG001"),
     "empty": ("env.yaml", "", "CFG007"),
@@ -68,7 +70,8 @@ def test_plan_names_groups_fabric_storage_addresses_and_stacks(name: str) -> Non
     result = run("ultracluster", "plan", name)
 
     assert result.returncode == 0, result.stderr
-    for word in ("controller", "bit/s", "Lustre", "MB/s", "addresses", f"{name}-network", f"{name}-cluster"):
+    groups = load(ROOT / "environments" / f"{name}.yaml").environment.node_groups
+    for word in (*groups, "bit/s", "Lustre", "MB/s", "addresses", f"{name}-network", f"{name}-cluster"):
         assert word in result.stdout
     assert max(len(line) for line in result.stdout.splitlines()) <= 80
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 app = typer.Typer(
+    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Machine images that hold a software release, so that nodes start in seconds.",

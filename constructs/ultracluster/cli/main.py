@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
-from ultracluster.cli import acceptance, image, release
-from ultracluster.config import Finding, InvalidEnvironmentError, Loaded, load, render
+from ultracluster.cli.commands import Commands
+from ultracluster.cli.environments import EnvironmentArgument, load_file, refuse
+from ultracluster.config import Finding, InvalidEnvironmentError, render
 
 app = typer.Typer(
+    cls=Commands,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="GPU and Trainium training clusters on AWS from one YAML file.",
 )
-app.add_typer(release.app, name="release")
-app.add_typer(image.app, name="image")
-app.add_typer(acceptance.app, name="acceptance")
-EnvironmentFile = Annotated[
-    Path, typer.Argument(help="An environment file, or the name of one in environments/.", show_default=False)
-]
 
 
 def main() -> None:
@@ -33,7 +28,7 @@ def main() -> None:
 
 @app.command()
 def validate(
-    environment: EnvironmentFile,
+    environment: EnvironmentArgument,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print findings as JSON.")] = False,
 ) -> None:
@@ -41,7 +36,7 @@ def validate(
     from ultracluster.rules import check
 
     try:
-        findings = check(_load(environment))
+        findings = check(load_file(environment))
     except InvalidEnvironmentError as error:
         findings = list(error.findings)
     wrong = any(finding.blocks for finding in findings)
@@ -58,16 +53,16 @@ def validate(
 
 
 @app.command()
-def plan(environment: EnvironmentFile) -> None:
+def plan(environment: EnvironmentArgument) -> None:
     """Show what an environment is made of: nodes, fabric, storage, addresses, stacks."""
     from ultracluster.cli.plan import print_plan
     from ultracluster.rules import enforce
 
     try:
-        loaded = _load(environment)
+        loaded = load_file(environment)
         warnings = enforce(loaded)
     except InvalidEnvironmentError as error:
-        _refuse(error)
+        refuse(str(error))
     print_plan(loaded.environment, warnings)
 
 
@@ -92,18 +87,6 @@ def rules(
         return
     for rule in all_rules():
         typer.echo(f"{rule.id}  {rule.severity:7}  {rule.title}")
-
-
-def _load(environment: Path) -> Loaded:
-    if environment.suffix not in {".yaml", ".yml"} and not environment.exists():
-        environment = Path("environments") / f"{environment}.yaml"
-    return load(environment)
-
-
-def _refuse(error: InvalidEnvironmentError) -> NoReturn:
-    sys.stdout.flush()
-    typer.echo(str(error), err=True)
-    raise typer.Exit(2) from None
 
 
 def _summary(environment: Path, findings: list[Finding]) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ultracluster.software import Artifact, Component, Release, Verdict
 
 app = typer.Typer(
+    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Software releases: locked sets of versions that nodes are brought to.",

@@ -1,0 +1,77 @@
+"""`ultracluster connect`: a shell on a node through SSM Session Manager."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Annotated
+
+import typer
+
+from ultracluster.cli.environments import (
+    EnvironmentArgument,
+    JsonOption,
+    ProfileOption,
+    load_environment,
+    open_account,
+    refuse,
+)
+
+
+def connect(
+    environment: EnvironmentArgument,
+    node: Annotated[
+        str | None,
+        typer.Argument(
+            help="Instance id, host name or address; the first login node by default.", show_default=False
+        ),
+    ] = None,
+    execute: Annotated[bool, typer.Option("--exec", help="Open the session instead of printing it.")] = False,
+    profile: ProfileOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the command that opens a shell on a node. Exit code 2 if there is no such node."""
+    from ultracluster.operations import ec2_nodes, nodes, sessions
+    from ultracluster.operations.aws import AccountError
+    from ultracluster.operations.fleet import Fleet
+
+    config = load_environment(environment)
+    account = open_account(config, profile)
+    try:
+        fleet = Fleet(account, config)
+    except AccountError as error:
+        refuse(str(error))
+    if node is None:
+        found = nodes.entrance(fleet.nodes, {*config.groups("login"), ec2_nodes.LOGIN})
+        why = "there is no node to log in to yet"
+    else:
+        found = next(iter(nodes.find(fleet.nodes, [node])[0]), None)
+        why = f"no such node{nodes.nearest(node, fleet.nodes)}"
+    why = sessions.ready(found) if found else why
+    if why or found is None:
+        refuse(why)
+    session = sessions.open_session(account, config, found, fleet.cluster.id if fleet.cluster else None)
+    if session.note:
+        typer.echo(session.note, err=True)
+    if as_json:
+        typer.echo(
+            json.dumps(
+                {"target": session.target, "document": session.document, "command": session.command}, indent=2
+            )
+        )
+    elif not execute:
+        typer.echo(shlex.join(session.command))
+    if execute:
+        _run(session.command)
+
+
+def _run(command: list[str]) -> None:
+    import subprocess
+
+    try:
+        finished = subprocess.run(command, check=False)  # noqa: S603, no shell; the words are AWS's own ids
+    except FileNotFoundError:
+        refuse("the AWS CLI is not installed; it and its Session Manager plugin open sessions")
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+    raise typer.Exit(finished.returncode)

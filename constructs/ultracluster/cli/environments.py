@@ -1,0 +1,73 @@
+"""From what stands on the command line to an environment, and to the account it lives in."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from ultracluster.config import Environment, InvalidEnvironmentError, load
+from ultracluster.config.loader import Loaded
+
+if TYPE_CHECKING:  # boto3 is slow to import: only the commands that talk to AWS do it
+    from ultracluster.operations.aws import Account
+
+EnvironmentArgument = Annotated[
+    Path, typer.Argument(help="An environment file, or the name of one in environments/.", show_default=False)
+]
+ProfileOption = Annotated[
+    str | None, typer.Option("--profile", help="AWS profile; AWS_PROFILE by default.", show_default=False)
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def load_file(path: Path) -> Loaded:
+    """An environment file by its path, or by its name in environments/.
+
+    Raises:
+        InvalidEnvironmentError: it cannot be read, or is no environment.
+    """
+    if path.suffix not in {".yaml", ".yml"} and not path.exists():
+        path = Path("environments") / f"{path}.yaml"
+    return load(path)
+
+
+def load_environment(path: Path) -> Environment:
+    """The environment of a file; otherwise all findings on standard error, and exit code 2."""
+    try:
+        return load_file(path).environment
+    except InvalidEnvironmentError as error:
+        refuse(str(error))
+
+
+def open_account(environment: Environment, profile: str | None) -> Account:
+    """The environment's account in its Region; otherwise one line on standard error, and exit code 2."""
+    from ultracluster.operations import aws
+
+    try:
+        account = aws.Account(region=environment.region, profile=profile)
+        aws.check_account(account, environment)
+    except aws.AccountError as error:
+        refuse(str(error))
+    return account
+
+
+def refuse(why: str) -> NoReturn:
+    """One line on standard error, and exit code 2."""
+    sys.stdout.flush()
+    typer.echo(why, err=True)
+    raise typer.Exit(2) from None
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Ask on standard error, unless `yes`; anything but a yes ends with exit code 2."""
+    if yes:
+        return
+    try:
+        if typer.confirm(question, err=True):
+            return
+    except typer.Abort:
+        typer.echo("", err=True)
+    refuse("not confirmed, nothing changed (--yes confirms)")

@@ -1,0 +1,160 @@
+"""`ultracluster software`: the image under HyperPod's nodes."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from ultracluster.cli.environments import (
+    EnvironmentArgument,
+    JsonOption,
+    ProfileOption,
+    confirm,
+    load_environment,
+    open_account,
+    refuse,
+)
+
+if TYPE_CHECKING:
+    from ultracluster.operations.aws import Account
+    from ultracluster.operations.hyperpod_nodes import Cluster, Group
+    from ultracluster.operations.nodes import Outcome
+    from ultracluster.operations.software_update import Rollout
+
+
+app = typer.Typer(no_args_is_help=True, help="Update the image under HyperPod's nodes.")
+
+
+@app.callback()
+def software() -> None:
+    """Update the image under HyperPod's nodes."""
+
+
+@app.command()
+def update(
+    environment: EnvironmentArgument,
+    group: Annotated[
+        list[str] | None, typer.Option(help="Only this group; may be repeated.", show_default=False)
+    ] = None,
+    release: Annotated[
+        str | None,
+        typer.Option(
+            help="Release of HyperPod's image on EKS, e.g. 1.3.0; else the newest.", show_default=False
+        ),
+    ] = None,
+    image: Annotated[
+        str | None,
+        typer.Option(help="A custom AMI, or `default` to come back from one.", show_default=False),
+    ] = None,
+    batch_count: Annotated[
+        int | None, typer.Option(min=1, help="Nodes at once; else a whole group.", show_default=False)
+    ] = None,
+    batch_percent: Annotated[
+        int | None, typer.Option(min=1, max=100, help="Percent of a group at once.", show_default=False)
+    ] = None,
+    wait_seconds: Annotated[int, typer.Option(min=0, max=3600, help="Pause before an old node ends.")] = 0,
+    rollback_alarm: Annotated[
+        list[str] | None, typer.Option(help="CloudWatch alarm that rolls back.", show_default=False)
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Also groups that are up to date.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be updated.")] = False,
+    timeout: Annotated[int, typer.Option(min=1, help="Minutes for each group at most.")] = 240,
+    profile: ProfileOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Update one group after the other: controller, login, compute. Wipes root volumes.
+
+    Exit code 0 = done or nothing to do, 1 = a group was refused or failed, 2 = could not be asked or was
+    not confirmed.
+    """
+    from ultracluster.operations import hyperpod_nodes, software_update
+    from ultracluster.operations.aws import AccountError
+    from ultracluster.operations.nodes import as_json as plain
+
+    def finish(outcomes: list[Outcome]) -> NoReturn:
+        if as_json:
+            typer.echo(json.dumps([plain(one) for one in outcomes], indent=2))
+        else:
+            for one in outcomes:
+                typer.echo(f"{one.group}: {one.result}" + (f": {one.why}" if one.why else ""))
+        raise typer.Exit(1 if any(one.bad for one in outcomes) else 0)
+
+    if batch_count is not None and batch_percent is not None:
+        refuse("say either --batch-count or --batch-percent")
+    if release and image:
+        refuse("say either --release or --image")
+    if release and not re.fullmatch(r"\d+\.\d+\.\d+", release):
+        refuse(f"--release {release} is not like 1.3.0")
+    if image and not re.fullmatch(r"ami-[0-9a-f]{8,17}|default", image):
+        refuse(f"--image {image} is neither an AMI id nor `default`")
+    if len(rollback_alarm or []) > 10:
+        refuse("at most 10 alarms can roll back")
+    config = load_environment(environment)
+    if not config.orchestrator.kind.startswith("hyperpod-"):
+        refuse("only HyperPod has this update; elsewhere name a new image in the environment file and deploy")
+    account = open_account(config, profile)
+    try:
+        cluster = hyperpod_nodes.read_cluster(account, config.cluster_name)
+        judged = software_update.judge(
+            cluster,
+            group or [],
+            release=release,
+            image=image,
+            force=force,
+            custom={name for name, one in config.node_groups.items() if one.image},
+            roles={name: one.role for name, one in config.node_groups.items()},
+        )
+        names = [one.node for one in judged if one.result == "would"]
+        if dry_run or not names:
+            finish(judged)
+        typer.echo(software_update.BACKUP, err=True)
+        typer.echo("Deploy changed lifecycle scripts first: they run again on every node.", err=True)
+        for one in judged:
+            typer.echo(f"  {one.group}: {one.result}: {one.why}", err=True)
+        confirm(f"Update {', '.join(names)}, one after the other?", yes)
+        outcomes = _update(account, cluster, names, release, image, timeout, software_update.Rollout(
+            batch_count, batch_percent, wait_seconds, tuple(rollback_alarm or ())
+        ))  # fmt: skip
+    except AccountError as error:
+        refuse(str(error))
+    except KeyboardInterrupt:
+        refuse("no longer watched; the update of the current group goes on, no further one is started")
+    finish([one for one in judged if one.result != "would"] + outcomes)
+
+
+def _update(
+    account: Account,
+    cluster: Cluster,
+    names: list[str],
+    release: str | None,
+    image: str | None,
+    timeout: int,
+    rollout: Rollout,
+) -> list[Outcome]:
+    """Update with a line on standard error that says where it stands."""
+    from rich.console import Console
+    from rich.status import Status
+
+    from ultracluster.operations import software_update
+
+    with Status("starting", console=Console(stderr=True)) as status:
+
+        def report(group: Group) -> None:
+            status.update(
+                f"{group.name}: {group.update or group.status}, {group.current} of {group.target} nodes"
+            )
+
+        return software_update.update(
+            account,
+            cluster,
+            names,
+            release=release,
+            image=image,
+            rollout=rollout,
+            timeout=timeout * 60,
+            report=report,
+        )
