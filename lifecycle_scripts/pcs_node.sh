@@ -1,8 +1,56 @@
 #!/usr/bin/env bash
-# AWS PCS, lifecycle stage `NodeBootstrapped`: after PCS configured the node, before slurmd. Arguments: [--group NAME]
+# AWS PCS, lifecycle stage `NodeBootstrapped`: after PCS configured the node, before slurmd. Arguments:
+#   [--lustre PATH DNS_NAME MOUNT_NAME yes|no] [--openzfs PATH DNS_NAME VOLUME_PATH] [--group NAME]
+# The mounts are arguments because their names are known only after deployment, when the file that PCS hands to nodes has
+# its checksum already. They are written into its cluster.json; `yes` is a Lustre file system with EFA.
 set -euo pipefail
 
 # shellcheck source-path=SCRIPTDIR source=lib/entry.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/lib/entry.sh"
 
-entry::run pcs_node "$@"
+pcs_node::usage() {
+  echo "usage: ${0##*/} [--lustre PATH DNS_NAME MOUNT_NAME yes|no] [--openzfs PATH DNS_NAME VOLUME_PATH] [--group NAME]" >&2
+  exit 2
+}
+
+mounts=() rest=()
+while (($# > 0)); do
+  case $1 in
+    --lustre) count=5 ;;
+    --openzfs) count=4 ;;
+    *) rest+=("$1") && shift && continue ;;
+  esac
+  (($# >= count)) || pcs_node::usage
+  mounts+=("${@:1:count}")
+  shift "$count"
+done
+if ((${#mounts[@]} > 0)); then
+  # Whole or not at all: another boot may read it. lib/node.sh checks the values.
+  python3 -IS - "$ULTRACLUSTER_HOME/cluster.json" "${mounts[@]}" <<'PYTHON' || pcs_node::usage
+import json, os, sys
+
+KEYS = {"--lustre": ("path", "dns_name", "mount_name", "efa"), "--openzfs": ("path", "dns_name", "volume_path")}
+path, *words = sys.argv[1:]
+with open(path, encoding="utf-8") as file:
+    cluster = json.load(file)
+mounts = {}
+while words:
+    kind, *words = words
+    values = dict(zip(KEYS[kind], words))
+    words = words[len(values):]
+    if values.get("efa", "no") not in ("yes", "no"):
+        sys.exit(1)
+    if "efa" in values:
+        values["efa"] = values["efa"] == "yes"
+    mounts[kind.removeprefix("--")] = values
+if cluster.get("mounts") != mounts:
+    cluster["mounts"] = mounts
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        json.dump(cluster, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(path + ".new", path)
+PYTHON
+fi
+
+entry::run pcs_node "${rest[@]}"

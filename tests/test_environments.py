@@ -154,9 +154,8 @@ def masked(template: object) -> object:
     """A template without content hashes, which change with every script."""
     text = json.dumps(template)
     text = re.sub(r"[0-9a-f]{64}", "<asset-hash>", text)
-    text = re.sub(
-        r"(/(?:dev|prod|trainium)/|\"(?:dev|prod|trainium)/)[0-9a-f]{12}", r"\1<content-hash>", text
-    )
+    names = "|".join(ENVIRONMENTS)
+    text = re.sub(rf"(/(?:{names})/|\"(?:{names})/)[0-9a-f]{{12}}", r"\1<content-hash>", text)
     return json.loads(text)
 
 

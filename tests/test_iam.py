@@ -15,6 +15,7 @@ ANY_RESOURCE = {
     "WriteMetrics": "cloudwatch:PutMetricData knows no resource; limited by namespace",
     "SessionManager": "ssmmessages knows no resource",
     "DescribeNetwork": "ec2:Describe* know no resource",
+    "RegisterNode": "pcs:RegisterComputeNodeGroupInstance knows no resource",
     "DescribeFileSystems": "fsx:DescribeFileSystems is asked without an id",
 }
 """Statement id of every identity policy with `Resource: "*"`, and why."""
@@ -62,6 +63,7 @@ def test_who_may_assume_which_role(name: str, synthesised: Get) -> None:
     }
 
     assert set(services.values()) <= {
+        "ec2.amazonaws.com",
         "sagemaker.amazonaws.com",
         "lambda.amazonaws.com",
         "vpc-flow-logs.amazonaws.com",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from project import ENVIRONMENTS
+from project import ENVIRONMENTS, environments_of
 from rules_support import changed, environment_data, loaded
 from templates import Synthesised, finish, synthesise
 
@@ -111,7 +111,7 @@ def test_associations_are_made_one_after_the_other(synthesised: Get) -> None:
     assert [a.get("DependsOn") for a in associations.values()] == [None, [next(iter(associations))]]
 
 
-@pytest.mark.parametrize("name", ENVIRONMENTS)
+@pytest.mark.parametrize("name", environments_of("hyperpod-slurm"))
 def test_hyperpod_has_one_subnet_and_an_explicit_orchestrator(name: str, synthesised: Get) -> None:
     """Of several subnets the service picks one; without an orchestrator it reads the legacy file."""
     ((_, cluster),) = synthesised(name).resources("AWS::SageMaker::Cluster").items()

@@ -191,6 +191,7 @@ facts = {
     "CLUSTER_ENVIRONMENT": cluster.get("environment", ""),
     "CLUSTER_RELEASE": cluster.get("release", ""),
     "CLUSTER_MIRROR": word("mirror", r"s3://[a-z0-9][a-z0-9.-]+(/[A-Za-z0-9._/-]*)?"),
+    "CLUSTER_SLURM_VERSION": word("slurm_version", r"\d\d\.\d\d"),
     "CLUSTER_COMPONENTS": " ".join(map(str, cluster.get("components") or [])),
     "CLUSTER_CONTROLLERS": " ".join(controllers),
     "NODE_ACCELERATOR": group.get("accelerator") or "",

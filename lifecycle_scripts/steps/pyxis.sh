@@ -12,11 +12,12 @@ pyxis::detect() {
   step::present "$path"
 }
 
-# Sets SLURM, its folder, and SLURM_VERSION. PCS has one folder per version and links none: the newest is taken.
+# Sets SLURM, its folder, and SLURM_VERSION. PCS has one folder per version and links none: the cluster's
+# is taken, or the newest where it is not known (in an image build).
 pyxis::find_slurm() {
   local folder
   SLURM='' SLURM_VERSION=''
-  for folder in "$ULTRACLUSTER_ROOT"/opt/slurm "$ULTRACLUSTER_ROOT"/opt/aws/pcs/scheduler/slurm-*; do
+  for folder in "$ULTRACLUSTER_ROOT"/opt/slurm "$ULTRACLUSTER_ROOT"/opt/aws/pcs/scheduler/slurm-"${CLUSTER_SLURM_VERSION:-}"*; do
     [[ ! -x $folder/bin/srun ]] || SLURM=${folder#"$ULTRACLUSTER_ROOT"}
   done
   [[ -n $SLURM ]] || return 1

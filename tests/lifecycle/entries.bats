@@ -23,6 +23,15 @@ elsewhere() {
   done
 }
 
+mounts() {
+  "$REAL/python3" -IS -c '
+import json, sys
+mounts = json.load(open(sys.argv[1]))["mounts"]
+lustre, openzfs = mounts["lustre"], mounts["openzfs"]
+print(lustre["path"], lustre["dns_name"], lustre["mount_name"], "yes" if lustre["efa"] else "no", *openzfs.values())
+' "$SCRIPTS/cluster.json"
+}
+
 # Where the steps are not what a test is about
 few_steps() {
   sed -i -E 's/^(readonly STEPS_(FABRIC|LUSTRE|CONTAINERS))=.*/\1=/' "$SCRIPTS/lib/steps.sh"
@@ -66,6 +75,31 @@ steps() {
   assert::last_log_line "FAILED node: group 'nobody' is not in $SCRIPTS/cluster.json, which knows entrance, gpu, head"
   run entry pcs_node --role x
   assert::status 2
+}
+
+@test "PCS: what is mounted is told by arguments, and kept in cluster.json" {
+  local efa
+  few_steps
+  sed -i 's/ filesystems / /' "$SCRIPTS/lib/steps.sh"
+  elsewhere m5.xlarge /opt/aws/pcs/scheduler/slurm-25.11/bin/srun
+  cluster_json 'cluster.pop("mounts", None)'
+  for efa in yes no; do
+    run entry pcs_node --lustre /fsx fs-1.fsx.us-east-2.amazonaws.com abcdefgh "$efa" \
+      --openzfs /home fs-2.fsx.us-east-2.amazonaws.com /fsx --group head
+    assert::status 0
+    assert::contains "$output" "this is a controller node of group 'head'"
+    assert::equal "/fsx fs-1.fsx.us-east-2.amazonaws.com abcdefgh $efa /home fs-2.fsx.us-east-2.amazonaws.com /fsx" "$(mounts)"
+  done
+  run entry pcs_node --openzfs /home fs-2.fsx.us-east-2.amazonaws.com /fsx
+  assert::status 0
+  run entry pcs_node --lustre /fsx fs-1.fsx.us-east-2.amazonaws.com abcdefgh maybe
+  assert::status 2
+  run entry pcs_node --lustre /fsx fs-1.fsx.us-east-2.amazonaws.com
+  assert::status 2
+  assert::contains "$output" "usage: pcs_node.sh"
+  run entry pcs_node --lustre /fsx 'fs-1;reboot' abcdefgh no
+  assert::status 1
+  assert::contains "$output" "mounts.lustre.dns_name is 'fs-1;reboot'"
 }
 
 @test "EKS: every node is a compute node, and gets what reaches into the kernel" {

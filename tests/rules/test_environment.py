@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from project import ENVIRONMENTS
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
 
@@ -243,11 +242,6 @@ def test_mended(case: Case) -> None:
 
 def test_every_rule_is_broken_once() -> None:
     assert_complete(RULES, CASES)
-
-
-@pytest.mark.parametrize("name", ENVIRONMENTS)
-def test_the_shipped_environments_are_clean(name: str) -> None:
-    assert not [one for one in found(RULES, {}, name) if one.code.startswith(RULES.prefix)]
 
 
 def test_nothing_is_said_of_zones_and_arns_in_a_region_that_does_not_exist() -> None:

@@ -27,6 +27,8 @@ VALUES: dict[str, Any] = {
     "slurm_settings": {"Weight": 10},
     "labels": {"team": "a"},
     "taints": [{"key": "gpu", "effect": "NoSchedule"}],
+    "instance_types": ["g6e.24xlarge"],
+    "mig_profile": "1g.10gb",
 }
 HAVE = {
     "min_count": HYPERPOD,
@@ -40,6 +42,8 @@ HAVE = {
     "slurm_settings": {"parallelcluster", "pcs"},
     "labels": KUBERNETES,
     "taints": KUBERNETES,
+    "instance_types": {"hyperpod-eks"},
+    "mig_profile": {"hyperpod-eks"},
 }
 SPOT = {"kind": "spot", "allocation": "capacity-optimized"}
 BOTH = {

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ultracluster.config.base import Arn, Model
+from ultracluster.config.base import Arn, Cidr, Many, Model
 from ultracluster.config.slurm import Partition, PartitionName, SlurmSettings
 
 
@@ -54,6 +54,9 @@ class DirectoryService(Model):
     """Make a key pair for each user at first login, so that they reach the compute nodes."""
     sssd_settings: dict[str, Any] = {}
     """Further settings of sssd, by their own names."""
+    server_networks: Many[Cidr] = ()
+    """IPv4 networks of the directory's servers: nodes may reach ports 389 and 636 there. Not needed beside
+    an existing security group that lets them."""
 
 
 class ParallelCluster(Model):

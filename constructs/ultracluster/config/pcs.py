@@ -34,7 +34,7 @@ class Pcs(Model):
     """Slurm accounting, which the service runs."""
     rest: bool = False
     """Slurm's REST API, private, port 6820."""
-    scaledown_seconds: Annotated[int, Field(ge=1)] = 600
+    scaledown_seconds: Annotated[int, Field(ge=1, le=10_000_000)] = 600
     """Seconds after which idle nodes above `count` end."""
     slurm_settings: SlurmSettings = {}
     """Parameters of slurm.conf for the cluster, of those that PCS allows."""
@@ -44,6 +44,9 @@ class Pcs(Model):
     """Parameters of cgroup.conf."""
     partitions: dict[PartitionName, Partition] = {}
     """Settings of partitions (queues) by name; groups name their partition."""
+    gpu_types: bool | None = None
+    """Name GPUs by type, so that a job may ask for `--gres=gpu:h100:8`; jobs that ask for `--gpus` need it
+    not. By default before Slurm 26.05, which detects the GPUs itself, with their place among the cores."""
     efa_interface: Literal["efa", "efa-only"] = "efa"
     """Kind of EFA interfaces. AWS's guide for PCS shows `efa` alone; whether `efa-only`, which takes no IP
     address, is accepted is unverified."""

@@ -27,5 +27,7 @@ def script_configuration(config: Environment) -> dict[str, object]:
         "mirror": config.software.mirror,
         # optional parts of the release that this environment asks for
         "components": ["nvidia-fs"] if getattr(config.storage.lustre, "gds", False) else [],
+        # PCS images have several Slurm releases side by side
+        "slurm_version": getattr(config.orchestrator, "slurm_version", None),
         "node_groups": groups,
     }

@@ -14,6 +14,8 @@ ENTRIES = {
     "on-create": "hyperpod_on_create.sh",
 }
 """Entry script by lifecycle mode; it lies directly below the prefix, as HyperPod wants it."""
+EKS_ENTRY = "hyperpod_eks_on_create.sh"
+"""The one of HyperPod on EKS, which has no other mode than `on-create`."""
 
 
 def content_hash(folder: Path, configuration: dict[str, Any]) -> str:
@@ -27,4 +29,12 @@ def content_hash(folder: Path, configuration: dict[str, Any]) -> str:
     return digest.hexdigest()[:12]
 
 
-__all__ = ["CONFIGURATION", "ENTRIES", "FORBIDDEN", "content_hash", "script_files", "scripts_folder"]
+__all__ = [
+    "CONFIGURATION",
+    "EKS_ENTRY",
+    "ENTRIES",
+    "FORBIDDEN",
+    "content_hash",
+    "script_files",
+    "scripts_folder",
+]

@@ -86,7 +86,7 @@ class AccountingDatabase(Construct):
                     # lock wait and packet size that roll-ups and archives need
                     "innodb_lock_wait_timeout": "900",
                     "max_allowed_packet": "16777216",
-                    # slurmdbd on the HyperPod image offers no TLS setting to us; traffic stays in the VPC
+                    # slurmdbd on managed images offers no TLS setting to us; traffic stays in the VPC
                     "require_secure_transport": "OFF",
                 },
             ),
@@ -108,7 +108,7 @@ class AccountingDatabase(Construct):
 
 UNPROTECTED = "The environment is not protected: it is meant to be deleted; a final snapshot is taken."
 ACCEPTED = {
-    "AwsSolutions-SMG4": "HyperPod hands the password to slurmdbd when it configures the controller; a "
-    "rotation behind its back would cut accounting off.",
+    "AwsSolutions-SMG4": "slurmdbd is given the password when the controller is configured; a rotation "
+    "behind its back would cut accounting off.",
     "AwsSolutions-RDS11": "A port other than 3306 hides nothing from the one group that may connect.",
 }

@@ -1,0 +1,130 @@
+"""What AWS PCS accepts: limits, sizes, Slurm versions, settings.
+
+`pcs.json` holds the facts, with source and date.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from pathlib import Path
+from string import Template
+from typing import Any, Literal
+
+from ultracluster.catalog._nearest import nearest
+
+SettingLevel = Literal["cluster", "group", "partition"]
+SizeName = Literal["small", "medium", "large"]
+
+_SIZES: tuple[SizeName, ...] = ("small", "medium", "large")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PcsSize:
+    """A size of the controller."""
+
+    name: SizeName
+    nodes: int
+    """Nodes of all groups together, login nodes included."""
+    jobs: int
+    """Jobs, running and waiting."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PcsSettings:
+    """Slurm parameters that PCS takes at one level."""
+
+    names: tuple[str, ...]
+    beginnings: tuple[str, ...]
+    """Every parameter that begins so is taken."""
+    refused: tuple[str, ...]
+    """Known to be refused."""
+    complete: bool
+    """Whether what is named nowhere is refused; else it may be taken."""
+    since: Mapping[str, str]
+    """Slurm version from which a parameter is taken, where that is not the oldest."""
+
+    def __contains__(self, name: str) -> bool:
+        """Whether PCS is known to take the parameter; Slurm does not tell names apart by case."""
+        small = name.lower()
+        listed = any(small == one.lower() for one in self.names)
+        return listed or any(small.startswith(one.lower()) for one in self.beginnings)
+
+    def refuses(self, name: str) -> bool:
+        """Whether PCS is known to refuse the parameter."""
+        by_name = any(name.lower() == one.lower() for one in self.refused)
+        return by_name or (self.complete and name not in self)
+
+    def nearest(self, name: str) -> str:
+        """The parameter most like `name`; empty when nothing is."""
+        return next(iter(nearest(name, self.names, "", 1)), "")
+
+    def since_of(self, name: str) -> str:
+        """The Slurm version from which the parameter is taken; empty for all."""
+        return next((v for one, v in self.since.items() if one.lower() == name.lower()), "")
+
+
+def pcs_limit(name: Literal["groups", "queues", "clusters_per_region"]) -> int:
+    """A quota of PCS; those of a cluster cannot be raised."""
+    return int(_facts()["limits"][name])
+
+
+def pcs_sizes() -> tuple[PcsSize, ...]:
+    """The sizes, the smallest first."""
+    return tuple(PcsSize(name=name, **_facts()["sizes"][name]) for name in _SIZES)
+
+
+def pcs_size_for(nodes: int) -> PcsSize:
+    """The smallest size that holds so many nodes; the largest when none does."""
+    sizes = pcs_sizes()
+    return next((size for size in sizes if nodes <= size.nodes), sizes[-1])
+
+
+def pcs_name_limits() -> tuple[int, int, str]:
+    """Shortest and longest name of a group or queue, and its form as a regular expression."""
+    names = _facts()["names"]
+    return names["shortest"], names["longest"], names["form"]
+
+
+def pcs_slurm_versions() -> Mapping[str, date | None]:
+    """Slurm's releases on PCS, the oldest first, each with the last day of its support if it is published."""
+    rows: Mapping[str, Mapping[str, str | None]] = _facts()["slurm_versions"]
+    return {
+        version: date.fromisoformat(end) if (end := row["end_of_life"]) else None
+        for version, row in rows.items()
+    }
+
+
+def pcs_since(feature: Literal["rest", "detects_gpus"]) -> str:
+    """The Slurm version from which PCS has a feature."""
+    return _facts()["since"][feature]
+
+
+def pcs_agent(feature: Literal["lifecycle_actions", "rolling_upgrade"]) -> str:
+    """The oldest version of the agent with a feature."""
+    return _facts()["agent"][feature]
+
+
+def pcs_settings(level: SettingLevel) -> PcsSettings:
+    """The Slurm parameters that PCS takes at a level."""
+    row = _facts()["settings"][level]
+    return PcsSettings(
+        names=tuple(row["names"]),
+        beginnings=tuple(row["beginnings"]),
+        refused=tuple(row["refused"]),
+        complete=row["complete"],
+        since=row["since"],
+    )
+
+
+def pcs_image_parameter(architecture: str) -> str:
+    """The SSM parameter with the newest PCS-ready DLAMI for `x86_64` or `arm64`."""
+    return Template(_facts()["image_parameter"]).substitute(architecture=architecture)
+
+
+@cache
+def _facts() -> Mapping[str, Any]:
+    return json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))

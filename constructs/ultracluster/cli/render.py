@@ -1,0 +1,134 @@
+"""`ultracluster render ...`: files for other tools."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from ultracluster.cli.environments import EnvironmentArgument, ProfileOption, load_file, open_account
+from ultracluster.config import Environment, InvalidEnvironmentError
+
+if TYPE_CHECKING:
+    from ultracluster.rendering.deployed_values import DeployedValues
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Files for other tools, made from an environment.",
+)
+
+
+@app.callback()
+def render() -> None:
+    """Files for other tools, made from an environment."""
+
+
+@app.command()
+def parallelcluster(
+    environment: EnvironmentArgument,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Write named placeholders instead of asking AWS.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write to this file; standard output by default."),
+    ] = None,
+    profile: ProfileOption = None,
+) -> None:
+    """Print the configuration file of AWS ParallelCluster, and on standard error the command that takes it.
+
+    Ids come from the outputs of the deployed stacks. Exit code 2 if one is missing.
+    """
+    from ultracluster.rendering.parallelcluster import cluster_configuration, settings_of
+    from ultracluster.rendering.yaml_text import yaml_text
+
+    config = _valid(environment)
+    try:
+        orchestrator = settings_of(config)
+        values = _values(config, offline, profile)
+        configuration = cluster_configuration(config, values)
+    except ValueError as error:
+        _refuse(f"{environment}: {error}")
+    text = (
+        f"# AWS ParallelCluster {orchestrator.version}, cluster {config.cluster_name}. Generated: change the "
+        f"environment {config.name} instead.\n{yaml_text(configuration)}"
+    )
+    if output is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    else:
+        try:
+            output.write_text(text, encoding="utf-8")
+        except OSError as error:
+            _refuse(f"{output}: {error.strerror}")
+    _explain(config, str(output or f"{config.cluster_name}.pcluster.yaml"), orchestrator.version)
+    if orchestrator.deploy_with == "cloudformation":
+        typer.echo(
+            "Beware: orchestrator.deploy_with is cloudformation, so `cdk deploy` makes this cluster. Use the "
+            "command only where it did not.",
+            err=True,
+        )
+
+
+def _valid(path: Path) -> Environment:
+    from ultracluster.rules import enforce
+
+    try:
+        loaded = load_file(path)
+        enforce(loaded)
+    except InvalidEnvironmentError as error:
+        _refuse(str(error))
+    return loaded.environment
+
+
+def _values(config: Environment, offline: bool, profile: str | None) -> DeployedValues:
+    from ultracluster.rendering.deployed_values import value_sources
+
+    sources = value_sources(config)
+    if offline:
+        return sources.placeholders()
+    from ultracluster.operations.aws import AccountError
+    from ultracluster.operations.stack_outputs import stack_outputs
+
+    account = open_account(config, profile)
+    try:
+        deployed = stack_outputs(account, sources.stacks)
+    except AccountError as error:
+        _refuse(str(error))
+    if missing := sources.missing(deployed):
+        for one in missing:
+            why = "it has no such output" if one.stack in deployed else "the stack is not deployed"
+            typer.echo(f"missing  {one.stack}.{one.name}: {why}", err=True)
+        stacks = " ".join(dict.fromkeys(one.stack for one in missing))
+        _refuse(
+            f"deploy first (cdk deploy {stacks}, in {config.region}), or look at the file with placeholders: "
+            "--offline"
+        )
+    return sources.filled(deployed)
+
+
+def _explain(config: Environment, file: str, version: str) -> None:
+    from ultracluster.rendering.parallelcluster_command import (
+        WHY_NO_ROLLBACK,
+        create_command,
+        update_command,
+    )
+
+    for line in (
+        f"Make the cluster with the pcluster command of release {version}:",
+        f"  {create_command(config, file)}",
+        WHY_NO_ROLLBACK,
+        "Change it later with:",
+        f"  {update_command(config, file)}",
+    ):
+        typer.echo(line, err=True)
+
+
+def _refuse(message: str) -> NoReturn:
+    sys.stdout.flush()
+    typer.echo(message, err=True)
+    raise typer.Exit(2) from None

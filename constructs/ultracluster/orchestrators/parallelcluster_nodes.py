@@ -1,0 +1,205 @@
+"""What nodes of a ParallelCluster are given from outside: scripts, permissions, the database's password."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_cdk import SecretValue, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_s3_deployment as deployment
+from aws_cdk import aws_secretsmanager as secretsmanager
+from constructs import Construct
+
+from ultracluster.lifecycle.script_bundle import ScriptBundle
+from ultracluster.rendering.deployed_values import current_prefix
+from ultracluster.rendering.parallelcluster_actions import FETCH
+from ultracluster.scripts_folder import scripts_folder
+from ultracluster.security.acknowledgements import acknowledge, wildcard
+
+
+class ParallelClusterScripts(Construct):
+    """The scripts of one cluster: a folder for each content hash, and one that stays and names the newest.
+
+    ParallelCluster refuses an update in which the actions of head or login nodes changed, so these name the
+    folder that stays.
+
+    Attributes:
+        bundle: the folder of this content hash.
+        current: the upload into the one that stays.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        bucket: s3.IBucket,
+        cluster_name: str,
+        configuration: dict[str, Any],
+        deployed_values: dict[str, Any],
+    ) -> None:
+        """Upload the scripts.
+
+        Args:
+            bucket: where to.
+            cluster_name: first part of the prefix.
+            configuration: what the scripts must know, all known at synth.
+            deployed_values: what is known only after deploy (CDK tokens).
+        """
+        super().__init__(scope, construct_id)
+        self.bundle = ScriptBundle(
+            self, "Bundle", bucket=bucket, name=cluster_name, configuration=configuration,
+            deployed_values=deployed_values,
+        )  # fmt: skip
+        prefix = current_prefix(cluster_name)
+        # the CDK has one uploading function per stack, and with it one role: that of the bundle
+        role = self.bundle.node.find_child("Role")
+        log_group = self.bundle.node.find_child("Logs")
+        assert isinstance(role, iam.Role) and isinstance(log_group, logs.LogGroup)
+        target = bucket.arn_for_objects(f"{prefix}/*")
+        role.add_to_policy(
+            iam.PolicyStatement(
+                sid="WriteCurrent",
+                actions=["s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"],
+                resources=[target],
+            )
+        )
+        acknowledge(role, {wildcard(self, target): "The folder that names the newest scripts, and no other."})
+        self.current = deployment.BucketDeployment(
+            self,
+            "Current",
+            sources=[
+                deployment.Source.data("uri", self.bundle.uri),
+                deployment.Source.data(FETCH, (scripts_folder() / FETCH).read_text(encoding="utf-8")),
+            ],
+            destination_bucket=bucket,
+            destination_key_prefix=prefix,
+            prune=False,
+            retain_on_delete=True,
+            role=role.without_policy_updates(),
+            memory_limit=256,
+            log_group=log_group,
+        )
+        # it names the bundle: that must be there
+        self.current.node.add_dependency(self.bundle)
+
+
+class PlainPasswordSecret(Construct):
+    """A copy of a secret's field `password` as a secret of its own, whose whole text it is.
+
+    ParallelCluster hands the text of `PasswordSecretArn` to slurmdbd as it is, while RDS and others keep user
+    and password together as JSON. CloudFormation copies it at deploy; the password is in no template.
+
+    Attributes:
+        secret_arn: the copy.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, secret_arn: str, key: kms.IKey) -> None:
+        """Make the copy.
+
+        Args:
+            secret_arn: JSON secret with a field `password`.
+            key: encrypts the copy.
+        """
+        super().__init__(scope, construct_id)
+        password = SecretValue.secrets_manager(secret_arn, json_field="password")
+        secret = secretsmanager.CfnSecret(
+            self,
+            "Resource",
+            description="Password of the Slurm accounting database, plain for ParallelCluster",
+            kms_key_id=key.key_arn,
+            secret_string=password.unsafe_unwrap(),  # a dynamic reference, which CloudFormation resolves
+        )
+        self.secret_arn = secret.ref
+        acknowledge(
+            self,
+            {"AwsSolutions-SMG4": "A copy: it follows the secret that it is a copy of, by a deploy."},
+        )
+
+
+class ParallelClusterNodePolicy(Construct):
+    """What nodes may do beyond ParallelCluster's own policies, instead of AWS's wider ones for SSM and S3.
+
+    Attributes:
+        policy: the managed policy. Its path begins with `/parallelcluster/`: only such policies may
+            ParallelCluster's own role for CloudFormation attach (its parallelcluster-policies.yaml).
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        scripts_bucket: s3.IBucket,
+        key: kms.IKey,
+        mirror: str | None = None,
+    ) -> None:
+        """Make the policy.
+
+        Args:
+            cluster_name: first part of the scripts' prefix.
+            scripts_bucket: where the scripts are.
+            key: encrypts scripts and the password.
+            mirror: `s3://bucket/prefix` of mirrored software releases.
+        """
+        super().__init__(scope, construct_id)
+        stack = Stack.of(self)
+        scripts = scripts_bucket.arn_for_objects(f"{cluster_name}/*")
+        services = [f"{service}.{stack.region}.{stack.url_suffix}" for service in ("s3", "secretsmanager")]
+        statements = [
+            _statement("SessionManager", _SESSIONS, ["*"]),
+            _statement(
+                "ListScripts", ["s3:ListBucket"], [scripts_bucket.bucket_arn],
+                {"StringLike": {"s3:prefix": [f"{cluster_name}/*"]}},
+            ),
+            _statement("ReadScripts", ["s3:GetObject"], [scripts]),
+            _statement(
+                "UseKey", ["kms:Decrypt"], [key.key_arn], {"StringEquals": {"kms:ViaService": services}}
+            ),
+        ]  # fmt: skip
+        accepted = {
+            "AwsSolutions-IAM5[Resource::*]": "ssmmessages knows no resources (Service Authorization "
+            "Reference), and an agent registers its own instance.",
+            wildcard(
+                self, scripts
+            ): "Every content hash of this cluster's scripts: while an update runs, some "
+            "nodes still read the older one.",
+        }
+        if mirror:
+            bucket, _, prefix = mirror.removeprefix("s3://").rstrip("/").partition("/")
+            arn = f"arn:{stack.partition}:s3:::{bucket}"
+            files = f"{arn}/{prefix}/*" if prefix else f"{arn}/*"
+            statements += [
+                _statement("ListMirror", ["s3:ListBucket"], [arn]),
+                _statement("ReadMirror", ["s3:GetObject"], [files]),
+            ]
+            accepted[wildcard(self, files)] = "The files of mirrored releases, read-only."
+        self.policy = iam.ManagedPolicy(
+            self,
+            "Resource",
+            path="/parallelcluster/",
+            description=f"Nodes of the cluster {cluster_name}",
+            statements=statements,
+        )
+        acknowledge(self, accepted)
+
+
+_SESSIONS = [
+    "ssm:UpdateInstanceInformation",
+    "ssmmessages:CreateControlChannel",
+    "ssmmessages:CreateDataChannel",
+    "ssmmessages:OpenControlChannel",
+    "ssmmessages:OpenDataChannel",
+]
+"""What the agent needs for Session Manager (Systems Manager User Guide, "Add Session Manager permissions to
+an existing IAM role")."""
+
+
+def _statement(
+    sid: str, actions: list[str], resources: list[str], conditions: dict[str, object] | None = None
+) -> iam.PolicyStatement:
+    return iam.PolicyStatement(sid=sid, actions=actions, resources=resources, conditions=conditions)

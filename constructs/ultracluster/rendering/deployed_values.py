@@ -1,0 +1,132 @@
+"""What a cluster's file can only say once its network and storage are deployed, and where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ultracluster.config import Environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeployedValues:
+    """Ids and names of what the stacks of an environment made: real ones, CDK tokens, or placeholders.
+
+    Values of parts that an environment does not have are empty.
+    """
+
+    subnet_id: str
+    """The one subnet of all nodes."""
+    security_group_id: str
+    """The group of all nodes; it admits itself, both ways."""
+    node_policy_arn: str
+    """Managed policy with what our scripts and Session Manager need."""
+    scripts_bucket: str
+    """Bucket of the lifecycle scripts."""
+    scripts_prefix: str
+    """Their folder there: `<cluster>/<content hash>`."""
+    lustre_id: str = ""
+    """`fs-...`"""
+    openzfs_volume_id: str = ""
+    """`fsvol-...` of the root volume."""
+    database_endpoint: str = ""
+    """Host of the accounting database, without the port."""
+    database_secret_arn: str = ""
+    """Secret whose whole text is the database's password; ParallelCluster takes no other form."""
+
+    @property
+    def scripts_uri(self) -> str:
+        """The folder of these very scripts; another content, another folder."""
+        return f"s3://{self.scripts_bucket}/{self.scripts_prefix}"
+
+    def current_scripts_uri(self, cluster_name: str) -> str:
+        """The folder that stays the same for ever, and names the newest of the others."""
+        return f"s3://{self.scripts_bucket}/{current_prefix(cluster_name)}"
+
+
+def current_prefix(cluster_name: str) -> str:
+    """Where in the bucket a cluster's newest scripts are named."""
+    return f"{cluster_name}/current"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class StackOutput:
+    """An output of a deployed stack."""
+
+    stack: str
+    name: str
+
+    @property
+    def placeholder(self) -> str:
+        """What stands for the value where nothing is deployed: `<prod-network.NodeSubnetId>`."""
+        return f"<{self.stack}.{self.name}>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueSources:
+    """Where the values come from: those that the environment file knows, and outputs for the others."""
+
+    known: Mapping[str, str] = field(default_factory=dict[str, str])
+    outputs: Mapping[str, StackOutput] = field(default_factory=dict[str, StackOutput])
+
+    @property
+    def stacks(self) -> list[str]:
+        """The stacks to ask, in the order in which they are deployed."""
+        return list(dict.fromkeys(output.stack for output in self.outputs.values()))
+
+    def missing(self, deployed: Mapping[str, Mapping[str, str]]) -> list[StackOutput]:
+        """Outputs that `deployed` (values by output name by stack) does not have."""
+        return [one for one in self.outputs.values() if not deployed.get(one.stack, {}).get(one.name)]
+
+    def filled(self, deployed: Mapping[str, Mapping[str, str]]) -> DeployedValues:
+        """The values.
+
+        Raises:
+            KeyError: an output is missing.
+        """
+        found = {key: deployed[one.stack][one.name] for key, one in self.outputs.items()}
+        return DeployedValues(**self.known, **found)
+
+    def placeholders(self) -> DeployedValues:
+        """The values with named placeholders for what is not known before a deploy."""
+        return DeployedValues(**self.known, **{key: one.placeholder for key, one in self.outputs.items()})
+
+
+def value_sources(environment: Environment) -> ValueSources:
+    """Where each value of a ParallelCluster environment comes from."""
+    network, storage = environment.network, environment.storage
+    known: dict[str, str] = {}
+    outputs: dict[str, StackOutput] = {}
+
+    def of(part: str, names: Iterable[tuple[str, str]]) -> None:
+        outputs.update({key: StackOutput(f"{environment.name}-{part}", name) for key, name in names})
+
+    if network.subnet:
+        known["subnet_id"] = network.subnet.id
+    else:
+        of("network", [("subnet_id", "NodeSubnetId")])
+    if network.security_group:
+        known["security_group_id"] = network.security_group.id
+    else:
+        of("network", [("security_group_id", "NodeSecurityGroupId")])
+    if storage.lustre and storage.lustre.deployment == "existing":
+        known["lustre_id"] = storage.lustre.id
+    elif storage.lustre:
+        of("storage", [("lustre_id", "LustreId")])
+    if storage.openzfs and storage.openzfs.deployment == "existing":
+        known["openzfs_volume_id"] = storage.openzfs.volume_id or ""
+    elif storage.openzfs:
+        of("storage", [("openzfs_volume_id", "OpenZfsVolumeId")])
+    if storage.accounting_database:
+        if storage.accounting_database.kind == "existing":
+            known["database_endpoint"] = storage.accounting_database.endpoint
+        else:
+            of("storage", [("database_endpoint", "AccountingEndpoint")])
+        of("cluster", [("database_secret_arn", "AccountingPasswordSecretArn")])
+    of("cluster", [("node_policy_arn", "NodePolicyArn")])
+    if storage.scripts_bucket:
+        known["scripts_bucket"] = storage.scripts_bucket.name
+    else:
+        of("storage", [("scripts_bucket", "ScriptsBucketName")])
+    of("cluster", [("scripts_prefix", "ScriptsPrefix")])
+    return ValueSources(known=known, outputs=outputs)

@@ -1,0 +1,247 @@
+"""Rules on: AWS PCS. The cluster: Slurm's version, size, accounting, lifecycle, mounts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from pathlib import PurePosixPath
+
+from ultracluster.catalog.pcs import pcs_agent, pcs_since, pcs_size_for, pcs_sizes, pcs_slurm_versions
+from ultracluster.config import Environment
+from ultracluster.rules import hyperpod_slurm, pcs_nodes, pcs_settings
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.pcs_groups import API, GUIDE, QUOTAS, RULES, asked
+
+__all__ = ["RULES", "ending", "pcs_nodes", "pcs_settings"]
+
+VERSIONS = f"{GUIDE}, Slurm versions in AWS PCS"
+LIFECYCLE = f"{GUIDE}, Run custom scripts with node lifecycle actions in AWS PCS"
+SOON_DAYS = 90
+_CATALOGUE = date(2026, 11, 20)
+
+
+def today() -> date:
+    """The day on which rules are read; never before the catalogue's own, whatever the clock says."""
+    return max(date.today(), _CATALOGUE)
+
+
+def ending(version: str, *, on: date) -> int | None:
+    """Days until support of a Slurm version ends, negative after it; None where no end is published."""
+    end = pcs_slurm_versions().get(version)
+    return (end - on).days if end else None
+
+
+@RULES.rule(
+    60,
+    "error",
+    "PCS has the Slurm version",
+    source=f"{VERSIONS}; {API}, SchedulerRequest",
+)
+def version_known(environment: Environment) -> Iterator[Breach]:
+    version, versions = asked(environment).slurm_version, list(pcs_slurm_versions())
+    if version not in versions:
+        newer = [one for one in versions if one > version]
+        yield Breach(
+            ("orchestrator", "slurm_version"),
+            f"PCS has no Slurm {version}; it has {', '.join(versions)}.",
+            f'"{newer[0] if newer else versions[-1]}"',
+        )
+
+
+@RULES.rule(61, "error", "The Slurm version is supported", source=VERSIONS)
+def version_supported(environment: Environment) -> Iterator[Breach]:
+    version = asked(environment).slurm_version
+    left = ending(version, on=today())
+    if left is not None and left < 0:
+        yield Breach(
+            ("orchestrator", "slurm_version"),
+            f"PCS supports Slurm {version} until {pcs_slurm_versions()[version]}, which is past.",
+            f"{_supported()}; docs/pcs.md says in which order a cluster that is there is upgraded",
+        )
+
+
+@RULES.rule(62, "warning", "The Slurm version is supported for a while", source=VERSIONS)
+def version_ends_soon(environment: Environment) -> Iterator[Breach]:
+    version = asked(environment).slurm_version
+    left = ending(version, on=today())
+    if left is not None and 0 <= left <= SOON_DAYS:
+        yield Breach(
+            ("orchestrator", "slurm_version"),
+            f"PCS supports Slurm {version} until {pcs_slurm_versions()[version]}, {left} days from now.",
+            _supported(),
+        )
+
+
+def _supported() -> str:
+    lasting = [version for version, end in pcs_slurm_versions().items() if end is None]
+    return " or ".join(f'"{version}"' for version in lasting)
+
+
+@RULES.rule(63, "error", "The size holds all nodes", source=f"{QUOTAS}; {API}, CreateCluster (size)")
+def size_holds(environment: Environment) -> Iterator[Breach]:
+    nodes = sum(group.greatest for group in environment.node_groups.values())
+    sizes = {size.name: size for size in pcs_sizes()}
+    largest = pcs_sizes()[-1]
+    asked_size = sizes.get(asked(environment).size or "")
+    if nodes > largest.nodes:
+        yield Breach(
+            ("node_groups",),
+            f"{nodes} nodes at their greatest; the largest PCS cluster has {largest.nodes}.",
+            f"{largest.nodes} nodes or fewer, in this environment",
+        )
+    elif asked_size and nodes > asked_size.nodes:
+        fit = pcs_size_for(nodes)
+        yield Breach(
+            ("orchestrator", "size"),
+            f"{nodes} nodes at their greatest, login nodes included; a {asked_size.name} cluster has "
+            f"{asked_size.nodes}.",
+            f"{fit.name} ({fit.nodes} nodes), which is a new cluster: the size cannot change",
+        )
+
+
+@RULES.rule(
+    64,
+    "warning",
+    "A protected cluster names its size",
+    source="CloudFormation, AWS::PCS::Cluster (Size is create-only)",
+)
+def size_named(environment: Environment) -> Iterator[Breach]:
+    if environment.protect and asked(environment).size is None:
+        fit = pcs_size_for(sum(group.greatest for group in environment.node_groups.values()))
+        yield Breach(
+            ("orchestrator", "size"),
+            "without a size the cluster has the smallest that holds its nodes, and cannot change it: the "
+            f"first node above {fit.nodes} would be a new cluster, and all jobs gone.",
+            f"{fit.name}, or a larger one if nodes are to be added",
+        )
+
+
+@RULES.rule(
+    65, "error", "The cluster's name is one that PCS takes", source=f"{API}, CreateCluster (clusterName)"
+)
+def cluster_name(environment: Environment) -> Iterator[Breach]:
+    name = environment.cluster_name
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{2,39}", name):
+        yield Breach(
+            ("orchestrator", "cluster_name"),
+            f"`{name}` would be the cluster's name; PCS takes 3 to 40 letters, digits and hyphens, a letter "
+            "first.",
+            f"{name}-pcs",
+        )
+
+
+@RULES.rule(66, "error", "There is no accounting database", source=f"{GUIDE}, Slurm accounting in AWS PCS")
+def no_database(environment: Environment) -> Iterator[Breach]:
+    database = environment.storage.accounting_database
+    if database:
+        yield Breach(
+            ("storage", "accounting_database"),
+            f"PCS runs slurmdbd and its database itself and takes no other ({database.kind}).",
+            "remove accounting_database; orchestrator.accounting is {mode: standard} by default",
+        )
+
+
+@RULES.rule(67, "warning", "Accounting records end", source=f"{API}, Accounting (defaultPurgeTimeInDays)")
+def records_end(environment: Environment) -> Iterator[Breach]:
+    accounting = asked(environment).accounting
+    if accounting.mode == "standard" and accounting.purge_days == -1:
+        yield Breach(
+            ("orchestrator", "accounting", "purge_days"),
+            "records are kept for ever, and PCS bills the storage of accounting by the month.",
+            "365",
+        )
+
+
+@RULES.rule(68, "error", "Slurm's version has the REST API", source=f"{API}, SlurmRestRequest; {VERSIONS}")
+def rest_version(environment: Environment) -> Iterator[Breach]:
+    orchestrator, since = asked(environment), pcs_since("rest")
+    if orchestrator.rest and orchestrator.slurm_version < since:
+        yield Breach(
+            ("orchestrator", "rest"),
+            f"PCS has Slurm's REST API from {since} on, and this cluster has {orchestrator.slurm_version}.",
+            f'rest: false, or slurm_version: "{since}" or newer',
+        )
+
+
+@RULES.rule(70, "error", "The agent knows lifecycle actions", source=LIFECYCLE)
+def agent_floor(environment: Environment) -> Iterator[Breach]:
+    orchestrator, floor = asked(environment), pcs_agent("lifecycle_actions")
+    if orchestrator.lifecycle != "none" and _numbers(orchestrator.agent_version) < _numbers(floor):
+        yield Breach(
+            ("orchestrator", "agent_version"),
+            f"lifecycle actions need version {floor} of PCS's agent in the images, which have "
+            f"{orchestrator.agent_version}: our scripts would not run.",
+            f"images with {floor} or newer, or lifecycle: none",
+        )
+
+
+@RULES.rule(71, "warning", "The agent knows rolling upgrades", source=VERSIONS)
+def agent_upgrades(environment: Environment) -> Iterator[Breach]:
+    orchestrator, floor = asked(environment), pcs_agent("rolling_upgrade")
+    if _numbers(orchestrator.agent_version) < _numbers(floor):
+        yield Breach(
+            ("orchestrator", "agent_version"),
+            f"with an agent older than {floor} the next Slurm version means stopping the whole fleet.",
+            f"images with {pcs_agent('lifecycle_actions')} or newer",
+        )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """`1.5.0-1` as (1, 5, 0, 1); a version without a package release counts as its first."""
+    main, _, release = version.partition("-")
+    return (*map(int, main.split(".")), int(release or 1))
+
+
+@RULES.rule(
+    72, "warning", "Something mounts the file systems", source=f"{LIFECYCLE}; PCS has no field for mounts"
+)
+def nothing_mounts(environment: Environment) -> Iterator[Breach]:
+    storage = environment.storage
+    systems = [("lustre", storage.lustre), ("openzfs", storage.openzfs)]
+    for key, system in systems:
+        if system and asked(environment).lifecycle == "none":
+            yield Breach(
+                ("storage", key),
+                f"PCS mounts nothing itself, and with lifecycle `none` our scripts do not mount "
+                f"{system.mount_path} either.",
+                "lifecycle: node-bootstrapped, or acknowledge that the image mounts it",
+            )
+
+
+@RULES.rule(73, "warning", "Lifecycle scripts run", source=LIFECYCLE)
+def lifecycle_none(environment: Environment) -> Iterator[Breach]:
+    if asked(environment).lifecycle == "none":
+        yield Breach(
+            ("orchestrator", "lifecycle"),
+            f"with `none` nodes are what their image makes of them: software release "
+            f"{environment.software.release} is neither installed nor verified.",
+            "node-bootstrapped",
+        )
+
+
+MOUNTS = "Filesystem Hierarchy Standard 3.0; our own lifecycle scripts mount"
+RULES.rule(74, "error", "File systems are mounted in different places", source=MOUNTS)(
+    hyperpod_slurm.mounts_differ
+)
+RULES.rule(75, "error", "No file system hides a directory of the system", source=MOUNTS)(
+    hyperpod_slurm.mounts_spare_system
+)
+
+
+@RULES.rule(76, "error", "No file system is mounted inside another", source=MOUNTS)
+def mounts_not_nested(environment: Environment) -> Iterator[Breach]:
+    lustre, openzfs = environment.storage.lustre, environment.storage.openzfs
+    if lustre is None or openzfs is None:
+        return
+    for key, inner, outer in (
+        ("lustre", lustre.mount_path, openzfs.mount_path),
+        ("openzfs", openzfs.mount_path, lustre.mount_path),
+    ):
+        if PurePosixPath(outer) in PurePosixPath(inner).parents:
+            yield Breach(
+                ("storage", key, "mount_path"),
+                f"{inner} lies within the mount {outer}, which is another server's: each hangs when the "
+                "other does, and at boot one hides the other.",
+                f"/{PurePosixPath(inner).name}",
+            )

@@ -1,0 +1,189 @@
+"""Rules on: AWS PCS. Slurm settings: which parameters PCS takes, at which level, from which version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ultracluster.catalog.pcs import SettingLevel, pcs_settings
+from ultracluster.config import Environment
+from ultracluster.config.findings import Path
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.pcs_groups import GUIDE, RULES, asked
+
+CUSTOM = f"{GUIDE}, Configuring custom Slurm settings in AWS PCS"
+GRES = f"{GUIDE}, Configuring custom GRES settings in AWS PCS"
+LEVELS: tuple[SettingLevel, ...] = ("cluster", "group", "partition")
+_WORDS: Mapping[SettingLevel, str] = {"cluster": "a cluster", "group": "a node group", "partition": "a queue"}
+
+
+def _settings(environment: Environment) -> Iterator[tuple[SettingLevel, Path, str, str]]:
+    """Each setting of slurm.conf: level, path, name, value."""
+    orchestrator = asked(environment)
+    for key, value in orchestrator.slurm_settings.items():
+        yield "cluster", ("orchestrator", "slurm_settings", key), key, str(value)
+    for name, partition in orchestrator.partitions.items():
+        for key, value in partition.slurm_settings.items():
+            yield "partition", ("orchestrator", "partitions", name, "slurm_settings", key), key, str(value)
+    for name, group in environment.node_groups.items():
+        for key, value in group.slurm_settings.items():
+            yield "group", ("node_groups", name, "slurm_settings", key), key, str(value)
+
+
+@RULES.rule(40, "error", "PCS takes each Slurm setting at its level", source=CUSTOM)
+def setting_refused(environment: Environment) -> Iterator[Breach]:
+    for level, path, name, _ in _settings(environment):
+        taken = pcs_settings(level)
+        if not taken.refuses(name):
+            continue
+        why = f"PCS does not take {name} for {_WORDS[level]}"
+        if name.lower().startswith("topology"):
+            why += "; it writes the topology itself, and for UltraServers alone"
+        others: list[SettingLevel] = [one for one in LEVELS if one != level and name in pcs_settings(one)]
+        near = taken.nearest(name)
+        instead = f"{near}, or remove {name}" if near else f"remove {name}"
+        if others:
+            instead = f"{name} in slurm_settings of {_PLACES[others[0]]}"
+        yield Breach(path, f"{why}.", instead)
+
+
+_PLACES: Mapping[SettingLevel, str] = {
+    "cluster": "orchestrator",
+    "group": "the node group",
+    "partition": "orchestrator.partitions.<name>",
+}
+
+
+@RULES.rule(41, "warning", "Each Slurm setting of the cluster is known to be taken", source=CUSTOM)
+def setting_unknown(environment: Environment) -> Iterator[Breach]:
+    for level, path, name, _ in _settings(environment):
+        taken = pcs_settings(level)
+        if name in taken or taken.refuses(name):
+            continue
+        near = taken.nearest(name)
+        yield Breach(
+            path,
+            f"{name} is not among the parameters that PCS is known to take for {_WORDS[level]}; it refuses "
+            "what it does not take, and with it the whole update.",
+            f"{near}, or acknowledge that the guide lists it"
+            if near
+            else "acknowledge that the guide lists it",
+        )
+
+
+@RULES.rule(42, "error", "Slurm's version has each setting", source=CUSTOM)
+def setting_too_new(environment: Environment) -> Iterator[Breach]:
+    version = asked(environment).slurm_version
+    for level, path, name, value in _settings(environment):
+        since = pcs_settings(level).since_of(name)
+        if name.lower() == "communicationparameters" and "enable_http" in value:
+            since = pcs_settings("cluster").since_of("MetricsType")
+            name = f"{name}={value}"
+        if since > version:
+            yield Breach(
+                path,
+                f"PCS takes {name} from Slurm {since} on, and this cluster has {version}.",
+                f'orchestrator.slurm_version: "{since}", or remove it',
+            )
+
+
+@RULES.rule(43, "error", "Gres is left to us", source=GRES)
+def own_gres(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        for key in group.slurm_settings:
+            if key.lower() == "gres":
+                yield Breach(
+                    ("node_groups", name, "slurm_settings", key),
+                    "PCS refuses Gres without a line of gres.conf that has the same type and number; we "
+                    "write both, by orchestrator.gpu_types.",
+                    f"remove {key}",
+                )
+
+
+@RULES.rule(
+    44,
+    "warning",
+    "GPUs are named by type where that costs nothing",
+    source=f"{GUIDE}, Configuring hardware topology in AWS PCS; {GRES}",
+)
+def types_hide_affinity(environment: Environment) -> Iterator[Breach]:
+    orchestrator = asked(environment)
+    if orchestrator.gpu_types and orchestrator.slurm_version >= "26.05":
+        yield Breach(
+            ("orchestrator", "gpu_types"),
+            "from 26.05 on PCS detects GPUs with the cores that are near them, and our line with the type "
+            "replaces that: jobs lose the affinity.",
+            "remove gpu_types",
+        )
+
+
+@RULES.rule(
+    45, "error", "An exclusive partition does not share its nodes", source=f"{CUSTOM}; Slurm, slurm.conf"
+)
+def exclusive_twice(environment: Environment) -> Iterator[Breach]:
+    for name, partition in asked(environment).partitions.items():
+        for key, value in partition.slurm_settings.items():
+            if key.lower() == "oversubscribe" and partition.exclusive and str(value).upper() != "EXCLUSIVE":
+                yield Breach(
+                    ("orchestrator", "partitions", name, "slurm_settings", key),
+                    f"{key}={value} shares nodes between jobs, and the partition is exclusive.",
+                    "exclusive: false, or remove it",
+                )
+
+
+@RULES.rule(
+    46,
+    "warning",
+    "A QOS is there before a partition names it",
+    source=f"{GUIDE}, Custom Slurm settings for AWS PCS queues",
+    by_hand="sacctmgr show qos",
+)
+def qos_later(environment: Environment) -> Iterator[Breach]:
+    for level, path, name, value in _settings(environment):
+        if level == "partition" and name.lower() in _QOS:
+            yield Breach(
+                path,
+                f"{name}={value}: PCS refuses a queue with a QOS that accounting does not have, and a new "
+                "cluster has none of yours.",
+                "deploy without it, make the QOS with sacctmgr, then name it and acknowledge this",
+            )
+
+
+_QOS = ("qos", "allowqos", "denyqos")
+
+
+@RULES.rule(47, "error", "What needs accounting has it", source=f"{GUIDE}, Slurm accounting in AWS PCS")
+def needs_accounting(environment: Environment) -> Iterator[Breach]:
+    orchestrator = asked(environment)
+    if orchestrator.accounting.mode == "standard":
+        return
+    asking = [
+        path
+        for level, path, name, _ in _settings(environment)
+        if (level == "partition" and name.lower() in (*_QOS, "allowaccounts", "denyaccounts"))
+        or (level == "cluster" and name.lower().startswith("accountingstorage"))
+    ]
+    asking += [("orchestrator", "slurmdbd_settings", key) for key in orchestrator.slurmdbd_settings]
+    for path in asking:
+        yield Breach(
+            path,
+            f"{path[-1]} is about accounting, which is off: PCS refuses it.",
+            "orchestrator.accounting: {mode: standard}, or remove it",
+        )
+
+
+@RULES.rule(48, "error", "MinJobAge is 5 or more", source=CUSTOM)
+def job_age(environment: Environment) -> Iterator[Breach]:
+    for level, path, name, value in _settings(environment):
+        if level == "cluster" and name.lower() == "minjobage" and not (value.isdigit() and int(value) >= 5):
+            yield Breach(path, f"MinJobAge={value}: PCS takes 5 seconds or more.", "5")
+
+
+@RULES.rule(49, "error", "A setting stands once", source="Slurm documentation, slurm.conf: names by any case")
+def setting_twice(environment: Environment) -> Iterator[Breach]:
+    seen: dict[tuple[Path, str], str] = {}
+    for _, path, name, _ in _settings(environment):
+        first = seen.setdefault((path[:-1], name.lower()), name)
+        if first != name:
+            yield Breach(
+                path, f"{name} is {first} once more: Slurm does not tell them apart.", f"remove {name}"
+            )

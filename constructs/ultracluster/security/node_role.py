@@ -1,0 +1,110 @@
+"""The role of nodes that are EC2 instances of our own account, written out.
+
+What one orchestrator's nodes need beyond it is added by its construct.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import jsii
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from ultracluster.security.acknowledgements import acknowledge, wildcard
+from ultracluster.security.principals import service
+
+
+@jsii.implements(iam.IGrantable)
+class NodeRole(Construct):
+    """What an EC2 node may do: sessions through Systems Manager, our key, asking for file systems.
+
+    Attributes:
+        role: the IAM role.
+        instance_profile: carries the role to instances; same path.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, cluster_name: str, key: kms.IKey, path: str = "/"
+    ) -> None:
+        """Make role and instance profile.
+
+        Args:
+            cluster_name: the cluster whose nodes have it, for the description.
+            key: decrypts the lifecycle scripts, and the data of sessions.
+            path: IAM path of both, with slashes around. PCS asks for `/aws-pcs/`, or a name of its own form.
+        """
+        super().__init__(scope, construct_id)
+        stack = Stack.of(self)
+        self.role = iam.Role(
+            self,
+            "Resource",
+            assumed_by=service("ec2.amazonaws.com"),
+            path=path,
+            description=f"Nodes of the cluster {cluster_name}",
+        )
+        self.instance_profile = iam.InstanceProfile(
+            self, "Profile", role=cast("iam.IRole", self.role), path=path
+        )
+        instances = stack.format_arn(service="ec2", resource="instance", resource_name="*")
+        self.allow("SessionManager", SESSION_CHANNELS, ["*"])
+        self.allow("RegisterWithSystemsManager", ["ssm:UpdateInstanceInformation"], [instances])
+        # without this, EFA for Lustre is silently off (awslabs/awsome-distributed-ai#1202)
+        self.allow("DescribeFileSystems", ["fsx:DescribeFileSystems"], ["*"])
+        self.allow("UseKey", ["kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey"], [key.key_arn])
+        acknowledge(
+            self,
+            {
+                "AwsSolutions-IAM5[Resource::*]": "Describe calls and ssmmessages know no resources "
+                "(Service Authorization Reference).",
+                wildcard(self, instances): "Instances do not exist when the role is written; each may only "
+                "report on itself.",
+            },
+        )
+
+    @property
+    def grant_principal(self) -> iam.IPrincipal:
+        return self.role
+
+    def allow(
+        self, sid: str, actions: list[str], resources: list[str], conditions: dict[str, object] | None = None
+    ) -> None:
+        """Add one statement; `sid` says what for."""
+        self.role.add_to_policy(
+            iam.PolicyStatement(sid=sid, actions=actions, resources=resources, conditions=conditions)
+        )
+
+    def grant_read_scripts(self, bucket: s3.IBucket, prefix: str) -> None:
+        """Let nodes copy the lifecycle scripts below `prefix`."""
+        within: dict[str, object] = {"StringLike": {"s3:prefix": [prefix, f"{prefix}/*"]}}
+        self.allow("ListScripts", ["s3:ListBucket"], [bucket.bucket_arn], within)
+        scripts = bucket.arn_for_objects(f"{prefix}/*")
+        self.allow("ReadScripts", ["s3:GetObject"], [scripts])
+        acknowledge(self, {wildcard(self, scripts): "The content-hashed folder of the scripts, read-only."})
+
+    def grant_read_mirror(self, uri: str) -> None:
+        """Let nodes read a mirrored software release below an `s3://bucket/prefix`.
+
+        The bucket is made elsewhere; if a KMS key of its own encrypts it, its policy must admit the role.
+        """
+        bucket, _, prefix = uri.removeprefix("s3://").rstrip("/").partition("/")
+        arn = f"arn:{Stack.of(self).partition}:s3:::{bucket}"
+        files = f"{arn}/{prefix}/*" if prefix else f"{arn}/*"
+        self.allow("ListMirror", ["s3:ListBucket"], [arn])
+        self.allow("ReadMirror", ["s3:GetObject"], [files])
+        acknowledge(self, {wildcard(self, files): "The files of mirrored releases, read-only."})
+
+    def depend_on_policy(self, resource: Construct) -> None:
+        """Let `resource` wait for the policy: an instance that is there earlier may do nothing."""
+        resource.node.add_dependency(self.role.node.find_child("DefaultPolicy"))
+
+
+SESSION_CHANNELS = [
+    "ssmmessages:CreateControlChannel",
+    "ssmmessages:CreateDataChannel",
+    "ssmmessages:OpenControlChannel",
+    "ssmmessages:OpenDataChannel",
+]

@@ -1,0 +1,112 @@
+"""AWS ParallelCluster with Slurm, in the cluster stack or beside it."""
+
+from __future__ import annotations
+
+from aws_cdk import CfnOutput, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from constructs import IConstruct
+
+from stacks.parts import NetworkParts, StorageParts
+from ultracluster.config import Environment
+from ultracluster.config.parallelcluster import ParallelCluster
+from ultracluster.orchestrators.parallelcluster import ParallelClusterCluster
+from ultracluster.orchestrators.session_document import SessionDocument
+from ultracluster.rendering.deployed_values import value_sources
+from ultracluster.rendering.parallelcluster_command import create_command
+
+
+def add_cluster(
+    stack: Stack, config: Environment, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
+) -> list[IConstruct]:
+    """Add the cluster and its outputs; gives what must wait until file systems admit the nodes."""
+    orchestrator = config.orchestrator
+    assert isinstance(orchestrator, ParallelCluster)
+    cluster = ParallelClusterCluster(
+        stack,
+        "Cluster",
+        environment=config,
+        subnet_id=network.subnet_id,
+        security_group_id=network.security_group_id,
+        key=key,
+        scripts_bucket=s3.Bucket.from_bucket_attributes(
+            stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
+        ),
+        lustre=storage.lustre,
+        open_zfs=storage.open_zfs,
+        accounting=storage.accounting,
+    )
+    ways_out = _ways_out(stack, orchestrator, network)
+    session = SessionDocument(stack, "Session", access=config.access)
+    _outputs(stack, config, cluster, session)
+    if cluster.resource is None:
+        return []
+    cluster.resource.node.add_dependency(*ways_out)
+    return [cluster.resource]
+
+
+def _ways_out(
+    stack: Stack, orchestrator: ParallelCluster, network: NetworkParts
+) -> list[ec2.CfnSecurityGroupEgress]:
+    """What the nodes' group does not let out by itself; ParallelCluster adds nothing to a group of ours."""
+    wanted: list[tuple[str, str, int, str]] = []
+    if orchestrator.head_storage == "efs":
+        wanted.append(("HeadStorage", network.vpc_cidr, 2049, "EFS that ParallelCluster makes"))
+    directory = orchestrator.directory_service
+    for number, cidr in enumerate(directory.server_networks if directory else ()):
+        wanted += [(f"Directory{number}P{port}", cidr, port, "Directory") for port in (389, 636)]
+    return [
+        ec2.CfnSecurityGroupEgress(
+            stack,
+            name,
+            group_id=network.security_group_id,
+            ip_protocol="tcp",
+            from_port=port,
+            to_port=port,
+            cidr_ip=cidr,
+            description=description,
+        )
+        for name, cidr, port, description in wanted
+    ]
+
+
+def _outputs(
+    stack: Stack, config: Environment, cluster: ParallelClusterCluster, session: SessionDocument
+) -> None:
+    name, region = config.cluster_name, config.region
+    head = cluster.head_node_instance_id
+    tags = {"cluster-name": name, "node-type": "HeadNode"}
+    filters = " ".join(f"Name=tag:parallelcluster:{key},Values={value}" for key, value in tags.items())
+    find = (
+        f"$(aws ec2 describe-instances --region {region} --filters {filters} "
+        "Name=instance-state-name,Values=running --query 'Reservations[0].Instances[0].InstanceId' "
+        "--output text)"
+    )
+    start = f"aws ssm start-session --region {region} --document-name {session.name}"
+    file = f"{name}.pcluster.yaml"
+    CfnOutput(stack, "ClusterName", value=name, description="ParallelCluster cluster")
+    CfnOutput(
+        stack,
+        "LoginCommand",
+        description="Opens a shell on the head node (needs the AWS CLI with its Session Manager plugin)",
+        value=f"{start} --target {head or find}",
+    )
+    if head:
+        CfnOutput(stack, "HeadNodeInstanceId", value=head, description="EC2 instance of the head node")
+    else:
+        CfnOutput(
+            stack,
+            "CreateClusterCommand",
+            description="Makes the cluster, in a shell with the pcluster command of the same release",
+            value=f"ultracluster render parallelcluster {config.name} -o {file} && "
+            f"{create_command(config, file)}",
+        )
+    for key, output in value_sources(config).outputs.items():
+        if output.stack == stack.stack_name:
+            CfnOutput(
+                stack,
+                output.name,
+                value=getattr(cluster.values, key),
+                description="For `ultracluster render parallelcluster`",
+            )

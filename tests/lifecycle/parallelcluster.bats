@@ -1,0 +1,247 @@
+#!/usr/bin/env bats
+# What ParallelCluster itself calls: the file that fetches our scripts from S3, and the IMEX prolog of Slurm.
+
+# shellcheck disable=SC2016,SC2119,SC2120 # fakes expand when they run; most prologs take no arguments
+load helpers
+
+readonly PEERS=/etc/nvidia-imex/nodes_config.cfg
+readonly JOB='JobId=7 JobName=train ReqNodeList=(null) ExcNodeList=(null) NodeList=gb200-st-gb200-[1-2] BatchHost=gb200-st-gb200-1 OverSubscribe=NO Contiguous=0'
+
+# fake NAME: a command whose body is read from stdin
+fake() {
+  rm -f "$SANDBOX/bin/$1"
+  { printf '#!%s\nset -euo pipefail\necho "%s $*" >>"$FAKE/calls"\n' "$REAL/bash" "$1" && cat; } >"$SANDBOX/bin/$1"
+  chmod +x "$SANDBOX/bin/$1"
+}
+
+scenario() {
+  ln -sf "$(type -P find)" "$REAL/find"
+  # A bucket is a folder. The first $FAKE/s3_failures calls fail.
+  fake aws <<'FAKE'
+[[ "$1 $2" == 's3 cp' ]]
+left=$(cat "$FAKE/s3_failures" 2>/dev/null || echo 0)
+if ((left > 0)); then
+  echo $((left - 1)) >"$FAKE/s3_failures"
+  exit 1
+fi
+from=$FAKE/s3/${*: -2:1}
+to=${*: -1}
+from=${from/s3:\/\//}
+if [[ $to == - ]]; then
+  cat "$from"
+elif [[ " $* " == *' --recursive '* ]]; then
+  [[ -d $from ]] || exit 0 # as the AWS CLI: no object, no error
+  cp -r "$from." "$to"
+else
+  cp "$from" "$to"
+fi
+FAKE
+  fake scontrol <<'FAKE'
+case "$*" in
+  '--oneliner show job 7') cat "$FAKE/job" ;;
+  '--oneliner show node gb200-st-gb200-[1-2]') cat "$FAKE/nodes" ;;
+  *) exit 1 ;;
+esac
+FAKE
+  fake nvidia-imex </dev/null
+  fake nvidia-imex-ctl <<<'cat "$FAKE/imex_state"'
+  fake mknod </dev/null
+  echo "$JOB" >"$FAKE/job"
+  {
+    echo 'NodeName=gb200-st-gb200-2 Arch=aarch64 NodeAddr=10.0.0.9 NodeHostName=ip-10-0-0-9 State=ALLOCATED'
+    echo 'NodeName=gb200-st-gb200-1 Arch=aarch64 NodeAddr=10.0.0.12 NodeHostName=ip-10-0-0-12 State=ALLOCATED'
+  } >"$FAKE/nodes"
+  echo UNAVAILABLE >"$FAKE/imex_state"
+  mkdir -p "$FAKE/units/nvidia-imex" "$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id"
+  echo 'echo READY >"$FAKE/imex_state"' >"$FAKE/units/nvidia-imex/start"
+  echo p6e-gb200.36xlarge >"$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id/product_name"
+  printf 'Character devices:\n  1 mem\n234 nvidia-caps\n235 nvidia-caps-imex-channels\n' >"$ULTRACLUSTER_ROOT/proc/devices"
+}
+
+prolog() { on_node SLURM_JOB_ID=7 ULTRACLUSTER_IMEX_SECONDS=1 "$@" bash "$SCRIPTS/files/imex_prolog.sh"; }
+peers() { tr '\n' ' ' <"$ULTRACLUSTER_ROOT$PEERS"; }
+log() { cat "$ULTRACLUSTER_ROOT/var/log/ultracluster/imex-prolog.log"; }
+
+@test "IMEX: the nodes of the job become one domain" {
+  run prolog
+  assert::status 0
+  assert::equal '10.0.0.12 10.0.0.9 ' "$(peers)"
+  assert::called 'systemctl restart nvidia-imex.service'
+  assert::called "mknod --mode=0666 $ULTRACLUSTER_ROOT/dev/nvidia-caps-imex-channels/channel0 c 235 0"
+  assert::contains "$(log)" 'job 7: the domain of gb200-st-gb200-[1-2] is up'
+}
+
+@test "IMEX: the file is the same on every node, in whatever order Slurm tells them" {
+  local first
+  prolog
+  first=$(peers)
+  tac "$FAKE/nodes" >"$FAKE/turned"
+  mv "$FAKE/turned" "$FAKE/nodes"
+  rm "$ULTRACLUSTER_ROOT$PEERS"
+  prolog
+  assert::equal "$first" "$(peers)"
+}
+
+@test "IMEX: Slurm's own list goes before what scontrol says of the job" {
+  sed -i 's/NodeList=gb200[^ ]*/NodeList=none/' "$FAKE/job"
+  run prolog SLURM_JOB_NODELIST='gb200-st-gb200-[1-2]'
+  assert::status 0
+  assert::equal '10.0.0.12 10.0.0.9 ' "$(peers)"
+}
+
+@test "IMEX: a domain of the same nodes that is up stays as it is" {
+  prolog
+  forget_calls
+  run prolog
+  assert::status 0
+  assert::never_called 'systemctl restart'
+  assert::contains "$(log)" 'is up already'
+}
+
+@test "IMEX: the same nodes, but a daemon that is not ready, is restarted" {
+  prolog
+  echo RECOVERING >"$FAKE/imex_state"
+  forget_calls
+  run prolog
+  assert::status 0
+  assert::called 'systemctl restart nvidia-imex.service'
+}
+
+@test "IMEX: only for exclusive jobs" {
+  local shared
+  for shared in OK YES USER; do
+    echo "${JOB/OverSubscribe=NO/OverSubscribe=$shared}" >"$FAKE/job"
+    run prolog
+    assert::status 0
+    [[ ! -e $ULTRACLUSTER_ROOT$PEERS ]]
+  done
+  assert::never_called 'systemctl restart'
+  assert::contains "$(log)" 'not exclusive'
+  echo "${JOB/OverSubscribe=NO/OverSubscribe=TOPO}" >"$FAKE/job"
+  run prolog
+  assert::called 'systemctl restart nvidia-imex.service'
+}
+
+@test "IMEX: nothing on other instance types, and without IMEX" {
+  echo p5.48xlarge >"$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id/product_name"
+  run prolog
+  assert::status 0
+  echo p6e-gb200.36xlarge >"$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id/product_name"
+  rm "$SANDBOX/bin/nvidia-imex"
+  run prolog
+  assert::status 0
+  assert::never_called scontrol
+  assert::never_called systemctl
+}
+
+@test "IMEX: a host name is resolved; one that cannot be fails the prolog" {
+  sed -i 's/NodeAddr=10.0.0.12/NodeAddr=gb200-st-gb200-1/' "$FAKE/nodes"
+  fake getent <<<'[[ $2 != gb200-st-gb200-1 ]] || echo "10.0.0.77  STREAM $2"'
+  run prolog
+  assert::status 0
+  assert::equal '10.0.0.77 10.0.0.9 ' "$(peers)"
+  fake getent <<<'exit 2'
+  run prolog
+  assert::status 1
+  assert::contains "$output" 'IMEX: the nodes gb200-st-gb200-[1-2] have no addresses'
+}
+
+@test "IMEX: what goes wrong drains the node and says why" {
+  echo 'echo INITIALIZING >"$FAKE/imex_state"' >"$FAKE/units/nvidia-imex/start"
+  run prolog
+  assert::status 1
+  assert::contains "$output" 'was not ready after 1 s'
+  touch "$FAKE/units/nvidia-imex/broken"
+  run prolog
+  assert::status 1
+  assert::contains "$output" 'nvidia-imex.service does not start'
+  echo 'Character devices:' >"$ULTRACLUSTER_ROOT/proc/devices"
+  run prolog
+  assert::status 1
+  assert::contains "$output" 'no IMEX channels'
+  rm "$FAKE/job"
+  run prolog
+  assert::status 1
+  assert::contains "$(log)" 'FAILED: Slurm does not know its own job'
+}
+
+@test "IMEX: the prolog is installed where Slurm runs it, and nothing else is" {
+  local -r folder=$ULTRACLUSTER_ROOT/opt/slurm/etc/scripts/prolog.d
+  run on_node bash "$SCRIPTS/files/imex_install.sh"
+  assert::status 0
+  run on_node bash "$SCRIPTS/files/imex_install.sh"
+  assert::status 0
+  assert::equal 91_ultracluster_imex "$(ls -A "$folder")"
+  assert::equal 755 "$(stat -c %a "$folder/91_ultracluster_imex")"
+  cmp "$SCRIPTS/files/imex_prolog.sh" "$folder/91_ultracluster_imex"
+}
+
+@test "IMEX: another scheduler's folder" {
+  run on_node bash "$SCRIPTS/files/imex_install.sh" /etc/aws/pcs/scheduler/prolog.d
+  assert::status 0
+  [[ -x $ULTRACLUSTER_ROOT/etc/aws/pcs/scheduler/prolog.d/91_ultracluster_imex ]]
+}
+
+# --- files/from_s3.sh ---
+
+readonly HASH=0123456789ab
+fetch() { on_node ULTRACLUSTER_RETRY_SECONDS=0 bash "$SCRIPTS/files/from_s3.sh" "$@"; }
+
+bucket() {
+  mkdir -p "$FAKE/s3/scripts/dev"/{$HASH/files,current}
+  echo 'echo "entry of '$HASH': $*"' >"$FAKE/s3/scripts/dev/$HASH/entry.sh"
+  echo '"$(dirname "$0")/../entry.sh" from files' >"$FAKE/s3/scripts/dev/$HASH/files/inner.sh"
+  sed -i '1i #!'"$REAL/bash" "$FAKE/s3/scripts/dev/$HASH"/{entry,files/inner}.sh
+  printf 's3://scripts/dev/%s' "$HASH" >"$FAKE/s3/scripts/dev/current/uri"
+}
+
+@test "scripts from S3: fetched once, run with their arguments" {
+  bucket
+  run fetch "s3://scripts/dev/$HASH" entry --group gpu
+  assert::status 0
+  assert::equal "entry of $HASH: --group gpu" "$output"
+  forget_calls
+  run fetch "s3://scripts/dev/$HASH" files/inner
+  assert::status 0
+  assert::contains "$output" "entry of $HASH: from files"
+  assert::never_called aws
+}
+
+@test "scripts from S3: the folder that stays leads to the newest" {
+  bucket
+  run fetch s3://scripts/dev/current entry
+  assert::status 0
+  assert::contains "$output" "entry of $HASH"
+  [[ -x $ULTRACLUSTER_ROOT/opt/ultracluster/scripts/$HASH/entry.sh ]]
+}
+
+@test "scripts from S3: transient failures are retried" {
+  bucket
+  echo 3 >"$FAKE/s3_failures"
+  run fetch "s3://scripts/dev/$HASH" entry
+  assert::status 0
+}
+
+@test "scripts from S3: what cannot be had is said in one line" {
+  bucket
+  run fetch s3://scripts/dev/ffffffffffff entry
+  assert::status 1
+  assert::equal 'FAILED from_s3: there is no entry.sh in s3://scripts/dev/ffffffffffff' "$output"
+  echo 'https://example.com/' >"$FAKE/s3/scripts/dev/current/uri"
+  run fetch s3://scripts/dev/current entry
+  assert::status 1
+  assert::equal 'FAILED from_s3: s3://scripts/dev/current/uri holds no s3:// folder' "$output"
+  echo 99 >"$FAKE/s3_failures"
+  run fetch "s3://scripts/dev/$HASH" entry
+  assert::status 1
+  assert::contains "$output" "FAILED from_s3: s3://scripts/dev/$HASH cannot be read"
+}
+
+@test "scripts from S3: a fetch that was killed is begun again" {
+  bucket
+  mkdir -p "$ULTRACLUSTER_ROOT/opt/ultracluster/scripts/$HASH.new"
+  echo broken >"$ULTRACLUSTER_ROOT/opt/ultracluster/scripts/$HASH.new/entry.sh"
+  run fetch "s3://scripts/dev/$HASH" entry
+  assert::status 0
+  assert::contains "$output" "entry of $HASH"
+}

@@ -1,0 +1,779 @@
+"""Rules on AWS PCS, each broken and mended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+import pytest
+from botocore.session import get_session
+from rules_support import changed, environment_data, findings, loaded
+from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
+
+from ultracluster.catalog import instance_type
+from ultracluster.catalog.pcs import (
+    pcs_name_limits,
+    pcs_settings,
+    pcs_size_for,
+    pcs_sizes,
+    pcs_slurm_versions,
+)
+from ultracluster.compute.capacity import decide, placement_for
+from ultracluster.rules import pcs
+from ultracluster.rules.engine import run
+from ultracluster.rules.pcs import RULES, ending
+
+BASE = "pcs-p6-b200"
+IMAGE = "ami-0123456789abcdef0"
+OTHER_IMAGE = "ami-0fedcba9876543210"
+ID = "cr-0123456789abcdef0"
+BLOCK = {"kind": "capacity-block", "id": ID}
+SPOT = {"kind": "spot"}
+GPU = {"role": "compute", "instance_type": "g6e.12xlarge", "count": 1, "partition": "more", "image": IMAGE}
+GB200 = {
+    "role": "compute",
+    "instance_type": "p6e-gb200.36xlarge",
+    "count": 18,
+    "partition": "rack",
+    "image": OTHER_IMAGE,
+    "capacity": BLOCK,
+}
+DATABASE = {"kind": "rds-mysql", "second_zone_id": "use2-az1"}
+DECLARED = {
+    "vcpu": 192,
+    "memory_gib": 2048,
+    "accelerator": "NVIDIA GB300",
+    "accelerators": 4,
+    "network_gbps": 3200,
+    "network_cards": 17,
+    "efa_interfaces": 8,
+    "addresses": 17,
+    "source": "a page of AWS that announces it",
+}
+CAPACITIES: dict[str, dict[str, Any]] = {
+    "on-demand": {"kind": "on-demand"},
+    "spot": SPOT,
+    "open": {"kind": "reservation"},
+    "id": {"kind": "reservation", "id": ID},
+    "group": {"kind": "reservation", "id": ID, "placement_group": "theirs"},
+    "block": BLOCK,
+    "plan": {"kind": "training-plan", "arn": "arn:aws:sagemaker:us-east-2:111122223333:training-plan/spring"},
+}
+CAPACITY = "node_groups.train.capacity"
+TYPE = "node_groups.train.instance_type"
+SETTINGS = "orchestrator.slurm_settings"
+QUEUE = "orchestrator.partitions.train.slurm_settings"
+OPENZFS = "storage.openzfs.mount_path"
+
+
+def more(count: int, *, partitions: bool) -> dict[str, Any]:
+    """So many further groups, each in a partition of its own or all in one."""
+    return {
+        f"node_groups.more{number}": GPU | ({"partition": f"more{number}"} if partitions else {})
+        for number in range(count)
+    }
+
+
+CASES = [
+    Case(
+        "PCS001",
+        {"node_groups.head": {"role": "controller", "instance_type": "m5.2xlarge", "count": 1}},
+        "node_groups.head.role",
+        "runs Slurm's controller itself",
+        "remove `head`",
+        {"node_groups.head": ...},
+    ),
+    Case(
+        "PCS002",
+        {"node_groups.login.role": "system"},
+        "node_groups.login.role",
+        "Kubernetes",
+        "role: compute",
+        {"node_groups.login.role": "login"},
+    ),
+    Case(
+        "PCS003",
+        more(9, partitions=False),
+        "node_groups",
+        "11 login and compute groups",
+        "10 groups or fewer",
+        {"node_groups.more0": ...},
+    ),
+    Case(
+        "PCS004",
+        more(10, partitions=True),
+        "node_groups",
+        "11 partitions",
+        "10 partitions or fewer",
+        {"node_groups.more0.partition": "train"},
+    ),
+    Case(
+        "PCS005",
+        {"node_groups.a1": GPU},
+        "node_groups.a1",
+        "3 to 25 letters",
+        "a1-nodes",
+        {"node_groups.a1": ..., "node_groups.a12": GPU},
+    ),
+    Case(
+        "PCS005",
+        {"node_groups.8gpus": GPU},
+        "node_groups.8gpus",
+        "a letter first",
+        "n8gpus",
+        {"node_groups.8gpus": ..., "node_groups.n8gpus": GPU},
+    ),
+    Case(
+        "PCS006",
+        {"node_groups.train.partition": "a-partition-with-a-long-name"},
+        "node_groups.train.partition",
+        "3 to 25 letters",
+        "a-partition-with-a-long-n",
+        {"node_groups.train.partition": "a-partition-with-a-long-n"},
+    ),
+    Case(
+        "PCS007",
+        {"node_groups.train.partition": ...},
+        "node_groups.train.partition",
+        "no job can run",
+        "partition: train",
+        {"node_groups.train.partition": "train"},
+    ),
+    Case(
+        "PCS008",
+        {"node_groups.login.partition": "train"},
+        "node_groups.login.partition",
+        "where people work",
+        "remove partition",
+        {"node_groups.login.partition": ...},
+    ),
+    Case(
+        "PCS009",
+        {"node_groups.login.max_count": 3},
+        "node_groups.login.max_count",
+        "2 to 3 login nodes",
+        "count: 3",
+        {"node_groups.login.max_count": 2},
+    ),
+    Case(
+        "PCS010",
+        {"node_groups.train.image": ...},
+        "node_groups.train.image",
+        "Slurm 25.11",
+        "dlami-base-ubuntu2404/x86_64/latest/ami-id",
+        {"node_groups.train.image": IMAGE},
+    ),
+    Case(
+        "PCS010",
+        {"node_groups.rack": {k: v for k, v in GB200.items() if k != "image"}},
+        "node_groups.rack.image",
+        "replaces the nodes",
+        "dlami-base-ubuntu2404/arm64/latest/ami-id",
+        {"node_groups.rack.image": OTHER_IMAGE},
+    ),
+    Case(
+        "PCS011",
+        {"node_groups.train.partition": "default"},
+        "node_groups.train.partition",
+        "slurm.conf",
+        "partition: train",
+        {"node_groups.train.partition": "train"},
+    ),
+    Case(
+        "PCS012",
+        {"orchestrator.partitions.tarin": {}},
+        "orchestrator.partitions.tarin",
+        "no compute group is in partition `tarin`",
+        "train",
+        {"orchestrator.partitions.tarin": ...},
+    ),
+    Case(
+        "PCS013",
+        {"node_groups.train.count": 0},
+        "node_groups.train.count",
+        "cannot run a job",
+        "1 or more",
+        {"node_groups.train.max_count": 4},
+    ),
+    Case(
+        "PCS014",
+        {"node_groups.login": ...},
+        "node_groups",
+        "no login node",
+        "role: login",
+        {
+            "node_groups.login": {
+                "role": "login",
+                "instance_type": "m7i.2xlarge",
+                "count": 1,
+                "image": IMAGE,
+            }
+        },
+    ),
+    Case(
+        "PCS015",
+        {"orchestrator.scaledown_seconds": 300},
+        "orchestrator.scaledown_seconds",
+        "none ends for want of work",
+        "max_count above count",
+        {"node_groups.train.max_count": 8},
+    ),
+    Case(
+        "PCS020",
+        {
+            CAPACITY: {
+                "kind": "training-plan",
+                "arn": "arn:aws:sagemaker:us-east-2:111122223333:training-plan/spring",
+            }
+        },
+        CAPACITY,
+        "pcs launches from EC2",
+        "kind: capacity-block",
+        {CAPACITY: BLOCK},
+    ),
+    Case(
+        "PCS020",
+        {"node_groups.rack": GB200 | {"capacity": {"kind": "on-demand"}}},
+        "node_groups.rack.capacity",
+        "sold inside UltraServers",
+        "kind: capacity-block",
+        {"node_groups.rack.capacity": BLOCK},
+    ),
+    Case(
+        "PCS021",
+        {"node_groups.login.capacity": BLOCK},
+        "node_groups.login.capacity",
+        "Capacity Blocks are sold for m7i.2xlarge",
+        "kind: reservation",
+        {"node_groups.login.capacity": {"kind": "reservation", "id": ID}},
+    ),
+    Case(
+        "PCS022",
+        {"node_groups.rack": GB200 | {"count": 36}},
+        "node_groups.rack.count",
+        "has 18",
+        "a group for each further",
+        {"node_groups.rack.count": 18},
+    ),
+    Case(
+        "PCS023",
+        {"node_groups.rack": GB200, "node_groups.cards": GPU | {"partition": "rack"}},
+        "node_groups.cards.partition",
+        "UltraServer of `rack`",
+        "partition: cards",
+        {"node_groups.cards.partition": "cards"},
+    ),
+    Case(
+        "PCS023",
+        {"node_groups.rack": GB200, "orchestrator.partitions.rack": {"exclusive": False}},
+        "orchestrator.partitions.rack.exclusive",
+        "whole nodes",
+        "exclusive: true",
+        {"orchestrator.partitions.rack.exclusive": True},
+    ),
+    Case(
+        "PCS024",
+        {"node_groups.rack": GB200 | {"count": 6}, "node_groups.rack2": GB200},
+        "node_groups.rack2.count",
+        "beside a group of 6",
+        "12",
+        {"node_groups.rack2.count": 12},
+    ),
+    Case(
+        "PCS025",
+        {"instance_types": {"p6e-gb300.36xlarge": DECLARED}, TYPE: "p6e-gb300.36xlarge"},
+        TYPE,
+        "cards of p6e-gb300.36xlarge take an EFA is unknown",
+        "HyperPod",
+        {TYPE: "p6-b300.48xlarge"},
+    ),
+    Case(
+        "PCS026",
+        {"orchestrator.efa_interface": "efa-only"},
+        "orchestrator.efa_interface",
+        "is not known",
+        "try one node first",
+        {"orchestrator.efa_interface": "efa"},
+    ),
+    Case(
+        "PCS026",
+        {"node_groups.rack": GB200},
+        "node_groups.rack.instance_type",
+        "take `efa-only` alone",
+        "try one node first",
+        {"node_groups.rack": ...},
+    ),
+    Case(
+        "PCS027",
+        {"node_groups.login.instance_type": "m7g.2xlarge"},
+        "node_groups.train.image",
+        "is the image of `login` (arm64), too",
+        "made for x86_64",
+        {"node_groups.train.image": OTHER_IMAGE},
+    ),
+    Case(
+        "PCS028",
+        {TYPE: "g7.48xlarge", CAPACITY: ..., "node_groups.train.threads_per_core": 2},
+        "node_groups.train.threads_per_core",
+        "which takes 1",
+        "1, or remove",
+        {"node_groups.train.threads_per_core": 1},
+    ),
+    Case(
+        "PCS028",
+        {TYPE: "g5.48xlarge", CAPACITY: ..., "node_groups.train.threads_per_core": 1},
+        "node_groups.train.threads_per_core",
+        "unknown or cannot be set",
+        "remove threads_per_core",
+        {"node_groups.train.threads_per_core": ...},
+    ),
+    Case(
+        "PCS029",
+        {"node_groups.login.capacity": SPOT},
+        "node_groups.login.capacity",
+        "two minutes' notice",
+        "on-demand",
+        {"node_groups.login.capacity": ...},
+    ),
+    Case(
+        "PCS030",
+        {TYPE: "p5.48xlarge", CAPACITY: SPOT | {"allocation": "lowest-price"}},
+        "node_groups.train.capacity.allocation",
+        "interrupted most",
+        "price-capacity-optimized",
+        {"node_groups.train.capacity.allocation": "price-capacity-optimized"},
+    ),
+    Case(
+        "PCS031",
+        {"node_groups.train.count": 1, "node_groups.train.max_count": 4},
+        "node_groups.train.count",
+        "1 to 4 nodes",
+        "4",
+        {"node_groups.train.count": 4},
+    ),
+    Case(
+        "PCS032",
+        {"node_groups.login.instance_type": "m7g.2xlarge", "node_groups.login.image": OTHER_IMAGE},
+        "node_groups.login.instance_type",
+        "m7g.2xlarge is arm64, and `train` is x86_64",
+        "m7i.2xlarge",
+        {"node_groups.login.instance_type": "m7i.2xlarge"},
+    ),
+    Case(
+        "PCS040",
+        {f"{SETTINGS}.TopologyPlugin": "topology/tree"},
+        f"{SETTINGS}.TopologyPlugin",
+        "writes the topology itself",
+        "remove TopologyPlugin",
+        {f"{SETTINGS}.TopologyPlugin": ...},
+    ),
+    Case(
+        "PCS040",
+        {f"{QUEUE}.MaxTimes": "1-00:00:00"},
+        f"{QUEUE}.MaxTimes",
+        "MaxTimes for a queue",
+        "MaxTime,",
+        {f"{QUEUE}.MaxTimes": ...},
+    ),
+    Case(
+        "PCS040",
+        {"node_groups.train.slurm_settings": {"Prolog": "/opt/prolog.sh"}},
+        "node_groups.train.slurm_settings.Prolog",
+        "Prolog for a node group",
+        "Prolog in slurm_settings of orchestrator",
+        {"node_groups.train.slurm_settings": {"Weight": 10}},
+    ),
+    Case(
+        "PCS041",
+        {f"{SETTINGS}.SchedulerParameter": "defer"},
+        f"{SETTINGS}.SchedulerParameter",
+        "not among the parameters",
+        "SchedulerParameters",
+        {f"{SETTINGS}.SchedulerParameter": ..., f"{SETTINGS}.schedulerparameters": "defer"},
+    ),
+    Case(
+        "PCS042",
+        {"orchestrator.slurm_version": "25.05", f"{SETTINGS}.MetricsType": "metrics/openmetrics"},
+        f"{SETTINGS}.MetricsType",
+        "from Slurm 25.11 on",
+        '"25.11"',
+        {"orchestrator.slurm_version": "25.11"},
+    ),
+    Case(
+        "PCS042",
+        {"orchestrator.slurm_version": "25.05", f"{SETTINGS}.CommunicationParameters": "enable_http"},
+        f"{SETTINGS}.CommunicationParameters",
+        "from Slurm 25.11 on",
+        '"25.11"',
+        {f"{SETTINGS}.CommunicationParameters": "NoAddrCache"},
+    ),
+    Case(
+        "PCS042",
+        {"orchestrator.slurm_version": "25.05", "node_groups.train.slurm_settings": {"Sockets": 2}},
+        "node_groups.train.slurm_settings.Sockets",
+        "from Slurm 25.11 on",
+        "remove it",
+        {"node_groups.train.slurm_settings": {}},
+    ),
+    Case(
+        "PCS043",
+        {"node_groups.train.slurm_settings": {"gres": "gpu:b200:8"}},
+        "node_groups.train.slurm_settings.gres",
+        "we write both",
+        "remove gres",
+        {"node_groups.train.slurm_settings": {}},
+    ),
+    Case(
+        "PCS044",
+        {"orchestrator.slurm_version": "26.05", "orchestrator.gpu_types": True},
+        "orchestrator.gpu_types",
+        "lose the affinity",
+        "remove gpu_types",
+        {"orchestrator.gpu_types": ...},
+    ),
+    Case(
+        "PCS045",
+        {f"{QUEUE}.OverSubscribe": "FORCE:2"},
+        f"{QUEUE}.OverSubscribe",
+        "the partition is exclusive",
+        "exclusive: false",
+        {"orchestrator.partitions.train.exclusive": False},
+    ),
+    Case(
+        "PCS046",
+        {f"{QUEUE}.QOS": "long"},
+        f"{QUEUE}.QOS",
+        "a new cluster has none of yours",
+        "sacctmgr",
+        {f"{QUEUE}.QOS": ...},
+    ),
+    Case(
+        "PCS047",
+        {"orchestrator.accounting": {"mode": "none"}, f"{SETTINGS}.AccountingStorageEnforce": "limits"},
+        f"{SETTINGS}.AccountingStorageEnforce",
+        "which is off",
+        "mode: standard",
+        {"orchestrator.accounting": {"mode": "standard"}},
+    ),
+    Case(
+        "PCS047",
+        {
+            "orchestrator.accounting": {"mode": "none"},
+            "orchestrator.slurmdbd_settings": {"PrivateData": "jobs"},
+        },
+        "orchestrator.slurmdbd_settings.PrivateData",
+        "which is off",
+        "remove it",
+        {"orchestrator.slurmdbd_settings": {}},
+    ),
+    Case(
+        "PCS048",
+        {f"{SETTINGS}.MinJobAge": 4},
+        f"{SETTINGS}.MinJobAge",
+        "5 seconds or more",
+        "5",
+        {f"{SETTINGS}.MinJobAge": 5},
+    ),
+    Case(
+        "PCS049",
+        {f"{QUEUE}.maxtime": "1-00:00:00"},
+        f"{QUEUE}.maxtime",
+        "is MaxTime once more",
+        "remove maxtime",
+        {f"{QUEUE}.maxtime": ...},
+    ),
+    Case(
+        "PCS060",
+        {"orchestrator.slurm_version": "24.05"},
+        "orchestrator.slurm_version",
+        "has no Slurm 24.05",
+        '"24.11"',
+        {"orchestrator.slurm_version": "25.11"},
+    ),
+    Case(
+        "PCS060",
+        {"orchestrator.slurm_version": "27.05"},
+        "orchestrator.slurm_version",
+        "has no Slurm 27.05",
+        '"26.05"',
+        {"orchestrator.slurm_version": "26.05"},
+    ),
+    Case(
+        "PCS061",
+        {"orchestrator.slurm_version": "24.11"},
+        "orchestrator.slurm_version",
+        "until 2026-05-31, which is past",
+        '"25.11" or "26.05"',
+        {"orchestrator.slurm_version": "25.11"},
+    ),
+    Case(
+        "PCS062",
+        {"orchestrator.slurm_version": "25.05"},
+        "orchestrator.slurm_version",
+        "until 2026-11-30, 10 days from now",
+        '"25.11" or "26.05"',
+        {"orchestrator.slurm_version": "26.05"},
+    ),
+    Case(
+        "PCS063",
+        {"node_groups.train.count": 31},
+        "orchestrator.size",
+        "33 nodes at their greatest",
+        "medium (512 nodes)",
+        {"node_groups.train.count": 30},
+    ),
+    Case(
+        "PCS063",
+        {"orchestrator.size": ..., "node_groups.train.max_count": 2047},
+        "node_groups",
+        "2049 nodes",
+        "2048 nodes or fewer",
+        {"node_groups.train.max_count": 2046},
+    ),
+    Case(
+        "PCS064",
+        {"protect": True, "orchestrator.size": ...},
+        "orchestrator.size",
+        "first node above 32",
+        "small",
+        {"orchestrator.size": "medium"},
+    ),
+    Case(
+        "PCS065",
+        {"name": "ai"},
+        "orchestrator.cluster_name",
+        "`ai` would be the cluster's name",
+        "ai-pcs",
+        {"orchestrator.cluster_name": "ai-pcs"},
+    ),
+    Case(
+        "PCS066",
+        {"storage.accounting_database": DATABASE},
+        "storage.accounting_database",
+        "runs slurmdbd and its database itself",
+        "mode: standard",
+        {"storage.accounting_database": ...},
+    ),
+    Case(
+        "PCS067",
+        {"orchestrator.accounting.purge_days": -1},
+        "orchestrator.accounting.purge_days",
+        "kept for ever",
+        "365",
+        {"orchestrator.accounting.purge_days": 10_000},
+    ),
+    Case(
+        "PCS068",
+        {"orchestrator.slurm_version": "24.11", "orchestrator.rest": True},
+        "orchestrator.rest",
+        "from 25.05 on",
+        "rest: false",
+        {"orchestrator.slurm_version": "25.05"},
+    ),
+    Case(
+        "PCS070",
+        {"orchestrator.agent_version": "1.4.2-1"},
+        "orchestrator.agent_version",
+        "1.5.0-1 of PCS's agent",
+        "lifecycle: none",
+        {"orchestrator.agent_version": "1.10.0"},
+    ),
+    Case(
+        "PCS071",
+        {"orchestrator.agent_version": "1.3.9-1"},
+        "orchestrator.agent_version",
+        "stopping the whole fleet",
+        "1.5.0-1",
+        {"orchestrator.agent_version": "1.4.0"},
+    ),
+    Case(
+        "PCS072",
+        {"orchestrator.lifecycle": "none"},
+        "storage.lustre",
+        "our scripts do not mount /fsx",
+        "node-bootstrapped",
+        {"storage.lustre": ..., "storage.openzfs": ...},
+    ),
+    Case(
+        "PCS073",
+        {"orchestrator.lifecycle": "none"},
+        "orchestrator.lifecycle",
+        "neither installed nor verified",
+        "node-bootstrapped",
+        {"orchestrator.lifecycle": "node-bootstrapped"},
+    ),
+    Case("PCS074", {OPENZFS: "/fsx"}, OPENZFS, "one hides the other", "/home", {OPENZFS: "/home"}),
+    Case("PCS075", {OPENZFS: "/opt/aws"}, OPENZFS, "AWS's agents", "/home", {OPENZFS: "/opt/homes"}),
+    Case(
+        "PCS076",
+        {"storage.lustre.mount_path": "/home/fsx"},
+        "storage.lustre.mount_path",
+        "within the mount /home",
+        "/fsx",
+        {"storage.lustre.mount_path": "/fsx"},
+    ),
+]
+
+
+@pytest.fixture(autouse=True)
+def that_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pcs, "today", lambda: date(2026, 11, 20))
+
+
+def on_pcs(case: Case) -> Case:
+    return replace(case, base=BASE)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_breaks_it(case: Case) -> None:
+    assert_breaks(RULES, on_pcs(case))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_remedy_mends_it(case: Case) -> None:
+    assert_mended(RULES, on_pcs(case))
+
+
+def test_every_rule_is_in_the_table() -> None:
+    assert_complete(RULES, CASES)
+
+
+def test_the_shipped_environment_breaks_none() -> None:
+    assert found(RULES, {}, BASE) == []
+
+
+def test_none_is_about_other_orchestrators() -> None:
+    assert found(RULES, {}, "dev") == []
+
+
+def test_a_changed_kind_says_all_that_is_to_change() -> None:
+    """As a new user does: `kind: pcs` in a copy of dev.yaml."""
+    said = findings({"orchestrator": {"kind": "pcs"}})
+    mended = {
+        "orchestrator": {"kind": "pcs"},
+        "node_groups.controller": ...,
+        "node_groups.login.image": IMAGE,
+        "node_groups.gpu.image": IMAGE,
+    }
+
+    assert {(one.code, one.dotted) for one in said if one.severity == "error"} == {
+        ("PCS001", "node_groups.controller.role"),
+        ("PCS010", "node_groups.login.image"),
+        ("PCS010", "node_groups.gpu.image"),
+    }
+    assert findings(mended) == []
+
+
+@pytest.mark.parametrize("name", ["g6e.12xlarge", "p5.48xlarge", "trn2u.48xlarge", "p6e-gb200.36xlarge"])
+@pytest.mark.parametrize("form", CAPACITIES)
+def test_the_rules_say_what_the_table_of_decisions_says(form: str, name: str) -> None:
+    data = {TYPE: name, CAPACITY: CAPACITIES[form], "node_groups.train.image": OTHER_IMAGE}
+    environment = loaded(changed(environment_data(BASE), data)).environment
+    capacity, known = environment.node_groups["train"].capacity, instance_type(name)
+    assert known
+    in_group = "placement_group" in CAPACITIES[form]
+    kind = "reservation-group" if in_group else placement_for(capacity, instance_type=known).kind
+    decision = decide(capacity, orchestrator="pcs", placement=kind, instance_type=known)
+    said = {(one.code, one.message) for one in found(RULES, data, BASE) if one.code in ("PCS020", "PCS021")}
+
+    rules = {"error": "PCS020", "warning": "PCS021"}
+    assert said == ({(rules[decision.severity], decision.reason)} if decision.severity else set())
+
+
+@pytest.mark.parametrize(
+    ("version", "on", "left"),
+    [
+        ("25.05", date(2026, 11, 20), 10),
+        ("25.05", date(2026, 11, 30), 0),
+        ("25.05", date(2026, 12, 1), -1),
+        ("25.11", date(2030, 1, 1), None),
+        ("19.05", date(2026, 1, 1), None),
+    ],
+)
+def test_the_end_of_a_version(version: str, on: date, left: int | None) -> None:
+    assert ending(version, on=on) == left
+
+
+@pytest.mark.parametrize(
+    ("on", "rule"),
+    [
+        (date(2026, 8, 31), ""),
+        (date(2026, 9, 1), "PCS062"),
+        (date(2026, 11, 30), "PCS062"),
+        (date(2026, 12, 1), "PCS061"),
+    ],
+)
+def test_what_is_said_of_a_version_depends_on_the_day(
+    on: date, rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pcs, "today", lambda: on)
+
+    said = {one.code for one in found(RULES, {"orchestrator.slurm_version": "25.05"}, BASE)}
+
+    assert said == ({rule} if rule else set())
+
+
+def test_a_clock_that_is_behind_does_not_bring_an_old_version_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+
+    class Early(date):
+        @classmethod
+        def today(cls) -> date:
+            return date(2020, 1, 1)
+
+    monkeypatch.setattr(pcs, "date", Early)
+
+    assert pcs.today() == date(2026, 11, 20)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "name"),
+    [(1, "small"), (32, "small"), (33, "medium"), (513, "large"), (2048, "large"), (9999, "large")],
+)
+def test_the_smallest_size_that_holds_the_nodes(nodes: int, name: str) -> None:
+    assert pcs_size_for(nodes).name == name
+
+
+class TestBotocore:
+    """The API's own model knows names, sizes and versions."""
+
+    model = get_session().get_service_model("pcs")
+
+    def test_names(self) -> None:
+        shortest, longest, form = pcs_name_limits()
+        for operation, field in (
+            ("CreateComputeNodeGroup", "computeNodeGroupName"),
+            ("CreateQueue", "queueName"),
+        ):
+            rule = self.model.shape_for(f"{operation}Request").members[field].metadata
+            assert (rule["min"], rule["max"]) == (shortest, longest)
+            assert rule["pattern"] == "(?!pcs_)" + form.rstrip("$")
+
+    def test_sizes(self) -> None:
+        assert {size.name.upper() for size in pcs_sizes()} == set(self.model.shape_for("Size").enum)
+
+    def test_versions(self) -> None:
+        said = self.model.shape_for("SchedulerRequest").members["version"].documentation
+        assert all(f"{version} " in f"{said} ".replace("<", " ") for version in pcs_slurm_versions())
+        assert said.count("|") + 1 == len(pcs_slurm_versions())
+
+
+def test_what_is_refused_is_not_taken() -> None:
+    for level in ("cluster", "group", "partition"):
+        taken = pcs_settings(level)
+        assert not [name for name in taken.refused if name in taken]
+        assert not [name for name in taken.since if name not in taken]
+
+
+def test_acknowledging_a_warning_works_as_everywhere() -> None:
+    data = changed(
+        environment_data(BASE),
+        {
+            "orchestrator.efa_interface": "efa-only",
+            "acknowledge": [{"rule": "PCS026", "reason": "One node came up with it in our account."}],
+        },
+    )
+    (said,) = run(RULES.rules, loaded(data))
+
+    assert (said.code, said.acknowledged) == ("PCS026", "One node came up with it in our account.")
