@@ -10,12 +10,14 @@ from stacks.cluster import ClusterStack
 from stacks.network import NetworkStack, existing_network
 from stacks.storage import StorageStack, existing_storage
 from ultracluster.config import Environment
+from ultracluster.config.orchestrator import KUBERNETES
 
 
 def build(scope: Construct, config: Environment) -> list[cdk.Stack]:
     """Add the stacks of an environment to an app, in the order in which they are deployed.
 
-    An environment whose network exists as a whole has no network stack; likewise its storage.
+    An environment whose network exists as a whole has no network stack; likewise its storage. A Kubernetes
+    control plane waits for the network alone: it is made beside the file system.
     """
     env = cdk.Environment(account=config.account, region=config.region)
     stacks: list[cdk.Stack] = []
@@ -31,13 +33,21 @@ def build(scope: Construct, config: Environment) -> list[cdk.Stack]:
         storage = storage_stack.parts
     else:
         storage = existing_storage(config)
-    stacks.append(
-        ClusterStack(
-            scope, f"{config.name}-cluster", config=config, env=env, network=network, storage=storage
+    if config.orchestrator.kind in KUBERNETES:
+        # loaded when it is asked for: it brings CDK modules that the others do not need
+        from stacks.control_plane import SUFFIX, ControlPlaneStack
+
+        stacks.append(
+            ControlPlaneStack(scope, f"{config.name}-{SUFFIX}", config=config, env=env, network=network)
         )
+    cluster_stack = ClusterStack(
+        scope, f"{config.name}-cluster", config=config, env=env, network=network, storage=storage
     )
-    for stack, after in zip(stacks[1:], stacks, strict=False):
-        stack.add_stack_dependency(after)
+    for stack in stacks:
+        if config.makes_network and stack is not stacks[0]:
+            stack.add_stack_dependency(stacks[0])
+        cluster_stack.add_stack_dependency(stack)
+    stacks.append(cluster_stack)
     for stack in stacks:
         Tags.of(stack).add("ultracluster:environment", config.name)
         for name, value in config.tags.items():

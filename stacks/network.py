@@ -33,6 +33,7 @@ class NetworkStack(Stack):
             network=config.network,
             endpoints=made_endpoints(config),
             second_zone_id=database.second_zone_id if database and database.kind == "rds-mysql" else None,
+            control_plane_zone_id=getattr(config.orchestrator, "second_zone_id", None),
             flow_log_key=key.key if key else None,
         )
         if config.network.security_group:
@@ -48,6 +49,11 @@ class NetworkStack(Stack):
                 crossing(self, f"DatabaseSubnetId{letter}", subnet_id)
                 for letter, subnet_id in zip("AB", network.database_subnet_ids, strict=False)
             ),
+            control_plane_subnet_ids=_given_control_plane(config)
+            or tuple(
+                crossing(self, f"ControlPlaneSubnetId{letter}", subnet_id)
+                for letter, subnet_id in zip("AB", network.control_plane_subnet_ids, strict=False)
+            ),
         )
 
 
@@ -60,4 +66,9 @@ def existing_network(config: Environment) -> NetworkParts:
         vpc_cidr=network.vpc.cidr,
         subnet_id=network.subnet.id,
         security_group_id=network.security_group.id,
+        control_plane_subnet_ids=_given_control_plane(config),
     )
+
+
+def _given_control_plane(config: Environment) -> tuple[str, ...]:
+    return tuple(getattr(config.orchestrator, "control_plane_subnet_ids", ()))

@@ -23,6 +23,8 @@ class NetworkParts:
     subnet_id: str
     security_group_id: str
     database_subnet_ids: tuple[str, ...] = ()
+    control_plane_subnet_ids: tuple[str, ...] = ()
+    """Of an EKS control plane, in two zones or more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,9 @@ ANY_RESOURCE = {
     "WriteMetrics": "cloudwatch:PutMetricData knows no resource; limited by namespace",
     "SessionManager": "ssmmessages knows no resource",
     "DescribeNetwork": "ec2:Describe* know no resource",
+    "RegistryTokens": "ecr:GetAuthorizationToken knows no resource",
+    "RunInVpc": "ec2:DescribeNetworkInterfaces and the like know no resource",
+    "DescribeVolumes": "ec2:Describe* know no resource",
     "RegisterNode": "pcs:RegisterComputeNodeGroupInstance knows no resource",
     "DescribeFileSystems": "fsx:DescribeFileSystems is asked without an id",
 }
@@ -64,6 +67,8 @@ def test_who_may_assume_which_role(name: str, synthesised: Get) -> None:
 
     assert set(services.values()) <= {
         "ec2.amazonaws.com",
+        "eks.amazonaws.com",
+        "pods.eks.amazonaws.com",
         "sagemaker.amazonaws.com",
         "lambda.amazonaws.com",
         "vpc-flow-logs.amazonaws.com",

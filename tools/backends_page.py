@@ -1,7 +1,7 @@
 """Writes docs/backends.md: what each orchestrator does with each intent of tests/conformance.
 
-Run by `make generate`. That every accepted cell really synthesises to a cluster that the authorities accept is
-tested in tests/conformance.
+Run by `make generate`. That every accepted cell really synthesises to a cluster that the authorities accept
+is tested in tests/conformance.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "conformance")]
 
-from intents import KINDS, Cell, cells  # only once the folder is on the path
+from intents import KINDS, Cell, cells  # noqa: E402 (only once the folder is on the path)
 
 HEAD = """# Back-ends
 
-What becomes of a wish under each orchestrator: a cluster (✓), or the rules that refuse it. Written by `make generate`
-from [`tests/conformance/intents.yaml`](../tests/conformance/intents.yaml); every ✓ is synthesised in the tests, with
-CloudFormation's strict validation, cdk-nag and, for ParallelCluster, its own schema and validators finding nothing.
+What becomes of a wish under each orchestrator: a cluster (✓), or the rules that refuse it. Written by
+`make generate` from [`tests/conformance/intents.yaml`](../tests/conformance/intents.yaml); every ✓ is
+synthesised in the tests, with CloudFormation's strict validation, cdk-nag and, for ParallelCluster, its own
+schema and validators finding nothing.
 """
 
 

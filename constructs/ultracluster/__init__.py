@@ -18,7 +18,10 @@ __all__ = [
     "ClusterPlacementGroup",
     "DataBucket",
     "EfaSecurityGroup",
+    "EksControlPlane",
+    "EksNodeGroup",
     "Environment",
+    "HyperPodEksCluster",
     "HyperPodExecutionRole",
     "HyperPodSlurmCluster",
     "LogBucket",
@@ -27,6 +30,8 @@ __all__ = [
     "NodeLaunchTemplate",
     "OpenZfsFileSystem",
     "OpenZfsMount",
+    "ParallelClusterCluster",
+    "PcsCluster",
     "ScriptBundle",
     "SessionDocument",
     "network_card_plan",
@@ -43,8 +48,13 @@ if TYPE_CHECKING:
     from ultracluster.network.admission import Admission
     from ultracluster.network.cluster_network import ClusterNetwork
     from ultracluster.network.efa_security_group import EfaSecurityGroup
+    from ultracluster.orchestrators.eks_control_plane import EksControlPlane
+    from ultracluster.orchestrators.eks_nodes import EksNodeGroup
+    from ultracluster.orchestrators.hyperpod_eks import HyperPodEksCluster
     from ultracluster.orchestrators.hyperpod_slurm import HyperPodSlurmCluster
+    from ultracluster.orchestrators.parallelcluster import ParallelClusterCluster
     from ultracluster.orchestrators.parts import Accounting, LustreMount, OpenZfsMount
+    from ultracluster.orchestrators.pcs import PcsCluster
     from ultracluster.orchestrators.session_document import SessionDocument
     from ultracluster.security.cluster_key import ClusterKey
     from ultracluster.security.execution_role import HyperPodExecutionRole
@@ -62,7 +72,10 @@ else:
         "ClusterPlacementGroup": "compute.placement",
         "DataBucket": "storage.buckets",
         "EfaSecurityGroup": "network.efa_security_group",
+        "EksControlPlane": "orchestrators.eks_control_plane",
+        "EksNodeGroup": "orchestrators.eks_nodes",
         "Environment": "config",
+        "HyperPodEksCluster": "orchestrators.hyperpod_eks",
         "HyperPodExecutionRole": "security.execution_role",
         "HyperPodSlurmCluster": "orchestrators.hyperpod_slurm",
         "LogBucket": "storage.buckets",
@@ -71,6 +84,8 @@ else:
         "NodeLaunchTemplate": "compute.launch_template",
         "OpenZfsFileSystem": "storage.open_zfs_file_system",
         "OpenZfsMount": "orchestrators.parts",
+        "PcsCluster": "orchestrators.pcs",
+        "ParallelClusterCluster": "orchestrators.parallelcluster",
         "ScriptBundle": "lifecycle.script_bundle",
         "SessionDocument": "orchestrators.session_document",
         "network_card_plan": "compute.network_cards",

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from ruamel.yaml import YAML
 
-from ultracluster.catalog import instance_type
+from ultracluster.catalog import instance_type, regions
 from ultracluster.config import Finding, Loaded, parse
 from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM, OrchestratorKind
 from ultracluster.config.source import Source
@@ -87,6 +87,8 @@ def environment(intent: Intent, kind: OrchestratorKind) -> dict[str, Any]:
     }
     if lustre:
         data["storage"]["lustre"] = lustre
+    if kind in KUBERNETES:
+        data["orchestrator"] |= _control_plane(wanted)
     for name in wanted["nodes"]:
         if kind in SLURM:
             data["node_groups"][name]["partition"] = name
@@ -94,6 +96,18 @@ def environment(intent: Intent, kind: OrchestratorKind) -> dict[str, Any]:
         for group in data["node_groups"].values():
             group["image"] = AMI
     return data
+
+
+def _control_plane(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    home = regions()[wanted["region"]]
+    own = wanted["zone_id"]
+    settings: dict[str, Any] = {
+        "second_zone_id": next(zone for zone in home.zone_ids if zone != own),
+        "admins": ["arn:aws:iam::111122223333:role/platform-engineers"],
+    }
+    if wanted.get("egress") == "closed":
+        settings["chart_repository"] = f"oci://111122223333.dkr.ecr.{wanted['region']}.amazonaws.com/charts"
+    return settings
 
 
 def _companions(nodes: Mapping[str, Any], kind: OrchestratorKind) -> dict[str, Any]:

@@ -6,13 +6,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from parallelcluster.explained import unexplained
+from parallelcluster.rendered import validated
 from project import ROOT
 from templates import synthesise
 
 sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "tools")]
 
-import backends_page
-from intents import Cell, cells
+import backends_page  # noqa: E402 (only once the folders are on the path)
+from intents import Cell, cells  # noqa: E402
 
 CELLS = cells()
 MADE = [cell for cell in CELLS if not cell.refusals]
@@ -24,6 +26,13 @@ def test_what_is_not_refused_is_a_cluster_that_every_authority_accepts(cell: Cel
     made = synthesise(cell.loaded.environment, tmp_path)
     assert made.findings == set()
     assert f"{cell.loaded.environment.name}-cluster" in made.templates
+
+
+def test_parallelcluster_itself_takes_its_cells() -> None:
+    environments = {str(cell): cell.loaded.environment for cell in MADE if cell.kind == "parallelcluster"}
+    assert environments
+    for name, found in validated(environments).items():
+        assert unexplained(found, environments[name]) == [], name
 
 
 @pytest.mark.parametrize("cell", MADE, ids=str)

@@ -274,5 +274,7 @@ def test_endpoints_of_a_closed_network_follow_the_orchestrator() -> None:
     assert services("hyperpod-slurm") - everyone == {"sagemaker.api"}
     assert services("parallelcluster") - everyone == {"dynamodb", "cloudformation"}
     assert services("pcs") - everyone == {"pcs"}
-    assert services("eks") - everyone == {"eks", "eks-auth", "elasticloadbalancing", "autoscaling"}
+    assert services("eks") - everyone == {
+        "eks", "eks-auth", "elasticloadbalancing", "lambda", "autoscaling",
+    }  # fmt: skip
     assert services("hyperpod-eks") == services("eks") | {"sagemaker.api"}

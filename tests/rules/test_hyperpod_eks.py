@@ -11,8 +11,9 @@ from project import ENVIRONMENTS
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
 
-from ultracluster.catalog import instance_type, instance_types
-from ultracluster.catalog.hyperpod_eks import mig_profiles
+from ultracluster.catalog import instance_type, instance_types, regions
+from ultracluster.catalog.eks import kubernetes_releases
+from ultracluster.catalog.hyperpod_eks import health_agent_image, health_agent_regions, mig_profiles
 from ultracluster.compute.capacity import decide
 from ultracluster.config.capacity import CapacityBlock, OnDemand, Reservation, Spot, TrainingPlan
 from ultracluster.rules import check
@@ -609,6 +610,28 @@ def test_mig_profiles_are_those_that_quotas_can_name() -> None:
     }
 
     assert ours == named
+
+
+def test_the_agent_is_looked_for_in_regions_that_exist() -> None:
+    assert set(health_agent_regions()) <= set(regions())
+    for name in health_agent_regions():
+        assert re.fullmatch(
+            rf"\d{{12}}\.dkr\.ecr\.{name}\.amazonaws\.com/[a-z-]+:[\w.]+", health_agent_image(name)
+        )
+
+
+@pytest.mark.parametrize("release", kubernetes_releases())
+def test_every_release_of_the_control_plane_has_images_and_addons(release: str) -> None:
+    everything = {
+        "orchestrator.kubernetes_version": release,
+        "orchestrator.scheduler": "none",
+        "orchestrator.task_governance": True,
+        "orchestrator.observability": {
+            "workspace_arn": "arn:aws:aps:us-east-2:111122223333:workspace/ws-12345678"
+        },
+    }
+    codes = {one.code for one in found(RULES, everything, BASE)}
+    assert not codes & {"HPE002", "HPE003", "HPE004"}
 
 
 def test_mig_profiles_fit_their_gpu() -> None:

@@ -139,6 +139,12 @@ def test_a_setting_is_refused_where_its_orchestrator_is_not(setting: str, orches
     assert refused == (set() if orchestrator in HAVE[setting] else {f"{GPU}.{setting}"})
 
 
+def test_eks_launches_the_system_groups_of_hyperpod() -> None:
+    system = {**kind("hyperpod-eks"), f"{GPU}.partition": ..., f"{GPU}.role": "system"}
+    assert not found(RULES, {**system, f"{GPU}.root_volume_gib": 300})
+    assert found(RULES, {**system, f"{GPU}.deep_health_checks": ["instance-stress"]})
+
+
 def test_every_setting_of_a_group_was_thought_of() -> None:
     """A new field is either every orchestrator's, or in the table of the rule."""
     for_all = {"role", "instance_type", "count", "capacity", "threads_per_core", "image"}

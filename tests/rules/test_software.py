@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from project import ENVIRONMENTS
+from project import ENVIRONMENTS, ROOT
 from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
 
-from ultracluster.rules.software import RULES
+from ultracluster.rules.software import ON_KUBERNETES, RULES
 from ultracluster.software import lock
 from ultracluster.software.lock import releases_folder
 
@@ -246,3 +247,20 @@ def test_the_mirror_reaches_the_nodes() -> None:
     with_it = loaded(changed(environment_data(), MIRROR)).environment
     assert script_configuration(without)["mirror"] is None
     assert script_configuration(with_it)["mirror"] == MIRROR["software.mirror"]
+
+
+def test_what_kubernetes_nodes_need_is_what_their_steps_bring() -> None:
+    """`STEPS_KUBERNETES` of lib/steps.sh; each component is named by the scripts of these steps alone."""
+    table = (ROOT / "lifecycle_scripts" / "lib" / "steps.sh").read_text()
+    lists = {name: words.split() for name, words in re.findall(r'readonly (STEPS_\w+)="([^"]+)"', table)}
+    steps = {step for word in lists["STEPS_KUBERNETES"] for step in lists.get(word.strip("$"), [word])}
+    named = {
+        component
+        for step in steps
+        for component in re.findall(
+            r"software::(?:for|settle|install|unpack) \"?([a-z][a-z-]+)",
+            (ROOT / "lifecycle_scripts" / "steps" / f"{step}.sh").read_text(),
+        )
+    }
+    assert named <= ON_KUBERNETES
+    assert {"efa-installer", "lustre-client", "container-toolkit", "neuron-driver"} <= named

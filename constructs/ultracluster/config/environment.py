@@ -9,8 +9,9 @@ from pydantic import Field
 from ultracluster.config.base import Many, Model
 from ultracluster.config.network import Network
 from ultracluster.config.nodes import DeclaredInstanceType, GroupName, NodeGroup
-from ultracluster.config.orchestrator import Orchestrator
+from ultracluster.config.orchestrator import KUBERNETES, Orchestrator
 from ultracluster.config.storage import DataRepository, Storage
+from ultracluster.config.teams import Team, TeamName
 
 
 class Software(Model):
@@ -59,7 +60,8 @@ class Environment(Model):
     """One file under `environments/`: one cluster with its network and storage."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=30)]
-    """Prefix of every stack: `<name>-network`, `<name>-storage`, `<name>-cluster`."""
+    """Prefix of every stack: `<name>-network`, `<name>-storage`, `<name>-cluster`; with Kubernetes also
+    `<name>-control-plane`."""
     account: Annotated[str, Field(pattern=r"^\d{12}$")] | None = None
     """AWS account, twelve digits in quotes; by default the one whose credentials deploy."""
     region: Annotated[str, Field(examples=["us-east-1"])]
@@ -78,6 +80,9 @@ class Environment(Model):
     orchestrator: Orchestrator
     node_groups: Annotated[dict[GroupName, NodeGroup], Field(min_length=1)]
     """Node groups by name."""
+    teams: dict[TeamName, Team] = {}
+    """Teams that share the accelerators, by name: queues on Kubernetes, accounts in Slurm. Without any,
+    everybody shares everything."""
     software: Software
     access: Access = Access()
     instance_types: dict[str, DeclaredInstanceType] = {}
@@ -120,7 +125,12 @@ class Environment(Model):
     @property
     def stack_names(self) -> tuple[str, ...]:
         """The stacks of this environment, in the order in which they are deployed."""
-        parts = {"network": self.makes_network, "storage": self.makes_storage, "cluster": True}
+        parts = {
+            "network": self.makes_network,
+            "storage": self.makes_storage,
+            "control-plane": self.orchestrator.kind in KUBERNETES,
+            "cluster": True,
+        }
         return tuple(f"{self.name}-{part}" for part, made in parts.items() if made)
 
     def groups(self, role: str) -> dict[str, NodeGroup]:

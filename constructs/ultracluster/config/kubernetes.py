@@ -2,13 +2,79 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ultracluster.config.base import Model
+from ultracluster.config.base import Cidr, Many, Model, SubnetId
+from ultracluster.config.hyperpod_eks import HyperPodInference, HyperPodObservability, KarpenterAutoscaling
 
 ClusterName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}$")]
+KubernetesName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+PrincipalArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+$")]
+HyperPodAddon = Literal[
+    "cert-manager",
+    "amazon-sagemaker-hyperpod-taskgovernance",
+    "amazon-sagemaker-hyperpod-training-operator",
+    "amazon-sagemaker-hyperpod-observability",
+    "amazon-sagemaker-hyperpod-inference",
+]
+
+
+class PrivateEndpoint(Model):
+    """The Kubernetes API answers within the VPC only."""
+
+    kind: Literal["private"] = "private"
+
+
+class PublicEndpoint(Model):
+    """The Kubernetes API answers within the VPC, and to some addresses of the internet."""
+
+    kind: Literal["public"]
+    cidrs: Annotated[Many[Cidr], Field(min_length=1, max_length=40)]
+    """IPv4 networks that may reach it; everyone else may not."""
+
+
+class ArgoCdRole(Model):
+    """Who has a role in Argo CD."""
+
+    role: Literal["admin", "editor", "viewer"]
+    """Role in Argo CD."""
+    users: Many[str] = ()
+    """Ids of users in IAM Identity Center."""
+    groups: Many[str] = ()
+    """Ids of groups in IAM Identity Center."""
+
+
+class ArgoCd(Model):
+    """Argo CD run by EKS. People log in through IAM Identity Center."""
+
+    idc_instance_arn: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sso:::instance/ssoins-[0-9a-f]+$")]
+    """ARN of the IAM Identity Center instance. Cannot change later."""
+    idc_region: str
+    """Region of the IAM Identity Center instance. Cannot change later."""
+    namespace: KubernetesName = "argocd"
+    """Namespace of Argo CD's own objects. Cannot change later."""
+    roles: Many[ArgoCdRole] = ()
+    """Who may do what in Argo CD."""
+
+
+class Ack(Model):
+    """AWS Controllers for Kubernetes run by EKS. Its role starts without permissions."""
+
+    disabled_services: Many[Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*$")]] = ()
+    """Services whose controllers are left out, e.g. `rds`."""
+
+
+class Capabilities(Model):
+    """EKS Capabilities: software that AWS runs beside the control plane."""
+
+    argo_cd: ArgoCd | None = None
+    """Argo CD, which deploys from Git."""
+    ack: Ack | None = None
+    """AWS Controllers for Kubernetes, which make AWS resources from Kubernetes objects."""
+    kro: bool = False
+    """Kube Resource Orchestrator, which composes custom resources."""
 
 
 class _Kubernetes(Model):
@@ -17,15 +83,104 @@ class _Kubernetes(Model):
     cluster_name: ClusterName | None = None
     """Name of the cluster; the environment's name by default. A new name is a new cluster."""
     kubernetes_version: Annotated[str, Field(pattern=r"^1\.\d\d$", examples=["1.34"])] = "1.34"
-    """Kubernetes release of the control plane."""
+    """Kubernetes release of the control plane; moves up one release at a time."""
+    support: Literal["standard", "extended"] = "standard"
+    """What happens when the release leaves standard support: `standard` upgrades the control plane by itself,
+    `extended` keeps it longer, at a higher price per hour."""
+    scaling_tier: Literal["standard", "xl", "2xl", "4xl", "8xl"] = "standard"
+    """Provisioned capacity of the control plane, for thousands of nodes or pods started at once."""
+    endpoint: Annotated[PrivateEndpoint | PublicEndpoint, Field(discriminator="kind")] = PrivateEndpoint()
+    """Where the Kubernetes API answers."""
+    admins: Many[PrincipalArn] = ()
+    """IAM roles and users that may do everything in the cluster. Nobody else can, not even who deploys it."""
+    second_zone_id: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")] | None = None
+    """EKS wants the control plane in two zones; this is the other one. Only with a VPC that is made. Nodes
+    stay in `network.zone_id`. Cannot change later."""
+    control_plane_subnet_ids: Annotated[Many[SubnetId], Field(max_length=16)] = ()
+    """Private subnets in two zones or more for the control plane's interfaces; only with `network.vpc`.
+    Cannot change later."""
+    service_cidr: Cidr | None = None
+    """IPv4 network of Kubernetes services, /12 to /24, outside the VPC; EKS's choice by default. Cannot
+    change later."""
+    log_retention_days: Literal[30, 60, 90, 120, 180, 365, 731] = 90
+    """Days that the control plane's logs are kept."""
+    scheduler: Literal["kueue", "volcano", "kai", "none"] = "kueue"
+    """What admits a job's pods all at once, and close to each other."""
+    gpu_plugin: Literal["device-plugin", "gpu-operator", "none"] = "device-plugin"
+    """How NVIDIA GPUs become resources of Kubernetes: the device plugin with dcgm-exporter, or the GPU
+    operator, whose driver and toolkit stay off because the image has both."""
+    jobset: bool = True
+    """JobSet, which runs several jobs as one."""
+    leader_worker_set: bool = False
+    """LeaderWorkerSet, for inference over several nodes."""
+    kubeflow_trainer: bool = False
+    """Kubeflow Trainer; needs `jobset`."""
+    chart_repository: Annotated[str, Field(pattern=r"^oci://[a-zA-Z0-9.-]+(/[a-zA-Z0-9._/-]+)?$")] | None = (
+        None
+    )
+    """A registry that holds copies of the charts under their own names, e.g. in Amazon ECR. By default charts
+    come from their makers' public repositories, which a network with `egress: closed` does not reach."""
+    chart_values: dict[str, dict[str, Any]] = {}
+    """Values of charts by the chart's name, on top of ours; e.g. where copies of container images are."""
+    capabilities: Capabilities = Capabilities()
+    """EKS Capabilities."""
 
 
 class HyperPodEks(_Kubernetes):
-    """SageMaker HyperPod on an EKS control plane."""
+    """SageMaker HyperPod on an EKS control plane: groups of role `compute` are HyperPod's, those of role
+    `system` are managed by EKS."""
 
     kind: Literal["hyperpod-eks"]
-    lifecycle: Literal["on-create", "none"] = "on-create"
-    """When our scripts run: before a node joins the cluster, or not at all."""
+    lifecycle: Literal["on-create"] = "on-create"
+    """When our scripts run: before a node joins the cluster. HyperPod takes no group without a script."""
+    provisioning: Literal["continuous", "classic"] = "continuous"
+    """`continuous` takes partial capacity and retries in the background; `classic` is all or nothing for each
+    change. Cannot change later."""
+    node_recovery: Literal["automatic", "none"] = "automatic"
+    """Replace or reboot faulty nodes by itself."""
+    autoscaling: KarpenterAutoscaling | None = None
+    """Let HyperPod's Karpenter start and end nodes."""
+    tiered_checkpoints_percent: Annotated[int, Field(ge=1, le=100)] | None = None
+    """Share of each node's memory, in percent, that holds checkpoints before they reach the file system; none
+    by default."""
+    task_governance: bool = False
+    """HyperPod's own Kueue with quotas for teams, instead of a `scheduler`."""
+    training_operator: bool = False
+    """HyperPod's training operator, which restarts single processes of a job instead of the job."""
+    observability: HyperPodObservability | None = None
+    """HyperPod's observability add-on."""
+    inference: HyperPodInference | None = None
+    """HyperPod's inference operator."""
+    addon_versions: dict[HyperPodAddon, Annotated[str, Field(pattern=r"^v\d+\.\d+\.\d+-eksbuild\.\d+$")]] = {}
+    """Versions of HyperPod's add-ons by name, instead of ours, as `aws eks describe-addon-versions` lists
+    them."""
+
+
+class RepairOverride(Model):
+    """What is done about one kind of fault, instead of EKS's own choice."""
+
+    condition: str
+    """Condition that the node monitoring agent sets, e.g. `AcceleratedHardwareReady`."""
+    reason: str
+    """Reason that it gives, e.g. `NvidiaXID64Error`."""
+    action: Literal["replace", "reboot", "none"]
+    """What to do."""
+    after_minutes: Annotated[int, Field(ge=1)]
+    """Minutes that the condition must last."""
+
+
+class NodeRepair(Model):
+    """EKS replaces or reboots nodes that its monitoring agent calls faulty, ten minutes after a fault of an
+    accelerator."""
+
+    enabled: bool = True
+    """Repair faulty nodes by itself."""
+    max_parallel_percent: Annotated[int, Field(ge=1, le=100)] = 10
+    """At most so many of the faulty nodes of a group are repaired at once, in percent."""
+    max_unhealthy_percent: Annotated[int, Field(ge=1, le=100)] = 30
+    """No repair while more nodes of a group than this are faulty, in percent: then the fault is elsewhere."""
+    overrides: Many[RepairOverride] = ()
+    """What is done about single kinds of faults."""
 
 
 class Eks(_Kubernetes):
@@ -34,3 +189,7 @@ class Eks(_Kubernetes):
     kind: Literal["eks"]
     lifecycle: Literal["user-data", "none"] = "user-data"
     """When our scripts run: before a node joins the cluster, or not at all."""
+    node_repair: NodeRepair = NodeRepair()
+    """What is done about faulty compute nodes."""
+    max_unavailable: Annotated[int, Field(ge=1, le=100)] = 1
+    """Nodes of a group that are replaced at once when its image or launch template changes."""

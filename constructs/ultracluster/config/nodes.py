@@ -12,6 +12,7 @@ from ultracluster.config.slurm import PartitionName, SlurmSettings
 
 Role = Literal["controller", "login", "compute", "system"]
 GroupName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$", max_length=63)]
+InstanceTypeName = Annotated[str, Field(pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$", examples=["p5.48xlarge"])]
 
 
 class ScheduledPatching(Model):
@@ -60,8 +61,10 @@ class NodeGroup(Model):
     role: Role
     """`controller` runs slurmctld, `login` is where people log in, `compute` runs jobs, `system` the
     add-ons of Kubernetes."""
-    instance_type: Annotated[str, Field(pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$", examples=["p5.48xlarge"])]
+    instance_type: InstanceTypeName
     """As EC2 writes it, without `ml.`."""
+    instance_types: Annotated[Many[InstanceTypeName], Field(max_length=19)] = ()
+    """HyperPod on EKS: further types, in this order, where `instance_type` cannot be had."""
     count: Annotated[int, Field(ge=0, le=6758)]
     """Nodes wanted, whether or not they have work."""
     min_count: Annotated[int, Field(ge=0, le=6758)] | None = None
@@ -95,6 +98,9 @@ class NodeGroup(Model):
     """Kubernetes labels of the nodes."""
     taints: Many[Taint] = ()
     """Kubernetes taints of the nodes."""
+    mig_profile: Annotated[str, Field(pattern=r"^[1-9]g\.\d+gb$", examples=["1g.10gb"])] | None = None
+    """HyperPod on EKS: cut each GPU into as many MIG instances of this profile as fit; needs `gpu_plugin:
+    gpu-operator`."""
 
     @property
     def greatest(self) -> int:
@@ -130,6 +136,7 @@ __all__ = [
     "AutomaticPatching",
     "DeclaredInstanceType",
     "GroupName",
+    "InstanceTypeName",
     "NodeGroup",
     "Patching",
     "Role",

@@ -89,9 +89,8 @@ class ParallelCluster(Model):
     """Home of the default user."""
     nvme_mount_path: Annotated[str, Field(pattern=r"^/[A-Za-z0-9._/-]+$")] = "/scratch"
     """Where compute nodes mount their local NVMe disks."""
-    bootstrap_timeout_minutes: Annotated[int, Field(ge=10, le=360)] = 60
-    """Minutes that head and compute nodes have to come up, our scripts included; ParallelCluster's own
-    default is 35."""
+    bootstrap_timeout_minutes: Annotated[int, Field(ge=10, le=360)] = 30
+    """Minutes that the head node has to come up, and compute nodes after it, our scripts included."""
     efa_interface: Literal["efa-only", "efa"] = "efa-only"
     """`efa-only` interfaces take no IP address; `efa` is the layout of releases before 3.15."""
     slurm_settings: SlurmSettings = {}

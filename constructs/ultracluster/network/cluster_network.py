@@ -29,6 +29,7 @@ class ClusterNetwork(Construct):
         vpc: the VPC.
         subnet: the private subnet of nodes and file systems.
         database_subnet_ids: two subnets in two zones for RDS; empty unless asked for.
+        control_plane_subnet_ids: two subnets in two zones for an EKS control plane; empty unless asked for.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class ClusterNetwork(Construct):
         network: Network,
         endpoints: Sequence[Endpoint] | None = None,
         second_zone_id: str | None = None,
+        control_plane_zone_id: str | None = None,
         flow_log_key: kms.IKey | None = None,
     ) -> None:
         """Make what does not exist yet.
@@ -47,12 +49,16 @@ class ClusterNetwork(Construct):
             network: what was asked for.
             endpoints: the VPC endpoints to make; by default those that every cluster needs there.
             second_zone_id: zone of the second database subnet.
+            control_plane_zone_id: zone of the second subnet of an EKS control plane.
             flow_log_key: encrypts the flow logs.
         """
         super().__init__(scope, construct_id)
         self.database_subnet_ids: list[str] = []
+        self.control_plane_subnet_ids: list[str] = []
         self._network = network
-        subnets = subnets_of(network, database=second_zone_id is not None)
+        subnets = subnets_of(
+            network, database=second_zone_id is not None, control_plane=control_plane_zone_id is not None
+        )
         vpc_id = network.vpc.id if network.vpc else self._make_vpc(flow_log_key)
         if network.subnet:
             self.subnet = existing_subnet(self, "Nodes", network.subnet.id)
@@ -76,6 +82,26 @@ class ClusterNetwork(Construct):
                 strict=True,
             ):
                 self.database_subnet_ids.append(self._subnet(name, vpc_id, cidr, zone).attr_subnet_id)
+        if subnets.control_plane and control_plane_zone_id and routes:
+            self._control_plane(
+                vpc_id,
+                routes,
+                dict(zip((network.zone_id, control_plane_zone_id), subnets.control_plane, strict=True)),
+            )
+
+    def _control_plane(self, vpc_id: str, routes: ec2.CfnRouteTable, cidrs: dict[str, IPv4Network]) -> None:
+        for letter, (zone, cidr) in zip("AB", cidrs.items(), strict=True):
+            name = f"ControlPlaneSubnet{letter}"
+            subnet = self._subnet(name, vpc_id, cidr, zone)
+            Tags.of(subnet).add("kubernetes.io/role/internal-elb", "1")
+            # the way out of the nodes: what applies charts and manifests runs here
+            ec2.CfnSubnetRouteTableAssociation(
+                self,
+                f"{name}Routes",
+                route_table_id=routes.attr_route_table_id,
+                subnet_id=subnet.attr_subnet_id,
+            )
+            self.control_plane_subnet_ids.append(subnet.attr_subnet_id)
 
     def _make_vpc(self, flow_log_key: kms.IKey | None) -> str:
         vpc = ec2.CfnVPC(

@@ -11,10 +11,11 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from ultracluster.config.nodes import AutomaticPatching, NodeGroup, ScheduledPatching
+from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.lifecycle.scripts import ENTRIES
+from ultracluster.orchestrators.hyperpod_group import common_properties, volumes
 from ultracluster.orchestrators.parts import Accounting, LustreMount, OpenZfsMount
 from ultracluster.security.execution_role import HyperPodExecutionRole
 
@@ -134,45 +135,19 @@ class HyperPodSlurmCluster(Construct):
 
     def _group(self, name: str, group: NodeGroup) -> sagemaker.CfnCluster.ClusterInstanceGroupProperty:
         cluster = sagemaker.CfnCluster
-        spot = group.capacity.kind == "spot"
+        # "Customer managed AWS KMS key encryption for SageMaker HyperPod": continuous provisioning only
+        key = self._key if self._config.provisioning == "continuous" else None
         return cluster.ClusterInstanceGroupProperty(
             instance_group_name=name,
             instance_type=f"ml.{group.instance_type}",
-            instance_count=group.count,
-            min_instance_count=group.min_count,
             execution_role=self.role.role.role_arn,
             slurm_config=cluster.ClusterSlurmConfigProperty(
                 node_type=group.role.capitalize(),
                 partition_names=[group.partition] if group.partition else None,
             ),
             life_cycle_config=self._lifecycle(),
-            instance_storage_configs=[*self._volumes(group), *self._mounts],
-            threads_per_core=group.threads_per_core,
-            on_start_deep_health_checks=[_pascal(check) for check in group.deep_health_checks] or None,
-            capacity_requirements=cluster.ClusterCapacityRequirementsProperty(spot={}) if spot else None,
-            training_plan_arn=group.capacity.arn if group.capacity.kind == "training-plan" else None,
-            network_interface=(
-                cluster.ClusterNetworkInterfaceProperty(interface_type=group.efa_interface)
-                if group.efa_interface
-                else None
-            ),
-            image_id=group.image,
-            scheduled_update_config=(
-                cluster.ScheduledUpdateConfigProperty(
-                    schedule_expression=group.patching.schedule,
-                    deployment_config=_deployment(group.patching),
-                )
-                if isinstance(group.patching, ScheduledPatching)
-                else None
-            ),
-            auto_patch_config=(
-                cluster.AutoPatchConfigProperty(
-                    patching_strategy=_pascal(group.patching.kind),
-                    deployment_config=_deployment(group.patching),
-                )
-                if isinstance(group.patching, AutomaticPatching)
-                else None
-            ),
+            instance_storage_configs=[*volumes(group, key), *self._mounts],
+            **common_properties(group),
         )
 
     def _lifecycle(self) -> sagemaker.CfnCluster.ClusterLifeCycleConfigProperty | None:
@@ -185,19 +160,6 @@ class HyperPodSlurmCluster(Construct):
             on_create=entry if early else None,
             on_init_complete=None if early else entry,
         )
-
-    def _volumes(self, group: NodeGroup) -> list[sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty]:
-        cluster = sagemaker.CfnCluster
-        # "Customer managed AWS KMS key encryption for SageMaker HyperPod": continuous provisioning only
-        key = self._key.key_arn if self._config.provisioning == "continuous" else None
-        second = cluster.ClusterEbsVolumeConfigProperty(
-            volume_size_in_gb=group.volume_gib, volume_kms_key_id=key
-        )
-        volumes = [cluster.ClusterInstanceStorageConfigProperty(ebs_volume_config=second)]
-        if key:
-            root = cluster.ClusterEbsVolumeConfigProperty(root_volume=True, volume_kms_key_id=key)
-            volumes.insert(0, cluster.ClusterInstanceStorageConfigProperty(ebs_volume_config=root))
-        return volumes
 
 
 def _mounts(
@@ -235,29 +197,3 @@ def _accounting(
         name=accounting.database_name,
         secret_arn=accounting.secret_arn,
     )
-
-
-def _deployment(
-    patching: ScheduledPatching | AutomaticPatching,
-) -> sagemaker.CfnCluster.DeploymentConfigProperty:
-    cluster = sagemaker.CfnCluster
-    rolling = None
-    if patching.batch_percent:
-        rolling = cluster.RollingUpdatePolicyProperty(
-            maximum_batch_size=cluster.CapacitySizeConfigProperty(
-                type="CAPACITY_PERCENTAGE", value=patching.batch_percent
-            )
-        )
-    return cluster.DeploymentConfigProperty(
-        wait_interval_in_seconds=patching.wait_seconds,
-        rolling_update_policy=rolling,
-        auto_rollback_configuration=[
-            cluster.AlarmDetailsProperty(alarm_name=name) for name in patching.rollback_alarms
-        ]
-        or None,
-    )
-
-
-def _pascal(words: str) -> str:
-    """`instance-stress` as `InstanceStress`."""
-    return "".join(word.capitalize() for word in words.split("-"))

@@ -41,7 +41,7 @@ def cluster_configuration(environment: Environment, values: DeployedValues) -> M
     name, controller = controllers[0]
     configuration: Mapped = {
         "Region": environment.region,
-        "Image": {"Os": orchestrator.os},
+        "Image": _image(orchestrator.os, controller.image),
         "Imds": {"ImdsSupport": "v2.0"},
         "HeadNode": _head(environment, name, controller, values),
     }
@@ -98,6 +98,12 @@ def _head(environment: Environment, name: str, group: NodeGroup, values: Deploye
     if actions := node_actions(environment, values, name, head=True):
         head["CustomActions"] = actions
     return head
+
+
+def _image(system: str, controller_image: str | None) -> Mapped:
+    # there is no official AMI of Rocky: the cluster as a whole has to name one, too
+    own = {"CustomAmi": controller_image} if system.startswith("rocky") and controller_image else {}
+    return {"Os": system, **own}
 
 
 def _login_pools(environment: Environment, values: DeployedValues) -> list[Mapped]:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from ultracluster.config import Finding, InvalidEnvironmentError, Loaded
 from ultracluster.rules import (
     efa,
+    eks,
     environment,
     fsx,
+    hyperpod_eks,
     hyperpod_slurm,
     network,
     node_groups,
+    parallelcluster,
+    pcs,
     protection,
     software,
+    teams,
 )
 from ultracluster.rules.engine import Breach, Rule, RuleSet, run
 
@@ -23,6 +28,11 @@ RULE_SETS: tuple[RuleSet, ...] = (
     fsx.RULES,
     protection.RULES,
     hyperpod_slurm.RULES,
+    hyperpod_eks.RULES,
+    eks.RULES,
+    parallelcluster.RULES,
+    pcs.RULES,
+    teams.RULES,
     software.RULES,
 )
 

@@ -38,21 +38,27 @@ class Subnets:
     """For the NAT gateway."""
     database: tuple[IPv4Network, IPv4Network] | None
     """For the accounting database, in two zones."""
+    control_plane: tuple[IPv4Network, IPv4Network] | None = None
+    """For the interfaces of an EKS control plane, in two zones."""
 
     @property
     def small(self) -> tuple[IPv4Network, ...]:
         """Those beside the node subnet."""
-        return (*((self.public,) if self.public else ()), *(self.database or ()))
+        return (*((self.public,) if self.public else ()), *(self.database or ()), *(self.control_plane or ()))
 
 
 def subnets(environment: Environment) -> Subnets:
     """How the network of an environment is cut."""
     database = environment.storage.accounting_database
-    return subnets_of(environment.network, database=database is not None and database.kind == "rds-mysql")
+    return subnets_of(
+        environment.network,
+        database=database is not None and database.kind == "rds-mysql",
+        control_plane=environment.orchestrator.kind in KUBERNETES,
+    )
 
 
-def subnets_of(network: Network, *, database: bool = False) -> Subnets:
-    """How a network is cut, with two subnets for a database if wanted.
+def subnets_of(network: Network, *, database: bool = False, control_plane: bool = False) -> Subnets:
+    """How a network is cut, with two subnets for a database and two for an EKS control plane if wanted.
 
     It depends on CIDRs only, never on node counts.
     A subnet's CIDR cannot change: EC2 would replace the subnet, and HyperPod the whole cluster.
@@ -75,7 +81,14 @@ def subnets_of(network: Network, *, database: bool = False) -> Subnets:
         nodes,
         small[0] if network.egress == "nat" else None,
         (small[1], small[2]) if database else None,
+        _control_plane(last) if control_plane else None,
     )
+
+
+def _control_plane(last: int) -> tuple[IPv4Network, IPv4Network]:
+    """27 addresses each: EKS asks for 6 free ones and advises 16 (EKS User Guide, "VPC and subnets")."""
+    first, second = (IPv4Network((max(0, last - 32 * place), 27), strict=False) for place in (3, 4))
+    return first, second
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,10 @@ from pathlib import PurePosixPath
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.hyperpod_slurm_groups import CONTINUOUS, asked
+from ultracluster.rules.hyperpod import CONTINUOUS, adopt
+from ultracluster.rules.hyperpod_slurm_groups import asked
 from ultracluster.rules.hyperpod_slurm_types import RULES
+from ultracluster.rules.hyperpod_types import COMMON
 
 __all__ = ["RULES"]
 
@@ -113,24 +115,6 @@ def lifecycle_none(environment: Environment) -> Iterator[Breach]:
     )
 
 
-@RULES.rule(
-    66,
-    "warning",
-    "Node volumes are encrypted with the environment's key",
-    source="SageMaker Developer Guide, Customer managed AWS KMS key encryption for SageMaker HyperPod",
-    by_hand="aws sagemaker describe-cluster --cluster-name <name> "
-    "--query 'InstanceGroups[].InstanceStorageConfigs'",
-)
-def classic_has_no_key(environment: Environment) -> Iterator[Breach]:
-    if asked(environment).provisioning == "classic":
-        yield Breach(
-            ("orchestrator", "provisioning"),
-            "with classic provisioning HyperPod takes no customer-managed key: root and second volumes are "
-            "encrypted with a key of AWS's.",
-            "provisioning: continuous",
-        )
-
-
 @RULES.rule(70, "error", "File systems are mounted in different places", source=FSX_API)
 def mounts_differ(environment: Environment) -> Iterator[Breach]:
     lustre, openzfs = environment.storage.lustre, environment.storage.openzfs
@@ -213,3 +197,6 @@ def _normal(path: str) -> PurePosixPath:
         else:
             parts.append(part)
     return PurePosixPath("/", *parts)
+
+
+adopt(RULES, COMMON)

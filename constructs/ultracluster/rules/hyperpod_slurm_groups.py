@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ultracluster.catalog import instance_types, nearest_instance_types
 from ultracluster.config import Environment
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.rules.engine import Breach, RuleSet
-from ultracluster.rules.types import instance_type_of
+from ultracluster.rules.hyperpod import GROUP_API
 
 RULES = RuleSet("HPS", "HyperPod with Slurm", kinds=frozenset({"hyperpod-slurm"}))
 
 GETTING_STARTED = "SageMaker Developer Guide, Getting started with SageMaker HyperPod using the AWS CLI"
-CONTINUOUS = "SageMaker Developer Guide, Continuous provisioning for HyperPod clusters with Slurm"
-CREATING = "SageMaker Developer Guide, Creating a SageMaker HyperPod cluster"
-GROUP_API = "SageMaker API reference, ClusterInstanceGroupSpecification"
-PLANS = "SageMaker Developer Guide, Reserve training plans for HyperPod"
 
 
 def asked(environment: Environment) -> HyperPodSlurm:
@@ -148,130 +143,6 @@ def partition_default(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(10, "error", "There are at most 100 groups", source="SageMaker API, CreateCluster")
-def group_limit(environment: Environment) -> Iterator[Breach]:
-    if (count := len(environment.node_groups)) > 100:
-        yield Breach(
-            ("node_groups",),
-            f"{count} groups; the API takes 100.",
-            "fewer groups: those of one type, partition and capacity can be one",
-        )
-
-
-@RULES.rule(11, "warning", "There are at most 20 groups", source=CREATING)
-def group_limit_of_guide(environment: Environment) -> Iterator[Breach]:
-    if 20 < (count := len(environment.node_groups)) <= 100:
-        yield Breach(
-            ("node_groups",),
-            f"{count} groups; the API takes 100, the guide says 20 at most (the two disagree).",
-            "20 groups or fewer: those of one type, partition and capacity can be one",
-        )
-
-
-@RULES.rule(12, "error", "min_count is not above count", source=f"{GROUP_API} (MinInstanceCount)")
-def min_count_within_count(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        if group.min_count is not None and group.min_count > group.count:
-            yield Breach(
-                ("node_groups", name, "min_count"),
-                f"{group.min_count} nodes at least, and {group.count} wanted: HyperPod refuses "
-                "a minimum above the count.",
-                str(group.count),
-            )
-
-
-@RULES.rule(13, "error", "min_count goes with continuous provisioning", source=CONTINUOUS)
-def min_count_is_continuous(environment: Environment) -> Iterator[Breach]:
-    if asked(environment).provisioning == "continuous":
-        return
-    for name, group in environment.node_groups.items():
-        if group.min_count is not None:
-            yield Breach(
-                ("node_groups", name, "min_count"),
-                "HyperPod refuses MinInstanceCount with classic provisioning, which is all or "
-                "nothing anyway.",
-                "remove min_count, or orchestrator.provisioning: continuous",
-            )
-
-
-@RULES.rule(14, "warning", "min_count says something", source=f"{GROUP_API} (MinInstanceCount)")
-def min_count_is_positive(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        if group.min_count == 0:
-            yield Breach(
-                ("node_groups", name, "min_count"),
-                "0 nodes at least is what continuous provisioning does without it.",
-                f"{group.count}, which is all or nothing, or remove min_count"
-                if group.count
-                else "remove min_count",
-            )
-
-
-@RULES.rule(15, "warning", "The cluster has compute nodes", source=f"{GROUP_API} (InstanceCount)")
-def some_compute_nodes(environment: Environment) -> Iterator[Breach]:
-    compute = environment.groups("compute")
-    if not any(group.count for group in compute.values()):
-        name = next(iter(compute), None)
-        yield Breach(
-            ("node_groups", name, "count") if name else ("node_groups",),
-            "no compute group has a node: the cluster comes up and cannot run a job.",
-            "count: 1 or more" if name else "a group with role: compute, a partition and a count",
-        )
-
-
-@RULES.rule(
-    20,
-    "error",
-    "Capacity is not an EC2 reservation",
-    source=f"{CREATING}; {GROUP_API} (it has no such field)",
-    by_hand="aws ec2 describe-capacity-reservations --query "
-    "'CapacityReservations[].[CapacityReservationId,InstanceType,AvailabilityZoneId]'",
-)
-def no_reservation(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        if group.capacity.kind == "reservation":
-            yield Breach(
-                ("node_groups", name, "capacity"),
-                f"HyperPod's instances run in an account of AWS and take no reservation "
-                f"({group.capacity.id or 'open'}). One that your account team has onboarded is "
-                "matched by account and zone id alone, without being named; in another zone you "
-                "pay for both.",
-                "{kind: training-plan, arn: ...}; or {kind: on-demand} with a reservation that "
-                f"the account team has onboarded in {environment.network.zone_id}",
-            )
-
-
-@RULES.rule(
-    21,
-    "error",
-    "Capacity is not an EC2 Capacity Block",
-    source=f"{CREATING}; {GROUP_API} (it has no such field)",
-)
-def no_capacity_block(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        if group.capacity.kind == "capacity-block":
-            yield Breach(
-                ("node_groups", name, "capacity"),
-                "HyperPod's instances run in an account of AWS, where the block "
-                f"{group.capacity.id} cannot be used. What a block is to EC2, a SageMaker "
-                "training plan is to HyperPod.",
-                "{kind: training-plan, arn: ...} with a plan whose target is hyperpod-cluster",
-            )
-
-
-@RULES.rule(22, "error", "Spot goes with continuous provisioning", source=CONTINUOUS)
-def spot_is_continuous(environment: Environment) -> Iterator[Breach]:
-    if asked(environment).provisioning == "continuous":
-        return
-    for name, group in environment.node_groups.items():
-        if group.capacity.kind == "spot":
-            yield Breach(
-                ("node_groups", name, "capacity"),
-                "HyperPod refuses Spot capacity with classic provisioning.",
-                "orchestrator.provisioning: continuous, or capacity: {kind: on-demand}",
-            )
-
-
 @RULES.rule(
     23,
     "warning",
@@ -286,60 +157,6 @@ def spot_for_compute(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "capacity"),
                 f"AWS takes Spot instances back at two minutes' notice: without the {group.role} {lost}.",
                 "{kind: on-demand}",
-            )
-
-
-@RULES.rule(
-    24,
-    "warning",
-    "Spot is for types that EC2 sells as Spot",
-    source="EC2 API reference, DescribeInstanceTypes (SupportedUsageClasses)",
-    by_hand="aws ec2 describe-instance-types --instance-types <type> "
-    "--query 'InstanceTypes[].SupportedUsageClasses'",
-)
-def spot_is_sold(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        known = instance_type_of(environment, group)
-        if group.capacity.kind == "spot" and known and known.spot is False:
-            yield Breach(
-                ("node_groups", name, "capacity"),
-                f"EC2 does not list {known.name} for Spot: the group would wait for ever.",
-                "{kind: training-plan, arn: ...}" if known.training_plan else "{kind: on-demand}",
-            )
-
-
-@RULES.rule(25, "error", "Training plans are for compute groups", source=PLANS)
-def plan_for_compute(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        if group.capacity.kind == "training-plan" and group.role in ("controller", "login"):
-            yield Breach(
-                ("node_groups", name, "capacity"),
-                f"a training plan on a {group.role} group: plans hold accelerated instances for "
-                "compute, and take their instances back when they end.",
-                "{kind: on-demand}",
-            )
-
-
-@RULES.rule(
-    26,
-    "warning",
-    "Training plans are sold for the type",
-    source="SageMaker API reference, SearchTrainingPlanOfferings (InstanceType; botocore 1.44.5)",
-    by_hand="aws sagemaker search-training-plan-offerings --instance-type ml.<type> "
-    "--instance-count <n> --duration-hours 24 --target-resources hyperpod-cluster",
-)
-def plan_type(environment: Environment) -> Iterator[Breach]:
-    sold = [known.name for known in instance_types().values() if known.training_plan]
-    for name, group in environment.groups("compute").items():
-        known = instance_type_of(environment, group)
-        if group.capacity.kind != "training-plan" or known is None or known.declared:
-            continue
-        if not known.training_plan:
-            near = nearest_instance_types(known.name, candidates=sold, count=1)
-            yield Breach(
-                ("node_groups", name, "instance_type"),
-                f"no training plan is sold for {known.name}; plans are for {', '.join(sold)}.",
-                f"{near[0]}, or capacity: {{kind: on-demand}}" if near else "capacity: {kind: on-demand}",
             )
 
 

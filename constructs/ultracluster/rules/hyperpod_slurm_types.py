@@ -2,99 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections.abc import Iterator
 
-from ultracluster.catalog import instance_types, nearest_instance_types, offered_zone_ids, region
+from ultracluster.catalog import instance_types
 from ultracluster.config import Environment
-from ultracluster.config.nodes import ScheduledPatching
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.hyperpod_slurm_groups import GROUP_API, RULES, asked
+from ultracluster.rules.hyperpod_slurm_groups import RULES
+from ultracluster.rules.hyperpod_types import PATCHING
 from ultracluster.rules.types import instance_type_of
 
 CUSTOM_AMI = "SageMaker Developer Guide, Build a custom AMI; SageMaker API reference, ImageId"
-DEEP_CHECKS = "SageMaker Developer Guide, Deep health checks"
-PATCHING = "SageMaker Developer Guide, Update the SageMaker HyperPod platform software of a cluster"
-TYPE_OFFERINGS = (
-    "aws ec2 describe-instance-type-offerings --location-type availability-zone-id "
-    "--filters Name=instance-type,Values=<type> --region <region>"
-)
-
-QUOTA_SEEN_GIB = 1024
-
-
-@RULES.rule(
-    40,
-    "error",
-    "HyperPod knows the instance type",
-    source=f"{GROUP_API} (InstanceType; botocore 1.44.5)",
-)
-def type_in_hyperpod(environment: Environment) -> Iterator[Breach]:
-    offered = [known for known in instance_types().values() if known.hyperpod]
-    for name, group in environment.node_groups.items():
-        known = instance_type_of(environment, group)
-        if known is None or known.hyperpod or known.declared:
-            continue
-        alike = [one.name for one in offered if bool(one.accelerator) == bool(known.accelerator)]
-        near = nearest_instance_types(known.name, candidates=alike, count=1)
-        yield Breach(
-            ("node_groups", name, "instance_type"),
-            f"EC2 has {known.name}, HyperPod's API refuses {known.hyperpod_name}.",
-            near[0] if near else "a type of HyperPod's list",
-        )
-
-
-@RULES.rule(
-    41,
-    "warning",
-    "HyperPod offers the type in the Region",
-    source="cfn-lint 1.58.0, derived from AWS price lists: a missing Region proves nothing",
-    by_hand="aws service-quotas list-service-quotas --service-code sagemaker --region <region> "
-    "--query \"Quotas[?QuotaName=='ml.<type> for cluster usage'].Value\"",
-)
-def type_in_region(environment: Environment) -> Iterator[Breach]:
-    here = region(environment.region)
-    if here and here.hyperpod is False:
-        return  # ENV002 says it for all groups
-    for name, group in environment.node_groups.items():
-        known = instance_type_of(environment, group)
-        if not known or not known.hyperpod_regions:
-            continue
-        if environment.region not in known.hyperpod_regions:
-            yield Breach(
-                ("node_groups", name, "instance_type"),
-                f"no price is published for {known.hyperpod_name} in {environment.region}, so it "
-                f"is probably not offered there. Known: {', '.join(known.hyperpod_regions)}.",
-                f"region: {_nearest(environment.region, known.hyperpod_regions)}, or another type",
-            )
-
-
-@RULES.rule(
-    42,
-    "warning",
-    "The zone offers the type",
-    source="EC2 DescribeInstanceTypeOfferings as moto 5.2.5 and skypilot-catalog ship it, undated",
-    by_hand=TYPE_OFFERINGS,
-)
-def type_in_zone(environment: Environment) -> Iterator[Breach]:
-    zone = environment.network.zone_id
-    offered = {
-        name: zones
-        for name, group in environment.node_groups.items()
-        if (zones := offered_zone_ids(group.instance_type, environment.region))
-    }
-    for name, zones in offered.items():
-        if zone not in zones:
-            for_all = [one for one in zones if all(one in others for others in offered.values())]
-            nearest = min(for_all or zones, key=lambda one: one.count("-"))  # no Local Zone first
-            yield Breach(
-                ("node_groups", name, "instance_type"),
-                f"{environment.node_groups[name].instance_type} was seen in {', '.join(zones)}, "
-                f"not in {zone}. In the wrong zone creation fails for want of capacity and is "
-                "rolled back.",
-                f"network.zone_id: {nearest}",
-            )
 
 
 @RULES.rule(
@@ -141,90 +58,6 @@ def one_architecture(environment: Environment) -> Iterator[Breach]:
 
 
 @RULES.rule(
-    45,
-    "error",
-    "An image is used on one processor architecture",
-    source="EC2 User Guide, Amazon Machine Images: an image is for one architecture",
-    by_hand="aws ec2 describe-images --image-ids <ami> --query 'Images[].Architecture'",
-)
-def image_architecture(environment: Environment) -> Iterator[Breach]:
-    first: dict[str, tuple[str, str]] = {}
-    for name, group in environment.node_groups.items():
-        known = instance_type_of(environment, group)
-        if not group.image or not known or not known.architecture:
-            continue
-        other, architecture = first.setdefault(group.image, (name, known.architecture))
-        if architecture != known.architecture:
-            yield Breach(
-                ("node_groups", name, "image"),
-                f"{group.image} is the image of `{other}` ({architecture}), too, and {known.name} "
-                f"is {known.architecture}: one of the two cannot start.",
-                f"an image made for {known.architecture}",
-            )
-
-
-@RULES.rule(
-    46,
-    "error",
-    "The type has that many threads per core",
-    source="EC2 User Guide, CPU cores and threads per CPU core per instance type; "
-    f"{GROUP_API} (ThreadsPerCore)",
-    by_hand="aws ec2 describe-instance-types --instance-types <type> "
-    "--query 'InstanceTypes[].VCpuInfo.ValidThreadsPerCore'",
-)
-def threads(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        known = instance_type_of(environment, group)
-        if not group.threads_per_core or not known or not known.threads_per_core:
-            continue
-        if group.threads_per_core not in known.threads_per_core:
-            allowed = " or ".join(map(str, known.threads_per_core))
-            yield Breach(
-                ("node_groups", name, "threads_per_core"),
-                f"{group.threads_per_core} threads per core on {known.name}, which takes "
-                f"{allowed}: it has no simultaneous multithreading.",
-                f"{allowed}, or remove threads_per_core",
-            )
-
-
-@RULES.rule(
-    47,
-    "warning",
-    "Deep health checks are for accelerated compute groups",
-    source=DEEP_CHECKS,
-)
-def deep_checks_need_accelerators(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        known = instance_type_of(environment, group)
-        if not group.deep_health_checks or known is None:
-            continue
-        if group.role != "compute" or not known.accelerator:
-            why = (
-                f"{known.name} has no accelerators"
-                if group.role == "compute"
-                else f"`{name}` is a {group.role} group"
-            )
-            yield Breach(
-                ("node_groups", name, "deep_health_checks"),
-                f"the checks load accelerators and EFA for about two hours, and {why}.",
-                "remove deep_health_checks",
-            )
-
-
-@RULES.rule(48, "error", "Checks of connectivity have two nodes or more", source=f"{DEEP_CHECKS}")
-def connectivity_needs_two(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        checks = group.deep_health_checks
-        if "instance-connectivity" in checks and group.count < 2:
-            rest = [check for check in checks if check != "instance-connectivity"]
-            yield Breach(
-                ("node_groups", name, "deep_health_checks", checks.index("instance-connectivity")),
-                f"instance-connectivity tests nodes against each other, and the group has {group.count}.",
-                f"count: 2, or [{', '.join(rest)}]" if rest else "count: 2, or remove deep_health_checks",
-            )
-
-
-@RULES.rule(
     49,
     "warning",
     "A custom image is one that HyperPod takes",
@@ -242,95 +75,6 @@ def custom_image(environment: Environment) -> Iterator[Breach]:
                 "itself: unencrypted (API) or with the key of the root volume (guide). AWS's "
                 "support policy for images does not cover it.",
                 "remove image to use HyperPod's own, or look and acknowledge this",
-            )
-
-
-@RULES.rule(
-    50,
-    "warning",
-    "With continuous provisioning all groups have an image of their own, or none",
-    source="SageMaker API reference, ImageId: new groups inherit the image of the oldest group",
-)
-def image_inherited(environment: Environment) -> Iterator[Breach]:
-    groups = environment.node_groups
-    if asked(environment).provisioning != "continuous":
-        return
-    if not any(group.image for group in groups.values()):
-        return
-    for name, group in groups.items():
-        if not group.image:
-            yield Breach(
-                ("node_groups", name),
-                "other groups have a custom image and this one has none: with continuous "
-                "provisioning a group that is added later inherits the image of the oldest one.",
-                "image: ami-... here, too, or on no group",
-            )
-
-
-@RULES.rule(
-    51,
-    "warning",
-    "Patching is for HyperPod's own image",
-    source=f"{PATCHING}; {GROUP_API} (AutoPatchConfig, ScheduledUpdateConfig)",
-)
-def patching_custom_image(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        if group.patching and group.image:
-            yield Breach(
-                ("node_groups", name, "patching"),
-                "patching puts HyperPod's newer image on the nodes; what it does with "
-                f"{group.image} is not published. It may be replaced, and what you built into it "
-                "with it.",
-                "remove patching and change image when you have built a new one",
-            )
-
-
-@RULES.rule(
-    52,
-    "warning",
-    "The second volume is within the usual quota",
-    source="Service Quotas, Maximum size of EBS volume in GB for a SageMaker HyperPod cluster "
-    "instance (1024 seen; unverified for other accounts)",
-    by_hand="aws service-quotas get-service-quota --service-code sagemaker "
-    "--quota-code L-E13DF72A --region <region>",
-)
-def volume_quota(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        if group.volume_gib > QUOTA_SEEN_GIB:
-            yield Breach(
-                ("node_groups", name, "volume_gib"),
-                f"{group.volume_gib} GiB per node; the quota for a HyperPod volume was seen at "
-                f"{QUOTA_SEEN_GIB}. Above it creation fails.",
-                f"{QUOTA_SEEN_GIB}, or ask for a larger quota first",
-            )
-
-
-_CRON = (
-    ("minutes", r"[0-5]?\d"),
-    ("hours", r"[01]?\d|2[0-3]"),
-    ("day of month", r"0?[1-9]|[12]\d|3[01]|\?"),
-    ("month", r"0?[1-9]|1[0-2]|\*(/([1-9]|1[0-2]))?"),
-    ("day of week", r"MON|TUE|WED|THU|FRI|SAT|SUN|[1-7](L|#[1-5])?|\?|L"),
-    ("year", r"20[2-9]\d|\*"),
-)
-"""What CloudFormation's schema lets each field be: single values, no lists and no ranges."""
-
-
-@RULES.rule(
-    53,
-    "error",
-    "A patching schedule is one that CloudFormation takes",
-    source="CloudFormation, AWS::SageMaker::Cluster ScheduledUpdateConfig (ScheduleExpression)",
-)
-def patching_schedule(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        if not isinstance(group.patching, ScheduledPatching):
-            continue
-        if problem := _cron_problem(group.patching.schedule):
-            yield Breach(
-                ("node_groups", name, "patching", "schedule"),
-                f"`{group.patching.schedule}`: {problem}. Each of the six fields is one value.",
-                "cron(0 3 ? * SUN *), which is Sundays at 03:00 UTC",
             )
 
 
@@ -354,21 +98,6 @@ def patching_controller(environment: Environment) -> Iterator[Breach]:
                 f"edits of slurm.conf are gone unless someone saved them before.{more}",
                 "remove patching here; save /opt/slurm/etc and update the software by hand",
             )
-
-
-def _nearest(name: str, regions: tuple[str, ...]) -> str:
-    """The Region whose name is most like this one: eu-west-1 for eu-west-3."""
-    return difflib.get_close_matches(name, regions, n=1, cutoff=0)[0]
-
-
-def _cron_problem(expression: str) -> str:
-    fields = expression.removeprefix("cron(").removesuffix(")").split(" ")
-    if len(fields) != len(_CRON):
-        return f"{len(fields)} fields instead of six"
-    for text, (field, pattern) in zip(fields, _CRON, strict=True):
-        if not re.fullmatch(pattern, text):
-            return f"`{text}` is no {field} there"
-    return ""
 
 
 def _same_size(vcpu: int, architecture: str, role: str) -> str:

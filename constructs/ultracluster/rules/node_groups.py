@@ -14,6 +14,7 @@ RULES = RuleSet("GRP", "Node groups")
 
 _EC2 = frozenset[OrchestratorKind]({"parallelcluster", "pcs", "eks"})
 _CHOSEN_BY_GROUP = frozenset[OrchestratorKind]({*HYPERPOD, "eks"})
+_HYPERPOD_EKS = frozenset[OrchestratorKind]({"hyperpod-eks"})
 _OWN_SLURM = frozenset[OrchestratorKind]({"parallelcluster", "pcs"})
 
 
@@ -82,6 +83,15 @@ _SETTINGS: Mapping[str, _Setting] = {
         why="taints are Kubernetes', and this is Slurm",
         instead="a partition of its own for these nodes",
     ),
+    "instance_types": _Setting(
+        kinds=_HYPERPOD_EKS,
+        why="only HyperPod on EKS takes several types for one group",
+        instead="a group for each type",
+    ),
+    "mig_profile": _Setting(
+        kinds=_HYPERPOD_EKS,
+        why="only HyperPod on EKS cuts the GPUs of a group by itself",
+    ),
 }
 
 
@@ -94,8 +104,8 @@ _SETTINGS: Mapping[str, _Setting] = {
     date="2026-11-21",
 )
 def setting_of_another_orchestrator(environment: Environment) -> Iterator[Breach]:
-    kind = environment.orchestrator.kind
     for name, group in environment.node_groups.items():
+        kind = _kind(environment, group)
         for key in sorted(group.model_fields_set & _SETTINGS.keys()):
             setting = _SETTINGS[key]
             if kind in setting.kinds or _says_nothing(group, key):
@@ -162,6 +172,12 @@ def reservation_named_twice(environment: Environment) -> Iterator[Breach]:
                 f"({capacity.resource_group_arn}), not by both.",
                 "remove the one or the other",
             )
+
+
+def _kind(environment: Environment, group: NodeGroup) -> OrchestratorKind:
+    """Who launches the group: EKS the system groups of HyperPod on EKS."""
+    kind = environment.orchestrator.kind
+    return "eks" if kind == "hyperpod-eks" and group.role == "system" else kind
 
 
 def _says_nothing(group: NodeGroup, key: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.orchestrator import KUBERNETES
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.types import instance_type_of
 from ultracluster.software import (
@@ -252,10 +253,30 @@ def _of(verdict: Verdict, path: Path = _RELEASE) -> Breach:
     )
 
 
+ON_KUBERNETES = frozenset(
+    {
+        "nvidia-driver",
+        "fabric-manager",
+        "efa-installer",
+        "neuron-driver",
+        "neuron-runtime",
+        "neuron-collectives",
+        "lustre-client",
+        "lustre-efa-setup",
+        "nvidia-fs",
+        "container-toolkit",
+    }
+)
+"""What reaches into the kernel, and the toolkit: pods bring the rest themselves (`lib/steps.sh`)."""
+
+
 def _used(release: Release, environment: Environment, makers: set[str]) -> Iterator[tuple[str, Component]]:
     """Components that nodes with accelerators of these makers are brought to."""
     lustre = environment.storage.lustre
+    kubernetes = environment.orchestrator.kind in KUBERNETES
     for name, part in release.components.items():
+        if kubernetes and name not in ON_KUBERNETES:
+            continue
         asked = (name == "lustre-efa-setup" and getattr(lustre, "efa", False)) or (
             name == "nvidia-fs" and getattr(lustre, "gds", False)
         )

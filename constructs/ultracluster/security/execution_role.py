@@ -15,18 +15,27 @@ from ultracluster.security.principals import service
 
 @jsii.implements(iam.IGrantable)
 class HyperPodExecutionRole(Construct):
-    """What the nodes of a HyperPod Slurm cluster may do, instead of AWS's managed policy.
+    """What the nodes of a HyperPod cluster may do, instead of AWS's managed policy.
 
     Attributes:
         role: the IAM role.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, cluster_name: str, key: kms.IKey) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        key: kms.IKey,
+        eks_cluster_arn: str | None = None,
+    ) -> None:
         """Make the role.
 
         Args:
             cluster_name: name of the HyperPod cluster whose logs and metrics the nodes write.
             key: encrypts the nodes' volumes, buckets and secrets.
+            eks_cluster_arn: the EKS cluster that the nodes join; None with Slurm.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
@@ -54,7 +63,11 @@ class HyperPodExecutionRole(Construct):
             _statement("WriteMetrics", ["cloudwatch:PutMetricData"], ["*"], _OWN_METRICS),
             _statement("SessionManager", _SESSION_CHANNELS, ["*"]),
             _statement("AttachToVpc", _ATTACH_TO_VPC, [*interfaces, instances]),
-            _statement("DescribeNetwork", _DESCRIBE_NETWORK, ["*"]),
+            _statement(
+                "DescribeNetwork",
+                [*_DESCRIBE_NETWORK, *(_DESCRIBE_NODES if eks_cluster_arn else [])],
+                ["*"],
+            ),
             _statement("TagInterfaces", ["ec2:CreateTags"], interfaces[:1]),
             # without this, EFA for Lustre is silently off (awslabs/awsome-distributed-ai#1202)
             _statement("DescribeFileSystems", ["fsx:DescribeFileSystems"], ["*"]),
@@ -63,6 +76,37 @@ class HyperPodExecutionRole(Construct):
         ):
             self.role.add_to_policy(statement)
         acknowledge(self, _accepted(self, logs, [*interfaces, instances]))
+        if eks_cluster_arn:
+            self._join_eks(eks_cluster_arn, [*interfaces, instances])
+
+    def _join_eks(self, cluster_arn: str, resources: list[str]) -> None:
+        """What Kubernetes nodes do beside that: addresses for pods, container images, roles for pods."""
+        # the images of HyperPod and of EKS's add-ons are in accounts of AWS
+        images = Stack.of(self).format_arn(
+            service="ecr", region="*", account="*", resource="repository", resource_name="*"
+        )
+        # those that roll software updates back
+        alarms = Stack.of(self).format_arn(
+            service="cloudwatch",
+            resource="alarm",
+            resource_name="*",
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        for statement in (
+            _statement("AddressesForPods", _POD_ADDRESSES, resources),
+            _statement("RegistryTokens", ["ecr:GetAuthorizationToken"], ["*"]),
+            _statement("SeeAlarms", ["cloudwatch:DescribeAlarms"], [alarms]),
+            _statement("PodIdentity", ["eks-auth:AssumeRoleForPodIdentity"], [cluster_arn]),
+            _statement("PullImages", _PULL, [images]),
+        ):
+            self.role.add_to_policy(statement)
+        acknowledge(
+            self,
+            {
+                wildcard(self, images): "AWS's own images are in its accounts; read-only.",
+                wildcard(self, alarms): "Alarms of the account, whose states alone are read.",
+            },
+        )
 
     @property
     def grant_principal(self) -> iam.IPrincipal:
@@ -115,6 +159,14 @@ _ATTACH_TO_VPC = [
     "ec2:DeleteNetworkInterfacePermission",
     "ec2:DetachNetworkInterface",
 ]
+_POD_ADDRESSES = [
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:AttachNetworkInterface",
+    "ec2:ModifyNetworkInterfaceAttribute",
+    "ec2:UnassignPrivateIpAddresses",
+]
+_PULL = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
+_DESCRIBE_NODES = ["ec2:DescribeInstanceTypes", "ec2:DescribeInstances", "ec2:DescribeTags"]
 _DESCRIBE_NETWORK = [
     "ec2:DescribeDhcpOptions",
     "ec2:DescribeNetworkInterfaces",

@@ -1,0 +1,80 @@
+"""EKS releases, add-ons, node images and charts; the JSON files beside it hold them with source and date."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from ultracluster.catalog.instances import InstanceType
+
+AmiType = Literal[
+    "AL2023_x86_64_STANDARD",
+    "AL2023_ARM_64_STANDARD",
+    "AL2023_x86_64_NVIDIA",
+    "AL2023_ARM_64_NVIDIA",
+    "AL2023_x86_64_NEURON",
+]
+
+
+def kubernetes_releases() -> tuple[str, ...]:
+    """The releases for which every add-on and node image is known, oldest first: `("1.33", ...)`."""
+    return tuple(_document()["kubernetes"])
+
+
+def addons() -> tuple[str, ...]:
+    """Names of the add-ons, in the order in which they are installed."""
+    return tuple(_document()["addons"])
+
+
+def addon_version(name: str, kubernetes: str) -> str:
+    """The pinned version of an add-on for a Kubernetes release.
+
+    Raises:
+        KeyError: the add-on or the release is not in the table.
+    """
+    versions: dict[str, str] = _document()["addons"][name]["versions"]
+    return versions["*"] if "*" in versions and kubernetes in kubernetes_releases() else versions[kubernetes]
+
+
+def node_image_release(kubernetes: str) -> str:
+    """The pinned release version of EKS's own AL2023 images for a Kubernetes release.
+
+    Raises:
+        KeyError: the release is not in the table.
+    """
+    return _document()["node_images"]["releases"][kubernetes]
+
+
+def node_group_limits() -> tuple[int, int]:
+    """By default quotas: managed node groups of a cluster, and nodes of a group."""
+    limits = _document()["limits"]
+    return limits["node_groups"], limits["nodes_per_group"]
+
+
+def ami_type(instance_type: InstanceType) -> AmiType | None:
+    """The kind of EKS image that fits a type; None where EKS has none (Neuron on Arm).
+
+    It is always given, never left to EKS: without it accelerated types start from an image without a driver
+    (aws/aws-cdk#31347, #26354).
+    """
+    arm = instance_type.architecture == "arm64"
+    if instance_type.accelerator is None:
+        return "AL2023_ARM_64_STANDARD" if arm else "AL2023_x86_64_STANDARD"
+    if instance_type.accelerator.manufacturer == "NVIDIA":
+        return "AL2023_ARM_64_NVIDIA" if arm else "AL2023_x86_64_NVIDIA"
+    return None if arm else "AL2023_x86_64_NEURON"
+
+
+@cache
+def charts() -> Mapping[str, Mapping[str, Any]]:
+    """The Helm charts of others by name: version, repository, namespace, source (`charts.json`)."""
+    file = Path(__file__).with_name("charts.json")
+    return json.loads(file.read_text(encoding="utf-8"))["charts"]
+
+
+@cache
+def _document() -> Mapping[str, Any]:
+    return json.loads(Path(__file__).with_name("eks_addons.json").read_text(encoding="utf-8"))

@@ -1,0 +1,85 @@
+"""What HyperPod on EKS brings along, and MIG profiles.
+
+`hyperpod_eks.json` and `mig_profiles.json` hold them with source and date.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from ultracluster.catalog.instances import InstanceType
+
+
+def health_agent_image(region: str) -> str:
+    """The health-monitoring agent's image; that of another Region where the Region has none known to us."""
+    agent = _document()["health_agent"]
+    home = region if region in agent["accounts"] else agent["elsewhere"]
+    return f"{agent['accounts'][home]}.dkr.ecr.{home}.amazonaws.com/{agent['image']}:{agent['tag']}"
+
+
+def health_agent_regions() -> tuple[str, ...]:
+    """Regions that hold the health-monitoring agent's image, as far as is known."""
+    return tuple(_document()["health_agent"]["accounts"])
+
+
+def hyperpod_addon_version(name: str) -> str:
+    """The pinned version of one of HyperPod's add-ons.
+
+    Raises:
+        KeyError: the add-on is not in the table.
+    """
+    return _document()["addons"][name]["version"]
+
+
+def hyperpod_addon_window(name: str) -> tuple[str, str]:
+    """First and last Kubernetes release of the pinned version.
+
+    Raises:
+        KeyError: the add-on is not in the table.
+    """
+    first, last = _document()["addons"][name]["kubernetes"]
+    return first, last
+
+
+def hyperpod_kubernetes_window() -> tuple[str, str]:
+    """First and last Kubernetes release of HyperPod's images."""
+    window = _document()["kubernetes"]
+    return window["first"], window["last"]
+
+
+def mig_profiles(instance_type: InstanceType) -> Mapping[str, int]:
+    """How many instances each MIG profile makes of one GPU, smallest first; empty where it has no MIG."""
+    gpu = _gpu(instance_type)
+    return MappingProxyType(dict(gpu["profiles"]) if gpu else {})
+
+
+def mig_manager_knows(instance_type: InstanceType) -> bool:
+    """Whether the GPU operator's own list has `all-<profile>` for the GPU's profiles."""
+    gpu = _gpu(instance_type)
+    return bool(gpu and gpu["labels"])
+
+
+def _gpu(instance_type: InstanceType) -> Mapping[str, Any] | None:
+    accelerator = instance_type.accelerator
+    if accelerator is None or not accelerator.count:
+        return None
+    each = accelerator.memory_gib / accelerator.count
+    fitting = [
+        gpu for gpu in _gpus().values() if gpu["accelerator"] == accelerator.name and each >= gpu["from_gib"]
+    ]
+    return max(fitting, key=lambda gpu: gpu["from_gib"], default=None)
+
+
+@cache
+def _document() -> Mapping[str, Any]:
+    return json.loads(Path(__file__).with_name("hyperpod_eks.json").read_text(encoding="utf-8"))
+
+
+@cache
+def _gpus() -> Mapping[str, Mapping[str, Any]]:
+    return json.loads(Path(__file__).with_name("mig_profiles.json").read_text(encoding="utf-8"))["gpus"]

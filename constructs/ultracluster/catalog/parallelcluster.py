@@ -1,0 +1,140 @@
+"""Limits of AWS ParallelCluster.
+
+`parallelcluster.json` is kept by hand; its header names source and date, and a test compares it with the
+package of ParallelCluster itself.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """What may be called how. Source: pcluster/validators/cluster_validators.py."""
+
+    pattern: str
+    """Regular expression of the names of queues, compute resources and login pools."""
+    longest: int
+    """Characters of such a name."""
+    reserved: tuple[str, ...]
+    longest_cluster: int
+    """Characters of a cluster's name."""
+    longest_cluster_with_accounting: int
+    """The same with an accounting database, whose tables are called after the cluster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """What ParallelCluster asks of a family of instance types."""
+
+    since: str
+    """First release that knows it."""
+    source: str
+    systems: tuple[str, ...] = ()
+    """The only operating systems for it; empty is all."""
+    block_sizes: tuple[int, ...] = ()
+    """Instances of a Capacity Block of it; empty is any number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits of one cluster."""
+
+    checked_versions: tuple[str, ...]
+    """Releases whose schema and validators our tests run."""
+    names: Names
+    counts: Mapping[str, int]
+    """At most so many `queues`, `compute_resources`, `login_pools`, `tags` in a cluster."""
+    head_memory: Mapping[str, float]
+    """Memory of the head node in GB: `base_gb` and one per `nodes_per_gb` nodes, up to `enough_gb`."""
+    log_retention_days: tuple[int, ...]
+    systems_without_image: tuple[str, ...]
+    """Operating systems for which ParallelCluster publishes no image."""
+    families: Mapping[str, Family]
+    efa_only_since: str
+    """First release with interfaces of type efa-only."""
+    small_sizes: Mapping[str, tuple[str, ...]]
+    """Sizes (`names`) that are too small for some `systems`."""
+    hanging_health_checks: tuple[str, ...]
+    """Families on which the GPU health check was reported to hang."""
+    reserved_mount_paths: tuple[str, ...]
+    reserved_tag_prefix: str
+    regions: tuple[str, ...]
+    sssd: Mapping[str, str]
+    """Settings of sssd that have one value only."""
+    node_name_marks: tuple[str, ...]
+    """Parts of node names by which ParallelCluster knows its own nodes."""
+    slurm_settings: Mapping[str, Mapping[str, str]]
+    """What to use instead of each setting that is refused, by level: `cluster`, `accounting` (the cluster's,
+    with an accounting database), `partition`, `group`."""
+    root_volumes: tuple[tuple[str, int], ...]
+    """(from this release on, GiB): the root volume of the images, below which none may be."""
+
+    def root_volume_gib(self, release: str) -> int:
+        """The least size of a root volume in GiB."""
+        return next(size for since, size in reversed(self.root_volumes) if version(release) >= version(since))
+
+    def head_memory_gb(self, nodes: int) -> float:
+        """The least memory in GB of a head node for so many compute nodes."""
+        row = self.head_memory
+        return min(nodes / row["nodes_per_gb"] + row["base_gb"], row["enough_gb"])
+
+    def names_problem(self, name: str) -> str:
+        """What is wrong with the name of a queue, compute resource or login pool; empty if nothing."""
+        if len(name) > self.names.longest:
+            return f"it has {len(name)} characters of {self.names.longest} at most"
+        if name in self.names.reserved:
+            return "the word is reserved"
+        if not re.fullmatch(self.names.pattern, name):
+            return "it must begin with a letter and hold lower-case letters, digits and hyphens only"
+        return ""
+
+
+def version(text: str) -> Version:
+    """`3.16.1` as numbers that compare."""
+    return tuple(int(part) for part in text.split("."))
+
+
+@cache
+def parallelcluster() -> Limits:
+    """The limits; read-only."""
+    file = Path(__file__).with_suffix(".json")
+    data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    names: dict[str, Any] = data["names"]
+    names["reserved"] = tuple(names["reserved"])
+    small = data["small_sizes"]
+    return Limits(
+        checked_versions=tuple(data["checked_versions"]),
+        names=Names(**names),
+        counts=data["counts"],
+        head_memory=data["head_memory"],
+        log_retention_days=tuple(data["log_retention_days"]),
+        systems_without_image=tuple(data["systems_without_image"]),
+        families={name: _family(row) for name, row in data["families"].items()},
+        efa_only_since=data["efa_only_since"],
+        small_sizes={key: tuple(value) for key, value in small.items()},
+        hanging_health_checks=tuple(data["gpu_health_checks_hang"]["families"]),
+        reserved_mount_paths=tuple(data["reserved_mount_paths"]),
+        reserved_tag_prefix=data["reserved_tag_prefix"],
+        regions=tuple(data["regions"]),
+        sssd=data["sssd"],
+        node_name_marks=tuple(data["node_name_marks"]),
+        slurm_settings=data["slurm_settings"],
+        root_volumes=tuple((row["from"], row["gib"]) for row in data["root_volume_gib"]),
+    )
+
+
+def _family(row: Mapping[str, Any]) -> Family:
+    return Family(
+        since=row["since"],
+        source=row["source"],
+        systems=tuple(row.get("systems", ())),
+        block_sizes=tuple(row.get("block_sizes", ())),
+    )

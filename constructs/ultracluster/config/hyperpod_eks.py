@@ -1,0 +1,46 @@
+"""Parts of SageMaker HyperPod on EKS that may be switched on."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from ultracluster.config.base import Arn, BucketName, Model
+
+
+class KarpenterAutoscaling(Model):
+    """HyperPod's own Karpenter starts nodes for pods that wait, and ends idle ones, in the compute groups
+    whose `count` is 0."""
+
+    max_nodes: Annotated[int, Field(ge=1, le=6758)]
+    """Nodes at the most in each of those groups."""
+    idle_minutes: Annotated[int, Field(ge=1, le=1440)] = 10
+    """Minutes that a node is empty before it is ended."""
+
+
+class HyperPodObservability(Model):
+    """HyperPod's observability add-on: metrics of nodes, accelerators and jobs in Amazon Managed Service for
+    Prometheus."""
+
+    workspace_arn: Annotated[
+        str, Field(pattern=r"^arn:aws[a-z-]*:aps:[a-z0-9-]+:\d{12}:workspace/ws-[0-9a-f-]+$")
+    ]
+    """ARN of the Prometheus workspace that metrics are written to."""
+
+
+class HyperPodInference(Model):
+    """HyperPod's inference operator, which serves models from Kubernetes objects. Its roles are made
+    elsewhere: they name the models and buckets that it may use."""
+
+    execution_role_arn: Arn
+    """IAM role of the operator's pods."""
+    load_balancer_role_arn: Arn
+    """IAM role of the load balancer controller that it brings."""
+    autoscaler_role_arn: Arn
+    """IAM role of KEDA, which it brings."""
+    certificate_bucket: BucketName
+    """S3 bucket for the TLS certificates of endpoints."""
+
+
+__all__ = ["HyperPodInference", "HyperPodObservability", "KarpenterAutoscaling"]

@@ -1,0 +1,42 @@
+"""Teams that share a cluster: one section for every scheduler, Kubernetes' and Slurm's accounting."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from ultracluster.config.base import Many, Model
+from ultracluster.config.kubernetes import KubernetesName, PrincipalArn
+from ultracluster.config.nodes import GroupName
+
+TeamName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$")]
+"""Names a queue, an account and, by default, a namespace alike."""
+Accelerators = Annotated[int, Field(ge=0, le=10_000_000)]
+
+
+class Team(Model):
+    """People who share a part of the cluster's accelerators: GPUs, Neuron devices, or MIG instances where a
+    group's GPUs are cut."""
+
+    quota: Accelerators | dict[GroupName, Accelerators] = 0
+    """Accelerators that are the team's whenever it wants them: in total, or by node group. A total is taken
+    from the groups in their order."""
+    limit: Accelerators | dict[GroupName, Accelerators] | None = None
+    """Accelerators at the most, with those that are borrowed: in total, or by node group; no limit by
+    default. Equal to `quota`, the team borrows nothing."""
+    lend: bool = True
+    """Others may use what the team leaves idle, until it wants it back."""
+    weight: Annotated[int, Field(ge=1, le=100)] = 1
+    """Share of what is idle, relative to the other teams' weights."""
+    preempt_own: bool = True
+    """A job of higher priority ends one of lower priority of the same team."""
+    namespace: KubernetesName | None = None
+    """Kubernetes namespace, which is made; the team's name by default."""
+    members: Many[PrincipalArn] = ()
+    """Kubernetes: IAM roles and users that may run jobs in the namespace, and nothing elsewhere."""
+    users: Many[Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")]] = ()
+    """Slurm: Unix users that may run jobs in the account."""
+
+
+__all__ = ["Accelerators", "Team", "TeamName"]

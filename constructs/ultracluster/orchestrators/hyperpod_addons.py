@@ -1,0 +1,176 @@
+"""HyperPod's add-ons of EKS: task governance, training operator, observability, inference.
+
+Their pods get roles through EKS Pod Identity, written out instead of AWS's managed policies.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_cdk import ArnFormat, Stack
+from aws_cdk import aws_eks as eks
+from aws_cdk import aws_iam as iam
+from constructs import Construct, IConstruct
+
+from ultracluster.catalog.hyperpod_eks import hyperpod_addon_version
+from ultracluster.config.hyperpod_eks import HyperPodInference, HyperPodObservability
+from ultracluster.config.kubernetes import HyperPodAddon, HyperPodEks
+from ultracluster.orchestrators.eks_roles import addon_role
+from ultracluster.rendering.hyperpod_eks import NAMESPACE
+from ultracluster.security.acknowledgements import acknowledge, wildcard
+
+
+class HyperPodAddons(Construct):
+    """The add-ons that are asked for, each pinned. They run on system nodes, once HyperPod's nodes are there.
+
+    Attributes:
+        addons: by name.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        config: HyperPodEks,
+        cluster_name: str,
+        eks_cluster_arn: str,
+        hyperpod_cluster_arn: str,
+        after: IConstruct,
+    ) -> None:
+        """Add them.
+
+        Args:
+            config: which ones, and their versions.
+            cluster_name: name of the EKS cluster.
+            eks_cluster_arn: its ARN, in which roles may be used.
+            hyperpod_cluster_arn: what the training operator may look at, and inference runs on.
+            after: the HyperPod cluster.
+        """
+        super().__init__(scope, construct_id)
+        self._config = config
+        self._cluster_name = cluster_name
+        self._eks_cluster_arn = eks_cluster_arn
+        self._after = after
+        self.addons: dict[str, eks.CfnAddon] = {}
+        if config.training_operator or config.inference:
+            self._add("cert-manager")
+        if config.task_governance:
+            self._add("amazon-sagemaker-hyperpod-taskgovernance")
+        if config.training_operator:
+            self._training_operator(hyperpod_cluster_arn)
+        if config.observability:
+            self._observability(config.observability)
+        if config.inference:
+            self._inference(config.inference, hyperpod_cluster_arn)
+
+    def _training_operator(self, hyperpod_cluster_arn: str) -> None:
+        name = "amazon-sagemaker-hyperpod-training-operator"
+        role = addon_role(self, "TrainingOperatorRole", cluster_arn=self._eks_cluster_arn, addon=name)
+        role.add_to_policy(
+            iam.PolicyStatement(
+                sid="SeeNodes", actions=["sagemaker:DescribeClusterNode"], resources=[hyperpod_cluster_arn]
+            )
+        )
+        # the add-on refuses an association of its own (awslabs/awsome-distributed-ai#1075)
+        identity = eks.CfnPodIdentityAssociation(
+            self,
+            "TrainingOperatorIdentity",
+            cluster_name=self._cluster_name,
+            namespace=NAMESPACE,
+            service_account="hp-training-operator-controller-manager",
+            role_arn=role.role_arn,
+        )
+        addon = self._add(name)
+        addon.node.add_dependency(identity)
+        addon.node.add_dependency(self.addons["cert-manager"])
+
+    def _observability(self, wanted: HyperPodObservability) -> None:
+        name = "amazon-sagemaker-hyperpod-observability"
+        role = addon_role(self, "ObservabilityRole", cluster_arn=self._eks_cluster_arn, addon=name)
+        stack = Stack.of(self)
+        logs = stack.format_arn(
+            service="logs",
+            resource="log-group",
+            resource_name="/aws/sagemaker/Clusters/*",
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        for sid, actions, resources in (
+            ("WriteMetrics", ["aps:RemoteWrite"], [wanted.workspace_arn]),
+            ("WriteLogs", _LOGS, [logs]),
+            ("FindLogs", ["logs:DescribeLogGroups"], ["*"]),
+        ):
+            role.add_to_policy(iam.PolicyStatement(sid=sid, actions=actions, resources=resources))
+        acknowledge(
+            role,
+            {
+                "AwsSolutions-IAM5[Resource::*]": "DescribeLogGroups is asked of all groups of the account.",
+                wildcard(self, logs): "The cluster's id, part of the name, is HyperPod's to choose.",
+            },
+        )
+        region, workspace = wanted.workspace_arn.split(":")[3], wanted.workspace_arn.rpartition("/")[2]
+        self._add(
+            name,
+            values={
+                "ampWorkspace": {
+                    "arn": wanted.workspace_arn,
+                    "prometheusEndpoint": f"https://aps-workspaces.{region}.amazonaws.com/workspaces/{workspace}",
+                }
+            },
+            identities={"hyperpod-observability-operator-otel-collector": role},
+        )
+
+    def _inference(self, wanted: HyperPodInference, hyperpod_cluster_arn: str) -> None:
+        addon = self._add(
+            "amazon-sagemaker-hyperpod-inference",
+            values={
+                "executionRoleArn": wanted.execution_role_arn,
+                "tlsCertificateS3Bucket": wanted.certificate_bucket,
+                "hyperpodClusterArn": hyperpod_cluster_arn,
+                "alb": {
+                    "enabled": True,
+                    "serviceAccount": {"create": True, "roleArn": wanted.load_balancer_role_arn},
+                },
+                "keda": {
+                    "enabled": True,
+                    "auth": {"aws": {"irsa": {"enabled": True, "roleArn": wanted.autoscaler_role_arn}}},
+                },
+            },
+        )
+        addon.node.add_dependency(self.addons["cert-manager"])
+
+    def _add(
+        self,
+        name: HyperPodAddon,
+        *,
+        values: dict[str, Any] | None = None,
+        identities: dict[str, iam.Role] | None = None,
+    ) -> eks.CfnAddon:
+        addon = eks.CfnAddon(
+            self,
+            "".join(word.capitalize() for word in name.removeprefix("amazon-sagemaker-").split("-")),
+            addon_name=name,
+            addon_version=self._config.addon_versions.get(name) or hyperpod_addon_version(name),
+            cluster_name=self._cluster_name,
+            resolve_conflicts="OVERWRITE",
+            configuration_values=Stack.of(self).to_json_string(values) if values else None,
+            pod_identity_associations=[
+                eks.CfnAddon.PodIdentityAssociationProperty(service_account=account, role_arn=role.role_arn)
+                for account, role in (identities or {}).items()
+            ]
+            or None,
+        )
+        addon.node.add_dependency(self._after)
+        for role in (identities or {}).values():
+            addon.node.add_dependency(role)
+        self.addons[name] = addon
+        return addon
+
+
+_LOGS = [
+    "logs:CreateLogGroup",
+    "logs:CreateLogStream",
+    "logs:DescribeLogStreams",
+    "logs:GetLogEvents",
+    "logs:PutLogEvents",
+]

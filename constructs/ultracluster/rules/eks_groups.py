@@ -1,0 +1,383 @@
+"""Rules on: Kubernetes on EKS. Node groups: roles, labels, taints, images, capacity."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Literal
+
+from ultracluster.catalog.eks import ami_type, node_group_limits
+from ultracluster.compute.capacity import decide, placement_for
+from ultracluster.config import Environment
+from ultracluster.config.capacity import Reservation
+from ultracluster.config.findings import Path
+from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.orchestrator import KUBERNETES, OrchestratorKind
+from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.types import instance_type_of
+
+RULES = RuleSet("EKS", "Kubernetes on EKS", kinds=KUBERNETES)
+EKS_ALONE = frozenset[OrchestratorKind]({"eks"})
+
+NAMES = "Kubernetes documentation, Labels and Selectors, Taints and Tolerations"
+NODE_GROUP = "EKS API reference, CreateNodegroup"
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_PREFIX = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
+_MOST = 50
+_OWN_LABELS = ("ultracluster/",)
+_RESERVED = ("kubernetes.io/", "k8s.io/", "eks.amazonaws.com/", "sagemaker.amazonaws.com/")
+
+
+def settings(environment: Environment) -> Eks | HyperPodEks:
+    """The orchestrator of an environment that these rules are about."""
+    assert isinstance(environment.orchestrator, Eks | HyperPodEks)
+    return environment.orchestrator
+
+
+@RULES.rule(
+    20,
+    "error",
+    "Kubernetes has no controller and no login nodes",
+    source="EKS User Guide, Amazon EKS architecture: the control plane is AWS's",
+)
+def slurm_roles(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        if group.role == "controller":
+            yield Breach(
+                ("node_groups", name, "role"),
+                "EKS runs the control plane itself; CoreDNS, storage drivers and operators run on nodes of "
+                "role `system`.",
+                "role: system, with 2 nodes",
+            )
+        elif group.role == "login":
+            yield Breach(
+                ("node_groups", name, "role"),
+                "people speak to the Kubernetes API with kubectl, as one of orchestrator.admins, and log in "
+                "nowhere.",
+                "remove the group, or role: system",
+            )
+
+
+@RULES.rule(
+    21,
+    "error",
+    "There is a group of system nodes",
+    source="EKS User Guide, Manage CoreDNS for DNS in Amazon EKS clusters; awslabs/ml-container-creator#297",
+)
+def system_group(environment: Environment) -> Iterator[Breach]:
+    if not any(group.count for group in environment.groups("system").values()):
+        yield Breach(
+            ("node_groups",),
+            "no group of role `system` has a node: CoreDNS, storage drivers and operators have nowhere to "
+            "run, because nodes with accelerators are kept for jobs, and the deployment waits in vain.",
+            "system: {role: system, instance_type: m5.2xlarge, count: 2}",
+        )
+
+
+@RULES.rule(
+    22,
+    "warning",
+    "System nodes are two or more, without accelerators, and stay",
+    source="EKS Best Practices Guide, Reliability: applications",
+)
+def modest_system(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.groups("system").items():
+        known = instance_type_of(environment, group)
+        if group.count == 1:
+            yield Breach(
+                ("node_groups", name, "count"),
+                "with one node DNS and operators are gone whenever it is replaced.",
+                "2",
+            )
+        if known and known.accelerator:
+            yield Breach(
+                ("node_groups", name, "instance_type"),
+                f"{known.name} has {known.accelerator.count} x {known.accelerator.name}, which DNS and "
+                "operators do not use.",
+                "m5.2xlarge",
+            )
+        if group.capacity.kind != "on-demand":
+            yield Breach(
+                ("node_groups", name, "capacity"),
+                f"nodes from {group.capacity.kind} end when AWS says so, and DNS and operators with them.",
+                "capacity: {kind: on-demand}",
+            )
+
+
+@RULES.rule(23, "error", "Labels have the form of Kubernetes", source=NAMES)
+def label_form(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        for key, value in group.labels.items():
+            path: Path = ("node_groups", name, "labels", key)
+            if why := _key_fault(key):
+                yield Breach(path, f"the key `{key}` {why}.", _mended_key(key))
+            elif value and not _NAME.fullmatch(value):
+                yield Breach(
+                    path,
+                    f"the value `{value}` is not at most 63 letters, digits, `-`, `_` and `.` that begin and "
+                    "end with a letter or digit.",
+                    _mended(value) or "remove the label",
+                )
+
+
+@RULES.rule(24, "error", "Taints have the form of Kubernetes, and each stands once", source=NAMES)
+def taint_form(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        counts = Counter((taint.key, taint.effect) for taint in group.taints)
+        for index, taint in enumerate(group.taints):
+            path: Path = ("node_groups", name, "taints", index)
+            if why := _key_fault(taint.key):
+                yield Breach((*path, "key"), f"the key `{taint.key}` {why}.", _mended_key(taint.key))
+            elif taint.value and not _NAME.fullmatch(taint.value):
+                yield Breach(
+                    (*path, "value"),
+                    f"the value `{taint.value}` is not at most 63 letters, digits, `-`, `_` and `.` that "
+                    "begin and end with a letter or digit.",
+                    _mended(taint.value) or "remove value",
+                )
+            elif counts[taint.key, taint.effect] > 1:
+                yield Breach(
+                    path,
+                    f"`{taint.key}` with {taint.effect} stands {counts[taint.key, taint.effect]} times; "
+                    "a node has one taint for a key and an effect.",
+                    "keep one",
+                )
+
+
+@RULES.rule(
+    25,
+    "error",
+    "A group has at most 50 labels and 50 taints",
+    source=f"{NODE_GROUP} (labels, taints); SageMaker API reference, ClusterKubernetesConfig",
+)
+def not_too_many(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        for key, count in (("labels", len(group.labels)), ("taints", len(group.taints))):
+            if count > _MOST:
+                yield Breach(
+                    ("node_groups", name, key),
+                    f"{count} {key}; a group may have {_MOST}.",
+                    f"{_MOST} or fewer",
+                )
+
+
+@RULES.rule(
+    26,
+    "error",
+    "No label takes a name that Kubernetes, AWS or this package sets itself",
+    source="Kubernetes documentation, Well-Known Labels; EKS User Guide, managed node groups",
+)
+def foreign_labels(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        for key in group.labels:
+            prefix = key.rpartition("/")[0] + "/" if "/" in key else ""
+            if not prefix:
+                continue
+            hit = next(
+                (one for one in (*_RESERVED, *_OWN_LABELS) if prefix == one or prefix.endswith(f".{one}")), ""
+            )
+            if hit:
+                yield Breach(
+                    ("node_groups", name, "labels", key),
+                    f"labels below {hit} say what a node is, and whoever owns them sets them: the kubelet "
+                    "refuses some, and others would be lies.",
+                    f"example.com/{key.rpartition('/')[2]}",
+                )
+
+
+@RULES.rule(
+    27,
+    "error",
+    "EKS has an image for the instance type",
+    source="EKS API reference, Nodegroup (amiType): no Neuron image for Arm",
+    kinds=EKS_ALONE,
+)
+def image_for_type(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        known = instance_type_of(environment, group)
+        if known and not group.image and ami_type(known) is None:
+            yield Breach(
+                ("node_groups", name, "instance_type"),
+                f"EKS has no Amazon Linux 2023 image with the driver of {known.name} ({known.architecture}).",
+                "image: ami-... of your own, or a type for which EKS has one, e.g. trn2.48xlarge",
+            )
+
+
+@RULES.rule(
+    28,
+    "error",
+    "Nodes on an image of one's own know the network of services",
+    source="awslabs/amazon-eks-ami, nodeadm: NodeConfig (cluster.cidr)",
+    kinds=EKS_ALONE,
+)
+def image_needs_services(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        if group.image and not settings(environment).service_cidr:
+            yield Breach(
+                ("node_groups", name, "image"),
+                f"EKS tells nodes on {group.image} nothing: the network of services must be known to join "
+                "them, and without orchestrator.service_cidr EKS chooses it.",
+                "orchestrator.service_cidr: 172.20.0.0/16",
+            )
+
+
+@RULES.rule(
+    29,
+    "warning",
+    "The cluster is within EKS's default quotas",
+    source="Amazon EKS service quotas: managed node groups per cluster, nodes per managed node group",
+    by_hand="aws service-quotas list-service-quotas --service-code eks --query 'Quotas[].[QuotaName,Value]'",
+    kinds=EKS_ALONE,
+)
+def within_quotas(environment: Environment) -> Iterator[Breach]:
+    groups, nodes = node_group_limits()
+    if len(environment.node_groups) > groups:
+        yield Breach(
+            ("node_groups",),
+            f"{len(environment.node_groups)} groups; by default a cluster may have {groups}.",
+            f"{groups} or fewer, or a raised quota",
+        )
+    for name, group in environment.node_groups.items():
+        if group.greatest > nodes:
+            yield Breach(
+                ("node_groups", name, "max_count" if group.max_count else "count"),
+                f"{group.greatest} nodes; by default a managed node group may have {nodes}.",
+                f"{nodes} in each of {-(-group.greatest // nodes)} groups, or a raised quota",
+            )
+
+
+def _capacity_faults(environment: Environment, severity: Literal["error", "warning"]) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        known = instance_type_of(environment, group)
+        if known is None or _named_twice(group):
+            continue
+        reserved = isinstance(group.capacity, Reservation) and group.capacity.placement_group is not None
+        placement = "reservation-group"
+        if not reserved:
+            placement = placement_for(group.capacity, instance_type=known, orchestrator="eks").kind
+        decision = decide(group.capacity, orchestrator="eks", placement=placement, instance_type=known)
+        if decision.severity == severity:
+            yield Breach(("node_groups", name, "capacity"), decision.reason, decision.instead)
+
+
+def _named_twice(group: NodeGroup) -> bool:
+    capacity = group.capacity
+    return isinstance(capacity, Reservation) and bool(capacity.id and capacity.resource_group_arn)
+
+
+@RULES.rule(
+    30,
+    "error",
+    "The capacity can be had here",
+    source="compute/capacity.json, which names a source for each combination",
+    kinds=EKS_ALONE,
+)
+def capacity_legal(environment: Environment) -> Iterator[Breach]:
+    yield from _capacity_faults(environment, "error")
+
+
+@RULES.rule(
+    31,
+    "warning",
+    "The capacity is sold for the type, as far as is known",
+    source="compute/capacity.json, which names a source for each combination",
+    kinds=EKS_ALONE,
+)
+def capacity_sold(environment: Environment) -> Iterator[Breach]:
+    yield from _capacity_faults(environment, "warning")
+
+
+@RULES.rule(
+    32,
+    "error",
+    "A reservation is named by id or by resource group",
+    source="EC2 API reference, CapacityReservationTarget",
+    kinds=EKS_ALONE,
+)
+def reservation_named_once(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        if _named_twice(group):
+            yield Breach(
+                ("node_groups", name, "capacity"),
+                "the reservation is named by id and by resource group; EC2 takes one of the two.",
+                "remove id or resource_group_arn",
+            )
+
+
+@RULES.rule(
+    33,
+    "error",
+    "The GPU operator has GPUs to operate",
+    source="NVIDIA/gpu-operator; Neuron documentation, Neuron Helm chart",
+)
+def operator_without_gpus(environment: Environment) -> Iterator[Breach]:
+    if settings(environment).gpu_plugin == "gpu-operator" and not _makers(environment) & {"NVIDIA", None}:
+        yield Breach(
+            ("orchestrator", "gpu_plugin"),
+            "no compute group has NVIDIA GPUs; Neuron devices get their own plugin by themselves.",
+            "device-plugin",
+        )
+
+
+@RULES.rule(
+    34,
+    "warning",
+    "Pods can ask for the GPUs that there are",
+    source="Kubernetes documentation, Device Plugins",
+)
+def no_plugin(environment: Environment) -> Iterator[Breach]:
+    if settings(environment).gpu_plugin == "none" and "NVIDIA" in _makers(environment):
+        yield Breach(
+            ("orchestrator", "gpu_plugin"),
+            "without a device plugin no pod gets a GPU, unless you install one yourself.",
+            "device-plugin",
+        )
+
+
+@RULES.rule(
+    35,
+    "warning",
+    "Nodes are set up for Lustre over EFA",
+    source="EKS User Guide, FSx for Lustre performance on nodes with EFA (fsx-csi-tuning-efa)",
+)
+def lustre_over_tcp(environment: Environment) -> Iterator[Breach]:
+    orchestrator = settings(environment)
+    if orchestrator.lifecycle == "none" and getattr(environment.storage.lustre, "efa", False):
+        yield Breach(
+            ("orchestrator", "lifecycle"),
+            "the file system speaks EFA, and no script sets nodes up for it before they join: Lustre would "
+            "use TCP without a word.",
+            "remove lifecycle: the default sets nodes up",
+        )
+
+
+def _makers(environment: Environment) -> set[str | None]:
+    """Makers of the accelerators; None stands for a type that is not known."""
+    types = [instance_type_of(environment, group) for group in environment.groups("compute").values()]
+    return {known.accelerator.manufacturer if known.accelerator else "" for known in types if known} | (
+        {None} if None in types else set()
+    )
+
+
+def _key_fault(key: str) -> str:
+    prefix, slash, name = key.rpartition("/")
+    if slash and not (len(prefix) <= 253 and _PREFIX.fullmatch(prefix)):
+        return "has a prefix that is not a DNS name in lower case"
+    if not _NAME.fullmatch(name):
+        return (
+            "has a name that is not at most 63 letters, digits, `-`, `_` and `.` that begin and end with a "
+            "letter or digit"
+        )
+    return ""
+
+
+def _mended_key(key: str) -> str:
+    prefix, slash, name = key.rpartition("/")
+    clean = re.sub(r"[^a-z0-9.-]", "-", prefix.lower()).strip("-.")[:253]
+    return f"{clean}{slash if clean else ''}{_mended(name) or 'name'}"
+
+
+def _mended(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "-", text)[:63].strip("-._")

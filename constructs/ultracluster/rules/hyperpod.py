@@ -1,0 +1,249 @@
+"""Rules that HyperPod has with Slurm and on EKS alike: groups, counts, capacity.
+
+They carry the same number in both sets: HPS040 and HPE040 are one rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal
+
+from ultracluster.catalog import InstanceType, instance_types, nearest_instance_types
+from ultracluster.config import Environment
+from ultracluster.config.findings import Path
+from ultracluster.config.kubernetes import HyperPodEks
+from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.orchestrator import HyperPodSlurm
+from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.types import instance_type_of
+
+COMMON = RuleSet("HP", "HyperPod")
+
+CONTINUOUS = "SageMaker Developer Guide, Continuous provisioning for HyperPod clusters"
+CREATING = "SageMaker Developer Guide, Creating a SageMaker HyperPod cluster"
+GROUP_API = "SageMaker API reference, ClusterInstanceGroupSpecification"
+PLANS = "SageMaker Developer Guide, Reserve training plans for HyperPod"
+
+
+def adopt(rules: RuleSet, common: RuleSet) -> None:
+    """Add what is common to a set of its own, in the order of the numbers."""
+    rules.rules += [
+        replace(rule, id=rules.prefix + rule.id.removeprefix(common.prefix), kinds=rules.kinds)
+        for rule in common.rules
+    ]
+    rules.rules.sort(key=lambda rule: rule.id)
+
+
+def provisioning(environment: Environment) -> Literal["continuous", "classic"]:
+    """How HyperPod makes the nodes of an environment that these rules are run on."""
+    assert isinstance(environment.orchestrator, HyperPodSlurm | HyperPodEks)
+    return environment.orchestrator.provisioning
+
+
+def hyperpod_groups(environment: Environment) -> dict[str, NodeGroup]:
+    """The groups that HyperPod makes: on EKS all but those of system nodes, which EKS manages."""
+    kubernetes = environment.orchestrator.kind == "hyperpod-eks"
+    return {
+        name: group
+        for name, group in environment.node_groups.items()
+        if not (kubernetes and group.role == "system")
+    }
+
+
+def every_type_of(environment: Environment, group: NodeGroup) -> tuple[InstanceType | None, ...]:
+    """What is known of the type of `group`, and of its further types; None for an unknown one."""
+    return (
+        instance_type_of(environment, group),
+        *(
+            instance_type_of(environment, group.model_copy(update={"instance_type": name}))
+            for name in group.instance_types
+        ),
+    )
+
+
+def typed_groups(environment: Environment) -> Iterator[tuple[Path, NodeGroup, InstanceType]]:
+    """HyperPod's groups once for each of their types that is known, and where the type stands."""
+    for name, group in hyperpod_groups(environment).items():
+        for number, known in enumerate(every_type_of(environment, group)):
+            place: Path = ("instance_types", number - 1) if number else ("instance_type",)
+            if known:
+                yield ("node_groups", name, *place), group, known
+
+
+@COMMON.rule(10, "error", "There are at most 100 groups", source="SageMaker API, CreateCluster")
+def group_limit(environment: Environment) -> Iterator[Breach]:
+    if (count := len(environment.node_groups)) > 100:
+        yield Breach(
+            ("node_groups",),
+            f"{count} groups; the API takes 100.",
+            "fewer groups: those of one type, partition and capacity can be one",
+        )
+
+
+@COMMON.rule(11, "warning", "There are at most 20 groups", source=CREATING)
+def group_limit_of_guide(environment: Environment) -> Iterator[Breach]:
+    if 20 < (count := len(environment.node_groups)) <= 100:
+        yield Breach(
+            ("node_groups",),
+            f"{count} groups; the API takes 100, the guide says 20 at most (the two disagree).",
+            "20 groups or fewer: those of one type, partition and capacity can be one",
+        )
+
+
+@COMMON.rule(12, "error", "min_count is not above count", source=f"{GROUP_API} (MinInstanceCount)")
+def min_count_within_count(environment: Environment) -> Iterator[Breach]:
+    for name, group in hyperpod_groups(environment).items():
+        if group.min_count is not None and group.min_count > group.count:
+            yield Breach(
+                ("node_groups", name, "min_count"),
+                f"{group.min_count} nodes at least, and {group.count} wanted: HyperPod refuses "
+                "a minimum above the count.",
+                str(group.count),
+            )
+
+
+@COMMON.rule(13, "error", "min_count goes with continuous provisioning", source=CONTINUOUS)
+def min_count_is_continuous(environment: Environment) -> Iterator[Breach]:
+    if provisioning(environment) == "continuous":
+        return
+    for name, group in hyperpod_groups(environment).items():
+        if group.min_count is not None:
+            yield Breach(
+                ("node_groups", name, "min_count"),
+                "HyperPod refuses MinInstanceCount with classic provisioning, which is all or "
+                "nothing anyway.",
+                "remove min_count, or orchestrator.provisioning: continuous",
+            )
+
+
+@COMMON.rule(14, "warning", "min_count says something", source=f"{GROUP_API} (MinInstanceCount)")
+def min_count_is_positive(environment: Environment) -> Iterator[Breach]:
+    for name, group in hyperpod_groups(environment).items():
+        if group.min_count == 0:
+            yield Breach(
+                ("node_groups", name, "min_count"),
+                "0 nodes at least is what continuous provisioning does without it.",
+                f"{group.count}, which is all or nothing, or remove min_count"
+                if group.count
+                else "remove min_count",
+            )
+
+
+@COMMON.rule(15, "warning", "The cluster has compute nodes", source=f"{GROUP_API} (InstanceCount)")
+def some_compute_nodes(environment: Environment) -> Iterator[Breach]:
+    compute = environment.groups("compute")
+    scales = getattr(environment.orchestrator, "autoscaling", None) is not None
+    if not any(group.count or scales for group in compute.values()):
+        name = next(iter(compute), None)
+        yield Breach(
+            ("node_groups", name, "count") if name else ("node_groups",),
+            "no compute group has a node: the cluster comes up and cannot run a job.",
+            "count: 1 or more" if name else "a group with role: compute and a count",
+        )
+
+
+@COMMON.rule(
+    20,
+    "error",
+    "Capacity is not an EC2 reservation",
+    source=f"{CREATING}; {GROUP_API} (it has no such field)",
+    by_hand="aws ec2 describe-capacity-reservations --query "
+    "'CapacityReservations[].[CapacityReservationId,InstanceType,AvailabilityZoneId]'",
+)
+def no_reservation(environment: Environment) -> Iterator[Breach]:
+    for name, group in hyperpod_groups(environment).items():
+        if group.capacity.kind == "reservation":
+            yield Breach(
+                ("node_groups", name, "capacity"),
+                f"HyperPod's instances run in an account of AWS and take no reservation "
+                f"({group.capacity.id or 'open'}). One that your account team has onboarded is "
+                "matched by account and zone id alone, without being named; in another zone you "
+                "pay for both.",
+                "{kind: training-plan, arn: ...}; or {kind: on-demand} with a reservation that "
+                f"the account team has onboarded in {environment.network.zone_id}",
+            )
+
+
+@COMMON.rule(
+    21,
+    "error",
+    "Capacity is not an EC2 Capacity Block",
+    source=f"{CREATING}; {GROUP_API} (it has no such field)",
+)
+def no_capacity_block(environment: Environment) -> Iterator[Breach]:
+    for name, group in hyperpod_groups(environment).items():
+        if group.capacity.kind == "capacity-block":
+            yield Breach(
+                ("node_groups", name, "capacity"),
+                "HyperPod's instances run in an account of AWS, where the block "
+                f"{group.capacity.id} cannot be used. What a block is to EC2, a SageMaker "
+                "training plan is to HyperPod.",
+                "{kind: training-plan, arn: ...} with a plan whose target is hyperpod-cluster",
+            )
+
+
+@COMMON.rule(22, "error", "Spot goes with continuous provisioning", source=CONTINUOUS)
+def spot_is_continuous(environment: Environment) -> Iterator[Breach]:
+    if provisioning(environment) == "continuous":
+        return
+    for name, group in hyperpod_groups(environment).items():
+        if group.capacity.kind == "spot":
+            yield Breach(
+                ("node_groups", name, "capacity"),
+                "HyperPod refuses Spot capacity with classic provisioning.",
+                "orchestrator.provisioning: continuous, or capacity: {kind: on-demand}",
+            )
+
+
+@COMMON.rule(
+    24,
+    "warning",
+    "Spot is for types that EC2 sells as Spot",
+    source="EC2 API reference, DescribeInstanceTypes (SupportedUsageClasses)",
+    by_hand="aws ec2 describe-instance-types --instance-types <type> "
+    "--query 'InstanceTypes[].SupportedUsageClasses'",
+)
+def spot_is_sold(environment: Environment) -> Iterator[Breach]:
+    for path, group, known in typed_groups(environment):
+        if group.capacity.kind == "spot" and known.spot is False:
+            yield Breach(
+                (*path[:2], "capacity"),
+                f"EC2 does not list {known.name} for Spot: the group would wait for ever.",
+                "{kind: training-plan, arn: ...}" if known.training_plan else "{kind: on-demand}",
+            )
+
+
+@COMMON.rule(25, "error", "Training plans are for compute groups", source=PLANS)
+def plan_for_compute(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        if group.capacity.kind == "training-plan" and group.role != "compute":
+            yield Breach(
+                ("node_groups", name, "capacity"),
+                f"a training plan on a {group.role} group: plans hold accelerated instances for "
+                "compute, and take their instances back when they end.",
+                "{kind: on-demand}",
+            )
+
+
+@COMMON.rule(
+    26,
+    "warning",
+    "Training plans are sold for the type",
+    source="SageMaker API reference, SearchTrainingPlanOfferings (InstanceType; botocore 1.44.5)",
+    by_hand="aws sagemaker search-training-plan-offerings --instance-type ml.<type> "
+    "--instance-count <n> --duration-hours 24 --target-resources hyperpod-cluster",
+)
+def plan_type(environment: Environment) -> Iterator[Breach]:
+    sold = [known.name for known in instance_types().values() if known.training_plan]
+    for name, group in environment.groups("compute").items():
+        known = instance_type_of(environment, group)
+        if group.capacity.kind != "training-plan" or known is None or known.declared:
+            continue
+        if not known.training_plan:
+            near = nearest_instance_types(known.name, candidates=sold, count=1)
+            yield Breach(
+                ("node_groups", name, "instance_type"),
+                f"no training plan is sold for {known.name}; plans are for {', '.join(sold)}.",
+                f"{near[0]}, or capacity: {{kind: on-demand}}" if near else "capacity: {kind: on-demand}",
+            )

@@ -1,0 +1,283 @@
+"""Rules on: HyperPod on EKS. Node groups: labels, taints, types, MIG, image."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.catalog import InstanceType, instance_types
+from ultracluster.catalog.hyperpod_eks import mig_manager_knows, mig_profiles
+from ultracluster.config import Environment
+from ultracluster.config.kubernetes import HyperPodEks
+from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.hyperpod import GROUP_API, every_type_of, hyperpod_groups, provisioning, typed_groups
+from ultracluster.rules.types import instance_type_of
+
+RULES = RuleSet("HPE", "HyperPod on EKS", kinds=frozenset({"hyperpod-eks"}))
+
+FLEXIBLE = f"{GROUP_API} (InstanceRequirements)"
+MIG = "NVIDIA Multi-Instance GPU User Guide, Supported MIG Profiles; catalog/mig_profiles.json"
+CUSTOM_AMI = "SageMaker Developer Guide, Build a custom AMI; SageMaker API reference, ImageId"
+MIG_LABEL = "nvidia.com/mig.config"
+_MOST_LABELS = 50
+_OWN_LABELS = ("ultracluster/node-group", "ultracluster/role")
+_HYPERPOD_ONLY = (
+    "deep_health_checks",
+    "efa_interface",
+    "instance_types",
+    "mig_profile",
+    "min_count",
+    "patching",
+    "volume_gib",
+)
+
+
+def asked(environment: Environment) -> HyperPodEks:
+    """The orchestrator of an environment that these rules are run on."""
+    assert isinstance(environment.orchestrator, HyperPodEks)
+    return environment.orchestrator
+
+
+@RULES.rule(
+    16,
+    "error",
+    "HyperPod has a group",
+    source="SageMaker API reference, CreateCluster (InstanceGroups: at least one)",
+)
+def some_group(environment: Environment) -> Iterator[Breach]:
+    if not environment.groups("compute"):
+        yield Breach(
+            ("node_groups",),
+            "no group has the role `compute`, and system nodes are EKS's: HyperPod refuses a cluster without "
+            "groups.",
+            "a group with role: compute, or orchestrator.kind: eks",
+        )
+
+
+@RULES.rule(
+    17,
+    "error",
+    "What only HyperPod has is asked of HyperPod's groups",
+    source="EKS API reference, CreateNodegroup: system nodes are a managed node group",
+)
+def system_is_eks(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.groups("system").items():
+        for key in _HYPERPOD_ONLY:
+            if key in group.model_fields_set and getattr(group, key) not in (None, ()):
+                yield Breach(
+                    ("node_groups", name, key),
+                    f"EKS manages system nodes, and `{key}` is HyperPod's: it would be ignored.",
+                    f"remove {key}",
+                )
+
+
+@RULES.rule(
+    30,
+    "error",
+    "A group's labels and ours are 50 at most",
+    source="SageMaker API reference, ClusterKubernetesConfig (Labels)",
+)
+def room_for_labels(environment: Environment) -> Iterator[Breach]:
+    for name, group in hyperpod_groups(environment).items():
+        known = instance_type_of(environment, group)
+        gpu = bool(known and known.accelerator and known.accelerator.manufacturer == "NVIDIA")
+        ours = len(_OWN_LABELS) + gpu + bool(group.mig_profile)
+        if len(group.labels) <= _MOST_LABELS < len(group.labels) + ours:
+            yield Breach(
+                ("node_groups", name, "labels"),
+                f"{len(group.labels)} labels, and {ours} of this package that say what the node is; HyperPod "
+                f"takes {_MOST_LABELS} together.",
+                f"{_MOST_LABELS - ours} or fewer",
+            )
+
+
+@RULES.rule(
+    31,
+    "warning",
+    "Groups with deep health checks have no taints",
+    source="a third party's record of the live API, 2026-10-04 (unverified)",
+)
+def taints_and_checks(environment: Environment) -> Iterator[Breach]:
+    for name, group in hyperpod_groups(environment).items():
+        if group.taints and group.deep_health_checks:
+            yield Breach(
+                ("node_groups", name, "taints"),
+                "HyperPod was seen to refuse custom taints on a group with deep health checks; it taints "
+                "nodes itself until they have passed.",
+                "remove taints, or deep_health_checks",
+            )
+
+
+@RULES.rule(32, "warning", "MIG is asked for by mig_profile", source=MIG)
+def mig_by_label(environment: Environment) -> Iterator[Breach]:
+    for name, group in hyperpod_groups(environment).items():
+        if label := group.labels.get(MIG_LABEL):
+            profile = label.removeprefix("all-")
+            yield Breach(
+                ("node_groups", name, "labels", MIG_LABEL),
+                f"`{label}` is not checked against the GPU; nodes whose GPUs lack it take no pods.",
+                f"mig_profile: {profile}" if label.startswith("all-") else "mig_profile, or acknowledge this",
+            )
+
+
+@RULES.rule(33, "error", "The GPU has the MIG profile", source=MIG)
+def mig_profile_exists(environment: Environment) -> Iterator[Breach]:
+    for path, group, known in typed_groups(environment):
+        profiles = mig_profiles(known)
+        if group.mig_profile is None or group.mig_profile in profiles:
+            continue
+        what = known.accelerator.name if known.accelerator else "no accelerator"
+        has = f"its profiles are {', '.join(profiles)}" if profiles else "it cannot be cut into MIG instances"
+        yield Breach(
+            (*path[:2], "mig_profile"),
+            f"`{group.mig_profile}` on {known.name} ({what}): {has}.",
+            _nearest_profile(group.mig_profile, known) or "remove mig_profile",
+        )
+
+
+@RULES.rule(
+    34,
+    "error",
+    "MIG has the GPU operator",
+    source="SageMaker Developer Guide, Using GPU partitions in Amazon SageMaker HyperPod",
+)
+def mig_needs_operator(environment: Environment) -> Iterator[Breach]:
+    plugin = asked(environment).gpu_plugin
+    for name, group in hyperpod_groups(environment).items():
+        if group.mig_profile and plugin != "gpu-operator":
+            yield Breach(
+                ("node_groups", name, "mig_profile"),
+                f"gpu_plugin is {plugin}, and the MIG manager that cuts GPUs is a part of the GPU operator.",
+                "orchestrator.gpu_plugin: gpu-operator",
+            )
+
+
+@RULES.rule(
+    35,
+    "warning",
+    "The GPU operator's MIG manager knows the profile",
+    source="NVIDIA/gpu-operator, assets/state-mig-manager/0400_configmap.yaml",
+)
+def mig_manager_has_it(environment: Environment) -> Iterator[Breach]:
+    for path, group, known in typed_groups(environment):
+        if group.mig_profile in mig_profiles(known) and not mig_manager_knows(known):
+            yield Breach(
+                (*path[:2], "mig_profile"),
+                f"no list of the operator that we know has profiles of {known.name}: "
+                f"`all-{group.mig_profile}` would mean nothing to it.",
+                "chart_values: {gpu-operator: {migManager: {config: ...}}} with a list of your own",
+            )
+
+
+@RULES.rule(
+    36, "error", "Several types for one group go with continuous provisioning and no plan", source=FLEXIBLE
+)
+def flexible_when(environment: Environment) -> Iterator[Breach]:
+    for name, group in hyperpod_groups(environment).items():
+        if not group.instance_types:
+            continue
+        if provisioning(environment) != "continuous":
+            yield Breach(
+                ("node_groups", name, "instance_types"),
+                "HyperPod refuses several types with classic provisioning.",
+                "orchestrator.provisioning: continuous, or remove instance_types",
+            )
+        if group.capacity.kind == "training-plan":
+            yield Breach(
+                ("node_groups", name, "instance_types"),
+                f"a training plan holds instances of one type; others than {group.instance_type} would never "
+                "come from it.",
+                "remove instance_types",
+            )
+
+
+@RULES.rule(37, "error", "The types of one group are of one kind", source=FLEXIBLE)
+def flexible_kind(environment: Environment) -> Iterator[Breach]:
+    for name, group in hyperpod_groups(environment).items():
+        first, *others = every_type_of(environment, group)
+        for index, known in enumerate(others):
+            if first is None or known is None or _kind(known) == _kind(first):
+                continue
+            alike = [
+                one.name
+                for one in instance_types().values()
+                if one.hyperpod and one.name not in (first.name, *group.instance_types)
+                and _kind(one) == _kind(first)
+            ]  # fmt: skip
+            yield Breach(
+                ("node_groups", name, "instance_types", index),
+                f"{known.name} has {_words(known)}, {first.name} has {_words(first)}: a job that gets both "
+                "is as slow as the slower, or does not run.",
+                alike[0] if alike else "remove it",
+            )
+
+
+@RULES.rule(38, "error", "Each type of a group stands once", source=FLEXIBLE)
+def flexible_once(environment: Environment) -> Iterator[Breach]:
+    for name, group in hyperpod_groups(environment).items():
+        before = [group.instance_type]
+        for index, one in enumerate(group.instance_types):
+            if one in before:
+                yield Breach(
+                    ("node_groups", name, "instance_types", index),
+                    f"{one} stands before already.",
+                    "remove it",
+                )
+            before.append(one)
+
+
+@RULES.rule(
+    39,
+    "error",
+    "The further types of a group are known",
+    source="the catalogue: instances.json, general_instances.json",
+)
+def flexible_known(environment: Environment) -> Iterator[Breach]:
+    for name, group in hyperpod_groups(environment).items():
+        for index, known in enumerate(every_type_of(environment, group)[1:]):
+            if known is None:
+                yield Breach(
+                    ("node_groups", name, "instance_types", index),
+                    f"there is no instance type {group.instance_types[index]}, as far as is known.",
+                    "a type of the catalogue, or declare it under instance_types",
+                )
+
+
+@RULES.rule(
+    49,
+    "warning",
+    "A custom image is one that HyperPod takes",
+    source=CUSTOM_AMI,
+    by_hand="aws ec2 describe-images --image-ids <ami> --query "
+    "'Images[].[OwnerId,State,BlockDeviceMappings[].Ebs.[SnapshotId,Encrypted]]'",
+)
+def custom_image(environment: Environment) -> Iterator[Breach]:
+    release = asked(environment).kubernetes_version
+    for name, group in hyperpod_groups(environment).items():
+        if group.image:
+            yield Breach(
+                ("node_groups", name, "image"),
+                f"{group.image} must be made from HyperPod's EKS image of August 2025 or later for "
+                f"Kubernetes {release}, be of the same account and have a root snapshot only. On encryption "
+                "AWS contradicts itself: unencrypted (API) or with the key of the root volume (guide). Its "
+                "support policy for images does not cover it.",
+                "remove image to use HyperPod's own, or look and acknowledge this",
+            )
+
+
+def _kind(known: InstanceType) -> tuple[str, str, int]:
+    accelerator = known.accelerator
+    name, count = (accelerator.name, accelerator.count) if accelerator else ("", 0)
+    return known.architecture, name, count
+
+
+def _words(known: InstanceType) -> str:
+    accelerator = known.accelerator
+    chips = f"{accelerator.count} x {accelerator.name}" if accelerator else "no accelerators"
+    return f"{chips} ({known.architecture})"
+
+
+def _nearest_profile(wanted: str, known: InstanceType) -> str:
+    """The GPU's profile with as many slices, else its first."""
+    profiles = mig_profiles(known)
+    same = [one for one in profiles if one.partition(".")[0] == wanted.partition(".")[0]]
+    return next(iter(same or profiles), "")

@@ -1,0 +1,439 @@
+"""Rules on: ParallelCluster. The cluster: name, release, storage, monitoring, directory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from urllib.parse import urlparse
+
+from ultracluster.catalog.parallelcluster import parallelcluster, version
+from ultracluster.config import Environment
+from ultracluster.config.findings import Path
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.parallelcluster_groups import DATE, PACKAGE, asked
+from ultracluster.rules.parallelcluster_slurm import RULES
+from ultracluster.rules.types import instance_type_of
+
+__all__ = ["RULES"]
+
+OUR_TAGS = 1
+"""`ultracluster:environment`."""
+
+
+@RULES.rule(
+    60,
+    "error",
+    "The cluster's name has room for its tables",
+    source=f"{PACKAGE}, ClusterNameValidator",
+    date=DATE,
+)
+def name_with_accounting(environment: Environment) -> Iterator[Breach]:
+    longest = parallelcluster().names.longest_cluster_with_accounting
+    name = environment.cluster_name
+    if environment.storage.accounting_database and len(name) > longest:
+        yield Breach(
+            ("orchestrator", "cluster_name"),
+            f"`{name}` has {len(name)} characters. With an accounting database {longest} are allowed: "
+            "Slurm calls its tables after the cluster.",
+            name[:longest].rstrip("-"),
+        )
+
+
+@RULES.rule(
+    61, "error", "ParallelCluster runs in the Region", source=f"{PACKAGE}, RegionValidator", date=DATE
+)
+def supported_region(environment: Environment) -> Iterator[Breach]:
+    known = parallelcluster().regions
+    if environment.region not in known:
+        prefix = environment.region.split("-")[0]
+        near = [name for name in known if name.startswith(f"{prefix}-")] or list(known)
+        yield Breach(
+            ("region",),
+            f"ParallelCluster {asked(environment).version} does not support {environment.region}: it refuses "
+            "to make a cluster there.",
+            ", ".join(near[:3]),
+        )
+
+
+@RULES.rule(
+    62,
+    "warning",
+    "The release is one whose validators have judged what we write",
+    source="aws/aws-parallelcluster releases; #7601 (8 CVEs in releases up to 3.16.0)",
+    date=DATE,
+)
+def checked_release(environment: Environment) -> Iterator[Breach]:
+    release = asked(environment).version
+    checked = parallelcluster().checked_versions
+    if release not in checked:
+        older = (
+            " Releases before 3.16.1 have security holes in Slurm." if version(release) < (3, 16, 1) else ""
+        )
+        yield Breach(
+            ("orchestrator", "version"),
+            f"what is written for {release} has only been checked with the schema and validators of "
+            f"{', '.join(checked)}.{older}",
+            checked[-1],
+        )
+
+
+@RULES.rule(
+    63,
+    "error",
+    "A cluster made by CloudFormation needs no fleet stopped by hand",
+    source="aws/aws-parallelcluster#5675",
+    date=DATE,
+)
+def fleet_stop(environment: Environment) -> Iterator[Breach]:
+    orchestrator = asked(environment)
+    if orchestrator.deploy_with == "cloudformation" and orchestrator.queue_update == "compute-fleet-stop":
+        yield Breach(
+            ("orchestrator", "queue_update"),
+            "ParallelCluster's custom resource cannot stop the fleet before an update: every `cdk deploy` "
+            "that changes a queue would fail.",
+            "drain, which waits for jobs; or deploy_with: pcluster",
+        )
+
+
+@RULES.rule(
+    73,
+    "warning",
+    "The cluster comes up within the hour that CloudFormation waits",
+    source="CloudFormation User Guide, AWS::CloudFormation::CustomResource (ServiceTimeout: 3600 seconds)",
+    date=DATE,
+)
+def slower_than_cloudformation(environment: Environment) -> Iterator[Breach]:
+    orchestrator = asked(environment)
+    minutes = orchestrator.bootstrap_timeout_minutes
+    if orchestrator.deploy_with == "cloudformation" and minutes > 30:
+        yield Breach(
+            ("orchestrator", "bootstrap_timeout_minutes"),
+            f"{minutes} minutes for the head node and as many for compute nodes after it: CloudFormation "
+            "gives the custom resource an hour, and rolls the stack back while nodes still come up.",
+            "30, with images that hold the software release; or deploy_with: pcluster",
+        )
+
+
+@RULES.rule(
+    64,
+    "error",
+    "Logs are kept for a time that CloudWatch Logs offers",
+    source=f"{PACKAGE}, schema (RetentionInDays)",
+    date=DATE,
+)
+def log_retention(environment: Environment) -> Iterator[Breach]:
+    days = asked(environment).monitoring.log_retention_days
+    offered = parallelcluster().log_retention_days
+    if days not in offered:
+        nearest = min((one for one in offered if one >= days), default=offered[-1])
+        yield Breach(
+            ("orchestrator", "monitoring", "log_retention_days"),
+            f"{days} days; offered are {', '.join(map(str, offered))} (0 is for ever).",
+            str(nearest),
+        )
+
+
+@RULES.rule(
+    65,
+    "error",
+    "Of an existing accounting database the user is named",
+    source=f"{PACKAGE}, schema (Database UserName)",
+    date=DATE,
+)
+def database_user(environment: Environment) -> Iterator[Breach]:
+    database = environment.storage.accounting_database
+    if database and database.kind == "existing" and not database.username:
+        yield Breach(
+            ("storage", "accounting_database", "username"),
+            "ParallelCluster takes only the password from the secret and wants the user in its "
+            "configuration.",
+            "username: the `username` of the secret",
+        )
+
+
+@RULES.rule(
+    66,
+    "error",
+    "Of an existing OpenZFS file system the volume is named",
+    source=f"{PACKAGE}, schema (FsxOpenZfsSettings VolumeId)",
+    date=DATE,
+    by_hand="aws fsx describe-file-systems --file-system-ids <fs> "
+    "--query 'FileSystems[].OpenZFSConfiguration.RootVolumeId'",
+)
+def openzfs_volume(environment: Environment) -> Iterator[Breach]:
+    openzfs = environment.storage.openzfs
+    if openzfs and openzfs.deployment == "existing" and not openzfs.volume_id:
+        yield Breach(
+            ("storage", "openzfs", "volume_id"),
+            f"ParallelCluster mounts a volume, not a file system, and {openzfs.id} has several.",
+            "volume_id: fsvol-..., its RootVolumeId",
+        )
+
+
+@RULES.rule(
+    67,
+    "error",
+    "ParallelCluster has room for the tags",
+    source=f"{PACKAGE}, ComputeResourceTagsValidator",
+    date=DATE,
+)
+def tag_limit(environment: Environment) -> Iterator[Breach]:
+    limit = parallelcluster().counts["tags"] - OUR_TAGS
+    if len(environment.tags) > limit:
+        yield Breach(
+            ("tags",),
+            f"{len(environment.tags)} tags: ParallelCluster takes {limit + OUR_TAGS} on its nodes, and one "
+            "of ours is added to these.",
+            f"at most {limit} tags",
+        )
+
+
+@RULES.rule(
+    68, "error", "No tag is called as ParallelCluster's own", source=f"{PACKAGE}, schema (Tags)", date=DATE
+)
+def reserved_tags(environment: Environment) -> Iterator[Breach]:
+    prefix = parallelcluster().reserved_tag_prefix
+    for key in environment.tags:
+        if key.startswith(prefix):
+            yield Breach(
+                ("tags", key),
+                f"`{key}` begins with `{prefix}`, which ParallelCluster keeps for itself.",
+                key.removeprefix(prefix) or "another key",
+            )
+
+
+@RULES.rule(
+    69,
+    "error",
+    "The release has the kind of EFA interfaces",
+    source="release notes of ParallelCluster 3.15.0 (DevSettings EfaInterfaceType)",
+    date=DATE,
+)
+def efa_interfaces(environment: Environment) -> Iterator[Breach]:
+    orchestrator = asked(environment)
+    since = parallelcluster().efa_only_since
+    if version(orchestrator.version) >= version(since):
+        return
+    if orchestrator.efa_interface == "efa":
+        yield Breach(
+            ("orchestrator", "efa_interface"),
+            f"ParallelCluster {orchestrator.version} attaches interfaces of this kind and knows no setting "
+            f"for it: {since} is the first that has one.",
+            f"version: {parallelcluster().checked_versions[-1]}",
+        )
+    elif any(
+        (known := instance_type_of(environment, group)) and known.efa_interfaces
+        for group in environment.groups("compute").values()
+    ):
+        yield Breach(
+            ("orchestrator", "efa_interface"),
+            f"ParallelCluster attaches efa-only interfaces from {since} on; {orchestrator.version} takes an "
+            "address of the subnet for each network card.",
+            f"version: {parallelcluster().checked_versions[-1]}",
+        )
+
+
+@RULES.rule(
+    70,
+    "error",
+    "File systems and disks are mounted in different places",
+    source=f"{PACKAGE}, DuplicateMountDirValidator (a warning there for local disks)",
+    date=DATE,
+)
+def mounts_differ(environment: Environment) -> Iterator[Breach]:
+    seen: dict[PurePosixPath, str] = {}
+    for path, place in _mounts(environment).items():
+        first = seen.setdefault(_normal(place), place)
+        if first is not place:
+            yield Breach(
+                path,
+                f"{place} is the mount of another file system already: one hides the other.",
+                _free_place(environment),
+            )
+
+
+@RULES.rule(
+    71,
+    "error",
+    "No mount lies within another",
+    source="ParallelCluster User Guide, SharedStorage (MountDir); OverlappingMountDirValidator of 3.16.1 "
+    "means to refuse it and compares names instead",
+    date=DATE,
+)
+def mounts_not_nested(environment: Environment) -> Iterator[Breach]:
+    mounts = _mounts(environment)
+    for path, place in mounts.items():
+        for other in mounts.values():
+            if _normal(other) in _normal(place).parents:
+                yield Breach(
+                    path,
+                    f"{place} lies within the mount {other}: it is hidden on nodes that mount {other} last.",
+                    _free_place(environment),
+                )
+
+
+_DEEP = (
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/opt/parallelcluster", "/opt/slurm", "/proc", "/root",
+    "/run", "/sbin", "/sys", "/tmp", "/usr", "/var",  # noqa: S108
+)  # fmt: skip
+"""Reserved with everything below them; of the others only the folder itself is."""
+
+
+@RULES.rule(
+    72,
+    "error",
+    "No mount hides a directory of the system",
+    source=f"{PACKAGE}, SharedStorageMountDirValidator; Filesystem Hierarchy Standard 3.0",
+    date=DATE,
+)
+def mounts_spare_system(environment: Environment) -> Iterator[Breach]:
+    reserved = (*parallelcluster().reserved_mount_paths, "/")
+    for path, place in _mounts(environment).items():
+        normal = _normal(place)
+        if str(normal) in reserved or any(normal.is_relative_to(one) for one in _DEEP):
+            yield Breach(
+                path,
+                f"a mount at {place} would hide a part of the operating system or of ParallelCluster.",
+                _free_place(environment),
+            )
+
+
+@RULES.rule(
+    80,
+    "error",
+    "The directory's domain is a name",
+    source=f"{PACKAGE}, DomainNameValidator",
+    date=DATE,
+)
+def domain_name(environment: Environment) -> Iterator[Breach]:
+    directory = asked(environment).directory_service
+    forms = (r"[a-zA-Z0-9_-]+(\.[a-zA-Z0-9_-]+)*", r"(DC|dc)=[a-zA-Z0-9_-]+(,(DC|dc)=[a-zA-Z0-9_-]+)*")
+    if directory and not any(re.fullmatch(form, directory.domain_name) for form in forms):
+        yield Breach(
+            ("orchestrator", "directory_service", "domain_name"),
+            f"`{directory.domain_name}` is neither a domain nor a distinguished name.",
+            "corp.example.com, or DC=corp,DC=example,DC=com",
+        )
+
+
+@RULES.rule(
+    81,
+    "warning",
+    "The directory is reached over TLS",
+    source=f"{PACKAGE}, DomainAddrValidator and LdapTlsReqCertValidator",
+    date=DATE,
+)
+def directory_over_tls(environment: Environment) -> Iterator[Breach]:
+    directory = asked(environment).directory_service
+    if not directory:
+        return
+    for address in directory.domain_address.split(","):
+        scheme = urlparse(address.strip()).scheme
+        if scheme != "ldaps":
+            yield Breach(
+                ("orchestrator", "directory_service", "domain_address"),
+                f"`{address.strip()}` "
+                + (f"is reached over {scheme}: passwords cross the network in the clear." if scheme else
+                   "says no protocol."),
+                f"ldaps://{address.strip().split('://')[-1]}",
+            )  # fmt: skip
+    if directory.tls_require_certificate not in ("hard", "demand"):
+        yield Breach(
+            ("orchestrator", "directory_service", "tls_require_certificate"),
+            f"`{directory.tls_require_certificate}` lets anybody answer as the directory.",
+            "hard, with tls_ca_certificate where its authority is your own",
+        )
+
+
+@RULES.rule(
+    82,
+    "error",
+    "Settings of sssd are not ParallelCluster's own",
+    source=f"{PACKAGE}, AdditionalSssdConfigsValidator",
+    date=DATE,
+)
+def sssd_settings(environment: Environment) -> Iterator[Breach]:
+    directory = asked(environment).directory_service
+    if not directory:
+        return
+    wanted = dict(parallelcluster().sssd)
+    if directory.access_filter is not None:
+        wanted["access_provider"] = "ldap"
+    for key, value in directory.sssd_settings.items():
+        if key in wanted and value != wanted[key]:
+            yield Breach(
+                ("orchestrator", "directory_service", "sssd_settings", key),
+                f"`{value}`: ParallelCluster takes `{wanted[key]}` only"
+                + (" beside access_filter." if key == "access_provider" else "."),
+                f"{wanted[key]}, or remove it",
+            )
+
+
+@RULES.rule(
+    83,
+    "error",
+    "The directory's password is in Secrets Manager",
+    source=f"{PACKAGE}, PasswordSecretArnValidator",
+    date=DATE,
+)
+def directory_secret(environment: Environment) -> Iterator[Breach]:
+    directory = asked(environment).directory_service
+    if directory and directory.password_secret_arn.split(":")[2] != "secretsmanager":
+        yield Breach(
+            ("orchestrator", "directory_service", "password_secret_arn"),
+            f"{directory.password_secret_arn} is not the ARN of a secret.",
+            "arn:aws:secretsmanager:...:secret:..., whose text is the password alone",
+        )
+
+
+@RULES.rule(
+    90,
+    "warning",
+    "Lifecycle scripts run",
+    source="ParallelCluster User Guide, Custom bootstrap actions; aws/aws-parallelcluster PR #7572",
+    date=DATE,
+)
+def lifecycle_none(environment: Environment) -> Iterator[Breach]:
+    if asked(environment).lifecycle != "none":
+        return
+    missing = [f"software release {environment.software.release} is not installed or verified"]
+    if getattr(environment.storage.lustre, "efa", False):
+        missing.append("nobody sets the Lustre client up for EFA, and it stays on TCP")
+    yield Breach(
+        ("orchestrator", "lifecycle"),
+        f"with `none` the nodes are what ParallelCluster's image makes of them: {'; '.join(missing)}.",
+        "on-node-configured",
+    )
+
+
+def _mounts(environment: Environment) -> Mapping[Path, str]:
+    """Where something is mounted, by its place in the file."""
+    lustre, openzfs = environment.storage.lustre, environment.storage.openzfs
+    mounts: dict[Path, str] = {}
+    if lustre:
+        mounts["storage", "lustre", "mount_path"] = lustre.mount_path
+    if openzfs:
+        mounts["storage", "openzfs", "mount_path"] = openzfs.mount_path
+    if any(
+        (known := instance_type_of(environment, group)) and known.local_nvme_disks
+        for group in environment.groups("compute").values()
+    ):
+        mounts["orchestrator", "nvme_mount_path"] = asked(environment).nvme_mount_path
+    return mounts
+
+
+def _normal(place: str) -> PurePosixPath:
+    """The path without `//`, `.` and `..`."""
+    parts: list[str] = []
+    for part in PurePosixPath(place).parts[1:]:
+        if part == "..":
+            parts = parts[:-1]
+        else:
+            parts.append(part)
+    return PurePosixPath("/", *parts)
+
+
+def _free_place(environment: Environment) -> str:
+    taken = {_normal(place) for place in _mounts(environment).values()}
+    return next(place for place in ("/fsx", "/scratch", "/home", "/shared") if _normal(place) not in taken)

@@ -1,0 +1,203 @@
+"""The stack of an EKS control plane and the nodes that EKS manages.
+
+It waits for the network and for nothing else, so that it is made beside the file system. What needs both is
+in the stack of the cluster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import aws_cdk as cdk
+from aws_cdk import CfnOutput, Fn, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from constructs import Construct, IConstruct
+
+from stacks.parts import NetworkParts, crossing
+from ultracluster.catalog import InstanceType
+from ultracluster.config import Environment
+from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.config.nodes import NodeGroup
+from ultracluster.lifecycle.configuration import script_configuration
+from ultracluster.network.existing import existing_subnet, existing_vpc
+from ultracluster.orchestrators.eks_control_plane import EksControlPlane
+from ultracluster.orchestrators.eks_kubectl import Kubectl, existing_kubectl
+from ultracluster.orchestrators.eks_nodes import ClusterEntry, EksNodeGroup
+from ultracluster.orchestrators.eks_roles import node_role
+from ultracluster.orchestrators.eks_scripts import NodeScripts
+from ultracluster.rendering.charts import device_charts, job_charts
+from ultracluster.rules.types import instance_type_of
+from ultracluster.security.cluster_key import AUTO_SCALING, ClusterKey
+
+SUFFIX = "control-plane"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlPlaneParts:
+    """What other stacks must know of the control plane."""
+
+    cluster_name: str
+    cluster_arn: str
+    handler_arn: str
+
+    def kubectl(self, scope: Construct, construct_id: str = "Kubectl") -> Kubectl:
+        """Applies charts and manifests from another stack."""
+        return existing_kubectl(
+            scope, construct_id, cluster_name=self.cluster_name, handler_arn=self.handler_arn
+        )
+
+
+def control_plane_parts(config: Environment) -> ControlPlaneParts:
+    """The parts, for stacks that are deployed after it: by the stable names of its exports."""
+
+    def read(name: str) -> str:
+        return Fn.import_value(f"{config.name}-{SUFFIX}-{name}")
+
+    return ControlPlaneParts(
+        cluster_name=config.cluster_name,
+        cluster_arn=read("ClusterArn"),
+        handler_arn=read("KubectlHandlerArn"),
+    )
+
+
+class ControlPlaneStack(Stack):
+    """A Kubernetes control plane, its add-ons and device plugins, and managed node groups."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        config: Environment,
+        env: cdk.Environment,
+        network: NetworkParts,
+    ) -> None:
+        super().__init__(
+            scope, construct_id, env=env, termination_protection=config.protect,
+            description=f"Ultracluster {config.name}: EKS control plane and managed nodes",
+        )  # fmt: skip
+        assert isinstance(config.orchestrator, Eks | HyperPodEks)
+        self._config = config
+        self._network = network
+        self._key = self._make_key()
+        self._nodes = ec2.SecurityGroup.from_security_group_id(
+            self, "NodeSecurityGroup", network.security_group_id, mutable=False
+        )
+        self.control_plane = EksControlPlane(
+            self,
+            "ControlPlane",
+            cluster_name=config.cluster_name,
+            config=config.orchestrator,
+            vpc=existing_vpc(self, "Vpc", network.vpc_id, cidr=network.vpc_cidr),
+            subnets=[
+                existing_subnet(self, f"ControlPlaneSubnet{number}", subnet_id)
+                for number, subnet_id in enumerate(network.control_plane_subnet_ids, start=1)
+            ],
+            security_group=self._nodes,
+            key=self._key,
+            protect=config.protect,
+        )
+        groups = self._groups(config.orchestrator)
+        system: list[IConstruct] = [
+            groups[name].resource for name in config.groups("system") if name in groups
+        ]
+        self.control_plane.add_workload_addons(file_systems=config.storage.lustre is not None, after=system)
+        for chart in (*device_charts(config), *job_charts(config)):
+            self.control_plane.add_chart(f"Chart-{chart.name}", chart)
+        self._outputs()
+
+    def _make_key(self) -> kms.IKey:
+        if self._config.storage.key:
+            return kms.Key.from_key_arn(self, "Key", self._config.storage.key.arn)
+        # a key of its own: that of the file systems is made beside it
+        return ClusterKey(self, "Key", launched_by=(AUTO_SCALING,)).key
+
+    def _groups(self, orchestrator: Eks | HyperPodEks) -> dict[str, EksNodeGroup]:
+        """Those that EKS manages: all of them, or with HyperPod the system groups alone."""
+        config = self._config
+        wanted = {
+            name: group
+            for name, group in config.node_groups.items()
+            if orchestrator.kind == "eks" or group.role == "system"
+        }
+        role = node_role(
+            self, "NodeRole", cluster_arn=self.control_plane.cluster_arn, mirror=config.software.mirror
+        )
+        nodes_role = cast("iam.IRole", role)  # the CDK's class and interface differ in names of arguments
+        scripts = None
+        if orchestrator.kind == "eks" and orchestrator.lifecycle != "none":
+            scripts = NodeScripts(self, "Scripts", configuration=node_configuration(config))
+            scripts.grant_read(role)
+        cluster = self.control_plane.cluster
+        entry = ClusterEntry(
+            name=cluster.cluster_name,
+            endpoint=cluster.cluster_endpoint,
+            certificate_authority=cluster.cluster_certificate_authority_data,
+            service_cidr=orchestrator.service_cidr,
+        )
+        subnet = existing_subnet(self, "Nodes", self._network.subnet_id)
+        made: dict[str, EksNodeGroup] = {}
+        for name, group in wanted.items():
+            made[name] = EksNodeGroup(
+                self,
+                f"Group-{name}",
+                name=name,
+                group=group,
+                instance_type=_type(config, group),
+                cluster=entry,
+                kubernetes_version=orchestrator.kubernetes_version,
+                role=nodes_role,
+                subnet=subnet,
+                security_groups=[self._nodes],
+                key=self._key,
+                after=[*self.control_plane.before_nodes, role],
+                scripts=scripts,
+                repair=orchestrator.node_repair if orchestrator.kind == "eks" else None,
+                max_unavailable=orchestrator.max_unavailable if orchestrator.kind == "eks" else 1,
+            )
+        return made
+
+    def _outputs(self) -> None:
+        config, plane = self._config, self.control_plane
+        crossing(self, "ClusterArn", plane.cluster_arn)
+        crossing(self, "KubectlHandlerArn", plane.handler_arn)
+        CfnOutput(self, "ClusterName", value=config.cluster_name, description="EKS cluster")
+        CfnOutput(
+            self,
+            "KubeconfigCommand",
+            description="Lets kubectl speak to the cluster, as one of orchestrator.admins",
+            value=f"aws eks update-kubeconfig --region {config.region} --name {config.cluster_name}",
+        )
+        CfnOutput(
+            self,
+            "LogGroup",
+            value=f"/aws/eks/{config.cluster_name}/cluster",
+            description="Control plane's logs",
+        )
+
+
+def node_configuration(config: Environment) -> dict[str, object]:
+    """`cluster.json` of nodes that mount nothing themselves: pods do, through the CSI driver.
+
+    The name of the file system is not known yet and not needed; that there is one, and how it is reached, is.
+    """
+    configuration = script_configuration(config)
+    if lustre := config.storage.lustre:
+        configuration["mounts"] = {
+            "lustre": {
+                "path": lustre.mount_path,
+                "dns_name": "csi.invalid",
+                "mount_name": "csi",
+                "efa": bool(getattr(lustre, "efa", False)),
+            }
+        }
+    return configuration
+
+
+def _type(config: Environment, group: NodeGroup) -> InstanceType:
+    known = instance_type_of(config, group)
+    assert known, f"{group.instance_type}: the rules let no unknown type pass"
+    return known
