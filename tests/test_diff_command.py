@@ -16,11 +16,12 @@ from botocore.stub import Stubber
 from project import ROOT
 from typer.testing import CliRunner, Result
 
-from ultracluster.cli import diff as command
+from ultracluster.cli import diff_comparison
+from ultracluster.cli.diff import diff
 from ultracluster.operations.aws import Account, Identity
 
 app = typer.Typer(pretty_exceptions_enable=False)
-app.command()(command.diff)
+app.command()(diff)
 
 
 def run(*arguments: str) -> Result:
@@ -294,7 +295,7 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Stubber:
     monkeypatch.setattr(Account, "client", lambda self, service, region=None: client)
     monkeypatch.setattr(Account, "identity", lambda self: Identity("111122223333", "arn:aws:iam::1:user/x"))
     monkeypatch.setattr(
-        command, "_synthesise", lambda root, files, scratch: [json.loads(json.dumps(TEMPLATES))]
+        diff_comparison, "synthesise", lambda root, files, scratch: [json.loads(json.dumps(TEMPLATES))]
     )
     return stubber
 
@@ -335,7 +336,7 @@ def test_question_marks_of_cloudformation_are_no_change(
     account: Stubber, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = {name: template(Tags=[{"Key": "owner", "Value": "Jürgen – ☃"}]) for name in TEMPLATES}
-    monkeypatch.setattr(command, "_synthesise", lambda root, files, scratch: [wanted])
+    monkeypatch.setattr(diff_comparison, "synthesise", lambda root, files, scratch: [wanted])
     for name in wanted:
         answer(account, name, template(Tags=[{"Key": "owner", "Value": "J?rgen ? ?"}]))
     absent(account, "dev-observability")
@@ -376,7 +377,9 @@ def test_without_credentials_it_says_so_before_the_synth(
     for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setattr(command, "_synthesise", lambda root, files, scratch: pytest.fail("synthesised"))
+    monkeypatch.setattr(
+        diff_comparison, "synthesise", lambda root, files, scratch: pytest.fail("synthesised")
+    )
     result = run("dev", "--deployed")
 
     assert result.exit_code == 2
@@ -391,6 +394,9 @@ def test_the_wrong_account_is_refused(account: Stubber, monkeypatch: pytest.Monk
 
 
 def test_the_command_does_not_import_the_cdk() -> None:
-    code = "import sys, ultracluster.cli.diff; print('aws_cdk' in sys.modules, 'boto3' in sys.modules)"
+    code = (
+        "import sys, ultracluster.cli.diff, ultracluster.cli.diff_comparison, ultracluster.cli.diff_output\n"
+        "print('aws_cdk' in sys.modules, 'boto3' in sys.modules)"
+    )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.split() == ["False", "False"]

@@ -1,19 +1,22 @@
 """List prices with their age, and the zones that offer a type.
 
 `prices.csv` holds EC2 list prices (Linux, shared tenancy, USD per instance-hour), each with source
-and date. HyperPod's prices are 18-25 % higher: never price it with these figures.
+and date. HyperPod's prices are 18-25 % higher: never price it with these figures. `service_prices.json`
+holds HyperPod's own and those of everything else that a cluster is billed for; `figure` finds both.
 """
 
 import csv
 import datetime as dt
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 Purchase = Literal["on-demand", "capacity-block"]
+PriceUnit = Literal["hour", "day", "month", "gb"]
 
 VALID_FOR = dt.timedelta(days=90)
 """How long a dated figure is taken to hold."""
@@ -97,6 +100,80 @@ def price(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One price of one thing, whatever is sold. Show `source` and `date` with it."""
+
+    key: str
+    """What is sold: `ec2.p5.48xlarge`, `hyperpod.p5.48xlarge`, `nat`, `lustre.persistent-2-ssd.125`."""
+    region: str
+    """Region or Local Zone of the figure; empty where its source does not say."""
+    usd: float
+    unit: PriceUnit
+    """What `usd` buys: one of the things for an hour, a day or a month, or one GB of data."""
+    source: str
+    date: dt.date | None
+    """Day of the figure; None = undated."""
+    expires: dt.date | None
+    """Last day on which it is taken to hold; None = undated."""
+    expired: bool
+    """Past that day. Always true of an undated figure."""
+    verified: bool
+    """False where it rests on a single source that is not the price list itself."""
+    live: bool = False
+    """Asked of AWS just now."""
+
+    @property
+    def indicative(self) -> bool:
+        """Undated: an order of magnitude, no more."""
+        return self.date is None
+
+    @property
+    def per_hour(self) -> float:
+        """USD for one of the things for an hour; 0 for what is paid by the GB."""
+        return {"hour": self.usd, "day": self.usd / 24, "month": self.usd / HOURS_PER_MONTH, "gb": 0.0}[
+            self.unit
+        ]
+
+
+HOURS_PER_MONTH = 730
+"""Hours of the month that AWS's own calculator and bills by the GB-month count with: 8760 / 12."""
+
+
+def figure(key: str, region: str, *, today: dt.date | None = None) -> Figure | None:
+    """The list price of what `key` names in a Region or Local Zone; None where none is known.
+
+    `today` decides what is expired. Keys are described in `service_prices.json`.
+    """
+    on = today or dt.date.today()
+    kind, _, name = key.partition(".")
+    purchase = _PURCHASES.get(kind)
+    if purchase and (found := price(name, region, purchase=purchase, today=on)):
+        return Figure(
+            key=key, region=region, usd=found.usd_per_hour, unit="hour", source=found.source,
+            date=found.date, expires=found.expires, expired=found.expired, verified=found.verified,
+        )  # fmt: skip
+    table = _service_tables().get((key, region)) or _service_tables().get((key, ""))
+    if table is None:
+        return None
+    day = _date(table["date"] or "")
+    expires = day + VALID_FOR if day else None
+    return Figure(
+        key=key, region=table["region"] or "", usd=table["usd"][key], unit=table["unit"],
+        source=table["source"], date=day, expires=expires, expired=expires is None or on > expires,
+        verified=table["verified"],
+    )  # fmt: skip
+
+
+_PURCHASES: Mapping[str, Purchase] = {"ec2": "on-demand", "capacity-block": "capacity-block"}
+
+
+def hyperpod_premium() -> tuple[float, float]:
+    """HyperPod's list price over EC2's: the least and the greatest factor seen. For orientation alone."""
+    low, high = _service_document()["hyperpod_premium"]
+    return low, high
+
+
 def offered_zone_ids(instance_type: str, region: str) -> tuple[str, ...]:
     """Zone ids of the Region that offer the type. Empty means unknown, never "nowhere".
 
@@ -112,6 +189,22 @@ def _rows() -> Mapping[tuple[str, str], Mapping[str, str]]:
     with (Path(__file__).parent / "prices.csv").open(encoding="utf-8", newline="") as file:
         rows = {(r["instance_type"], r["region_or_zone"]): r for r in csv.DictReader(file)}
     return MappingProxyType(rows)
+
+
+@cache
+def _service_tables() -> Mapping[tuple[str, str], dict[str, Any]]:
+    return MappingProxyType(
+        {
+            (key, table["region"] or ""): table
+            for table in _service_document()["tables"]
+            for key in table["usd"]
+        }
+    )
+
+
+@cache
+def _service_document() -> Mapping[str, Any]:
+    return json.loads((Path(__file__).parent / "service_prices.json").read_text(encoding="utf-8"))
 
 
 def _date(text: str) -> dt.date | None:

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 COMMANDS = {
     "acceptance": "app",
     "connect": "connect",
+    "cost": "cost",
     "diff": "diff",
     "doctor": "doctor",
     "image": "app",

@@ -1,0 +1,119 @@
+"""The report of `ultracluster diff` as text, as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ultracluster.cli.diff_report import Report, end, rows, title
+from ultracluster.operations.blast_radius import Verdict, worst
+
+_STYLES = {
+    "no-op": "dim",
+    "in place": "green",
+    "rolling": "yellow",
+    "needs scale-to-zero": "yellow",
+    "replaced": "red",
+    "DATA LOSS": "bold white on red",
+}
+
+
+def as_text(report: Report) -> str:
+    """A table for each stack, in the colours of a terminal where there is one."""
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    terminal = sys.stdout.isatty()
+    target = StringIO()
+    console = Console(
+        file=target, width=None if terminal else 140, force_terminal=terminal, highlight=False, markup=False
+    )
+    console.print(title(report))
+    for note in report.comparison.notes:
+        console.print(f"  {note}", soft_wrap=True)
+    made = rows(report)
+    for stack in dict.fromkeys(row.stack for row in made):
+        table = Table(box=None, pad_edge=False, expand=True, title=stack, title_justify="left")
+        table.title_style = "bold"
+        table.add_column("verdict", no_wrap=True)
+        table.add_column("resource", overflow="fold", ratio=3)
+        table.add_column("change", overflow="fold", ratio=4)
+        table.add_column("why", overflow="fold", ratio=6)
+        last = ""
+        for row in (one for one in made if one.stack == stack):
+            again = row.resource == last
+            name = "" if again else f"{row.resource}\n{row.type}".rstrip()
+            verdict = "" if again and row.verdict == "no-op" else row.verdict.value
+            table.add_row(Text(verdict, style=_STYLES[row.verdict]), name, row.what, row.why)
+            last = row.resource
+        console.print()
+        console.print(table)
+    console.print()
+    for line in end(report):
+        console.print(line, soft_wrap=True)
+    return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
+
+
+def as_markdown(report: Report) -> str:
+    """For a pull request: what disturbs jobs in full, the rest folded away."""
+    made = rows(report)
+    parts = [f"### Blast radius: {title(report)}"]
+    parts += [line for note in report.comparison.notes for line in ("", f"*{note}*")]
+    loud = {row.resource for row in made if row.verdict.rank >= Verdict.ROLLING.rank}
+    for fold, kept in (
+        (False, [row for row in made if row.resource in loud]),
+        (True, [row for row in made if row.resource not in loud]),
+    ):
+        if not kept:
+            continue
+        if fold:
+            parts += ["", f"<details><summary>{len(kept)} without danger</summary>"]
+        parts += ["", "| verdict | resource | change | why |", "|---|---|---|---|"]
+        for row in kept:
+            verdict = f"**{row.verdict}**" if row.verdict.rank >= Verdict.REPLACED.rank else row.verdict
+            verdict = "" if row.verdict is Verdict.NO_OP and row.resource in loud else verdict
+            cells = (verdict, f"{row.stack}/{row.resource}", row.what, row.why)
+            parts.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
+        if fold:
+            parts += ["", "</details>"]
+    return "\n".join([*parts, "", *(f"{line}  " for line in end(report))]).rstrip() + "\n"
+
+
+def _cell(text: str) -> str:
+    """Text in a cell of a Markdown table; angle brackets and bars are no markup."""
+    for character, instead in (("\n", " "), ("|", "\\|"), ("<", "&lt;")):
+        text = text.replace(character, instead)
+    return text
+
+
+def as_document(report: Report) -> dict[str, Any]:
+    """Every change, for machines."""
+    return {
+        "before": report.comparison.before_name,
+        "after": report.comparison.after_name,
+        "notes": report.comparison.notes,
+        "unread": report.comparison.unread,
+        "verdict": worst(report.changes).value,
+        "exit_code": report.exit_code,
+        "data_loss_not_accepted": report.lost,
+        "changes": [
+            {
+                "stack": change.stack,
+                "logical_id": change.logical_id,
+                "type": change.resource_type,
+                "path": change.path,
+                "verdict": change.verdict.value,
+                "refused": change.refused,
+                "replaces": change.replaces,
+                "accepted": change.resource in report.accepted,
+                "reason": change.reason,
+                "source": change.source,
+                "before": change.before,
+                "after": change.after,
+            }
+            for change in report.changes
+        ],
+    }
