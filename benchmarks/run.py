@@ -20,7 +20,7 @@ ROUNDS = int(os.environ.get("ROUNDS", "5"))
 EMPTY_APP = """
 import sys
 sys.path.insert(0, {root!r})
-import stacks, ultracluster.rules
+import stacks.hyperpod_slurm, ultracluster.rules
 from aws_cdk import App, Stack, Validations
 from cdk_nag import AwsSolutionsChecks
 app = App(); Stack(app, "empty")
