@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,42 @@ sys.modules.setdefault("artifact_server", _MODULE)
 _SPEC.loader.exec_module(_MODULE)
 
 RELEASE = "2030.01"
+
+
+@pytest.fixture(autouse=True)
+def only_documented_calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What the package itself asks of AWS in any of these tests is in permissions.json."""
+    from botocore.client import BaseClient
+
+    made: set[tuple[str, str]] = set()
+    real: Any = BaseClient._make_api_call
+
+    def recorded(client: Any, operation: str, asked: dict[str, Any]) -> Any:
+        if _from_the_package():
+            made.add((client.meta.service_model.service_name, operation))
+        return real(client, operation, asked)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", recorded)
+    yield
+    unknown = made - _documented()
+    assert not unknown, f"run tools/permissions_from_calls.py, or teach it to see {sorted(unknown)}"
+
+
+def _from_the_package() -> bool:
+    """Whether the nearest code outside of the SDK is the package's, and not a test's own."""
+    frame = sys._getframe(2)
+    while frame.f_back and {"botocore", "boto3"} & set(Path(frame.f_code.co_filename).parts):
+        frame = frame.f_back
+    return str(_PACKAGE) in frame.f_code.co_filename
+
+
+_PACKAGE = Path(__file__).parents[2] / "constructs" / "ultracluster"
+
+
+@cache
+def _documented() -> set[tuple[str, str]]:
+    file = _PACKAGE / "operations" / "permissions.json"
+    return {(row["service"], row["operation"]) for row in json.loads(file.read_text())["calls"]}
 
 
 @pytest.fixture

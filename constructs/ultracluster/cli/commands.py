@@ -11,12 +11,15 @@ from typer.core import TyperGroup
 
 COMMANDS = {
     "acceptance": "app",
+    "capacity": "app",
     "connect": "connect",
     "cost": "cost",
     "diff": "diff",
     "doctor": "doctor",
     "image": "app",
     "nodes": "app",
+    "permissions": "permissions",
+    "preflight": "preflight",
     "release": "app",
     "render": "app",
     "software": "app",

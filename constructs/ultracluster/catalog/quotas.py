@@ -1,0 +1,72 @@
+"""Service quotas by the names that AWS lists; `quotas.json` beside it holds them with source and date."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+Purchase = Literal["on-demand", "spot"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """One quota of an account in a Region."""
+
+    service: str
+    """Service code of Service Quotas: "ec2", "vpc", "sagemaker" ..."""
+    name: str
+    """QuotaName."""
+    code: str = ""
+    """QuotaCode as it was seen; empty where published codes contradict each other."""
+    match: Literal["name", "code"] = "name"
+    """What identifies it in an account; a code that is not trusted is only a hint."""
+    unit: str = ""
+    """What it counts."""
+    source: str = ""
+    date: str = ""
+
+
+def quota(key: str) -> Quota:
+    """The quota that `quotas.json` calls `key` ("elastic-ips").
+
+    Raises:
+        KeyError: there is none.
+    """
+    return _made(_document()["quotas"][key], "")
+
+
+def quota_by_type(
+    key: Literal["hyperpod-usage", "hyperpod-spot-usage", "reserved-capacity"], instance_type: str
+) -> Quota:
+    """SageMaker's quota of one instance type, given by its EC2 name ("p5.48xlarge")."""
+    row = _document()["by_type"][key]
+    return _made(row | row["codes"].get(instance_type, {}), instance_type)
+
+
+def ec2_quota(family: str, purchase: Purchase) -> Quota | None:
+    """The quota that counts the vCPUs of a family ("p5en"); None for families that the table lacks."""
+    for row in _document()["ec2_families"]:
+        if re.fullmatch(row["families"], family):
+            return quota(row["on_demand" if purchase == "on-demand" else "spot"])
+    return None
+
+
+def _made(row: dict[str, Any], instance_type: str) -> Quota:
+    return Quota(
+        service=row["service"],
+        name=row["name"].format(type=instance_type),
+        code=row.get("code", ""),
+        match=row["match"],
+        unit=row["unit"],
+        source=row["source"],
+        date=row["date"],
+    )
+
+
+@cache
+def _document() -> dict[str, Any]:
+    return json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))

@@ -1,0 +1,174 @@
+"""`ultracluster capacity`: what AWS has on offer. Buys nothing."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ultracluster.cli.environments import JsonOption, ProfileOption, load_environment, open_account, refuse
+from ultracluster.cli.preflight import LateBar
+
+if TYPE_CHECKING:
+    from ultracluster.operations.aws import Account
+    from ultracluster.operations.capacity_search import Offer, Search, Wish
+
+app = typer.Typer(no_args_is_help=True, help="Capacity that AWS has on offer.")
+
+
+@app.callback()
+def _capacity() -> None:  # pyright: ignore[reportUnusedFunction]  # keeps `search` a command of its own
+    pass
+
+
+@app.command()
+def search(
+    environment: Annotated[
+        Path | None,
+        typer.Argument(help="Search for the compute groups of this environment.", show_default=False),
+    ] = None,
+    instance_type: Annotated[
+        str | None,
+        typer.Option(help="Search for this type instead, e.g. `p5.48xlarge`.", show_default=False),
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, max=256, help="Instances, with --instance-type.")] = 1,
+    days: Annotated[int, typer.Option(min=1, max=182, help="Days without a break.")] = 14,
+    after: Annotated[
+        str | None,
+        typer.Option(help="Earliest start, `2026-12-01`; tomorrow by default.", show_default=False),
+    ] = None,
+    region: Annotated[
+        str | None, typer.Option(help="AWS Region, with --instance-type.", show_default=False)
+    ] = None,
+    profile: ProfileOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List training plans and Capacity Blocks by price of an instance-hour. Buys nothing.
+
+    Exit code 0 = something is offered, 1 = nothing is or a kind could not be asked, 2 = bad input or no
+    credentials.
+    """
+    from ultracluster.operations.capacity_search import search as ask
+    from ultracluster.operations.capacity_search import wishes_for, wishes_of
+
+    if (environment is None) == (instance_type is None):
+        refuse("name an environment, or give --instance-type")
+    start = _start(after)
+    if environment is not None:
+        config = load_environment(environment)
+        account = open_account(config, profile)
+        wishes = wishes_of(config, days=days, after=start)
+        nothing = "no compute group of this environment can be bought as a plan or block"
+    else:
+        name = _known(str(instance_type))
+        account = _account(region, profile)
+        wishes = wishes_for(name, count, days=days, after=start)
+        nothing = f"AWS sells neither training plans nor Capacity Blocks for {name}"
+    if not wishes:
+        refuse(nothing)
+    with LateBar("asking AWS") as bar:
+        found = ask(account, wishes, progress=bar)
+    typer.echo(json.dumps(as_dict(found), indent=2) if as_json else as_text(found, wishes))
+    raise typer.Exit(0 if found.offers and not found.failures else 1)
+
+
+def as_dict(found: Search) -> dict[str, Any]:
+    """The search as JSON types."""
+    return {
+        "offers": [
+            {
+                **_wish(offer.wish),
+                "id": offer.id,
+                "zones": list(offer.zones),
+                "fits_zone": offer.fits_zone,
+                "start": offer.start.isoformat(),
+                "end": offer.end.isoformat() if offer.end else None,
+                "hours": offer.hours,
+                "segments": [
+                    {
+                        "zone": segment.zone,
+                        "start": segment.start.isoformat(),
+                        "end": segment.end.isoformat() if segment.end else None,
+                        "count": segment.count,
+                    }
+                    for segment in offer.segments
+                ],
+                "upfront_fee": offer.price,
+                "per_instance_hour": round(offer.per_hour, 4),
+                "currency": offer.currency,
+            }
+            for offer in found.offers
+        ],
+        "failures": [{**_wish(wish), "why": why} for wish, why in found.failures],
+    }
+
+
+def as_text(found: Search, wishes: list[Wish]) -> str:
+    """The search for a person, cheapest first."""
+    lines = [
+        f"{one.count} x {one.instance_type}, {one.hours / 24:g} days from {one.after:%Y-%m-%d}: "
+        f"{one.kind}{f' for {one.group}' if one.group else ''}"
+        for one in wishes
+    ]
+    lines.append("")
+    lines += [_line(offer) for offer in found.offers] or ["nothing is offered: try fewer, shorter or later"]
+    lines += [
+        f"could not be asked: {wish.kind} for {wish.instance_type}: {why}" for wish, why in found.failures
+    ]
+    if found.offers:
+        lines += ["", "The fee is paid upfront and cannot be given back. Nothing was bought."]
+    return "\n".join(lines)
+
+
+def _line(offer: Offer) -> str:
+    end = f"{offer.end:%Y-%m-%d %H:%M}" if offer.end else "?"
+    zone = {True: "", False: f" (not {offer.wish.zone_id})", None: ""}[offer.fits_zone]
+    parts = f", in {len(offer.segments)} parts with breaks" if len(offer.segments) > 1 else ""
+    return (
+        f"{offer.per_hour:9.3f} {offer.currency} per instance-hour, {offer.price:,.2f} in all  "
+        f"{offer.wish.instance_type}  {offer.wish.kind}  {', '.join(offer.zones)}{zone}  "
+        f"{offer.start:%Y-%m-%d %H:%M} to {end} UTC{parts}  {offer.id}"
+    )
+
+
+def _wish(wish: Wish) -> dict[str, Any]:
+    return {
+        "kind": wish.kind,
+        "group": wish.group or None,
+        "instance_type": wish.instance_type,
+        "count": wish.count,
+    }
+
+
+def _start(text: str | None) -> datetime:
+    from ultracluster.operations.capacity_search import tomorrow
+
+    if text is None:
+        return tomorrow()
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        refuse(f"--after is a day as `2026-12-01`, not `{text}`")
+
+
+def _known(name: str) -> str:
+    from ultracluster.catalog import instance_type, nearest_instance_types
+
+    name = name.strip().lower().removeprefix("ml.")
+    if instance_type(name) is None:
+        refuse(f"there is no instance type `{name}`; near: {', '.join(nearest_instance_types(name))}")
+    return name
+
+
+def _account(region: str | None, profile: str | None) -> Account:
+    from ultracluster.operations import aws
+
+    try:
+        account = aws.Account(region=region, profile=profile)
+        account.identity()
+    except aws.AccountError as error:
+        refuse(str(error))
+    return account

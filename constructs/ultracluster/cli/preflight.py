@@ -1,0 +1,200 @@
+"""`ultracluster preflight`: can this environment be had, in this account, now?"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ultracluster.cli.environments import (
+    EnvironmentArgument,
+    JsonOption,
+    ProfileOption,
+    confirm,
+    load_environment,
+    open_account,
+    refuse,
+)
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from ultracluster.operations.preflight import Report, Row
+    from ultracluster.operations.quota_requests import Request
+
+LATE = 2.0
+"""Seconds after which a bar shows."""
+_COLOURS = {"red": "red", "yellow": "yellow", "green": "green", "unknown": "magenta"}
+
+
+def preflight(
+    environment: EnvironmentArgument,
+    request_quotas: Annotated[
+        bool, typer.Option("--request-quotas", help="Ask AWS to raise what is too small; tracks it later.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before quotas are requested.")] = False,
+    profile: ProfileOption = None,
+    as_json: JsonOption = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a table for a pull request.")] = False,
+) -> None:
+    """Ask the account for everything that a deploy needs. Changes nothing without --request-quotas.
+
+    Exit code 0 = nothing is red, 1 = something is red, 2 = bad input, no credentials or not confirmed.
+    """
+    from ultracluster.operations.preflight import preflight as ask
+
+    if as_json and markdown:
+        refuse("say either --json or --markdown")
+    config = load_environment(environment)
+    account = open_account(config, profile)
+    with LateBar("asking AWS") as bar:
+        report = ask(account, config, progress=bar)
+    if not as_json:
+        typer.echo(as_markdown(report) if markdown else as_text(report))
+    requests = _requests(account, report, yes) if request_quotas else None
+    if as_json:
+        typer.echo(json.dumps(as_dict(report, config.name, config.region, requests), indent=2))
+    elif requests is not None:
+        typer.echo("\n".join(["", *request_lines(requests)]))
+    failed = any(one.state == "failed" for one in requests or ())
+    raise typer.Exit(1 if report.level == "red" or failed else 0)
+
+
+def _requests(account: Any, report: Report, yes: bool) -> list[Request]:
+    from ultracluster.operations.quota_requests import file_requests, plan_requests
+
+    planned = plan_requests(account, report.quotas)
+    wanted = [one for one in planned if one.state == "would"]
+    if not wanted:
+        return planned
+    typer.echo("\n".join(request_lines(wanted)), err=True)
+    confirm(f"Ask AWS to raise {len(wanted)} quota{'s' * (len(wanted) != 1)}?", yes)
+    return file_requests(account, planned)
+
+
+def as_dict(
+    report: Report, name: str, region: str, requests: Sequence[Request] | None = None
+) -> dict[str, Any]:
+    """The report as JSON types."""
+    made: dict[str, Any] = {
+        "environment": name,
+        "region": region,
+        "level": report.level,
+        "sections": {group: [_row(row) for row in rows] for group, rows in report.sections.items()},
+    }
+    if requests is not None:
+        made["requests"] = [
+            {
+                "service": one.service,
+                "code": one.code,
+                "quota": one.name,
+                "current": one.current,
+                "asked": one.asked,
+                "state": one.state,
+                "status": one.status or None,
+                "why": one.why or None,
+                "id": one.id or None,
+                "when": one.when.isoformat() if one.when else None,
+            }
+            for one in requests
+        ]
+    return made
+
+
+def _row(row: Row) -> dict[str, Any]:
+    made: dict[str, Any] = {"what": row.what, "level": row.level, "found": row.found, "do": row.do or None}
+    if row.quota:
+        value = row.quota.value
+        made["quota"] = {
+            "service": row.quota.need.quota.service,
+            "code": (value.code if value else row.quota.need.quota.code) or None,
+            "value": value.amount if value else None,
+            "applied": value.applied if value else None,
+            "used": row.quota.used,
+            "needed": row.quota.need.amount,
+            "unit": row.quota.need.unit,
+        }
+    return made
+
+
+def as_text(report: Report) -> str:
+    """The report for a person: one block for each family of checks, then the sum."""
+    lines: list[str] = []
+    wide = max((len(row.what) for row in report.rows), default=0)
+    wide = min(wide, 48)
+    for group, rows in report.sections.items():
+        lines += [typer.style(group, bold=True)]
+        for row in rows:
+            mark = typer.style(f"{row.level:7}", fg=_COLOURS[row.level])
+            if len(row.what) <= wide:
+                lines.append(f"  {mark}  {row.what:{wide}}  {row.found}")
+            else:
+                lines += [f"  {mark}  {row.what}", f"           {'':{wide}}  {row.found}"]
+            if row.do:
+                lines.append(f"           {'':{wide}}  -> {row.do}")
+        lines.append("")
+    return "\n".join([*lines, _sum(report)])
+
+
+def as_markdown(report: Report) -> str:
+    """One table for a pull request."""
+    lines = ["| | | what | found | do |", "|---|---|---|---|---|"]
+    for group, rows in report.sections.items():
+        lines += [
+            f"| {group} | {row.level} | {_cell(row.what)} | {_cell(row.found)} | {_cell(row.do)} |"
+            for row in rows
+        ]
+    return "\n".join([*lines, "", _sum(report)])
+
+
+def request_lines(requests: Sequence[Request]) -> list[str]:
+    """Increases of quotas, one line each."""
+    lines = ["quota increases:"] if requests else ["quota increases: none needed"]
+    for one in requests:
+        status = f", {one.status}" if one.status and one.status not in one.why else ""
+        why = f": {one.why}" if one.why else ""
+        lines.append(f"  {one.state:14}  {one.name}: {one.current:g} -> {one.asked:g}{status}{why}")
+    return lines
+
+
+def _sum(report: Report) -> str:
+    counts = {level: sum(row.level == level for row in report.rows) for level in _COLOURS}
+    return ", ".join(f"{count} {level}" for level, count in counts.items() if count)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+class LateBar:
+    """A progress bar on standard error for what takes longer than two seconds.
+
+    Call it with what is done and how much there is.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._begun = time.monotonic()
+        self._bar: tuple[Progress, TaskID] | None = None
+
+    def __enter__(self) -> LateBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar:
+            self._bar[0].stop()
+
+    def __call__(self, done: int, of: int) -> None:
+        if self._bar is None:
+            if time.monotonic() - self._begun < LATE:
+                return
+            from rich.console import Console
+            from rich.progress import Progress
+
+            progress = Progress(console=Console(stderr=True), transient=True)
+            self._bar = (progress, progress.add_task(self._what))
+            progress.start()
+        self._bar[0].update(self._bar[1], completed=done, total=of)
