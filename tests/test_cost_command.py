@@ -18,14 +18,14 @@ from typer.testing import CliRunner, Result
 from ultracluster.cli import cost as command
 from ultracluster.config import load
 from ultracluster.operations import aws
-from ultracluster.operations.cost import billed
+from ultracluster.operations.billed import billed
 
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(command.cost)
 TODAY = "2026-11-21"
 
 
-def run(*arguments: str, columns: int = 110, today: str = TODAY) -> Result:
+def run(*arguments: str, columns: int = 100, today: str = TODAY) -> Result:
     result = CliRunner(env={"COLUMNS": str(columns)}).invoke(app, [*arguments, "--today", today])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
@@ -53,79 +53,67 @@ def small(tmp_path: Path) -> str:
 TEXT = """\
 small: hyperpod-slurm in us-east-1, USD at list prices on 2026-11-21
 
-                         quantity                 price     per hour      per day        per month
+                                 quantity            price per hour per month
 nodes
-  controller: m5.xlarge  1 instance                   ?  (0.23-0.24)  (5.44-5.76)  (165.39-175.20)  unknown
-  (on-demand)
-  controller: second     500 GiB                      ?            ?            ?                ?  unknown
-  volumes of 500 GiB
-  gpu: p5.48xlarge       2 instances  66.048 / hour [1]       132.10     3,170.30        96,430.08
-  (on-demand)
-  gpu: second volumes    1,000 GiB                    ?            ?            ?                ?  unknown
-  of 500 GiB
+  controller: m5.xlarge          1 instance  ~0.2333/h [1]  (~0.23) (~170.29) derived (1)
+  controller: second volumes     500 GiB                 ?        ?         ? unknown
+  gpu: p5.48xlarge               2 instances  66.048/h [2]   132.10    96,430 (2)
+  gpu: second volumes            1,000 GiB               ?        ?         ? unknown
 storage
-  Lustre scratch-2       1,200 GiB     0.14 / month [2]       (0.23)       (5.52)         (168.00)  indicative
+  Lustre scratch-2               1,200 GiB     0.14/mo [4]   (0.23)  (168.00) expired
 network
-  NAT gateway            1 gateway     0.045 / hour [3]     (0.0450)       (1.08)          (32.85)  expired
-  public IPv4 address    1 address     0.005 / hour [4]       0.0050         0.12             3.65
-  of the NAT gateway
+  NAT gateway                    1 gateway     0.045/h [5] (0.0450)   (32.85) expired
+  public IPv4 of the NAT gateway 1 address     0.005/h [6]   0.0050      3.65
 security
-  KMS keys               2 keys           1 / month [5]     (0.0027)     (0.0658)           (2.00)  expired
-by use
-  data through the NAT                   0.045 / GB [6]
-  gateway
-  S3: objects and
-  requests
-  CloudWatch: logs and
-  metrics
-  traffic to other
-  zones, Regions and
-  the internet
-total, 2 of 8 lines                                           132.10     3,170.42        96,433.73  incomplete
+  KMS keys                       2 keys           1/mo [7] (0.0027)    (2.00) expired
+total, 2 of 8 lines                                          132.10    96,434 incomplete
+for orientation, with expired and derived figures: about 132.61 per hour / 96,807 per month,
+missing: controller: second volumes; gpu: second volumes
 
-STALE: 2 prices are past the 90 days that one is trusted, and not summed; ask AWS with --live, or accept with
---accept-expired
-in parentheses: not in the total
-one failed p5.48xlarge of gpu: 66.05 per hour, 1,585.15 per day; a synchronous job on all 2 nodes that waits
-for it: 132.10 per hour, 3,170.30 per day
+STALE: 3 prices are past the 90 days that one is trusted, and not summed; ask AWS with --live, or
+accept with --accept-expired
+in parentheses: not in the total; ~: not from its own price
+one failed p5.48xlarge of gpu: 66.05 per hour, 1,585.15 per day; a synchronous job on all 2 nodes
+that waits for it: 132.10 per hour, 3,170.30 per day
+billed by use, in no total: data through the NAT gateway, 0.045/GB [8]; S3: objects and requests;
+CloudWatch: logs and metrics; traffic to other zones, Regions and the internet
 
 left out of the total
-  no price known: controller: m5.xlarge; controller: second volumes of 500 GiB; gpu: second volumes of 500 GiB
-  price without a date: Lustre scratch-2
+  no price known: controller: m5.xlarge; controller: second volumes; gpu: second volumes
+  price expired on 2026-05-18: Lustre scratch-2
   price expired on 2026-08-30: NAT gateway; KMS keys
 
 notes
-  controller: m5.xlarge: HyperPod's price is not known; in parentheses EC2's list price [7] and 18-25 % more,
-  for orientation
-  gpu: p5.48xlarge: 20 % over EC2's list price [8]
+  (1) HyperPod's price is not known: the middle of 18-25 % over EC2's list price, for orientation
+  (2) 20 % over EC2's list price [3]
 
 prices
-  [1] 2026-10-04, holds until 2027-01-02: """
+  [1] 2026-07-20, expired 2026-10-18, unverified: """
 
 MARKDOWN = """\
 ### Cost of small: hyperpod-slurm in us-east-1, USD at list prices on 2026-11-21
 
 | | quantity | price | per hour | per day | per month | |
 |---|---:|---:|---:|---:|---:|---|
-| controller: m5.xlarge (on-demand) | 1 instance | ? | (0.23-0.24) | (5.44-5.76) | (165.39-175.20) | unknown |
-| controller: second volumes of 500 GiB | 500 GiB | ? | ? | ? | ? | unknown |
-| gpu: p5.48xlarge (on-demand) | 2 instances | 66.048 / hour [1] | 132.10 | 3,170.30 | 96,430.08 |  |
-| gpu: second volumes of 500 GiB | 1,000 GiB | ? | ? | ? | ? | unknown |
-| Lustre scratch-2 | 1,200 GiB | 0.14 / month [2] | (0.23) | (5.52) | (168.00) | indicative |
-| NAT gateway | 1 gateway | 0.045 / hour [3] | (0.0450) | (1.08) | (32.85) | expired |
-| public IPv4 address of the NAT gateway | 1 address | 0.005 / hour [4] | 0.0050 | 0.12 | 3.65 |  |
-| KMS keys | 2 keys | 1 / month [5] | (0.0027) | (0.0658) | (2.00) | expired |
-| data through the NAT gateway |  | 0.045 / GB [6] |  |  |  |  |
-| S3: objects and requests |  |  |  |  |  |  |
-| CloudWatch: logs and metrics |  |  |  |  |  |  |
-| traffic to other zones, Regions and the internet |  |  |  |  |  |  |
-| **total, 2 of 8 lines** | | | **132.10** | **3,170.42** | **96,433.73** | incomplete |
+| controller: m5.xlarge | 1 instance | ~0.2333/h [1] | (~0.23) | (~5.60) | (~170.29) | derived (1) |
+| controller: second volumes | 500 GiB | ? | ? | ? | ? | unknown |
+| gpu: p5.48xlarge | 2 instances | 66.048/h [2] | 132.10 | 3,170 | 96,430 | (2) |
+| gpu: second volumes | 1,000 GiB | ? | ? | ? | ? | unknown |
+| Lustre scratch-2 | 1,200 GiB | 0.14/mo [4] | (0.23) | (5.52) | (168.00) | expired |
+| NAT gateway | 1 gateway | 0.045/h [5] | (0.0450) | (1.08) | (32.85) | expired |
+| public IPv4 of the NAT gateway | 1 address | 0.005/h [6] | 0.0050 | 0.12 | 3.65 |  |
+| KMS keys | 2 keys | 1/mo [7] | (0.0027) | (0.0658) | (2.00) | expired |
+| **total, 2 of 8 lines** | | | **132.10** | **3,170** | **96,434** | incomplete |
 
-**STALE: 2 prices are past the 90 days that one is trusted, and not summed; ask AWS with --live, or accept \
+for orientation, with expired and derived figures: about 132.61 per hour / 96,807 per month, missing: \
+controller: second volumes; gpu: second volumes\x20\x20
+**STALE: 3 prices are past the 90 days that one is trusted, and not summed; ask AWS with --live, or accept \
 with --accept-expired**\x20\x20
-in parentheses: not in the total\x20\x20
-one failed p5.48xlarge of gpu: 66.05 per hour, 1,585.15 per day; a synchronous job on all 2 nodes that waits \
-for it: 132.10 per hour, 3,170.30 per day\x20\x20
+in parentheses: not in the total; ~: not from its own price\x20\x20
+one failed p5.48xlarge of gpu: 66.05 per hour, 1,585.15 per day; a synchronous job on all 2 nodes that \
+waits for it: 132.10 per hour, 3,170.30 per day\x20\x20
+billed by use, in no total: data through the NAT gateway, 0.045/GB [8]; S3: objects and requests; \
+CloudWatch: logs and metrics; traffic to other zones, Regions and the internet\x20\x20
 
 <details><summary>left out of the total</summary>
 
@@ -154,9 +142,9 @@ def test_json(small: str) -> None:
     assert document["total"] == {"hour": 132.101, "day": 3170.424, "month": 96433.73}
     assert document["left_out"] == [
         "controller: m5.xlarge (no price known)",
-        "controller: second volumes of 500 GiB (no price known)",
-        "gpu: second volumes of 500 GiB (no price known)",
-        "Lustre scratch-2 (price without a date)",
+        "controller: second volumes (no price known)",
+        "gpu: second volumes (no price known)",
+        "Lustre scratch-2 (price expired on 2026-05-18)",
         "NAT gateway (price expired on 2026-08-30)",
         "KMS keys (price expired on 2026-08-30)",
     ]
@@ -197,6 +185,11 @@ def test_json(small: str) -> None:
         },
         "premium_over_ec2": 0.2,
         "per_hour_around": None,
+        "orientation": {
+            "basis": "own",
+            "price": document["lines"][2]["price"],
+            "cost": document["lines"][2]["cost"],
+        },
         "cost": {"hour": 132.096, "day": 3170.304, "month": 96430.08},
         "fee": None,
     }
@@ -208,6 +201,17 @@ def test_json(small: str) -> None:
         "job_groups": ["gpu"],
         "job_nodes": 2,
         "job": {"hour": 132.096, "day": 3170.304, "month": 96430.08},
+        "orientation": {
+            "node": {"hour": 66.048, "day": 1585.152, "month": 48215.04},
+            "job": {"hour": 132.096, "day": 3170.304, "month": 96430.08},
+        },
+    }
+    assert document["orientation"] == {
+        "hour": 132.612157,
+        "day": 3182.691761,
+        "month": 96806.8744,
+        "hour_by_kind": {"derived": 0.23328, "counted": 132.101, "expired": 0.277877},
+        "missing": ["controller: second volumes", "gpu: second volumes"],
     }
 
 
@@ -230,7 +234,7 @@ def test_no_figure_is_cut_in_a_narrow_terminal(name: str, columns: int) -> None:
     wide = run(file, columns=300).output
 
     assert max(map(len, lines)) <= columns
-    months = re.findall(r"(\S*\d\.\d\d\S*)  (?:unknown|expired|indicative|incomplete)", wide)
+    months = re.findall(r"(\S*\d\S*) +(?:derived|us-east-1|expired|indicative|incomplete)", wide)
     assert months
     for sum_of in months:
         assert any(sum_of in line for line in lines)
@@ -250,9 +254,37 @@ def test_every_environment_has_an_estimate(name: str, form: list[str]) -> None:
 def test_expired_prices_are_summed_on_request_and_loudly(small: str) -> None:
     output = run(small, "--accept-expired", columns=200).output
 
-    assert "STALE: summed although expired (--accept-expired): NAT gateway; KMS keys" in output
-    assert "total, 4 of 8 lines" in output
-    assert "(168.00)" in output  # without a date: never
+    assert (
+        "STALE: summed although expired (--accept-expired): Lustre scratch-2; NAT gateway; KMS keys" in output
+    )
+    assert "total, 5 of 8 lines" in output
+    assert " 168.00" in output
+    assert "for orientation, with derived figures: about" in output
+
+
+@pytest.mark.parametrize("name", ["dev", "eks-p5en", "parallelcluster-p5", "pcs-p6-b200", "prod"])
+def test_each_resource_has_one_line_of_a_hundred_columns(name: str) -> None:
+    file = str(ROOT / "environments" / f"{name}.yaml")
+    table = run(file).output.split("\n\n")[1].splitlines()
+    items = [item for item in billed(load(Path(file)).environment) if item.area != "by use"]
+
+    indented = [line for line in table if line.startswith("  ") and "per hour" not in line]
+    assert all(line.strip().startswith(item.what) for line, item in zip(indented, items, strict=True))
+    assert max(map(len, table)) <= 100
+
+
+def test_the_orientation_is_never_in_the_total() -> None:
+    file = str(ROOT / "environments" / "dev.yaml")
+    output = run(file, columns=400).output
+
+    assert "total, 1 of 10 lines" in output
+    line = next(one for one in output.splitlines() if one.startswith("for orientation, with "))
+    assert line.startswith(
+        "for orientation, with expired, derived and other Regions' figures: "
+        "about 26.59 per hour / 19,414 per month"
+    )
+    assert line.endswith("missing: controller: second volumes; login: second volumes; gpu: second volumes")
+    assert "one failed g6e.12xlarge of gpu: unknown, it has no price; for orientation about 12.75" in output
 
 
 def test_a_fee_wants_days() -> None:
@@ -325,7 +357,7 @@ def test_without_permission_the_table_answers(small: str, stubbed: Any) -> None:
 
     assert result.exit_code == 0
     assert "no live list prices: " in result.stdout
-    assert "66.048 / hour [1]" in result.stdout
+    assert "66.048/h [2]" in result.stdout
 
 
 def _product(usagetype: str, usd: str) -> str:

@@ -16,7 +16,8 @@ from rules_support import changed, environment_data, loaded
 from ultracluster.catalog import price
 from ultracluster.catalog.prices import Figure, figure, hyperpod_premium
 from ultracluster.config import Environment
-from ultracluster.operations.cost import Estimate, Line, billed, estimate
+from ultracluster.operations.billed import billed
+from ultracluster.operations.cost import Estimate, Line, estimate
 
 TODAY = dt.date(2026, 11, 21)
 FILE = ROOT / "constructs/ultracluster/catalog/service_prices.json"
@@ -150,7 +151,7 @@ def test_a_figure_expires_after_its_last_day() -> None:
 
     assert list(states.values()) == ["counted", "expired"]
     stale = estimated("parallelcluster-p5", today=last + dt.timedelta(days=1))
-    assert stale.per_hour == 0
+    assert stale.per_hour == pytest.approx(0.045 + 0.4 / 730)  # NAT gateway and secret
     assert not stale.complete
     assert "reserved: p5.48xlarge (price expired on 2026-12-18)" in stale.left_out
 
@@ -159,19 +160,22 @@ def test_expired_figures_are_summed_on_request_and_named() -> None:
     late = dt.date(2027, 6, 1)
     found = estimated("parallelcluster-p5", today=late, accept_expired=True)
 
-    assert found.per_hour == pytest.approx(4 * 55.04 + 0.168)
+    file_systems = (38_400 * 0.145 + 512 * 0.09 + 160 * 0.26) / 730
+    rest = 0.168 + 0.045 + 0.4 / 730  # database, NAT gateway, secret
+    assert found.per_hour == pytest.approx(4 * 55.04 + file_systems + rest)
     assert [one.item.what for one in found.expired_accepted] == [
-        "reserved: p5.48xlarge", "more: p5.48xlarge", "RDS for MySQL, db.m7g.large",
+        "reserved: p5.48xlarge", "more: p5.48xlarge", "Lustre persistent-2-ssd, 125/TiB",
+        "OpenZFS single-az-2", "OpenZFS throughput", "RDS MySQL db.m7g.large", "NAT gateway",
+        "secret of the database",
     ]  # fmt: skip
 
 
 def test_a_figure_without_a_date_is_never_summed() -> None:
-    changes = {**EAST, "storage.lustre.throughput_mbps_per_tib": 125}
     for accepted in (False, True):
-        found = line(estimated("dev", changes, accept_expired=accepted), "Lustre")
+        found = line(estimated("eks-p5en", accept_expired=accepted), "system: m5")
 
-        assert (found.state, found.figure and found.figure.usd) == ("indicative", 0.145)
-        assert found.per_hour == pytest.approx(1200 * 0.145 / 730)
+        assert (found.state, found.figure and found.figure.usd) == ("indicative", 0.384)
+        assert found.per_hour == 2 * 0.384
 
 
 def test_hyperpod_is_not_priced_with_ec2_figures() -> None:
@@ -269,8 +273,11 @@ def test_what_may_be_added_makes_a_second_total() -> None:
     found = estimated("parallelcluster-p5")
 
     assert found.grows
-    assert (found.per_hour, found.greatest_per_hour) == (4 * 55.04, 8 * 55.04)
-    assert found.greatest_left_out == ("more: root volumes of 200 GiB (no price known)",)
+    assert (found.per_hour, found.greatest_per_hour) == (
+        pytest.approx(4 * 55.04 + 0.045 + 0.4 / 730),
+        pytest.approx(8 * 55.04 + 0.045 + 0.4 / 730),
+    )
+    assert found.greatest_left_out == ("more: root volumes (no price known)",)
     assert not estimated("dev").grows
 
 
@@ -310,6 +317,71 @@ def test_nothing_burns_without_compute_nodes() -> None:
     found = estimated("parallelcluster-p5", {"node_groups.reserved": ..., "node_groups.more.max_count": 0})
 
     assert found.idle is None
+
+
+# The order of magnitude beside the sums.
+
+
+def test_the_orientation_takes_every_figure_there_is() -> None:
+    found = estimated("dev")
+    parts = found.orientation.parts
+
+    nodes = 1.215 * (0.384 + 0.192 + 2 * 10.49264)  # the middle of 18-25 % over EC2
+    assert parts["derived"] == pytest.approx(nodes, rel=1e-5)
+    assert parts["expired"] == pytest.approx(1200 * 0.21 / 730)
+    assert parts["elsewhere"] == pytest.approx(0.005 + 2 / 730)  # address and keys of us-east-1
+    assert parts["counted"] == found.per_hour == pytest.approx(0.045)
+    assert found.orientation.per_hour == pytest.approx(sum(parts.values()))
+    assert found.orientation.missing == (
+        "controller: second volumes", "login: second volumes", "gpu: second volumes",
+    )  # fmt: skip
+    assert found.idle is not None
+    assert found.idle.node_about == pytest.approx(1.215 * 10.49264, rel=1e-5)
+    assert found.idle.job_about == pytest.approx(2 * 1.215 * 10.49264, rel=1e-5)
+
+
+def test_the_orientation_has_the_hours_of_what_is_paid_upfront() -> None:
+    found = estimated("pcs-p6-b200").orientation
+
+    assert found.parts["upfront"] == pytest.approx(4 * 113.664)
+    assert found.missing == ("PCS fee for each node", "PCS accounting")
+
+
+def test_a_database_in_two_zones_follows_from_one_in_one_zone() -> None:
+    database = line(estimated("prod"), "RDS MySQL")
+
+    assert (database.state, database.figure, database.basis) == ("unknown", None, "derived")
+    assert database.about_per_hour == pytest.approx(2 * 0.168)
+    assert database.derived is not None
+    assert (database.derived.region, database.derived.verified) == ("us-west-2", False)
+
+
+def test_what_was_asked_of_aws_needs_nothing_derived() -> None:
+    asked = {"hyperpod.m5.2xlarge": made_up("hyperpod.m5.2xlarge", 0.5)}
+    controller = line(estimated("dev", live=asked), "controller: m5")
+
+    assert (controller.basis, controller.about_per_hour, controller.derived) == ("own", 0.5, None)
+
+
+def test_groups_that_may_grow_weigh_nothing_in_the_orientation() -> None:
+    few = {"node_groups.more.max_count": 0}
+
+    grown = estimated("parallelcluster-p5").orientation.per_hour
+    assert grown == estimated("parallelcluster-p5", few).orientation.per_hour
+
+
+@pytest.mark.parametrize("accepted", [False, True])
+@pytest.mark.parametrize("base", ENVIRONMENTS)
+def test_the_orientation_stands_beside_the_sums(base: str, accepted: bool) -> None:
+    found = estimated(base, accept_expired=accepted)
+    about = found.orientation
+
+    assert about.parts.get("counted", 0) == pytest.approx(found.per_hour)
+    assert about.per_hour >= found.per_hour
+    assert about.per_month == pytest.approx(730 * about.per_hour)
+    assert found.per_hour == pytest.approx(sum(one.per_hour or 0 for one in found.counted))
+    assert set(about.missing) <= {one.item.what for one in found.lines if one.state == "unknown"}
+    assert all(one.basis == "own" for one in found.lines if one.state in ("counted", "upfront"))
 
 
 @pytest.mark.parametrize("base", ENVIRONMENTS)
@@ -380,6 +452,16 @@ def test_every_figure_has_a_source(table: dict[str, Any]) -> None:
         assert (found.usd, found.indicative) == (usd, table["date"] is None)
 
 
+@pytest.mark.parametrize("place", ["us-east-1", "us-east-2", "us-west-2", "eu-west-1"])
+def test_file_systems_are_known_where_clusters_stand(place: str) -> None:
+    lustre = [f"lustre.persistent-2-ssd.{tier}" for tier in (125, 250, 500, 1000)]
+    found = [figure(key, place, today=TODAY) for key in (*lustre, "openzfs.single-az-ha-2.throughput")]
+
+    assert all(one is not None and one.date and one.region == place for one in found)
+    costs = [one.usd for one in found[:4] if one]
+    assert costs == sorted(costs)
+
+
 def test_no_figure_stands_twice() -> None:
     keys = [(key, table["region"]) for table in TABLES for key in table["usd"]]
 
@@ -393,9 +475,9 @@ def test_the_premium_is_what_the_figures_say() -> None:
     premiums: list[float] = []
     for table in TABLES:
         for key, usd in table["usd"].items():
-            ec2 = figure(key.replace("hyperpod.", "ec2."), "us-east-1")
+            ec2 = figure(key.replace("hyperpod.", "ec2."), table["region"] or "us-east-1")
             if key.startswith("hyperpod.") and ec2:
                 premiums.append(usd / ec2.usd)
 
-    assert len(premiums) == 5
+    assert len(premiums) == 6
     assert (round(min(premiums), 2), round(max(premiums), 2)) == (low, high)

@@ -9,7 +9,7 @@ import csv
 import datetime as dt
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -163,6 +163,22 @@ def figure(key: str, region: str, *, today: dt.date | None = None) -> Figure | N
         source=table["source"], date=day, expires=expires, expired=expires is None or on > expires,
         verified=table["verified"],
     )  # fmt: skip
+
+
+def derived_figure(key: str, region: str, *, today: dt.date | None = None) -> Figure | None:
+    """A figure that follows from that of another thing in the same place: the instance of a database in two
+    zones costs twice that in one. For orientation alone, never to be summed; None where none follows.
+    """
+    for rule in _service_document()["derived"]:
+        if not key.startswith(rule["key"]):
+            continue
+        base = figure(key.replace(rule["key"], rule["from"], 1), region, today=today)
+        if base:
+            return replace(
+                base, key=key, usd=rule["factor"] * base.usd, verified=False,
+                source=f"{rule['factor']} times {base.key}: {base.source}; {rule['source']}",
+            )  # fmt: skip
+    return None
 
 
 _PURCHASES: Mapping[str, Purchase] = {"ec2": "on-demand", "capacity-block": "capacity-block"}

@@ -1,0 +1,141 @@
+"""What an environment is billed for, as far as its file says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ultracluster.catalog import ultraservers
+from ultracluster.catalog.pcs import pcs_size_for
+from ultracluster.config import Environment
+from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.orchestrator import HYPERPOD, Pcs
+from ultracluster.operations.billed_item import Item, standing
+from ultracluster.operations.billed_services import services
+
+
+def billed(environment: Environment) -> Iterator[Item]:
+    """Everything that an environment is billed for, as far as the file says."""
+    yield from _nodes(environment)
+    yield from _control_plane(environment)
+    yield from services(environment)
+
+
+def _nodes(environment: Environment) -> Iterator[Item]:
+    hyperpod = environment.orchestrator.kind in HYPERPOD
+    for name, group in environment.node_groups.items():
+        greatest = greatest_nodes(environment, group)
+        if not greatest:
+            continue
+        ours = not hyperpod or group.role == "system"  # system groups are EC2 nodes that EKS manages
+        yield _instances(environment, name, group, greatest, hyperpod=not ours)
+        gib = group.root_volume_gib if ours else group.volume_gib
+        yield Item(
+            area="nodes",
+            what=f"{name}: {'root' if ours else 'second'} volumes",
+            key="ebs.gp3" if ours else "hyperpod-volume",
+            purchase="usage",
+            unit="GiB",
+            quantity=gib * group.count,
+            greatest=gib * greatest,
+        )
+
+
+def greatest_nodes(environment: Environment, group: NodeGroup) -> int:
+    """Nodes that a group may have at the most."""
+    scaling = getattr(environment.orchestrator, "autoscaling", None)
+    if scaling is not None and group.role == "compute" and group.count == 0:
+        return int(scaling.max_nodes)  # HyperPod's Karpenter fills the empty groups
+    return group.greatest
+
+
+def _instances(
+    environment: Environment, name: str, group: NodeGroup, greatest: int, *, hyperpod: bool
+) -> Item:
+    kind, capacity = group.instance_type, group.capacity.kind
+    item = Item(
+        area="nodes",
+        what=f"{name}: {kind}",
+        key=f"{'hyperpod' if hyperpod else 'ec2'}.{kind}",
+        purchase=capacity,
+        unit="instance",
+        quantity=group.count,
+        greatest=greatest,
+        group=name,
+    )
+    if capacity == "spot":
+        return replace(
+            item,
+            key=f"{'hyperpod-spot' if hyperpod else 'spot'}.{kind}",
+            note="Spot has no list price" + ("" if hyperpod else ": --live asks for the current one"),
+        )
+    if capacity == "reservation":
+        return replace(item, note="billed whether or not nodes run in it")
+    if capacity == "training-plan":
+        return replace(item, key=f"training-plan.{kind}", note=_PREPAID)
+    if capacity == "capacity-block":
+        return _in_ultraservers(environment, replace(item, key=f"capacity-block.{kind}", note=_PREPAID))
+    if group.instance_types:
+        return replace(item, note=f"or {', '.join(group.instance_types)} where it cannot be had")
+    return item
+
+
+_PREPAID = "paid upfront, used or not"
+
+
+def _in_ultraservers(environment: Environment, item: Item) -> Item:
+    """Blocks of UltraServers are sold by the UltraServer."""
+    kind = item.key.partition(".")[2]
+    sold = [one for one in ultraservers().values() if one.member == kind and one.capacity_block_regions]
+    sold.sort(key=lambda one: one.instances, reverse=True)
+    for one in sold:
+        if item.quantity and item.quantity % one.instances == 0 and item.greatest % one.instances == 0:
+            return replace(
+                item,
+                what=f"{item.what} in {one.name}",
+                key=f"capacity-block.{one.name}",
+                unit="UltraServer",
+                quantity=item.quantity // one.instances,
+                greatest=item.greatest // one.instances,
+            )
+    return item
+
+
+def _control_plane(environment: Environment) -> Iterator[Item]:
+    orchestrator = environment.orchestrator
+    if isinstance(orchestrator, Eks | HyperPodEks):
+        extended = orchestrator.support == "extended"
+        yield replace(
+            standing("control plane", f"EKS {orchestrator.kubernetes_version}", "eks.standard", "cluster"),
+            note="more per hour once the release is in extended support" if extended else "",
+        )
+        if orchestrator.scaling_tier != "standard":
+            tier = orchestrator.scaling_tier
+            yield standing(
+                "control plane", f"EKS provisioned control plane, {tier}", f"eks.tier.{tier}", "tier"
+            )
+        for name in _capabilities(orchestrator):
+            yield standing("control plane", f"EKS capability {name}", f"eks.capability.{name}", "capability")
+    if isinstance(orchestrator, Pcs):
+        nodes = sum(group.greatest for group in environment.node_groups.values())
+        size = orchestrator.size or pcs_size_for(nodes).name
+        yield standing("control plane", f"PCS controller, {size}", f"pcs.controller.{size}", "controller")
+        yield Item(
+            area="control plane",
+            what="PCS fee for each node",
+            key="pcs.node",
+            purchase="usage",
+            unit="node",
+            quantity=sum(group.count for group in environment.node_groups.values()),
+            greatest=nodes,
+        )
+        if orchestrator.accounting.mode == "standard":
+            yield standing("control plane", "PCS accounting", "pcs.accounting", "cluster")
+
+
+def _capabilities(orchestrator: Eks | HyperPodEks) -> list[str]:
+    wanted = orchestrator.capabilities
+    return [
+        name for name, on in (("argo-cd", wanted.argo_cd), ("ack", wanted.ack), ("kro", wanted.kro)) if on
+    ]
