@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
-from rpm_vercmp import vercmp  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
+from univers.rpm import vercmp  # pyright: ignore[reportUnknownVariableType]
 
 from ultracluster.operations.artifacts import fetch
 from ultracluster.operations.downloads import download
