@@ -24,11 +24,16 @@ from ultracluster.config.nodes import NodeGroup
 from ultracluster.lifecycle.configuration import script_configuration
 from ultracluster.network.existing import existing_subnet, existing_vpc
 from ultracluster.orchestrators.eks_control_plane import EksControlPlane
+from ultracluster.orchestrators.eks_karpenter import FLEET, SPOT, EksKarpenter
 from ultracluster.orchestrators.eks_kubectl import Kubectl, existing_kubectl
 from ultracluster.orchestrators.eks_nodes import ClusterEntry, EksNodeGroup
 from ultracluster.orchestrators.eks_roles import node_role
 from ultracluster.orchestrators.eks_scripts import NodeScripts
+from ultracluster.orchestrators.job_scheduling import JobScheduling
 from ultracluster.rendering.charts import device_charts, job_charts
+from ultracluster.rendering.karpenter import karpenter_charts, karpenter_groups
+from ultracluster.rendering.kubernetes_scheduling import scheduling
+from ultracluster.rendering.mpi_operator import mpi_operator
 from ultracluster.rules.types import instance_type_of
 from ultracluster.security.cluster_key import AUTO_SCALING, ClusterKey
 
@@ -100,6 +105,8 @@ class ControlPlaneStack(Stack):
             key=self._key,
             protect=config.protect,
         )
+        self._subnet = existing_subnet(self, "Nodes", network.subnet_id)
+        self._scripts = self._make_scripts(config.orchestrator)
         groups = self._groups(config.orchestrator)
         system: list[IConstruct] = [
             groups[name].resource for name in config.groups("system") if name in groups
@@ -107,13 +114,32 @@ class ControlPlaneStack(Stack):
         self.control_plane.add_workload_addons(file_systems=config.storage.lustre is not None, after=system)
         for chart in (*device_charts(config), *job_charts(config)):
             self.control_plane.add_chart(f"Chart-{chart.name}", chart)
+        if config.orchestrator.mpi_operator:
+            operator = mpi_operator(image=config.orchestrator.mpi_operator_image)
+            self.control_plane.add_manifest("MpiOperator", *operator)
+        JobScheduling(
+            self,
+            "Scheduling",
+            kubectl=self.control_plane,
+            cluster_name=self.control_plane.cluster.cluster_name,
+            scheduling=scheduling(config),
+            after=system,
+        )
+        if isinstance(config.orchestrator, Eks) and config.orchestrator.karpenter:
+            self._karpenter(config.orchestrator, system)
         self._outputs()
 
     def _make_key(self) -> kms.IKey:
         if self._config.storage.key:
             return kms.Key.from_key_arn(self, "Key", self._config.storage.key.arn)
         # a key of its own: that of the file systems is made beside it
-        return ClusterKey(self, "Key", launched_by=(AUTO_SCALING,)).key
+        launched_by = (AUTO_SCALING, SPOT, FLEET) if karpenter_groups(self._config) else (AUTO_SCALING,)
+        return ClusterKey(self, "Key", launched_by=launched_by).key
+
+    def _make_scripts(self, orchestrator: Eks | HyperPodEks) -> NodeScripts | None:
+        if orchestrator.kind != "eks" or orchestrator.lifecycle == "none":
+            return None
+        return NodeScripts(self, "Scripts", configuration=node_configuration(self._config))
 
     def _groups(self, orchestrator: Eks | HyperPodEks) -> dict[str, EksNodeGroup]:
         """Those that EKS manages: all of them, or with HyperPod the system groups alone."""
@@ -121,16 +147,14 @@ class ControlPlaneStack(Stack):
         wanted = {
             name: group
             for name, group in config.node_groups.items()
-            if orchestrator.kind == "eks" or group.role == "system"
+            if (orchestrator.kind == "eks" or group.role == "system") and name not in karpenter_groups(config)
         }
         role = node_role(
             self, "NodeRole", cluster_arn=self.control_plane.cluster_arn, mirror=config.software.mirror
         )
         nodes_role = cast("iam.IRole", role)  # the CDK's class and interface differ in names of arguments
-        scripts = None
-        if orchestrator.kind == "eks" and orchestrator.lifecycle != "none":
-            scripts = NodeScripts(self, "Scripts", configuration=node_configuration(config))
-            scripts.grant_read(role)
+        if self._scripts:
+            self._scripts.grant_read(role)
         cluster = self.control_plane.cluster
         entry = ClusterEntry(
             name=cluster.cluster_name,
@@ -138,7 +162,6 @@ class ControlPlaneStack(Stack):
             certificate_authority=cluster.cluster_certificate_authority_data,
             service_cidr=orchestrator.service_cidr,
         )
-        subnet = existing_subnet(self, "Nodes", self._network.subnet_id)
         made: dict[str, EksNodeGroup] = {}
         for name, group in wanted.items():
             made[name] = EksNodeGroup(
@@ -150,15 +173,46 @@ class ControlPlaneStack(Stack):
                 cluster=entry,
                 kubernetes_version=orchestrator.kubernetes_version,
                 role=nodes_role,
-                subnet=subnet,
+                subnet=self._subnet,
                 security_groups=[self._nodes],
                 key=self._key,
                 after=[*self.control_plane.before_nodes, role],
-                scripts=scripts,
+                scripts=self._scripts,
                 repair=orchestrator.node_repair if orchestrator.kind == "eks" else None,
                 max_unavailable=orchestrator.max_unavailable if orchestrator.kind == "eks" else 1,
             )
         return made
+
+    def _karpenter(self, orchestrator: Eks, system: list[IConstruct]) -> None:
+        assert orchestrator.karpenter
+        config, plane = self._config, self.control_plane
+        made = EksKarpenter(
+            self,
+            "Karpenter",
+            cluster_name=plane.cluster_name,
+            cluster_arn=plane.cluster_arn,
+            key=self._key,
+            mirror=config.software.mirror,
+        )
+        made.after(cast("IConstruct", plane.cluster))
+        if self._scripts:
+            self._scripts.grant_read(made.node_role)
+        # its pods get their rights from the agent, and run on system nodes
+        charts = karpenter_charts(config, queue=made.queue.queue_name)
+        made.install(plane.kubectl, charts, after=[*plane.before_nodes, *system])
+        for name, group in karpenter_groups(config).items():
+            made.add_group(
+                plane.kubectl,
+                name,
+                group,
+                _type(config, group),
+                kubernetes_version=orchestrator.kubernetes_version,
+                subnet=self._subnet,
+                security_groups=[self._nodes],
+                idle_minutes=orchestrator.karpenter.idle_minutes,
+                scripts=self._scripts,
+                tags=config.tags,
+            )
 
     def _outputs(self) -> None:
         config, plane = self._config, self.control_plane

@@ -14,6 +14,7 @@ from ultracluster.config import Environment
 from ultracluster.config.kubernetes import Eks
 from ultracluster.orchestrators.eks_kubectl import Kubectl
 from ultracluster.orchestrators.eks_nodes import GROUP_LABEL
+from ultracluster.rendering.kubernetes_scheduling import scheduling
 from ultracluster.rendering.kubernetes_storage import lustre_volume, open_zfs_volume, scratch_volume
 from ultracluster.rules.types import instance_type_of
 
@@ -24,7 +25,8 @@ def add_cluster(
     """Add volumes and outputs; gives what must wait until file systems admit the nodes."""
     assert isinstance(config.orchestrator, Eks)
     parts = control_plane_parts(config)
-    waiting = add_volumes(parts.kubectl(stack), config, storage=storage)
+    kubectl = parts.kubectl(stack)
+    waiting = add_volumes(kubectl, config, storage=storage)
     if not waiting:
         CfnWaitConditionHandle(stack, "Nothing")  # CloudFormation refuses a stack without resources
     CfnOutput(
@@ -33,7 +35,15 @@ def add_cluster(
         value=" ".join(one.node.id.lower() for one in waiting) or "none",
         description="Volume claims in the namespace default",
     )
-    return waiting
+    return waiting + add_team_volumes(kubectl, config, storage=storage)
+
+
+def add_team_volumes(kubectl: Kubectl, config: Environment, *, storage: StorageParts) -> list[IConstruct]:
+    """The same claims in each namespace of a team that is made here."""
+    made: list[IConstruct] = []
+    for one in scheduling(config).namespaces:
+        made += add_volumes(kubectl, config, storage=storage, namespace=one["metadata"]["name"])
+    return made
 
 
 def add_volumes(

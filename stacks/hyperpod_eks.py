@@ -11,7 +11,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
 
 from stacks.control_plane import control_plane_parts, node_configuration
-from stacks.eks import add_volumes
+from stacks.eks import add_team_volumes, add_volumes
 from stacks.parts import NetworkParts, StorageParts
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import HyperPodEks
@@ -19,7 +19,7 @@ from ultracluster.network.existing import existing_subnet
 from ultracluster.orchestrators.hyperpod_addons import HyperPodAddons
 from ultracluster.orchestrators.hyperpod_eks import HyperPodEksCluster
 from ultracluster.orchestrators.session_document import SessionDocument
-from ultracluster.rules.hyperpod import every_type_of
+from ultracluster.rules.types import every_type_of
 
 
 def add_cluster(
@@ -65,7 +65,8 @@ def add_cluster(
     )
     session = SessionDocument(stack, "Session", access=config.access)
     _outputs(stack, config, cluster, session)
-    return add_volumes(kubectl, config, storage=storage)
+    claims = add_volumes(kubectl, config, storage=storage)
+    return claims + add_team_volumes(kubectl, config, storage=storage)
 
 
 def _outputs(

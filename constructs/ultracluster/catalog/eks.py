@@ -76,5 +76,12 @@ def charts() -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
+def mpi_operator_image() -> str:
+    """The container image of the MPI operator's pinned release (`mpi_operator.json`)."""
+    file = Path(__file__).with_name("mpi_operator.json")
+    return json.loads(file.read_text(encoding="utf-8"))["image"]
+
+
+@cache
 def _document() -> Mapping[str, Any]:
     return json.loads(Path(__file__).with_name("eks_addons.json").read_text(encoding="utf-8"))

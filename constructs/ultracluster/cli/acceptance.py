@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Measure a fabric with nccl-tests, and judge it.")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Measure a fabric with nccl-tests, and judge it."
+)
 
 EXIT_CODES = {"pass": 0, "fail": 1, "not judged": 3}
 

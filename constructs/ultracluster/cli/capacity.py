@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ultracluster.operations.aws import Account
     from ultracluster.operations.capacity_search import Offer, Search, Wish
 
-app = typer.Typer(no_args_is_help=True, help="Capacity that AWS has on offer.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Capacity that AWS has on offer.")
 
 
 @app.callback()

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ultracluster.cli.commands import Commands
-from ultracluster.cli.environments import EnvironmentArgument, load_file, refuse
+from ultracluster.cli.environments import EnvironmentArgument, load_file
 from ultracluster.config import Finding, InvalidEnvironmentError, render
 
 app = typer.Typer(
@@ -50,20 +50,6 @@ def validate(
             typer.echo(_summary(environment, findings), err=wrong)
     if wrong:
         raise typer.Exit(2)
-
-
-@app.command()
-def plan(environment: EnvironmentArgument) -> None:
-    """Show what an environment is made of: nodes, fabric, storage, addresses, stacks."""
-    from ultracluster.cli.plan import print_plan
-    from ultracluster.rules import enforce
-
-    try:
-        loaded = load_file(environment)
-        warnings = enforce(loaded)
-    except InvalidEnvironmentError as error:
-        refuse(str(error))
-    print_plan(loaded.environment, warnings)
 
 
 @app.command()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from ultracluster.cli.environments import EnvironmentArgument, ProfileOption, load_file, open_account
+from ultracluster.cli.teams import slurm_accounts, task_governance
 from ultracluster.config import Environment, InvalidEnvironmentError
 
 if TYPE_CHECKING:
@@ -22,9 +23,8 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def render() -> None:
-    """Files for other tools, made from an environment."""
+app.command()(slurm_accounts)
+app.command()(task_governance)
 
 
 @app.command()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ultracluster.operations.software_update import Rollout
 
 
-app = typer.Typer(no_args_is_help=True, help="Update the image under HyperPod's nodes.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Update the image under HyperPod's nodes.")
 
 
 @app.callback()

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ultracluster.config.base import Cidr, Many, Model, SubnetId
 from ultracluster.config.hyperpod_eks import HyperPodInference, HyperPodObservability, KarpenterAutoscaling
+from ultracluster.config.nodes import GroupName
 
 ClusterName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}$")]
 KubernetesName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
@@ -115,6 +116,11 @@ class _Kubernetes(Model):
     """LeaderWorkerSet, for inference over several nodes."""
     kubeflow_trainer: bool = False
     """Kubeflow Trainer; needs `jobset`."""
+    mpi_operator: bool = False
+    """MPI operator, which runs jobs of `mpirun`; the acceptance test of the fabric is one."""
+    mpi_operator_image: Annotated[str, Field(pattern=r"^[a-z0-9][a-zA-Z0-9._:/@-]+$")] | None = None
+    """A copy of the MPI operator's container image, as `registry/name:tag`; by default its maker's, which a
+    network with `egress: closed` does not reach."""
     chart_repository: Annotated[str, Field(pattern=r"^oci://[a-zA-Z0-9.-]+(/[a-zA-Z0-9._/-]+)?$")] | None = (
         None
     )
@@ -183,8 +189,20 @@ class NodeRepair(Model):
     """What is done about single kinds of faults."""
 
 
+class Karpenter(Model):
+    """Karpenter starts nodes of some groups for pods that wait, and ends idle ones. All other groups stay
+    managed node groups."""
+
+    groups: Annotated[Many[GroupName], Field(min_length=1)]
+    """Compute groups whose nodes it starts. With `count: 0` a group has up to `max_count` nodes, as pods ask
+    for them; with a `count` it always has so many, which Karpenter calls a static pool."""
+    idle_minutes: Annotated[int, Field(ge=1, le=1440)] = 10
+    """Minutes that a node is empty before it is ended. One with a job is never taken away for a newer image
+    or a cheaper node."""
+
+
 class Eks(_Kubernetes):
-    """Amazon EKS with managed node groups of our own launch templates."""
+    """Amazon EKS with managed node groups of our own launch templates, and Karpenter if asked for."""
 
     kind: Literal["eks"]
     lifecycle: Literal["user-data", "none"] = "user-data"
@@ -193,3 +211,5 @@ class Eks(_Kubernetes):
     """What is done about faulty compute nodes."""
     max_unavailable: Annotated[int, Field(ge=1, le=100)] = 1
     """Nodes of a group that are replaced at once when its image or launch template changes."""
+    karpenter: Karpenter | None = None
+    """Let Karpenter start the nodes of some compute groups."""

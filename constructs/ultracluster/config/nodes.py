@@ -99,8 +99,11 @@ class NodeGroup(Model):
     taints: Many[Taint] = ()
     """Kubernetes taints of the nodes."""
     mig_profile: Annotated[str, Field(pattern=r"^[1-9]g\.\d+gb$", examples=["1g.10gb"])] | None = None
-    """HyperPod on EKS: cut each GPU into as many MIG instances of this profile as fit; needs `gpu_plugin:
-    gpu-operator`."""
+    """Kubernetes: cut each GPU into as many MIG instances of this profile as fit, each with memory of its
+    own; needs `gpu_plugin: gpu-operator`, whose MIG manager does it when a node joins."""
+    gpu_time_slices: Annotated[int, Field(ge=2, le=64)] | None = None
+    """EKS: hand each GPU to so many pods at once, which take turns and share its memory. They ask for
+    `nvidia.com/gpu.shared` instead of `nvidia.com/gpu`."""
 
     @property
     def greatest(self) -> int:

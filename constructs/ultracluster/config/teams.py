@@ -24,7 +24,7 @@ class Team(Model):
     from the groups in their order."""
     limit: Accelerators | dict[GroupName, Accelerators] | None = None
     """Accelerators at the most, with those that are borrowed: in total, or by node group; no limit by
-    default. Equal to `quota`, the team borrows nothing."""
+    default. Equal to `quota`, the team borrows nothing, and so it does of a group that is not named."""
     lend: bool = True
     """Others may use what the team leaves idle, until it wants it back."""
     weight: Annotated[int, Field(ge=1, le=100)] = 1

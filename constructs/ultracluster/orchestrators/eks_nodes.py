@@ -28,9 +28,10 @@ from ultracluster.config.capacity import Reservation
 from ultracluster.config.kubernetes import NodeRepair
 from ultracluster.config.nodes import NodeGroup, Taint
 from ultracluster.orchestrators.eks_scripts import NodeScripts
-from ultracluster.rendering.charts import GPU_LABEL, GPU_TAINT, NEURON_TAINT
+from ultracluster.rendering.eks_labels import GROUP_LABEL, ROLE_LABEL, default_taints, node_labels
 
-GROUP_LABEL, ROLE_LABEL = "ultracluster/node-group", "ultracluster/role"
+__all__ = ["GROUP_LABEL", "ROLE_LABEL", "ClusterEntry", "EksNodeGroup"]
+
 _EFFECTS = {
     "NoSchedule": "NO_SCHEDULE",
     "PreferNoSchedule": "PREFER_NO_SCHEDULE",
@@ -118,7 +119,7 @@ class EksNodeGroup(Construct):
             placement="none" if placement is None else "reservation-group" if reserved else "cluster",
             instance_type=instance_type,
         )
-        labels = _labels(name, group, instance_type)
+        labels = node_labels(name, group, instance_type)
         taints = default_taints(group, instance_type)
         self.launch_template = NodeLaunchTemplate(
             self,
@@ -193,21 +194,6 @@ class EksNodeGroup(Construct):
                 self, "ReservationGroup", group.capacity.placement_group
             )
         return ClusterPlacementGroup(self, "PlacementGroup").placement_group
-
-
-def default_taints(group: NodeGroup, instance_type: InstanceType) -> tuple[Taint, ...]:
-    """The group's own taints; without any, accelerated nodes are kept for pods that ask for accelerators."""
-    if group.taints or instance_type.accelerator is None or group.role != "compute":
-        return group.taints
-    nvidia = instance_type.accelerator.manufacturer == "NVIDIA"
-    return (Taint(key=GPU_TAINT if nvidia else NEURON_TAINT, value="present", effect="NoSchedule"),)
-
-
-def _labels(name: str, group: NodeGroup, instance_type: InstanceType) -> dict[str, str]:
-    labels = {GROUP_LABEL: name, ROLE_LABEL: group.role}
-    if instance_type.accelerator and instance_type.accelerator.manufacturer == "NVIDIA":
-        labels[GPU_LABEL] = "true"
-    return labels | group.labels
 
 
 def _repair(repair: NodeRepair) -> eks.CfnNodegroup.NodeRepairConfigProperty:

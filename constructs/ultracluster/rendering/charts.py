@@ -14,7 +14,8 @@ from ultracluster.catalog import InstanceType
 from ultracluster.catalog.eks import charts
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import Eks, HyperPodEks
-from ultracluster.rules.hyperpod import every_type_of
+from ultracluster.rendering.gpu_sharing import WHOLE, plugin_configurations
+from ultracluster.rules.types import every_type_of
 
 GPU_LABEL = "nvidia.com/gpu.present"
 """On every node with NVIDIA GPUs; the charts of NVIDIA look for it."""
@@ -74,6 +75,7 @@ def device_charts(environment: Environment) -> tuple[Chart, ...]:
         if known
     ]
     makers = {known.accelerator.manufacturer for known in types if known.accelerator}
+    turns = plugin_configurations(environment.groups("compute").values())
     wanted: dict[str, Mapping[str, Any]] = {}
     # of the label node.kubernetes.io/instance-type
     prefix = "ml." if settings.kind == "hyperpod-eks" else ""
@@ -86,13 +88,16 @@ def device_charts(environment: Environment) -> tuple[Chart, ...]:
             "tolerations": TOLERATIONS,
         }
     if "NVIDIA" in makers and settings.gpu_plugin == "device-plugin":
-        wanted["nvidia-device-plugin"] = {"tolerations": TOLERATIONS}
+        shared = {"config": {"map": turns, "default": WHOLE}} if turns else {}
+        wanted["nvidia-device-plugin"] = {"tolerations": TOLERATIONS, **shared}
         wanted["dcgm-exporter"] = {
             "nodeSelector": {GPU_LABEL: "true"},
             "serviceMonitor": {"enabled": False},
             "tolerations": TOLERATIONS,
         }
     if "NVIDIA" in makers and settings.gpu_plugin == "gpu-operator":
+        named = {"create": True, "name": "device-plugin-configs", "default": WHOLE, "data": turns}
+        shared = {"devicePlugin": {"config": named}} if turns else {}
         wanted["gpu-operator"] = {
             # the image has both
             "driver": {"enabled": False},
@@ -104,6 +109,7 @@ def device_charts(environment: Environment) -> tuple[Chart, ...]:
             # resources by profile (nvidia.com/mig-1g.10gb); cutting GPUs asks for a reboot on EC2
             "mig": {"strategy": "mixed"},
             "migManager": {"env": [{"name": "WITH_REBOOT", "value": "true"}]},
+            **shared,
         }
     if "AWS" in makers:
         # its own list has no `ml.` and lags behind, too; its problem detector would replace nodes beside EKS

@@ -18,14 +18,18 @@ labels), HyperPod its own. A fourth, which few types have, is left out: others w
 ULTRASERVER = "topology.k8s.aws/ultraserver-id"
 """Nodes that NVLink joins (SageMaker Developer Guide, UltraServers). On EC2 alone no label says so."""
 
-Kind = Literal["network", "ultraserver", "host"]
+_NETWORKS = ("network", "ultraserver")
+Kind = Literal["network", "ultraserver", "host", "none"]
 
 
 def topology_of(environment: Environment, pool: Pool) -> Kind:
     """Which levels the nodes of a group have.
 
-    Types without EFA may have no place in the network: their topology is the node alone.
+    Types without EFA may have no place in the network: their topology is the node alone. Nodes that are
+    started for pods that wait have none: a job that waited for room on known nodes would wait for ever.
     """
+    if pool.started_for_pods:
+        return "none"
     known = pool.instance_type
     if not known.efa_interfaces and not known.efa_cards and not known.recommended_efa_interfaces:
         return "host"
@@ -34,12 +38,13 @@ def topology_of(environment: Environment, pool: Pool) -> Kind:
 
 def kinds_of(environment: Environment, pools: Iterable[Pool]) -> list[Kind]:
     """Each kind of the groups once."""
-    return list(dict.fromkeys(topology_of(environment, pool) for pool in pools))
+    every: dict[Kind, None] = dict.fromkeys(topology_of(environment, pool) for pool in pools)
+    return [kind for kind in every if kind != "none"]
 
 
 def levels(kind: Kind) -> tuple[str, ...]:
     """Labels, widest first; the last one is the node."""
-    layers = tuple(LAYERS.values()) if kind != "host" else ()
+    layers = tuple(LAYERS.values()) if kind in _NETWORKS else ()
     return (*layers, *([ULTRASERVER] if kind == "ultraserver" else []), HOST)
 
 
@@ -49,11 +54,11 @@ def label_of(kind: Kind, level: str) -> str:
     Raises:
         ValueError: nodes of this kind do not have it; the message says which ones they have.
     """
-    known = dict(LAYERS) if kind != "host" else {}
+    known = dict(LAYERS) if kind in _NETWORKS else {}
     if kind == "ultraserver":
         known["ultraserver"] = ULTRASERVER
     if level not in known:
-        have = f"one of {', '.join(known)}" if known else "these nodes have no level but the node itself"
+        have = f"one of {', '.join(known)}" if known else "the nodes of this group have none"
         raise ValueError(f"there is no level `{level}`: {have}")
     return known[level]
 

@@ -86,7 +86,7 @@ def kueue_objects(environment: Environment) -> tuple[Manifest, ...]:
             {
                 "nodeLabels": {_GROUP_LABEL: pool.group},
                 "tolerations": tolerations(pool),
-                "topologyName": kinds[pool.group],
+                **({} if kinds[pool.group] == "none" else {"topologyName": kinds[pool.group]}),
             },
         )
         for pool in there

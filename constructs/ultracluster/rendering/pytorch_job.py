@@ -79,7 +79,7 @@ def _kueue_jobset(environment: Environment, job: PyTorchJob) -> Manifest:
 def _kai_jobset(environment: Environment, job: PyTorchJob) -> Manifest:
     kind = topology_of(environment, job.pool)
     annotations: dict[str, str] = {}
-    if kind != "host" or job.within:
+    if kind in ("network", "ultraserver") or job.within:
         annotations[kai.TOPOLOGY] = kind
         key = kai.REQUIRED if job.within else kai.PREFERRED
         annotations[key] = label_of(kind, job.within or "layer-3")
@@ -193,7 +193,8 @@ def _kueue_topology(environment: Environment, job: PyTorchJob) -> dict[str, str]
     kind = topology_of(environment, job.pool)
     if job.within:
         return {kueue.REQUIRED: label_of(kind, job.within)}
-    return {kueue.PREFERRED: label_of(kind, "layer-3")} if kind != "host" else {}
+    close = kind in ("network", "ultraserver")
+    return {kueue.PREFERRED: label_of(kind, "layer-3")} if close else {}
 
 
 def _job_spec(job: PyTorchJob, pod: Manifest) -> Manifest:

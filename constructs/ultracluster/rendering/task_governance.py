@@ -1,7 +1,8 @@
 """HyperPod's task governance: teams as compute quotas, priorities as the cluster's one scheduler policy.
 
-Properties as the API writes them (SageMaker API reference, CreateComputeQuota, CreateClusterSchedulerConfig).
-CloudFormation has a type for the policy and none for quotas, so that quotas are made by the AWS CLI.
+Requests as the API writes them (SageMaker API reference, CreateComputeQuota, CreateClusterSchedulerConfig).
+They are made by the AWS CLI: CloudFormation has no type for quotas, and its type for the policy,
+`AWS::SageMaker::ClusterSchedulerConfig`, is in few Regions (resource schemas of October 2026).
 """
 
 from __future__ import annotations
@@ -19,18 +20,34 @@ Properties = dict[str, Any]
 
 _SCRIPT = Template("""\
 #!/usr/bin/env bash
-# Compute quotas of the teams of $name. Run it again after every change of `teams`;
-# quotas of teams that are gone: aws sagemaker delete-compute-quota.
+# Task governance of $name: the cluster's policy, and the teams' quotas. Run it again after every change of
+# `teams`; quotas of teams that are gone: aws sagemaker delete-compute-quota.
 set -euo pipefail
 export AWS_REGION=$region
 cluster=$$(aws sagemaker describe-cluster --cluster-name $cluster --query ClusterArn --output text)
+
+# policy NAME CONFIGURATION: a cluster has one
+policy() {
+  local found id version
+  found=$$(aws sagemaker list-cluster-scheduler-configs --cluster-arn "$$cluster" --output text \\
+    --query 'ClusterSchedulerConfigSummaries[].[ClusterSchedulerConfigId,ClusterSchedulerConfigVersion]|[0]')
+  read -r id version <<<"$$found"
+  if [[ $$id == None ]]; then
+    aws sagemaker create-cluster-scheduler-config --cluster-arn "$$cluster" \\
+      --name "$$1" --scheduler-config "$$2"
+  else
+    aws sagemaker update-cluster-scheduler-config --cluster-scheduler-config-id "$$id" \\
+      --target-version "$$version" --scheduler-config "$$2"
+  fi
+}
 
 # quota TEAM CONFIGURATION TARGET
 quota() {
   local -r team=$$1 options=(--compute-quota-config "$$2" --compute-quota-target "$$3")
   local found id version
-  found=$$(aws sagemaker list-compute-quotas --cluster-arn "$$cluster" --name-contains "$$team" \\
-    --output text --query "ComputeQuotaSummaries[?Name=='$$team'].[ComputeQuotaId, ComputeQuotaVersion] | [0]")
+  found=$$(aws sagemaker list-compute-quotas --cluster-arn "$$cluster" \\
+    --name-contains "$$team" --output text \\
+    --query "ComputeQuotaSummaries[?Name=='$$team'].[ComputeQuotaId,ComputeQuotaVersion]|[0]")
   read -r id version <<<"$$found"
   if [[ $$id == None ]]; then
     aws sagemaker create-compute-quota --cluster-arn "$$cluster" --name "$$team" --activation-state Enabled \\
@@ -85,8 +102,8 @@ def compute_quotas(environment: Environment) -> dict[str, Properties]:
     return made
 
 
-def quota_script(environment: Environment) -> str:
-    """A shell script that makes or updates every team's quota with the AWS CLI.
+def governance_script(environment: Environment) -> str:
+    """A shell script that makes or updates the policy and every team's quota with the AWS CLI.
 
     Raises:
         ValueError: as `compute_quotas`.
@@ -96,7 +113,7 @@ def quota_script(environment: Environment) -> str:
         region=shlex.quote(environment.region),
         cluster=shlex.quote(environment.cluster_name),
     )
-    lines: list[str] = []
+    lines = [shlex.join(["policy", environment.name, json.dumps(scheduler_config())])]
     for name, request in compute_quotas(environment).items():
         lines.append(
             shlex.join(
@@ -132,4 +149,4 @@ def _resources(there: Mapping[str, Pool], amounts: Mapping[str, int]) -> list[Pr
     ]
 
 
-__all__ = ["compute_quotas", "quota_script", "scheduler_config"]
+__all__ = ["compute_quotas", "governance_script", "scheduler_config"]

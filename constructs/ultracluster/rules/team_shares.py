@@ -13,7 +13,7 @@ from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import SLURM
 from ultracluster.config.teams import Team
-from ultracluster.rules.hyperpod import every_type_of
+from ultracluster.rules.types import every_type_of
 
 Scheduler = Literal["kueue", "volcano", "kai", "task-governance", "slurm", "none"]
 
@@ -32,15 +32,23 @@ class Pool:
     instance_type: InstanceType
     """The first type of the group."""
     resource: str
-    """As Kubernetes names it: `nvidia.com/gpu`, `nvidia.com/mig-1g.10gb`, `aws.amazon.com/neuron`."""
+    """As Kubernetes names it: `nvidia.com/gpu`, `nvidia.com/mig-1g.10gb`, `aws.amazon.com/neuron`, or
+    `nvidia.com/gpu.shared` where GPUs take turns."""
     per_node: int
     """Of a node; where a group has several types, of the type with the fewest."""
     nodes: int
     """At the most."""
+    started_for_pods: bool = False
+    """No node is there until a pod waits for one."""
 
     @property
     def total(self) -> int:
         return self.per_node * self.nodes
+
+    @property
+    def whole(self) -> bool:
+        """Whether accelerators are not shared by several pods."""
+        return not (self.settings.mig_profile or self.settings.gpu_time_slices)
 
 
 def scheduler_of(environment: Environment) -> Scheduler:
@@ -67,6 +75,9 @@ def pools(environment: Environment) -> tuple[Pool, ...]:
         if group.mig_profile:
             resource = f"nvidia.com/mig-{group.mig_profile}"
             per_node *= mig_profiles(known[0]).get(group.mig_profile, 0)
+        elif group.gpu_time_slices:
+            resource = "nvidia.com/gpu.shared"
+            per_node *= group.gpu_time_slices
         made.append(
             Pool(
                 group=name,
@@ -75,6 +86,7 @@ def pools(environment: Environment) -> tuple[Pool, ...]:
                 resource=resource,
                 per_node=per_node,
                 nodes=_nodes(environment, group),
+                started_for_pods=_started_for_pods(environment, name, group),
             )
         )
     return tuple(made)
@@ -146,6 +158,19 @@ def _nodes(environment: Environment, group: NodeGroup) -> int:
     if isinstance(orchestrator, HyperPodEks) and orchestrator.autoscaling and group.count == 0:
         return orchestrator.autoscaling.max_nodes
     return group.greatest
+
+
+def _started_for_pods(environment: Environment, name: str, group: NodeGroup) -> bool:
+    orchestrator = environment.orchestrator
+    if group.count:
+        return False
+    if isinstance(orchestrator, HyperPodEks):
+        return orchestrator.autoscaling is not None
+    return (
+        isinstance(orchestrator, Eks)
+        and orchestrator.karpenter is not None
+        and name in orchestrator.karpenter.groups
+    )
 
 
 __all__ = [

@@ -15,8 +15,8 @@ from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.teams import Team
 from ultracluster.rules.engine import Breach, RuleSet
-from ultracluster.rules.hyperpod import every_type_of
 from ultracluster.rules.team_shares import Pool, Scheduler, asked, namespace_of, pools, scheduler_of
+from ultracluster.rules.types import every_type_of
 
 RULES = RuleSet("TEA", "Teams")
 
@@ -484,6 +484,28 @@ def borrows_and_keeps(environment: Environment) -> Iterator[Breach]:
                 ("teams", name, "lend"),
                 "the service has no team that borrows and does not lend.",
                 f"limit: {asked(team.quota)}, so that it does not borrow either; or lend: true",
+            )
+
+
+@RULES.rule(
+    18,
+    "error",
+    "Node groups have names that differ in lower case",
+    source="Kubernetes documentation, Object Names and IDs; Kueue: a ResourceFlavor for each group",
+    date=DATE,
+    kinds=KUBERNETES,
+)
+def same_in_lower_case(environment: Environment) -> Iterator[Breach]:
+    if scheduler_of(environment) != "kueue":
+        return
+    names = Counter(pool.group.lower() for pool in pools(environment))
+    for pool in pools(environment):
+        if names[pool.group.lower()] > 1 and pool.group != pool.group.lower():
+            yield Breach(
+                ("node_groups", pool.group),
+                f"in Kubernetes it is `{pool.group.lower()}`, as another group is: their accelerators could "
+                "not be told apart.",
+                "another name",
             )
 
 

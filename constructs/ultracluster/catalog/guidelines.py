@@ -1,0 +1,54 @@
+"""Sizes that a new environment begins with; `guidelines.json` holds them with their sources."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guideline:
+    """Sizes for a number of compute nodes."""
+
+    nodes: int
+    """The row is for so many compute nodes at the most."""
+    controller: str
+    """Size of the Slurm controller, without a family: "4xlarge"."""
+    login: str
+    """Size of a login node."""
+    login_nodes: int
+    system_nodes: int
+    """Nodes for the add-ons of Kubernetes."""
+    lustre_tib: float
+    """Lustre storage, where throughput does not ask for more; 1.2 TiB are 1200 GiB."""
+    checkpoint_minutes: float
+    """Time in which Lustre takes a checkpoint."""
+    home_gib: int
+    home_mbps: int
+    """MB/s of the file system for home directories."""
+    accounting_database: bool
+    """Whether Slurm's accounting is worth a database of its own."""
+
+
+def guideline(nodes: int) -> Guideline:
+    """The sizes for so many compute nodes; those of the largest row for still more."""
+    rows = [Guideline(**row) for row in _document()["rows"]]
+    return next((row for row in rows if nodes <= row.nodes), rows[-1])
+
+
+def checkpoint_share() -> float:
+    """Part of the accelerators' memory that the training state is taken to fill."""
+    return _document()["checkpoint_share"]
+
+
+def general_family(kind: Literal["hyperpod", "x86_64", "arm64"]) -> str:
+    """The family of nodes without accelerators: HyperPod's, or by processor architecture."""
+    return _document()["families"][kind]
+
+
+@cache
+def _document() -> dict[str, Any]:
+    return json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))

@@ -1,0 +1,92 @@
+"""Figures that turn node groups and a file system into sizes and times; sources are in `sizing.json`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ultracluster.catalog.instances import InstanceType, UltraServer, ultraservers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceleratorDomain:
+    """Accelerators that reach each other without the network."""
+
+    size: int
+    """Accelerators in one domain; 1 where each stands alone."""
+    link: str
+    """ "NVLink" or "NeuronLink"; empty where there is none (PCIe)."""
+    ultraserver: str = ""
+    """Name of the UltraServer that the domain is; empty where it is one instance."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelState:
+    """Bytes per parameter of mixed-precision training with Adam."""
+
+    memory_bytes: int
+    """In accelerator memory, over all of them; without activations."""
+    checkpoint_bytes: int
+    """In a checkpoint from which training goes on."""
+    source: str
+
+
+def accelerator_domain(known: InstanceType, nodes: int) -> AcceleratorDomain | None:
+    """The accelerator domain of so many instances of a type.
+
+    Of UltraServers of several sizes it is the largest that divides the number of nodes.
+
+    Returns:
+        None for a type without accelerators, and where it is unknown: a declared type, or a number of nodes
+        that makes no whole UltraServers.
+    """
+    families = _document()["links"]["families"]
+    if known.accelerator is None or known.family not in families:
+        return None
+    link: str = families[known.family] or ""
+    if known.ultraserver:
+        server = _ultraserver(known, nodes)
+        return server and AcceleratorDomain(size=server.accelerators, link=link, ultraserver=server.name)
+    size = known.accelerator.count if link else 1
+    return AcceleratorDomain(size=size, link=link if size > 1 else "")
+
+
+def model_state() -> ModelState:
+    """How much a parameter takes in training."""
+    row = _document()["model_state"]
+    return ModelState(
+        memory_bytes=row["memory_bytes"], checkpoint_bytes=row["checkpoint_bytes"], source=row["source"]
+    )
+
+
+def lustre_write_mbps_per_tib(deployment: str, tier: int | None) -> int | None:
+    """MB/s per TiB that a Lustre deployment's disks take; None where storage is elastic.
+
+    Args:
+        deployment: as an environment file names it.
+        tier: its throughput in MB/s per TiB; None where the deployment has none to choose.
+    """
+    return _document()["lustre_write"]["mbps_per_tib"].get(deployment, tier)
+
+
+def lustre_read_mbps_per_tib(deployment: str, tier: int | None) -> int | None:
+    """The same for what they give."""
+    return _document()["lustre_write"]["read_mbps_per_tib"].get(deployment, tier)
+
+
+def lustre_client_gbps(*, efa: bool, gds: bool) -> int:
+    """Gbit/s that one client moves at the most."""
+    return _document()["lustre_client"]["gds_gbps" if gds and efa else "efa_gbps" if efa else "tcp_gbps"]
+
+
+def _ultraserver(known: InstanceType, nodes: int) -> UltraServer | None:
+    sizes = sorted((ultraservers()[name] for name in known.ultraserver), key=lambda one: -one.instances)
+    return next((one for one in sizes if nodes and nodes % one.instances == 0), None)
+
+
+@cache
+def _document() -> dict[str, Any]:
+    return json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))

@@ -1,0 +1,170 @@
+"""`ultracluster choose`: which orchestrator suits, from questions or flags."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ultracluster.cli.environments import JsonOption, refuse
+from ultracluster.cli.questions import ask, ask_one_of, ask_whether, can_ask
+
+if TYPE_CHECKING:
+    from ultracluster.operations.choice import Rank, Wanted
+
+
+def choose(
+    slurm: Annotated[bool, typer.Option("--slurm", help="People submit Slurm scripts.")] = False,
+    kubernetes: Annotated[bool, typer.Option("--kubernetes", help="Jobs are pods.")] = False,
+    recovery: Annotated[
+        bool, typer.Option("--recovery", help="Broken nodes are replaced and jobs go on without a person.")
+    ] = False,
+    managed: Annotated[bool, typer.Option("--managed", help="AWS runs the control plane.")] = False,
+    elastic: Annotated[
+        bool, typer.Option("--elastic", help="Nodes come for a job and end after it.")
+    ] = False,
+    own_nodes: Annotated[
+        bool, typer.Option("--own-nodes", help="Instances, placement and launch templates of your account.")
+    ] = False,
+    cheap: Annotated[bool, typer.Option("--cheap", help="Nodes cost no more than EC2 itself.")] = False,
+    capacity: Annotated[
+        str | None,
+        typer.Option(
+            "--capacity",
+            help="on-demand, spot, reservation, capacity-block or training-plan.",
+            show_default=False,
+        ),
+    ] = None,
+    instance_type: Annotated[
+        str | None,
+        typer.Option(
+            "--instance-type", help="Type of the compute nodes, UltraServers too.", show_default=False
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Rank the orchestrators for what you need, with reasons and the whole comparison.
+
+    Asks when no flag says anything. Exit code 2: a flag is wrong, or there is none and nobody to ask.
+    """
+    from ultracluster.operations.choice import CAPACITIES, ranking
+
+    flags = {
+        "slurm": slurm, "kubernetes": kubernetes, "recovery": recovery, "managed": managed,
+        "elastic": elastic, "own_nodes": own_nodes, "cheap": cheap,
+    }  # fmt: skip
+    features = tuple(name for name, asked in flags.items() if asked)
+    if capacity is not None and capacity not in CAPACITIES:
+        refuse(f"--capacity {capacity}: write one of {', '.join(CAPACITIES)}")
+    if not features and capacity is None and instance_type is None:
+        if not can_ask():
+            refuse(
+                "nothing is asked for, and standard input is no terminal to ask on: say what you need with "
+                + ", ".join(f"--{name.replace('_', '-')}" for name in flags)
+                + ", --capacity KIND or --instance-type TYPE"
+            )
+        wanted = _ask()
+    else:
+        wanted = _wanted(features, capacity or "", instance_type or "")
+    ranks = ranking(wanted)
+    if as_json:
+        sys.stdout.write(json.dumps(_document(wanted, ranks), indent=2) + "\n")
+    else:
+        sys.stdout.write(_text(ranks))
+
+
+def _ask() -> Wanted:
+    from ultracluster.operations.choice import CAPACITIES, questions
+
+    features: list[str] = []
+    for name, question in questions().items():
+        if name == "kubernetes" and "slurm" in features:
+            continue  # none has both
+        if ask_whether(question):
+            features.append(name)
+    kind = ask("Instance type of the compute nodes", "not decided", kind=_type)
+    capacity = ask_one_of("Capacity that you have or will buy", ("any", *CAPACITIES), "any")
+    return _wanted(tuple(features), "" if capacity == "any" else capacity, kind)
+
+
+def _type(text: str) -> str:
+    from ultracluster.catalog import instance_type, nearest_instance_types
+
+    if text != "not decided" and instance_type(text) is None:
+        near = ", ".join(nearest_instance_types(text)) or "p5en.48xlarge"
+        raise ValueError(f"no type {text!r} is known; like it: {near}")
+    return text.removeprefix("not decided")
+
+
+def _wanted(features: tuple[str, ...], capacity: str, kind: str) -> Wanted:
+    from ultracluster.catalog import instance_type, nearest_instance_types
+    from ultracluster.operations.choice import Wanted
+
+    known = instance_type(kind) if kind else None
+    if kind and known is None:
+        near = " or ".join(nearest_instance_types(kind)) or "p5en.48xlarge"
+        refuse(f"--instance-type {kind}: the catalogue has no such type; the nearest: {near}")
+    return Wanted(features=features, capacity=capacity, instance_type=known)
+
+
+def _document(wanted: Wanted, ranks: list[Rank]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from ultracluster.operations.choice import comparison
+
+    return {
+        "wanted": {
+            "features": list(wanted.features),
+            "capacity": wanted.capacity,
+            "instance_type": wanted.instance_type.name if wanted.instance_type else "",
+        },
+        "ranking": [
+            {**asdict(rank), "possible": rank.possible, "lacks": rank.lacks, "place": place}
+            for place, rank in enumerate(ranks, start=1)
+        ],
+        "comparison": {
+            title: {kind: asdict(reason) for kind, reason in row.items()}
+            for title, row in comparison().items()
+        },
+    }
+
+
+_MARKS = {"yes": "[green]+[/green]", "partly": "[yellow]~[/yellow]", "no": "[red]-[/red]"}
+
+
+def _text(ranks: list[Rank]) -> str:
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from ultracluster.operations.choice import comparison
+
+    terminal = sys.stdout.isatty()
+    target = StringIO()
+    console = Console(file=target, width=None if terminal else 110, force_terminal=terminal, highlight=False)
+    for place, rank in enumerate(ranks, start=1):
+        verdict = "" if rank.possible else " [red](lacks what you ask for)[/red]"
+        console.print(f"[bold]{place}. {rank.orchestrator}[/bold]: {rank.title}{verdict}")
+        reasons = Table(show_header=False, box=None, pad_edge=False)
+        for _ in range(3):
+            reasons.add_column()
+        for reason in rank.reasons:
+            reasons.add_row(f"   {_MARKS[reason.answer]}", reason.title, escape(reason.words))
+        console.print(reasons)
+    console.print()
+    table = Table(box=None, pad_edge=False)
+    rows = comparison()
+    table.add_column("")
+    for kind in next(iter(rows.values())):
+        table.add_column(kind)
+    for title, row in rows.items():
+        table.add_row(title, *(reason.answer for reason in row.values()))
+    console.print(table)
+    best = ranks[0]
+    following = f"Next: ultracluster init --orchestrator {best.orchestrator}"
+    console.print(f"\n{following if best.possible else 'No orchestrator has all of it: give up one wish.'}")
+    return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"

@@ -1,0 +1,204 @@
+"""`ultracluster job ...`: jobs for the scheduler of an environment."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from ultracluster.cli.environments import EnvironmentArgument, load_file, refuse
+from ultracluster.config import Environment, InvalidEnvironmentError
+
+if TYPE_CHECKING:
+    from ultracluster.rendering.pytorch_job import PyTorchJob
+    from ultracluster.rules.team_shares import Pool
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Jobs for the scheduler of an environment.",
+)
+
+_NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
+_IMAGE = re.compile(r"[A-Za-z0-9/][A-Za-z0-9._:/@#+-]{0,400}")
+_SCRIPT = re.compile(r"[A-Za-z0-9/._-]{1,400}")
+
+
+@app.callback()
+def job() -> None:
+    """Jobs for the scheduler of an environment."""
+
+
+@app.command()
+def pytorch(
+    environment: EnvironmentArgument,
+    nodes: Annotated[int, typer.Option(min=1, help="How many nodes, whole ones.", show_default=False)],
+    team: Annotated[
+        str | None, typer.Option(help="Whose job it is; needed where the environment has teams.")
+    ] = None,
+    image: Annotated[
+        str | None,
+        typer.Option(
+            help="Container image with PyTorch, libfabric and NCCL's EFA plugin; optional on Slurm."
+        ),
+    ] = None,
+    script: Annotated[
+        str | None, typer.Option(help="What torchrun starts; train.py on the Lustre file system by default.")
+    ] = None,
+    name: Annotated[str, typer.Option(help="Of the job.")] = "train",
+    group: Annotated[
+        str | None, typer.Option(help="Node group; the first with accelerators by default.")
+    ] = None,
+    priority: Annotated[Literal["low", "normal", "high"], typer.Option(help="Of the job.")] = "normal",
+    within: Annotated[
+        Literal["layer-1", "layer-2", "layer-3", "ultraserver"] | None,
+        typer.Option(help="Do not start unless all nodes share this level of the network."),
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="On a node; one for each GPU by default.")
+    ] = None,
+    scheduler: Annotated[
+        Literal["kueue", "volcano", "kai"] | None,
+        typer.Option(help="As if the environment had this scheduler; its own by default."),
+    ] = None,
+) -> None:
+    """Print one PyTorch job that starts on all its nodes at once: for `kubectl apply -f -`, or for `sbatch`.
+
+    Exit code 2 if there can be none.
+    """
+    config = _valid(environment, scheduler)
+    try:
+        made = _asked(config, nodes, team, image, script, name, group, priority, within, processes)
+        text = _text(config, made)
+    except ValueError as error:
+        refuse(f"{environment}: {error}")
+    typer.echo(text, nl=False)
+
+
+def _valid(path: Path, scheduler: str | None) -> Environment:
+    from ultracluster.config.kubernetes import Eks, HyperPodEks
+    from ultracluster.rules import enforce
+
+    try:
+        loaded = load_file(path)
+        config = loaded.environment
+        if scheduler:
+            orchestrator = config.orchestrator
+            if not isinstance(orchestrator, Eks | HyperPodEks):
+                refuse(f"{path}: --scheduler {scheduler} is of Kubernetes, and this is {orchestrator.kind}")
+            changed: dict[str, object] = {"scheduler": scheduler}
+            if isinstance(orchestrator, HyperPodEks):
+                changed["task_governance"] = False
+            other = orchestrator.model_copy(update=changed)
+            loaded = type(loaded)(config.model_copy(update={"orchestrator": other}), loaded.source)
+        enforce(loaded)
+    except InvalidEnvironmentError as error:
+        refuse(str(error))
+    return loaded.environment
+
+
+def _asked(
+    config: Environment,
+    nodes: int,
+    team: str | None,
+    image: str | None,
+    script: str | None,
+    name: str,
+    group: str | None,
+    priority: str,
+    within: str | None,
+    processes: int | None,
+) -> PyTorchJob:
+    from ultracluster.rendering.pytorch_job import PyTorchJob
+
+    pool = _pool(config, group)
+    _check_team(config, team)
+    _check_size(config, pool, nodes, team)
+    for what, value, form in (
+        ("--name", name, _NAME),
+        ("--image", image, _IMAGE),
+        ("--script", script, _SCRIPT),
+    ):
+        if value is not None and not form.fullmatch(value):
+            raise ValueError(f"{what} {value!r} has characters that it cannot have")
+    if processes is None:
+        if not pool.resource.startswith("nvidia.com/"):
+            raise ValueError(
+                f"how many processes a node of {pool.instance_type.name} has depends on how the job uses its "
+                "Neuron cores: --processes"
+            )
+        processes = pool.per_node
+    if script is None:
+        lustre = config.storage.lustre
+        script = f"{lustre.mount_path}/train.py" if lustre else "train.py"
+    return PyTorchJob(
+        pool=pool,
+        nodes=nodes,
+        name=name,
+        script=script,
+        processes=processes,
+        image=image,
+        team=team,
+        priority=priority,
+        within=within,
+    )
+
+
+def _text(config: Environment, made: PyTorchJob) -> str:
+    from ultracluster.rendering.pytorch_job import pytorch_manifests
+    from ultracluster.rendering.pytorch_sbatch import sbatch_script
+    from ultracluster.rendering.yaml_text import yaml_text
+    from ultracluster.rules.team_shares import scheduler_of
+
+    if scheduler_of(config) == "slurm":
+        return sbatch_script(config, made)
+    return "---\n".join(yaml_text(one) for one in pytorch_manifests(config, made))
+
+
+def _pool(config: Environment, group: str | None) -> Pool:
+    from ultracluster.rules.team_shares import pools
+
+    every = {pool.group: pool for pool in pools(config)}
+    there = {name: pool for name, pool in every.items() if pool.whole}
+    if group in every and group not in there:
+        raise ValueError(f"pods share the GPUs of {group}, and a training job wants whole ones")
+    if not there:
+        raise ValueError("no compute group has whole accelerators")
+    if group is None:
+        return next(iter(there.values()))
+    if group not in there:
+        raise ValueError(f"no group `{group}` with accelerators: one of {', '.join(there)}")
+    return there[group]
+
+
+def _check_team(config: Environment, team: str | None) -> None:
+    if team is None and config.teams:
+        raise ValueError(f"whose job is it? --team, one of {', '.join(config.teams)}")
+    if team is not None and team not in config.teams:
+        near = difflib.get_close_matches(team, list(config.teams), n=1)
+        raise ValueError(
+            f"there is no team `{team}`: "
+            + (f"--team {near[0]}" if near else f"one of {', '.join(config.teams) or 'none'}")
+        )
+
+
+def _check_size(config: Environment, pool: Pool, nodes: int, team: str | None) -> None:
+    """A job that can never start is refused here: a queue would keep it for ever."""
+    from ultracluster.rules.team_shares import quotas
+
+    if nodes > pool.nodes:
+        raise ValueError(f"{nodes} nodes, and {pool.group} has {pool.nodes}")
+    limit = config.teams[team].limit if team else None
+    if team is None or limit is None:
+        return
+    own = quotas(config)[team].get(pool.group, 0)
+    most = limit if isinstance(limit, int) else max(own, limit.get(pool.group, 0))
+    if nodes * pool.per_node > most:
+        raise ValueError(
+            f"{nodes} nodes have {nodes * pool.per_node} accelerators, and {team} has {most} at the most: "
+            f"--nodes {most // pool.per_node}"
+        )

@@ -1,0 +1,59 @@
+"""A plan as Markdown, for a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ultracluster.cli.plan_text import facts, group_words, heading, quota_amount
+from ultracluster.operations.plan import Plan
+
+
+def as_markdown(plan: Plan) -> str:
+    """The node groups and facts in full, the long lists folded away."""
+    merged: list[list[str]] = []
+    for name, value in facts(plan):  # a row without a name goes on with the one before
+        if name:
+            merged.append([name, value])
+        else:
+            merged[-1][1] += f"\n{value}"
+    groups = [group_words(group) for group in plan.groups]
+    parts = [
+        f"### {plan.name}: {heading(plan)}",
+        "",
+        *_table(tuple(groups[0]), (group.values() for group in groups)),
+        "",
+        *_table(("what", ""), merged),
+    ]
+    if plan.model:
+        parts += ["", f"*Model state: {plan.model.assumption}.*"]
+    parts += _folded(
+        "service quotas",
+        ("needed", "quota", "service", "by"),
+        ((quota_amount(one), one.name, one.service, one.why) for one in plan.quotas),
+    )
+    rows = ((f"{one.count * one.each:,}", one.what, "estimate" * one.estimate) for one in plan.addresses.rows)
+    parts += _folded(f"takers of addresses in {plan.addresses.subnet}", ("addresses", "by", ""), rows)
+    endpoints = ((one.service, one.kind, one.reason) for one in plan.endpoints)
+    parts += _folded("VPC endpoints", ("service", "kind", "for"), endpoints)
+    parts += _folded("things without a price that holds", ("what",), ((one,) for one in plan.cost.left_out))
+    warnings = ((one.code, one.path, one.message, one.acknowledged or "**open**") for one in plan.warnings)
+    parts += _folded("warnings", ("rule", "at", "warning", "accepted because"), warnings)
+    return "\n".join(parts) + "\n"
+
+
+def _folded(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    made = list(rows)
+    if not made:
+        return []
+    summary = f"<details><summary>{len(made)} {title}</summary>"
+    return ["", summary, "", *_table(columns, made), "", "</details>"]
+
+
+def _table(columns: tuple[str, ...], rows: Iterable[Iterable[str]]) -> list[str]:
+    lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+    lines += [f"| {' | '.join(map(_cell, row))} |" for row in rows]
+    return lines
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", "<br>")

@@ -1,0 +1,160 @@
+"""A plan for a terminal, and the words that Markdown has in common with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import StringIO
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ultracluster.operations.plan import GroupPlan, ModelPlan, Plan, QuotaPlan, bandwidth, size_text
+
+WIDTH = 80
+"""Columns where the output is no terminal."""
+
+
+def as_text(plan: Plan, *, terminal: bool) -> str:
+    """The plan as two tables; in colours for a terminal."""
+    target = StringIO()
+    # elsewhere rows of the node groups are never cut, however long the names
+    console = Console(file=target, width=None if terminal else 1000, force_terminal=terminal, highlight=False)
+    console.print(f"[bold]{plan.name}[/bold]: {heading(plan)}", width=None if terminal else WIDTH)
+    groups = Table(box=None, pad_edge=False)
+    for number, title in enumerate(("group", "nodes", "accelerators", "memory", "EFA")):
+        groups.add_column(title, no_wrap=True, justify="left" if number < 2 else "right")
+    for group in plan.groups:
+        words = group_words(group)
+        groups.add_row(*(words[title] for title in ("group", "nodes", "accelerators", "memory", "EFA")))
+        if group.accelerators:
+            each = f"{words['EFA a node']} a node" if group.efa_gbps_per_node else ""
+            groups.add_row("", words["capacity"], words["their memory"], "", each, style="dim")
+    console.print(groups)
+    told = Table(show_header=False, box=None, pad_edge=False)
+    told.add_column(style="dim", no_wrap=True)
+    told.add_column()
+    for name, value in facts(plan):
+        told.add_row(name, escape(value))
+    console.print(told, width=None if terminal else WIDTH)
+    return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
+
+
+def heading(plan: Plan) -> str:
+    """`hyperpod-slurm in use2-az2, 111122223333`."""
+    return f"{plan.orchestrator} in {plan.zone_id}, {plan.account or 'the account of your credentials'}"
+
+
+def group_words(group: GroupPlan) -> dict[str, str]:
+    """One node group in words, by title."""
+    return {
+        "group": group.name,
+        "nodes": group.nodes,
+        "capacity": group.capacity,
+        "memory": "?" if group.memory_gib is None else f"{group.memory_gib:,.0f} GiB",
+        "accelerators": f"{group.accelerators:,} x {group.accelerator}" if group.accelerators else "-",
+        "their memory": f"{group.accelerator_memory_gib:,.0f} GiB" if group.accelerators else "-",
+        "linked by": _domain(group),
+        "EFA a node": bandwidth(group.efa_gbps_per_node),
+        "EFA": bandwidth(group.efa_gbps),
+    }
+
+
+def facts(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Name and words of everything beside the node groups."""
+    linked = [group for group in plan.groups if group.accelerators]
+    for number, group in enumerate(linked):
+        place = f" in each {group.domain.ultraserver}" if group.domain and group.domain.ultraserver else ""
+        yield "" if number else "domains", f"{group.name}: {group_words(group)['linked by']}{place}"
+    yield "Lustre", str(plan.lustre or "none")
+    for one in plan.repositories:
+        place = f"s3://{one.bucket}/{one.prefix}" if one.bucket else f"the data bucket, {one.prefix or '/'}"
+        yield "", f"{one.folder} is {place} ({_events(one.import_events, one.export_events)})"
+    if plan.model:
+        yield from zip(("model", ""), model_lines(plan.model), strict=True)
+    if plan.home or plan.accounting:  # pods have no home
+        yield "home", str(plan.home or "on Lustre")
+    if plan.accounting:
+        yield "accounting", plan.accounting
+    yield "egress", "NAT gateway" if plan.egress == "nat" else "closed: VPC endpoints only"
+    yield "endpoints", ", ".join(one.service for one in plan.endpoints) or "none of ours"
+    taken = plan.addresses
+    estimate = " (estimate)" if taken.estimate else ""
+    yield "addresses", f"{taken.total:,} of {taken.usable:,} in {taken.subnet}{estimate}"
+    yield from _quotas(plan)
+    yield "software", f"release {plan.software}"
+    yield "protected", "yes: data is retained, stacks refuse deletion" if plan.protect else "no"
+    yield "stacks", " -> ".join(plan.stacks)
+    yield "cost", f"{plan.cost} (ultracluster cost {plan.name})"
+    yield "warnings", warning_counts(plan)
+    for one in plan.open_warnings:
+        yield "", f"{one.code} at {one.path}"
+
+
+def model_lines(model: ModelPlan) -> tuple[str, str]:
+    """How long a checkpoint takes, and whether the training state fits."""
+    size = size_text(model.parameters)
+    checkpoint = f"{size}: a checkpoint of {model.checkpoint_gb:,.0f} GB"
+    if model.write_seconds is not None and model.write_mbps:
+        checkpoint += (
+            f" is written in {duration(model.write_seconds)} at {model.write_mbps / 1000:,.1f} GB/s"
+            f" (limit: {model.write_limit})"
+        )
+    else:
+        checkpoint += "; the throughput of the file system is unknown"
+    state = f"training takes {model.state_gib:,.0f} GiB without activations: "
+    if not model.group:
+        return checkpoint, f"{state}there is no accelerator memory"
+    share = model.state_gib / model.memory_gib
+    if model.fits:
+        nodes = f"{model.nodes} node{'s' * (model.nodes != 1)}"
+        return checkpoint, f"{state}fits into {share:.0%} of {model.group}, on {nodes} at the least"
+    return checkpoint, f"{state}does NOT fit into {model.group}, which has {model.memory_gib:,.0f} GiB"
+
+
+def duration(seconds: float) -> str:
+    """`51 s`, `12 min`, `3.4 h`."""
+    if seconds < 100:
+        return f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:,.1f} s"
+    return f"{seconds / 60:,.0f} min" if seconds < 100 * 60 else f"{seconds / 3600:,.1f} h"
+
+
+def quota_amount(quota: QuotaPlan) -> str:
+    """`1,536 vCPUs`."""
+    one = quota.amount == 1 and quota.unit.endswith("s") and "/" not in quota.unit
+    return f"{quota.amount:,.0f} {quota.unit.removesuffix('s') if one else quota.unit}"
+
+
+def warning_counts(plan: Plan) -> str:
+    """`none open, 3 acknowledged`."""
+    opened = len(plan.open_warnings)
+    accepted = len(plan.warnings) - opened
+    text = f"{opened} open" if opened else "none open"
+    return f"{text}, {accepted} acknowledged" if accepted else text
+
+
+def _domain(group: GroupPlan) -> str:
+    if not group.accelerators:
+        return "-"
+    if group.domain is None:
+        return "?"
+    return f"{group.domain.size} by {group.domain.link}" if group.domain.link else "1 each (PCIe)"
+
+
+def _events(imports: tuple[str, ...], exports: tuple[str, ...]) -> str:
+    both = (("imports", imports), ("exports", exports))
+    parts = [f"{verb} {', '.join(events)}" for verb, events in both if events]
+    return "; ".join(parts) or "on request"
+
+
+def _quotas(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Those of instances and capacity, of which an account seldom has enough; the number of the others."""
+    shown = [
+        one
+        for one in plan.quotas
+        if one.scope == "region" and one.unit in ("instances", "vCPUs", "GiB") and one.service != "rds"
+    ]
+    for number, one in enumerate(shown):
+        yield "" if number else "quotas", f"{quota_amount(one)}: {one.name}"
+    if rest := len(plan.quotas) - len(shown):
+        yield "" if shown else "quotas", f"{'and ' * bool(shown)}{rest} more: --markdown names them"

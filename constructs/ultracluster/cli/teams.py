@@ -1,0 +1,59 @@
+"""Parts of `ultracluster render`: what teams are outside of a deployment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from ultracluster.cli.environments import EnvironmentArgument, load_file, refuse
+from ultracluster.config import Environment, InvalidEnvironmentError
+
+
+def slurm_accounts(environment: EnvironmentArgument) -> None:
+    """Print a script that makes the teams' accounts in Slurm with sacctmgr.
+
+    Exit code 2 if there can be none.
+    """
+    from ultracluster.rendering.slurm_accounts import slurm_accounts as script
+    from ultracluster.rules.team_shares import scheduler_of
+
+    config = _valid(environment)
+    if scheduler_of(config) != "slurm":
+        refuse(f"{environment}: {config.orchestrator.kind} has no Slurm; teams are made by a deploy")
+    try:
+        text = script(config)
+    except ValueError as error:
+        refuse(f"{environment}: {error}")
+    typer.echo(text, nl=False)
+
+
+def task_governance(environment: EnvironmentArgument) -> None:
+    """Print a script that makes the policy and quotas of HyperPod's task governance with the AWS CLI.
+
+    CloudFormation cannot. Exit code 2 if there can be none.
+    """
+    from ultracluster.rendering.task_governance import governance_script
+    from ultracluster.rules.team_shares import scheduler_of
+
+    config = _valid(environment)
+    if scheduler_of(config) != "task-governance":
+        refuse(f"{environment}: task governance is of HyperPod on EKS with `task_governance: true`")
+    if not config.teams:
+        refuse(f"{environment}: the environment has no `teams`: there are no quotas to make")
+    try:
+        text = governance_script(config)
+    except ValueError as error:
+        refuse(f"{environment}: {error}")
+    typer.echo(text, nl=False)
+
+
+def _valid(path: Path) -> Environment:
+    from ultracluster.rules import enforce
+
+    try:
+        loaded = load_file(path)
+        enforce(loaded)
+    except InvalidEnvironmentError as error:
+        refuse(str(error))
+    return loaded.environment

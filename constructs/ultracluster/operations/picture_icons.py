@@ -1,0 +1,52 @@
+"""AWS's architecture icons, as the package `diagrams` carries them.
+
+AWS lets everyone draw diagrams with its icons; it does not say that others may pass the set on. So this
+package ships none and takes them from where they are installed. Nothing of `diagrams` is imported, and
+Graphviz, which its own drawings need, is not used.
+"""
+
+from __future__ import annotations
+
+import base64
+from importlib.util import find_spec
+from pathlib import Path
+
+ICONS = {
+    "nodes": "compute/ec2-instances.png",
+    "node": "compute/ec2-instance.png",
+    "lustre": "storage/fsx-for-lustre.png",
+    "openzfs": "storage/fsx.png",
+    "s3": "storage/simple-storage-service-s3.png",
+    "database": "database/rds.png",
+    "nat": "network/nat-gateway.png",
+    "endpoint": "network/endpoint.png",
+    "internet": "general/internet-alt1.png",
+    "hyperpod": "ml/sagemaker.png",
+    "eks": "compute/elastic-kubernetes-service.png",
+    "slurm": "compute/ec2.png",
+    "closed": "network/private-subnet.png",
+}
+"""File of each symbol in the icons' folder. FSx for OpenZFS, HyperPod and PCS have none of their own there:
+they get those of FSx, SageMaker and EC2."""
+
+
+class PictureError(Exception):
+    """The picture cannot be drawn; says what to install."""
+
+
+def icon(name: str) -> str:
+    """One icon as a `data:` URI.
+
+    Raises:
+        PictureError: the icons are not installed.
+    """
+    found = find_spec("diagrams")
+    folder = Path(found.origin).parents[1] / "resources" / "aws" if found and found.origin else None
+    file = folder / ICONS[name] if folder else None
+    if file is None or not file.is_file():
+        raise PictureError(
+            "AWS's icons come with the package `diagrams`, which is not installed"
+            + (f" in full ({file})" if file else "")
+            + ": pip install 'ultracluster[picture]'"
+        )
+    return f"data:image/png;base64,{base64.b64encode(file.read_bytes()).decode()}"
