@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 from botocore import exceptions as known
+from botocore.parsers import ResponseParserError
 from botocore.stub import Stubber
 
 from ultracluster.config import Environment, load
 from ultracluster.operations.aws import (
     ATTEMPTS,
+    AWS_ERRORS,
     Account,
     AccountError,
     check_account,
@@ -87,11 +89,16 @@ def refused(error_code: str, message: str = "", call: str = "ListClusterNodes") 
         (refused("ResourceNotFound", "no cluster"), "ListClusterNodes found nothing: no cluster"),
         (refused("SomethingNew", "odd\nthing"), "ListClusterNodes failed: SomethingNew: odd thing"),
         (refused("502", "<html><h1>Bad Gateway</h1>"), "failed: 502: a page instead of a message"),
+        (
+            ResponseParserError("<!doctype html>\n<h1>Server Error</h1>"),
+            "not AWS, or a broken AWS, answered",
+        ),
         (RuntimeError("odd"), "odd"),
     ],
 )
 def test_every_error_is_one_plain_line(error: Exception, line: str) -> None:
     said = explain(error)
+    assert isinstance(error, (RuntimeError, *AWS_ERRORS))
     assert line in said
     assert "\n" not in said and "Traceback" not in said
 

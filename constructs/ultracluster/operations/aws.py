@@ -22,10 +22,11 @@ from typing import Any
 import boto3  # pyright: ignore[reportMissingTypeStubs]
 from botocore import exceptions as known  # pyright: ignore[reportMissingTypeStubs]
 from botocore.config import Config  # pyright: ignore[reportMissingTypeStubs]
+from botocore.parsers import ResponseParserError  # pyright: ignore[reportMissingTypeStubs]
 
 from ultracluster.config import Environment
 
-AWS_ERRORS: tuple[type[Exception], ...] = (known.BotoCoreError, known.ClientError)
+AWS_ERRORS: tuple[type[Exception], ...] = (known.BotoCoreError, known.ClientError, ResponseParserError)
 """What a boto3 call may raise; hand it to `explain`."""
 
 ATTEMPTS = 8
@@ -169,6 +170,8 @@ def explain(error: BaseException) -> str:
     """One plain line: what went wrong and, where it is known, what to do."""
     if isinstance(error, known.ClientError):
         return _refused(error)
+    if isinstance(error, ResponseParserError):  # its text is the whole page
+        return "something that is not AWS, or a broken AWS, answered: look at proxies and endpoints"
     for kind, line in _LINES:
         if isinstance(error, kind):
             return f"{line} ({_one_line(str(error))})" if str(error) else line
