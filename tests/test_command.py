@@ -101,6 +101,13 @@ def test_validate_says_so_when_all_is_well() -> None:
     assert (result.returncode, result.stdout.strip()) == (0, "dev: 0 errors, 0 warnings")
 
 
+def test_rules_as_json_say_which_orchestrators_they_are_about() -> None:
+    rows = {row["id"]: row for row in json.loads(run("ultracluster", "rules", "--json").stdout)}
+
+    assert rows["ENV001"]["orchestrators"] is None
+    assert rows["HPS060"]["orchestrators"] == ["hyperpod-slurm"]
+
+
 def test_rules_are_listed() -> None:
     lines = run("ultracluster", "rules").stdout.splitlines()
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ultracluster.cli.commands import Commands
-from ultracluster.cli.environments import EnvironmentArgument, load_file
+from ultracluster.cli.environments import EnvironmentArgument, JsonOption, load_file
 from ultracluster.config import Finding, InvalidEnvironmentError, render
 
 app = typer.Typer(
@@ -63,6 +63,7 @@ def schema() -> None:
 @app.command()
 def rules(
     markdown: Annotated[bool, typer.Option("--markdown", help="The page docs/rules.md.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List every rule with its source."""
     from ultracluster.cli.rules_page import rules_page
@@ -70,6 +71,20 @@ def rules(
 
     if markdown:
         typer.echo(rules_page(), nl=False)
+        return
+    if as_json:
+        rows = [
+            {
+                "id": rule.id,
+                "severity": rule.severity,
+                "title": rule.title,
+                "orchestrators": sorted(rule.kinds) if rule.kinds else None,
+                "source": rule.source,
+                "date": rule.date,
+            }
+            for rule in all_rules()
+        ]
+        typer.echo(json.dumps(rows, indent=2))
         return
     for rule in all_rules():
         typer.echo(f"{rule.id}  {rule.severity:7}  {rule.title}")
