@@ -11,6 +11,28 @@ from ultracluster.config import Finding, Loaded, load, parse
 from ultracluster.config.source import Source, read
 from ultracluster.rules import check
 
+GB300 = {
+    "vcpu": 144,
+    "memory_gib": 960,
+    "architecture": "arm64",
+    "accelerator": "NVIDIA GB300",
+    "accelerators": 4,
+    "accelerator_memory_gib": 1116,
+    "network_gbps": 1600,
+    "network_cards": 17,
+    "efa_interfaces": 8,
+    "addresses": 17,
+    "source": "announcement of the type",
+}
+"""A declaration of a type that the catalogue does not have."""
+OPENZFS = {"deployment": "single-az-ha-2", "capacity_gib": 256, "throughput_mbps": 160}
+EXISTING_DATABASE = {
+    "kind": "existing",
+    "endpoint": "accounting.example.internal",
+    "secret_arn": "arn:aws:secretsmanager:us-west-2:111122223333:secret:slurm",
+    "security_group_id": "sg-0123456789abcdef0",
+}
+
 
 def environment_data(name: str = "dev") -> dict[str, Any]:
     """The data of a shipped environment, to be changed at will."""
@@ -51,4 +73,14 @@ def codes(changes: dict[str, Any], *, base: str = "dev") -> set[str]:
     return {finding.code for finding in findings(changes, base=base)}
 
 
-__all__ = ["changed", "codes", "environment_data", "findings", "load", "loaded"]
+__all__ = [
+    "EXISTING_DATABASE",
+    "GB300",
+    "OPENZFS",
+    "changed",
+    "codes",
+    "environment_data",
+    "findings",
+    "load",
+    "loaded",
+]

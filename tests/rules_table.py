@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from rules_support import changed, environment_data, loaded
 
 from ultracluster.config import Finding
-from ultracluster.rules import RuleSet
+from ultracluster.rules import RULE_SETS, RuleSet
 from ultracluster.rules.engine import run
 
 
@@ -53,6 +55,31 @@ def assert_breaks(rule_set: RuleSet, case: Case) -> None:
 def assert_mended(rule_set: RuleSet, case: Case) -> None:
     findings = found(rule_set, {**case.broken, **case.mended}, case.base)
     assert case.rule not in {one.code for one in findings}, findings
+
+
+def table_tests(*rule_sets: RuleSet, cases: list[Case]) -> tuple[Callable[..., None], ...]:
+    """The tests of a table: each case breaks its rule, its remedy mends it, no rule of the sets is left out.
+
+    Cases may be of other sets, too, where it matters that a rule of theirs speaks of this base.
+    """
+
+    @pytest.mark.parametrize("case", cases, ids=str)
+    def breaks(case: Case) -> None:
+        assert_breaks(_set_of(case), case)
+
+    @pytest.mark.parametrize("case", cases, ids=str)
+    def mended(case: Case) -> None:
+        assert_mended(_set_of(case), case)
+
+    def complete() -> None:
+        for rule_set in rule_sets:
+            assert_complete(rule_set, [case for case in cases if _set_of(case) is rule_set])
+
+    return breaks, mended, complete
+
+
+def _set_of(case: Case) -> RuleSet:
+    return next(rule_set for rule_set in RULE_SETS if rule_set.prefix == case.rule.rstrip("0123456789"))
 
 
 def assert_complete(rule_set: RuleSet, cases: list[Case]) -> None:

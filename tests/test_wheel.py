@@ -110,7 +110,7 @@ def test_scripts_and_command_work_from_the_wheel(site: Path, tmp_path: Path) -> 
     made = _run(site, tmp_path, "check.py")
 
     assert made.returncode == 0, made.stderr[-2000:]
-    assert "HPS001" in made.stdout
+    assert "GRP011" in made.stdout
 
 
 def _run(site: Path, folder: Path, program: str) -> subprocess.CompletedProcess[str]:

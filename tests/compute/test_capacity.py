@@ -44,6 +44,7 @@ CAPACITIES: dict[CapacityForm, Capacity] = {
     "capacity-block": CapacityBlock(kind="capacity-block", id=ID),
     "training-plan": TrainingPlan(kind="training-plan", arn=PLAN),
 }
+IN_GROUP = Reservation(kind="reservation", id=ID, placement_group="theirs")
 HYPERPOD: list[Launcher] = ["hyperpod-slurm", "hyperpod-eks"]
 OTHERS: list[Launcher] = ["parallelcluster", "pcs", "eks", "ec2"]
 PLACEMENTS: list[PlacementKind] = ["none", "cluster", "reservation-group"]
@@ -213,24 +214,43 @@ def test_what_the_orchestrators_own_field_is_set_to(
     assert decision.purchase == purchase
 
 
-RULES_OF_CAPACITY = {f"HPS{number:03d}" for number in range(20, 27)}
-HYPERPOD_TYPES = ["p5.48xlarge", "g6e.12xlarge", "m5.4xlarge", "p6e-gb200.36xlarge", "trn2.48xlarge"]
+RULES_OF_CAPACITY = {f"HYP{number:03d}" for number in range(20, 27)} | {"GRP020", "GRP021"}
+BASES = {
+    "hyperpod-slurm": ("dev", "gpu"),
+    "hyperpod-eks": ("hyperpod-eks-p5", "train"),
+    "parallelcluster": ("parallelcluster-p5", "more"),
+    "pcs": ("pcs-p6-b200", "train"),
+    "eks": ("eks-p5en", "train"),
+}
+"""A shipped environment of each orchestrator, and its compute group."""
+JUDGED_TYPES = ["p5.48xlarge", "g6e.12xlarge", "m5.4xlarge", "p6e-gb200.36xlarge", "trn2.48xlarge"]
 
 
-@pytest.mark.parametrize("name", HYPERPOD_TYPES)
-@pytest.mark.parametrize("form", CAPACITIES)
-def test_the_hyperpod_cells_say_what_the_rules_say(form: CapacityForm, name: str) -> None:
+@pytest.mark.parametrize("name", JUDGED_TYPES)
+@pytest.mark.parametrize("form", [*CAPACITIES, "reservation in a group"])
+@pytest.mark.parametrize("launcher", BASES)
+def test_rules_say_what_the_table_says(launcher: Any, form: Any, name: str) -> None:
     """Of a compute group with continuous provisioning; roles and provisioning are the rules' own subject."""
-    capacity = CAPACITIES[form]
+    in_group = form not in CAPACITIES
+    capacity = IN_GROUP if in_group else CAPACITIES[form]
+    base, group = BASES[launcher]
     changes = {
-        "node_groups.gpu.instance_type": name,
-        "node_groups.gpu.capacity": capacity.model_dump(exclude_none=True),
-        "node_groups.gpu.partition": "gpu",
+        f"node_groups.{group}.instance_type": name,
+        f"node_groups.{group}.capacity": capacity.model_dump(exclude_none=True),
     }
-    said = {(f.code, f.severity) for f in findings(changes) if f.code in RULES_OF_CAPACITY}
-    decision = decide(capacity, orchestrator="hyperpod-slurm", placement="none", instance_type=known(name))
+    said = {
+        (f.code, f.severity, f.message if f.code.startswith("GRP") else "")
+        for f in findings(changes, base=base)
+        if f.code in RULES_OF_CAPACITY
+    }
+    t, kind = known(name), "none"
+    if launcher not in HYPERPOD:
+        kind = "reservation-group" if in_group else placement_for(capacity, instance_type=t).kind
+    decision = decide(capacity, orchestrator=launcher, placement=kind, instance_type=t)
 
-    assert said == ({(decision.rule, decision.severity)} if not decision.legal else set())
+    # HyperPod's rules have words of their own, with the zone in them
+    words = decision.reason if decision.rule.startswith("GRP") else ""
+    assert said == ({(decision.rule, decision.severity, words)} if not decision.legal else set())
 
 
 def any_placement_is_legal(capacity: Capacity, launcher: Launcher, t: InstanceType) -> bool:

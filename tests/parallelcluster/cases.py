@@ -1,4 +1,4 @@
-"""One way to break each rule on ParallelCluster, and the smallest change that satisfies it.
+"""One way to break each rule on ParallelCluster, own or shared, and the smallest change that mends it.
 
 The rules are tried on these, and so are ParallelCluster's own validators.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rules_support import EXISTING_DATABASE, OPENZFS
 from rules_table import Case
 
 BASE = {
@@ -27,12 +28,6 @@ RESERVATION = {"kind": "reservation", "id": "cr-0123456789abcdef0"}
 PLAN = {"kind": "training-plan", "arn": "arn:aws:sagemaker:us-west-2:111122223333:training-plan/a"}
 IMAGE = "ami-0123456789abcdef0"
 DATABASE = {"kind": "rds-mysql", "second_zone_id": "usw2-az1"}
-EXISTING_DATABASE = {
-    "kind": "existing",
-    "endpoint": "accounting.example.internal",
-    "secret_arn": "arn:aws:secretsmanager:us-west-2:111122223333:secret:slurm",
-    "security_group_id": "sg-0123456789abcdef0",
-}
 EXISTING_OPENZFS = {
     "deployment": "existing",
     "id": "fs-0123456789abcdef0",
@@ -40,7 +35,6 @@ EXISTING_OPENZFS = {
     "security_group_id": "sg-0123456789abcdef0",
 }
 PARAMETER = "arn:aws:ssm:us-west-2:111122223333:parameter/a"
-OPENZFS = {"deployment": "single-az-ha-2", "capacity_gib": 256, "throughput_mbps": 160}
 DIRECTORY = {
     "domain_name": "corp.example.com",
     "domain_address": "ldaps://corp.example.com",
@@ -71,15 +65,15 @@ def more(count: int, group: dict[str, Any], **each: Any) -> dict[str, Any]:
 
 GROUP_CASES = [
     case(
-        "PCL001",
+        "GRP011",
         {"node_groups.controller": ...},
         "node_groups",
-        "head node is made from it",
+        "on which Slurm's controller runs",
         "role: controller",
         {"node_groups.controller": HEAD},
     ),
     case(
-        "PCL001",
+        "GRP011",
         {"node_groups.second": HEAD},
         "node_groups.second.role",
         "`controller` is the controller group already",
@@ -87,23 +81,23 @@ GROUP_CASES = [
         {"node_groups.second.role": "login"},
     ),
     case(
-        "PCL002",
+        "GRP012",
         {"node_groups.controller.count": 2},
         "node_groups.controller.count",
-        "2 head nodes",
+        "2 controllers: ParallelCluster has one head node",
         "1",
         {"node_groups.controller.count": 1},
     ),
     case(
-        "PCL002",
+        "GRP012",
         {"node_groups.controller.max_count": 3},
         "node_groups.controller.max_count",
-        "3 head nodes",
+        "3 controllers",
         "1",
         {"node_groups.controller.max_count": ...},
     ),
     case(
-        "PCL003",
+        "GRP010",
         {"node_groups.login.role": "system"},
         "node_groups.login.role",
         "Kubernetes",
@@ -111,7 +105,7 @@ GROUP_CASES = [
         {"node_groups.login.role": "login"},
     ),
     case(
-        "PCL004",
+        "GRP015",
         {"node_groups.login.partition": "gpu"},
         "node_groups.login.partition",
         "runs no jobs",
@@ -135,10 +129,10 @@ GROUP_CASES = [
         {"node_groups.gpu.max_count": 1},
     ),
     case(
-        "PCL007",
+        "GRP013",
         {"node_groups.login.max_count": 4},
         "node_groups.login.max_count",
-        "up to 4 login nodes",
+        "1 to 4 login nodes",
         "count: 4",
         {"node_groups.login.count": 4},
     ),
@@ -250,9 +244,9 @@ GROUP_CASES = [
 ]
 
 CAPACITY_CASES = [
-    case("PCL020", {CAPACITY: PLAN}, CAPACITY, "SageMaker's", "capacity-block", {CAPACITY: BLOCK}),
+    case("GRP020", {CAPACITY: PLAN}, CAPACITY, "SageMaker's", "capacity-block", {CAPACITY: BLOCK}),
     case(
-        "PCL020",
+        "GRP020",
         {**GB200, CAPACITY: {"kind": "on-demand"}},
         CAPACITY,
         "inside UltraServers",
@@ -260,7 +254,7 @@ CAPACITY_CASES = [
         {CAPACITY: BLOCK},
     ),
     case(
-        "PCL020",
+        "GRP020",
         {**GB200, CAPACITY: {**RESERVATION, "placement_group": "mine"}},
         CAPACITY,
         "inside UltraServers",
@@ -268,7 +262,7 @@ CAPACITY_CASES = [
         {CAPACITY: BLOCK},
     ),
     case(
-        "PCL021",
+        "GRP021",
         {TYPE: "g6e.48xlarge", CAPACITY: BLOCK},
         CAPACITY,
         "No Region is known",
@@ -383,7 +377,7 @@ CAPACITY_CASES = [
         {"orchestrator.os": "alinux2023"},
     ),
     case(
-        "PCL035",
+        "GRP032",
         {"node_groups.login.instance_type": "g6e.xlarge"},
         "node_groups.login.instance_type",
         "1 x L40S",
@@ -407,7 +401,7 @@ CAPACITY_CASES = [
         {"node_groups.gpu.image": ...},
     ),
     case(
-        "PCL038",
+        "GRP030",
         {
             "node_groups.gpu.image": IMAGE,
             "node_groups.login.image": IMAGE,
@@ -636,7 +630,7 @@ CLUSTER_CASES = [
         {"orchestrator.version": "3.16.1"},
     ),
     case(
-        "PCL070",
+        "MNT001",
         {"storage.openzfs": {**OPENZFS, "mount_path": "/fsx"}},
         "storage.openzfs.mount_path",
         "one hides the other",
@@ -644,15 +638,15 @@ CLUSTER_CASES = [
         {"storage.openzfs": OPENZFS},
     ),
     case(
-        "PCL070",
+        "MNT001",
         {"storage.openzfs": {**OPENZFS, "mount_path": "/scratch"}},
         "orchestrator.nvme_mount_path",
         "one hides the other",
-        "/home",
+        "/local",
         {"orchestrator.nvme_mount_path": "/local"},
     ),
     case(
-        "PCL071",
+        "MNT003",
         {"storage.openzfs": {**OPENZFS, "mount_path": "/fsx/home"}},
         "storage.openzfs.mount_path",
         "lies within the mount /fsx",
@@ -660,7 +654,7 @@ CLUSTER_CASES = [
         {"storage.openzfs": OPENZFS},
     ),
     case(
-        "PCL072",
+        "MNT002",
         {"storage.openzfs": {**OPENZFS, "mount_path": "/opt"}},
         "storage.openzfs.mount_path",
         "would hide",
@@ -668,7 +662,7 @@ CLUSTER_CASES = [
         {"storage.openzfs": {**OPENZFS, "mount_path": "/opt/tools"}},
     ),
     case(
-        "PCL072",
+        "MNT002",
         {"orchestrator.nvme_mount_path": "/var/lib/scratch"},
         "orchestrator.nvme_mount_path",
         "would hide",
@@ -732,7 +726,7 @@ CLUSTER_CASES = [
         directory(),
     ),
     case(
-        "PCL090",
+        "SOF008",
         {"orchestrator.lifecycle": "none"},
         "orchestrator.lifecycle",
         "is not installed",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from project import ENVIRONMENTS
-from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
+from rules_support import GB300
+from rules_table import Case, found, table_tests
 
 from ultracluster.catalog import instance_types
 from ultracluster.rules.efa import RULES
@@ -15,19 +15,6 @@ SECOND = {
     "instance_type": "p5.48xlarge",
     "count": 2,
     "partition": "gpu",
-}
-GB300 = {
-    "vcpu": 144,
-    "memory_gib": 960,
-    "architecture": "arm64",
-    "accelerator": "NVIDIA GB300",
-    "accelerators": 4,
-    "accelerator_memory_gib": 1116,
-    "network_gbps": 1600,
-    "network_cards": 17,
-    "efa_interfaces": 8,
-    "addresses": 17,
-    "source": "announcement of the type",
 }
 NEW = "p6e-gb300.36xlarge"
 
@@ -115,23 +102,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_breaks(case: Case) -> None:
-    assert_breaks(RULES, case)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_mended(case: Case) -> None:
-    assert_mended(RULES, case)
-
-
-def test_every_rule_is_broken_once() -> None:
-    assert_complete(RULES, CASES)
-
-
-@pytest.mark.parametrize("base", ENVIRONMENTS)
-def test_shipped_environments_break_nothing(base: str) -> None:
-    assert [one for one in found(RULES, {}, base) if not one.acknowledged] == []
+test_breaks, test_mended, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
 
 
 @pytest.mark.parametrize(

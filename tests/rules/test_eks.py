@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from rules_support import changed, environment_data, loaded
-from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
+from rules_table import Case, found, table_tests
 
 from ultracluster.catalog import instance_types
 from ultracluster.catalog.eks import addons, ami_type, kubernetes_releases, node_image_release
@@ -27,6 +27,11 @@ ARM_TRAINIUM = {
     "network_gbps": 1600, "network_cards": 17, "efa_interfaces": 8, "addresses": 17,
     "source": "announcement of the type",
 }  # fmt: skip
+
+OPERATOR = {"orchestrator.gpu_plugin": "gpu-operator"}
+BURST = {"role": "compute", "instance_type": "g6e.12xlarge", "count": 0, "max_count": 8}
+# `node_groups` first: what comes after changes the group
+KARPENTER: dict[str, Any] = {"node_groups.burst": BURST, "orchestrator.karpenter": {"groups": ["burst"]}}
 
 
 def case(
@@ -199,22 +204,6 @@ CASES = [
         {"orchestrator.support": "standard"},
     ),
     case(
-        "EKS020",
-        {"node_groups.head": {**SYSTEM, "role": "controller"}},
-        "node_groups.head.role",
-        "runs the control plane itself",
-        "role: system",
-        {"node_groups.head": SYSTEM},
-    ),
-    case(
-        "EKS020",
-        {"node_groups.login": {**SYSTEM, "role": "login"}},
-        "node_groups.login.role",
-        "kubectl",
-        "remove the group",
-        {"node_groups.login": ...},
-    ),
-    case(
         "EKS021",
         {"node_groups.system": ...},
         "node_groups",
@@ -364,53 +353,6 @@ CASES = [
         {"node_groups.more0": ...},
     ),
     case(
-        "EKS030",
-        {
-            f"{TRAIN}.capacity": {
-                "kind": "training-plan",
-                "arn": "arn:aws:sagemaker:us-east-2:111122223333:training-plan/a",
-            }
-        },
-        f"{TRAIN}.capacity",
-        "eks launches from EC2",
-        "capacity-block",
-        {f"{TRAIN}.capacity": BLOCK},
-    ),
-    case(
-        "EKS030",
-        {f"{TRAIN}.instance_type": "p6e-gb200.36xlarge", f"{TRAIN}.capacity": {"kind": "on-demand"}},
-        f"{TRAIN}.capacity",
-        "UltraServers",
-        "capacity-block",
-        {f"{TRAIN}.capacity": BLOCK},
-    ),
-    case(
-        "EKS031",
-        {
-            f"{TRAIN}.instance_type": "p5en.48xlarge",
-            f"{TRAIN}.capacity": BLOCK,
-            "node_groups.cpu": {**SYSTEM, "role": "compute", "capacity": BLOCK},
-        },
-        "node_groups.cpu.capacity",
-        "No Region is known",
-        "the type of the block",
-        {"node_groups.cpu.capacity": {"kind": "on-demand"}},
-    ),
-    case(
-        "EKS032",
-        {
-            f"{TRAIN}.capacity": {
-                "kind": "reservation",
-                "id": "cr-0123456789abcdef0",
-                "resource_group_arn": "arn:aws:resource-groups:us-east-2:111122223333:group/a",
-            }
-        },
-        f"{TRAIN}.capacity",
-        "one of the two",
-        "remove",
-        {f"{TRAIN}.capacity": {"kind": "reservation", "id": "cr-0123456789abcdef0"}},
-    ),
-    case(
         "EKS033",
         {"orchestrator.gpu_plugin": "gpu-operator"},
         "orchestrator.gpu_plugin",
@@ -435,30 +377,214 @@ CASES = [
         "remove lifecycle",
         {"orchestrator.lifecycle": "user-data"},
     ),
+    case(
+        "EKS013",
+        {"network.egress": "closed", "orchestrator.mpi_operator": True},
+        "orchestrator.mpi_operator",
+        "out of reach",
+        "mpi_operator_image",
+        {"orchestrator.mpi_operator_image": "registry.example.com/mpi-operator:0.8.0"},
+    ),
+    case(
+        "EKS028",
+        {**KARPENTER, f"{TRAIN}.image": IMAGE, "node_groups.burst.image": IMAGE},
+        f"{TRAIN}.image",
+        "EKS chooses it",
+        "service_cidr",
+        {f"{TRAIN}.image": ...},
+    ),
+    case(
+        "EKS040",
+        {f"{TRAIN}.labels": {"nvidia.com/mig.config": "all-1g.18gb"}},
+        f'{TRAIN}.labels."nvidia.com/mig.config"',
+        "is not checked",
+        "mig_profile: 1g.18gb",
+        {f"{TRAIN}.labels": {}, f"{TRAIN}.mig_profile": "1g.18gb"},
+    ),
+    case(
+        "EKS041",
+        {**OPERATOR, f"{TRAIN}.mig_profile": "1g.10gb"},
+        f"{TRAIN}.mig_profile",
+        "its profiles are 1g.18gb",
+        "1g.18gb",
+        {f"{TRAIN}.mig_profile": "1g.18gb"},
+    ),
+    case(
+        "EKS042",
+        {f"{TRAIN}.mig_profile": "1g.18gb"},
+        f"{TRAIN}.mig_profile",
+        "a part of the GPU operator",
+        "gpu-operator",
+        OPERATOR,
+    ),
+    case(
+        "EKS042",
+        {"orchestrator.gpu_plugin": "none", f"{TRAIN}.gpu_time_slices": 4},
+        f"{TRAIN}.gpu_time_slices",
+        "to several pods",
+        "device-plugin",
+        {"orchestrator.gpu_plugin": "device-plugin"},
+    ),
+    case(
+        "EKS043",
+        {**OPERATOR, f"{TRAIN}.instance_type": "p6-b300.48xlarge", f"{TRAIN}.mig_profile": "1g.34gb"},
+        f"{TRAIN}.mig_profile",
+        "would mean nothing",
+        "a list of your own",
+        {f"{TRAIN}.instance_type": "p6-b200.48xlarge", f"{TRAIN}.mig_profile": "1g.23gb"},
+    ),
+    case(
+        "EKS044",
+        {"node_groups.system.gpu_time_slices": 2},
+        "node_groups.system.gpu_time_slices",
+        "run no jobs",
+        "remove gpu_time_slices",
+        {"node_groups.system.gpu_time_slices": ...},
+    ),
+    case(
+        "EKS044",
+        {**OPERATOR, f"{TRAIN}.mig_profile": "1g.18gb", f"{TRAIN}.gpu_time_slices": 2},
+        f"{TRAIN}.gpu_time_slices",
+        "not sliced again",
+        "mig_profile",
+        {f"{TRAIN}.mig_profile": ...},
+    ),
+    case(
+        "EKS044",
+        {"node_groups.trn2.gpu_time_slices": 2},
+        "node_groups.trn2.gpu_time_slices",
+        "which is not NVIDIA's",
+        "remove gpu_time_slices",
+        {"node_groups.trn2.instance_type": "g6.12xlarge"},
+        "eks-trn2",
+    ),
+    case(
+        "EKS044",
+        {f"{TRAIN}.instance_type": "m5.4xlarge", f"{TRAIN}.gpu_time_slices": 2},
+        f"{TRAIN}.gpu_time_slices",
+        "no accelerator",
+        "remove gpu_time_slices",
+        {f"{TRAIN}.gpu_time_slices": ...},
+    ),
+    case(
+        "EKS045",
+        {f"{TRAIN}.gpu_time_slices": 4},
+        f"{TRAIN}.gpu_time_slices",
+        "slowest turn",
+        "a type without EFA",
+        {f"{TRAIN}.instance_type": "g6.4xlarge"},
+    ),
+    case(
+        "EKS050",
+        {"orchestrator.karpenter": {"groups": ["brust"]}, "node_groups.burst": BURST},
+        "orchestrator.karpenter.groups[0]",
+        "no node group `brust`",
+        "burst",
+        KARPENTER,
+    ),
+    case(
+        "EKS050",
+        {"orchestrator.karpenter": {"groups": ["system"]}, f"{TRAIN}.role": "system"},
+        "orchestrator.karpenter.groups[0]",
+        "runs there itself",
+        "remove it",
+        {"orchestrator.karpenter": ...},
+    ),
+    case(
+        "EKS050",
+        {
+            "orchestrator.karpenter": {"groups": ["burst", "Burst"]},
+            "node_groups.burst": BURST,
+            "node_groups.Burst": BURST,
+        },
+        "orchestrator.karpenter.groups[1]",
+        "no capitals",
+        "rename",
+        {"orchestrator.karpenter": {"groups": ["burst"]}},
+    ),
+    case(
+        "EKS051",
+        {
+            **KARPENTER,
+            "node_groups.burst": {**BURST, "instance_type": "p6e-gb200.36xlarge", "capacity": BLOCK},
+        },
+        "orchestrator.karpenter.groups[0]",
+        "managed node groups only",
+        "remove it",
+        {"orchestrator.karpenter": ...},
+    ),
+    case(
+        "EKS052",
+        {**KARPENTER, "node_groups.burst.max_count": ...},
+        "node_groups.burst.count",
+        "never start one",
+        "max_count",
+        {"node_groups.burst.max_count": 1},
+    ),
+    case(
+        "EKS052",
+        {**KARPENTER, "node_groups.burst.count": 3},
+        "node_groups.burst.max_count",
+        "two pools",
+        "max_count: 5",
+        {"node_groups.burst.count": 0},
+    ),
+    case(
+        "EKS053",
+        {**KARPENTER, "node_groups.burst.count": 8},
+        "orchestrator.karpenter.groups[0]",
+        "is alpha",
+        "a managed node group keeps",
+        {"node_groups.burst.count": 0},
+    ),
+    case(
+        "EKS054",
+        {**KARPENTER, "node_groups.burst.threads_per_core": 1},
+        "node_groups.burst.threads_per_core",
+        "multithreading",
+        "burst of orchestrator.karpenter.groups",
+        {"node_groups.burst.threads_per_core": ...},
+    ),
+    case(
+        "EKS054",
+        {**KARPENTER, "node_groups.burst.efa_interface": "efa"},
+        "node_groups.burst.efa_interface",
+        "`efa-only`",
+        "efa-only",
+        {"node_groups.burst.efa_interface": "efa-only"},
+    ),
+    case(
+        "EKS054",
+        {
+            **KARPENTER,
+            "node_groups.burst.capacity": {
+                "kind": "reservation",
+                "resource_group_arn": "arn:aws:resource-groups:us-east-2:111122223333:group/a",
+            },
+        },
+        "node_groups.burst.capacity.resource_group_arn",
+        "never by resource group",
+        "id: cr-",
+        {"node_groups.burst.capacity": {"kind": "reservation", "id": "cr-0123456789abcdef0"}},
+    ),
+    case(
+        "EKS055",
+        {**KARPENTER, "network.egress": "closed"},
+        "network",
+        "no endpoint for Amazon SQS",
+        "extra_endpoints: [sqs]",
+        {"network.extra_endpoints": ["sqs"]},
+    ),
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_broken(case: Case) -> None:
-    assert_breaks(RULES, case)
+test_broken, test_mended, test_every_rule_has_a_case = table_tests(RULES, cases=CASES)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_mended(case: Case) -> None:
-    assert_mended(RULES, case)
-
-
-def test_every_rule_has_a_case() -> None:
-    assert_complete(RULES, CASES)
-
-
-@pytest.mark.parametrize("name", ["eks-p5en", "eks-trn2"])
-def test_shipped_environments_break_none(name: str) -> None:
-    assert found(RULES, {}, name) == []
-
-
-def test_slurm_is_no_concern_of_these_rules() -> None:
-    assert found(RULES, {}, "dev") == []
+def test_groups_of_karpenter_are_no_managed_node_groups() -> None:
+    changes = {f"node_groups.more{number}": SYSTEM for number in range(28)}
+    large = {"node_groups.burst.max_count": 451, "node_groups.burst.image": IMAGE}
+    assert found(RULES, {**changes, **KARPENTER, **large}, BASE) == []
 
 
 def test_hyperpod_on_eks_is_judged_by_those_that_are_about_both() -> None:
@@ -469,7 +595,7 @@ def test_hyperpod_on_eks_is_judged_by_those_that_are_about_both() -> None:
     codes = {one.code for one in run(RULES.rules, loaded(copy.deepcopy(data)))}
 
     assert {"EKS002", "EKS007"} <= codes
-    assert not {"EKS028", "EKS030"} & codes  # images and capacity are HyperPod's own subject
+    assert "EKS028" not in codes  # images are HyperPod's own subject
 
 
 @pytest.mark.parametrize(
@@ -506,33 +632,6 @@ def test_versions_carry_their_kubernetes_release() -> None:
             assert re.fullmatch(r"v\d+\.\d+\.\d+-eksbuild\.\d+", addon_version(name, release)), name
     with pytest.raises(KeyError):
         addon_version("vpc-cni", "1.20")
-
-
-CAPACITIES = [
-    {"kind": "on-demand"},
-    {"kind": "spot"},
-    {"kind": "reservation"},
-    {"kind": "reservation", "id": "cr-0123456789abcdef0"},
-    {"kind": "reservation", "id": "cr-0123456789abcdef0", "placement_group": "mine"},
-    BLOCK,
-    {"kind": "training-plan", "arn": "arn:aws:sagemaker:us-east-2:111122223333:training-plan/a"},
-]
-
-
-@pytest.mark.parametrize(
-    "name", ["p5.48xlarge", "g6e.12xlarge", "m5.4xlarge", "p6e-gb200.36xlarge", "trn2.48xlarge"]
-)
-@pytest.mark.parametrize("capacity", CAPACITIES, ids=str)
-def test_rules_say_what_the_table_of_capacity_says(capacity: dict[str, str], name: str) -> None:
-    changes = {f"{TRAIN}.instance_type": name, f"{TRAIN}.capacity": capacity}
-    said = {
-        (one.code, one.severity) for one in found(RULES, changes, BASE) if one.code in ("EKS030", "EKS031")
-    }
-    one = loaded(changed(environment_data(BASE), changes)).environment.node_groups["train"].capacity
-    kind = "reservation-group" if "placement_group" in capacity else "none"
-    decision = decide(one, orchestrator="eks", placement=kind, instance_type=instance_types()[name])
-
-    assert said == (set() if decision.legal else {(decision.rule, decision.severity)})
 
 
 def test_purchases_are_capacity_types_of_eks() -> None:

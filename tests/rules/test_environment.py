@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-from rules_support import changed, environment_data, loaded
-from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
+from rules_support import GB300, changed, environment_data, loaded
+from rules_table import Case, found, table_tests
 
 from ultracluster.catalog import regions
 from ultracluster.rules.environment import RULES, TAGS_OF_OURS, arns, in_local_zone
@@ -14,19 +13,6 @@ from ultracluster.rules.environment import RULES, TAGS_OF_OURS, arns, in_local_z
 ZONE = "network.zone_id"
 TYPE = "node_groups.gpu.instance_type"
 NEW = "p6e-gb300.36xlarge"
-DECLARED = {
-    "vcpu": 144,
-    "memory_gib": 960,
-    "architecture": "arm64",
-    "accelerator": "NVIDIA GB300",
-    "accelerators": 4,
-    "accelerator_memory_gib": 1116,
-    "network_gbps": 1600,
-    "network_cards": 17,
-    "efa_interfaces": 8,
-    "addresses": 17,
-    "source": "announcement of the type",
-}
 KEY = "arn:aws:kms:us-west-2:111122223333:key/0f6d"
 SLURM = "arn:aws:secretsmanager:us-west-2:111122223333:secret:slurm"
 
@@ -126,19 +112,19 @@ CASES = [
         TYPE,
         f"no instance type `{NEW}`",
         f"declared under instance_types: {{{NEW}: ...}}",
-        {"instance_types": {NEW: DECLARED}},
+        {"instance_types": {NEW: GB300}},
     ),
     Case(
         "ENV007",
-        {"instance_types": {"p5.48xlarge": DECLARED}},
+        {"instance_types": {"p5.48xlarge": GB300}},
         'instance_types."p5.48xlarge"',
         "the catalogue now has `p5.48xlarge`",
         "remove the declaration",
-        {"instance_types": {NEW: DECLARED}, TYPE: NEW},
+        {"instance_types": {NEW: GB300}, TYPE: NEW},
     ),
     Case(
         "ENV008",
-        {"instance_types": {NEW: DECLARED}},
+        {"instance_types": {NEW: GB300}},
         f'instance_types."{NEW}"',
         "no node group uses it",
         f"instance_type: {NEW}",
@@ -230,18 +216,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_broken(case: Case) -> None:
-    assert_breaks(RULES, case)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_mended(case: Case) -> None:
-    assert_mended(RULES, case)
-
-
-def test_every_rule_is_broken_once() -> None:
-    assert_complete(RULES, CASES)
+test_broken, test_mended, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
 
 
 def test_nothing_is_said_of_zones_and_arns_in_a_region_that_does_not_exist() -> None:
@@ -307,6 +282,6 @@ def test_an_arn_without_a_region_or_an_account_is_of_every_one() -> None:
 
 
 def test_a_declared_type_of_the_same_family_is_suggested() -> None:
-    changes = {"instance_types": {NEW: DECLARED}, TYPE: "p6e-gb300.63xlarge"}
+    changes = {"instance_types": {NEW: GB300}, TYPE: "p6e-gb300.63xlarge"}
     (wrong, _) = found(RULES, changes)
     assert wrong.instead.startswith(NEW)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
+from rules_table import Case, found, table_tests
 
 from ultracluster.catalog.fsx import lustre_deployments, openzfs_deployments
 from ultracluster.rules.fsx import RULES
@@ -672,23 +672,7 @@ LINKS = [
 CASES = FILE_SYSTEM + CLIENTS + LINKS
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_broken(case: Case) -> None:
-    assert_breaks(RULES, case)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_mended(case: Case) -> None:
-    assert_mended(RULES, case)
-
-
-def test_every_rule_is_broken_once() -> None:
-    assert_complete(RULES, CASES)
-
-
-def test_ids_are_unique() -> None:
-    ids = [rule.id for rule in RULES.rules]
-    assert len(ids) == len(set(ids))
+test_broken, test_mended, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
 
 
 def codes(changes: dict[str, Any]) -> list[str]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-from project import ENVIRONMENTS
 from rules_support import changed, environment_data, loaded
-from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
+from rules_table import Case, found, table_tests
 
 import ultracluster
 from ultracluster.rules.endpoints import closed_endpoints, made_endpoints
@@ -270,23 +268,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_breaks(case: Case) -> None:
-    assert_breaks(RULES, case)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_mended(case: Case) -> None:
-    assert_mended(RULES, case)
-
-
-def test_every_rule_is_broken_once() -> None:
-    assert_complete(RULES, CASES)
-
-
-@pytest.mark.parametrize("base", ENVIRONMENTS)
-def test_shipped_environments_break_nothing(base: str) -> None:
-    assert [one for one in found(RULES, {}, base) if not one.acknowledged] == []
+test_breaks, test_mended, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
 
 
 def test_with_nothing_but_existing_parts_only_what_cannot_be_seen_is_warned_of() -> None:

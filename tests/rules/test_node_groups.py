@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from rules_support import changed, environment_data, loaded
-from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
+from rules_table import Case, found, table_tests
 
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM
@@ -29,6 +29,7 @@ VALUES: dict[str, Any] = {
     "taints": [{"key": "gpu", "effect": "NoSchedule"}],
     "instance_types": ["g6e.24xlarge"],
     "mig_profile": "1g.10gb",
+    "gpu_time_slices": 4,
 }
 HAVE = {
     "min_count": HYPERPOD,
@@ -43,13 +44,29 @@ HAVE = {
     "labels": KUBERNETES,
     "taints": KUBERNETES,
     "instance_types": {"hyperpod-eks"},
-    "mig_profile": {"hyperpod-eks"},
+    "mig_profile": KUBERNETES,
+    "gpu_time_slices": {"eks"},
 }
 SPOT = {"kind": "spot", "allocation": "capacity-optimized"}
 BOTH = {
     "kind": "reservation",
     "id": "cr-0123456789abcdef0",
     "resource_group_arn": "arn:aws:resource-groups:us-west-2:111122223333:group/training",
+}
+
+
+TRAIN, SYSTEM = "node_groups.train", {"role": "system", "instance_type": "m5.2xlarge", "count": 2}
+CONTROLLER = {"role": "controller", "instance_type": "m5.2xlarge", "count": 1}
+GROUP = {"role": "compute", "instance_type": "g6e.12xlarge", "count": 1, "partition": "gpu"}
+IMAGE, ID = "ami-0123456789abcdef0", "cr-0123456789abcdef0"
+BLOCK = {"kind": "capacity-block", "id": ID}
+ON_DEMAND: dict[str, Any] = {f"{TRAIN}.capacity": {"kind": "on-demand"}}
+SCALED = {
+    **ON_DEMAND,
+    "orchestrator.autoscaling": {"max_nodes": 8},
+    f"{TRAIN}.count": 0,
+    f"{TRAIN}.min_count": ...,
+    f"{TRAIN}.deep_health_checks": [],
 }
 
 
@@ -114,21 +131,274 @@ CASES = [
         "the one or the other",
         {f"{GPU}.capacity.id": ...},
     ),
+    Case(
+        "GRP010",
+        {"node_groups.login.role": "system"},
+        "node_groups.login.role",
+        "Kubernetes",
+        "role: login",
+        {"node_groups.login.role": "login"},
+    ),
+    Case(
+        "GRP010",
+        {"node_groups.head": {"role": "controller", "instance_type": "m5.2xlarge", "count": 1}},
+        "node_groups.head.role",
+        "runs Slurm's controller itself",
+        "remove the group",
+        {"node_groups.head": ...},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP010",
+        {"node_groups.head": {**SYSTEM, "role": "controller"}},
+        "node_groups.head.role",
+        "runs the control plane itself",
+        "role: system",
+        {"node_groups.head": SYSTEM},
+        base="eks-p5en",
+    ),
+    Case(
+        "GRP010",
+        {"node_groups.login": {**SYSTEM, "role": "login"}},
+        "node_groups.login.role",
+        "kubectl",
+        "remove the group",
+        {"node_groups.login": ...},
+        base="eks-p5en",
+    ),
+    Case(
+        "GRP011",
+        {"node_groups.controller": ...},
+        "node_groups",
+        "no group has the role `controller`",
+        "role: controller",
+        {"node_groups.controller": CONTROLLER},
+    ),
+    Case(
+        "GRP011",
+        {"node_groups.second": CONTROLLER},
+        "node_groups.second.role",
+        "`controller` is the controller group already",
+        "accounting_database",
+        {"node_groups.second.role": "login"},
+    ),
+    Case(
+        "GRP012",
+        {"node_groups.controller.count": 2},
+        "node_groups.controller.count",
+        "legacy provisioning file",
+        "1",
+        {"node_groups.controller.count": 1},
+    ),
+    Case(
+        "GRP012",
+        {"node_groups.controller.count": 0},
+        "node_groups.controller.count",
+        "never come up",
+        "1",
+        {"node_groups.controller.count": 1},
+    ),
+    Case(
+        "GRP013",
+        {"node_groups.login.max_count": 3},
+        "node_groups.login.max_count",
+        "2 to 3 login nodes",
+        "count: 3",
+        {"node_groups.login.max_count": 2},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP014",
+        {"node_groups.gpu.partition": ...},
+        "node_groups.gpu.partition",
+        "no job can run on it",
+        "partition: gpu",
+        {"node_groups.gpu.partition": "gpu"},
+    ),
+    Case(
+        "GRP015",
+        {"node_groups.login.partition": "gpu"},
+        "node_groups.login.partition",
+        "on a login group",
+        "remove partition",
+        {"node_groups.login.partition": ...},
+    ),
+    Case(
+        "GRP016",
+        {"node_groups.gpu.partition": "default"},
+        "node_groups.gpu.partition",
+        "slurm.conf",
+        "partition: gpu",
+        {"node_groups.gpu.partition": "default-gpu"},
+    ),
+    Case(
+        "GRP017",
+        {"node_groups.gpu.count": 0},
+        "node_groups.gpu.count",
+        "cannot run a job",
+        "count: 1",
+        {"node_groups.gpu.count": 1},
+    ),
+    Case(
+        "GRP017",
+        {"node_groups.gpu": ...},
+        "node_groups",
+        "cannot run a job",
+        "role: compute",
+        {"node_groups.gpu": GROUP},
+    ),
+    Case(
+        "GRP017",
+        {"node_groups.train.count": 0},
+        "node_groups.train.count",
+        "cannot run a job",
+        "1 or more",
+        {"node_groups.train.max_count": 4},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP017",
+        {f"{TRAIN}.count": 0},
+        f"{TRAIN}.count",
+        "cannot run a job",
+        "count: 1",
+        SCALED,
+        base="hyperpod-eks-p5",
+    ),
+    Case(
+        "GRP020",
+        {
+            f"{TRAIN}.capacity": {
+                "kind": "training-plan",
+                "arn": "arn:aws:sagemaker:us-east-2:111122223333:training-plan/spring",
+            }
+        },
+        f"{TRAIN}.capacity",
+        "pcs launches from EC2",
+        "kind: capacity-block",
+        {f"{TRAIN}.capacity": BLOCK},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP020",
+        {f"{TRAIN}.instance_type": "p6e-gb200.36xlarge", f"{TRAIN}.capacity": {"kind": "on-demand"}},
+        f"{TRAIN}.capacity",
+        "UltraServers",
+        "capacity-block",
+        {f"{TRAIN}.capacity": BLOCK},
+        base="eks-p5en",
+    ),
+    Case(
+        "GRP021",
+        {"node_groups.login.capacity": BLOCK},
+        "node_groups.login.capacity",
+        "Capacity Blocks are sold for m7i.2xlarge",
+        "kind: reservation",
+        {"node_groups.login.capacity": {"kind": "reservation", "id": ID}},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP022",
+        {"node_groups.controller.capacity": {"kind": "spot"}},
+        "node_groups.controller.capacity",
+        "the queue stops",
+        "on-demand",
+        {"node_groups.controller.capacity": ...},
+    ),
+    Case(
+        "GRP022",
+        {"node_groups.login.capacity": {"kind": "spot"}},
+        "node_groups.login.capacity",
+        "two minutes' notice",
+        "on-demand",
+        {"node_groups.login.capacity": ...},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP030",
+        {
+            "node_groups.gpu.image": IMAGE,
+            "node_groups.login.image": IMAGE,
+            "node_groups.login.instance_type": "m7g.xlarge",
+        },
+        "node_groups.gpu.image",
+        "is the image of `login` (arm64), too",
+        "made for x86_64",
+        {"node_groups.login.image": "ami-0fedcba9876543210"},
+    ),
+    Case(
+        "GRP031",
+        {f"{GPU}.instance_type": "g7.48xlarge", "node_groups.gpu.threads_per_core": 2},
+        "node_groups.gpu.threads_per_core",
+        "2 threads per core on g7.48xlarge, which takes 1",
+        "1",
+        {"node_groups.gpu.threads_per_core": 1},
+    ),
+    Case(
+        "GRP031",
+        {
+            **ON_DEMAND,
+            f"{TRAIN}.instance_type": "g5.48xlarge",
+            f"{TRAIN}.threads_per_core": 1,
+        },
+        "node_groups.train.threads_per_core",
+        "unknown or cannot be set",
+        "remove threads_per_core",
+        {"node_groups.train.threads_per_core": ...},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP031",
+        {
+            **ON_DEMAND,
+            f"{TRAIN}.instance_type": "g6e.48xlarge",
+            f"{TRAIN}.instance_types": ["g7.48xlarge"],
+            f"{TRAIN}.threads_per_core": 2,
+        },
+        f"{TRAIN}.threads_per_core",
+        "on g7.48xlarge, which takes 1",
+        "1",
+        {f"{TRAIN}.instance_types": []},
+        base="hyperpod-eks-p5",
+    ),
+    Case(
+        "GRP032",
+        {"node_groups.login.instance_type": "g6e.xlarge"},
+        "node_groups.login.instance_type",
+        "1 x L40S",
+        "m7i.xlarge",
+        {"node_groups.login.instance_type": "m5.xlarge"},
+    ),
+    Case(
+        "GRP033",
+        {"node_groups.login.instance_type": "m7g.xlarge"},
+        "node_groups.login.instance_type",
+        "m7g.xlarge is arm64, and `gpu` is x86_64",
+        "m7i.xlarge",
+        {"node_groups.login.instance_type": "m7i.xlarge"},
+    ),
+    Case(
+        "GRP033",
+        {f"{GPU}.instance_type": "p6e-gb200.36xlarge"},
+        "node_groups.login.instance_type",
+        "m5.xlarge is x86_64, and `gpu` is arm64",
+        "m7g.xlarge",
+        {"node_groups.login.instance_type": "m7g.xlarge"},
+    ),
+    Case(
+        "GRP033",
+        {"node_groups.arm": {**GROUP, "instance_type": "c7g.16xlarge", "partition": "arm"}},
+        "node_groups.arm.instance_type",
+        "c7g.16xlarge is arm64, and `gpu` is x86_64",
+        "a second environment",
+        {"node_groups.arm.instance_type": "c6i.16xlarge"},
+    ),
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_each_rule_speaks(case: Case) -> None:
-    assert_breaks(RULES, case)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_each_remedy_works(case: Case) -> None:
-    assert_mended(RULES, case)
-
-
-def test_every_rule_is_in_the_table() -> None:
-    assert_complete(RULES, CASES)
+test_each_rule_speaks, test_each_remedy_works, test_every_rule_is_in_the_table = table_tests(
+    RULES, cases=CASES
+)
 
 
 @pytest.mark.parametrize("orchestrator", KINDS)
@@ -141,8 +411,12 @@ def test_a_setting_is_refused_where_its_orchestrator_is_not(setting: str, orches
 
 def test_eks_launches_the_system_groups_of_hyperpod() -> None:
     system = {**kind("hyperpod-eks"), f"{GPU}.partition": ..., f"{GPU}.role": "system"}
-    assert not found(RULES, {**system, f"{GPU}.root_volume_gib": 300})
-    assert found(RULES, {**system, f"{GPU}.deep_health_checks": ["instance-stress"]})
+
+    def settings(more: dict[str, Any]) -> list[str]:
+        return [one.dotted for one in found(RULES, {**system, **more}) if one.code == "GRP001"]
+
+    assert settings({f"{GPU}.root_volume_gib": 300}) == []
+    assert settings({f"{GPU}.deep_health_checks": ["instance-stress"]}) == [f"{GPU}.deep_health_checks"]
 
 
 def test_every_setting_of_a_group_was_thought_of() -> None:

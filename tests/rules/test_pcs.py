@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from botocore.session import get_session
 from rules_support import changed, environment_data, findings, loaded
-from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
+from rules_table import Case, found, table_tests
 
-from ultracluster.catalog import instance_type
 from ultracluster.catalog.pcs import (
     pcs_name_limits,
     pcs_settings,
@@ -19,7 +18,6 @@ from ultracluster.catalog.pcs import (
     pcs_sizes,
     pcs_slurm_versions,
 )
-from ultracluster.compute.capacity import decide, placement_for
 from ultracluster.rules import pcs
 from ultracluster.rules.engine import run
 from ultracluster.rules.pcs import RULES, ending
@@ -51,20 +49,10 @@ DECLARED = {
     "addresses": 17,
     "source": "a page of AWS that announces it",
 }
-CAPACITIES: dict[str, dict[str, Any]] = {
-    "on-demand": {"kind": "on-demand"},
-    "spot": SPOT,
-    "open": {"kind": "reservation"},
-    "id": {"kind": "reservation", "id": ID},
-    "group": {"kind": "reservation", "id": ID, "placement_group": "theirs"},
-    "block": BLOCK,
-    "plan": {"kind": "training-plan", "arn": "arn:aws:sagemaker:us-east-2:111122223333:training-plan/spring"},
-}
 CAPACITY = "node_groups.train.capacity"
 TYPE = "node_groups.train.instance_type"
 SETTINGS = "orchestrator.slurm_settings"
 QUEUE = "orchestrator.partitions.train.slurm_settings"
-OPENZFS = "storage.openzfs.mount_path"
 
 
 def more(count: int, *, partitions: bool) -> dict[str, Any]:
@@ -76,22 +64,6 @@ def more(count: int, *, partitions: bool) -> dict[str, Any]:
 
 
 CASES = [
-    Case(
-        "PCS001",
-        {"node_groups.head": {"role": "controller", "instance_type": "m5.2xlarge", "count": 1}},
-        "node_groups.head.role",
-        "runs Slurm's controller itself",
-        "remove `head`",
-        {"node_groups.head": ...},
-    ),
-    Case(
-        "PCS002",
-        {"node_groups.login.role": "system"},
-        "node_groups.login.role",
-        "Kubernetes",
-        "role: compute",
-        {"node_groups.login.role": "login"},
-    ),
     Case(
         "PCS003",
         more(9, partitions=False),
@@ -133,30 +105,6 @@ CASES = [
         {"node_groups.train.partition": "a-partition-with-a-long-n"},
     ),
     Case(
-        "PCS007",
-        {"node_groups.train.partition": ...},
-        "node_groups.train.partition",
-        "no job can run",
-        "partition: train",
-        {"node_groups.train.partition": "train"},
-    ),
-    Case(
-        "PCS008",
-        {"node_groups.login.partition": "train"},
-        "node_groups.login.partition",
-        "where people work",
-        "remove partition",
-        {"node_groups.login.partition": ...},
-    ),
-    Case(
-        "PCS009",
-        {"node_groups.login.max_count": 3},
-        "node_groups.login.max_count",
-        "2 to 3 login nodes",
-        "count: 3",
-        {"node_groups.login.max_count": 2},
-    ),
-    Case(
         "PCS010",
         {"node_groups.train.image": ...},
         "node_groups.train.image",
@@ -173,28 +121,12 @@ CASES = [
         {"node_groups.rack.image": OTHER_IMAGE},
     ),
     Case(
-        "PCS011",
-        {"node_groups.train.partition": "default"},
-        "node_groups.train.partition",
-        "slurm.conf",
-        "partition: train",
-        {"node_groups.train.partition": "train"},
-    ),
-    Case(
         "PCS012",
         {"orchestrator.partitions.tarin": {}},
         "orchestrator.partitions.tarin",
         "no compute group is in partition `tarin`",
         "train",
         {"orchestrator.partitions.tarin": ...},
-    ),
-    Case(
-        "PCS013",
-        {"node_groups.train.count": 0},
-        "node_groups.train.count",
-        "cannot run a job",
-        "1 or more",
-        {"node_groups.train.max_count": 4},
     ),
     Case(
         "PCS014",
@@ -218,35 +150,6 @@ CASES = [
         "none ends for want of work",
         "max_count above count",
         {"node_groups.train.max_count": 8},
-    ),
-    Case(
-        "PCS020",
-        {
-            CAPACITY: {
-                "kind": "training-plan",
-                "arn": "arn:aws:sagemaker:us-east-2:111122223333:training-plan/spring",
-            }
-        },
-        CAPACITY,
-        "pcs launches from EC2",
-        "kind: capacity-block",
-        {CAPACITY: BLOCK},
-    ),
-    Case(
-        "PCS020",
-        {"node_groups.rack": GB200 | {"capacity": {"kind": "on-demand"}}},
-        "node_groups.rack.capacity",
-        "sold inside UltraServers",
-        "kind: capacity-block",
-        {"node_groups.rack.capacity": BLOCK},
-    ),
-    Case(
-        "PCS021",
-        {"node_groups.login.capacity": BLOCK},
-        "node_groups.login.capacity",
-        "Capacity Blocks are sold for m7i.2xlarge",
-        "kind: reservation",
-        {"node_groups.login.capacity": {"kind": "reservation", "id": ID}},
     ),
     Case(
         "PCS022",
@@ -305,38 +208,6 @@ CASES = [
         {"node_groups.rack": ...},
     ),
     Case(
-        "PCS027",
-        {"node_groups.login.instance_type": "m7g.2xlarge"},
-        "node_groups.train.image",
-        "is the image of `login` (arm64), too",
-        "made for x86_64",
-        {"node_groups.train.image": OTHER_IMAGE},
-    ),
-    Case(
-        "PCS028",
-        {TYPE: "g7.48xlarge", CAPACITY: ..., "node_groups.train.threads_per_core": 2},
-        "node_groups.train.threads_per_core",
-        "which takes 1",
-        "1, or remove",
-        {"node_groups.train.threads_per_core": 1},
-    ),
-    Case(
-        "PCS028",
-        {TYPE: "g5.48xlarge", CAPACITY: ..., "node_groups.train.threads_per_core": 1},
-        "node_groups.train.threads_per_core",
-        "unknown or cannot be set",
-        "remove threads_per_core",
-        {"node_groups.train.threads_per_core": ...},
-    ),
-    Case(
-        "PCS029",
-        {"node_groups.login.capacity": SPOT},
-        "node_groups.login.capacity",
-        "two minutes' notice",
-        "on-demand",
-        {"node_groups.login.capacity": ...},
-    ),
-    Case(
         "PCS030",
         {TYPE: "p5.48xlarge", CAPACITY: SPOT | {"allocation": "lowest-price"}},
         "node_groups.train.capacity.allocation",
@@ -351,14 +222,6 @@ CASES = [
         "1 to 4 nodes",
         "4",
         {"node_groups.train.count": 4},
-    ),
-    Case(
-        "PCS032",
-        {"node_groups.login.instance_type": "m7g.2xlarge", "node_groups.login.image": OTHER_IMAGE},
-        "node_groups.login.instance_type",
-        "m7g.2xlarge is arm64, and `train` is x86_64",
-        "m7i.2xlarge",
-        {"node_groups.login.instance_type": "m7i.2xlarge"},
     ),
     Case(
         "PCS040",
@@ -595,24 +458,6 @@ CASES = [
         "node-bootstrapped",
         {"storage.lustre": ..., "storage.openzfs": ...},
     ),
-    Case(
-        "PCS073",
-        {"orchestrator.lifecycle": "none"},
-        "orchestrator.lifecycle",
-        "neither installed nor verified",
-        "node-bootstrapped",
-        {"orchestrator.lifecycle": "node-bootstrapped"},
-    ),
-    Case("PCS074", {OPENZFS: "/fsx"}, OPENZFS, "one hides the other", "/home", {OPENZFS: "/home"}),
-    Case("PCS075", {OPENZFS: "/opt/aws"}, OPENZFS, "AWS's agents", "/home", {OPENZFS: "/opt/homes"}),
-    Case(
-        "PCS076",
-        {"storage.lustre.mount_path": "/home/fsx"},
-        "storage.lustre.mount_path",
-        "within the mount /home",
-        "/fsx",
-        {"storage.lustre.mount_path": "/fsx"},
-    ),
 ]
 
 
@@ -621,30 +466,9 @@ def that_day(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pcs, "today", lambda: date(2026, 11, 20))
 
 
-def on_pcs(case: Case) -> Case:
-    return replace(case, base=BASE)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_breaks_it(case: Case) -> None:
-    assert_breaks(RULES, on_pcs(case))
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_remedy_mends_it(case: Case) -> None:
-    assert_mended(RULES, on_pcs(case))
-
-
-def test_every_rule_is_in_the_table() -> None:
-    assert_complete(RULES, CASES)
-
-
-def test_the_shipped_environment_breaks_none() -> None:
-    assert found(RULES, {}, BASE) == []
-
-
-def test_none_is_about_other_orchestrators() -> None:
-    assert found(RULES, {}, "dev") == []
+test_breaks_it, test_the_remedy_mends_it, test_every_rule_is_in_the_table = table_tests(
+    RULES, cases=[replace(case, base=BASE) for case in CASES]
+)
 
 
 def test_a_changed_kind_says_all_that_is_to_change() -> None:
@@ -658,27 +482,11 @@ def test_a_changed_kind_says_all_that_is_to_change() -> None:
     }
 
     assert {(one.code, one.dotted) for one in said if one.severity == "error"} == {
-        ("PCS001", "node_groups.controller.role"),
+        ("GRP010", "node_groups.controller.role"),
         ("PCS010", "node_groups.login.image"),
         ("PCS010", "node_groups.gpu.image"),
     }
     assert findings(mended) == []
-
-
-@pytest.mark.parametrize("name", ["g6e.12xlarge", "p5.48xlarge", "trn2u.48xlarge", "p6e-gb200.36xlarge"])
-@pytest.mark.parametrize("form", CAPACITIES)
-def test_the_rules_say_what_the_table_of_decisions_says(form: str, name: str) -> None:
-    data = {TYPE: name, CAPACITY: CAPACITIES[form], "node_groups.train.image": OTHER_IMAGE}
-    environment = loaded(changed(environment_data(BASE), data)).environment
-    capacity, known = environment.node_groups["train"].capacity, instance_type(name)
-    assert known
-    in_group = "placement_group" in CAPACITIES[form]
-    kind = "reservation-group" if in_group else placement_for(capacity, instance_type=known).kind
-    decision = decide(capacity, orchestrator="pcs", placement=kind, instance_type=known)
-    said = {(one.code, one.message) for one in found(RULES, data, BASE) if one.code in ("PCS020", "PCS021")}
-
-    rules = {"error": "PCS020", "warning": "PCS021"}
-    assert said == ({(rules[decision.severity], decision.reason)} if decision.severity else set())
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from project import ENVIRONMENTS
-from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
+from rules_table import Case, found, table_tests
 
 from ultracluster.rules.protection import RULES
 
@@ -255,18 +255,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_broken(case: Case) -> None:
-    assert_breaks(RULES, case)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_mended(case: Case) -> None:
-    assert_mended(RULES, case)
-
-
-def test_every_rule_is_broken_once() -> None:
-    assert_complete(RULES, CASES)
+test_broken, test_mended, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
 
 
 def codes(changes: dict[str, Any]) -> list[str]:

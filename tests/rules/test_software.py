@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from project import ENVIRONMENTS, ROOT
-from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
+from rules_table import Case, found, table_tests
 
 from ultracluster.rules.software import ON_KUBERNETES, RULES
 from ultracluster.software import lock
@@ -179,21 +179,34 @@ CASES = [
         "another version",
         release("2026.11"),
     ),
+    Case(
+        "SOF008",
+        {"orchestrator.lifecycle": "none"},
+        "orchestrator.lifecycle",
+        "release 2026.07 is not installed",
+        "on-init-complete",
+        {"orchestrator.lifecycle": "on-init-complete"},
+    ),
+    Case(
+        "SOF008",
+        {"orchestrator.lifecycle": "none", "storage.lustre.efa": True},
+        "orchestrator.lifecycle",
+        "may stay on TCP",
+        "on-init-complete",
+        {"orchestrator.lifecycle": "on-init-complete"},
+    ),
+    Case(
+        "SOF008",
+        {"orchestrator.lifecycle": "none"},
+        "orchestrator.lifecycle",
+        "is not installed or verified",
+        "node-bootstrapped",
+        {"orchestrator.lifecycle": "node-bootstrapped"},
+        base="pcs-p6-b200",
+    ),
 ]
 
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_broken(case: Case) -> None:
-    assert_breaks(RULES, case)
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_mended(case: Case) -> None:
-    assert_mended(RULES, case)
-
-
-def test_every_rule_is_broken_once() -> None:
-    assert_complete(RULES, CASES)
+test_broken, test_mended, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
@@ -215,7 +228,7 @@ def test_other_rules_are_silent_about_a_release_that_is_not_there() -> None:
 
 def test_nothing_is_asked_where_no_script_runs() -> None:
     quiet = {**CLOSED, "protect": True, "orchestrator.lifecycle": "none"}
-    assert {one.code for one in found(RULES, quiet)} == set()
+    assert {one.code for one in found(RULES, quiet)} == {"SOF008"}
 
 
 def test_an_image_that_brings_everything_needs_no_mirror() -> None:

@@ -98,7 +98,7 @@ def decide(
         reason=Template(row["reason"]).substitute(words),
         instead=Template(row.get("instead", "")).substitute(words),
         source=row["source"],
-        rule=row.get("rule", {}).get(orchestrator, ""),
+        rule=row.get("rule", ""),
         purchase=_table()["purchase"][orchestrator][capacity.kind] if legal else "",
     )
 

@@ -14,6 +14,7 @@ from ultracluster.config.parallelcluster import ParallelCluster, ParallelCluster
 from ultracluster.config.slurm import SlurmSettings
 from ultracluster.rendering.deployed_values import DeployedValues
 from ultracluster.rendering.parallelcluster_actions import has_imex, queue_actions
+from ultracluster.rules.partitions import partitions
 from ultracluster.rules.types import instance_type_of
 
 Mapped = dict[str, Any]
@@ -30,14 +31,6 @@ ULTRASERVER_SETTINGS: SlurmSettings = {
     "MessageTimeout": 240,
 }
 """ParallelCluster User Guide, "Support NVIDIA-Imex with p6e-gb200 instance"."""
-
-
-def partitions(environment: Environment) -> dict[str, dict[str, NodeGroup]]:
-    """Compute groups by partition; one that names none is a partition of its own name."""
-    found: dict[str, dict[str, NodeGroup]] = {}
-    for name, group in environment.groups("compute").items():
-        found.setdefault(group.partition or name, {})[name] = group
-    return found
 
 
 def queues(environment: Environment, values: DeployedValues) -> list[Mapped]:

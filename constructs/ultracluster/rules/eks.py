@@ -10,6 +10,7 @@ from ultracluster.catalog import region
 from ultracluster.catalog.eks import charts, kubernetes_releases
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import PublicEndpoint
+from ultracluster.rules import eks_karpenter, eks_sharing
 from ultracluster.rules.eks_groups import RULES, settings
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment import in_local_zone, not_a_zone_of, unknown_zone
@@ -248,6 +249,30 @@ def extended_support(environment: Environment) -> Iterator[Breach]:
             f"{orchestrator.kubernetes_version} has left standard support.",
             "standard",
         )
+
+
+@RULES.rule(
+    13,
+    "error",
+    "A closed network has a copy of the MPI operator",
+    source="catalog/mpi_operator.json: its maker's public image",
+    date="2026-11-21",
+)
+def closed_mpi_operator(environment: Environment) -> Iterator[Breach]:
+    orchestrator = settings(environment)
+    if (
+        orchestrator.mpi_operator
+        and not orchestrator.mpi_operator_image
+        and (environment.network.egress == "closed")
+    ):
+        yield Breach(
+            ("orchestrator", "mpi_operator"),
+            "egress is `closed`, and the operator's image comes from a public registry, out of reach.",
+            "mpi_operator_image: <account>.dkr.ecr.<region>.amazonaws.com/<copy>:<tag>",
+        )
+
+
+RULES.include(eks_karpenter.RULES, eks_sharing.RULES)
 
 
 def _minor(release: str) -> int:

@@ -1,19 +1,15 @@
-"""Rules on: Kubernetes on EKS. Node groups: roles, labels, taints, images, capacity."""
+"""Rules on: Kubernetes on EKS. Node groups: system nodes, labels, taints, images, devices."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Literal
 
 from ultracluster.catalog.eks import ami_type, node_group_limits
-from ultracluster.compute.capacity import decide, placement_for
 from ultracluster.config import Environment
-from ultracluster.config.capacity import Reservation
 from ultracluster.config.findings import Path
 from ultracluster.config.kubernetes import Eks, HyperPodEks
-from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import KUBERNETES, OrchestratorKind
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.types import instance_type_of
@@ -36,28 +32,11 @@ def settings(environment: Environment) -> Eks | HyperPodEks:
     return environment.orchestrator
 
 
-@RULES.rule(
-    20,
-    "error",
-    "Kubernetes has no controller and no login nodes",
-    source="EKS User Guide, Amazon EKS architecture: the control plane is AWS's",
-)
-def slurm_roles(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        if group.role == "controller":
-            yield Breach(
-                ("node_groups", name, "role"),
-                "EKS runs the control plane itself; CoreDNS, storage drivers and operators run on nodes of "
-                "role `system`.",
-                "role: system, with 2 nodes",
-            )
-        elif group.role == "login":
-            yield Breach(
-                ("node_groups", name, "role"),
-                "people speak to the Kubernetes API with kubectl, as one of orchestrator.admins, and log in "
-                "nowhere.",
-                "remove the group, or role: system",
-            )
+def launched_by_karpenter(environment: Environment) -> tuple[str, ...]:
+    """Names of the groups that are left to Karpenter, whether or not they exist."""
+    orchestrator = settings(environment)
+    karpenter = orchestrator.karpenter if isinstance(orchestrator, Eks) else None
+    return karpenter.groups if karpenter else ()
 
 
 @RULES.rule(
@@ -213,8 +192,9 @@ def image_for_type(environment: Environment) -> Iterator[Breach]:
     kinds=EKS_ALONE,
 )
 def image_needs_services(environment: Environment) -> Iterator[Breach]:
+    network = settings(environment).service_cidr
     for name, group in environment.node_groups.items():
-        if group.image and not settings(environment).service_cidr:
+        if group.image and name not in launched_by_karpenter(environment) and not network:
             yield Breach(
                 ("node_groups", name, "image"),
                 f"EKS tells nodes on {group.image} nothing: the network of services must be known to join "
@@ -233,76 +213,20 @@ def image_needs_services(environment: Environment) -> Iterator[Breach]:
 )
 def within_quotas(environment: Environment) -> Iterator[Breach]:
     groups, nodes = node_group_limits()
-    if len(environment.node_groups) > groups:
+    others = launched_by_karpenter(environment)
+    managed = {name: group for name, group in environment.node_groups.items() if name not in others}
+    if len(managed) > groups:
         yield Breach(
             ("node_groups",),
-            f"{len(environment.node_groups)} groups; by default a cluster may have {groups}.",
+            f"{len(managed)} groups; by default a cluster may have {groups}.",
             f"{groups} or fewer, or a raised quota",
         )
-    for name, group in environment.node_groups.items():
+    for name, group in managed.items():
         if group.greatest > nodes:
             yield Breach(
                 ("node_groups", name, "max_count" if group.max_count else "count"),
                 f"{group.greatest} nodes; by default a managed node group may have {nodes}.",
                 f"{nodes} in each of {-(-group.greatest // nodes)} groups, or a raised quota",
-            )
-
-
-def _capacity_faults(environment: Environment, severity: Literal["error", "warning"]) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        known = instance_type_of(environment, group)
-        if known is None or _named_twice(group):
-            continue
-        reserved = isinstance(group.capacity, Reservation) and group.capacity.placement_group is not None
-        placement = "reservation-group"
-        if not reserved:
-            placement = placement_for(group.capacity, instance_type=known, orchestrator="eks").kind
-        decision = decide(group.capacity, orchestrator="eks", placement=placement, instance_type=known)
-        if decision.severity == severity:
-            yield Breach(("node_groups", name, "capacity"), decision.reason, decision.instead)
-
-
-def _named_twice(group: NodeGroup) -> bool:
-    capacity = group.capacity
-    return isinstance(capacity, Reservation) and bool(capacity.id and capacity.resource_group_arn)
-
-
-@RULES.rule(
-    30,
-    "error",
-    "The capacity can be had here",
-    source="compute/capacity.json, which names a source for each combination",
-    kinds=EKS_ALONE,
-)
-def capacity_legal(environment: Environment) -> Iterator[Breach]:
-    yield from _capacity_faults(environment, "error")
-
-
-@RULES.rule(
-    31,
-    "warning",
-    "The capacity is sold for the type, as far as is known",
-    source="compute/capacity.json, which names a source for each combination",
-    kinds=EKS_ALONE,
-)
-def capacity_sold(environment: Environment) -> Iterator[Breach]:
-    yield from _capacity_faults(environment, "warning")
-
-
-@RULES.rule(
-    32,
-    "error",
-    "A reservation is named by id or by resource group",
-    source="EC2 API reference, CapacityReservationTarget",
-    kinds=EKS_ALONE,
-)
-def reservation_named_once(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        if _named_twice(group):
-            yield Breach(
-                ("node_groups", name, "capacity"),
-                "the reservation is named by id and by resource group; EC2 takes one of the two.",
-                "remove id or resource_group_arn",
             )
 
 

@@ -103,6 +103,12 @@ class RuleSet:
 
         return add
 
+    def include(self, *parts: RuleSet) -> None:
+        """Add the rules of modules that each hold a part of this set, and order all by number."""
+        for part in parts:
+            self.rules += part.rules
+        self.rules.sort(key=lambda rule: rule.id)
+
 
 def run(rules: Iterable[Rule], loaded: Loaded) -> list[Finding]:
     """Every broken rule, with its place in the file; acknowledged warnings are marked, not dropped."""

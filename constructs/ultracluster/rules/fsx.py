@@ -57,9 +57,7 @@ def backup_window(environment: Environment) -> Iterator[Breach]:
             )
 
 
-for _part in (fsx_lustre, fsx_openzfs, fsx_efa, fsx_repositories):
-    RULES.rules.extend(_part.RULES.rules)
-RULES.rules.sort(key=lambda rule: rule.id)
+RULES.include(fsx_lustre.RULES, fsx_openzfs.RULES, fsx_efa.RULES, fsx_repositories.RULES)
 
 
 def _backups(environment: Environment) -> Iterator[tuple[Path, Backups]]:

@@ -1,12 +1,8 @@
-"""Rules that HyperPod has with Slurm and on EKS alike: groups, counts, capacity.
-
-They carry the same number in both sets: HPS040 and HPE040 are one rule.
-"""
+"""Rules that HyperPod has with Slurm and on EKS alike: groups, counts, capacity."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Literal
 
 from ultracluster.catalog import InstanceType, instance_types, nearest_instance_types
@@ -14,25 +10,16 @@ from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.orchestrator import HyperPodSlurm
+from ultracluster.config.orchestrator import HYPERPOD, HyperPodSlurm
 from ultracluster.rules.engine import Breach, RuleSet
-from ultracluster.rules.types import instance_type_of
+from ultracluster.rules.types import every_type_of, instance_type_of
 
-COMMON = RuleSet("HP", "HyperPod")
+RULES = RuleSet("HYP", "HyperPod", kinds=HYPERPOD)
 
 CONTINUOUS = "SageMaker Developer Guide, Continuous provisioning for HyperPod clusters"
 CREATING = "SageMaker Developer Guide, Creating a SageMaker HyperPod cluster"
 GROUP_API = "SageMaker API reference, ClusterInstanceGroupSpecification"
 PLANS = "SageMaker Developer Guide, Reserve training plans for HyperPod"
-
-
-def adopt(rules: RuleSet, common: RuleSet) -> None:
-    """Add what is common to a set of its own, in the order of the numbers."""
-    rules.rules += [
-        replace(rule, id=rules.prefix + rule.id.removeprefix(common.prefix), kinds=rules.kinds)
-        for rule in common.rules
-    ]
-    rules.rules.sort(key=lambda rule: rule.id)
 
 
 def provisioning(environment: Environment) -> Literal["continuous", "classic"]:
@@ -51,17 +38,6 @@ def hyperpod_groups(environment: Environment) -> dict[str, NodeGroup]:
     }
 
 
-def every_type_of(environment: Environment, group: NodeGroup) -> tuple[InstanceType | None, ...]:
-    """What is known of the type of `group`, and of its further types; None for an unknown one."""
-    return (
-        instance_type_of(environment, group),
-        *(
-            instance_type_of(environment, group.model_copy(update={"instance_type": name}))
-            for name in group.instance_types
-        ),
-    )
-
-
 def typed_groups(environment: Environment) -> Iterator[tuple[Path, NodeGroup, InstanceType]]:
     """HyperPod's groups once for each of their types that is known, and where the type stands."""
     for name, group in hyperpod_groups(environment).items():
@@ -71,7 +47,7 @@ def typed_groups(environment: Environment) -> Iterator[tuple[Path, NodeGroup, In
                 yield ("node_groups", name, *place), group, known
 
 
-@COMMON.rule(10, "error", "There are at most 100 groups", source="SageMaker API, CreateCluster")
+@RULES.rule(10, "error", "There are at most 100 groups", source="SageMaker API, CreateCluster")
 def group_limit(environment: Environment) -> Iterator[Breach]:
     if (count := len(environment.node_groups)) > 100:
         yield Breach(
@@ -81,7 +57,7 @@ def group_limit(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@COMMON.rule(11, "warning", "There are at most 20 groups", source=CREATING)
+@RULES.rule(11, "warning", "There are at most 20 groups", source=CREATING)
 def group_limit_of_guide(environment: Environment) -> Iterator[Breach]:
     if 20 < (count := len(environment.node_groups)) <= 100:
         yield Breach(
@@ -91,7 +67,7 @@ def group_limit_of_guide(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@COMMON.rule(12, "error", "min_count is not above count", source=f"{GROUP_API} (MinInstanceCount)")
+@RULES.rule(12, "error", "min_count is not above count", source=f"{GROUP_API} (MinInstanceCount)")
 def min_count_within_count(environment: Environment) -> Iterator[Breach]:
     for name, group in hyperpod_groups(environment).items():
         if group.min_count is not None and group.min_count > group.count:
@@ -103,7 +79,7 @@ def min_count_within_count(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@COMMON.rule(13, "error", "min_count goes with continuous provisioning", source=CONTINUOUS)
+@RULES.rule(13, "error", "min_count goes with continuous provisioning", source=CONTINUOUS)
 def min_count_is_continuous(environment: Environment) -> Iterator[Breach]:
     if provisioning(environment) == "continuous":
         return
@@ -117,7 +93,7 @@ def min_count_is_continuous(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@COMMON.rule(14, "warning", "min_count says something", source=f"{GROUP_API} (MinInstanceCount)")
+@RULES.rule(14, "warning", "min_count says something", source=f"{GROUP_API} (MinInstanceCount)")
 def min_count_is_positive(environment: Environment) -> Iterator[Breach]:
     for name, group in hyperpod_groups(environment).items():
         if group.min_count == 0:
@@ -130,20 +106,7 @@ def min_count_is_positive(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@COMMON.rule(15, "warning", "The cluster has compute nodes", source=f"{GROUP_API} (InstanceCount)")
-def some_compute_nodes(environment: Environment) -> Iterator[Breach]:
-    compute = environment.groups("compute")
-    scales = getattr(environment.orchestrator, "autoscaling", None) is not None
-    if not any(group.count or scales for group in compute.values()):
-        name = next(iter(compute), None)
-        yield Breach(
-            ("node_groups", name, "count") if name else ("node_groups",),
-            "no compute group has a node: the cluster comes up and cannot run a job.",
-            "count: 1 or more" if name else "a group with role: compute and a count",
-        )
-
-
-@COMMON.rule(
+@RULES.rule(
     20,
     "error",
     "Capacity is not an EC2 reservation",
@@ -165,7 +128,7 @@ def no_reservation(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@COMMON.rule(
+@RULES.rule(
     21,
     "error",
     "Capacity is not an EC2 Capacity Block",
@@ -183,7 +146,7 @@ def no_capacity_block(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@COMMON.rule(22, "error", "Spot goes with continuous provisioning", source=CONTINUOUS)
+@RULES.rule(22, "error", "Spot goes with continuous provisioning", source=CONTINUOUS)
 def spot_is_continuous(environment: Environment) -> Iterator[Breach]:
     if provisioning(environment) == "continuous":
         return
@@ -196,7 +159,7 @@ def spot_is_continuous(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@COMMON.rule(
+@RULES.rule(
     24,
     "warning",
     "Spot is for types that EC2 sells as Spot",
@@ -214,7 +177,7 @@ def spot_is_sold(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@COMMON.rule(25, "error", "Training plans are for compute groups", source=PLANS)
+@RULES.rule(25, "error", "Training plans are for compute groups", source=PLANS)
 def plan_for_compute(environment: Environment) -> Iterator[Breach]:
     for name, group in environment.node_groups.items():
         if group.capacity.kind == "training-plan" and group.role != "compute":
@@ -226,7 +189,7 @@ def plan_for_compute(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@COMMON.rule(
+@RULES.rule(
     26,
     "warning",
     "Training plans are sold for the type",

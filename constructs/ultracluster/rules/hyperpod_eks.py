@@ -13,9 +13,8 @@ from ultracluster.catalog.hyperpod_eks import (
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.hyperpod import adopt, hyperpod_groups
+from ultracluster.rules.hyperpod import hyperpod_groups
 from ultracluster.rules.hyperpod_eks_groups import RULES, asked
-from ultracluster.rules.hyperpod_types import COMMON
 from ultracluster.rules.types import instance_type_of
 
 __all__ = ["RULES"]
@@ -261,6 +260,3 @@ def _scaled(environment: Environment) -> list[str]:
 
 def _minor(release: str) -> int:
     return int(release.partition(".")[2])
-
-
-adopt(RULES, COMMON)

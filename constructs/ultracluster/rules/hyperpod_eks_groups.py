@@ -1,23 +1,19 @@
-"""Rules on: HyperPod on EKS. Node groups: labels, taints, types, MIG, image."""
+"""Rules on: HyperPod on EKS. Node groups: labels, taints, further types."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from ultracluster.catalog import InstanceType, instance_types
-from ultracluster.catalog.hyperpod_eks import mig_manager_knows, mig_profiles
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.rules.engine import Breach, RuleSet
-from ultracluster.rules.hyperpod import GROUP_API, every_type_of, hyperpod_groups, provisioning, typed_groups
-from ultracluster.rules.types import instance_type_of
+from ultracluster.rules.hyperpod import GROUP_API, hyperpod_groups, provisioning
+from ultracluster.rules.types import every_type_of, instance_type_of
 
 RULES = RuleSet("HPE", "HyperPod on EKS", kinds=frozenset({"hyperpod-eks"}))
 
 FLEXIBLE = f"{GROUP_API} (InstanceRequirements)"
-MIG = "NVIDIA Multi-Instance GPU User Guide, Supported MIG Profiles; catalog/mig_profiles.json"
-CUSTOM_AMI = "SageMaker Developer Guide, Build a custom AMI; SageMaker API reference, ImageId"
-MIG_LABEL = "nvidia.com/mig.config"
 _MOST_LABELS = 50
 _OWN_LABELS = ("ultracluster/node-group", "ultracluster/role")
 _HYPERPOD_ONLY = (
@@ -107,67 +103,6 @@ def taints_and_checks(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(32, "warning", "MIG is asked for by mig_profile", source=MIG)
-def mig_by_label(environment: Environment) -> Iterator[Breach]:
-    for name, group in hyperpod_groups(environment).items():
-        if label := group.labels.get(MIG_LABEL):
-            profile = label.removeprefix("all-")
-            yield Breach(
-                ("node_groups", name, "labels", MIG_LABEL),
-                f"`{label}` is not checked against the GPU; nodes whose GPUs lack it take no pods.",
-                f"mig_profile: {profile}" if label.startswith("all-") else "mig_profile, or acknowledge this",
-            )
-
-
-@RULES.rule(33, "error", "The GPU has the MIG profile", source=MIG)
-def mig_profile_exists(environment: Environment) -> Iterator[Breach]:
-    for path, group, known in typed_groups(environment):
-        profiles = mig_profiles(known)
-        if group.mig_profile is None or group.mig_profile in profiles:
-            continue
-        what = known.accelerator.name if known.accelerator else "no accelerator"
-        has = f"its profiles are {', '.join(profiles)}" if profiles else "it cannot be cut into MIG instances"
-        yield Breach(
-            (*path[:2], "mig_profile"),
-            f"`{group.mig_profile}` on {known.name} ({what}): {has}.",
-            _nearest_profile(group.mig_profile, known) or "remove mig_profile",
-        )
-
-
-@RULES.rule(
-    34,
-    "error",
-    "MIG has the GPU operator",
-    source="SageMaker Developer Guide, Using GPU partitions in Amazon SageMaker HyperPod",
-)
-def mig_needs_operator(environment: Environment) -> Iterator[Breach]:
-    plugin = asked(environment).gpu_plugin
-    for name, group in hyperpod_groups(environment).items():
-        if group.mig_profile and plugin != "gpu-operator":
-            yield Breach(
-                ("node_groups", name, "mig_profile"),
-                f"gpu_plugin is {plugin}, and the MIG manager that cuts GPUs is a part of the GPU operator.",
-                "orchestrator.gpu_plugin: gpu-operator",
-            )
-
-
-@RULES.rule(
-    35,
-    "warning",
-    "The GPU operator's MIG manager knows the profile",
-    source="NVIDIA/gpu-operator, assets/state-mig-manager/0400_configmap.yaml",
-)
-def mig_manager_has_it(environment: Environment) -> Iterator[Breach]:
-    for path, group, known in typed_groups(environment):
-        if group.mig_profile in mig_profiles(known) and not mig_manager_knows(known):
-            yield Breach(
-                (*path[:2], "mig_profile"),
-                f"no list of the operator that we know has profiles of {known.name}: "
-                f"`all-{group.mig_profile}` would mean nothing to it.",
-                "chart_values: {gpu-operator: {migManager: {config: ...}}} with a list of your own",
-            )
-
-
 @RULES.rule(
     36, "error", "Several types for one group go with continuous provisioning and no plan", source=FLEXIBLE
 )
@@ -242,28 +177,6 @@ def flexible_known(environment: Environment) -> Iterator[Breach]:
                 )
 
 
-@RULES.rule(
-    49,
-    "warning",
-    "A custom image is one that HyperPod takes",
-    source=CUSTOM_AMI,
-    by_hand="aws ec2 describe-images --image-ids <ami> --query "
-    "'Images[].[OwnerId,State,BlockDeviceMappings[].Ebs.[SnapshotId,Encrypted]]'",
-)
-def custom_image(environment: Environment) -> Iterator[Breach]:
-    release = asked(environment).kubernetes_version
-    for name, group in hyperpod_groups(environment).items():
-        if group.image:
-            yield Breach(
-                ("node_groups", name, "image"),
-                f"{group.image} must be made from HyperPod's EKS image of August 2025 or later for "
-                f"Kubernetes {release}, be of the same account and have a root snapshot only. On encryption "
-                "AWS contradicts itself: unencrypted (API) or with the key of the root volume (guide). Its "
-                "support policy for images does not cover it.",
-                "remove image to use HyperPod's own, or look and acknowledge this",
-            )
-
-
 def _kind(known: InstanceType) -> tuple[str, str, int]:
     accelerator = known.accelerator
     name, count = (accelerator.name, accelerator.count) if accelerator else ("", 0)
@@ -274,10 +187,3 @@ def _words(known: InstanceType) -> str:
     accelerator = known.accelerator
     chips = f"{accelerator.count} x {accelerator.name}" if accelerator else "no accelerators"
     return f"{chips} ({known.architecture})"
-
-
-def _nearest_profile(wanted: str, known: InstanceType) -> str:
-    """The GPU's profile with as many slices, else its first."""
-    profiles = mig_profiles(known)
-    same = [one for one in profiles if one.partition(".")[0] == wanted.partition(".")[0]]
-    return next(iter(same or profiles), "")

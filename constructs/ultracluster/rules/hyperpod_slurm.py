@@ -1,23 +1,18 @@
-"""Rules on: HyperPod with Slurm. The cluster: configuration, lifecycle, mounts."""
+"""Rules on: HyperPod with Slurm. The cluster: configuration and lifecycle."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
 from ultracluster.config import Environment
-from ultracluster.config.findings import Path
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.hyperpod import CONTINUOUS, adopt
-from ultracluster.rules.hyperpod_slurm_groups import asked
-from ultracluster.rules.hyperpod_slurm_types import RULES
-from ultracluster.rules.hyperpod_types import COMMON
+from ultracluster.rules.hyperpod import CONTINUOUS
+from ultracluster.rules.hyperpod_slurm_groups import RULES, asked
 
 __all__ = ["RULES"]
 
 STRATEGY = "SageMaker Developer Guide, Migrating to API-driven Slurm configuration"
 LIFECYCLE = "SageMaker Developer Guide, Customize SageMaker HyperPod clusters with lifecycle scripts"
-FSX_API = "SageMaker API reference, ClusterFsxLustreConfig and ClusterFsxOpenZfsConfig (MountPath)"
 
 
 @RULES.rule(60, "error", "Continuous provisioning has no slurm_config_strategy", source=CONTINUOUS)
@@ -89,8 +84,9 @@ def name_used_once(environment: Environment) -> Iterator[Breach]:
     source=f"{LIFECYCLE}; CloudFormation, AWS::SageMaker::Cluster LifeCycleConfig",
 )
 def lifecycle_on_create(environment: Environment) -> Iterator[Breach]:
+    storage = environment.storage
     if asked(environment).lifecycle == "on-create":
-        mounts = " and no file system mounted" if _mounts(environment) else ""
+        mounts = " and no file system mounted" if storage.lustre or storage.openzfs else ""
         yield Breach(
             ("orchestrator", "lifecycle"),
             "`on-create` runs our scripts instead of the image's set-up: Slurm is not configured "
@@ -100,103 +96,4 @@ def lifecycle_on_create(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(65, "warning", "Lifecycle scripts run", source=LIFECYCLE)
-def lifecycle_none(environment: Environment) -> Iterator[Breach]:
-    if asked(environment).lifecycle != "none":
-        return
-    missing = [f"software release {environment.software.release} is not installed or verified"]
-    if getattr(environment.storage.lustre, "efa", False):
-        missing.append("the Lustre client is not set up for EFA by us and may stay on TCP")
-    yield Breach(
-        ("orchestrator", "lifecycle"),
-        f"with `none` the nodes are what the image makes of them: {'; '.join(missing)}. It needs "
-        "an image of January 2026 or later.",
-        "on-init-complete",
-    )
-
-
-@RULES.rule(70, "error", "File systems are mounted in different places", source=FSX_API)
-def mounts_differ(environment: Environment) -> Iterator[Breach]:
-    lustre, openzfs = environment.storage.lustre, environment.storage.openzfs
-    if lustre and openzfs and _normal(lustre.mount_path) == _normal(openzfs.mount_path):
-        other = "/home" if _normal(lustre.mount_path) != PurePosixPath("/home") else "/shared"
-        yield Breach(
-            ("storage", "openzfs", "mount_path"),
-            f"Lustre and OpenZFS are both mounted at {openzfs.mount_path}: one hides the other.",
-            other,
-        )
-
-
-@RULES.rule(71, "warning", "No file system is mounted inside another", source=FSX_API)
-def mounts_not_nested(environment: Environment) -> Iterator[Breach]:
-    mounts = _mounts(environment)
-    for path, place in mounts:
-        for _, other in mounts:
-            if _normal(other) in _normal(place).parents:
-                yield Breach(
-                    path,
-                    f"{place} lies within the mount {other}; the order in which HyperPod mounts is "
-                    "not published, and in the wrong one it is hidden.",
-                    f"/{_normal(place).name}",
-                )
-
-
-_SYSTEM = {
-    "/bin": "", "/boot": "", "/dev": "", "/etc": "", "/lib": "", "/lib64": "", "/proc": "",
-    "/root": "", "/run": "", "/sbin": "", "/sys": "", "/usr": "",
-    "/tmp": "the staging area of lifecycle scripts and of jobs",  # noqa: S108
-    "/var": "logs and Slurm's spool",
-    "/opt/amazon": "EFA, MPI and the NCCL plugin",
-    "/opt/aws": "AWS's agents",
-    "/opt/dlami": "the local NVMe disks",
-    "/opt/ml": "HyperPod's own configuration",
-    "/opt/sagemaker": "the second EBS volume",
-    "/opt/slurm": "Slurm",
-}  # fmt: skip
 """What the image has there; a mount on it, or within it, would hide that."""
-
-
-@RULES.rule(
-    72,
-    "error",
-    "No file system hides a directory of the system",
-    source="Filesystem Hierarchy Standard 3.0; SageMaker API reference, ClusterEbsVolumeConfig "
-    "(/opt/sagemaker); awslabs/awsome-distributed-ai, hyperpod-mental-model.md",
-)
-def mounts_spare_system(environment: Environment) -> Iterator[Breach]:
-    for path, place in _mounts(environment):
-        normal = _normal(place)
-        if str(normal) in ("/", "/opt"):
-            hidden, what = str(normal), "the software of the image"
-        else:
-            hidden = next((one for one in _SYSTEM if normal.is_relative_to(one)), "")
-            what = _SYSTEM.get(hidden, "") or "part of the operating system"
-        if hidden:
-            yield Breach(
-                path,
-                f"a mount at {place} would hide {hidden}, which holds {what}.",
-                "/fsx" if path[1] == "lustre" else "/home",
-            )
-
-
-def _mounts(environment: Environment) -> list[tuple[Path, str]]:
-    storage = environment.storage
-    return [
-        (("storage", key, "mount_path"), system.mount_path)
-        for key, system in (("lustre", storage.lustre), ("openzfs", storage.openzfs))
-        if system
-    ]
-
-
-def _normal(path: str) -> PurePosixPath:
-    """Without `//`, `.` and `..`."""
-    parts: list[str] = []
-    for part in PurePosixPath(path).parts[1:]:
-        if part == "..":
-            del parts[-1:]
-        else:
-            parts.append(part)
-    return PurePosixPath("/", *parts)
-
-
-adopt(RULES, COMMON)

@@ -8,12 +8,16 @@ from collections.abc import Iterator
 
 from ultracluster.catalog import instance_types, nearest_instance_types, offered_zone_ids, region
 from ultracluster.config import Environment
+from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import ScheduledPatching
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.hyperpod import COMMON, GROUP_API, hyperpod_groups, provisioning, typed_groups
+from ultracluster.rules.hyperpod import GROUP_API, RULES, hyperpod_groups, provisioning, typed_groups
 from ultracluster.rules.types import instance_type_of
 
-__all__ = ["COMMON", "DEEP_CHECKS", "PATCHING"]
+__all__ = ["DEEP_CHECKS", "PATCHING", "RULES"]
+
+CUSTOM_AMI = "SageMaker Developer Guide, Build a custom AMI; SageMaker API reference, ImageId"
+
 
 DEEP_CHECKS = "SageMaker Developer Guide, Deep health checks"
 
@@ -30,7 +34,7 @@ TYPE_OFFERINGS = (
 QUOTA_SEEN_GIB = 1024
 
 
-@COMMON.rule(
+@RULES.rule(
     40,
     "error",
     "HyperPod knows the instance type",
@@ -50,7 +54,7 @@ def type_in_hyperpod(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@COMMON.rule(
+@RULES.rule(
     41,
     "warning",
     "HyperPod offers the type in the Region",
@@ -72,7 +76,7 @@ def type_in_region(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@COMMON.rule(
+@RULES.rule(
     42,
     "warning",
     "The zone offers the type",
@@ -99,53 +103,7 @@ def type_in_zone(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@COMMON.rule(
-    45,
-    "error",
-    "An image is used on one processor architecture",
-    source="EC2 User Guide, Amazon Machine Images: an image is for one architecture",
-    by_hand="aws ec2 describe-images --image-ids <ami> --query 'Images[].Architecture'",
-)
-def image_architecture(environment: Environment) -> Iterator[Breach]:
-    first: dict[str, tuple[str, str]] = {}
-    for name, group in hyperpod_groups(environment).items():
-        known = instance_type_of(environment, group)
-        if not group.image or not known or not known.architecture:
-            continue
-        other, architecture = first.setdefault(group.image, (name, known.architecture))
-        if architecture != known.architecture:
-            yield Breach(
-                ("node_groups", name, "image"),
-                f"{group.image} is the image of `{other}` ({architecture}), too, and {known.name} "
-                f"is {known.architecture}: one of the two cannot start.",
-                f"an image made for {known.architecture}",
-            )
-
-
-@COMMON.rule(
-    46,
-    "error",
-    "The type has that many threads per core",
-    source="EC2 User Guide, CPU cores and threads per CPU core per instance type; "
-    f"{GROUP_API} (ThreadsPerCore)",
-    by_hand="aws ec2 describe-instance-types --instance-types <type> "
-    "--query 'InstanceTypes[].VCpuInfo.ValidThreadsPerCore'",
-)
-def threads(environment: Environment) -> Iterator[Breach]:
-    for path, group, known in typed_groups(environment):
-        if not group.threads_per_core or not known.threads_per_core:
-            continue
-        if group.threads_per_core not in known.threads_per_core:
-            allowed = " or ".join(map(str, known.threads_per_core))
-            yield Breach(
-                (*path[:2], "threads_per_core"),
-                f"{group.threads_per_core} threads per core on {known.name}, which takes "
-                f"{allowed}: it has no simultaneous multithreading.",
-                f"{allowed}, or remove threads_per_core",
-            )
-
-
-@COMMON.rule(
+@RULES.rule(
     47,
     "warning",
     "Deep health checks are for accelerated compute groups",
@@ -169,7 +127,7 @@ def deep_checks_need_accelerators(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@COMMON.rule(48, "error", "Checks of connectivity have two nodes or more", source=f"{DEEP_CHECKS}")
+@RULES.rule(48, "error", "Checks of connectivity have two nodes or more", source=f"{DEEP_CHECKS}")
 def connectivity_needs_two(environment: Environment) -> Iterator[Breach]:
     for name, group in hyperpod_groups(environment).items():
         checks = group.deep_health_checks
@@ -182,7 +140,32 @@ def connectivity_needs_two(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@COMMON.rule(
+@RULES.rule(
+    49,
+    "warning",
+    "A custom image is one that HyperPod takes",
+    source=CUSTOM_AMI,
+    by_hand="aws ec2 describe-images --image-ids <ami> --query "
+    "'Images[].[OwnerId,State,BlockDeviceMappings[].Ebs.[SnapshotId,Encrypted]]'",
+)
+def custom_image(environment: Environment) -> Iterator[Breach]:
+    orchestrator = environment.orchestrator
+    image = "HyperPod's Slurm image of July 2026 or later"
+    if isinstance(orchestrator, HyperPodEks):
+        release = orchestrator.kubernetes_version
+        image = f"HyperPod's EKS image of August 2025 or later for Kubernetes {release}"
+    for name, group in hyperpod_groups(environment).items():
+        if group.image:
+            yield Breach(
+                ("node_groups", name, "image"),
+                f"{group.image} must be made from {image}, be of the same account and have a root snapshot "
+                "only. On encryption AWS contradicts itself: unencrypted (API) or with the key of the root "
+                "volume (guide). AWS's support policy for images does not cover it.",
+                "remove image to use HyperPod's own, or look and acknowledge this",
+            )
+
+
+@RULES.rule(
     50,
     "warning",
     "With continuous provisioning all groups have an image of their own, or none",
@@ -204,7 +187,7 @@ def image_inherited(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@COMMON.rule(
+@RULES.rule(
     51,
     "warning",
     "Patching is for HyperPod's own image",
@@ -222,7 +205,7 @@ def patching_custom_image(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@COMMON.rule(
+@RULES.rule(
     52,
     "warning",
     "The second volume is within the usual quota",
@@ -253,7 +236,7 @@ _CRON = (
 """What CloudFormation's schema lets each field be: single values, no lists and no ranges."""
 
 
-@COMMON.rule(
+@RULES.rule(
     53,
     "error",
     "A patching schedule is one that CloudFormation takes",
@@ -286,7 +269,7 @@ def _cron_problem(expression: str) -> str:
     return ""
 
 
-@COMMON.rule(
+@RULES.rule(
     66,
     "warning",
     "Node volumes are encrypted with the environment's key",

@@ -1,4 +1,5 @@
-"""Rules on: node groups. Which settings belong to which orchestrator."""
+"""Rules on: node groups. Which settings belong to which orchestrator; further subjects stand in modules of
+their own beside this one."""
 
 from __future__ import annotations
 
@@ -8,11 +9,12 @@ from dataclasses import dataclass
 from ultracluster.config import Environment
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM, OrchestratorKind
+from ultracluster.rules import node_groups_capacity, node_groups_roles, node_groups_types
 from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.node_groups_capacity import EC2
 
 RULES = RuleSet("GRP", "Node groups")
 
-_EC2 = frozenset[OrchestratorKind]({"parallelcluster", "pcs", "eks"})
 _CHOSEN_BY_GROUP = frozenset[OrchestratorKind]({*HYPERPOD, "eks"})
 _HYPERPOD_EKS = frozenset[OrchestratorKind]({"hyperpod-eks"})
 _OWN_SLURM = frozenset[OrchestratorKind]({"parallelcluster", "pcs"})
@@ -35,7 +37,7 @@ _SETTINGS: Mapping[str, _Setting] = {
         "how many there may be",
     ),
     "max_count": _Setting(
-        kinds=_EC2,
+        kinds=EC2,
         why="HyperPod keeps `count` nodes and adds none for a job",
         instead="remove max_count, and set count to what is wanted",
     ),
@@ -45,7 +47,7 @@ _SETTINGS: Mapping[str, _Setting] = {
         instead="root_volume_gib, the size of the root volume",
     ),
     "root_volume_gib": _Setting(
-        kinds=_EC2,
+        kinds=EC2,
         why="HyperPod's root volume is fixed at 100 GB",
         instead="volume_gib, the size of the second volume",
     ),
@@ -89,8 +91,12 @@ _SETTINGS: Mapping[str, _Setting] = {
         instead="a group for each type",
     ),
     "mig_profile": _Setting(
-        kinds=_HYPERPOD_EKS,
-        why="only HyperPod on EKS cuts the GPUs of a group by itself",
+        kinds=KUBERNETES,
+        why="only the GPU operator, which is Kubernetes', cuts the GPUs of a group",
+    ),
+    "gpu_time_slices": _Setting(
+        kinds=frozenset({"eks"}),
+        why="GPUs are handed to several pods by the device plugin of EKS nodes",
     ),
 }
 
@@ -143,7 +149,7 @@ def detail_of_another_orchestrator(environment: Environment) -> Iterator[Breach]
     "max_count is not below count",
     source="EC2 Auto Scaling, AWS PCS and ParallelCluster alike: a maximum is at least the minimum",
     date="2026-11-21",
-    kinds=_EC2,
+    kinds=EC2,
 )
 def greatest_below_count(environment: Environment) -> Iterator[Breach]:
     for name, group in environment.node_groups.items():
@@ -172,6 +178,9 @@ def reservation_named_twice(environment: Environment) -> Iterator[Breach]:
                 f"({capacity.resource_group_arn}), not by both.",
                 "remove the one or the other",
             )
+
+
+RULES.include(node_groups_roles.RULES, node_groups_types.RULES, node_groups_capacity.RULES)
 
 
 def _kind(environment: Environment, group: NodeGroup) -> OrchestratorKind:

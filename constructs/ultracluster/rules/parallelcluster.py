@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
+from collections.abc import Iterator
 from urllib.parse import urlparse
 
 from ultracluster.catalog.parallelcluster import parallelcluster, version
 from ultracluster.config import Environment
-from ultracluster.config.findings import Path
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.parallelcluster_groups import DATE, PACKAGE, asked
 from ultracluster.rules.parallelcluster_slurm import RULES
@@ -234,69 +232,7 @@ def efa_interfaces(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
-    70,
-    "error",
-    "File systems and disks are mounted in different places",
-    source=f"{PACKAGE}, DuplicateMountDirValidator (a warning there for local disks)",
-    date=DATE,
-)
-def mounts_differ(environment: Environment) -> Iterator[Breach]:
-    seen: dict[PurePosixPath, str] = {}
-    for path, place in _mounts(environment).items():
-        first = seen.setdefault(_normal(place), place)
-        if first is not place:
-            yield Breach(
-                path,
-                f"{place} is the mount of another file system already: one hides the other.",
-                _free_place(environment),
-            )
-
-
-@RULES.rule(
-    71,
-    "error",
-    "No mount lies within another",
-    source="ParallelCluster User Guide, SharedStorage (MountDir); OverlappingMountDirValidator of 3.16.1 "
-    "means to refuse it and compares names instead",
-    date=DATE,
-)
-def mounts_not_nested(environment: Environment) -> Iterator[Breach]:
-    mounts = _mounts(environment)
-    for path, place in mounts.items():
-        for other in mounts.values():
-            if _normal(other) in _normal(place).parents:
-                yield Breach(
-                    path,
-                    f"{place} lies within the mount {other}: it is hidden on nodes that mount {other} last.",
-                    _free_place(environment),
-                )
-
-
-_DEEP = (
-    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/opt/parallelcluster", "/opt/slurm", "/proc", "/root",
-    "/run", "/sbin", "/sys", "/tmp", "/usr", "/var",  # noqa: S108
-)  # fmt: skip
 """Reserved with everything below them; of the others only the folder itself is."""
-
-
-@RULES.rule(
-    72,
-    "error",
-    "No mount hides a directory of the system",
-    source=f"{PACKAGE}, SharedStorageMountDirValidator; Filesystem Hierarchy Standard 3.0",
-    date=DATE,
-)
-def mounts_spare_system(environment: Environment) -> Iterator[Breach]:
-    reserved = (*parallelcluster().reserved_mount_paths, "/")
-    for path, place in _mounts(environment).items():
-        normal = _normal(place)
-        if str(normal) in reserved or any(normal.is_relative_to(one) for one in _DEEP):
-            yield Breach(
-                path,
-                f"a mount at {place} would hide a part of the operating system or of ParallelCluster.",
-                _free_place(environment),
-            )
 
 
 @RULES.rule(
@@ -385,55 +321,3 @@ def directory_secret(environment: Environment) -> Iterator[Breach]:
             f"{directory.password_secret_arn} is not the ARN of a secret.",
             "arn:aws:secretsmanager:...:secret:..., whose text is the password alone",
         )
-
-
-@RULES.rule(
-    90,
-    "warning",
-    "Lifecycle scripts run",
-    source="ParallelCluster User Guide, Custom bootstrap actions; aws/aws-parallelcluster PR #7572",
-    date=DATE,
-)
-def lifecycle_none(environment: Environment) -> Iterator[Breach]:
-    if asked(environment).lifecycle != "none":
-        return
-    missing = [f"software release {environment.software.release} is not installed or verified"]
-    if getattr(environment.storage.lustre, "efa", False):
-        missing.append("nobody sets the Lustre client up for EFA, and it stays on TCP")
-    yield Breach(
-        ("orchestrator", "lifecycle"),
-        f"with `none` the nodes are what ParallelCluster's image makes of them: {'; '.join(missing)}.",
-        "on-node-configured",
-    )
-
-
-def _mounts(environment: Environment) -> Mapping[Path, str]:
-    """Where something is mounted, by its place in the file."""
-    lustre, openzfs = environment.storage.lustre, environment.storage.openzfs
-    mounts: dict[Path, str] = {}
-    if lustre:
-        mounts["storage", "lustre", "mount_path"] = lustre.mount_path
-    if openzfs:
-        mounts["storage", "openzfs", "mount_path"] = openzfs.mount_path
-    if any(
-        (known := instance_type_of(environment, group)) and known.local_nvme_disks
-        for group in environment.groups("compute").values()
-    ):
-        mounts["orchestrator", "nvme_mount_path"] = asked(environment).nvme_mount_path
-    return mounts
-
-
-def _normal(place: str) -> PurePosixPath:
-    """The path without `//`, `.` and `..`."""
-    parts: list[str] = []
-    for part in PurePosixPath(place).parts[1:]:
-        if part == "..":
-            parts = parts[:-1]
-        else:
-            parts.append(part)
-    return PurePosixPath("/", *parts)
-
-
-def _free_place(environment: Environment) -> str:
-    taken = {_normal(place) for place in _mounts(environment).values()}
-    return next(place for place in ("/fsx", "/scratch", "/home", "/shared") if _normal(place) not in taken)

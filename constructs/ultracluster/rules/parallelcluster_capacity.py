@@ -1,61 +1,16 @@
-"""Rules on: ParallelCluster. Capacity, placement and what instance types ask for."""
+"""Rules on: ParallelCluster. Reservations, blocks and what instance types ask for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ultracluster.catalog import InstanceType, instance_types
 from ultracluster.catalog.parallelcluster import Family, parallelcluster, version
-from ultracluster.compute.capacity import Decision, PlacementKind, decide, placement_for
 from ultracluster.config import Environment
 from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.parallelcluster_groups import DATE, PACKAGE, RULES, asked
-from ultracluster.rules.types import instance_type_of
-
-TABLE = "the decision table of capacity, orchestrator, placement and type: compute/capacity.json"
-
-
-@RULES.rule(20, "error", "Capacity is one that ParallelCluster can launch from", source=TABLE, date=DATE)
-def capacity_refused(environment: Environment) -> Iterator[Breach]:
-    yield from _decisions(environment, "error")
-
-
-@RULES.rule(
-    21,
-    "warning",
-    "Capacity is sold for the type",
-    source=TABLE,
-    date=DATE,
-    by_hand="aws ec2 describe-instance-types --instance-types <type> "
-    "--query 'InstanceTypes[].SupportedUsageClasses'",
-)
-def capacity_unsold(environment: Environment) -> Iterator[Breach]:
-    yield from _decisions(environment, "warning")
-
-
-def _decisions(environment: Environment, severity: str) -> Iterator[Breach]:
-    for name, group in environment.groups("compute").items():
-        decision = _decision(environment, group)
-        if decision and decision.severity == severity:
-            yield Breach(("node_groups", name, "capacity"), decision.reason, decision.instead)
-
-
-def _decision(environment: Environment, group: NodeGroup) -> Decision | None:
-    known = instance_type_of(environment, group)
-    capacity = group.capacity
-    placement: PlacementKind = "reservation-group"
-    if known is None:
-        return None
-    if isinstance(capacity, Reservation):
-        if capacity.id and capacity.resource_group_arn:
-            return None  # GRP004 says it
-        if not capacity.placement_group:
-            placement = "none"
-    else:
-        placement = placement_for(capacity, instance_type=known, orchestrator="parallelcluster").kind
-    return decide(capacity, orchestrator="parallelcluster", placement=placement, instance_type=known)
+from ultracluster.rules.types import instance_type_of, type_alike
 
 
 @RULES.rule(
@@ -222,7 +177,7 @@ def one_architecture(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "instance_type"),
                 f"{kind.name} is {kind.architecture}, and `{leader}` ({model.name}) is "
                 f"{model.architecture}: head, login and compute nodes of a cluster have one architecture.",
-                _same_size(kind, model.architecture, group.role),
+                type_alike(kind, model.architecture, group.role),
             )
 
 
@@ -269,25 +224,6 @@ def too_small(environment: Environment) -> Iterator[Breach]:
 
 
 @RULES.rule(
-    35,
-    "warning",
-    "Controller and login nodes have no accelerators",
-    source="awslabs/awsome-distributed-ai, 1.architectures/2.aws-parallelcluster: head nodes are CPU types",
-    date=DATE,
-)
-def plain_head(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        known = instance_type_of(environment, group)
-        if group.role in ("controller", "login") and known and known.accelerator:
-            yield Breach(
-                ("node_groups", name, "instance_type"),
-                f"{known.name} has {known.accelerator.count} x {known.accelerator.name}, which a "
-                f"{group.role} node does not use and you pay for all day.",
-                _same_size(known, known.architecture, "login"),
-            )
-
-
-@RULES.rule(
     36,
     "error",
     "Where ParallelCluster has no image, every group names one",
@@ -325,29 +261,6 @@ def image_of_the_release(environment: Environment) -> Iterator[Breach]:
                 f"{orchestrator.os}: ParallelCluster refuses images of other releases by their tags, and "
                 "nodes from images without its software never come up.",
                 "remove image to use ParallelCluster's own, or look and acknowledge this",
-            )
-
-
-@RULES.rule(
-    38,
-    "error",
-    "An image is used on one processor architecture",
-    source=f"{PACKAGE}, InstanceTypeBaseAMICompatibleValidator",
-    date=DATE,
-)
-def image_architecture(environment: Environment) -> Iterator[Breach]:
-    first: dict[str, tuple[str, str]] = {}
-    for name, group in environment.node_groups.items():
-        known = instance_type_of(environment, group)
-        if not group.image or not known or not known.architecture:
-            continue
-        other, architecture = first.setdefault(group.image, (name, known.architecture))
-        if architecture != known.architecture:
-            yield Breach(
-                ("node_groups", name, "image"),
-                f"{group.image} is the image of `{other}` ({architecture}), too, and {known.name} is "
-                f"{known.architecture}.",
-                f"an image made for {known.architecture}",
             )
 
 
@@ -398,12 +311,3 @@ def _ultraserver_blocks(
 
 def _either(sizes: tuple[int, ...]) -> str:
     return " or ".join(map(str, sizes))
-
-
-def _same_size(kind: InstanceType, architecture: str, role: str) -> str:
-    """A type of `architecture` for a head or login node; for compute there is no simple exchange."""
-    if role == "compute":
-        return f"a second environment for these nodes, or a type that is {architecture}"
-    prefix = "m7g." if architecture == "arm64" else "m7i."
-    sizes = [one for one in instance_types().values() if one.name.startswith(prefix)]
-    return min(sizes, key=lambda one: (abs(one.vcpu - kind.vcpu), one.name)).name

@@ -1,4 +1,4 @@
-"""Rules on: ParallelCluster. Node groups: roles, names, numbers, what a partition has in common."""
+"""Rules on: ParallelCluster. Node groups: names, numbers, what a partition has in common."""
 
 from __future__ import annotations
 
@@ -10,84 +10,18 @@ from ultracluster.config import Environment
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import ParallelCluster
 from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.partitions import partitions
 
 RULES = RuleSet("PCL", "ParallelCluster", kinds=frozenset({"parallelcluster"}))
 
 PACKAGE = "aws-parallelcluster 3.16.1"
 DATE = "2026-11-21"
-CONTROLLER = "controller: {role: controller, instance_type: m5.4xlarge, count: 1}"
 
 
 def asked(environment: Environment) -> ParallelCluster:
     """The orchestrator of an environment that these rules are run on."""
     assert isinstance(environment.orchestrator, ParallelCluster)
     return environment.orchestrator
-
-
-def queue_groups(environment: Environment) -> Mapping[str, dict[str, NodeGroup]]:
-    """Compute groups by queue: their partition, or the group's own name."""
-    queues: dict[str, dict[str, NodeGroup]] = {}
-    for name, group in environment.groups("compute").items():
-        queues.setdefault(group.partition or name, {})[name] = group
-    return queues
-
-
-@RULES.rule(
-    1, "error", "There is exactly one controller group", source=f"{PACKAGE}, schema (HeadNode)", date=DATE
-)
-def one_head(environment: Environment) -> Iterator[Breach]:
-    first, *others = environment.groups("controller") or [""]
-    if not first:
-        yield Breach(
-            ("node_groups",),
-            "no group has the role `controller`: ParallelCluster's head node is made from it.",
-            CONTROLLER,
-        )
-    for name in others:
-        yield Breach(
-            ("node_groups", name, "role"),
-            f"`{first}` is the controller group already; ParallelCluster has one head node.",
-            "role: login or compute, or remove the group",
-        )
-
-
-@RULES.rule(
-    2, "error", "The controller group has one node", source=f"{PACKAGE}, schema (HeadNode)", date=DATE
-)
-def one_head_node(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("controller").items():
-        for key in ("count", "max_count"):
-            value = getattr(group, key)
-            if value not in (1, None):
-                yield Breach(
-                    ("node_groups", name, key),
-                    f"{value} head nodes: ParallelCluster has exactly one, without a standby.",
-                    "1",
-                )
-
-
-@RULES.rule(3, "error", "No node group has the role `system`", source=f"{PACKAGE}, schema", date=DATE)
-def no_system(environment: Environment) -> Iterator[Breach]:
-    for name in environment.groups("system"):
-        yield Breach(
-            ("node_groups", name, "role"),
-            "`system` is for the add-ons of Kubernetes; ParallelCluster has a head node, login nodes and "
-            "compute nodes.",
-            "role: login, or role: compute",
-        )
-
-
-@RULES.rule(
-    4, "error", "Partitions are of compute groups", source=f"{PACKAGE}, schema (SlurmQueues)", date=DATE
-)
-def partition_of_others(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        if group.role in ("controller", "login") and group.partition is not None:
-            yield Breach(
-                ("node_groups", name, "partition"),
-                f"`{group.partition}` on a {group.role} group, which runs no jobs.",
-                "remove partition",
-            )
 
 
 @RULES.rule(
@@ -112,24 +46,6 @@ def room_for_a_node(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "max_count"),
                 "no node is there, and none may be added: ParallelCluster takes a MaxCount of 1 or more.",
                 "max_count: 1 or more, which costs nothing while no job asks for it; or remove the group",
-            )
-
-
-@RULES.rule(
-    7,
-    "error",
-    "Only compute groups grow",
-    source=f"{PACKAGE}, schema (LoginNodes Pools Count)",
-    date=DATE,
-)
-def login_is_fixed(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("login").items():
-        if group.max_count not in (None, group.count):
-            yield Breach(
-                ("node_groups", name, "max_count"),
-                f"up to {group.max_count} login nodes: a pool has as many as `count` says, and none is added "
-                "for a job.",
-                f"count: {group.max_count}, and remove max_count",
             )
 
 
@@ -166,14 +82,14 @@ def partition_names(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "partition"),
                 f"`{group.partition}` is to be the name of a queue: {problem}.",
-                _legal(group.partition, taken=queue_groups(environment)),
+                _legal(group.partition, taken=partitions(environment)),
             )
 
 
 @RULES.rule(12, "error", "There are at most 50 queues", source=f"{PACKAGE}, MaxCountValidator", date=DATE)
 def queue_limit(environment: Environment) -> Iterator[Breach]:
     limit = parallelcluster().counts["queues"]
-    if (count := len(queue_groups(environment))) > limit:
+    if (count := len(partitions(environment))) > limit:
         yield Breach(
             ("node_groups",),
             f"{count} partitions; ParallelCluster takes {limit} queues.",
@@ -224,7 +140,7 @@ _SHARED: Mapping[str, str] = {
     date=DATE,
 )
 def one_queue_one_setting(environment: Environment) -> Iterator[Breach]:
-    for queue, groups in queue_groups(environment).items():
+    for queue, groups in partitions(environment).items():
         (first, leader), *others = groups.items()
         for name, group in others:
             for key, field in _SHARED.items():

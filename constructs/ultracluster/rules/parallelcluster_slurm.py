@@ -10,7 +10,8 @@ from ultracluster.config.findings import Path
 from ultracluster.config.slurm import SlurmSettings
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.parallelcluster_capacity import RULES
-from ultracluster.rules.parallelcluster_groups import DATE, PACKAGE, asked, queue_groups
+from ultracluster.rules.parallelcluster_groups import DATE, PACKAGE, asked
+from ultracluster.rules.partitions import partitions
 from ultracluster.rules.types import instance_type_of
 
 DENIED = f"{PACKAGE}, CustomSlurmSettingsValidator"
@@ -101,7 +102,7 @@ def node_names(environment: Environment) -> Iterator[Breach]:
     date=DATE,
 )
 def partition_without_group(environment: Environment) -> Iterator[Breach]:
-    queues = list(queue_groups(environment))
+    queues = list(partitions(environment))
     for name in asked(environment).partitions:
         if name not in queues:
             yield Breach(
@@ -119,7 +120,7 @@ def partition_without_group(environment: Environment) -> Iterator[Breach]:
     date=DATE,
 )
 def hanging_health_checks(environment: Environment) -> Iterator[Breach]:
-    for queue, groups in queue_groups(environment).items():
+    for queue, groups in partitions(environment).items():
         partition = asked(environment).partitions.get(queue)
         if not partition or not partition.gpu_health_checks:
             continue
@@ -142,7 +143,7 @@ def hanging_health_checks(environment: Environment) -> Iterator[Breach]:
     date=DATE,
 )
 def health_checks_without_gpu(environment: Environment) -> Iterator[Breach]:
-    for queue, groups in queue_groups(environment).items():
+    for queue, groups in partitions(environment).items():
         partition = asked(environment).partitions.get(queue)
         kinds = [instance_type_of(environment, group) for group in groups.values()]
         nvidia = [
@@ -168,7 +169,7 @@ def imex(environment: Environment) -> Iterator[Breach]:
     orchestrator = asked(environment)
     queues = [
         queue
-        for queue, groups in queue_groups(environment).items()
+        for queue, groups in partitions(environment).items()
         if any(group.instance_type.startswith("p6e-") for group in groups.values())
     ]
     if queues and not orchestrator.imex:

@@ -1,15 +1,14 @@
-"""Rules on: AWS PCS. The cluster: Slurm's version, size, accounting, lifecycle, mounts."""
+"""Rules on: AWS PCS. The cluster: Slurm's version, size, accounting, agent."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from datetime import date
-from pathlib import PurePosixPath
 
 from ultracluster.catalog.pcs import pcs_agent, pcs_since, pcs_size_for, pcs_sizes, pcs_slurm_versions
 from ultracluster.config import Environment
-from ultracluster.rules import hyperpod_slurm, pcs_nodes, pcs_settings
+from ultracluster.rules import pcs_nodes, pcs_settings
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.pcs_groups import API, GUIDE, QUOTAS, RULES, asked
 
@@ -206,42 +205,4 @@ def nothing_mounts(environment: Environment) -> Iterator[Breach]:
                 f"PCS mounts nothing itself, and with lifecycle `none` our scripts do not mount "
                 f"{system.mount_path} either.",
                 "lifecycle: node-bootstrapped, or acknowledge that the image mounts it",
-            )
-
-
-@RULES.rule(73, "warning", "Lifecycle scripts run", source=LIFECYCLE)
-def lifecycle_none(environment: Environment) -> Iterator[Breach]:
-    if asked(environment).lifecycle == "none":
-        yield Breach(
-            ("orchestrator", "lifecycle"),
-            f"with `none` nodes are what their image makes of them: software release "
-            f"{environment.software.release} is neither installed nor verified.",
-            "node-bootstrapped",
-        )
-
-
-MOUNTS = "Filesystem Hierarchy Standard 3.0; our own lifecycle scripts mount"
-RULES.rule(74, "error", "File systems are mounted in different places", source=MOUNTS)(
-    hyperpod_slurm.mounts_differ
-)
-RULES.rule(75, "error", "No file system hides a directory of the system", source=MOUNTS)(
-    hyperpod_slurm.mounts_spare_system
-)
-
-
-@RULES.rule(76, "error", "No file system is mounted inside another", source=MOUNTS)
-def mounts_not_nested(environment: Environment) -> Iterator[Breach]:
-    lustre, openzfs = environment.storage.lustre, environment.storage.openzfs
-    if lustre is None or openzfs is None:
-        return
-    for key, inner, outer in (
-        ("lustre", lustre.mount_path, openzfs.mount_path),
-        ("openzfs", openzfs.mount_path, lustre.mount_path),
-    ):
-        if PurePosixPath(outer) in PurePosixPath(inner).parents:
-            yield Breach(
-                ("storage", key, "mount_path"),
-                f"{inner} lies within the mount {outer}, which is another server's: each hangs when the "
-                "other does, and at boot one hides the other.",
-                f"/{PurePosixPath(inner).name}",
             )

@@ -1,16 +1,16 @@
-"""Rules on: AWS PCS. Node groups: roles, names, partitions, counts."""
+"""Rules on: AWS PCS. Node groups: names, numbers, images, login nodes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ultracluster.catalog.pcs import pcs_image_parameter, pcs_limit, pcs_name_limits
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
-from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import Pcs
 from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.partitions import partitions
 from ultracluster.rules.types import instance_type_of
 
 RULES = RuleSet("PCS", "AWS PCS", kinds=frozenset({"pcs"}))
@@ -26,34 +26,6 @@ def asked(environment: Environment) -> Pcs:
     """The orchestrator of an environment that these rules are run on."""
     assert isinstance(environment.orchestrator, Pcs)
     return environment.orchestrator
-
-
-def partitions(environment: Environment) -> Mapping[str, dict[str, NodeGroup]]:
-    """The compute groups by partition, and those without one by their own name."""
-    found: dict[str, dict[str, NodeGroup]] = {}
-    for name, group in environment.groups("compute").items():
-        found.setdefault(group.partition or name, {})[name] = group
-    return found
-
-
-@RULES.rule(1, "error", "There is no controller group", source=f"{GUIDE}, Key concepts: the controller")
-def no_controller(environment: Environment) -> Iterator[Breach]:
-    for name in environment.groups("controller"):
-        yield Breach(
-            ("node_groups", name, "role"),
-            "PCS runs Slurm's controller itself, in an account of its own: there are no nodes for it.",
-            f"remove `{name}`; orchestrator.size says how many nodes and jobs the controller takes",
-        )
-
-
-@RULES.rule(2, "error", "No group has the role `system`", source=GROUP_API)
-def no_system_group(environment: Environment) -> Iterator[Breach]:
-    for name in environment.groups("system"):
-        yield Breach(
-            ("node_groups", name, "role"),
-            "`system` is for Kubernetes add-ons; on PCS a group is login or compute.",
-            f"role: compute, or remove `{name}`",
-        )
 
 
 @RULES.rule(3, "error", "There are at most 10 groups", source=QUOTAS)
@@ -107,40 +79,6 @@ def _named(name: str, path: Path, what: str) -> Iterator[Breach]:
     )
 
 
-@RULES.rule(7, "error", "A compute group has a partition", source=QUEUE_API)
-def compute_has_partition(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("compute").items():
-        if group.partition is None:
-            yield Breach(
-                ("node_groups", name, "partition"),
-                "a compute group without a partition is in no queue: no job can run on it.",
-                f"partition: {name}",
-            )
-
-
-@RULES.rule(8, "error", "Only compute groups have a partition", source=f"{GUIDE}, Using login nodes")
-def login_has_no_partition(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("login").items():
-        if group.partition is not None:
-            yield Breach(
-                ("node_groups", name, "partition"),
-                f"`{group.partition}` on a login group: jobs would be placed on the nodes where people work.",
-                "remove partition",
-            )
-
-
-@RULES.rule(9, "error", "A login group has a fixed number of nodes", source=f"{GUIDE}, Using login nodes")
-def login_is_static(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("login").items():
-        if group.greatest != group.count:
-            yield Breach(
-                ("node_groups", name, "max_count"),
-                f"{group.count} to {group.greatest} login nodes: PCS adds nodes for jobs, and none run "
-                "there. Its login nodes are a group whose smallest and greatest number are equal.",
-                f"count: {group.greatest}, and remove max_count",
-            )
-
-
 @RULES.rule(
     10,
     "error",
@@ -165,23 +103,6 @@ def image_is_pinned(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
-    11,
-    "error",
-    "No partition is called DEFAULT",
-    source="Slurm documentation, slurm.conf (PartitionName)",
-)
-def partition_default(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("compute").items():
-        if group.partition and group.partition.upper() == "DEFAULT":
-            yield Breach(
-                ("node_groups", name, "partition"),
-                f"`{group.partition}` is not a partition to slurm.conf: a line with PartitionName=DEFAULT "
-                "sets the defaults of the lines after it.",
-                f"partition: {name if name.upper() != 'DEFAULT' else 'train'}",
-            )
-
-
 @RULES.rule(12, "warning", "The settings of a partition are of one that there is", source=QUEUE_API)
 def partition_used(environment: Environment) -> Iterator[Breach]:
     there = partitions(environment)
@@ -192,20 +113,6 @@ def partition_used(environment: Environment) -> Iterator[Breach]:
                 f"no compute group is in partition `{name}`: no queue is made of it.",
                 f"{' or '.join(there) or 'remove it'}",
             )
-
-
-@RULES.rule(13, "warning", "The cluster has compute nodes", source=f"{GROUP_API} (scalingConfiguration)")
-def some_compute_nodes(environment: Environment) -> Iterator[Breach]:
-    compute = environment.groups("compute")
-    if not any(group.greatest for group in compute.values()):
-        name = next(iter(compute), None)
-        yield Breach(
-            ("node_groups", name, "count") if name else ("node_groups",),
-            "no compute group may have a node: the cluster comes up and cannot run a job.",
-            "count or max_count: 1 or more"
-            if name
-            else "a group with role: compute, a partition and a count",
-        )
 
 
 @RULES.rule(14, "warning", "The cluster has a login group", source=f"{GUIDE}, Using login nodes")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
-from ultracluster.config.orchestrator import KUBERNETES
+from ultracluster.config.orchestrator import KUBERNETES, SLURM
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.types import instance_type_of
 from ultracluster.software import (
@@ -229,6 +229,39 @@ def release_tested(environment: Environment) -> Iterator[Breach]:
         for verdict in instance_breaches(release, group.instance_type.partition(".")[0]):
             if not verdict.blocks:
                 yield _of(verdict, ("node_groups", name, "instance_type"))
+
+
+_SCRIPTS = {
+    "hyperpod-slurm": "on-init-complete",
+    "parallelcluster": "on-node-configured",
+    "pcs": "node-bootstrapped",
+}
+"""When our scripts run on the nodes of Slurm's orchestrators."""
+
+
+@RULES.rule(
+    8,
+    "warning",
+    "Lifecycle scripts run",
+    source="SageMaker Developer Guide, Customize SageMaker HyperPod clusters with lifecycle scripts; "
+    "ParallelCluster User Guide, Custom bootstrap actions; aws/aws-parallelcluster PR #7572; "
+    "AWS PCS User Guide, Run custom scripts with node lifecycle actions in AWS PCS",
+    date="2026-11-21",
+    kinds=SLURM,
+)
+def lifecycle_none(environment: Environment) -> Iterator[Breach]:
+    if _scripts_run(environment):
+        return
+    missing = [f"software release {environment.software.release} is not installed or verified"]
+    if getattr(environment.storage.lustre, "efa", False):
+        missing.append("the Lustre client is not set up for EFA by us and may stay on TCP")
+    if environment.orchestrator.kind == "hyperpod-slurm":
+        missing.append("the image must be of January 2026 or later")
+    yield Breach(
+        ("orchestrator", "lifecycle"),
+        f"with `none` the nodes are what their image makes of them: {'; '.join(missing)}.",
+        _SCRIPTS[environment.orchestrator.kind],
+    )
 
 
 def _release(environment: Environment) -> Release | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ultracluster.catalog import Accelerator, InstanceType, instance_type
+from ultracluster.catalog import Accelerator, InstanceType, instance_type, instance_types
 from ultracluster.config import Environment
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 
@@ -19,6 +19,29 @@ def instance_type_of(environment: Environment, group: NodeGroup) -> InstanceType
         return known
     declared = environment.instance_types.get(name)
     return made_from(name, declared) if declared else None
+
+
+def every_type_of(environment: Environment, group: NodeGroup) -> tuple[InstanceType | None, ...]:
+    """What is known of the type of `group`, and of its further types; None for an unknown one."""
+    return (
+        instance_type_of(environment, group),
+        *(
+            instance_type_of(environment, group.model_copy(update={"instance_type": name}))
+            for name in group.instance_types
+        ),
+    )
+
+
+def type_alike(known: InstanceType, architecture: str, role: str) -> str:
+    """A type of `architecture` and about this size for a node that runs no jobs.
+
+    For compute there is no simple exchange.
+    """
+    if role == "compute":
+        return f"a second environment for these nodes, or a type that is {architecture}"
+    prefix = "m7g." if architecture == "arm64" else "m7i."
+    sizes = [one for one in instance_types().values() if one.name.startswith(prefix)]
+    return min(sizes, key=lambda one: (abs(one.vcpu - known.vcpu), one.name)).name
 
 
 def made_from(name: str, declared: DeclaredInstanceType) -> InstanceType:

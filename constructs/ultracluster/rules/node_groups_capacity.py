@@ -1,0 +1,89 @@
+"""Rules on: node groups. Where their nodes come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from ultracluster.compute.capacity import Decision, decide, placement_for
+from ultracluster.config import Environment
+from ultracluster.config.capacity import Reservation
+from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.types import instance_type_of
+
+RULES = RuleSet("GRP", "Node groups")
+
+DATE = "2026-11-21"
+TABLE = "AWS PCS User Guide, Amazon EC2 capacity; compute/capacity.json names the source of each decision"
+EC2 = frozenset[OrchestratorKind]({"parallelcluster", "pcs", "eks"})
+"""Nodes are launched from EC2 in this account."""
+
+
+@RULES.rule(
+    20,
+    "error",
+    "The capacity is one that nodes can be launched from",
+    source=TABLE,
+    date=DATE,
+    kinds=EC2,
+)
+def capacity_refused(environment: Environment) -> Iterator[Breach]:
+    yield from _decisions(environment, "error")
+
+
+@RULES.rule(
+    21,
+    "warning",
+    "The capacity is sold for the type",
+    source=TABLE,
+    date=DATE,
+    by_hand="aws ec2 describe-instance-types --instance-types <type> "
+    "--query 'InstanceTypes[].SupportedUsageClasses'",
+    kinds=EC2,
+)
+def capacity_unsold(environment: Environment) -> Iterator[Breach]:
+    yield from _decisions(environment, "warning")
+
+
+@RULES.rule(
+    22,
+    "warning",
+    "Controller and login nodes are not Spot",
+    source="EC2 User Guide, Spot Instance interruptions; "
+    "SageMaker Developer Guide, Spot instances in Amazon SageMaker HyperPod",
+    date=DATE,
+    kinds=frozenset({"hyperpod-slurm", "pcs"}),  # ParallelCluster has no field for it: PCL022
+)
+def spot_for_compute(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        if group.capacity.kind == "spot" and group.role in ("controller", "login"):
+            lost = "the queue stops" if group.role == "controller" else "people are thrown out"
+            yield Breach(
+                ("node_groups", name, "capacity"),
+                f"AWS takes Spot instances back at two minutes' notice: without the {group.role} {lost}.",
+                "{kind: on-demand}",
+            )
+
+
+def _decisions(environment: Environment, severity: Literal["error", "warning"]) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        decision = _decision(environment, group)
+        if decision and decision.severity == severity:
+            yield Breach(("node_groups", name, "capacity"), decision.reason, decision.instead)
+
+
+def _decision(environment: Environment, group: NodeGroup) -> Decision | None:
+    kind, capacity = environment.orchestrator.kind, group.capacity
+    known = instance_type_of(environment, group)
+    if known is None or (kind == "parallelcluster" and group.role != "compute"):
+        return None  # ParallelCluster launches its other nodes on demand: PCL022
+    placement = "reservation-group"
+    if not isinstance(capacity, Reservation):
+        placement = placement_for(capacity, instance_type=known, orchestrator=kind).kind
+    elif capacity.id and capacity.resource_group_arn:
+        return None  # GRP004 speaks
+    elif not capacity.placement_group:
+        placement = "none"
+    return decide(capacity, orchestrator=kind, placement=placement, instance_type=known)

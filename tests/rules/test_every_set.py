@@ -1,0 +1,32 @@
+"""What holds for every set of rules."""
+
+from __future__ import annotations
+
+import pytest
+from project import ENVIRONMENTS, ROOT
+
+from ultracluster.config import load
+from ultracluster.rules import RULE_SETS, RuleSet, all_rules, check
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_shipped_environments_break_nothing(name: str) -> None:
+    findings = check(load(ROOT / "environments" / f"{name}.yaml"))
+    assert [one for one in findings if not one.acknowledged] == []
+
+
+@pytest.mark.parametrize("rule_set", RULE_SETS, ids=lambda rule_set: rule_set.prefix)
+def test_titles_are_unique_and_sourced(rule_set: RuleSet) -> None:
+    rules = rule_set.rules
+    assert len({rule.title for rule in rules}) == len(rules)
+    assert all(rule.source and not rule.title.endswith(".") for rule in rules)
+    assert all(rule.id.startswith(rule_set.prefix) for rule in rules)
+
+
+def test_ids_are_unique() -> None:
+    assert len({rule.id for rule in all_rules()}) == len(all_rules())
+
+
+def test_no_check_is_in_two_rules() -> None:
+    """What several orchestrators have in common is one rule with several `kinds`."""
+    assert len({rule.check for rule in all_rules()}) == len(all_rules())

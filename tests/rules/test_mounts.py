@@ -1,0 +1,100 @@
+"""Rules on mounts, each broken and mended; local disks are among the cases of ParallelCluster."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from rules_support import OPENZFS
+from rules_table import Case, found, table_tests
+
+from ultracluster.rules.mounts import RULES
+
+CASES = [
+    Case(
+        "MNT001",
+        {"storage.openzfs": {**OPENZFS, "mount_path": "/fsx"}},
+        "storage.openzfs.mount_path",
+        "/fsx is the mount of another",
+        "/home",
+        {"storage.openzfs": OPENZFS},
+    ),
+    Case(
+        "MNT001",
+        {"storage.openzfs": OPENZFS, "storage.lustre.mount_path": "/srv/..//home"},
+        "storage.openzfs.mount_path",
+        "one hides the other",
+        "/shared",
+        {"storage.lustre.mount_path": "/fsx"},
+    ),
+    Case(
+        "MNT004",
+        {"storage.openzfs": {**OPENZFS, "mount_path": "/fsx/home"}},
+        "storage.openzfs.mount_path",
+        "within the mount /fsx",
+        "/home",
+        {"storage.openzfs": {**OPENZFS, "mount_path": "/fsx-home"}},
+    ),
+    Case(
+        "MNT002",
+        {"storage.lustre.mount_path": "/opt/sagemaker/data"},
+        "storage.lustre.mount_path",
+        "would hide /opt/sagemaker, which holds the second EBS volume",
+        "/fsx",
+        {"storage.lustre.mount_path": "/opt/data"},
+    ),
+    Case(
+        "MNT002",
+        {"storage.lustre.mount_path": "/opt"},
+        "storage.lustre.mount_path",
+        "the software of the image",
+        "/fsx",
+        {"storage.lustre.mount_path": "/opt2"},
+    ),
+    Case(
+        "MNT002",
+        {"storage.openzfs": {**OPENZFS, "mount_path": "/home/../etc"}},
+        "storage.openzfs.mount_path",
+        "part of the operating system",
+        "/home",
+        {"storage.openzfs": OPENZFS},
+    ),
+    Case(
+        "MNT003",
+        {"storage.lustre.mount_path": "/home/fsx"},
+        "storage.lustre.mount_path",
+        "within the mount /home",
+        "/fsx",
+        {"storage.lustre.mount_path": "/fsx"},
+        base="pcs-p6-b200",
+    ),
+]
+
+test_breaks, test_mended, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+
+
+@pytest.mark.parametrize(
+    ("place", "base", "hidden"),
+    [
+        ("/opt/sagemaker/a", "prod", True),
+        ("/opt/sagemaker/a", "parallelcluster-p5", False),
+        ("/opt/parallelcluster/a", "parallelcluster-p5", True),
+        ("/opt/parallelcluster/a", "pcs-p6-b200", False),
+        ("/srv", "parallelcluster-p5", True),
+        ("/srv/a", "parallelcluster-p5", False),
+        ("/srv", "prod", False),
+        ("/var/a", "pcs-p6-b200", True),
+    ],
+)
+def test_what_is_hidden_depends_on_whose_nodes_they_are(place: str, base: str, hidden: bool) -> None:
+    said = {one.code for one in found(RULES, {"storage.lustre.mount_path": place}, base)}
+    assert said == ({"MNT002"} if hidden else set())
+
+
+@pytest.mark.parametrize(("lustre", "home"), list(itertools.permutations(["/fsx", "/home", "/data/a"], 2)))
+def test_ordinary_mounts_are_clean(lustre: str, home: str) -> None:
+    changes = {
+        "storage.lustre.mount_path": lustre,
+        "storage.openzfs": {**OPENZFS, "mount_path": home},
+    }
+    assert found(RULES, changes) == []

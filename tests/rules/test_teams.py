@@ -1,0 +1,274 @@
+"""Rules on teams, each broken and mended; and who schedules, with how many accelerators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from rules_support import changed, environment_data, loaded
+from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
+
+from ultracluster.config.orchestrator import KUBERNETES, SLURM
+from ultracluster.rules.team_shares import Scheduler, pools, quotas, scheduler_of
+from ultracluster.rules.teams import RULES
+
+# eks-p5en and hyperpod-eks-p5 have one group `train`: 8 x 8 and 4 x 8 GPUs; prod is HyperPod with Slurm
+ROLE = "arn:aws:iam::111122223333:role/research"
+ADMIN = "arn:aws:iam::111122223333:role/platform-engineers"
+MORE = {"role": "compute", "instance_type": "g6e.12xlarge", "count": 2}
+TRAINIUM = {"role": "compute", "instance_type": "trn2.48xlarge", "count": 1}
+PLAIN = {"role": "compute", "instance_type": "c5.large", "count": 1}
+TASKS = {"orchestrator.task_governance": True}
+KAI = {"orchestrator.scheduler": "kai"}
+VOLCANO = {"orchestrator.scheduler": "volcano"}
+
+
+def case(
+    rule: str,
+    broken: dict[str, Any],
+    at: str,
+    says: str,
+    instead: str,
+    mended: dict[str, Any],
+    base: str = "eks-p5en",
+) -> Case:
+    return Case(rule, broken, at, says, instead, mended, base)
+
+
+def team(**fields: Any) -> dict[str, Any]:
+    return {"teams": {"research": fields}}
+
+
+CASES = [
+    case(
+        "TEA001", team(quota={"trian": 8}), "teams.research.quota.trian", "does not exist", "train",
+        team(quota={"train": 8}),
+    ),
+    case(
+        "TEA001", {"node_groups.cpu": PLAIN, **team(limit={"cpu": 8})}, "teams.research.limit.cpu",
+        "has no accelerators", "train", team(limit={"train": 8}),
+    ),
+    case(
+        "TEA002", {"teams": {"research": {"quota": {"train": 40}}, "product": {"quota": {"train": 25}}}},
+        "teams.research.quota.train", "64 (8 nodes of 8)", "39",
+        {"teams.research": {"quota": {"train": 39}}},
+    ),
+    case(
+        "TEA002", {"teams": {"research": {"quota": 40}, "product": {"quota": {"train": 25}}}},
+        "teams.research.quota", "add up to 65", "39", {"teams.research": {"quota": 39}},
+    ),
+    case(
+        "TEA002", team(quota=9) | {"node_groups.train.count": 1}, "teams.research.quota", "the cluster has 8",
+        "8", {"node_groups.train.max_count": 2},
+    ),
+    case(
+        "TEA003", team(quota=16, limit=15), "teams.research.limit", "16 guaranteed", "16",
+        team(quota=16, limit=16),
+    ),
+    case(
+        "TEA003", team(quota={"train": 16}, limit={"train": 8}), "teams.research.limit.train",
+        "16 guaranteed", "16", team(quota={"train": 16}, limit={"train": 16}),
+    ),
+    case(
+        "TEA004", team(limit=65), "teams.research.limit", "limits nothing", "remove it", team(limit=64),
+    ),
+    case(
+        "TEA004", team(limit={"train": 65}), "teams.research.limit.train", "limits nothing", "64",
+        team(limit={"train": 64}),
+    ),
+    case(
+        "TEA005", {"node_groups.more": TRAINIUM, **team(quota=8)}, "teams.research.quota", "8 of what",
+        "{train: ..., more: ...}", team(quota={"train": 8}),
+    ),
+    case(
+        "TEA006", {**VOLCANO, "node_groups.more": MORE, **team(quota={"train": 8, "more": 4})},
+        "teams.research.quota", "not by node group", "12, in total", team(quota=12),
+    ),
+    case(
+        "TEA006", {"node_groups.more": {**MORE, "partition": "more"}, **team(quota={"train": 8})},
+        "teams.research.quota", "Slurm", "8, in total", team(quota=8), "prod",
+    ),
+    case(
+        "TEA007", {"node_groups.more": MORE, **team(limit=8)}, "teams.research.limit", "Kueue limits",
+        "{train: ..., more: ...}", team(limit={"train": 8}),
+    ),
+    case(
+        "TEA008", KAI | team(lend=False), "teams.research.lend", "always lent", "remove lend",
+        {"orchestrator.scheduler": "kueue"},
+    ),
+    case(
+        "TEA008", VOLCANO | team(weight=2), "teams.research.weight", "proportion to the quotas",
+        "remove weight", {"orchestrator.scheduler": "kai"},
+    ),
+    case(
+        "TEA008", VOLCANO | team(preempt_own=False), "teams.research.preempt_own", "whole cluster",
+        "remove preempt_own", {"orchestrator.scheduler": "kueue"},
+    ),
+    case(
+        "TEA008", team(users=["alice"]), "teams.research.users", "not Unix users", "members:",
+        team(members=[ROLE]),
+    ),
+    case(
+        "TEA008", team(members=[ROLE]), "teams.research.members", "Slurm has no `members`", "users: [...]",
+        team(users=["alice"]), "prod",
+    ),
+    case(
+        "TEA008", TASKS | team(namespace="vision"), "teams.research.namespace", "hyperpod-ns-<team>",
+        "remove namespace", team(), "hyperpod-eks-p5",
+    ),
+    case(
+        "TEA009", team(weight=2, users=["alice"]), "teams.research.weight", "fair share", "remove weight",
+        team(weight=1, users=["alice"]), "prod",
+    ),
+    case(
+        "TEA010", {"orchestrator.scheduler": "none", **team(quota=8)}, "teams", "nothing would keep",
+        "kueue", {"orchestrator.scheduler": "kueue"},
+    ),
+    case(
+        "TEA011", {"orchestrator.accounting": {"mode": "none"}, **team(users=["alice"])}, "teams",
+        "nowhere to keep", "standard", {"orchestrator.accounting": {"mode": "standard"}}, "pcs-p6-b200",
+    ),
+    case(
+        "TEA011", team(users=["alice"]) | {"storage.accounting_database": ...}, "teams", "no slurmdbd",
+        "rds-mysql",
+        {"storage.accounting_database": {"kind": "rds-mysql", "second_zone_id": "use2-az1"}},
+        "parallelcluster-p5",
+    ),
+    case(
+        "TEA012", team(users=["alice"], limit=8), "orchestrator.slurm_settings", "ignores them",
+        "AccountingStorageEnforce: associations,limits,qos,safe, PriorityWeightFairshare",
+        {
+            "orchestrator.slurm_settings": {
+                "AccountingStorageEnforce": "associations,limits,qos,safe",
+                "PriorityWeightFairshare": 100000,
+            }
+        },
+        "pcs-p6-b200",
+    ),
+    case(
+        "TEA013", {"teams": {"root": {"users": ["alice"]}}}, "teams.root", "of their own", "root-team",
+        {"teams": {"root-team": {"users": ["alice"]}}}, "prod",
+    ),
+    case(
+        "TEA013", {"teams": {"kueue-system": {}}}, "teams.kueue-system", "belongs to the cluster",
+        "team-kueue-system", {"teams": {"team-kueue-system": {}}},
+    ),
+    case(
+        "TEA013", team(namespace="kube-public"), "teams.research.namespace", "belongs to the cluster",
+        "team-kube-public", team(namespace="vision"),
+    ),
+    case(
+        "TEA013", {"teams": {"research": {}, "product": {"namespace": "research"}}},
+        "teams.product.namespace", "2 teams share", "for each team",
+        {"teams": {"research": {}, "product": {"namespace": "vision"}}},
+    ),
+    case(
+        "TEA014", team(members=[ADMIN]), "teams.research.members[0]", "second entry", "here or there",
+        team(members=[ROLE]),
+    ),
+    case(
+        "TEA015", team(quota=8), "teams.research", "has no users", "sacctmgr",
+        team(quota=8, users=["alice"]), "prod",
+    ),
+    case(
+        "TEA016", KAI | team(quota=4), "teams.research.quota", "whole NVIDIA GPUs", "kueue",
+        {"orchestrator.scheduler": "kueue"}, "eks-trn2",
+    ),
+    case(
+        "TEA016", team(limit=16, users=["alice"]), "teams.research.limit", "aws.amazon.com/neuron",
+        "remove limit", team(quota=16, users=["alice"]), "trainium",
+    ),
+    case(
+        "TEA017", TASKS | team(quota=8, lend=False), "teams.research.lend", "borrows and does not lend",
+        "limit: 8", team(quota=8, limit=8, lend=False), "hyperpod-eks-p5",
+    ),
+    case(
+        "TEA018", {"node_groups.Train": MORE}, "node_groups.Train", "could not be told apart",
+        "another name", {"node_groups.Train": ..., "node_groups.tune": MORE},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_breaking_it_is_found_where_it_is_and_the_remedy_works(case: Case) -> None:
+    assert_breaks(RULES, case)
+    assert_mended(RULES, case)
+
+
+def test_every_rule_is_in_the_table() -> None:
+    assert_complete(RULES, CASES)
+
+
+@pytest.mark.parametrize("base", ["eks-p5en", "hyperpod-eks-p5", "prod", "pcs-p6-b200", "eks-trn2"])
+def test_an_environment_without_teams_has_no_findings(base: str) -> None:
+    assert found(RULES, {}, base) == []
+
+
+@pytest.mark.parametrize(
+    ("base", "changes", "scheduler"),
+    [
+        ("eks-p5en", {}, "kueue"),
+        ("eks-p5en", KAI, "kai"),
+        ("eks-p5en", {"orchestrator.scheduler": "none"}, "none"),
+        ("hyperpod-eks-p5", {}, "kueue"),
+        ("hyperpod-eks-p5", TASKS, "task-governance"),
+        ("prod", {}, "slurm"),
+        ("pcs-p6-b200", {}, "slurm"),
+        ("parallelcluster-p5", {}, "slurm"),
+    ],
+)
+def test_who_schedules(base: str, changes: dict[str, Any], scheduler: Scheduler) -> None:
+    environment = loaded(changed(environment_data(base), changes)).environment
+
+    assert scheduler_of(environment) == scheduler
+    assert environment.orchestrator.kind in (SLURM if scheduler == "slurm" else KUBERNETES)
+
+
+@pytest.mark.parametrize(
+    ("base", "changes", "expected"),
+    [
+        ("eks-p5en", {}, {"train": ("nvidia.com/gpu", 64)}),
+        ("eks-p5en", {"node_groups.train.max_count": 16}, {"train": ("nvidia.com/gpu", 128)}),
+        ("eks-p5en", {"node_groups.cpu": PLAIN}, {"train": ("nvidia.com/gpu", 64)}),
+        ("eks-trn2", {}, {"trn2": ("aws.amazon.com/neuron", 16 * 4)}),
+        (
+            "hyperpod-eks-p5",
+            {"node_groups.train.mig_profile": "1g.10gb", "orchestrator.gpu_plugin": "gpu-operator"},
+            {"train": ("nvidia.com/mig-1g.10gb", 4 * 8 * 7)},
+        ),
+        (
+            "hyperpod-eks-p5",
+            {"node_groups.train.count": 0, "orchestrator.autoscaling": {"max_nodes": 6}},
+            {"train": ("nvidia.com/gpu", 48)},
+        ),
+        ("eks-p5en", {"node_groups.train.gpu_time_slices": 4}, {"train": ("nvidia.com/gpu.shared", 256)}),
+        (
+            "hyperpod-eks-p5",
+            {"node_groups.train.instance_types": ["p5.4xlarge"]},
+            {"train": ("nvidia.com/gpu", 4)},
+        ),
+    ],
+)
+def test_accelerators_are_counted_as_kubernetes_counts_them(
+    base: str, changes: dict[str, Any], expected: dict[str, tuple[str, int]]
+) -> None:
+    environment = loaded(changed(environment_data(base), changes)).environment
+
+    assert {pool.group: (pool.resource, pool.total) for pool in pools(environment)} == expected
+
+
+def test_totals_take_what_quotas_by_group_leave() -> None:
+    teams = {"research": {"quota": 68}, "product": {"quota": {"train": 4, "more": 0}}}
+    environment = loaded(
+        changed(environment_data("eks-p5en"), {"node_groups.more": MORE, "teams": teams})
+    ).environment
+
+    assert quotas(environment) == {"research": {"train": 60, "more": 8}, "product": {"train": 4}}
+
+
+@pytest.mark.parametrize("quota", [65, {"train": 65}, {"trian": 1}])
+def test_what_is_not_there_is_not_given(quota: Any) -> None:
+    environment = loaded(changed(environment_data("eks-p5en"), team(quota=quota))).environment
+
+    with pytest.raises(ValueError, match="accelerators"):
+        quotas(environment)
