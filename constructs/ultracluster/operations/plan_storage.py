@@ -1,0 +1,128 @@
+"""File systems in figures, what ties them to S3, and where Slurm's accounting is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ultracluster.catalog.sizing import lustre_read_mbps_per_tib, lustre_write_mbps_per_tib
+from ultracluster.config import Environment
+from ultracluster.config.storage import ExistingLustre, IntelligentTieringLustre
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSystemPlan:
+    """A file system, made here or elsewhere."""
+
+    kind: str
+    """`Lustre` or `OpenZFS`."""
+    deployment: str
+    mount_path: str
+    id: str = ""
+    """Of one that exists."""
+    capacity_gib: int | None = None
+    """None: unknown, or elastic."""
+    read_mbps: float | None = None
+    write_mbps: float | None = None
+    """MB/s that it takes for as long as it lasts."""
+    fabric: str = "TCP"
+    """`EFA` or `TCP`."""
+
+    def __str__(self) -> str:
+        if self.id:
+            return f"{self.id} (existing) at {self.mount_path}"
+        size = f"{self.capacity_gib:,} GiB" if self.capacity_gib else "elastic"
+        if self.kind != "Lustre":
+            return f"{size} {self.kind}, {self.read_mbps:,.0f} MB/s at {self.mount_path}"
+        speed = f"{self.read_mbps:,.0f} MB/s"
+        if self.write_mbps != self.read_mbps:
+            speed += f" ({self.write_mbps:,.0f} writing)"
+        return f"{size}, {speed} over {self.fabric} at {self.mount_path} ({self.deployment})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepositoryPlan:
+    """A folder of the Lustre file system that is tied to S3."""
+
+    folder: str
+    bucket: str
+    """Empty: the environment's own, which is made."""
+    prefix: str
+    import_events: tuple[str, ...]
+    export_events: tuple[str, ...]
+
+
+def lustre_plan(environment: Environment) -> FileSystemPlan | None:
+    """The Lustre file system; None without."""
+    lustre = environment.storage.lustre
+    if lustre is None:
+        return None
+    fabric = "EFA" if getattr(lustre, "efa", False) else "TCP"
+    if isinstance(lustre, ExistingLustre):
+        return FileSystemPlan(
+            kind="Lustre", deployment="existing", mount_path=lustre.mount_path, id=lustre.id, fabric=fabric
+        )
+    if isinstance(lustre, IntelligentTieringLustre):
+        capacity, read, write = None, lustre.throughput_mbps, lustre.throughput_mbps
+    else:
+        tier = getattr(lustre, "throughput_mbps_per_tib", None)
+        tib = lustre.capacity_gib / 1000  # AWS counts 1200 GiB as 1.2 TiB
+        capacity = lustre.capacity_gib
+        read = tib * (lustre_read_mbps_per_tib(lustre.deployment, tier) or 0)
+        write = tib * (lustre_write_mbps_per_tib(lustre.deployment, tier) or 0)
+    return FileSystemPlan(
+        kind="Lustre",
+        deployment=lustre.deployment,
+        mount_path=lustre.mount_path,
+        capacity_gib=capacity,
+        read_mbps=read,
+        write_mbps=write,
+        fabric=fabric,
+    )
+
+
+def home_plan(environment: Environment) -> FileSystemPlan | None:
+    """The OpenZFS file system with the home directories; None without."""
+    home = environment.storage.openzfs
+    if home is None:
+        return None
+    if home.deployment == "existing":
+        return FileSystemPlan(
+            kind="OpenZFS", deployment="existing", mount_path=home.mount_path, id=home.id
+        )  # fmt: skip
+    return FileSystemPlan(
+        kind="OpenZFS",
+        deployment=home.deployment,
+        mount_path=home.mount_path,
+        capacity_gib=home.capacity_gib,
+        read_mbps=home.throughput_mbps,
+        write_mbps=home.throughput_mbps,
+    )
+
+
+def repository_plans(environment: Environment) -> tuple[RepositoryPlan, ...]:
+    """Every folder that is tied to S3."""
+    return tuple(
+        RepositoryPlan(
+            folder=folder,
+            bucket=one.bucket or "",
+            prefix=one.prefix or "",
+            import_events=tuple(one.import_events),
+            export_events=tuple(one.export_events),
+        )
+        for folder, one in environment.data_repositories.items()
+    )
+
+
+def accounting_place(environment: Environment) -> str:
+    """Where Slurm's accounting is kept; empty without Slurm."""
+    orchestrator = environment.orchestrator
+    if orchestrator.kind in ("eks", "hyperpod-eks"):
+        return ""
+    if orchestrator.kind == "pcs":
+        return "kept by PCS" if orchestrator.accounting.mode == "standard" else "none"
+    database = environment.storage.accounting_database
+    if database is None:
+        return "on the controller's disk" if orchestrator.kind == "hyperpod-slurm" else "none"
+    if database.kind == "existing":
+        return database.endpoint
+    return f"RDS for MySQL, db.{database.instance_class}{', two zones' if database.multi_az else ''}"
