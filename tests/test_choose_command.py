@@ -46,6 +46,12 @@ DECISIONS: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
     "a reservation and pods": (["kubernetes"], {"capacity": "reservation"}, ["eks"]),
     "Spot": (["slurm"], {"capacity": "spot"}, ["hyperpod-slurm", "parallelcluster", "pcs"]),
     "GB200 on demand": ([], {"capacity": "on-demand", "kind": "p6e-gb200.36xlarge"}, []),
+    # a warning costs places and rules nobody out; HyperPod has a price of its own
+    "Trn2 on demand": (
+        [],
+        {"capacity": "on-demand", "kind": "trn2.48xlarge"},
+        ["hyperpod-slurm", "hyperpod-eks", "parallelcluster", "pcs", "eks"],
+    ),
     "GB200 by plan": (
         ["slurm"],
         {"capacity": "training-plan", "kind": "p6e-gb200.36xlarge"},

@@ -22,7 +22,7 @@ declare -rA STEPS=(
   [parallelcluster_on_node_start]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch"
   # After it: pyxis is compiled against its Slurm
   [parallelcluster_on_node_configured]="$STEPS_CONTAINERS $STEPS_LAST"
-  [pcs_node]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems scratch $STEPS_CONTAINERS $STEPS_LAST"
+  [pcs_node]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems scratch $STEPS_CONTAINERS $STEPS_LAST imex"
   [eks_user_data]="limits $STEPS_KUBERNETES scratch"
   [bake]="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LAST"
 )

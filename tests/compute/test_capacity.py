@@ -48,7 +48,7 @@ IN_GROUP = Reservation(kind="reservation", id=ID, placement_group="theirs")
 HYPERPOD: list[Launcher] = ["hyperpod-slurm", "hyperpod-eks"]
 OTHERS: list[Launcher] = ["parallelcluster", "pcs", "eks", "ec2"]
 PLACEMENTS: list[PlacementKind] = ["none", "cluster", "reservation-group"]
-CAN_BE_UNSOLD = ("spot", "training-plan", "capacity-block")
+CAN_BE_UNSOLD = ("on-demand", "spot", "training-plan", "capacity-block")
 
 
 def known(name: str) -> InstanceType:
@@ -58,17 +58,24 @@ def known(name: str) -> InstanceType:
 
 
 def type_for(fabric: str, *, sold: bool) -> InstanceType:
-    """A type on that fabric for which AWS sells everything, or nothing but on-demand."""
+    """A type on that fabric for which AWS sells everything, or nothing but reservations."""
     base = {"none": "m5.4xlarge", "efa": "p5.48xlarge", "ultraserver": "p6e-gb200.36xlarge"}[fabric]
     regions = ("us-east-2",) if sold else ()
-    return replace(known(base), spot=sold, training_plan=sold, capacity_block_regions=regions)
+    return replace(
+        known(base),
+        on_demand=sold,
+        spot=sold,
+        training_plan=sold,
+        capacity_block_regions=regions,
+        hyperpod_regions=regions,
+    )
 
 
 # One line for each form of capacity; three groups for the placements none, cluster and the reservation's own;
 # in each group types without EFA, with EFA, of UltraServers. o legal, x refused, ? refused by the catalogue.
 EXPECTED = {
     ("hyperpod", "sold"): """
-        on-demand                   ooo xxx xxx
+        on-demand                   oo? xxx xxx
         spot                        ooo xxx xxx
         reservation-open            xxx xxx xxx
         reservation-id              xxx xxx xxx
@@ -77,6 +84,7 @@ EXPECTED = {
         training-plan               ooo xxx xxx
     """,
     ("hyperpod", "unsold"): """
+        on-demand                   ??? xxx xxx
         spot                        ??? xxx xxx
         capacity-block              xxx xxx xxx
         training-plan               ??? xxx xxx
@@ -91,6 +99,7 @@ EXPECTED = {
         training-plan               xxx xxx xxx
     """,
     ("others", "unsold"): """
+        on-demand                   ??x ??x xxx
         spot                        ??x ??x xxx
         capacity-block              ??? xxx xxx
         training-plan               xxx xxx xxx
@@ -191,6 +200,43 @@ def test_messages_name_type_and_reservation() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "on_ec2", "on_hyperpod"),
+    [
+        ("p5.48xlarge", True, True),
+        ("p5e.48xlarge", False, False),  # HyperPod has no price of it, either
+        ("trn2.48xlarge", False, True),
+        ("trn2.3xlarge", False, True),
+        ("trn2u.48xlarge", False, False),
+        ("p6e-gb200.36xlarge", False, False),
+        ("m5.4xlarge", True, True),
+    ],
+)
+def test_what_is_sold_on_demand(name: str, on_ec2: bool, on_hyperpod: bool) -> None:
+    """An on-demand price of EC2 proves nothing of HyperPod, which has its own."""
+    t = known(name)
+
+    assert module.sold("on-demand", t) is on_ec2
+    assert {module.sold("on-demand", t, orchestrator=one) for one in OTHERS} == {on_ec2}
+    assert {module.sold("on-demand", t, orchestrator=one) for one in HYPERPOD} == {on_hyperpod}
+
+
+def test_what_nobody_has_looked_up_may_be_sold() -> None:
+    t = replace(known("p5.48xlarge"), on_demand=None, hyperpod_regions=())
+
+    assert all(module.sold("on-demand", t, orchestrator=one) for one in HYPERPOD + OTHERS)
+
+
+def test_an_acknowledged_warning_asks_for_that_capacity() -> None:
+    """Left out, the field would mean on demand."""
+    t = type_for("efa", sold=False)
+    spot = decide(CAPACITIES["spot"], orchestrator="pcs", placement="none", instance_type=t)
+    block = decide(CAPACITIES["capacity-block"], orchestrator="eks", placement="none", instance_type=t)
+
+    assert (spot.severity, spot.purchase) == ("warning", "SPOT")
+    assert (block.severity, block.purchase) == ("warning", "CAPACITY_BLOCK")
+
+
+@pytest.mark.parametrize(
     ("launcher", "form", "purchase"),
     [
         ("hyperpod-slurm", "spot", "Spot"),
@@ -214,7 +260,7 @@ def test_what_the_orchestrators_own_field_is_set_to(
     assert decision.purchase == purchase
 
 
-RULES_OF_CAPACITY = {f"HYP{number:03d}" for number in range(20, 27)} | {"GRP020", "GRP021"}
+RULES_OF_CAPACITY = {f"HYP{number:03d}" for number in range(20, 27)} | {"GRP020", "GRP021", "GRP023"}
 BASES = {
     "hyperpod-slurm": ("dev", "gpu"),
     "hyperpod-eks": ("hyperpod-eks-p5", "train"),
@@ -223,7 +269,9 @@ BASES = {
     "eks": ("eks-p5en", "train"),
 }
 """A shipped environment of each orchestrator, and its compute group."""
-JUDGED_TYPES = ["p5.48xlarge", "g6e.12xlarge", "m5.4xlarge", "p6e-gb200.36xlarge", "trn2.48xlarge"]
+JUDGED_TYPES = [
+    "p5.48xlarge", "g6e.12xlarge", "m5.4xlarge", "p6e-gb200.36xlarge", "trn2.48xlarge", "p5e.48xlarge",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", JUDGED_TYPES)

@@ -16,7 +16,7 @@ from cdk_nag import AwsSolutionsChecks
 from templates import Synthesised, app_in, cfn_lint, finish
 
 from ultracluster.catalog import InstanceType, instance_type, instance_types
-from ultracluster.compute.capacity import Capacity, placement_for
+from ultracluster.compute.capacity import Capacity, placement_for, sold
 from ultracluster.compute.launch_template import USER_DATA_BYTES, NodeLaunchTemplate
 from ultracluster.compute.network_cards import network_card_plan
 from ultracluster.compute.placement import ClusterPlacementGroup
@@ -88,7 +88,7 @@ def region_of(t: InstanceType) -> str:
 
 
 def capacity_of(t: InstanceType) -> Capacity:
-    return BLOCK if t.ultraserver else OnDemand()
+    return OnDemand() if sold("on-demand", t) else BLOCK
 
 
 @pytest.fixture(scope="module")
@@ -146,8 +146,8 @@ def test_the_template_of_every_efa_type_carries_its_plan(name: str, every_type: 
     assert all(i["Groups"] and i["DeleteOnTermination"] for i in interfaces)
     assert not [i for i in interfaces if "SubnetId" in i or "AssociatePublicIpAddress" in i]
     assert "SecurityGroupIds" not in template
-    assert ("Placement" in template) == (not t.ultraserver)
-    assert ("InstanceMarketOptions" in template) == bool(t.ultraserver)
+    assert ("Placement" in template) == sold("on-demand", t)
+    assert ("InstanceMarketOptions" in template) == (not sold("on-demand", t))
 
 
 @pytest.mark.parametrize("name", [name for name, t in EFA_TYPES.items() if t.network_cards > 1])

@@ -102,6 +102,35 @@ steps() {
   assert::contains "$output" "mounts.lustre.dns_name is 'fs-1;reboot'"
 }
 
+@test "PCS: the IMEX prolog is at its path on every node, and is renewed" {
+  local -r prolog=$ULTRACLUSTER_ROOT/opt/ultracluster/prolog.d/91_ultracluster_imex
+  local group
+  few_steps
+  elsewhere m5.xlarge /opt/aws/pcs/scheduler/slurm-25.11/bin/srun
+  cluster_json 'cluster["mounts"] = {}'
+  for group in head entrance gpu; do
+    rm -rf "${prolog%/*}"
+    run entry pcs_node --group "$group"
+    assert::status 0
+    assert::contains "$output" 'imex: installed'
+    cmp "$SCRIPTS/files/imex_prolog.sh" "$prolog"
+    [[ -x $prolog ]]
+  done
+  run entry pcs_node
+  assert::contains "$output" 'imex: already'
+  chmod -x "$prolog"
+  run entry pcs_node
+  assert::contains "$output" 'imex: installed'
+  echo old >"$prolog"
+  run entry pcs_node
+  assert::contains "$output" 'imex: installed'
+  cmp "$SCRIPTS/files/imex_prolog.sh" "$prolog"
+  # Slurm runs it on every node of the cluster; on one that is no UltraServer it is without effect
+  run on_node SLURM_JOB_ID=7 "$prolog"
+  assert::status 0
+  assert::equal '' "$output"
+}
+
 @test "EKS: every node is a compute node, and gets what reaches into the kernel" {
   elsewhere p5.48xlarge /usr/bin/nodeadm
   run entry eks_user_data

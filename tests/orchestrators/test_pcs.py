@@ -28,7 +28,7 @@ from ultracluster import ClusterKey, EfaSecurityGroup, LustreMount, OpenZfsMount
 from ultracluster.catalog import instance_types
 from ultracluster.config.capacity import Capacity, CapacityBlock, OnDemand, Reservation, Spot
 from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.pcs import Pcs
+from ultracluster.config.pcs import IMEX_PROLOG, Pcs
 from ultracluster.config.slurm import Partition
 from ultracluster.lifecycle.one_file import HEAD, one_file
 from ultracluster.lifecycle.scripts import script_files, scripts_folder
@@ -472,6 +472,47 @@ def test_one_queue_for_each_partition_with_its_settings(tmp_path: Path) -> None:
         "train": 2,
         "shared": 1,
     }
+
+
+RACK = {"rack": compute("p6e-gb200.36xlarge", count=18, partition="rack", capacity=BLOCK)}
+IMEX = {"Prolog": IMEX_PROLOG, "PrologFlags": "Alloc,NoHold"}
+
+
+@pytest.mark.parametrize(
+    ("groups", "config", "expected"),
+    [
+        (RACK, {}, IMEX),
+        ({"train": compute()}, {}, {}),
+        ({"trn2": compute("trn2u.48xlarge", capacity=BLOCK)}, {}, {}),  # NeuronLink knows no IMEX
+        (RACK, {"imex": False}, {}),
+        (RACK, {"lifecycle": "none"}, {}),  # nobody would put the prolog there
+        (RACK, {"slurm_settings": {"MinJobAge": 300}}, IMEX | {"MinJobAge": "300"}),
+        (
+            RACK,
+            {"slurm_settings": {"prologflags": "Alloc"}},
+            {"Prolog": IMEX_PROLOG, "prologflags": "Alloc"},
+        ),
+        (
+            RACK,
+            {"slurm_settings": {"Prolog": "/mine"}},
+            {"Prolog": "/mine", "PrologFlags": "Alloc,NoHold"},
+        ),
+    ],
+)
+def test_ultraservers_run_the_imex_prolog(
+    tmp_path: Path, groups: dict[str, NodeGroup], config: dict[str, Any], expected: dict[str, str]
+) -> None:
+    asked = Pcs(kind="pcs", **config)
+    result = made(tmp_path, config=asked, node_groups={"login": login(), **groups})
+    settings = only(result, "AWS::PCS::Cluster")["SlurmConfiguration"].get("SlurmCustomSettings", [])
+
+    assert {one["ParameterName"]: one["ParameterValue"] for one in settings} == expected
+
+
+def test_the_scripts_put_the_prolog_where_slurm_looks_for_it() -> None:
+    step = (scripts_folder() / "steps" / "imex.sh").read_text()
+
+    assert f"readonly IMEX_PROLOG={IMEX_PROLOG}\n" in step
 
 
 def test_what_is_said_of_a_partition_is_not_said_twice(tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ BOTH = {
 }
 
 
+PLAN = "arn:aws:sagemaker:us-west-2:111122223333:training-plan/large"
 TRAIN, SYSTEM = "node_groups.train", {"role": "system", "instance_type": "m5.2xlarge", "count": 2}
 CONTROLLER = {"role": "controller", "instance_type": "m5.2xlarge", "count": 1}
 GROUP = {"role": "compute", "instance_type": "g6e.12xlarge", "count": 1, "partition": "gpu"}
@@ -296,6 +297,40 @@ CASES = [
         "kind: reservation",
         {"node_groups.login.capacity": {"kind": "reservation", "id": ID}},
         base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP023",
+        {f"{TRAIN}.instance_type": "p5e.48xlarge", f"{TRAIN}.capacity": {"kind": "on-demand"}},
+        f"{TRAIN}.capacity",
+        "No on-demand price of p5e.48xlarge is known, whatever",
+        "kind: capacity-block",
+        {f"{TRAIN}.capacity": BLOCK},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP023",
+        {f"{GPU}.instance_type": "p5e.48xlarge"},
+        f"{GPU}.capacity",
+        "neither of HyperPod nor of EC2",
+        "kind: training-plan",
+        {f"{GPU}.instance_type": "trn2.48xlarge"},  # HyperPod has a price of its own
+    ),
+    Case(
+        "GRP023",
+        {f"{GPU}.instance_type": "p6e-gb200.36xlarge"},
+        f"{GPU}.capacity",
+        "these come as training plans",
+        "a plan of UltraServers",
+        {f"{GPU}.capacity": {"kind": "training-plan", "arn": PLAN}},
+    ),
+    Case(
+        "GRP023",
+        {f"{TRAIN}.instance_types": ["p5.48xlarge", "p5e.48xlarge"], f"{TRAIN}.capacity": ...},
+        f"{TRAIN}.capacity",
+        "p5e.48xlarge",
+        "kind: training-plan",
+        {f"{TRAIN}.instance_types": ["p5.48xlarge"]},
+        base="hyperpod-eks-p5",
     ),
     Case(
         "GRP022",

@@ -18,6 +18,7 @@ from ultracluster.catalog.pcs import (
     pcs_sizes,
     pcs_slurm_versions,
 )
+from ultracluster.config.pcs import IMEX_PROLOG
 from ultracluster.rules import pcs
 from ultracluster.rules.engine import run
 from ultracluster.rules.pcs import RULES, ending
@@ -206,6 +207,46 @@ CASES = [
         "take `efa-only` alone",
         "try one node first",
         {"node_groups.rack": ...},
+    ),
+    Case(
+        "PCS027",
+        {"node_groups.rack": GB200, "orchestrator.imex": False},
+        "orchestrator.imex",
+        "nobody writes the IMEX configuration",
+        "true",
+        {"orchestrator.imex": True},
+    ),
+    Case(
+        "PCS027",
+        {"node_groups.rack": GB200, "orchestrator.lifecycle": "none"},
+        "orchestrator.lifecycle",
+        "nobody writes the IMEX configuration",
+        "node-bootstrapped, or a Prolog of the image",
+        {f"{SETTINGS}.prolog": "/opt/prolog.sh"},
+    ),
+    Case(
+        "PCS027",
+        {"node_groups.rack": GB200, f"{SETTINGS}.prolog": "/opt/prolog.sh"},
+        f"{SETTINGS}.prolog",
+        f"/opt/prolog.sh in place of the IMEX prolog, which is on every node as {IMEX_PROLOG}",
+        "run it from yours",
+        {"orchestrator.imex": False},
+    ),
+    Case(
+        "PCS027",
+        {"node_groups.rack": GB200, f"{SETTINGS}.PrologFlags": "Alloc,Contain"},
+        f"{SETTINGS}.PrologFlags",
+        "Alloc,Contain without NoHold",
+        "Alloc,NoHold",
+        {f"{SETTINGS}.PrologFlags": "NoHold,alloc"},
+    ),
+    Case(
+        "PCS027",
+        {"node_groups.rack": GB200, "orchestrator.slurm_version": "24.11"},
+        "orchestrator.slurm_version",
+        "from Slurm 25.05 on",
+        "25.11",
+        {"orchestrator.slurm_version": "25.11"},
     ),
     Case(
         "PCS030",

@@ -121,6 +121,9 @@ class InstanceType:
 
     spot: bool | None = None
     """The API lists usage class spot; proves no capacity."""
+    on_demand: bool | None = None
+    """EC2 sells it on demand. False where the price lists had no SKU of it, whatever usage classes the API
+    lists; of HyperPod, which has prices of its own, it proves nothing."""
     training_plan: bool = False
     """SageMaker training plans are sold for it (botocore ReservedCapacityInstanceType)."""
     hyperpod: bool = False
@@ -156,6 +159,12 @@ class InstanceType:
     def hyperpod_name(self) -> str:
         """As HyperPod writes it: "ml.p5.48xlarge"."""
         return f"ml.{self.name}"
+
+    @property
+    def imex(self) -> bool:
+        """Whether its GPUs reach those of other instances over NVLink, in domains that NVIDIA IMEX opens."""
+        # a declared type, as P6e-GB300 is for now, has no UltraServers in the catalogue
+        return self.family.startswith("p6e-")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -84,7 +84,8 @@ def decide(
         ValueError: the reservation names an id and a resource group.
     """
     form = capacity_form(capacity)
-    row = _row(form, orchestrator, placement, fabric_of(instance_type), sold(form, instance_type))
+    is_sold = sold(form, instance_type, orchestrator=orchestrator)
+    row = _row(form, orchestrator, placement, fabric_of(instance_type), is_sold)
     words = {
         "type": instance_type.name,
         "orchestrator": orchestrator,
@@ -99,7 +100,8 @@ def decide(
         instead=Template(row.get("instead", "")).substitute(words),
         source=row["source"],
         rule=row.get("rule", ""),
-        purchase=_table()["purchase"][orchestrator][capacity.kind] if legal else "",
+        # a warning can be acknowledged, and then it is this capacity that is asked for, not another
+        purchase="" if row["verdict"] == "error" else _table()["purchase"][orchestrator][capacity.kind],
     )
 
 
@@ -212,9 +214,16 @@ def fabric_of(instance_type: InstanceType) -> Fabric:
     return "none" if instance_type.efa_interfaces == 0 else "efa"
 
 
-def sold(form: CapacityForm, instance_type: InstanceType) -> bool:
-    """Whether AWS sells this capacity for the type, as far as is known; for declared types it may."""
+def sold(form: CapacityForm, instance_type: InstanceType, *, orchestrator: Launcher = "ec2") -> bool:
+    """Whether AWS sells this capacity for the type, as far as is known; for declared types it may.
+
+    On demand HyperPod has prices of its own: there a type without an on-demand price of EC2 is unsold only if
+    no HyperPod price of it is known either.
+    """
     match form:
+        case "on-demand":
+            on_hyperpod = orchestrator in _HYPERPOD and bool(instance_type.hyperpod_regions)
+            return instance_type.on_demand is not False or on_hyperpod
         case "spot":
             return instance_type.spot is not False
         case "training-plan":

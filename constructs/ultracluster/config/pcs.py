@@ -9,6 +9,9 @@ from pydantic import Field
 from ultracluster.config.base import Model
 from ultracluster.config.slurm import Partition, PartitionName, SlurmSettings
 
+IMEX_PROLOG = "/opt/ultracluster/prolog.d/91_ultracluster_imex"
+"""Where the lifecycle scripts (steps/imex.sh) put the IMEX prolog on every node."""
+
 
 class PcsAccounting(Model):
     """Slurm accounting that the service runs; there is no database to bring."""
@@ -54,5 +57,8 @@ class Pcs(Model):
     """When our scripts run: before slurmd starts, or not at all."""
     agent_version: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+(-\d+)?$")] = "1.5.0-1"
     """Version of the PCS agent that the images have; lifecycle actions need 1.5.0-1."""
+    imex: bool = True
+    """On UltraServers: write the NVIDIA IMEX configuration of each job from a prolog (Slurm's Prolog and
+    PrologFlags, unless slurm_settings has them)."""
     root_device: Literal["/dev/sda1", "/dev/xvda"] = "/dev/sda1"
     """Root device of the images: /dev/sda1 on Ubuntu, /dev/xvda on Amazon Linux 2023."""

@@ -25,8 +25,8 @@ from ultracluster.compute.network_cards import EfaKind, takes_combined_efa
 from ultracluster.compute.placement import ClusterPlacementGroup
 from ultracluster.config.capacity import Reservation, Spot
 from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.pcs import Pcs
-from ultracluster.config.slurm import Partition
+from ultracluster.config.pcs import IMEX_PROLOG, Pcs
+from ultracluster.config.slurm import Partition, SlurmSettings
 from ultracluster.lifecycle.one_file import one_file
 from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.lifecycle.scripts import scripts_folder
@@ -37,6 +37,9 @@ NODE_FILE = "node.sh"
 """All scripts in one file, beside them below the prefix."""
 ROLE_PATH = "/aws-pcs/"
 """PCS looks for it in the ARN of the instance profile, unless its name begins with AWSPCS."""
+
+IMEX_SETTINGS: SlurmSettings = {"Prolog": IMEX_PROLOG, "PrologFlags": "Alloc,NoHold"}
+"""What UltraServers need of a cluster (AWS PCS User Guide, "Configure UltraServer instances")."""
 
 _GROUP = pcs.CfnComputeNodeGroup
 _CLUSTER = pcs.CfnCluster
@@ -130,7 +133,7 @@ class PcsCluster(Construct):
                 subnet_ids=[subnet.subnet_id],
                 security_group_ids=[group.security_group_id for group in security_groups],
             ),
-            slurm_configuration=_slurm(config),
+            slurm_configuration=_slurm(config, self._cluster_settings(node_groups)),
         )
         for cluster in before:
             self.resource.node.add_dependency(cluster)
@@ -139,6 +142,16 @@ class PcsCluster(Construct):
         self.placement_groups: dict[str, ClusterPlacementGroup] = {}
         self.groups = {name: self._group(name, group) for name, group in node_groups.items()}
         self.queues = self._queues(node_groups)
+
+    def _cluster_settings(self, node_groups: Mapping[str, NodeGroup]) -> SlurmSettings:
+        """Those that are asked for; with UltraServers also what runs the prolog of our scripts."""
+        asked = self._config.slurm_settings
+        compute = [group for group in node_groups.values() if group.role == "compute"]
+        runs_prolog = self._config.imex and self._config.lifecycle != "none"
+        if not runs_prolog or not any(self._type(group).imex for group in compute):
+            return asked
+        given = {key.lower() for key in asked}
+        return {key: value for key, value in IMEX_SETTINGS.items() if key.lower() not in given} | asked
 
     def _upload(
         self, bucket: s3.IBucket | None, configuration: dict[str, object]
@@ -338,7 +351,7 @@ def _clusters_before(scope: Construct) -> list[pcs.CfnCluster]:
     return found[-1:]
 
 
-def _slurm(config: Pcs) -> pcs.CfnCluster.SlurmConfigurationProperty:
+def _slurm(config: Pcs, settings: SlurmSettings) -> pcs.CfnCluster.SlurmConfigurationProperty:
     accounted = config.accounting.mode == "standard"
     return _CLUSTER.SlurmConfigurationProperty(
         accounting=_CLUSTER.AccountingProperty(
@@ -349,7 +362,7 @@ def _slurm(config: Pcs) -> pcs.CfnCluster.SlurmConfigurationProperty:
         scale_down_idle_time_in_seconds=config.scaledown_seconds,
         slurm_custom_settings=[
             _CLUSTER.SlurmCustomSettingProperty(parameter_name=key, parameter_value=str(value))
-            for key, value in config.slurm_settings.items()
+            for key, value in settings.items()
         ]
         or None,
         slurmdbd_custom_settings=[

@@ -67,8 +67,7 @@ def wants_imex(environment: Environment) -> bool:
 def has_imex(environment: Environment, group: str) -> bool:
     """Whether the nodes of a group are parts of an NVIDIA UltraServer (NVL72)."""
     kind = instance_type_of(environment, environment.node_groups[group])
-    # a declared type, as P6e-GB300 is for now, has no UltraServers in the catalogue
-    return kind is not None and kind.name.startswith("p6e-")
+    return kind is not None and kind.imex
 
 
 def _runs_scripts(environment: Environment) -> bool:

@@ -21,8 +21,7 @@ Mapped = dict[str, Any]
 Value = TypeVar("Value", bound=Hashable)
 
 CAPACITY_TYPES = {"spot": "SPOT", "capacity-block": "CAPACITY_BLOCK"}
-"""CapacityType of a queue; ONDEMAND where the kind of capacity is another. The decision table has the same,
-but only for what it calls legal, and an acknowledged warning is rendered, too."""
+"""CapacityType of a queue; ONDEMAND where the kind of capacity is another."""
 
 ULTRASERVER_SETTINGS: SlurmSettings = {
     # prologs run on all nodes before the job starts, and their failure does not hold it

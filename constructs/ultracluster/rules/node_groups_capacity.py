@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
 from ultracluster.compute.capacity import Decision, decide, placement_for
 from ultracluster.config import Environment
 from ultracluster.config.capacity import Reservation
+from ultracluster.config.findings import Path
 from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.config.orchestrator import HYPERPOD, OrchestratorKind
 from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.hyperpod import typed_groups
 from ultracluster.rules.types import instance_type_of
 
 RULES = RuleSet("GRP", "Node groups")
@@ -30,7 +31,9 @@ EC2 = frozenset[OrchestratorKind]({"parallelcluster", "pcs", "eks"})
     kinds=EC2,
 )
 def capacity_refused(environment: Environment) -> Iterator[Breach]:
-    yield from _decisions(environment, "error")
+    for path, decision in _decisions(environment):
+        if decision.severity == "error":
+            yield Breach(path, decision.reason, decision.instead)
 
 
 @RULES.rule(
@@ -44,7 +47,7 @@ def capacity_refused(environment: Environment) -> Iterator[Breach]:
     kinds=EC2,
 )
 def capacity_unsold(environment: Environment) -> Iterator[Breach]:
-    yield from _decisions(environment, "warning")
+    yield from _warnings(environment, "GRP021")
 
 
 @RULES.rule(
@@ -67,11 +70,40 @@ def spot_for_compute(environment: Environment) -> Iterator[Breach]:
             )
 
 
-def _decisions(environment: Environment, severity: Literal["error", "warning"]) -> Iterator[Breach]:
+@RULES.rule(
+    23,
+    "warning",
+    "On-demand capacity is sold for the type",
+    source="EC2 and SageMaker price lists (third-party records, 2026-07 to 2026-10); "
+    "compute/capacity.json names the source of each decision",
+    date=DATE,
+    by_hand="aws pricing get-products --region us-east-1 --service-code AmazonEC2 --filters "
+    "Type=TERM_MATCH,Field=instanceType,Value=<type> Type=TERM_MATCH,Field=regionCode,Value=<region> "
+    "Type=TERM_MATCH,Field=marketoption,Value=OnDemand (HyperPod: AmazonSageMaker, "
+    "Field=instanceName,Value=ml.<type>)",
+    kinds=EC2 | HYPERPOD,
+)
+def on_demand_unsold(environment: Environment) -> Iterator[Breach]:
+    yield from _warnings(environment, "GRP023")
+
+
+def _warnings(environment: Environment, rule: str) -> Iterator[Breach]:
+    for path, decision in _decisions(environment):
+        if decision.severity == "warning" and decision.rule == rule:
+            yield Breach(path, decision.reason, decision.instead)
+
+
+def _decisions(environment: Environment) -> Iterator[tuple[Path, Decision]]:
+    kind = environment.orchestrator.kind
+    if kind in HYPERPOD:
+        # each type of a group that has several is bought by itself
+        for path, group, known in typed_groups(environment):
+            decision = decide(group.capacity, orchestrator=kind, placement="none", instance_type=known)
+            yield (*path[:2], "capacity"), decision
+        return
     for name, group in environment.node_groups.items():
-        decision = _decision(environment, group)
-        if decision and decision.severity == severity:
-            yield Breach(("node_groups", name, "capacity"), decision.reason, decision.instead)
+        if decision := _decision(environment, group):
+            yield ("node_groups", name, "capacity"), decision
 
 
 def _decision(environment: Environment, group: NodeGroup) -> Decision | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ultracluster.catalog import ultraservers
 from ultracluster.compute.capacity import fabric_of
 from ultracluster.compute.network_cards import network_card_plan, takes_combined_efa
 from ultracluster.config import Environment
 from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.pcs import IMEX_PROLOG
 from ultracluster.config.slurm import Partition
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.partitions import partitions
@@ -17,6 +18,7 @@ from ultracluster.rules.types import instance_type_of
 
 BLOCKS = f"{GUIDE}, Using Amazon EC2 Capacity Blocks for ML with AWS PCS"
 ULTRASERVERS = f"{GUIDE}, UltraServers in AWS PCS"
+IMEX = f"{GUIDE}, Configure UltraServer instances"
 
 
 @RULES.rule(22, "error", "An UltraServer group fits into one UltraServer", source=f"{ULTRASERVERS}; {BLOCKS}")
@@ -129,6 +131,57 @@ def efa_only_unverified(environment: Environment) -> Iterator[Breach]:
                 "efa, or try one node first and acknowledge this",
             )
             return
+
+
+@RULES.rule(
+    27,
+    "warning",
+    "UltraServers run NVLink between nodes",
+    source=IMEX,
+    by_hand="nvidia-imex-ctl -N  # in an exclusive job, on each of its nodes",
+)
+def imex(environment: Environment) -> Iterator[Breach]:
+    known = [instance_type_of(environment, group) for group in environment.groups("compute").values()]
+    if not any(one and one.imex for one in known):
+        return
+    orchestrator = asked(environment)
+    settings = {key.lower(): (key, str(value)) for key, value in orchestrator.slurm_settings.items()}
+    if orchestrator.imex and orchestrator.lifecycle != "none":
+        yield from _beside_our_prolog(settings, orchestrator.slurm_version)
+    elif "prolog" not in settings:
+        off = "lifecycle" if orchestrator.imex else "imex"
+        yield Breach(
+            ("orchestrator", off),
+            "nobody writes the IMEX configuration of jobs: NCCL leaves NVLink between nodes unused, or "
+            "fails.",
+            f"{'node-bootstrapped' if orchestrator.imex else 'true'}, or a Prolog of the image in "
+            "orchestrator.slurm_settings",
+        )
+
+
+def _beside_our_prolog(settings: Mapping[str, tuple[str, str]], version: str) -> Iterator[Breach]:
+    if "prolog" in settings and settings["prolog"][1] != IMEX_PROLOG:
+        key, value = settings["prolog"]
+        yield Breach(
+            ("orchestrator", "slurm_settings", key),
+            f"Slurm runs {value} in place of the IMEX prolog, which is on every node as {IMEX_PROLOG}.",
+            f"{IMEX_PROLOG}, and run it from yours; or orchestrator.imex: false if yours does the same",
+        )
+    key, value = settings.get("prologflags", ("", "Alloc,NoHold"))
+    lacking = [flag for flag in ("Alloc", "NoHold") if flag.lower() not in value.lower().split(",")]
+    if lacking:
+        yield Breach(
+            ("orchestrator", "slurm_settings", key),
+            f"{value} without {' and '.join(lacking)}: the prologs of a job's nodes have to run at once, at "
+            "its allocation, and wait for each other's IMEX.",
+            "Alloc,NoHold; or remove it, as that is set for UltraServers",
+        )
+    if version < "25.05":
+        yield Breach(
+            ("orchestrator", "slurm_version"),
+            f"AWS describes IMEX on PCS from Slurm 25.05 on, and this cluster has {version}.",
+            "25.11",
+        )
 
 
 @RULES.rule(
