@@ -147,7 +147,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Synthesised:
     app = app_in(folder)
     types, variants = Bench(app, "types"), Bench(app, "variants")
     for t in TYPES:
-        types.add(known_name(t), t, group={"capacity": BLOCK} if t.ultraserver else {})
+        types.add(known_name(t), t, group={"capacity": BLOCK} if t.on_demand is False else {})
     for name, arguments in VARIANTS.items():
         variants.add(name, **{"t": "p5.48xlarge", **arguments})
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
