@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ultracluster.cli.refusal import refuse
 from ultracluster.config import Environment, InvalidEnvironmentError, load
 from ultracluster.config.loader import Loaded
 
@@ -54,11 +54,16 @@ def open_account(environment: Environment, profile: str | None) -> Account:
     return account
 
 
-def refuse(why: str) -> NoReturn:
-    """One line on standard error, and exit code 2."""
-    sys.stdout.flush()
-    typer.echo(why, err=True)
-    raise typer.Exit(2) from None
+def load_accepted(path: Path) -> Environment:
+    """The environment of a file that breaks no rule; otherwise all findings, and exit code 2."""
+    from ultracluster.rules import enforce
+
+    try:
+        loaded = load_file(path)
+        enforce(loaded)
+    except InvalidEnvironmentError as error:
+        refuse(str(error))
+    return loaded.environment
 
 
 def confirm(question: str, yes: bool) -> None:

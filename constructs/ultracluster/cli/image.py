@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from ultracluster.cli.refusal import refuse
+
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
@@ -71,10 +73,10 @@ def recipe(
     try:
         load_release(release)
     except UnknownReleaseError as error:
-        _refuse(str(error.args[0]))
+        refuse(str(error.args[0]))
     for name, value in (("--scripts", scripts), ("--mirror", mirror)):
         if value and not re.fullmatch(_S3, value):
-            _refuse(f"{name} {value!r} is not s3://bucket/prefix")
+            refuse(f"{name} {value!r} is not s3://bucket/prefix")
     made = Recipe(
         release=release,
         orchestrator=orchestrator.value,
@@ -84,8 +86,3 @@ def recipe(
     )
     write = image_builder_component if form is Format.IMAGE_BUILDER else packer_file
     sys.stdout.write(write(made))
-
-
-def _refuse(message: str) -> None:
-    typer.echo(message, err=True)
-    raise typer.Exit(2)

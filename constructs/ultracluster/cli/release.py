@@ -6,9 +6,11 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from ultracluster.cli.refusal import refuse
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -142,7 +144,7 @@ def lock(
                 starting=lambda name: bar.console.print(f"{name} ...", highlight=False, style="dim"),
             )
     except InvalidLockError as error:
-        _refuse(str(error))
+        refuse(str(error))
     difference = unified_diff(
         before.splitlines(), _text(file).splitlines(), f"{file} (before)", str(file), n=1, lineterm=""
     )
@@ -204,7 +206,7 @@ def mirror(
         names = sorted({pair[valid] for pair in known})
         for value in values or ():
             if packages and value not in names:
-                _refuse(f"{option} {value}: the release has packages for {', '.join(names) or 'none'}")
+                refuse(f"{option} {value}: the release has packages for {', '.join(names) or 'none'}")
     try:
         s3 = s3_client(profile, region)
         with _progress() as bar:
@@ -225,7 +227,7 @@ def mirror(
                 renew=renew_packages,
             )
     except InvalidLockError as error:
-        _refuse(str(error))
+        refuse(str(error))
     except MirrorError as error:
         for reason in error.reasons:
             typer.echo(f"missing  {reason}", err=True)
@@ -286,7 +288,7 @@ def _file(release: str) -> Path:
     try:
         return release_file(release)
     except UnknownReleaseError as error:
-        _refuse(str(error.args[0]))
+        refuse(str(error.args[0]))
 
 
 def _systems(file: Path) -> list[tuple[str, str]]:
@@ -296,7 +298,7 @@ def _systems(file: Path) -> list[tuple[str, str]]:
     try:
         return systems(read_lock(file))
     except InvalidLockError as error:
-        _refuse(str(error))
+        refuse(str(error))
 
 
 def _read(release: str) -> Release:
@@ -305,19 +307,14 @@ def _read(release: str) -> Release:
     try:
         return read_lock(_file(release))
     except InvalidLockError as error:
-        _refuse(str(error))
+        refuse(str(error))
 
 
 def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        _refuse(f"{file}: {getattr(error, 'strerror', None) or error}")
-
-
-def _refuse(message: str) -> NoReturn:
-    typer.echo(message, err=True)
-    raise typer.Exit(2)
+        refuse(f"{file}: {getattr(error, 'strerror', None) or error}")
 
 
 def _about(result: Locked) -> str:

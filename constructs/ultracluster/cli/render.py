@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ultracluster.cli.environments import EnvironmentArgument, ProfileOption, load_file, open_account
+from ultracluster.cli.environments import (
+    EnvironmentArgument,
+    ProfileOption,
+    load_accepted,
+    open_account,
+    refuse,
+)
 from ultracluster.cli.teams import slurm_accounts, task_governance
-from ultracluster.config import Environment, InvalidEnvironmentError
+from ultracluster.config import Environment
 
 if TYPE_CHECKING:
     from ultracluster.rendering.deployed_values import DeployedValues
@@ -46,13 +52,13 @@ def parallelcluster(
     from ultracluster.rendering.parallelcluster import cluster_configuration, settings_of
     from ultracluster.rendering.yaml_text import yaml_text
 
-    config = _valid(environment)
+    config = load_accepted(environment)
     try:
         orchestrator = settings_of(config)
         values = _values(config, offline, profile)
         configuration = cluster_configuration(config, values)
     except ValueError as error:
-        _refuse(f"{environment}: {error}")
+        refuse(f"{environment}: {error}")
     text = (
         f"# AWS ParallelCluster {orchestrator.version}, cluster {config.cluster_name}. Generated: change the "
         f"environment {config.name} instead.\n{yaml_text(configuration)}"
@@ -64,7 +70,7 @@ def parallelcluster(
         try:
             output.write_text(text, encoding="utf-8")
         except OSError as error:
-            _refuse(f"{output}: {error.strerror}")
+            refuse(f"{output}: {error.strerror}")
     _explain(config, str(output or f"{config.cluster_name}.pcluster.yaml"), orchestrator.version)
     if orchestrator.deploy_with == "cloudformation":
         typer.echo(
@@ -72,17 +78,6 @@ def parallelcluster(
             "command only where it did not.",
             err=True,
         )
-
-
-def _valid(path: Path) -> Environment:
-    from ultracluster.rules import enforce
-
-    try:
-        loaded = load_file(path)
-        enforce(loaded)
-    except InvalidEnvironmentError as error:
-        _refuse(str(error))
-    return loaded.environment
 
 
 def _values(config: Environment, offline: bool, profile: str | None) -> DeployedValues:
@@ -98,13 +93,13 @@ def _values(config: Environment, offline: bool, profile: str | None) -> Deployed
     try:
         deployed = stack_outputs(account, sources.stacks)
     except AccountError as error:
-        _refuse(str(error))
+        refuse(str(error))
     if missing := sources.missing(deployed):
         for one in missing:
             why = "it has no such output" if one.stack in deployed else "the stack is not deployed"
             typer.echo(f"missing  {one.stack}.{one.name}: {why}", err=True)
         stacks = " ".join(dict.fromkeys(one.stack for one in missing))
-        _refuse(
+        refuse(
             f"deploy first (cdk deploy {stacks}, in {config.region}), or look at the file with placeholders: "
             "--offline"
         )
@@ -126,9 +121,3 @@ def _explain(config: Environment, file: str, version: str) -> None:
         f"  {update_command(config, file)}",
     ):
         typer.echo(line, err=True)
-
-
-def _refuse(message: str) -> NoReturn:
-    sys.stdout.flush()
-    typer.echo(message, err=True)
-    raise typer.Exit(2) from None

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import typer
 
-from ultracluster.cli.environments import EnvironmentArgument, load_file, refuse
-from ultracluster.config import Environment, InvalidEnvironmentError
+from ultracluster.cli.environments import EnvironmentArgument, load_accepted, refuse
 
 
 def slurm_accounts(environment: EnvironmentArgument) -> None:
@@ -18,7 +15,7 @@ def slurm_accounts(environment: EnvironmentArgument) -> None:
     from ultracluster.rendering.slurm_accounts import slurm_accounts as script
     from ultracluster.rules.team_shares import scheduler_of
 
-    config = _valid(environment)
+    config = load_accepted(environment)
     if scheduler_of(config) != "slurm":
         refuse(f"{environment}: {config.orchestrator.kind} has no Slurm; teams are made by a deploy")
     try:
@@ -36,7 +33,7 @@ def task_governance(environment: EnvironmentArgument) -> None:
     from ultracluster.rendering.task_governance import governance_script
     from ultracluster.rules.team_shares import scheduler_of
 
-    config = _valid(environment)
+    config = load_accepted(environment)
     if scheduler_of(config) != "task-governance":
         refuse(f"{environment}: task governance is of HyperPod on EKS with `task_governance: true`")
     if not config.teams:
@@ -46,14 +43,3 @@ def task_governance(environment: EnvironmentArgument) -> None:
     except ValueError as error:
         refuse(f"{environment}: {error}")
     typer.echo(text, nl=False)
-
-
-def _valid(path: Path) -> Environment:
-    from ultracluster.rules import enforce
-
-    try:
-        loaded = load_file(path)
-        enforce(loaded)
-    except InvalidEnvironmentError as error:
-        refuse(str(error))
-    return loaded.environment

@@ -283,7 +283,7 @@ def environment_variables(pool: Pool) -> dict[str, str]:
     if not pool.resource.startswith("nvidia.com/"):
         return {}
     made = {"NCCL_SOCKET_IFNAME": NO_LOCAL}
-    if pool.instance_type.family == "p6e-gb200":
+    if pool.instance_type.imex:
         # NVLink between nodes wants a ComputeDomain (NVIDIA's DRA driver), which is not made here
         made["NCCL_MNNVL_ENABLE"] = "0"
     return made
