@@ -148,6 +148,7 @@ def test_every_symbol_is_one_of_awss_icons() -> None:
         assert icon(name).startswith("data:image/png;base64,iVBORw0KGgo"), name
 
 
+@pytest.mark.usefixtures("font")
 def test_png_is_twice_as_large(tmp_path: Path) -> None:
     file = tmp_path / "dev.png"
     save_picture(planned("dev"), file)
@@ -172,6 +173,16 @@ WORDS = (
 )
 
 
+@pytest.fixture(scope="module")
+def font() -> None:
+    """One of the fonts that pictures name; a machine without a desktop may have none."""
+    try:
+        png(drawn("dev")[0])
+    except PictureError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.usefixtures("font")
 @pytest.mark.parametrize("bold", [False, True])
 @pytest.mark.parametrize("words", WORDS)
 def test_text_takes_no_more_room_than_is_thought(words: str, bold: bool) -> None:
@@ -184,7 +195,7 @@ def test_text_takes_no_more_room_than_is_thought(words: str, bold: bool) -> None
     width, _, pixels = decoded(resvg_py.svg_to_bytes(svg_string=svg))
     inked = [i // 4 % width for i in range(0, len(pixels), 4) if pixels[i + 3] > 40]
 
-    assert inked, "nothing is drawn: is a font installed?"
+    assert inked
     assert max(inked) - 10 <= text_width(words, 20, bold)
 
 
@@ -243,7 +254,7 @@ def test_missing_icons_say_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_
     )
 
     assert result.exit_code == 2
-    assert "pip install 'ultracluster[picture]'" in result.stderr
+    assert "pip install diagrams resvg-py" in result.stderr
     assert not list(tmp_path.iterdir())
 
 
@@ -256,7 +267,7 @@ def test_icons_that_moved_say_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 def test_a_missing_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "resvg_py", None)
-    with pytest.raises(PictureError, match=r"ultracluster\[picture\]"):
+    with pytest.raises(PictureError, match="pip install diagrams resvg-py"):
         png("<svg/>")
 
 

@@ -61,7 +61,7 @@ def png(svg: str) -> bytes:
         from resvg_py import svg_to_bytes
     except ImportError:
         raise PictureError(
-            "PNG needs the package `resvg-py`: pip install 'ultracluster[picture]'; .svg needs it not"
+            "PNG needs the package `resvg-py`: pip install diagrams resvg-py; .svg needs it not"
         ) from None
     probe = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20">{}</svg>'
     letter = "<text y='15' font-family=\"Arial, Helvetica, 'DejaVu Sans', sans-serif\">M</text>"

@@ -47,6 +47,6 @@ def icon(name: str) -> str:
         raise PictureError(
             "AWS's icons come with the package `diagrams`, which is not installed"
             + (f" in full ({file})" if file else "")
-            + ": pip install 'ultracluster[picture]'"
+            + ": pip install diagrams resvg-py"
         )
     return f"data:image/png;base64,{base64.b64encode(file.read_bytes()).decode()}"
