@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from debian_root import make_root
 
-SCRIPTS = Path(__file__).parents[1] / "lifecycle_scripts"
 TOOLS = ["debootstrap", "dpkg-deb", "gpg", "unshare"]
 INCLUDE = "curl,gpg,python3"
 TOOLKIT = "1.20.1-1"
@@ -41,21 +41,6 @@ NEEDS = {"libnccl2": "cuda-common (>= 13)"}
 BUCKET = "example-software"
 SLOW = "/slow"  # while this file is in the root, installing enroot takes a while
 EVERY_STEP_ONCE = 18
-
-
-def mirror() -> str:
-    """The Debian archive that this machine's own apt reads."""
-    words = [
-        word
-        for file in [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*")]
-        if file.is_file()
-        for line in file.read_text().splitlines()
-        if line.startswith(("deb ", "URIs:"))
-        for word in line.split()
-    ]
-    return next(
-        (word for word in words if word.startswith("http") and word.rstrip("/").endswith("/debian")), ""
-    )
 
 
 @dataclass
@@ -234,29 +219,13 @@ def build_repository(folder: Path, home: Path) -> str:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
-        pytest.skip(f"not installed: {', '.join(missing)}")
-    if os.geteuid() != 0:
-        pytest.skip("debootstrap and chroot need root")
-    if not mirror():
-        pytest.skip("this machine's apt has no archive over HTTP")
     folder = tmp_path_factory.mktemp("debian")
     root, web = folder / "root", folder / "web"
-    made = subprocess.run(
-        ["debootstrap", "--variant=minbase", f"--include={INCLUDE}", "bookworm", root, mirror()],
-        env=os.environ | {"DPKG_FORCE": "unsafe-io"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if made.returncode != 0:
-        pytest.skip(f"debootstrap failed: {' '.join(made.stdout.splitlines()[-1:])}")
+    make_root(root, include=INCLUDE, tools=TOOLS)
     web.mkdir()
     for name in PACKAGES:
         build_package(web, name)
     fingerprint = build_repository(web, folder / "gnupg")
-    shutil.copytree(SCRIPTS, root / "scripts", ignore=shutil.ignore_patterns("releases"))
-    (root / "scripts/releases").mkdir()
     # Only what the test builds: the archive of the system is not asked for anything.
     (root / "etc/apt/sources.list").write_text("")
     with Server(web).running() as server:

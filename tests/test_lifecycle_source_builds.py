@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from test_lifecycle_debian_root import SCRIPTS, mirror
+from debian_root import make_root
 
 VARIABLE = "ULTRACLUSTER_SOURCES"
 GDRCOPY = ("gdrcopy-[0-9]*.tar.gz", "v[0-9]*.tar.gz")
@@ -164,24 +164,8 @@ class Node:
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
-        pytest.skip(f"not installed: {', '.join(missing)}")
-    if os.geteuid() != 0:
-        pytest.skip("debootstrap and chroot need root")
-    if not mirror():
-        pytest.skip("this machine's apt has no archive over HTTP")
     root = tmp_path_factory.mktemp("builds") / "root"
-    made = subprocess.run(
-        ["debootstrap", "--variant=minbase", f"--include={INCLUDE}", "bookworm", root, mirror()],
-        env=os.environ | {"DPKG_FORCE": "unsafe-io"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if made.returncode != 0:
-        pytest.skip(f"debootstrap failed: {' '.join(made.stdout.splitlines()[-1:])}")
-    shutil.copytree(SCRIPTS, root / "scripts", ignore=shutil.ignore_patterns("releases"))
-    (root / "scripts/releases").mkdir()
+    make_root(root, include=INCLUDE, tools=TOOLS)
     (root / "sources").mkdir()
     module_is_here(root)
     cuda_is_here(root)
