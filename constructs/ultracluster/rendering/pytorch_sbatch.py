@@ -46,7 +46,9 @@ def sbatch_script(environment: Environment, job: PyTorchJob) -> str:
     lines += [
         "set -euo pipefail",
         "",
-        'MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)',
+        # all of it: with pipefail, a reader that stops after the first line fails the job now and then
+        'mapfile -t NODES < <(scontrol show hostnames "$SLURM_JOB_NODELIST")',
+        "MASTER_ADDR=${NODES[0]}",
         "export MASTER_ADDR",
     ]
     lines += [f"export {key}={shlex.quote(value)}" for key, value in environment_variables(pool).items()]
