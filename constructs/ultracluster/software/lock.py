@@ -45,7 +45,9 @@ ComponentName = Literal[
 ]
 Kind = Literal["artifact", "packages", "source", "bundled", "image"]
 Need = Literal["required", "wanted", "optional"]
-NodeFamily = Literal["hyperpod-slurm", "hyperpod-eks", "eks-al2023", "parallelcluster", "pcs", "dlami", "plain"]
+NodeFamily = Literal[
+    "hyperpod-slurm", "hyperpod-eks", "eks-al2023", "parallelcluster", "pcs", "dlami", "plain"
+]
 Integrity = Literal["checksum", "signature", "to-be-locked"]
 Architecture = Literal["x86_64", "aarch64"]
 OperatingSystem = Annotated[str, Field(pattern=r"^[a-z]+[0-9][0-9.]*$", examples=["ubuntu22.04", "al2023"])]
@@ -173,8 +175,8 @@ class Component(Model):
     """One part of the software on a node."""
 
     version: Text
-    """The preferred version, as upstream writes it; `image` where only the image decides, `bundled` or `unversioned` where nobody
-    publishes one."""
+    """The preferred version, as upstream writes it; `image` where only the image decides, `bundled` or
+    `unversioned` where nobody publishes one."""
     kind: Kind
     """`artifact`: a file. `packages`: from a repository. `source`: compiled on the node. `bundled`: comes
     with another component. `image`: never installed, only detected."""
