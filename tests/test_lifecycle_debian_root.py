@@ -150,7 +150,13 @@ class Node:
             components[name] |= change
         for component in components.values():
             component |= {"constraint": "None: it is a test.", "source": "this test"}
-        head = {"schema": 1, "release": "2026.11", "date": "2026-11-01", "summary": "For a test."}
+        head = {
+            "schema": 2,
+            "families": ["plain"],
+            "release": "2026.11",
+            "date": "2026-11-01",
+            "summary": "For a test.",
+        }
         self.lock_file.write_text(json.dumps({**head, "components": components}))
 
     @property

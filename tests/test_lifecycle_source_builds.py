@@ -79,7 +79,7 @@ class Node:
     root: Path
 
     def lock(self, **components: dict[str, object]) -> None:
-        lock = {"schema": 1, "release": "2026.11", "components": components}
+        lock = {"schema": 2, "families": ["plain"], "release": "2026.11", "components": components}
         (self.root / "scripts/releases/2026.11.lock").write_text(json.dumps(lock))
 
     def source(self, archive: Path) -> dict[str, object]:

@@ -37,7 +37,7 @@ def test_show_prints_every_component_with_its_source() -> None:
 
 def test_show_as_json_is_the_lock_file() -> None:
     shown = json.loads(run("release", "show", "2026.11", "--json").stdout)
-    assert shown["schema"] == 1
+    assert shown["schema"] == 2
     assert set(shown["components"]) == set(json.loads(release_file("2026.11").read_text())["components"])
 
 

@@ -15,7 +15,7 @@ node::resource_config() {
 
 # Exports NODE_GROUP, NODE_ROLE, NODE_INSTANCE_TYPE, NODE_ADDRESS, NODE_ACCELERATORS, NODE_EFA_INTERFACES,
 # NODE_LOCAL_NVME_DISKS, CLUSTER_NAME, CLUSTER_ENVIRONMENT, CLUSTER_RELEASE, CLUSTER_MIRROR, CLUSTER_COMPONENTS (optional
-# ones that are asked for), CLUSTER_CONTROLLERS, and per mount LUSTRE_{PATH,DNS_NAME,MOUNT_NAME,EFA},
+# ones that are asked for), CLUSTER_STRICT (no version but the release's), CLUSTER_CONTROLLERS, and per mount LUSTRE_{PATH,DNS_NAME,MOUNT_NAME,EFA},
 # OPENZFS_{PATH,DNS_NAME,VOLUME_PATH}; with image_family.sh NODE_OS, NODE_ARCH, NODE_FAMILY and NODE_ACCELERATOR. On
 # failure NODE_ERROR says why. What follows is HyperPod's way to tell; node::load_here is for all others.
 node::load() {
@@ -193,6 +193,7 @@ facts = {
     "CLUSTER_MIRROR": word("mirror", r"s3://[a-z0-9][a-z0-9.-]+(/[A-Za-z0-9._/-]*)?"),
     "CLUSTER_SLURM_VERSION": word("slurm_version", r"\d\d\.\d\d"),
     "CLUSTER_COMPONENTS": " ".join(map(str, cluster.get("components") or [])),
+    "CLUSTER_STRICT": "yes" if cluster.get("strict") is True else "",
     "CLUSTER_CONTROLLERS": " ".join(controllers),
     "NODE_ACCELERATOR": group.get("accelerator") or "",
 }

@@ -17,7 +17,7 @@ release::load() {
   log::info "release $CLUSTER_RELEASE for $NODE_OS on $NODE_ARCH${CLUSTER_MIRROR:+, from $CLUSTER_MIRROR}"
 }
 
-# release::facts: sets RELEASE[component.key]. Keys: version, kind, policy, optional, accelerator, install_path, signed,
+# release::facts: sets RELEASE[component.key]. Keys: version, kind, need, floor.version, floor.mark, accelerator, install_path, signed,
 # provides.NAME, files (how many), N.url, N.name, N.size, N.checksum, packages, repository.NAME, elsewhere. Beside the
 # components: mirror.packages and mirror.checksum, the list of packages that the mirror has for this node.
 # shellcheck disable=SC2034 # the caller reads RELEASE
@@ -50,15 +50,15 @@ def text(value):
 
 
 path = os.path.join(folder, release + ".lock")
-if not re.fullmatch(r"\d{4}\.\d{2}(\.\d+)?", release) or not os.path.isfile(path):
+if not re.fullmatch(r"([a-z][a-z0-9-]*-)?\d+\.\d+(\.\d+)?", release) or not os.path.isfile(path):
     names = os.listdir(folder) if os.path.isdir(folder) else []
     known = ", ".join(sorted(name[:-5] for name in names if name.endswith(".lock"))) or "none"
     stop(f"there is no release '{release}'; there are: {known}")
 try:
     with open(path, encoding="utf-8") as file:
         lock = json.load(file)
-    if lock.get("schema") != 1:
-        stop(f"{path} has schema {lock.get('schema')!r}, these scripts read schema 1")
+    if lock.get("schema") != 2:
+        stop(f"{path} has schema {lock.get('schema')!r}, these scripts read schema 2")
     if lock.get("release") != release:
         stop(f"{path} is of release {lock.get('release')!r}")
     components = lock["components"].items()
@@ -70,9 +70,10 @@ for component, entry in components:
     def tell(key, value):
         facts[f"{component}.{key}"] = text(value)
 
-    for key in ("version", "kind", "optional", "accelerator", "install_path"):
+    for key in ("version", "kind", "need", "accelerator", "install_path"):
         tell(key, entry.get(key))
-    tell("policy", entry.get("policy") or "keep-newer")
+    for key in ("version", "mark"):
+        tell(f"floor.{key}", (entry.get("floor") or {}).get(key))
     for key, value in (entry.get("provides") or {}).items():
         tell(f"provides.{key}", value)
     artifacts = entry.get("artifacts") or []

@@ -23,7 +23,7 @@ software::for() {
   local -r accelerator=${RELEASE["$component.accelerator"]:-any}
   [[ $accelerator == any || $accelerator == "$NODE_ACCELERATOR" ]] ||
     step::not_applicable "$component is for nodes with $accelerator, this one has $NODE_ACCELERATOR"
-  [[ -z ${RELEASE["$component.optional"]:-} || " ${CLUSTER_COMPONENTS:-} " == *" $component "* ]] ||
+  [[ ${RELEASE["$component.need"]:-} != optional || " ${CLUSTER_COMPONENTS:-} " == *" $component "* ]] ||
     step::not_applicable "$component is optional, and cluster.json does not ask for it"
 }
 
@@ -47,7 +47,7 @@ software::pins() {
 
 # Never downgraded: what is newer stays, or the node is refused.
 software::keeps() {
-  [[ ${RELEASE["$1.policy"]} != exact ]] ||
+  [[ -z ${CLUSTER_STRICT:-} ]] ||
     step::fail "$1 is $2 on this image, newer than ${RELEASE["$1.version"]} of release $CLUSTER_RELEASE, which allows no other: choose an image or release that fits"
 }
 

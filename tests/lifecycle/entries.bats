@@ -19,7 +19,7 @@ elsewhere() {
   done
   # What is installed is not what these tests are about.
   for file in "$SCRIPTS"/releases/*.lock; do
-    printf '{"schema": 1, "release": "%s", "components": {}}' "$(basename "$file" .lock)" >"$file"
+    printf '{"schema": 2, "release": "%s", "components": {}}' "$(basename "$file" .lock)" >"$file"
   done
 }
 

@@ -91,7 +91,7 @@ timed() {
 
 @test "what is newer and must be exact is refused, never downgraded" {
   software::script /usr/bin/enroot 4.3.0
-  release::change 'components["enroot"]["policy"] = "exact"'
+  cluster_json 'cluster["strict"] = True'
   run run_steps enroot
   assert::status 1
   assert::last_log_line "FAILED enroot: enroot is 4.3.0 on this image, newer than 4.2.1 of release 2026.11, which allows no other: choose an image or release that fits"
@@ -118,9 +118,9 @@ timed() {
   run run_steps nccl
   assert::status 1
   assert::contains "$(tail -n 1 "$LOG")" "FAILED release: cannot read $SCRIPTS/releases/2026.11.lock: JSONDecodeError"
-  echo '{"schema": 2}' >"$SCRIPTS/releases/2026.11.lock"
+  echo '{"schema": 3}' >"$SCRIPTS/releases/2026.11.lock"
   run run_steps nccl
-  assert::contains "$(tail -n 1 "$LOG")" "has schema 2, these scripts read schema 1"
+  assert::contains "$(tail -n 1 "$LOG")" "has schema 3, these scripts read schema 2"
 }
 
 @test "the wrong processor is told, with those that the release has" {

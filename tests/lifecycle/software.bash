@@ -140,7 +140,7 @@ EOT
 # The lock file, with what the web serves; $LOCK_CHANGES is Python that may change `components`.
 software::lock() {
   mkdir -p "$SCRIPTS/releases"
-  echo '{"schema": 1, "release": "2026.07", "components": {}}' >"$SCRIPTS/releases/2026.07.lock"
+  echo '{"schema": 2, "release": "2026.07", "families": ["plain"], "components": {}}' >"$SCRIPTS/releases/2026.07.lock"
   "$PYTHON" -IS - "$FAKE/web" "$SCRIPTS/releases/2026.11.lock" "${LOCK_CHANGES:-}" <<'PYTHON'
 import hashlib, json, os, sys
 
@@ -159,7 +159,7 @@ def packages(*names, system=UBUNTU, arch=("x86_64",)):
 
 
 def component(version, kind, accelerator="any", **more):
-    return {"version": version, "kind": kind, "accelerator": accelerator, "policy": "keep-newer", "optional": False, **more}
+    return {"version": version, "kind": kind, "accelerator": accelerator, "need": "wanted", **more}
 
 
 components = {
@@ -171,22 +171,22 @@ components = {
     "nccl": component("2.30.7", "packages", "nvidia", packages=[packages("libnccl2=2.30.7-1+cuda13.3")]),
     "aws-ofi-nccl": component("1.21.1", "bundled", artifacts=[file("aws-ofi-nccl-1.21.1.tar.gz", "sha512")]),
     "gdrcopy": component("2.6", "source", "nvidia", artifacts=[file("gdrcopy-2.6.tar.gz")]),
-    "nccl-tests": component("2.19.6", "source", "nvidia", optional=True, artifacts=[file("nccl-tests-2.19.6.tar.gz")]),
+    "nccl-tests": component("2.19.6", "source", "nvidia", need="optional", artifacts=[file("nccl-tests-2.19.6.tar.gz")]),
     "neuron-driver": component("2.30.2.0", "packages", "neuron", packages=[packages("aws-neuronx-dkms=2.30.2.0*")]),
     "neuron-runtime": component("2.34.10.0", "packages", "neuron", packages=[packages("aws-neuronx-runtime-lib=2.34.10.0-abc")]),
     "neuron-collectives": component("2.34.10.0", "packages", "neuron", packages=[packages("aws-neuronx-collectives=2.34.10.0-abc")]),
     "lustre-client": component("2.15.6", "packages", packages=[packages("lustre-client-modules-aws")]),
-    "lustre-efa-setup": component("unversioned", "artifact", optional=True, artifacts=[file("configure-efa-fsx-lustre-client.zip")]),
+    "lustre-efa-setup": component("unversioned", "artifact", need="optional", artifacts=[file("configure-efa-fsx-lustre-client.zip")]),
     "container-toolkit": component("1.20.1", "packages", "nvidia", packages=[
         packages("nvidia-container-toolkit=1.20.1-1"),
         packages("nvidia-container-toolkit-1.20.1-1", system=["al2023"])]),
     "enroot": component("4.2.1", "artifact", artifacts=[file("enroot_4.2.1-1_amd64.deb", arch=["x86_64"], system=UBUNTU)]),
     "pyxis": component("0.24.0", "source", artifacts=[file("pyxis-0.24.0.tar.gz")]),
     "dcgm": component("4.7.0", "packages", "nvidia", packages=[packages("datacenter-gpu-manager-4-core=1:4.7.0-*")]),
-    "nixl": component("1.5.1", "artifact", optional=True, artifacts=[file("nixl-1.5.1.whl")]),
+    "nixl": component("1.5.1", "artifact", need="optional", artifacts=[file("nixl-1.5.1.whl")]),
 }
 exec(changes)
-json.dump({"schema": 1, "release": "2026.11", "components": components}, open(target, "w"))
+json.dump({"schema": 2, "release": "2026.11", "families": ["plain"], "components": components}, open(target, "w"))
 PYTHON
 }
 

@@ -107,12 +107,14 @@ def lock_file(shop: Any, tmp_path: Path) -> Callable[..., Path]:
             parts[_COMPONENTS[number]] = {
                 "version": "1.0",
                 "kind": "artifact",
+                "need": "wanted",
                 "constraint": "None: it is a test.",
                 "source": "this test",
                 "artifacts": [artifact],
             }
         release = {
-            "schema": 1,
+            "schema": 2,
+            "families": ["plain"],
             "release": RELEASE,
             "date": "2030-01-01",
             "summary": "For a test.",

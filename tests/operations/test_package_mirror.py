@@ -153,12 +153,14 @@ def lock(shop: Any, repositories: Repositories, tmp_path: Path) -> Callable[...,
         part = {
             "version": "2.0",
             "kind": "packages",
+            "need": "wanted",
             "constraint": "None: it is a test.",
             "source": "this test",
             "packages": [{**entry, "repository": {**repository, **changes}}],
         }
         content = {
-            "schema": 1,
+            "schema": 2,
+            "families": ["plain"],
             "release": "2030.01",
             "date": "2030-01-01",
             "summary": "For a test.",

@@ -57,7 +57,7 @@ def test_the_published_schema_is_up_to_date() -> None:
 
 
 def test_every_field_of_the_schema_that_needs_words_has_them() -> None:
-    assert {"version", "policy", "needs", "accelerator"} <= set(field_docstrings(Component))
+    assert {"version", "need", "floor", "needs", "accelerator"} <= set(field_docstrings(Component))
     assert "description" in lock_schema()["$defs"]["Artifact"]["properties"]["integrity"]
 
 
@@ -134,13 +134,13 @@ def broken(path: str, value: object) -> dict[str, Any]:
 
 EFA = "components.efa-installer.artifacts.0"
 FAULTS: list[tuple[str, str, object, str]] = [
-    ("another schema", "schema", 2, "schema"),
+    ("another schema", "schema", 3, "schema"),
     ("no name", "release", ..., "release"),
     ("a component that nobody knows", "components.cowsay", data()["components"]["dcgm"], "cowsay"),
     ("an unknown key", "components.nccl.colour", "red", "Extra inputs"),
     ("no source", "components.nccl.source", ..., "source"),
     ("a number as version", "components.nccl.version", 2.3, "version"),
-    ("a policy to downgrade", "components.nccl.policy", "downgrade", "policy"),
+    ("a need that is none", "components.nccl.need", "perhaps", "need"),
     ("a digest that is too short", f"{EFA}.sha256", "abc", "sha256"),
     ("a digest in capitals", f"{EFA}.sha256", "A" * 64, "sha256"),
     ("plain HTTP", f"{EFA}.url", "http://example.com/x", "url"),

@@ -337,7 +337,7 @@ def _verdict(verdict: Verdict) -> dict[str, str]:
 
 
 def _kind(part: Component) -> str:
-    return f"{part.kind}, optional" if part.optional else part.kind
+    return f"{part.kind}, {part.need}"
 
 
 def _integrity(part: Component) -> str:

@@ -17,8 +17,13 @@ from ultracluster.config.teams import Team, TeamName
 class Software(Model):
     """The locked set of versions that nodes are brought to."""
 
-    release: Annotated[str, Field(pattern=r"^\d{4}\.\d{2}$", examples=["2026.11"])]
-    """Software release, `yyyy.mm`, in quotes."""
+    release: Annotated[
+        str,
+        Field(
+            pattern=r"^([a-z][a-z0-9-]*-)?\d+\.\d+(\.\d+)?$", examples=["2026.11", "hyperpod-slurm-2026.09"]
+        ),
+    ]
+    """Software release, in quotes; `ultracluster release list` prints them."""
     mirror: (
         Annotated[
             str,

@@ -91,7 +91,7 @@ def instances_served(environment: Environment) -> Iterator[Breach]:
         path: Path = ("node_groups", name, "instance_type")
         if kind.accelerator:
             needed = _NEURON if kind.accelerator.manufacturer == "AWS" else _NVIDIA
-            known = {part for part, found in release.components.items() if not found.optional}
+            known = {part for part, found in release.components.items() if found.need != "optional"}
             missing = [part for part in needed if part not in known]
             if missing:
                 yield Breach(
@@ -313,7 +313,7 @@ def _used(release: Release, environment: Environment, makers: set[str]) -> Itera
         asked = (name == "lustre-efa-setup" and getattr(lustre, "efa", False)) or (
             name == "nvidia-fs" and getattr(lustre, "gds", False)
         )
-        if part.kind in ("image", "bundled") or (part.optional and not asked):
+        if part.kind in ("image", "bundled") or (part.need == "optional" and not asked):
             continue
         if part.accelerator == "any" or part.accelerator in makers:
             yield name, part

@@ -1,6 +1,6 @@
 """The lock file of one software release: every component with version, artifacts and source.
 
-`lifecycle_scripts/releases/<yyyy.mm>.lock` is JSON, so that the nodes' bash reads it with what every image
+`lifecycle_scripts/releases/<release>.lock` is JSON, so that the nodes' bash reads it with what every image
 has. `lock.schema.json` beside it is generated from these models.
 """
 
@@ -44,12 +44,18 @@ ComponentName = Literal[
     "kernel",
 ]
 Kind = Literal["artifact", "packages", "source", "bundled", "image"]
+Need = Literal["required", "wanted", "optional"]
+NodeFamily = Literal[
+    "hyperpod-slurm", "hyperpod-eks", "eks-al2023", "parallelcluster", "pcs", "dlami", "plain"
+]
 Integrity = Literal["checksum", "signature", "to-be-locked"]
 Architecture = Literal["x86_64", "aarch64"]
 OperatingSystem = Annotated[str, Field(pattern=r"^[a-z]+[0-9][0-9.]*$", examples=["ubuntu22.04", "al2023"])]
 # plain HTTP only from this machine, where a rehearsal or a test serves it
 Url = Annotated[str, Field(pattern=r"^(https://|http://127\.0\.0\.1[:/])[^\s]+$")]
 Text = Annotated[str, Field(min_length=1)]
+
+RELEASE_NAME = r"^([a-z][a-z0-9-]*-)?\d+\.\d+(\.\d+)?$"
 
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LIST_OF_TEXTS = re.compile(r'\[\s*((?:"(?:[^"\\]|\\.)*",?\s*)+)\]')
@@ -156,22 +162,32 @@ class PackageSet(Model):
     note: str = ""
 
 
+class Floor(Model):
+    """The lowest version of a component that works, and who says so."""
+
+    version: Annotated[str, Field(pattern=r"^[0-9]")]
+    mark: Literal["confirmed", "reported", "inferred"]
+    """Only a floor that is `confirmed` ends a node."""
+    source: Text
+
+
 class Component(Model):
     """One part of the software on a node."""
 
     version: Text
-    """Upstream's version; `image` where only the image decides, `bundled` or `unversioned` where nobody
-    publishes one."""
+    """The preferred version, as upstream writes it; `image` where only the image decides, `bundled` or
+    `unversioned` where nobody publishes one."""
     kind: Kind
     """`artifact`: a file. `packages`: from a repository. `source`: compiled on the node. `bundled`: comes
     with another component. `image`: never installed, only detected."""
     provides: dict[str, str] = {}
     """Versions and properties that come along, by name; what is not known is left out."""
     install_path: str | None = None
-    policy: Literal["keep-newer", "exact"] = "keep-newer"
-    """What a node does when its image has a newer one: keep it, or refuse. Never downgrade."""
-    optional: bool = False
-    """Not installed unless asked for."""
+    need: Need
+    """`required`: training cannot run without it. `wanted`: a node without it joins, degraded. `optional`:
+    only where the environment asks for it."""
+    floor: Floor | None = None
+    """The lowest version that works; None: any version works."""
     needs: Many[ComponentName] = ()
     """Components that must be there before."""
     accelerator: Literal["nvidia", "neuron", "any"] = "any"
@@ -198,9 +214,13 @@ class Component(Model):
 class Release(Model):
     """One software release."""
 
-    schema_version: Annotated[Literal[1], Field(alias="schema")]
-    release: Annotated[str, Field(pattern=r"^\d{4}\.\d{2}$")]
-    """`yyyy.mm`, also the name of the file."""
+    schema_version: Annotated[Literal[2], Field(alias="schema")]
+    release: Annotated[str, Field(pattern=RELEASE_NAME)]
+    """`<yyyy.mm>`, or `<family>-<version>` where it is made for one family; also the name of the file."""
+    families: Annotated[Many[NodeFamily], Field(min_length=1)]
+    """Image families that it serves, as nodes detect them (`lib/image_family.sh`)."""
+    images: Many[Text] = ()
+    """Ids of the images (`catalog/images.json`) that it was put together for."""
     date: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
     """When it was put together."""
     summary: Text

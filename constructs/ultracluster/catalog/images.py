@@ -1,0 +1,194 @@
+"""Machine images: what each image that an orchestrator boots brings.
+
+`images.json` beside this module holds the records with source, date and confidence; docs/images.md says how
+to refresh them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+Mark = Literal["confirmed", "reported", "inferred"]
+Family = Literal[
+    "hyperpod-slurm",
+    "hyperpod-eks",
+    "eks-al2023-nvidia",
+    "eks-al2023-neuron",
+    "eks-al2023-standard",
+    "parallelcluster",
+    "pcs-ready-dlami",
+    "dlami-base",
+]
+NodeFamily = Literal["hyperpod-slurm", "hyperpod-eks", "eks-al2023", "parallelcluster", "pcs", "dlami"]
+
+FILE = Path(__file__).with_name("images.json")
+_NODE_FAMILIES: Mapping[str, NodeFamily] = {
+    "eks-al2023-nvidia": "eks-al2023",
+    "eks-al2023-neuron": "eks-al2023",
+    "eks-al2023-standard": "eks-al2023",
+    "pcs-ready-dlami": "pcs",
+    "dlami-base": "dlami",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One value of an image, and who says so."""
+
+    value: str | bool
+    """A version; False: held to be absent; True: present, its version is unknown."""
+    mark: Mark
+    """`confirmed`: read in the maker's own notes or source for this release. `reported`: second-hand, a field
+    report or a guide of another release. `inferred`: worked out. Only what is confirmed may end a node."""
+    source: str
+    """Key of the catalogue's sources."""
+    as_of: str
+    """Date of the source, `yyyy[-mm[-dd]]`."""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Advisory:
+    """A known fault of an image."""
+
+    text: str
+    by: Literal["maker", "field"]
+    """What its maker withdraws is refused; what the field reports is warned of."""
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """One image of one release for one operating system and processor."""
+
+    id: str
+    family: Family
+    release: str
+    """Its maker's number: a date or a version; `1.34.?-20261012` where the patch level was not seen."""
+    date: str
+    """`yyyy-mm-dd`."""
+    os: str
+    """As the lock files name it: `ubuntu22.04`, `al2023`."""
+    arch: Literal["x86_64", "arm64"]
+    kubernetes: str | None
+    name: str
+    """Name of the AMI, or the parameter that gives its id; empty where neither is known."""
+    advisories: tuple[Advisory, ...]
+    notes: str
+    values: Mapping[str, Fact | None]
+    """By field; None where nobody says."""
+
+    def fact(self, field: str) -> Fact | None:
+        """What is known of `field`; None is unknown, never a no."""
+        return self.values[field]
+
+    @property
+    def node_family(self) -> NodeFamily:
+        """What the lifecycle scripts take a node of this image for (lib/image_family.sh)."""
+        return _NODE_FAMILIES.get(self.family) or self.family  # type: ignore[return-value]
+
+    @property
+    def login_user(self) -> str | None:
+        """User that the image has for people; None where it is not known."""
+        fact = self.values["login_user"]
+        return fact.value if fact and isinstance(fact.value, str) else None
+
+
+class UnknownImageError(LookupError):
+    """No image of this id is in the catalogue; the message names the nearest."""
+
+
+def fields() -> tuple[str, ...]:
+    """Names of the values that every record has."""
+    return tuple(next(iter(_document()["defaults"].values())))
+
+
+@cache
+def images() -> tuple[Image, ...]:
+    """Every image of the catalogue, oldest first within a family."""
+    return tuple(sorted(_records(), key=lambda one: (one.family, one.date, one.id)))
+
+
+def image(image_id: str) -> Image:
+    """The image of this id.
+
+    Raises:
+        UnknownImageError: the catalogue has none.
+    """
+    known = {one.id: one for one in images()}
+    if image_id in known:
+        return known[image_id]
+    near = difflib.get_close_matches(image_id, known, n=2, cutoff=0.5)
+    hint = f"the nearest are {' and '.join(near)}" if near else "`ultracluster image list` prints them"
+    raise UnknownImageError(f"no image {image_id!r} is known; {hint}")
+
+
+def newest(
+    *,
+    family: Family,
+    arch: str,
+    os: str | None = None,
+    kubernetes: str | None = None,
+    release: str | None = None,
+) -> Image | None:
+    """The newest known image of a family for a processor; None where none is known.
+
+    Args:
+        family: the family.
+        arch: `x86_64` or `arm64`.
+        os: one operating system only.
+        kubernetes: one Kubernetes release only (`1.34`).
+        release: one release only; of EKS its date does (`20261012`).
+    """
+    matching = [
+        one
+        for one in images()
+        if one.family == family
+        and one.arch == arch
+        and os in (None, one.os)
+        and kubernetes in (None, one.kubernetes)
+        and (release is None or release in (one.release, one.release.rpartition("-")[2]))
+    ]
+    return matching[-1] if matching else None
+
+
+def source(key: str) -> str:
+    """Where a fact was read, and of when that is."""
+    row = _document()["sources"][key]
+    return f"{row['where']} ({row['as_of']})"
+
+
+def _records() -> Iterator[Image]:
+    document = _document()
+    for row in document["images"]:
+        values = {
+            name: _fact(cell) for name, cell in (document["defaults"][row["family"]] | row["values"]).items()
+        }
+        yield Image(
+            id=row["id"],
+            family=row["family"],
+            release=row["release"],
+            date=row["date"],
+            os=row["os"],
+            arch=row["arch"],
+            kubernetes=row.get("kubernetes"),
+            name=row.get("name", ""),
+            advisories=tuple(Advisory(**one) for one in row.get("advisories", ())),
+            notes=row.get("notes", ""),
+            values=values,
+        )
+
+
+def _fact(cell: list[Any] | None) -> Fact | None:
+    return Fact(*cell) if cell else None
+
+
+@cache
+def _document() -> Mapping[str, Any]:
+    return json.loads(FILE.read_text(encoding="utf-8"))
