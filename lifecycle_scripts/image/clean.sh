@@ -33,7 +33,7 @@ clean::identity() {
 clean::people() {
   local home
   for home in "$ROOT/root" "$ROOT"/home/*; do
-    rm -f -- "$home"/.ssh/authorized_keys "$home"/.{bash,python,zsh}_history "$home"/.{lesshst,viminfo,wget-hsts}
+    rm -f -- "$home"/.ssh/authorized_keys "$home"/.{bash,python,zsh}_history "$home"/.{lesshst,viminfo}
     rm -rf -- "$home/.aws"
   done
 }
