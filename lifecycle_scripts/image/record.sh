@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What the image of this node brings, as one JSON object: {"schema", "asked", "os", "arch", "facts": {FIELD: VALUE}}.
+# What the image of this node brings, as one JSON object: {"schema", "asked", "os", "arch", "installed", "facts": {FIELD: VALUE}}.
 # VALUE: a version; true: it is there, but does not tell its version; false: it is not there; null: it could not be asked.
+# "installed" names the steps of Ultracluster that have installed something here: such a node shows more than its image.
 # Changes nothing, needs no root, and nothing beside itself: ssh NODE 'bash -s' <record.sh
 set -euo pipefail
 ULTRACLUSTER_ROOT=${ULTRACLUSTER_ROOT:-}
@@ -282,6 +283,11 @@ rest() {
   fact python "${version:-no}"
 }
 
+installed() {
+  { cat "$ROOT/var/log/ultracluster/report.jsonl" 2>/dev/null || true; } |
+    sed -n 's/.*"step": "\([a-z_]*\)", "state": "installed".*/\1/p' | sort -u | tr '\n' ' ' | sed 's/ $//'
+}
+
 # quoted TEXT: as JSON
 quoted() {
   local text=${1//\\/\\\\}
@@ -291,7 +297,8 @@ quoted() {
 
 print() {
   local index
-  printf '{"schema": 1, "asked": "%s", "os": %s, "arch": %s, "facts": {' "$(date --utc +%Y-%m-%d)" "$(quoted "$(os)")" "$(quoted "$ARCH")"
+  printf '{"schema": 1, "asked": "%s", "os": %s, "arch": %s, "installed": %s, "facts": {' "$(date --utc +%Y-%m-%d)" "$(quoted "$(os)")" \
+    "$(quoted "$ARCH")" "$(quoted "$(installed)")"
   for index in "${!NAMES[@]}"; do
     ((index == 0)) || printf ', '
     printf '"%s": ' "${NAMES[index]}"

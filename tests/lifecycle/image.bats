@@ -60,8 +60,11 @@ full_node() {
   assert::equal '"1.20.1" "4.7.0" "4.2.1" true "25.11.8" "29.1.3" "2.2.7"' "$output"
   run facts lustre_client fsx_efa_setup second_volume neuron_driver neuron_runtime neuron_collectives login_user ssm_agent <"$SANDBOX/record"
   assert::equal '"2.15.6" true "/opt/sagemaker" "2.30.2.0" "2.34.10.0" "2.34.10.0" "ubuntu" "3.3.5226.0"' "$output"
-  assert::contains "$(cat "$SANDBOX/record")" '"os": "ubuntu22.04", "arch": "x86_64"'
+  assert::contains "$(cat "$SANDBOX/record")" '"os": "ubuntu22.04", "arch": "x86_64", "installed": ""'
   assert::no_changes
+  mkdir -p "$ULTRACLUSTER_ROOT/var/log/ultracluster"
+  printf '{"step": "efa", "state": "installed"}\n{"step": "nccl", "state": "already"}\n' >"$REPORT"
+  assert::contains "$(record)" '"installed": "efa"'
 }
 
 @test "an empty node lacks all of it, and what cannot be asked is not a no" {
