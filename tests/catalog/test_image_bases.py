@@ -34,7 +34,9 @@ def test_every_source_is_named_and_used() -> None:
 
 @pytest.mark.parametrize("architecture", ["x86_64", "arm64"])
 def test_builds_run_on_a_type_of_their_processor(architecture: str) -> None:
-    assert instance_type(build_type(architecture)).architecture == architecture
+    known = instance_type(build_type(architecture))
+    assert known
+    assert known.architecture == architecture
 
 
 def test_parallelcluster_has_all_the_systems_that_an_environment_can_have() -> None:

@@ -114,6 +114,7 @@ def recipe(
             accelerator=accelerator.value,
             kubernetes=kubernetes,
             scripts=scripts.rstrip("/"),
+            archive=scripts.endswith(".zip"),
             mirror=mirror.rstrip("/"),
         )
     except UnknownBaseError as error:

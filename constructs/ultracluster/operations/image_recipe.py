@@ -1,8 +1,8 @@
 """What is baked into which image, and the EC2 Image Builder components that do it.
 
-The build fetches the lifecycle scripts from S3, compares them with the hash of those in this package, and calls
-`bake.sh`, which does what a node would do at its start; then again, to see that nothing is left to do; and
-cleans up. `packer_file.py` writes the same for Packer.
+The build fetches the lifecycle scripts from S3, compares them with the hash of those in this package, and
+calls `bake.sh`, which does what a node would do at its start; then again, to see that nothing is left to do;
+and cleans up. `packer_file.py` writes the same for Packer.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ class Recipe:
     kubernetes: str = ""
     """Kubernetes release of an EKS image (`1.34`); names its newest base."""
     scripts: str = ""
-    """`s3://` folder of the scripts, or a `.zip` of it; empty leaves it to the build."""
+    """`s3://` folder of the scripts, or archive; empty leaves it to the build."""
+    archive: bool = False
+    """`scripts` is a `.zip` of the folder."""
     mirror: str = ""
     """`s3://` mirror of the release; empty is the makers' own addresses."""
 
@@ -129,8 +131,8 @@ def component_that_tests(recipe: Recipe) -> str:
 
 def _document(recipe: Recipe, description: str, phases: str) -> str:
     default = f"\n      default: {_quoted(recipe.scripts)}" if recipe.scripts else ""
-    what = "A .zip" if _is_archive(recipe) else "Folder"
-    form = "s3://bucket/key.zip" if _is_archive(recipe) else "s3://bucket/prefix, without a slash at its end"
+    what = "A .zip" if recipe.archive else "Folder"
+    form = "s3://bucket/key.zip" if recipe.archive else "s3://bucket/prefix, without a slash at its end"
     return f"""\
 name: {recipe.name}
 description: {description}
@@ -143,13 +145,9 @@ phases:
 {phases}"""
 
 
-def _is_archive(recipe: Recipe) -> bool:
-    return recipe.scripts.endswith(".zip")
-
-
 def _fetch(recipe: Recipe) -> list[str]:
     steps = [_bash("Empty", f"rm -rf {TARGET} {TARGET}.zip && mkdir -p {TARGET}", seconds=60)]
-    if _is_archive(recipe):
+    if recipe.archive:
         steps.append(_download("'{{ ScriptsUri }}'", f"{TARGET}.zip"))
         unpack = f"python3 -m zipfile -e {TARGET}.zip {TARGET} && rm {TARGET}.zip"
         steps.append(_bash("Unpack", unpack, seconds=60))
