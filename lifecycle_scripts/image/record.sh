@@ -329,7 +329,9 @@ print() {
 PACKAGES=$(packages)
 ARCH=$(uname -m)
 [[ $ARCH != aarch64 ]] || ARCH=arm64
-fact kernel "$(uname -r)"
+KERNEL=$(uname -r)
+KERNEL=${KERNEL%.amzn*} # .amzn2023.x86_64
+fact kernel "${KERNEL%.el[0-9]*}"
 nvidia
 cuda
 efa

@@ -91,10 +91,11 @@ full_node() {
   echo 3.1.0 >"$FAKE/modules/efa"
   printf 'ID="amzn"\nVERSION_ID="2023"\n' >"$ULTRACLUSTER_ROOT/etc/os-release"
   echo aarch64 >"$FAKE/processor"
+  echo 6.12.94-123.180.amzn2023.aarch64 >"$FAKE/kernel"
   echo 61.0-1 >"$FAKE/packages/rdma-core"
   record >"$SANDBOX/record"
-  run facts efa_installer efa_kmod libfabric aws_ofi_nccl rdma_core <"$SANDBOX/record"
-  assert::equal 'null "3.1.0" false false "61.0-1"' "$output"
+  run facts kernel efa_installer efa_kmod libfabric aws_ofi_nccl rdma_core <"$SANDBOX/record"
+  assert::equal '"6.12.94-123.180" null "3.1.0" false false "61.0-1"' "$output"
   assert::contains "$(cat "$SANDBOX/record")" '"os": "al2023", "arch": "arm64"'
 }
 

@@ -93,6 +93,11 @@ def test_what_the_node_cannot_tell_stays_as_the_catalogue_has_it() -> None:
     ]  # the catalogue knows its kernel
 
 
+def test_what_is_no_version_is_there_with_a_note() -> None:
+    cell = made(said(docker="built by hand"))["values"]["docker"]
+    assert cell == [True, "confirmed", "node", "2026-12-01", "built by hand"]
+
+
 @pytest.mark.parametrize(
     ("broken", "why"),
     [

@@ -20,6 +20,10 @@ SOURCE = "node"
 """Key of the catalogue's sources under which values of nodes stand."""
 
 
+_VERSION = re.compile(r"\d[A-Za-z0-9.+~:-]*")
+_OTHER = ("nvidia_driver_kind", "login_user", "cuda_all")
+
+
 class RecordError(ValueError):
     """The node's answer, or what was said of the image, makes no record; the text says why and what does."""
 
@@ -138,7 +142,9 @@ def text(row: Mapping[str, Any]) -> str:
 def _cell(answer: Answer, field: str, known: Image | None) -> list[Any] | None:
     value, today = answer.facts.get(field), answer.asked.isoformat()
     if value is not None:
-        note = answer.notes.get(field)
+        note = answer.notes.get(field, "")
+        if isinstance(value, str) and field not in _OTHER and not _VERSION.fullmatch(value):
+            value, note = True, value  # it is there; what it says is no version that can be compared
         return [value, "confirmed", SOURCE, today, *([note] if note else [])]
     if field == "lustre_kernel_in_matrix" and (fits := _in_matrix(answer)) is not None:
         return [fits, "inferred", "derived", today]
