@@ -36,6 +36,7 @@ from ultracluster.rendering.kubernetes_scheduling import scheduling
 from ultracluster.rendering.mpi_operator import mpi_operator
 from ultracluster.rules.types import instance_type_of
 from ultracluster.security.cluster_key import AUTO_SCALING, ClusterKey
+from ultracluster.software.node_image import full_image_release
 
 SUFFIX = "control-plane"
 
@@ -171,7 +172,6 @@ class ControlPlaneStack(Stack):
                 group=group,
                 instance_type=_type(config, group),
                 cluster=entry,
-                kubernetes_version=orchestrator.kubernetes_version,
                 role=nodes_role,
                 subnet=self._subnet,
                 security_groups=[self._nodes],
@@ -180,6 +180,7 @@ class ControlPlaneStack(Stack):
                 scripts=self._scripts,
                 repair=orchestrator.node_repair if orchestrator.kind == "eks" else None,
                 max_unavailable=orchestrator.max_unavailable if orchestrator.kind == "eks" else 1,
+                image_release=full_image_release(config, name),
             )
         return made
 

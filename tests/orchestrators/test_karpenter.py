@@ -13,7 +13,7 @@ from rules_support import changed, environment_data, loaded
 from templates import Synthesised, Template, cfn_lint, many, statements, synthesise
 
 from ultracluster.catalog import InstanceType, instance_types
-from ultracluster.catalog.eks import charts, node_image_release
+from ultracluster.catalog.eks import charts, node_image_date
 from ultracluster.compute.network_cards import network_card_plan
 from ultracluster.config import InvalidEnvironmentError
 from ultracluster.config.capacity import Capacity, CapacityBlock, OnDemand, Reservation, Spot
@@ -165,7 +165,7 @@ def test_nodes_are_launched_as_by_a_launch_template() -> None:
     spec = a_class(placement_group="mine", user_data="#!/bin/bash\n", tags={"Name": "a"})["spec"]
     (volume,) = spec["blockDeviceMappings"]
 
-    assert spec["amiSelectorTerms"] == [{"alias": f"al2023@v{node_image_release('1.34')[-8:]}"}]
+    assert spec["amiSelectorTerms"] == [{"alias": f"al2023@v{node_image_date('1.34')}"}]
     assert volume["ebs"]["encrypted"] is True and volume["ebs"]["kmsKeyID"] == KEY
     assert volume["ebs"]["volumeSize"] == "200Gi" and "snapshotID" not in volume["ebs"]
     assert spec["metadataOptions"]["httpTokens"] == "required"

@@ -37,6 +37,9 @@ class Software(Model):
     """Where `ultracluster release mirror` put the release: bucket and prefix in S3. Nodes then download
     nothing from the internet, which `egress: closed` asks for. By default they go to the makers' own
     addresses for what their image lacks."""
+    strict: bool = False
+    """Every component has exactly the release's version, or the node fails. By default a node keeps what its
+    image has from the release's floor on, and joins without what can be done without."""
 
 
 class Access(Model):
