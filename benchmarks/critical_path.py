@@ -1,12 +1,12 @@
 """The longest creation path of a set of CloudFormation templates, in minutes: a model, not a measurement.
 
     python benchmarks/critical_path.py cdk.out                       an assembly of the CDK
-    python benchmarks/critical_path.py main.yaml vpc.yaml ...        plain templates, in the order of deployment
+    python benchmarks/critical_path.py main.yaml vpc.yaml ...        plain templates, in order of deployment
 
 A stack is made when the stacks that it needs are there (`cdk deploy --concurrency`), or when the one before
 it is (without). Within a stack a resource waits for what it names: `DependsOn`, `Ref`, `Fn::GetAtt`,
-`Fn::Sub`. Between stacks it is the manifest of the assembly that counts, and `Fn::ImportValue`. A nested stack
-takes what the template whose name ends its `TemplateURL` takes, if that template was given, too.
+`Fn::Sub`. Between stacks it is the manifest of the assembly that counts, and `Fn::ImportValue`. A nested
+stack takes what the template whose name ends its `TemplateURL` takes, if that template was given, too.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Template = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Path_:
+class Longest:
     """The longest path through a template or through an environment."""
 
     minutes: float
@@ -82,52 +82,50 @@ def needs(template: Template, logical_id: str) -> set[str]:
     return (found & template["Resources"].keys()) - {logical_id}
 
 
-def longest(template: Template, nested: Mapping[str, Template] | None = None) -> Path_:
+def longest(template: Template, nested: Mapping[str, Template] | None = None) -> Longest:
     """The longest path through one template, without the overhead of its stack.
 
     Raises:
         ValueError: resources that wait for each other.
     """
-    done: dict[str, Path_] = {}
+    done: dict[str, Longest] = {}
     for logical_id in _ordered(template):
         resource = template["Resources"][logical_id]
         own = minutes_of(resource["Type"])
         inner = _nested(resource, nested or {})
         if inner:
             own = STACK + longest(inner, nested).minutes
-        before = max((done[one] for one in needs(template, logical_id)), key=_length, default=Path_(0))
-        done[logical_id] = Path_(before.minutes + own, (*before.steps, (logical_id, own)))
-    return max(done.values(), key=_length, default=Path_(0))
+        before = max((done[one] for one in needs(template, logical_id)), key=_length, default=Longest(0))
+        done[logical_id] = Longest(before.minutes + own, (*before.steps, (logical_id, own)))
+    return max(done.values(), key=_length, default=Longest(0))
 
 
-def side_by_side(stacks: Sequence[Stack]) -> Path_:
+def side_by_side(stacks: Sequence[Stack]) -> Longest:
     """Every stack starts when those that it needs are there: `cdk deploy --concurrency`."""
     nested = {stack.name: stack.template for stack in stacks}
     roots = _roots(stacks)
-    exporters = {
-        name: stack.name for stack in roots for name in _exports(stack.template)
-    }
-    ends: dict[str, Path_] = {}
+    exporters = {name: stack.name for stack in roots for name in _exports(stack.template)}
+    ends: dict[str, Longest] = {}
     pending = {stack.name: stack for stack in roots}
     while pending:
-        ready = [
-            stack for stack in pending.values() if not (_before(stack, exporters) & pending.keys())
-        ]
+        ready = [stack for stack in pending.values() if not (_before(stack, exporters) & pending.keys())]
         if not ready:
             raise ValueError(f"stacks wait for each other: {', '.join(sorted(pending))}")
         for stack in ready:
             del pending[stack.name]
             before = max(
-                (ends[one] for one in _before(stack, exporters) if one in ends), key=_length, default=Path_(0)
+                (ends[one] for one in _before(stack, exporters) if one in ends),
+                key=_length,
+                default=Longest(0),
             )
             ends[stack.name] = _then(before, stack, nested)
-    return max(ends.values(), key=_length, default=Path_(0))
+    return max(ends.values(), key=_length, default=Longest(0))
 
 
-def one_by_one(stacks: Sequence[Stack]) -> Path_:
+def one_by_one(stacks: Sequence[Stack]) -> Longest:
     """Every stack waits for the one before it: `cdk deploy --all`."""
     nested = {stack.name: stack.template for stack in stacks}
-    total = Path_(0)
+    total = Longest(0)
     for stack in _roots(stacks):
         total = _then(total, stack, nested)
     return total
@@ -169,10 +167,10 @@ def _assembly(folder: Path) -> list[Stack]:
     return placed
 
 
-def _then(before: Path_, stack: Stack, nested: Mapping[str, Template]) -> Path_:
+def _then(before: Longest, stack: Stack, nested: Mapping[str, Template]) -> Longest:
     own = longest(stack.template, nested)
     steps = tuple((f"{stack.name}/{name}", minutes) for name, minutes in own.steps)
-    return Path_(before.minutes + STACK + own.minutes, (*before.steps, (stack.name, STACK), *steps))
+    return Longest(before.minutes + STACK + own.minutes, (*before.steps, (stack.name, STACK), *steps))
 
 
 def _before(stack: Stack, exporters: Mapping[str, str]) -> frozenset[str]:
@@ -204,9 +202,7 @@ def _ordered(template: Template) -> list[str]:
     ordered: dict[str, None] = {}
     resources = dict.fromkeys(template["Resources"])
     while len(ordered) < len(resources):
-        ready = [
-            one for one in resources if one not in ordered and needs(template, one) <= ordered.keys()
-        ]
+        ready = [one for one in resources if one not in ordered and needs(template, one) <= ordered.keys()]
         if not ready:
             raise ValueError(f"resources wait for each other: {sorted(resources.keys() - ordered.keys())}")
         ordered.update(dict.fromkeys(ready))
@@ -248,7 +244,7 @@ def _exports(template: Template) -> Iterator[str]:
             yield name
 
 
-def _length(path: Path_) -> float:
+def _length(path: Longest) -> float:
     return path.minutes
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from aws_cdk import Stack
 from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_iam as iam
 from aws_cdk import custom_resources as cr
 from constructs import Construct
 
 from ultracluster.config.storage import RootSquash
-from ultracluster.security.acknowledgements import acknowledge
+from ultracluster.security.acknowledgements import acknowledge_sdk_calls
 
 
 class RootSquashSetting(Construct):
@@ -47,15 +46,4 @@ class RootSquashSetting(Construct):
                 ]
             ),
         )
-        provider = Stack.of(self).node.try_find_child("AWS679f53fac002430cb0da5b7982bd2287")
-        if provider:
-            acknowledge(provider, PROVIDER_FINDINGS)
-
-
-_LOG_POLICY = "service-role/AWSLambdaBasicExecutionRole"
-PROVIDER_FINDINGS = {
-    f"AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{_LOG_POLICY}]": (
-        "The CDK's own provider function: the policy only lets it write its log."
-    ),
-    "AwsSolutions-L1": "The runtime of the CDK's own provider function is chosen by the CDK release.",
-}
+        acknowledge_sdk_calls(self)
