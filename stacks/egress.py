@@ -1,4 +1,4 @@
-"""The stack of the ways out: NAT gateway, VPC endpoints, flow logs. Nodes wait for it, no file system does."""
+"""The stack of the ways out: NAT gateway, VPC endpoints, flow logs. Nodes wait for it; file systems don't."""
 
 from __future__ import annotations
 

@@ -30,13 +30,13 @@ WAITS_FOR: dict[str, tuple[str, ...]] = {
     "storage": ("foundation", "network"),
     "repositories": ("buckets", "storage"),
     "control-plane": ("foundation", "network"),
-    "protection": ("storage", "control-plane"),
+    "protection": ("foundation", "storage", "control-plane"),
     "system": ("foundation", "network", "egress", "control-plane"),
     "cluster": ("foundation", "network", "egress", "buckets", "storage"),
     "workloads": ("egress", "storage", "control-plane", "system"),
 }
-"""What must be there before a stack, by the last part of its name; of several in a row the first, too,
-because a stack that is not made hands nothing on."""
+"""What must be there before a stack, by the last part of its name. All are named, not only the last of
+several in a row: a stack that is not made hands nothing on."""
 
 
 def build(scope: Construct, config: Environment) -> list[Stack]:
@@ -105,7 +105,12 @@ def build(scope: Construct, config: Environment) -> list[Stack]:
         )
     if config.protect and (kubernetes or config.makes_database):
         made["protection"] = ProtectionStack(
-            scope, called("protection"), config=config, env=env, database_id=file_systems.database_id
+            scope,
+            called("protection"),
+            config=config,
+            env=env,
+            key_arn=key_arn,
+            database_id=file_systems.database_id,
         )
     made["cluster"] = ClusterStack(
         scope, called("cluster"), config=config, env=env, network=network, storage=storage

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import aws_cdk as cdk
 from aws_cdk import Stack
+from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from ultracluster.config import Environment
@@ -25,6 +26,7 @@ class ProtectionStack(Stack):
         *,
         config: Environment,
         env: cdk.Environment,
+        key_arn: str,
         database_id: str | None,
     ) -> None:
         super().__init__(
@@ -34,6 +36,7 @@ class ProtectionStack(Stack):
         DeletionProtection(
             self,
             "Protection",
+            key=kms.Key.from_key_arn(self, "Key", key_arn),
             eks_cluster_name=config.cluster_name if config.orchestrator.kind in KUBERNETES else None,
             database_id=database_id,
         )

@@ -127,6 +127,6 @@ def value_sources(environment: Environment) -> ValueSources:
     if storage.scripts_bucket:
         known["scripts_bucket"] = storage.scripts_bucket.name
     else:
-        of("storage", [("scripts_bucket", "ScriptsBucketName")])
+        of("buckets", [("scripts_bucket", "ScriptsBucketName")])
     of("cluster", [("scripts_prefix", "ScriptsPrefix")])
     return ValueSources(known=known, outputs=outputs)

@@ -20,21 +20,6 @@ def wildcard(scope: IConstruct, arn: str) -> str:
     return f"AwsSolutions-IAM5[Resource::{_as_nag_writes(Stack.of(scope).resolve(arn))}]"
 
 
-def acknowledge_sdk_calls(construct: IConstruct) -> None:
-    """Accept what is found about the CDK's own function behind `AwsCustomResource`, one in each stack."""
-    if provider := Stack.of(construct).node.try_find_child("AWS679f53fac002430cb0da5b7982bd2287"):
-        acknowledge(provider, _SDK_CALLS)
-
-
-_LOG_POLICY = "service-role/AWSLambdaBasicExecutionRole"
-_SDK_CALLS = {
-    f"AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{_LOG_POLICY}]": (
-        "The CDK's own provider function: the policy only lets it write its log."
-    ),
-    "AwsSolutions-L1": "The runtime of the CDK's own provider function is chosen by the CDK release.",
-}
-
-
 def _as_nag_writes(value: Any) -> str:
     if isinstance(value, str):
         return value

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from aws_cdk import Stack
-from aws_cdk import aws_iam as iam
+from aws_cdk import ArnFormat, Stack
+from aws_cdk import aws_kms as kms
 from aws_cdk import custom_resources as cr
 from constructs import Construct
 
-from ultracluster.security.acknowledgements import acknowledge_sdk_calls
+from ultracluster.security.sdk_calls import SdkCalls
 
 
 class DeletionProtection(Construct):
@@ -25,75 +25,53 @@ class DeletionProtection(Construct):
         scope: Construct,
         construct_id: str,
         *,
+        key: kms.IKey,
         eks_cluster_name: str | None = None,
         database_id: str | None = None,
     ) -> None:
         """Switch it on.
 
         Args:
+            key: encrypts the log of what was switched.
             eks_cluster_name: of an EKS cluster.
             database_id: of an RDS instance.
         """
         super().__init__(scope, construct_id)
+        stack = Stack.of(self)
+        self._calls = SdkCalls.of(self, key=key)
         if eks_cluster_name:
-            self._switch(
-                "ControlPlane",
-                "EKS",
-                "updateClusterConfig",
-                {"name": eks_cluster_name},
-                on={"deletionProtection": True},
-                off={"deletionProtection": False},
-                gone="ResourceNotFoundException",
-                allowed=("eks:UpdateClusterConfig", self._arn("eks", "cluster", eks_cluster_name, "/")),
-            )
+            arn = stack.format_arn(service="eks", resource="cluster", resource_name=eks_cluster_name)
+            named = {"name": eks_cluster_name}
+            may = ("eks:UpdateClusterConfig", arn)
+            self._switch("ControlPlane", "EKS", "updateClusterConfig", may, named, "deletionProtection")
         if database_id:
-            self._switch(
-                "Database",
-                "RDS",
-                "modifyDBInstance",
-                {"DBInstanceIdentifier": database_id},
-                on={"DeletionProtection": True, "ApplyImmediately": True},
-                off={"DeletionProtection": False, "ApplyImmediately": True},
-                gone="DBInstanceNotFound.*",
-                allowed=("rds:ModifyDBInstance", self._arn("rds", "db", database_id, ":")),
+            arn = stack.format_arn(
+                service="rds",
+                resource="db",
+                resource_name=database_id,
+                arn_format=ArnFormat.COLON_RESOURCE_NAME,
             )
-        acknowledge_sdk_calls(self)
+            named = {"DBInstanceIdentifier": database_id, "ApplyImmediately": True}
+            may = ("rds:ModifyDBInstance", arn)
+            self._switch("Database", "RDS", "modifyDBInstance", may, named, "DeletionProtection")
 
     def _switch(
-        self,
-        name: str,
-        service: str,
-        action: str,
-        what: dict[str, Any],
-        *,
-        on: dict[str, Any],
-        off: dict[str, Any],
-        gone: str,
-        allowed: tuple[str, str],
+        self, name: str, service: str, action: str, may: tuple[str, str], named: dict[str, Any], field: str
     ) -> None:
-        identity = cr.PhysicalResourceId.of(f"deletion-protection-{next(iter(what.values()))}")
-
-        def call(values: dict[str, Any], ignored: str | None = None) -> cr.AwsSdkCall:
+        def call(protected: bool, ignored: str | None = None) -> cr.AwsSdkCall:
             return cr.AwsSdkCall(
                 service=service,
                 action=action,
-                parameters=what | values,
-                physical_resource_id=identity,
+                parameters={**named, field: protected},
+                physical_resource_id=cr.PhysicalResourceId.of(f"deletion-protection-{name}"),
                 ignore_error_codes_matching=ignored,
             )
 
-        cr.AwsCustomResource(
+        self._calls.add(
             self,
             name,
-            on_create=call(on),
-            on_update=call(on),
-            on_delete=call(off, gone),
-            install_latest_aws_sdk=False,
-            policy=cr.AwsCustomResourcePolicy.from_statements(
-                [iam.PolicyStatement(actions=[allowed[0]], resources=[allowed[1]])]
-            ),
+            may=may,
+            always=call(True),
+            # what is gone needs none
+            on_delete=call(False, "ResourceNotFoundException|DBInstanceNotFound.*"),
         )
-
-    def _arn(self, service: str, resource: str, name: str, separator: str) -> str:
-        stack = Stack.of(self)
-        return f"arn:{stack.partition}:{service}:{stack.region}:{stack.account}:{resource}{separator}{name}"

@@ -115,7 +115,9 @@ class LustreFileSystem(Construct):
             default_port=ec2.Port.all_traffic() if self.efa else ec2.Port.tcp_range(988, 1023),
         )
         if config.root_squash:
-            RootSquashSetting(self, "RootSquash", file_system=self.resource, squash=config.root_squash)
+            RootSquashSetting(
+                self, "RootSquash", file_system=self.resource, squash=config.root_squash, key=key
+            )
 
     @property
     def connections(self) -> ec2.Connections:
