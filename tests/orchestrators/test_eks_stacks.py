@@ -132,10 +132,25 @@ def test_no_node_chart_or_manifest_can_take_the_control_plane_back(name: str, sy
 
     assert not {one for one in kinds if one.startswith("Custom::")}
     assert "AWS::EKS::Nodegroup" not in kinds
-    assert not kinds & {"AWS::EC2::LaunchTemplate", "AWS::KMS::Key", "AWS::Logs::LogGroup"} or all(
-        "LogGroupName" not in one.get("Properties", {})
-        for one in plane(synthesised(name))["Resources"].values()
-    )
+
+
+@pytest.mark.parametrize("name", [*NAMES, "hyperpod-eks-p5"])
+def test_helm_gives_up_before_its_function_is_ended(name: str, synthesised: Get) -> None:
+    """Else nobody says why."""
+    made = synthesised(name)
+    limits = [
+        function["Properties"]["Timeout"]
+        for path, function in made.resources("AWS::Lambda::Function").items()
+        if "KubectlProviderHandler" in path
+    ]
+    waits = [
+        int(chart["Properties"]["Timeout"].removesuffix("s"))
+        for chart in made.resources("Custom::AWSCDK-EKS-HelmChart").values()
+        if chart["Properties"].get("Wait")
+    ]
+
+    assert waits and limits == [900]
+    assert max(waits) <= 600
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -56,8 +56,8 @@ class Kubectl:
 
         Args:
             chart: from `ultracluster.rendering.charts`.
-            wait: until everything in it runs, for what comes after it (webhooks). Helm gives up, and says why,
-                before the function that runs it is ended.
+            wait: until everything in it runs, for what comes after it (webhooks). Helm gives up, and says
+                why, before the function that runs it is ended.
         """
         # an index is asked for a chart by its name; an OCI address is the chart
         return eks.HelmChart(
