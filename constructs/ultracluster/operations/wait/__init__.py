@@ -28,6 +28,8 @@ PATIENCE = 900.0
 minutes later, and device plugins come as pods."""
 LOST_LOOKS = 10
 """Looks in a row that may fail before the wait gives up."""
+OPEN_LOOKS = 3
+"""Looks in a row at which everything seen is ready, until what could not be asked is left open."""
 HOUR = 60
 
 Outcome = Literal["ready", "failed", "late"]
@@ -126,6 +128,7 @@ class Watch:
         self._vanished: dict[str, dict[str, str]] = {}
         self._pending: dict[str, dict[str, str]] = {}
         self._lacking: dict[str, tuple[str, float]] = {}
+        self._open = 0
 
     def judge(self, look: Look) -> End | None:
         """Whether the wait ends with this look."""
@@ -136,7 +139,12 @@ class Watch:
                 return End("failed", group.failed, group.name)
             if end := self._hopeless(group):
                 return end
-        return End("ready") if look.complete else None
+        if not look.complete:
+            self._open = 0
+            return None
+        self._open = self._open + 1 if look.unproven else 0
+        # what could not be asked once may be asked the next time
+        return None if 0 < self._open < OPEN_LOOKS else End("ready")
 
     def _remember(self, group: GroupSeen) -> None:
         ready = self._ready.setdefault(group.name, set())
@@ -182,7 +190,7 @@ class Watch:
         if count > tolerated(group.wanted):
             reason = f"nodes keep failing, {count} so far, the first of them: {ended}{why}"
             return End("failed", reason, group.name, node)
-        there = {one.id for one in group.nodes if not one.up}
+        there = {one.id for one in group.nodes if not one.up and not one.gone}
         left = [one for one in failed if one in there]
         if left and len(left) == len(there) and group.up + len(left) >= group.wanted:
             return End("failed", failed[left[0]], group.name, left[0])
@@ -199,7 +207,7 @@ def _behind(look: Look | None) -> tuple[str, str, str]:
     for group in look.groups if look else ():
         if group.complete:
             continue
-        node = next((one for one in group.nodes if not one.up), None)
+        node = next((one for one in group.nodes if not one.up and not one.gone), None)
         count = f"{group.name} has {group.up} of {group.wanted} nodes ready"
         if node is None:
             return (

@@ -78,8 +78,6 @@ class Registered:
 
     good: bool
     why: str = ""
-    broken: bool = False
-    """Whether a person must look: it is drained, or the scheduler refuses it."""
 
 
 def last_word(line: str) -> Word | None:
@@ -189,7 +187,9 @@ def judge(
     if expected.report and (word is None or (word.entry and expected.entry not in ("", word.entry))):
         return NodeSeen(node, group, "starting", waiting_for, defect=not running)
     degraded = word.degraded if word else ()
-    lacks = (missing(expected, probe) if probe else "") or _unregistered(expected, probe, registered)
+    lacks = missing(expected, probe) if probe else ""
+    if not lacks and expected.registers and registered is not None and not registered.good:
+        lacks = registered.why
     if lacks:
         return NodeSeen(node, group, "booted", lacks, degraded, defect=True)
     if word and word.state == "degraded":
@@ -206,16 +206,6 @@ def missing(expected: Expected, probe: Probe) -> str:
         return f"{probe.efa} of {expected.efa} EFA interfaces"
     if expected.efa and expected.libfabric and probe.domains is not None and probe.domains < expected.efa:
         return f"libfabric's provider efa offers {probe.domains} of {expected.efa} interfaces"
-    return ""
-
-
-def _unregistered(expected: Expected, probe: Probe | None, registered: Registered | None) -> str:
-    if not expected.registers:
-        return ""
-    if registered is not None:
-        return "" if registered.good else registered.why
-    if probe is not None and probe.kubelet and probe.kubelet != "registered":
-        return f"its kubelet is {probe.kubelet}, and has not registered it"
     return ""
 
 

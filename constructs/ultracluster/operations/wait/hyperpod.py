@@ -28,6 +28,8 @@ from ultracluster.operations.wait.instances import InstanceSource
 from ultracluster.operations.wait.look import GroupSeen, Look, NodeSeen
 from ultracluster.operations.wait.proof import Judge, Proof
 from ultracluster.operations.wait.sessions_shell import Sessions
+from ultracluster.operations.wait.shell import RunCommand, Shell
+from ultracluster.operations.wait.slurm import SlurmNode
 
 _LEAVING = ("ShuttingDown", "NotFound")
 _ENDED = ("Failed", "RollingBack", "Deleting")
@@ -35,7 +37,14 @@ _ENDED = ("Failed", "RollingBack", "Deleting")
 
 
 class HyperPodSource:
-    """Looks at one HyperPod cluster."""
+    """Looks at one HyperPod cluster.
+
+    Attributes:
+        shell: how commands run on its nodes, once it was looked at.
+        nodes: the nodes of the last look.
+        entrance: a node on which Slurm's commands run, if one runs.
+        slurm_nodes: the nodes as Slurm knows them.
+    """
 
     def __init__(self, account: Account, environment: Environment, *, now: datetime | None = None) -> None:
         """Nothing is asked yet.
@@ -48,34 +57,32 @@ class HyperPodSource:
         self._expected = expectations(environment)
         # groups of role `system` are managed by EKS; none of our scripts runs there
         system = environment.groups("system")
-        self._managed = InstanceSource(account, environment, None) if system else None
+        self._managed = InstanceSource(account, environment, RunCommand(account)) if system else None
         self._proof: Proof | None = None
-        self._names: list[Node] = []
+        self.shell: Shell | None = None
+        self.entrance: Node | None = None
+        self.nodes: list[Node] = []
         self._when: dict[tuple[str, str], int] = {}
 
     @property
-    def proof(self) -> Proof | None:
-        """What was asked at the last look."""
-        return self._proof
-
-    @property
-    def nodes(self) -> list[Node]:
-        """The nodes of the last look."""
-        return self._names
+    def slurm_nodes(self) -> list[SlurmNode]:
+        return self._proof.nodes if self._proof else []
 
     def look(self) -> Look:
         environment = self._environment
         cluster = read_cluster(self._account, environment.cluster_name)
         controllers = set(environment.groups("controller"))
-        nodes = self._names = list_nodes(self._account, cluster, controllers)
+        nodes = self.nodes = list_nodes(self._account, cluster, controllers)
         if self._proof is None:
-            self._proof = Proof(self._account, environment, Sessions(self._account, cluster.id))
+            self.shell = Sessions(self._account, cluster.id)
+            self._proof = Proof(self._account, environment, self.shell)
         self._proof.begin()
         words = self._words(cluster, nodes)
         running = [node for node in nodes if node.status == "Running"]
         ended = [node for node in running if self._ended(node, words)]
         probes = self._probes(ended)
         first = sorted(running, key=lambda node: (not node.controller, node.name))
+        self.entrance = next(iter(first), None)
         scheduler = self._proof.scheduler(first)
         groups = [
             self._group(name, cluster, nodes, words, probes, scheduler)
@@ -138,9 +145,10 @@ class HyperPodSource:
             checking = " for about two hours" if node.status == "DeepHealthCheckInProgress" else ""
             waits = f"{node.status}{checking}" + (f": {node.message}" if node.message else "")
             return NodeSeen(node.name, node.group, "starting", waits)
-        if isinstance(probe, str):
-            # the log says that its scripts have ended well: what is not seen is a matter of this machine
-            return NodeSeen(node.name, node.group, "booted", f"it cannot be asked: {probe}", defect=True)
+        if isinstance(probe, str):  # its log says that its scripts have ended well: nothing is against it
+            assert self._proof
+            self._proof.note(f"mounts and interfaces as nodes show them: {probe}")
+            probe = None
         expected = self._of(node)
         return judge(
             node.name,
@@ -188,7 +196,7 @@ class HyperPodSource:
         found: dict[str, list[NodeSeen]] = {}
         for (group, node), word in words.items():
             if word.state == "failed" and node not in there and self._when[group, node] >= began:
-                found.setdefault(group, []).append(NodeSeen(node, group, "failed", word.reason))
+                found.setdefault(group, []).append(NodeSeen(node, group, "failed", word.reason, gone=True))
         return found
 
 

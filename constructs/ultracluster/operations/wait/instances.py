@@ -25,39 +25,56 @@ from ultracluster.operations.wait.look import GroupSeen, Look, NodeSeen
 from ultracluster.operations.wait.managed_groups import Managed, managed_groups
 from ultracluster.operations.wait.proof import Judge, Proof
 from ultracluster.operations.wait.shell import Shell
+from ultracluster.operations.wait.slurm import SlurmNode
 
 _LEAVING = ("shutting-down", "terminated", "stopping", "stopped")
 
 
 class InstanceSource:
-    """Looks at one cluster of instances."""
+    """Looks at one cluster of instances.
 
-    def __init__(self, account: Account, environment: Environment, shell: Shell | None) -> None:
+    Attributes:
+        shell: how commands run on its nodes.
+        nodes: the nodes of the last look.
+        entrance: a node on which Slurm's commands run, if one answers.
+        slurm_nodes: the nodes as Slurm knows them.
+    """
+
+    def __init__(self, account: Account, environment: Environment, shell: Shell) -> None:
         """Nothing is asked yet.
 
         Args:
-            shell: how commands run on its nodes; none asks none of them.
+            shell: how commands run on its nodes.
         """
         self._account, self._environment = account, environment
         self._expected = expectations(environment)
-        self.proof = Proof(account, environment, shell)
+        self._proof = Proof(account, environment, shell, needed=True)
+        self.shell: Shell = shell
         self.nodes: list[Node] = []
-        """The nodes of the last look."""
+        self.entrance: Node | None = None
+
+    @property
+    def slurm_nodes(self) -> list[SlurmNode]:
+        return self._proof.nodes
 
     def look(self) -> Look:
-        self.proof.begin()
+        self._proof.begin()
         groups = managed_groups(self._account, self._environment)
         self.nodes = nodes = ec2_nodes.list_nodes(self._account, self._environment)
         running = [node for node in nodes if node.status == "running"]
-        asked = [node for node in running if self._of(node, groups).report]
         paths = sorted({path for one in self._expected.values() for path in one.mounts})
-        probes = self.proof.probes(
-            asked, paths, lambda node, probe: bool(probe.word) and not missing(self._of(node, groups), probe)
-        )
-        scheduler = self.proof.scheduler(self._entrances(running, groups, probes))
+        probes = self._proof.probes(running, paths, lambda node, probe: self._complete(node, probe, groups))
+        entrances = self._entrances(running, groups, probes)
+        self.entrance = next(iter(entrances), None)
+        scheduler = self._proof.scheduler(entrances)
         return Look(
-            tuple(self._group(one, nodes, probes, scheduler) for one in groups), tuple(self.proof.unproven)
+            tuple(self._group(one, nodes, probes, scheduler) for one in groups), tuple(self._proof.unproven)
         )
+
+    def _complete(self, node: Node, probe: Probe, groups: list[Managed]) -> bool:
+        expected = self._of(node, groups)
+        ended = not expected.report or probe.word is not None
+        return ended and probe.kubelet in ("", "registered") and not missing(expected, probe)
 
     def _entrances(
         self, running: list[Node], groups: list[Managed], probes: Mapping[str, Probe | str]
@@ -94,6 +111,8 @@ class InstanceSource:
             )
         if node.status != "running":
             return NodeSeen(node.id, group.name, "starting", node.status)
+        if isinstance(probe, str) and not expected.report:
+            probe = None  # nothing but the scheduler's word is needed
         if isinstance(probe, str):
             return NodeSeen(node.id, group.name, "starting", probe)
         ended = not expected.report or (probe is not None and probe.word is not None)

@@ -26,6 +26,8 @@ class NodeSeen:
     """Components that are missing."""
     defect: bool = False
     """Whether what is missing should be there by now: it fails the node if it lasts."""
+    gone: bool = False
+    """Whether the instance is not in the cluster any more: nothing waits for it."""
 
     @property
     def up(self) -> bool:
@@ -51,7 +53,7 @@ class GroupSeen:
 
     @property
     def complete(self) -> bool:
-        return not self.failed and self.up >= self.wanted and all(node.up for node in self.nodes)
+        return not self.failed and self.up >= self.wanted and all(node.up or node.gone for node in self.nodes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from ultracluster.operations.wait import slurm
 from ultracluster.operations.wait.evidence import Expected, Probe, Registered, read_probe
 from ultracluster.operations.wait.kubernetes_api import KubernetesApi
 from ultracluster.operations.wait.kubernetes_api import registered as kubernetes_registered
-from ultracluster.operations.wait.shell import Shell
+from ultracluster.operations.wait.shell import Answer, Shell
 
 Judge = Callable[[Node, Expected], Registered | None]
 
@@ -33,14 +33,18 @@ class Proof:
         nodes: Slurm's nodes at the last look, for who submits a job.
     """
 
-    def __init__(self, account: Account, environment: Environment, shell: Shell | None) -> None:
+    def __init__(
+        self, account: Account, environment: Environment, shell: Shell, *, needed: bool = False
+    ) -> None:
         """Nothing is asked yet.
 
         Args:
-            shell: how commands run on nodes; none where that is not to be tried.
+            shell: how commands run on nodes.
+            needed: whether nothing else tells how the nodes' scripts ended.
         """
-        self._account, self._environment, self._shell = account, environment, shell
+        self._account, self._environment, self._shell, self._needed = account, environment, shell, needed
         self._proven: dict[str, Probe] = {}
+        self._seen: dict[str, Probe] = {}
         self.nodes: list[slurm.SlurmNode] = []
         self.unproven: list[str] = []
 
@@ -61,12 +65,14 @@ class Proof:
             node.id: self._proven[node.id] for node in nodes if node.id in self._proven
         }
         asked = [node for node in nodes if node.id not in self._proven]
-        if not asked or self._shell is None:
+        if not asked:
             return found
         try:
             answers = self._shell.run(asked, probe_script(paths))
         except AccountError as error:
-            self._add(f"mounts and interfaces as nodes show them: {error}")
+            if self._needed:
+                raise
+            self.note(f"mounts and interfaces as nodes show them: {error}")
             return found
         for node in asked:
             answer = answers[node.id]
@@ -74,7 +80,7 @@ class Proof:
             if probe is None:
                 found[node.id] = answer.why or f"its probe ended with status {answer.status}"
             else:
-                found[node.id] = probe
+                found[node.id] = self._seen[node.id] = probe
                 if complete(node, probe):
                     self._proven[node.id] = probe
         return found
@@ -90,20 +96,22 @@ class Proof:
         return self._slurm(entrances)
 
     def _slurm(self, entrances: Sequence[Node]) -> Judge:
-        if self._shell is None or not entrances:
+        if not entrances:
             return lambda node, expected: None
         name = self._environment.name
         by_hand = f"`ultracluster connect {name}`, then `sinfo --Node --long`"
         try:
             answer = self._shell.run(entrances[:1], slurm.SINFO)[entrances[0].id]
         except AccountError as error:
-            self._add(f"whether Slurm has registered the nodes: {error}; {by_hand}")
+            answer = Answer(why=str(error))
+        if answer.status is None:
+            self.note(f"whether Slurm has registered the nodes: {answer.why}; {by_hand}")
             return lambda node, expected: None
         if not answer.good:
-            why = (
-                answer.why or f"sinfo on {entrances[0].name} ended with {answer.status}: {answer.text[-200:]}"
-            )
-            silent = Registered(False, f"Slurm cannot be asked yet: {why}")
+            said = answer.text.strip()[-200:]
+            where = entrances[0].name
+            why = f"Slurm cannot be asked yet: sinfo on {where} ended with {answer.status}: {said}"
+            silent = Registered(False, why)
             return lambda node, expected: silent
         self.nodes = slurm.read_sinfo(answer.text)
         return lambda node, expected: slurm.registered(node, self.nodes)
@@ -112,14 +120,25 @@ class Proof:
         try:
             items: list[dict[str, Any]] = KubernetesApi(self._account, self._environment.cluster_name).nodes()
         except AccountError as error:
-            name = self._environment.cluster_name
-            self._add(
-                f"whether Kubernetes calls the nodes Ready: {error}; `kubectl get nodes` tells ({name})"
-            )
-            return lambda node, expected: None
+            return self._kubelets(str(error))
         return lambda node, expected: kubernetes_registered(node, expected, items)
 
-    def _add(self, line: str) -> None:
+    def _kubelets(self, why: str) -> Judge:
+        """What the nodes' own kubelets say, where the API cannot be asked from here."""
+
+        def judge(node: Node, expected: Expected) -> Registered | None:
+            probe = self._seen.get(node.id)
+            if probe is None or not probe.kubelet:
+                self.note(f"whether Kubernetes calls the nodes Ready: {why}; `kubectl get nodes` tells")
+                return None
+            if probe.kubelet == "registered":
+                return Registered(True)
+            return Registered(False, f"its kubelet is {probe.kubelet}, and has not registered it")
+
+        return judge
+
+    def note(self, line: str) -> None:
+        """Add a line to what could not be asked."""
         if line not in self.unproven:
             self.unproven.append(line)
 

@@ -12,8 +12,6 @@ SINFO = "sinfo --Node --noheader --format='%N|%o|%R|%T|%E'"
 """Name, address, partition, state and reason of every node, one line for each partition of it."""
 _GOOD = ("idle", "allocated", "mixed", "completing", "reserved", "planned", "maint", "blocked")
 """States of a node that has registered (sinfo manual, "NODE STATE CODES")."""
-_BROKEN = ("drained", "draining", "fail", "failing", "inval", "error")
-"""States that no waiting mends."""
 _FLAGS = {
     "*": "does not answer slurmctld",
     "~": "is powered off by Slurm",
@@ -66,4 +64,4 @@ def registered(node: Node, nodes: Iterable[SlurmNode]) -> Registered:
             return Registered(False, f"Slurm's node {found.name} {why}{reason}")
     if state in _GOOD:
         return Registered(True)
-    return Registered(False, f"Slurm's node {found.name} is {found.state}{reason}", state in _BROKEN)
+    return Registered(False, f"Slurm's node {found.name} is {found.state}{reason}")

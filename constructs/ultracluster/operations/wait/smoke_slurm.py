@@ -77,9 +77,9 @@ def by_hand(environment: Environment, pair: Pair, why: str) -> Smoke:
         pair.group,
     )
     command = (
-        f"on the cluster (`ultracluster connect {environment.name}`): sbatch --nodes=2 --partition={partition}"
-        " nccl_tests.sbatch   # lifecycle_scripts/acceptance/nccl_tests.sbatch; then here: ultracluster "
-        f"acceptance judge LOGS --type {pair.instance_type} --nodes 2"
+        f"on the cluster (`ultracluster connect {environment.name}`): sbatch --nodes=2 "
+        f"--partition={partition} nccl_tests.sbatch   # of lifecycle_scripts/acceptance; then here: "
+        f"ultracluster acceptance judge LOGS --type {pair.instance_type} --nodes 2"
     )
     names = tuple(node.name for node in pair.nodes)
     return Smoke(pair.group, "not judged", why, command, names)
