@@ -103,7 +103,8 @@ def wait(
                 return Result(end.outcome, last, end.reason, end.group, end.node, clock() - start)
         if clock() - start >= timeout:
             group, node, why = _behind(last)
-            minutes = f"{timeout / 60:g} minutes have passed"
+            count = f"{timeout / 60:g}"
+            minutes = "a minute has passed" if count == "1" else f"{count} minutes have passed"
             return Result("late", last, f"{minutes}: {why}", group, node, clock() - start)
         sleep(EVERY)
 

@@ -64,7 +64,7 @@ class Shell(Protocol):
 def command(script: str) -> str:
     """One line without quotes in it that runs a script as root and marks its output."""
     marked = f"PATH=$PATH:/usr/sbin:/sbin\nfor f in {_PATHS.replace(':', ' ')}; do PATH=$PATH:$f; done\n"
-    marked += f"echo {_BEGIN}\n(\n{script}\n)\necho; echo {_END} $?\n"
+    marked += f"echo {_BEGIN}\n(\n{script}\n)\nSTATUS=$?\necho; echo {_END} $STATUS\n"
     packed = base64.b64encode(gzip.compress(marked.encode(), mtime=0)).decode()
     return f"S=sudo; [ $(id -u) != 0 ] || S=; echo {packed} | base64 -d | gunzip | $S bash"
 
