@@ -12,7 +12,7 @@ from aws_cdk import aws_s3_assets as assets
 from aws_cdk import aws_s3_deployment as deployment
 from constructs import Construct
 
-from ultracluster.lifecycle.scripts import CONFIGURATION, content_hash, script_files, scripts_folder
+from ultracluster.lifecycle.scripts import CONFIGURATION, content_hash, not_uploaded, scripts_folder
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.principals import service
 
@@ -53,13 +53,7 @@ class ScriptBundle(Construct):
         folder = scripts_folder()
         self.prefix = f"{name}/{content_hash(folder, configuration)}"
         self.uri = f"s3://{bucket.bucket_name}/{self.prefix}"
-        keep = {file.relative_to(folder).as_posix() for file in script_files(folder)}
-        left_out = [
-            file.relative_to(folder).as_posix()
-            for file in sorted(folder.rglob("*"))
-            if file.is_file() and file.relative_to(folder).as_posix() not in keep
-        ]
-        scripts = assets.Asset(self, "Files", path=str(folder), exclude=left_out)
+        scripts = assets.Asset(self, "Files", path=str(folder), exclude=not_uploaded(folder))
         log_group = logs.LogGroup(
             self,
             "Logs",
