@@ -180,7 +180,7 @@ def unlocked_artifacts(environment: Environment) -> Iterator[Breach]:
         return
     makers = {_maker(environment, name) for name in environment.node_groups}
     used = [part for part, _ in _used(release, environment, makers)]
-    open_ones = list(dict.fromkeys(part for part, _ in release.unlocked if part in used))
+    open_ones = list(dict.fromkeys(one.component for one in release.unlocked if one.component in used))
     if open_ones:
         yield Breach(
             _RELEASE,

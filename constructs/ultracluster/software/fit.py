@@ -151,8 +151,8 @@ def _fit(
         return answer("kept", "the EFA installer brings it")
     state, why = _state(name, here, preferred, floor, strict=node.strict)
     sure = here.confirmed and (state != "below" or _confirmed(part))
-    if state == "kept":
-        return answer("kept", why, certain=here.confirmed)
+    if state in ("kept", "perhaps"):
+        return answer("kept", why, certain=here.confirmed and state == "kept")
     if state == "newer":
         return answer("refuses", f"{why}, and strict allows no other", certain=here.confirmed)
     way = _way(name, part, image, release, node)
@@ -179,7 +179,7 @@ def _wanted(name: str, part: Component, image: Image | None) -> tuple[str | None
 
 def _state(
     name: str, here: Found, preferred: str | None, floor: str | None, *, strict: bool
-) -> tuple[Literal["kept", "below", "absent", "unknown", "newer"], str]:
+) -> tuple[Literal["kept", "perhaps", "below", "absent", "unknown", "newer"], str]:
     """Where what is here stands, and the words for it."""
     if here.state == "unknown":
         return "unknown", ""
@@ -201,7 +201,7 @@ def _state(
     if floor is None or version >= Version(floor):
         return "kept", f"the release prefers {preferred}"
     if here.state == "at-least":
-        return "kept", f"at least {here.version}, the floor is {floor}"
+        return "perhaps", f"at least {here.version}, the floor is {floor}"
     return "below", f"{here.version} is below {floor}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from ultracluster.catalog.eks import ami_type, node_image_release
+from ultracluster.catalog.eks import ami_type, node_image_date
 from ultracluster.catalog.images import Family, Image, newest
 from ultracluster.config.environment import Environment
 from ultracluster.config.instance_types import instance_type_of
@@ -85,14 +85,16 @@ def image_release(environment: Environment, group: str) -> tuple[str, Literal["f
 
     The environment's lock completes a date; a full release in the file stands above it.
     """
-    asked: str | None = getattr(environment.orchestrator, "node_image_release", None)
+    orchestrator = environment.orchestrator
+    assert isinstance(orchestrator, Eks | HyperPodEks)
+    asked = orchestrator.node_image_release
     if asked and _EKS_FULL.match(asked):
         return asked, "file"
     locked = locked_image(environment, group)
     if locked and _EKS_FULL.match(locked) and (not asked or locked.endswith(asked)):
         return locked, "lock"
-    kubernetes: str = getattr(environment.orchestrator, "kubernetes_version", "")
-    return (asked, "file") if asked else (node_image_release(kubernetes), "pin")
+    kubernetes = orchestrator.kubernetes_version
+    return (asked, "file") if asked else (node_image_date(kubernetes), "pin")
 
 
 def full_image_release(environment: Environment, group: str) -> str | None:
