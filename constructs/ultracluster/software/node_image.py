@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from ultracluster.catalog.eks import ami_type, node_image_date
+from ultracluster.catalog.eks import ami_type, kubernetes_releases, node_image_date
 from ultracluster.catalog.images import Family, Image, newest
 from ultracluster.config.environment import Environment
 from ultracluster.config.instance_types import instance_type_of
@@ -71,7 +71,7 @@ def _eks(environment: Environment, name: str, group: NodeGroup) -> NodeImage:
     asked, by = image_release(environment, name)
     arch = "arm64" if "ARM_64" in type_ else "x86_64"
     found = newest(
-        family=_VARIANTS[type_.rpartition("_")[2]], arch=arch, kubernetes=kubernetes, release=asked
+        family=_VARIANTS[type_.rpartition("_")[2]], arch=arch, kubernetes=kubernetes, release=asked or None
     )
     words = f"EKS {type_} {kubernetes}, {asked}"
     if not _EKS_FULL.match(asked):
@@ -81,7 +81,8 @@ def _eks(environment: Environment, name: str, group: NodeGroup) -> NodeImage:
 
 
 def image_release(environment: Environment, group: str) -> tuple[str, Literal["file", "lock", "pin"]]:
-    """Release of EKS's image for a group, `1.34.12-20261012` or the date alone, and who says so.
+    """Release of EKS's image for a group, `1.34.12-20261012` or the date alone, and who says so; empty where
+    nothing is known of the Kubernetes release.
 
     The environment's lock completes a date; a full release in the file stands above it.
     """
@@ -93,8 +94,10 @@ def image_release(environment: Environment, group: str) -> tuple[str, Literal["f
     locked = locked_image(environment, group)
     if locked and _EKS_FULL.match(locked) and (not asked or locked.endswith(asked)):
         return locked, "lock"
+    if asked:
+        return asked, "file"
     kubernetes = orchestrator.kubernetes_version
-    return (asked, "file") if asked else (node_image_date(kubernetes), "pin")
+    return node_image_date(kubernetes) if kubernetes in kubernetes_releases() else "", "pin"
 
 
 def full_image_release(environment: Environment, group: str) -> str | None:
