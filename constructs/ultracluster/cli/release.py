@@ -249,7 +249,7 @@ def mirror(
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of a lock file."""
-    from ultracluster.software.lock import lock_schema
+    from ultracluster.software.lock_text import lock_schema
 
     typer.echo(json.dumps(lock_schema(), indent=2))
 

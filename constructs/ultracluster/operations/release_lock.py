@@ -14,7 +14,7 @@ from ultracluster.operations.artifacts import fetch
 from ultracluster.operations.downloads import Advance, DownloadError, download
 from ultracluster.operations.integrity import IntegrityError, NoGpgError, key_fingerprints
 from ultracluster.software import Artifact, read_lock
-from ultracluster.software.lock import written
+from ultracluster.software.lock_text import written
 
 FIRST_USE = "its maker publishes neither digest nor signature: what came today is trusted from now on"
 
