@@ -7,29 +7,22 @@ from collections.abc import Iterator
 from ultracluster.catalog.images import Image, newest, source
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.instance_types import instance_type_of
 from ultracluster.config.kubernetes import Eks, HyperPodEks
-from ultracluster.config.orchestrator import KUBERNETES, OrchestratorKind
+from ultracluster.config.orchestrator import KUBERNETES
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.software import InvalidLockError, UnknownReleaseError, load_release, newest_release
 from ultracluster.software.contradictions import contradictions
 from ultracluster.software.first_boot import GroupBoot, first_boot, scripts_run
 from ultracluster.software.fit import Fit
 from ultracluster.software.lock import NodeFamily
-from ultracluster.software.node_image import NodeImage, full_image_release, node_image
+from ultracluster.software.node_image import FAMILIES, NodeImage, full_image_release, node_image
 
 RULES = RuleSet("IMG", "Machine images")
 
 _CATALOGUE = "this package: catalog/images.json, each fact with its own source"
 _DATE = "2026-11-22"
 _SHOW = "ultracluster image show <image>"
-FAMILIES: dict[OrchestratorKind, NodeFamily] = {
-    "hyperpod-slurm": "hyperpod-slurm",
-    "hyperpod-eks": "hyperpod-eks",
-    "parallelcluster": "parallelcluster",
-    "pcs": "pcs",
-    "eks": "eks-al2023",
-}
-"""What the lifecycle scripts take the nodes of an orchestrator for (lib/image_family.sh)."""
 
 
 @RULES.rule(
@@ -95,15 +88,18 @@ def may_not_boot(environment: Environment) -> Iterator[Breach]:
     by_hand="ultracluster image record",
 )
 def unknown_image(environment: Environment) -> Iterator[Breach]:
+    groups: dict[str, list[str]] = {}
     for name, found in _images(environment).items():
         if found.image is None and scripts_run(environment, environment.node_groups[name]):
-            near = _newest_known(environment, name)
-            yield Breach(
-                _path(environment, name),
-                f"`{name}` boots {found.text}. Its nodes find out what is there and install what is absent; "
-                "nothing of it can be said before.",
-                f"{near.id} is the newest known" if near else "`ultracluster image record` on one node tells",
-            )
+            groups.setdefault(found.text, []).append(name)
+    for text, names in groups.items():
+        near = _newest_known(environment, names[0])
+        yield Breach(
+            _path(environment, names[0]),
+            f"{', '.join(names)}: {text}. Nodes find out what is there and install what is absent; nothing "
+            "of it can be said before.",
+            f"{near.id} is the newest known" if near else "`ultracluster image record` on one node tells",
+        )
 
 
 @RULES.rule(
@@ -219,7 +215,10 @@ def _images(environment: Environment) -> dict[str, NodeImage]:
 
 
 def _newest_known(environment: Environment, name: str) -> Image | None:
-    """The image that the group would boot if it named none."""
+    """The image that the group would boot if it named none; of PCS the newest of all."""
+    if environment.orchestrator.kind == "pcs":
+        known = instance_type_of(environment, environment.node_groups[name])
+        return newest(family="pcs-ready-dlami", arch=known.architecture) if known else None
     group = environment.node_groups[name].model_copy(update={"image": None})
     groups = {**environment.node_groups, name: group}
     orchestrator = environment.orchestrator

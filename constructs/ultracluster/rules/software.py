@@ -27,6 +27,7 @@ from ultracluster.software.environment_lock import environment_lock, lock_file_o
 from ultracluster.software.first_boot import first_boot, node_of
 from ultracluster.software.fit import ON_KUBERNETES, Fit, unneeded
 from ultracluster.software.installing import Lack
+from ultracluster.software.node_image import FAMILIES
 
 RULES = RuleSet("SOF", "Software release")
 
@@ -106,7 +107,7 @@ def instances_served(environment: Environment) -> Iterator[Breach]:
                     path,
                     f"{kind.name} has {kind.accelerator.name}, and release {release.release} has no "
                     f"{', no '.join(missing)}: its accelerators could not be used.",
-                    _other_releases(release, *missing),
+                    _other_releases(environment, *missing),
                 )
         machine = _MACHINES.get(kind.architecture, "x86_64")
         lacking = [
@@ -232,7 +233,7 @@ def lustre_served(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 (*_STORAGE, field),
                 f"{field} is on, and release {release.release} has no {', no '.join(missing)}: {harm}.",
-                f"{field}: false, or {_other_releases(release, *missing)}",
+                f"{field}: false, or {_other_releases(environment, *missing)}",
             )
 
 
@@ -356,16 +357,22 @@ def _scripts_run(environment: Environment) -> bool:
     return environment.orchestrator.lifecycle != "none"
 
 
-def _other_releases(release: Release, *wanted: str) -> str:
-    having: list[str] = []
+def _other_releases(environment: Environment, *wanted: str) -> str:
+    """Releases for the images of this orchestrator that have all of it, those for it alone first."""
+    family = FAMILIES[environment.orchestrator.kind]
+    having: list[Release] = []
     for name in release_names():
         try:
             other = load_release(name)
         except InvalidLockError:
             continue
-        if name != release.release and all(part in other.components for part in wanted):
-            having.append(f'release: "{name}"')
-    return " or ".join(having) or f"a release with {', '.join(wanted)}"
+        if name != environment.software.release and family in other.families:
+            having += [other] if all(part in other.components for part in wanted) else []
+    having.sort(key=lambda one: len(one.families))
+    return (
+        " or ".join(f'release: "{one.release}"' for one in having[:2])
+        or f"a release with {', '.join(wanted)}"
+    )
 
 
 def _one_line(error: Exception) -> str:

@@ -155,7 +155,7 @@ def _fit(
         here = Found("present", here.version if here.state == "version" else None)
         return answer("kept", "the EFA installer brings it")
     state, why = _state(name, here, preferred, floor, strict=node.strict)
-    sure = here.confirmed and (state != "below" or _confirmed(part))
+    sure = here.confirmed and (node.strict or state != "below" or _confirmed(part))
     if state in ("kept", "perhaps"):
         return answer("kept", why, certain=here.confirmed and state == "kept")
     if state == "newer":

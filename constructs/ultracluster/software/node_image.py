@@ -12,7 +12,15 @@ from ultracluster.catalog.images import Family, Image, newest
 from ultracluster.config.environment import Environment
 from ultracluster.config.instance_types import instance_type_of
 from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.orchestrator import Eks, HyperPodEks, HyperPodSlurm, ParallelCluster, Pcs
+from ultracluster.config.orchestrator import (
+    Eks,
+    HyperPodEks,
+    HyperPodSlurm,
+    OrchestratorKind,
+    ParallelCluster,
+    Pcs,
+)
+from ultracluster.software.lock import NodeFamily
 from ultracluster.software.locked_images import locked_image
 
 _VARIANTS: dict[str, Family] = {
@@ -20,6 +28,14 @@ _VARIANTS: dict[str, Family] = {
     "NVIDIA": "eks-al2023-nvidia",
     "NEURON": "eks-al2023-neuron",
 }
+FAMILIES: dict[OrchestratorKind, NodeFamily] = {
+    "hyperpod-slurm": "hyperpod-slurm",
+    "hyperpod-eks": "hyperpod-eks",
+    "parallelcluster": "parallelcluster",
+    "pcs": "pcs",
+    "eks": "eks-al2023",
+}
+"""What the lifecycle scripts take the nodes of an orchestrator for (lib/image_family.sh)."""
 _PARALLELCLUSTER_OS = {"alinux2023": "al2023", "ubuntu2204": "ubuntu22.04", "ubuntu2404": "ubuntu24.04"}
 _EKS_FULL = re.compile(r"^(1\.\d\d)\.\d+-(\d{8})$")
 
@@ -104,6 +120,11 @@ def full_image_release(environment: Environment, group: str) -> str | None:
     """The release as EKS takes it (`1.34.12-20261012`); None where only its date is known."""
     release, _ = image_release(environment, group)
     return release if _EKS_FULL.match(release) else None
+
+
+def image_date(environment: Environment, group: str) -> str | None:
+    """The date of EKS's image for a group, `20261012`; None where nothing is known."""
+    return image_release(environment, group)[0].rpartition("-")[2] or None
 
 
 def _newest(
