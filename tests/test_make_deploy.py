@@ -1,4 +1,4 @@
-"""What `make deploy` runs, in which order, and where it stops: the real Makefile, with programs that only log."""
+"""What `make deploy` runs, in which order, and where it stops: the real Makefile, and programs that log."""
 
 from __future__ import annotations
 

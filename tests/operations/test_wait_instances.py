@@ -426,6 +426,6 @@ def test_after_a_failure_the_nodes_own_log_is_read(pcs: Fleet, monkeypatch: pyte
 
 CLUSTER = {
     "name": "pcs-p6-b200", "id": "pcs_0", "arn": "arn:aws:pcs:us-east-2:111122223333:x", "status": "ACTIVE",
-    "createdAt": BORN, "modifiedAt": BORN, "scheduler": {"type": "SLURM", "version": "25.11"}, "size": "SMALL",
-    "networking": {},
+    "createdAt": BORN, "modifiedAt": BORN, "scheduler": {"type": "SLURM", "version": "25.11"},
+    "size": "SMALL", "networking": {},
 }  # fmt: skip
