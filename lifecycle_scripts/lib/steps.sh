@@ -6,7 +6,7 @@ ULTRACLUSTER_LIB_STEPS=1
 # Steps that bring the node to its release. The driver comes before what is built on it, EFA before the libraries that it
 # brings, the container toolkit before enroot, and enroot before pyxis.
 readonly STEPS_FABRIC="nvidia_driver cuda_runtime efa libfabric nccl gdrcopy ofi_nccl nccl_tests neuron"
-readonly STEPS_LUSTRE="lustre_client nvidia_fs lustre_efa"
+readonly STEPS_LUSTRE="lustre_client lustre_tuning nvidia_fs lustre_efa"
 readonly STEPS_CONTAINERS="container_toolkit enroot pyxis dcgm nixl"
 readonly STEPS_LAST="environment holds"
 # Pods bring CUDA, NCCL, the plugin and DCGM themselves: a Kubernetes node needs what reaches into the kernel, and the toolkit.

@@ -267,3 +267,109 @@ message() { grep "\"step\": \"$1\"" "$REPORT" | tail -n 1 | sed 's/.*"message": 
   run run_steps nvidia_fs
   assert::contains "$(message nvidia_fs)" "needs NVIDIA's open driver"
 }
+
+@test "large clients: the modules' options before they are loaded, the parameters when it is mounted" {
+  lustre::client
+  echo 192 >"$FAKE/processors"
+  run run_steps lustre_tuning
+  assert::status 0
+  assert::states lustre_tuning=installed
+  assert::contains "$(cat "$ULTRACLUSTER_ROOT/etc/modprobe.d/ultracluster-lustre.conf")" 'options ptlrpc ptlrpcd_per_cpt_max=32'
+  assert::called 'systemctl enable ultracluster-lustre-tuning.timer'
+  assert::never_called 'lctl set_param'
+  mkdir -p "$FAKE/parameters"
+  echo 8 >"$FAKE/parameters/osc.*OST*.max_rpcs_in_flight"
+  echo 8 >"$FAKE/parameters/mdc.*.max_rpcs_in_flight"
+  echo 7 >"$FAKE/parameters/mdc.*.max_mod_rpcs_in_flight"
+  echo 0 >"$FAKE/parameters/ldlm.namespaces.*.lru_size"
+  echo 512 >"$FAKE/parameters/llite.*.statahead_max"
+  run run_steps filesystems
+  assert::status 0
+  assert::equal 'mdc.*.max_mod_rpcs_in_flight=50 mdc.*.max_rpcs_in_flight=64' \
+    "$(sed -n 's/^lctl set_param \(mdc.*\)/\1/p' "$FAKE/calls" | sort | xargs)"
+  assert::called 'lctl set_param osc.*OST*.max_rpcs_in_flight=32'
+  assert::called 'lctl set_param ldlm.namespaces.*.lru_size=19200'
+  assert::never_called 'lctl set_param llite'
+  run run_steps lustre_tuning
+  assert::states lustre_tuning=already
+  # Mounted again
+  echo 8 >"$FAKE/parameters/osc.*OST*.max_rpcs_in_flight"
+  run run_steps lustre_tuning
+  assert::states lustre_tuning=installed
+}
+
+@test "small clients: only what all get" {
+  lustre::client
+  echo 8 >"$FAKE/processors"
+  echo 'MemTotal: 33000000 kB' >"$ULTRACLUSTER_ROOT/proc/meminfo"
+  mkdir -p "$FAKE/parameters"
+  echo 8 >"$FAKE/parameters/osc.*OST*.max_rpcs_in_flight"
+  echo 32 >"$FAKE/parameters/llite.*.statahead_max"
+  run run_steps lustre_tuning
+  assert::status 0
+  [[ ! -e $ULTRACLUSTER_ROOT/etc/modprobe.d/ultracluster-lustre.conf ]]
+  assert::equal 'lctl set_param llite.*.statahead_max=512' "$(grep '^lctl set_param' "$FAKE/calls")"
+}
+
+@test "a kernel that nobody knows is tried: FSx's repository has its modules" {
+  echo 6.14.0-1010-aws >"$FAKE/kernel"
+  software::brings lustre-client-modules-6.14.0-1010-aws <<'EOT'
+echo 2.15.9 >"$FAKE/modules/lustre"
+EOT
+  run run_steps lustre_client
+  assert::status 0
+  assert::states lustre_client=installed
+  assert::contains "$output" 'WARN  lustre_client: kernel 6.14.0-1010-aws is not in the Lustre matrix of release 2026.11'
+}
+
+@test "a kernel that nobody knows, and no modules: the reason names kernel, package and remedy" {
+  echo 6.14.0-1010-aws >"$FAKE/kernel"
+  run run_steps lustre_client
+  assert::equal "no Lustre client for kernel 6.14.0-1010-aws: cannot install lustre-client-modules-6.14.0-1010-aws lustre-client-utils: see the log above; release 2026.11 knows Lustre clients for 6.8.0-1017..6.8.0: choose an image with such a kernel" "$(message lustre_client)"
+}
+
+# An EKS node of this system and kernel
+lustre::on_eks() {
+  rm "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
+  mkdir -p "$ULTRACLUSTER_ROOT/etc/eks" "$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id"
+  echo p5.48xlarge >"$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id/product_name"
+  printf 'ID=amzn\nVERSION_ID="2023"\n' >"$ULTRACLUSTER_ROOT/etc/os-release"
+  echo 6.12.94-123.180.amzn2023.x86_64 >"$FAKE/kernel"
+  rm "$SANDBOX/bin/apt-get" "$SANDBOX/bin/dpkg" "$SANDBOX/bin/dpkg-query"
+}
+
+eks_steps() {
+  on_node bash -c "set -euo pipefail; source '$SCRIPTS/lib/entry.sh'; ENTRY_IDENTIFY=entry::identify_eks; ENTRY_GROUP=; entry::main $*"
+}
+
+@test "on EKS over TCP the module is enough, whatever the kernel: the CSI driver's container mounts" {
+  lustre::on_eks
+  echo 2.15.6 >"$FAKE/modules/lustre"
+  run eks_steps lustre_client
+  assert::status 0
+  assert::states lustre_client=already
+  assert::called 'modprobe lustre'
+  assert::never_called dnf
+}
+
+@test "on EKS over TCP a missing module degrades the node, and does not end it" {
+  lustre::on_eks
+  run eks_steps lustre_client
+  assert::status 0
+  assert::states lustre_client=degraded
+  assert::contains "$(message lustre_client)" 'no Lustre client for kernel 6.12.94-123.180.amzn2023.x86_64'
+}
+
+@test "on EKS with EFA the client is installed" {
+  lustre::on_eks
+  cluster_json 'cluster["mounts"]["lustre"]["efa"] = True'
+  echo 2.15.6 >"$FAKE/modules/lustre"
+  release::change 'components["lustre-client"]["packages"].append(packages("lustre-client", system=["al2023"]))'
+  software::brings lustre-client <<'EOT'
+software::script /sbin/mount.lustre
+EOT
+  run eks_steps lustre_client
+  assert::status 0
+  assert::states lustre_client=installed
+  assert::contains "$(cat "$FAKE/calls")" 'install lustre-client'
+}
