@@ -7,7 +7,7 @@ ULTRACLUSTER_LIB_STEPS=1
 # brings, the container toolkit before enroot, and enroot before pyxis.
 readonly STEPS_FABRIC="nvidia_driver cuda_runtime efa libfabric nccl gdrcopy ofi_nccl nccl_tests neuron"
 readonly STEPS_LUSTRE="lustre_client lustre_tuning nvidia_fs lustre_efa"
-readonly STEPS_CONTAINERS="container_toolkit enroot pyxis dcgm nixl"
+readonly STEPS_CONTAINERS="container_toolkit enroot enroot_config pyxis dcgm nixl"
 readonly STEPS_LAST="environment holds"
 # Pods bring CUDA, NCCL, the plugin and DCGM themselves: a Kubernetes node needs what reaches into the kernel, and the toolkit.
 readonly STEPS_KUBERNETES="nvidia_driver efa neuron $STEPS_LUSTRE container_toolkit holds"
