@@ -134,7 +134,14 @@ EOT
 
   software::fsx_setup >"$sources/configure-efa-fsx-lustre-client/setup.sh"
   (cd "$sources" && "$PYTHON" -m zipfile -c "$FAKE/web/configure-efa-fsx-lustre-client.zip" configure-efa-fsx-lustre-client)
-  (cd "$sources" && mkdir -p nixl && touch nixl/__init__.py && "$PYTHON" -m zipfile -c "$FAKE/web/nixl-1.5.1.whl" nixl)
+  (
+    cd "$sources"
+    mkdir -p nixl nixl_cu13 nixl_cu13-1.5.1.data/headers
+    echo 'import nixl_cu13' >nixl/__init__.py
+    touch nixl_cu13/{__init__,_bindings}.py
+    "$PYTHON" -m zipfile -c "$FAKE/web/nixl-1.5.1-py3-none-any.whl" nixl
+    "$PYTHON" -m zipfile -c "$FAKE/web/nixl_cu13-1.5.1-cp310-cp310-manylinux_2_28_x86_64.whl" nixl_cu13 nixl_cu13-1.5.1.data
+  )
   echo "deb" >"$FAKE/web/enroot_4.2.1-1_amd64.deb"
   cp -r "$FAKE/web" "$SANDBOX/web"
 }
@@ -201,7 +208,8 @@ components = {
     "enroot": component("4.2.1", "artifact", artifacts=[file("enroot_4.2.1-1_amd64.deb", arch=["x86_64"], system=UBUNTU)]),
     "pyxis": component("0.24.0", "source", artifacts=[file("pyxis-0.24.0.tar.gz")]),
     "dcgm": component("4.7.0", "packages", "nvidia", packages=[packages("datacenter-gpu-manager-4-core=1:4.7.0-*")]),
-    "nixl": component("1.5.1", "artifact", need="optional", artifacts=[file("nixl-1.5.1.whl")]),
+    "nixl": component("1.5.1", "artifact", need="optional", artifacts=[
+        file("nixl_cu13-1.5.1-cp310-cp310-manylinux_2_28_x86_64.whl"), file("nixl-1.5.1-py3-none-any.whl")]),
 }
 exec(changes)
 json.dump({"schema": 2, "release": "2026.11", "families": ["plain"], "components": components}, open(target, "w"))
