@@ -15,15 +15,15 @@ readonly STEPS_SOFTWARE="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LA
 
 # Slurm's daemons start last: they inherit the limits, count the GPUs, and jobs need both kinds of storage.
 declare -rA STEPS=(
-  [hyperpod_on_create]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST slurm"
-  [hyperpod_on_init_complete]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch container_storage $STEPS_CONTAINERS $STEPS_LAST"
-  [hyperpod_eks_on_create]="limits $STEPS_KUBERNETES scratch container_storage"
+  [hyperpod_on_create]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST slurm proof"
+  [hyperpod_on_init_complete]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch container_storage $STEPS_CONTAINERS $STEPS_LAST proof"
+  [hyperpod_eks_on_create]="limits $STEPS_KUBERNETES scratch container_storage proof"
   # Before ParallelCluster configures Slurm and mounts what is shared
   [parallelcluster_on_node_start]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch container_storage"
   # After it: pyxis is compiled against its Slurm
-  [parallelcluster_on_node_configured]="$STEPS_CONTAINERS $STEPS_LAST"
-  [pcs_node]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST imex"
-  [eks_user_data]="limits $STEPS_KUBERNETES scratch container_storage"
+  [parallelcluster_on_node_configured]="$STEPS_CONTAINERS $STEPS_LAST proof"
+  [pcs_node]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST imex proof"
+  [eks_user_data]="limits $STEPS_KUBERNETES scratch container_storage proof"
   [bake]="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LAST"
 )
 
