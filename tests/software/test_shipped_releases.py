@@ -98,8 +98,9 @@ def test_what_is_open_is_what_nobody_records(name: str) -> None:
 def test_only_what_ends_a_training_job_is_required(name: str) -> None:
     required = {part for part, found in load_release(name).components.items() if found.need == "required"}
     assert required <= {
-        "kernel", "slurm", "nvidia-driver", "fabric-manager", "efa-installer", "lustre-client", "neuron-driver",
-    }  # fmt: skip
+        *("kernel", "slurm", "nvidia-driver", "fabric-manager", "neuron-driver"),
+        *("efa-installer", "lustre-client"),
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -166,7 +167,7 @@ def _is_for_others(part: Component, found: Image) -> bool:
 
 
 NOT_THERE = {("slurm", "dlami-base"), ("nvidia-fs", "arm64")}
-"""An orchestrator adds its Slurm to a base image; no type with Arm processors has GPUDirect Storage on FSx."""
+"""An orchestrator adds its Slurm to a base image; no type with Arm processors has GPUDirect Storage."""
 
 
 def _value(found: Image, component: str) -> str | bool | None:
