@@ -1,4 +1,4 @@
-"""Rules on: Software release, where nodes get from what their image lacks, and how they know that it is right."""
+"""Rules on: Software release, the sources of what images lack, and the digests that nodes check it by."""
 
 from __future__ import annotations
 
@@ -99,9 +99,8 @@ def lock_belongs(environment: Environment) -> Iterator[Breach]:
     try:
         lock = environment_lock(environment.name)
     except InvalidLockError as error:
-        yield Breach(
-            _SOFTWARE, f"the lock of the environment is damaged ({' '.join(str(error).split())}).", again
-        )
+        why = " ".join(str(error).split())
+        yield Breach(_SOFTWARE, f"the lock of the environment is damaged ({why}).", again)
         return
     faults = lock.faults(environment.name, environment.software.release) if lock else []
     if faults:
