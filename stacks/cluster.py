@@ -56,6 +56,8 @@ class ClusterStack(Stack):
     ) -> None:
         super().__init__(
             scope, construct_id, env=env, termination_protection=config.protect,
+            # of 100 groups' network cards, white space alone is a third of CloudFormation's limit of 1 MB
+            suppress_template_indentation=True,
             description=f"Ultracluster {config.name}: {TITLES[config.orchestrator.kind]}",
         )  # fmt: skip
         key = kms.Key.from_key_arn(self, "Key", storage.key_arn)

@@ -22,7 +22,7 @@ from ultracluster.orchestrators.eks_roles import node_role
 from ultracluster.orchestrators.eks_scripts import NodeScripts
 from ultracluster.rendering.karpenter import karpenter_groups
 from ultracluster.rules.types import known_type_of
-from ultracluster.software.node_image import full_image_release
+from ultracluster.software.node_image import full_image_release, image_date
 
 
 def add_cluster(
@@ -83,6 +83,7 @@ def add_cluster(
                 idle_minutes=orchestrator.karpenter.idle_minutes,
                 scripts=scripts,
                 tags=config.tags,
+                image_date=image_date(config, name),
             )
     if not config.groups("compute"):
         CfnWaitConditionHandle(stack, "Nothing")  # CloudFormation refuses a stack without resources

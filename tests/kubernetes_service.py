@@ -70,7 +70,7 @@ def serving(folder: Path) -> Iterator[Api]:
 
         do_GET = do_POST = do_DELETE = _do  # noqa: N815
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             pass
 
     key, authority = certificate(folder)

@@ -78,6 +78,7 @@ def test_who_may_assume_which_role(name: str, synthesised: Get) -> None:
         "sagemaker.amazonaws.com",
         "lambda.amazonaws.com",
         "vpc-flow-logs.amazonaws.com",
+        "scheduler.amazonaws.com",
     }
 
 

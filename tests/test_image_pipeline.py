@@ -282,6 +282,7 @@ def test_the_newest_base_is_looked_up_at_each_build(tmp_path: Path) -> None:
         ({"orchestrator": "eks"}, "give kubernetes, or give parent_image"),
         ({"orchestrator": "hyperpod-slurm", "root_volume_gib": 200}, "hyperpod-slurm, which sets the size"),
         ({"os": "rhel9"}, "pcs has no image with os 'rhel9': write one of ubuntu24"),
+        ({"release": "eks-2026.10"}, "is for images of eks-al2023, not for pcs: write one of 2026.11"),
         ({"name": "Train Image"}, "name has to be lower-case letters"),
     ],
 )

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What the image of this node brings, as one JSON object: {"schema", "asked", "os", "arch", "installed", "facts": {FIELD: VALUE}}.
+# What the image of this node brings, as one JSON object:
+# {"schema", "asked", "os", "arch", "installed", "notes": {FIELD: TEXT}, "facts": {FIELD: VALUE}}.
 # VALUE: a version; true: it is there, but does not tell its version; false: it is not there; null: it could not be asked.
 # "installed" names the steps of Ultracluster that have installed something here: such a node shows more than its image.
 # Changes nothing, needs no root, and nothing beside itself: ssh NODE 'bash -s' <record.sh
@@ -10,12 +11,13 @@ export LC_ALL=C
 # A login through SSH or Systems Manager may lack these; a test's PATH is its own.
 [[ -n $ROOT ]] || export PATH=${PATH:-/usr/bin:/bin}:/usr/local/sbin:/usr/sbin:/sbin:/opt/slurm/bin
 
-NAMES=() VALUES=()
+NAMES=() VALUES=() NOTES=()
 
-# fact FIELD VALUE: yes and no are true and false; an empty VALUE is null.
+# fact FIELD VALUE [NOTE]: yes and no are true and false; an empty VALUE is null.
 fact() {
   NAMES+=("$1")
   VALUES+=("${2:-}")
+  NOTES+=("${3:-}")
 }
 
 # said COMMAND...: what it prints, on one line; nothing if it is not there or fails
@@ -121,7 +123,7 @@ upstream() {
 }
 
 cuda() {
-  local folder all='' default=no
+  local folder all='' default=no exact=''
   for folder in "$ROOT"/usr/local/cuda-[0-9]*.[0-9]*; do
     [[ ! -d $folder ]] || all+="${folder##*/cuda-}"$'\n'
   done
@@ -129,10 +131,13 @@ cuda() {
   all=${all# } all=${all% }
   if [[ -d $ROOT/usr/local/cuda ]]; then
     default=$({ sed -n '/"cuda" *:/,/}/s/.*"version" *: *"\([0-9.]*\)".*/\1/p' "$ROOT/usr/local/cuda/version.json" 2>/dev/null || true; } | head -n 1)
+    exact=$default
     [[ -n $default ]] || default=$(number "$(readlink -f "$ROOT/usr/local/cuda")")
+    # As the folders are called
+    [[ ! $default =~ ^[0-9]+\.[0-9]+ ]] || default=${BASH_REMATCH[0]}
     default=${default:-yes}
   fi
-  fact cuda_default "$default"
+  fact cuda_default "$default" "$exact"
   fact cuda_all "${all:-no}"
 }
 
@@ -184,7 +189,7 @@ efa() {
 }
 
 containers() {
-  local path version
+  local path version plugin=''
   if has nvidia-ctk; then
     version=$(number "$(said nvidia-ctk --version)")
     fact container_toolkit "${version:-yes}"
@@ -209,9 +214,10 @@ containers() {
     [[ -e $path ]] || continue
     version=yes
     [[ $path != */ultracluster/pyxis-* ]] || version=$(number "${path#*/ultracluster/pyxis-}")
+    plugin=${path#"$ROOT"}
     break
   done
-  fact pyxis "$version"
+  fact pyxis "$version" "$plugin"
   for path in docker containerd; do
     if has "$path"; then
       version=$(number "$(said "$path" --version | sed 's/github[^ ]*//')")
@@ -222,22 +228,25 @@ containers() {
   done
 }
 
-# PCS keeps several versions side by side.
+# PCS keeps several versions side by side: the newest counts.
 slurm() {
-  local program version all=''
+  local program version found='' others
   for program in "$ROOT"/opt/slurm/bin/srun "$ROOT"/opt/aws/pcs/scheduler/slurm-*/bin/srun; do
     [[ -x $program ]] || continue
     version=$(number "$(said "$program" --version)")
-    all+="${all:+ }${version:-yes}"
+    found+="${version:-yes}"$'\n'
   done
-  fact slurm "${all:-no}"
+  version=$(printf '%s' "$found" | newest)
+  others=$(printf '%s' "$found" | { grep -vxF -- "$version" || true; } | sort --version-sort -u | tr '\n' ' ')
+  fact slurm "${version:-no}" "${others:+beside ${others% }}"
 }
 
 storage() {
-  local place found=no unit=no
-  found=$(module lustre)
-  [[ $found != no ]] || found=$(or_no "$(package lustre-client-utils lustre-client lustre-client-modules-aws)")
-  fact lustre_client "$found"
+  local place found unit=no where=''
+  fact lustre_module "$(module lustre)"
+  found=$(package lustre-client-utils lustre-client lustre-client-modules-aws)
+  [[ -n $found ]] || ! has mount.lustre || found=yes
+  fact lustre_client "$(or_no "$found")"
   fact lustre_kernel_in_matrix ''
   for place in /etc/systemd/system /usr/lib/systemd/system /lib/systemd/system; do
     [[ ! -e $ROOT$place/configure-efa-fsx-lustre-client.service ]] || unit=yes
@@ -247,14 +256,13 @@ storage() {
   found=no
   for place in /opt/sagemaker /opt/dlami/nvme /scratch; do
     grep -qs " $place " "$ROOT/proc/self/mounts" || continue
-    found=$place
+    found=yes where=$place
     break
   done
-  fact second_volume "$found"
-  # Of the file system on it: a little less than the volume
+  fact second_volume "$found" "$where"
+  # GB of the file system on it: a little less than the volume
   found=$({ df --block-size=1G --output=size "$ROOT/" 2>/dev/null || true; } | tail -n 1 | tr -d ' ')
-  [[ ! $found =~ ^[0-9]+$ ]] || found="$found GiB"
-  fact root_volume "${found:-}"
+  fact root_volume "$found"
 }
 
 neuron() {
@@ -296,9 +304,15 @@ quoted() {
 }
 
 print() {
-  local index
-  printf '{"schema": 1, "asked": "%s", "os": %s, "arch": %s, "installed": %s, "facts": {' "$(date --utc +%Y-%m-%d)" "$(quoted "$(os)")" \
+  local index comma=''
+  printf '{"schema": 1, "asked": "%s", "os": %s, "arch": %s, "installed": %s, "notes": {' "$(date --utc +%Y-%m-%d)" "$(quoted "$(os)")" \
     "$(quoted "$ARCH")" "$(quoted "$(installed)")"
+  for index in "${!NAMES[@]}"; do
+    [[ -n ${NOTES[index]} ]] || continue
+    printf '%s"%s": %s' "$comma" "${NAMES[index]}" "$(quoted "${NOTES[index]}")"
+    comma=', '
+  done
+  printf '}, "facts": {'
   for index in "${!NAMES[@]}"; do
     ((index == 0)) || printf ', '
     printf '"%s": ' "${NAMES[index]}"
@@ -315,7 +329,9 @@ print() {
 PACKAGES=$(packages)
 ARCH=$(uname -m)
 [[ $ARCH != aarch64 ]] || ARCH=arm64
-fact kernel "$(uname -r)"
+KERNEL=$(uname -r)
+KERNEL=${KERNEL%.amzn*} # .amzn2023.x86_64
+fact kernel "${KERNEL%.el[0-9]*}"
 nvidia
 cuda
 efa

@@ -34,7 +34,7 @@ full_node() {
     "$ULTRACLUSTER_ROOT/etc/systemd/system/configure-efa-fsx-lustre-client.service"
   for version in gdrdrv:2.6 nvidia_fs:2.29.1 lustre:2.15.6 neuron:2.30.2.0; do echo "${version#*:}" >"$FAKE/modules/${version%:*}"; done
   for version in nvidia-fabricmanager:595.91.07-1 nvidia-imex:595.91.07-1 nvlsm:2025.03.9-1 rdma-core:64.0-1 libgdrapi:2.6-1 \
-    aws-neuronx-runtime-lib:2.34.10.0-1 aws-neuronx-collectives:2.34.10.0-1 amazon-ssm-agent:3.3.5226.0-1; do
+    aws-neuronx-runtime-lib:2.34.10.0-1 aws-neuronx-collectives:2.34.10.0-1 amazon-ssm-agent:3.3.5226.0-1 lustre-client-utils:2.15.6-1fsx35; do
     echo "${version#*:}" >"$FAKE/packages/${version%:*}"
   done
   software::script /opt/slurm/bin/srun "slurm 25.11.8"
@@ -53,14 +53,15 @@ full_node() {
   full_node
   record >"$SANDBOX/record"
   run facts kernel nvidia_driver nvidia_driver_kind fabric_manager imex nvlsm cuda_default cuda_all <"$SANDBOX/record"
-  assert::equal '"6.8.0-1039-aws" "595.91.07" "open" "595.91.07" "595.91.07" "2025.03.9-1" "13.2.1" "12.8 13.2"' "$output"
+  assert::equal '"6.8.0-1039-aws" "595.91.07" "open" "595.91.07" "595.91.07" "2025.03.9-1" "13.2" "12.8 13.2"' "$output"
   run facts efa_installer efa_kmod libfabric aws_ofi_nccl rdma_core nccl gdrcopy_lib gdrdrv nvidia_fs <"$SANDBOX/record"
   assert::equal '"1.50.0" "3.3.0" "2.6.0amzn1.0" "1.21.1" "64.0-1" "2.30.7" "2.6" "2.6" "2.29.1"' "$output"
   run facts container_toolkit dcgm enroot pyxis slurm docker containerd <"$SANDBOX/record"
   assert::equal '"1.20.1" "4.7.0" "4.2.1" true "25.11.8" "29.1.3" "2.2.7"' "$output"
-  run facts lustre_client fsx_efa_setup second_volume neuron_driver neuron_runtime neuron_collectives login_user ssm_agent <"$SANDBOX/record"
-  assert::equal '"2.15.6" true "/opt/sagemaker" "2.30.2.0" "2.34.10.0" "2.34.10.0" "ubuntu" "3.3.5226.0"' "$output"
+  run facts lustre_client lustre_module fsx_efa_setup second_volume neuron_driver neuron_runtime neuron_collectives login_user ssm_agent <"$SANDBOX/record"
+  assert::equal '"2.15.6-1fsx35" "2.15.6" true true "2.30.2.0" "2.34.10.0" "2.34.10.0" "ubuntu" "3.3.5226.0"' "$output"
   assert::contains "$(cat "$SANDBOX/record")" '"os": "ubuntu22.04", "arch": "x86_64", "installed": ""'
+  assert::contains "$(cat "$SANDBOX/record")" '"notes": {"cuda_default": "13.2.1", "pyxis": "/opt/slurm/lib/slurm/spank_pyxis.so", "second_volume": "/opt/sagemaker"}'
   assert::no_changes
   mkdir -p "$ULTRACLUSTER_ROOT/var/log/ultracluster"
   printf '{"step": "efa", "state": "installed"}\n{"step": "nccl", "state": "already"}\n' >"$REPORT"
@@ -69,17 +70,17 @@ full_node() {
 
 @test "an empty node lacks all of it, and what cannot be asked is not a no" {
   rm -rf "$FAKE"/{modules,packages}/* "$ULTRACLUSTER_ROOT"/{opt,etc/passwd} "$ULTRACLUSTER_ROOT"/usr/src
-  rm "$SANDBOX/bin/df"
+  rm "$SANDBOX"/bin/{df,mount.lustre}
   record >"$SANDBOX/record"
   run facts nvidia_driver nvidia_driver_kind fabric_manager imex cuda_default cuda_all efa_installer efa_kmod libfabric aws_ofi_nccl nccl gdrcopy_lib gdrdrv \
-    container_toolkit dcgm enroot pyxis slurm docker lustre_client fsx_efa_setup neuron_driver neuron_runtime dnf_versionlock second_volume ssm_agent <"$SANDBOX/record"
-  assert::equal "$(printf 'false %.0s' {1..26} | sed 's/ $//')" "$output"
+    container_toolkit dcgm enroot pyxis slurm docker lustre_client lustre_module fsx_efa_setup neuron_driver neuron_runtime dnf_versionlock second_volume ssm_agent <"$SANDBOX/record"
+  assert::equal "$(printf 'false %.0s' {1..27} | sed 's/ $//')" "$output"
   run facts lustre_kernel_in_matrix login_user root_volume <"$SANDBOX/record"
   assert::equal 'null null null' "$output"
 }
 
 @test "without the tools that would tell, nothing is held to be absent" {
-  rm -rf "$ULTRACLUSTER_ROOT/opt" "$SANDBOX"/bin/{modinfo,dpkg-query,rpm}
+  rm -rf "$ULTRACLUSTER_ROOT/opt" "$SANDBOX"/bin/{modinfo,dpkg-query,rpm,mount.lustre}
   record >"$SANDBOX/record"
   run facts nvidia_driver nvidia_driver_kind fabric_manager efa_kmod efa_installer gdrdrv neuron_driver neuron_runtime rdma_core lustre_client ssm_agent <"$SANDBOX/record"
   assert::equal 'null null null null null null null null null null null' "$output"
@@ -90,11 +91,21 @@ full_node() {
   echo 3.1.0 >"$FAKE/modules/efa"
   printf 'ID="amzn"\nVERSION_ID="2023"\n' >"$ULTRACLUSTER_ROOT/etc/os-release"
   echo aarch64 >"$FAKE/processor"
+  echo 6.12.94-123.180.amzn2023.aarch64 >"$FAKE/kernel"
   echo 61.0-1 >"$FAKE/packages/rdma-core"
   record >"$SANDBOX/record"
-  run facts efa_installer efa_kmod libfabric aws_ofi_nccl rdma_core <"$SANDBOX/record"
-  assert::equal 'null "3.1.0" false false "61.0-1"' "$output"
+  run facts kernel efa_installer efa_kmod libfabric aws_ofi_nccl rdma_core <"$SANDBOX/record"
+  assert::equal '"6.12.94-123.180" null "3.1.0" false false "61.0-1"' "$output"
   assert::contains "$(cat "$SANDBOX/record")" '"os": "al2023", "arch": "arm64"'
+}
+
+@test "of several versions of Slurm the newest counts" {
+  local version
+  rm -rf "$ULTRACLUSTER_ROOT/opt/slurm"
+  for version in 25.11.6 24.11.7 25.5.8; do software::script "/opt/aws/pcs/scheduler/slurm-${version%.*}/bin/srun" "slurm $version"; done
+  record >"$SANDBOX/record"
+  assert::equal '"25.11.6"' "$(facts slurm <"$SANDBOX/record")"
+  assert::contains "$(cat "$SANDBOX/record")" '"slurm": "beside 24.11.7 25.5.8"'
 }
 
 clean() { on_node bash "$ULTRACLUSTER_ROOT/opt/ultracluster/scripts/image/clean.sh"; }

@@ -306,6 +306,11 @@ def invoke(*arguments: str) -> Any:
     ("arguments", "why"),
     [
         (["--orchestrator", "pcs", "--os", "ubuntu2404"], "--os: pcs has no image with os 'ubuntu2404'"),
+        (
+            ["--orchestrator", "pcs", "--release", "eks-2026.10"],
+            "release eks-2026.10 is for images of eks-al2023, not for pcs: write one of ",
+        ),
+        (["--orchestrator", "pcs", "--release", "2030.01"], "2030.01"),
         (["--orchestrator", "eks", "--kubernetes", "v1.34"], "--kubernetes 'v1.34' is not a release"),
         (["--orchestrator", "pcs", "--mirror", "bucket/x"], "--mirror 'bucket/x' is not s3://bucket/prefix"),
         (

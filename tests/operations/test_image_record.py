@@ -76,7 +76,7 @@ def test_a_record_is_of_the_catalogues_shape() -> None:
     assert row["values"]["slurm"] is None
     assert row["values"]["enroot"] is None  # nobody asked
     for cell in row["values"].values():
-        assert cell is None or Fact(*cell).mark == "confirmed"
+        assert cell is None or Fact(*cell).source in ("node", "derived")
     assert json.loads(text(row)) == row
 
 
@@ -84,9 +84,18 @@ def test_what_the_node_cannot_tell_stays_as_the_catalogue_has_it() -> None:
     before = image(KNOWN)
     row = made(said(efa_kmod="3.3.1"), image_id=KNOWN, release=before.release)
     assert row["values"]["efa_kmod"] == ["3.3.1", "confirmed", "node", "2026-12-01"]
-    matrix = before.fact("lustre_kernel_in_matrix")
-    assert matrix
-    assert Fact(*row["values"]["lustre_kernel_in_matrix"]) == matrix
+    toolkit = before.fact("container_toolkit")
+    assert toolkit
+    assert Fact(*row["values"]["container_toolkit"]) == toolkit
+    assert row["values"]["lustre_kernel_in_matrix"][:2] == [
+        True,
+        "inferred",
+    ]  # the catalogue knows its kernel
+
+
+def test_what_is_no_version_is_there_with_a_note() -> None:
+    cell = made(said(docker="built by hand"))["values"]["docker"]
+    assert cell == [True, "confirmed", "node", "2026-12-01", "built by hand"]
 
 
 @pytest.mark.parametrize(
@@ -96,8 +105,6 @@ def test_what_the_node_cannot_tell_stays_as_the_catalogue_has_it() -> None:
         (said()[:-20], "cut off or broken"),
         (said().replace('"schema": 1', '"schema": 2'), "schema: Input should be 1"),
         (said(kernal="6.12"), "no field 'kernal', the nearest is kernel"),
-        (said(nvidia_driver=False, nvidia_driver_kind="open"), "contradicts itself: nvidia_driver is absent"),
-        (said(cuda_all=False, cuda_default="13.2"), "contradicts itself: cuda_all is absent"),
         (said(kernel=None, python=None), "neither kernel nor python"),
         (said(kernel=6.12), "facts.kernel"),
     ],
@@ -132,6 +139,23 @@ def invoke(*arguments: str, given: str | None = None) -> Any:
     return CliRunner().invoke(root, ["image", "record", *arguments], input=given)
 
 
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        (
+            {"nvidia_driver": "580.1", "imex": "580.2"},
+            "imex is 580.2, the driver 580.1: they have one version",
+        ),
+        ({"nvidia_driver": False, "gdrdrv": "2.6"}, "gdrdrv without an NVIDIA driver"),
+        ({"cuda_all": "12.8", "cuda_default": "13.2"}, "CUDA 13.2 is the default and not one of 12.8"),
+        ({"login_user": "ubuntu"}, "the login user ubuntu is none of al2023"),
+    ],
+)
+def test_a_record_that_contradicts_itself_is_refused(facts: dict[str, Any], why: str) -> None:
+    with pytest.raises(RecordError, match=f"the record contradicts itself: {why}"):
+        made(said(**facts))
+
+
 OF = ["--id", "pcs-ready-dlami-x", "--family", "pcs-ready-dlami", "--release", "20261130"]
 
 
@@ -147,7 +171,7 @@ def test_the_command_prints_the_record_and_tells_what_is_unknown(tmp_path: Path)
     for printed in (invoke(str(file), *OF), invoke("-", *OF, given=said(nccl=False))):
         assert printed.exit_code == 0
         assert json.loads(printed.stdout)["values"]["nccl"] == [False, "confirmed", "node", "2026-12-01"]
-        assert printed.stderr.startswith("3 values; unknown: nvidia_driver, ")
+        assert printed.stderr.startswith("4 values; unknown: nvidia_driver, ")
 
 
 def test_a_node_that_shows_more_than_its_image_is_told_of() -> None:

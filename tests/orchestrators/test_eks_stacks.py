@@ -351,6 +351,26 @@ def test_a_network_that_exists_and_a_public_endpoint_and_capabilities(tmp_path: 
     assert list(imports(plane(made))) == ["eks-p5en-foundation-KeyArn"] * len(list(imports(plane(made))))
 
 
+def test_a_block_that_has_not_begun_is_an_empty_group_that_is_filled_when_it_begins(tmp_path: Path) -> None:
+    """Else its Auto Scaling group finds no instances, and the creation fails with it."""
+    block = {"kind": "capacity-block", "id": "cr-0123456789abcdef0", "starts": "2027-01-05T11:30:00Z"}
+    made = built({"node_groups.train.capacity": block}, tmp_path)
+    template = part(made, "cluster")["Resources"]
+    (group,) = [one["Properties"] for one in template.values() if one["Type"] == "AWS::EKS::Nodegroup"]
+    (schedule,) = [one for one in template.values() if one["Type"] == "AWS::Scheduler::Schedule"]
+    asked = json.dumps(schedule["Properties"]["Target"])
+
+    assert group["ScalingConfig"] == {"MinSize": 0, "DesiredSize": 0, "MaxSize": 8}
+    assert schedule["Properties"]["ScheduleExpression"] == "at(2027-01-05T11:30:00)"
+    assert schedule["Properties"]["ScheduleExpressionTimezone"] == "UTC"
+    assert schedule["Properties"]["FlexibleTimeWindow"] == {"Mode": "OFF"}
+    assert "scheduler:::aws-sdk:eks:updateNodegroupConfig" in asked and "NodegroupName" in asked
+    assert '\\"MinSize\\":8,\\"DesiredSize\\":8' in asked.replace(" ", "")
+    assert [
+        one["Action"] for _, one in statements(part(made, "cluster")) if one.get("Sid") == "FillGroups"
+    ] == ["eks:UpdateNodegroupConfig"]
+
+
 def test_a_closed_network_and_no_storage_of_our_own(tmp_path: Path) -> None:
     registry = "oci://111122223333.dkr.ecr.us-east-2.amazonaws.com/charts"
     made = built(

@@ -141,7 +141,7 @@ def test_one_host_engine_watches_the_gpus_of_an_eks_node() -> None:
     assert engine == {"name": "DCGM_REMOTE_HOSTENGINE_INFO", "value": "$(NODE_IP):5555"}
     # the agent's engine is neither on HyperPod's nodes nor on those with ARM processors
     assert "extraEnv" not in made("hyperpod-eks-p5")["dcgm-exporter"].values
-    arm = {"role": "compute", "instance_type": "g5g.16xlarge", "count": 1}
+    arm = {"role": "compute", "instance_type": "p6e-gb200.36xlarge", "count": 18}
     assert "extraEnv" not in made(node_groups__arm=arm)["dcgm-exporter"].values
 
 

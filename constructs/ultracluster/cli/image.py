@@ -98,12 +98,8 @@ def recipe(
     """
     from ultracluster.operations.image_recipe import Recipe, component_that_builds, component_that_tests
     from ultracluster.operations.packer_file import packer_file
-    from ultracluster.software import UnknownReleaseError, load_release
+    from ultracluster.software import UnknownReleaseError
 
-    try:
-        load_release(release)
-    except UnknownReleaseError as error:
-        refuse(str(error.args[0]))
     for name, value in (("--scripts", scripts), ("--mirror", mirror)):
         if value and not re.fullmatch(_S3, value):
             refuse(f"{name} {value!r} is not s3://bucket/prefix")
@@ -123,8 +119,13 @@ def recipe(
             archive=scripts.endswith(".zip"),
             mirror=mirror.rstrip("/"),
         )
+        made.check_release()
     except UnknownBaseError as error:
         refuse(f"--os: {error}")
+    except UnknownReleaseError as error:
+        refuse(str(error.args[0]))
+    except ValueError as error:
+        refuse(f"--release: {error}")
     writers = {
         Format.IMAGE_BUILDER: component_that_builds,
         Format.IMAGE_BUILDER_TEST: component_that_tests,

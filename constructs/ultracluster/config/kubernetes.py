@@ -89,8 +89,8 @@ class _Kubernetes(Model):
         Annotated[str, Field(pattern=r"^(1\.\d\d\.\d+-)?20\d{6}$", examples=["1.34.12-20261012"])] | None
     ) = None
     """Release of EKS's own images for nodes: in full (`1.34.12-20261012`), or its date alone, which
-    `ultracluster release lock --for` completes; by default the one that this package knows. Not for HyperPod's
-    nodes."""
+    `ultracluster release lock --for` completes; by default the one that this package knows. Not for nodes of
+    HyperPod."""
     support: Literal["standard", "extended"] = "standard"
     """What happens when the release leaves standard support: `standard` upgrades the control plane by itself,
     `extended` keeps it longer, at a higher price per hour."""

@@ -26,7 +26,6 @@ from ultracluster.lifecycle.image_execution_role import ExecutionRole, parameter
 from ultracluster.lifecycle.image_recipe_resources import image_recipe
 from ultracluster.lifecycle.scripts import not_uploaded, scripts_folder
 from ultracluster.operations.image_recipe import Recipe
-from ultracluster.software import load_release
 
 PARAMETERS = "/ultracluster/images"
 """Below it are the parameters with the ids of images; `image` of a node group takes one."""
@@ -120,7 +119,6 @@ class ImageBuilderPipeline(Construct):
         super().__init__(scope, construct_id)
         if not re.fullmatch(r"[a-z][a-z0-9-]{1,100}", name):
             raise ValueError(f"name has to be lower-case letters, digits and dashes, got {name!r}")
-        load_release(release)
         scripts = assets.Asset(
             self, "Scripts", path=str(scripts_folder()), exclude=not_uploaded(scripts_folder())
         )
@@ -135,6 +133,7 @@ class ImageBuilderPipeline(Construct):
             archive=True,
             mirror=mirror.rstrip("/"),
         )
+        self.recipe.check_release()
         self.parameter_name = parameter_name or f"{PARAMETERS}/{name}"
         self._name, self._stack = name, Stack.of(self)
         parent = parent_image or _newest(self.recipe)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ultracluster.catalog.image_bases import Accelerator, ImageBase, image_base
 from ultracluster.scripts_folder import CONFIGURATION, scripts_folder, tree_sha256
+from ultracluster.software import load_release, release_names
 
 TARGET = "/opt/ultracluster/scripts"
 SECONDS = 7200
@@ -62,7 +63,23 @@ class Recipe:
 
     @property
     def name(self) -> str:
-        return f"ultracluster-{self.release}-{self.orchestrator}-{self.base.os}-{self.architecture}"
+        what = self.release.removeprefix(f"{self.orchestrator}-")
+        return f"ultracluster-{self.orchestrator}-{what}-{self.base.os}-{self.architecture}"
+
+    def check_release(self) -> None:
+        """Is the release for this base?
+
+        Raises:
+            UnknownReleaseError: there is no such release.
+            ValueError: it serves other images.
+        """
+        served = load_release(self.release).families
+        if self.base.family not in served:
+            fitting = [name for name in release_names() if self.base.family in load_release(name).families]
+            raise ValueError(
+                f"release {self.release} is for images of {', '.join(served)}, not for {self.orchestrator}: "
+                f"write one of {', '.join(fitting)}"
+            )
 
     @property
     def tags(self) -> dict[str, str]:

@@ -11,11 +11,17 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, ValidationError
 
-from ultracluster.catalog.images import Family, Image, UnknownImageError, fields, image
+from ultracluster.catalog.images import Fact, Family, Image, UnknownImageError, fields, image
 from ultracluster.scripts_folder import scripts_folder
+from ultracluster.software.contradictions import contradictions
+from ultracluster.software.fit import in_matrix
 
 SOURCE = "node"
 """Key of the catalogue's sources under which values of nodes stand."""
+
+
+_VERSION = re.compile(r"\d[A-Za-z0-9.+~:-]*")
+_OTHER = ("nvidia_driver_kind", "login_user", "cuda_all")
 
 
 class RecordError(ValueError):
@@ -33,6 +39,7 @@ class Answer(BaseModel):
     arch: Literal["x86_64", "arm64"]
     installed: str = ""
     """Steps that have installed something on the node: it shows more than the image."""
+    notes: Mapping[str, StrictStr] = {}
     facts: Mapping[str, StrictStr | StrictBool | None]
     """By field: a version, True (there, version unknown), False (not there), None (could not be asked)."""
 
@@ -64,7 +71,8 @@ def read_answer(text: str) -> Answer:
         where = ".".join(map(str, first["loc"]))
         raise RecordError(f"the record is not what the script prints: {where}: {first['msg']}") from error
     _check_fields(answer)
-    _check_sense(answer.facts)
+    if not any(answer.facts.get(name) for name in ("kernel", "python")):
+        raise RecordError("the record tells neither kernel nor python: it is not of a node")
     return answer
 
 
@@ -118,7 +126,10 @@ def record(
     }
     row |= {"kubernetes": kubernetes} if kubernetes else {}
     row |= {"name": name} if name else {}
-    return row | {"values": {field: _cell(answer, field, known) for field in fields()}}
+    row["values"] = {field: _cell(answer, field, known) for field in fields()}
+    if wrong := contradictions(_image(row)):
+        raise RecordError(f"the record contradicts itself: {'; '.join(wrong)}")
+    return row
 
 
 def text(row: Mapping[str, Any]) -> str:
@@ -129,13 +140,31 @@ def text(row: Mapping[str, Any]) -> str:
 
 
 def _cell(answer: Answer, field: str, known: Image | None) -> list[Any] | None:
-    value = answer.facts.get(field)
+    value, today = answer.facts.get(field), answer.asked.isoformat()
     if value is not None:
-        return [value, "confirmed", SOURCE, answer.asked.isoformat()]
+        note = answer.notes.get(field, "")
+        if isinstance(value, str) and field not in _OTHER and not _VERSION.fullmatch(value):
+            value, note = True, value  # it is there; what it says is no version that can be compared
+        return [value, "confirmed", SOURCE, today, *([note] if note else [])]
+    if field == "lustre_kernel_in_matrix" and (fits := _in_matrix(answer)) is not None:
+        return [fits, "inferred", "derived", today]
     fact = known.fact(field) if known else None
     if fact is None:
         return None
     return [fact.value, fact.mark, fact.source, fact.as_of, *([fact.note] if fact.note else [])]
+
+
+def _in_matrix(answer: Answer) -> bool | None:
+    kernel = answer.facts.get("kernel")
+    return in_matrix(answer.os, kernel) if isinstance(kernel, str) else None
+
+
+def _image(row: Mapping[str, Any]) -> Image:
+    values = {field: Fact(*cell) if cell else None for field, cell in row["values"].items()}
+    rest: dict[str, Any] = {"kubernetes": None, "name": "", "advisories": (), "notes": ""}
+    rest |= row
+    rest["values"] = values
+    return Image(**rest)
 
 
 def _known(image_id: str) -> Image | None:
@@ -161,12 +190,3 @@ def _check_fields(answer: Answer) -> None:
                 f"the catalogue has no field {name!r}{f', the nearest is {near[0]}' if near else ''}: "
                 "was it written by another version of the script?"
             )
-
-
-def _check_sense(facts: Mapping[str, str | bool | None]) -> None:
-    """What cannot be true at once: half an image was asked, or the answer was changed by hand."""
-    for absent, given in (("nvidia_driver", "nvidia_driver_kind"), ("cuda_all", "cuda_default")):
-        if facts.get(absent) is False and facts.get(given):
-            raise RecordError(f"the record contradicts itself: {absent} is absent, yet {given} is given")
-    if not any(facts.get(name) for name in ("kernel", "python")):
-        raise RecordError("the record tells neither kernel nor python: it is not of a node")

@@ -138,6 +138,7 @@ class EksKarpenterGroup(Construct):
         idle_minutes: int,
         scripts: NodeScripts | None = None,
         tags: Mapping[str, str] | None = None,
+        image_date: str | None = None,
     ) -> None:
         """Add class and pool.
 
@@ -154,6 +155,7 @@ class EksKarpenterGroup(Construct):
             idle_minutes: that a node is empty before it is ended.
             scripts: run before a node joins; `EksKarpenter.node_role` must be able to read them.
             tags: of instances and volumes, beside `Name`.
+            image_date: of EKS's image, `20261012`; by default the one that this package pins.
 
         Raises:
             ValueError: an UltraServer, a capacity that cannot be had, or what `node_class` refuses.
@@ -176,6 +178,7 @@ class EksKarpenterGroup(Construct):
                 placement_group=placement,
                 user_data=scripts.user_data(name) if scripts else None,
                 tags={**(tags or {}), "Name": f"{Stack.of(self).stack_name}/{name}"},
+                image_date=image_date,
             ),
             node_pool(name, group, instance_type, idle_minutes=idle_minutes),
         )

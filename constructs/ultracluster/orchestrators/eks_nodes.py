@@ -24,9 +24,10 @@ from ultracluster.catalog.eks import ami_type
 from ultracluster.compute.capacity import decide, placement_for
 from ultracluster.compute.launch_template import NodeLaunchTemplate
 from ultracluster.compute.placement import ClusterPlacementGroup
-from ultracluster.config.capacity import Reservation
+from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.kubernetes import NodeRepair
 from ultracluster.config.nodes import NodeGroup, Taint
+from ultracluster.orchestrators.eks_block_start import fill_when_block_begins
 from ultracluster.orchestrators.eks_scripts import NodeScripts
 from ultracluster.rendering.eks_labels import GROUP_LABEL, ROLE_LABEL, default_taints, node_labels
 
@@ -144,6 +145,8 @@ class EksNodeGroup(Construct):
             ),
         )
         scarce = capacity.kind in ("reservation", "capacity-block")
+        starts = capacity.starts if isinstance(capacity, CapacityBlock) else None
+        count = 0 if starts else group.count
         self.resource = eks.CfnNodegroup(
             self,
             "Resource",
@@ -159,7 +162,7 @@ class EksNodeGroup(Construct):
                 version=self.launch_template.latest_version_number,
             ),
             scaling_config=eks.CfnNodegroup.ScalingConfigProperty(
-                min_size=group.count, desired_size=group.count, max_size=max(1, group.greatest)
+                min_size=count, desired_size=count, max_size=max(1, group.greatest)
             ),
             labels=labels,
             taints=[
@@ -179,6 +182,16 @@ class EksNodeGroup(Construct):
         )
         for one in after:
             self.resource.node.add_dependency(one)
+        if starts and group.count:
+            fill_when_block_begins(
+                self,
+                "BlockStart",
+                group=self.resource,
+                cluster_name=cluster.name,
+                starts=starts,
+                nodes=group.count,
+                most=group.greatest,
+            )
 
     def _placement(
         self, group: NodeGroup, instance_type: InstanceType, reserved: bool

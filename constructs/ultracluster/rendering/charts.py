@@ -141,8 +141,8 @@ def job_charts(environment: Environment) -> tuple[Chart, ...]:
 
 
 def _host_engine(settings: Eks | HyperPodEks, types: list[InstanceType]) -> dict[str, Any]:
-    """The exporter asks the host engine of EKS's node monitoring agent: some fields of a GPU can be read by one
-    engine only (aws/eks-node-monitoring-agent#256). The agent's is on x86-64 nodes of EKS alone."""
+    """The exporter asks the host engine of EKS's node monitoring agent: some fields of a GPU can be read by
+    one engine only (aws/eks-node-monitoring-agent#256). The agent's is on x86-64 nodes of EKS alone."""
     gpus = [one for one in types if one.accelerator and one.accelerator.manufacturer == "NVIDIA"]
     if settings.kind != "eks" or any(one.architecture == "arm64" for one in gpus):
         return {}

@@ -174,7 +174,8 @@ class Watch:
         if why != node.why:
             why, since = self._lacking[node.id] = (node.why, self._clock())
         lasts = self._clock() - since
-        return f"{why}, for {lasts / 60:.0f} minutes" if lasts >= PATIENCE else ""
+        minutes = f"{lasts / 60:.0f} minute{'s' * (lasts >= 90)}"
+        return f"{why}, for {minutes}" if lasts >= PATIENCE else ""
 
     def _hopeless(self, group: GroupSeen) -> End | None:
         """Why a group is given up: its canary failed, nodes keep failing, or only failed ones are left."""

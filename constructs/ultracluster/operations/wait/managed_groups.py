@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ultracluster.config import Environment
@@ -89,6 +89,8 @@ def _pcs(account: Account, environment: Environment) -> list[Managed]:
 def _eks(account: Account, environment: Environment) -> list[Managed]:
     """Managed node groups, which CloudFormation names: a label says which group of the file they are."""
     eks, cluster = account.client("eks"), environment.cluster_name
+    plane = str(eks.describe_cluster(name=cluster)["cluster"].get("status", ""))
+    lost = f"the cluster {cluster} is {plane}" if plane in ("FAILED", "DELETING") else ""
     made: dict[str, Managed] = {}
     for page in eks.get_paginator("list_nodegroups").paginate(clusterName=cluster):
         for listed in page["nodegroups"]:
@@ -102,7 +104,8 @@ def _eks(account: Account, environment: Environment) -> list[Managed]:
             issues = found.get("health", {}).get("issues", [])
             says = "; ".join(dict.fromkeys(_pair(one.get("code"), one.get("message")) for one in issues))
             wanted = int(found.get("scalingConfig", {}).get("desiredSize", 0))
-            made[name] = _stated(environment, name, listed, wanted, str(found.get("status", "")), says)
+            stated = _stated(environment, name, listed, wanted, str(found.get("status", "")), says)
+            made[name] = replace(stated, failed=lost or stated.failed)
     return _in_order(environment, made)
 
 
