@@ -13,10 +13,12 @@ from moto import mock_aws
 from wait_support import MOUNTS, READY, Machines, Time
 
 from ultracluster.config import Environment, load
+from ultracluster.operations import doctor
 from ultracluster.operations import wait as waiting
 from ultracluster.operations.aws import Account, AccountError
 from ultracluster.operations.nodes import Node
 from ultracluster.operations.wait import Result
+from ultracluster.operations.wait.diagnosis import examine_after
 from ultracluster.operations.wait.instances import InstanceSource
 from ultracluster.operations.wait.managed_groups import managed_groups
 from ultracluster.operations.wait.shell import RunCommand
@@ -405,3 +407,25 @@ def test_large_groups_are_asked_fifty_at_a_time(tmp_path: Path) -> None:
     found = RunCommand(made, sleep=lambda seconds: None).run(nodes, "true")
     assert [len(ids) for ids in ssm.sent] == [50, 50, 20] and set(found) == {node.id for node in nodes}
     assert all("not now" in one.why for one in found.values())
+
+
+def test_after_a_failure_the_nodes_own_log_is_read(pcs: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(16, 20):
+        pcs.machines.boot(name(number), run=run_of("pcs_node", "failed", reason="efa: dead"), mounts=MORE)
+    pcs.machines.program("tail", 'echo "$*"; echo "E: Could not get lock /var/lib/dpkg/lock-frontend"')
+    monkeypatch.setattr(doctor, "_stack", lambda *_: None)
+    pcs.serve("pcs", "GetCluster", lambda asked: {"cluster": CLUSTER})
+    shell = RunCommand(pcs.account, sleep=lambda seconds: None)
+    source = InstanceSource(pcs.account, pcs.environment, shell)
+    result = waiting.wait(source, timeout=60, sleep=lambda seconds: None)
+    found = examine_after(pcs.account, pcs.environment, source, result)
+    log = found.logs[f"{name(16)}:/var/log/provision/provisioning.log"]
+    assert log[0] == "-n 40 /var/log/provision/provisioning.log"
+    assert found.diagnoses[0].failure.id == "apt-lock"
+
+
+CLUSTER = {
+    "name": "pcs-p6-b200", "id": "pcs_0", "arn": "arn:aws:pcs:us-east-2:111122223333:x", "status": "ACTIVE",
+    "createdAt": BORN, "modifiedAt": BORN, "scheduler": {"type": "SLURM", "version": "25.11"},
+    "size": "SMALL", "networking": {},
+}  # fmt: skip

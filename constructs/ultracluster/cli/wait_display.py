@@ -51,18 +51,20 @@ class Display:
             text = says(group)
             if self._progress:
                 if group.name not in self._tasks:
-                    self._tasks[group.name] = self._progress.add_task("", group=group.name, total=0)
+                    self._tasks[group.name] = self._progress.add_task(
+                        "", group=group.name, total=group.wanted
+                    )
+                total = max(group.wanted, group.up)
                 self._progress.update(
-                    self._tasks[group.name],
-                    completed=group.up,
-                    total=max(group.wanted, group.up),
-                    description=text,
+                    self._tasks[group.name], completed=group.up, total=total, description=text
                 )
                 continue
             shown = (group.up, group.wanted, text)
             if self._shown.get(group.name) != shown:
                 self._shown[group.name] = shown
                 self.say(f"{group.name}: {group.up} of {group.wanted} ready{'; ' + text if text else ''}")
+        if self._progress:
+            self._progress.refresh()
 
 
 def says(group: GroupSeen) -> str:
