@@ -93,8 +93,8 @@ def test_stacks_wait_for_those_that_they_need_and_for_no_others() -> None:
 def test_a_nested_stack_takes_what_its_template_takes(tmp_path: Path) -> None:
     (tmp_path / "main.yaml").write_text(
         "Resources:\n"
-        "  Vpc: {Type: AWS::CloudFormation::Stack, Properties: {TemplateURL: !Sub 'https://x/vpc.yaml'}}\n"
-        "  Cluster:\n    Type: AWS::SageMaker::Cluster\n    Properties: {Subnet: !GetAtt Vpc.Outputs.Subnet}\n"
+        "  V: {Type: AWS::CloudFormation::Stack, Properties: {TemplateURL: !Sub 'https://x/${B}/vpc.yaml'}}\n"
+        "  Cluster:\n    Type: AWS::SageMaker::Cluster\n    Properties: {Subnet: !GetAtt V.Outputs.Subnet}\n"
     )
     (tmp_path / "vpc.yaml").write_text("Resources:\n  Nat: {Type: AWS::EC2::NatGateway}\n")
     stacks = model.read([tmp_path / "main.yaml", tmp_path / "vpc.yaml"])
