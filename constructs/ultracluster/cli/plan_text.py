@@ -84,7 +84,7 @@ def facts(plan: Plan) -> Iterator[tuple[str, str]]:
     yield from _quotas(plan)
     yield "software", f"release {plan.software}"
     yield "protected", "yes: data is retained, stacks refuse deletion" if plan.protect else "no"
-    yield "stacks", " -> ".join(plan.stacks)
+    yield "stacks", ", ".join(plan.stacks)
     yield "cost", f"{plan.cost} (ultracluster cost {plan.name})"
     yield "warnings", warning_counts(plan)
     for one in plan.open_warnings:

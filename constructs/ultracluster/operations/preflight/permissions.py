@@ -69,6 +69,8 @@ def deploy_actions(environment: Environment) -> list[str]:
         "parallelcluster": kind == "parallelcluster",
         "kubernetes": kind in KUBERNETES,
         "instances": kind != "hyperpod-slurm",
+        "block-start": kind == "eks"
+        and any(getattr(group.capacity, "starts", None) for group in environment.node_groups.values()),
     }
     rows: list[dict[str, Any]] = _actions()
     wanted = [row["action"] for row in rows if any(true[when] for when in row["when"])]
