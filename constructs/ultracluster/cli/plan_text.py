@@ -94,7 +94,7 @@ def facts(plan: Plan) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(boot_lines(plan.first_boot)):
         yield "" if number else "first boot", line
     yield "protected", "yes: data is retained, stacks refuse deletion" if plan.protect else "no"
-    yield "stacks", " -> ".join(plan.stacks)
+    yield "stacks", ", ".join(plan.stacks)
     yield "cost", f"{plan.cost} (ultracluster cost {plan.name})"
     yield "warnings", warning_counts(plan)
     for one in plan.open_warnings:
