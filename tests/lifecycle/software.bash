@@ -188,7 +188,8 @@ def component(version, kind, accelerator="any", **more):
 
 components = {
     "kernel": component("image", "image", provides={"ubuntu22.04": "6.8.0-1017..6.8.0", "al2023": "6.1.79..6.1"}),
-    "nvidia-driver": component("595.91.07", "image", "nvidia"),
+    "nvidia-driver": component("595.91.07", "image", "nvidia", need="required"),
+    "fabric-manager": component("595.91.07", "image", "nvidia", need="required"),
     "cuda-runtime": component("13.2", "packages", "nvidia", packages=[packages("cuda-toolkit-13-2")]),
     "efa-installer": component("1.50.0", "artifact", provides={"efa": "3.3.0"}, artifacts=[file("aws-efa-installer-1.50.0.tar.gz")]),
     "libfabric": component("2.6.0amzn1.0", "bundled"),
@@ -211,6 +212,13 @@ components = {
     "nixl": component("1.5.1", "artifact", need="optional", artifacts=[
         file("nixl_cu13-1.5.1-cp310-cp310-manylinux_2_28_x86_64.whl"), file("nixl-1.5.1-py3-none-any.whl")]),
 }
+# REQUIRED="NAME...": a node cannot be without these; FLOORS="NAME=VERSION[:MARK]...": the lowest versions that work
+for name in os.environ.get("REQUIRED", "").split():
+    components[name]["need"] = "required"
+for text in os.environ.get("FLOORS", "").split():
+    name, _, floor = text.partition("=")
+    version, _, mark = floor.partition(":")
+    components[name]["floor"] = {"version": version, "mark": mark or "confirmed", "source": "a test"}
 exec(changes)
 json.dump({"schema": 2, "release": "2026.11", "families": ["plain"], "components": components}, open(target, "w"))
 PYTHON
