@@ -71,6 +71,8 @@ software::script /usr/bin/dcgmi "" "dcgmi  version: 4.7.0"
 EOT
   software::brings enroot <<'EOT'
 software::script /usr/bin/enroot 4.2.1
+mkdir -p "$ULTRACLUSTER_ROOT/usr/share/enroot/hooks.d"
+touch "$ULTRACLUSTER_ROOT/usr/share/enroot/hooks.d"/{50-slurm-pmi,50-slurm-pytorch}.sh
 EOT
   software::brings lustre-client-modules-6.8.0-1039-aws <<'EOT'
 echo 2.15.6 >"$FAKE/modules/lustre"
@@ -106,7 +108,8 @@ touch "$efa/efa/include/rdma/fabric.h"
 echo 3.3.0 >"$FAKE/modules/efa"
 kill_at inside
 if [[ $* != *--minimal* ]]; then
-  software::script /opt/amazon/efa/bin/fi_info "fi_info: 2.6.0amzn1.0" "libfabric: 2.6.0amzn1.0" "libfabric api: 2.6"
+  mapfile -t domains < <(printf '    domain: rdmap%s-rdm\n' {0..31})
+  software::script /opt/amazon/efa/bin/fi_info "fi_info: 2.6.0amzn1.0" "libfabric: 2.6.0amzn1.0" "libfabric api: 2.6" "provider: efa" "${domains[@]}"
   printf '\0NET/OFI Initializing aws-ofi-nccl %s\0' "$(cat "$FAKE/bundled_plugin" 2>/dev/null || echo 1.21.1)" >"$efa/ofi-nccl/lib/libnccl-net-ofi.so"
   printf '# EFA installer version: 1.50.0\n# Debug packages installed: no\n' >"$efa/efa_installed_packages"
 fi
@@ -135,7 +138,7 @@ EOT
   software::fsx_setup >"$sources/configure-efa-fsx-lustre-client/setup.sh"
   (cd "$sources" && "$PYTHON" -m zipfile -c "$FAKE/web/configure-efa-fsx-lustre-client.zip" configure-efa-fsx-lustre-client)
   (
-    cd "$sources"
+    cd "$sources" || exit
     mkdir -p nixl nixl_cu13 nixl_cu13-1.5.1.data/headers
     echo 'import nixl_cu13' >nixl/__init__.py
     touch nixl_cu13/{__init__,_bindings}.py
