@@ -27,6 +27,7 @@ declare -rA STEPS=(
   [pcs_node]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST imex $STEPS_PROOF"
   [eks_user_data]="limits $STEPS_KUBERNETES scratch container_storage $STEPS_PROOF"
   [bake]="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LAST"
+  [bake_kubernetes]="$STEPS_KUBERNETES"
 )
 
 # steps::of ENTRY: one per line

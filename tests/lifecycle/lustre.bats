@@ -264,7 +264,7 @@ message() { grep "\"step\": \"$1\"" "$REPORT" | tail -n 1 | sed 's/.*"message": 
     sed -i "s/$type/p5.48xlarge/" "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
   done
   sed -i 's/p5.48xlarge/p6-b300.48xlarge/' "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
-  echo NVIDIA >"$FAKE/license"
+  echo NVIDIA >"$FAKE/modules/nvidia.license"
   run run_steps nvidia_fs
   assert::contains "$(message nvidia_fs)" "needs NVIDIA's open driver"
 }
