@@ -149,7 +149,7 @@ timed() {
   assert::status 0
   assert::states nccl_tests=installed nixl=installed
   [[ -x $ULTRACLUSTER_ROOT/opt/ultracluster/nccl-tests-2.19.6/all_reduce_perf ]]
-  PYTHONPATH=$ULTRACLUSTER_ROOT/opt/ultracluster/nixl-1.5.1 "$PYTHON" -c 'import nixl'
+  PYTHONPATH=$ULTRACLUSTER_ROOT/opt/ultracluster/nixl-1.5.1 "$PYTHON" -c 'from nixl._api import nixl_agent; import nixl, nixl_cu13'
   [[ ! -e $ULTRACLUSTER_ROOT/opt/ultracluster/nixl-1.5.1/nixl_cu13-1.5.1.data ]]
 }
 

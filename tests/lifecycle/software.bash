@@ -129,6 +129,8 @@ EOT
 
   touch "$sources/gdrcopy-2.6/src/gdrdrv/gdrdrv.c"
   echo 'mkdir -p "$prefix/lib"; touch "$prefix/lib/libgdrapi.so.2.6"' >"$sources/gdrcopy-2.6/make.fake"
+  mkdir -p "$sources/gdrcopy-2.6/tests"
+  echo 'touch gdrcopy_sanity gdrcopy_copylat; chmod +x gdrcopy_*' >"$sources/gdrcopy-2.6/tests/make.fake"
   software::archive gdrcopy-2.6.tar.gz gdrcopy-2.6
   echo 'mkdir -p "$libdir/slurm"; touch "$libdir/slurm/spank_pyxis.so"' >"$sources/pyxis-0.24.0/make.fake"
   software::archive pyxis-0.24.0.tar.gz pyxis-0.24.0
@@ -139,10 +141,9 @@ EOT
   (cd "$sources" && "$PYTHON" -m zipfile -c "$FAKE/web/configure-efa-fsx-lustre-client.zip" configure-efa-fsx-lustre-client)
   (
     cd "$sources" || exit
-    mkdir -p nixl nixl_cu13 nixl_cu13-1.5.1.data/headers
-    echo 'import nixl_cu13' >nixl/__init__.py
-    touch nixl_cu13/{__init__,_bindings}.py
-    "$PYTHON" -m zipfile -c "$FAKE/web/nixl-1.5.1-py3-none-any.whl" nixl
+    mkdir -p nixl_cu13 nixl_cu13-1.5.1.data/headers
+    touch nixl_cu13/{__init__,_bindings,_utils,logging}.py
+    echo 'nixl_agent = 1' >nixl_cu13/_api.py
     "$PYTHON" -m zipfile -c "$FAKE/web/nixl_cu13-1.5.1-cp310-cp310-manylinux_2_28_x86_64.whl" nixl_cu13 nixl_cu13-1.5.1.data
   )
   echo "deb" >"$FAKE/web/enroot_4.2.1-1_amd64.deb"
@@ -212,7 +213,7 @@ components = {
     "pyxis": component("0.24.0", "source", artifacts=[file("pyxis-0.24.0.tar.gz")]),
     "dcgm": component("4.7.0", "packages", "nvidia", packages=[packages("datacenter-gpu-manager-4-core=1:4.7.0-*")]),
     "nixl": component("1.5.1", "artifact", need="optional", artifacts=[
-        file("nixl_cu13-1.5.1-cp310-cp310-manylinux_2_28_x86_64.whl"), file("nixl-1.5.1-py3-none-any.whl")]),
+        file("nixl_cu13-1.5.1-cp310-cp310-manylinux_2_28_x86_64.whl")]),
 }
 exec(changes)
 json.dump({"schema": 2, "release": "2026.11", "families": ["plain"], "components": components}, open(target, "w"))
