@@ -12,19 +12,21 @@ readonly STEPS_CONTAINERS="container_toolkit enroot enroot_config pyxis dcgm nix
 readonly STEPS_LAST="environment holds"
 # Pods bring CUDA, NCCL, the plugin and DCGM themselves: a Kubernetes node needs what reaches into the kernel, and the toolkit.
 readonly STEPS_KUBERNETES="nvidia_driver efa gdrcopy neuron $STEPS_LUSTRE container_toolkit holds"
+# The last look
+readonly STEPS_PROOF="proof"
 readonly STEPS_SOFTWARE="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LAST"
 
 # Slurm's daemons start last: they inherit the limits, count the GPUs, and jobs need both kinds of storage.
 declare -rA STEPS=(
-  [hyperpod_on_create]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST slurm proof"
-  [hyperpod_on_init_complete]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch container_storage $STEPS_CONTAINERS $STEPS_LAST proof"
-  [hyperpod_eks_on_create]="limits $STEPS_KUBERNETES scratch container_storage proof"
+  [hyperpod_on_create]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST slurm $STEPS_PROOF"
+  [hyperpod_on_init_complete]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch container_storage $STEPS_CONTAINERS $STEPS_LAST $STEPS_PROOF"
+  [hyperpod_eks_on_create]="limits $STEPS_KUBERNETES scratch container_storage $STEPS_PROOF"
   # Before ParallelCluster configures Slurm and mounts what is shared
   [parallelcluster_on_node_start]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch container_storage"
   # After it: pyxis is compiled against its Slurm
-  [parallelcluster_on_node_configured]="$STEPS_CONTAINERS $STEPS_LAST proof"
-  [pcs_node]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST imex proof"
-  [eks_user_data]="limits $STEPS_KUBERNETES scratch container_storage proof"
+  [parallelcluster_on_node_configured]="$STEPS_CONTAINERS $STEPS_LAST $STEPS_PROOF"
+  [pcs_node]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST imex $STEPS_PROOF"
+  [eks_user_data]="limits $STEPS_KUBERNETES scratch container_storage $STEPS_PROOF"
   [bake]="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LAST"
   [bake_kubernetes]="$STEPS_KUBERNETES"
 )

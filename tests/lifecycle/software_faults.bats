@@ -249,17 +249,6 @@ digest() {
   assert::contains "$output" "this driver can do without"
 }
 
-@test "Lustre over EFA: set up where the type can do it, TCP elsewhere" {
-  cluster_json 'cluster["mounts"]["lustre"]["efa"] = True'
-  run run_steps lustre_efa
-  assert::status 0
-  assert::states lustre_efa=installed
-  assert::called "setup.sh "
-  sed -i 's/ml.p5.48xlarge/ml.p4d.24xlarge/' "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
-  run run_steps lustre_efa
-  assert::states lustre_efa=skipped
-}
-
 @test "pyxis is built again for another Slurm, and plugged in on the controller" {
   node::is_controller
   run run_steps pyxis
