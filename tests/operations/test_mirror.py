@@ -17,6 +17,7 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
+from project import ROOT
 
 from ultracluster.operations.mirror import mirror_release
 from ultracluster.operations.mirror_bucket import MirrorError
@@ -350,3 +351,24 @@ def test_one_file_for_two_systems_is_one_object(lock_file: Lock, mirror: Any) ->
     artifacts.append({**artifacts[0], "os": ["al2023"]})
     file.write_text(json.dumps(content))
     assert len(mirror(file).uploaded) == 2
+
+
+def test_the_mirror_of_an_environment_is_for_its_nodes(s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`release mirror --for prod`: its release, bucket, prefix, systems and processors."""
+    from typer.testing import CliRunner
+
+    from ultracluster.cli.release import app
+
+    monkeypatch.chdir(ROOT)
+    client = boto3.client("s3", region_name="us-east-2")
+    where = {"LocationConstraint": "us-east-2"}
+    client.create_bucket(Bucket="example-software-mirror", CreateBucketConfiguration=where)
+    said = CliRunner().invoke(app, ["mirror", "--for", "prod", "--no-packages", "--dry-run"])
+    assert said.exit_code == 0, said.output
+    uploads = [line.split()[-1] for line in said.output.splitlines() if line.startswith("would upload")]
+    place = "s3://example-software-mirror/ultracluster/hyperpod-slurm-2026.09/"
+    assert all(one.startswith(place) for one in uploads)
+    files = {one.rpartition("/")[2] for one in uploads}
+    assert {"enroot_4.2.1-1_amd64.deb", "aws-efa-installer-1.50.0.tar.gz"} <= files
+    assert not [name for name in files if "arm64" in name or name.endswith((".whl", ".rpm"))]
+    assert "nixl: it is optional" in said.output
