@@ -21,7 +21,7 @@ from ultracluster.catalog import InstanceType
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.nodes import NodeGroup
-from ultracluster.lifecycle.configuration import script_configuration
+from ultracluster.lifecycle.configuration import script_configurations
 from ultracluster.network.existing import existing_subnet, existing_vpc
 from ultracluster.orchestrators.eks_control_plane import EksControlPlane
 from ultracluster.orchestrators.eks_karpenter import FLEET, SPOT, EksKarpenter
@@ -139,7 +139,9 @@ class ControlPlaneStack(Stack):
     def _make_scripts(self, orchestrator: Eks | HyperPodEks) -> NodeScripts | None:
         if orchestrator.kind != "eks" or orchestrator.lifecycle == "none":
             return None
-        return NodeScripts(self, "Scripts", configuration=node_configuration(self._config))
+        by_group = script_configurations(self._config).by_group
+        wanted = {name: by_group[name] for name in self._config.groups("compute")}
+        return NodeScripts(self, "Scripts", configurations=wanted)
 
     def _groups(self, orchestrator: Eks | HyperPodEks) -> dict[str, EksNodeGroup]:
         """Those that EKS manages: all of them, or with HyperPod the system groups alone."""
@@ -231,24 +233,6 @@ class ControlPlaneStack(Stack):
             value=f"/aws/eks/{config.cluster_name}/cluster",
             description="Control plane's logs",
         )
-
-
-def node_configuration(config: Environment) -> dict[str, object]:
-    """`cluster.json` of nodes that mount nothing themselves: pods do, through the CSI driver.
-
-    The name of the file system is not known yet and not needed; that there is one, and how it is reached, is.
-    """
-    configuration = script_configuration(config)
-    if lustre := config.storage.lustre:
-        configuration["mounts"] = {
-            "lustre": {
-                "path": lustre.mount_path,
-                "dns_name": "csi.invalid",
-                "mount_name": "csi",
-                "efa": bool(getattr(lustre, "efa", False)),
-            }
-        }
-    return configuration
 
 
 def _type(config: Environment, group: NodeGroup) -> InstanceType:

@@ -10,11 +10,12 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
 
-from stacks.control_plane import control_plane_parts, node_configuration
+from stacks.control_plane import control_plane_parts
 from stacks.eks import add_team_volumes, add_volumes
 from stacks.parts import NetworkParts, StorageParts
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import HyperPodEks
+from ultracluster.lifecycle.configuration import script_configurations
 from ultracluster.network.existing import existing_subnet
 from ultracluster.orchestrators.hyperpod_addons import HyperPodAddons
 from ultracluster.orchestrators.hyperpod_eks import HyperPodEksCluster
@@ -51,7 +52,7 @@ def add_cluster(
         scripts_bucket=s3.Bucket.from_bucket_attributes(
             stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
         ),
-        script_configuration=node_configuration(config),
+        script_configurations=script_configurations(config),
         mirror=config.software.mirror,
     )
     HyperPodAddons(

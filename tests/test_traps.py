@@ -176,11 +176,11 @@ def test_a_changed_script_mode_or_setting_is_a_changed_prefix(tmp_path: Any) -> 
     script = tmp_path / "step.sh"
     script.write_text("true\n")
     script.chmod(0o644)
-    hashes = {content_hash(tmp_path, {"release": "2026.11"}), content_hash(tmp_path, {"release": "2026.12"})}
+    hashes = {content_hash(tmp_path, [script], {"release": release}) for release in ("2026.11", "2026.12")}
     script.chmod(0o755)
-    hashes.add(content_hash(tmp_path, {"release": "2026.11"}))
+    hashes.add(content_hash(tmp_path, [script], {"release": "2026.11"}))
     script.write_text("false\n")
-    hashes.add(content_hash(tmp_path, {"release": "2026.11"}))
+    hashes.add(content_hash(tmp_path, [script], {"release": "2026.11"}))
 
     assert len(hashes) == 4
 
@@ -189,13 +189,14 @@ def test_the_prefix_of_the_nodes_is_the_one_that_is_uploaded_to(synthesised: Get
     template = synthesised("dev").templates["dev-cluster"]
     ((upload_id, upload),) = _of(template, "Custom::CDKBucketDeployment").items()
     ((_, cluster),) = _of(template, "AWS::SageMaker::Cluster").items()
-    prefix = upload["Properties"]["DestinationBucketKeyPrefix"]
     uris = {
-        group["LifeCycleConfig"]["SourceS3Uri"]["Fn::Join"][1][-1]
+        group["InstanceGroupName"]: group["LifeCycleConfig"]["SourceS3Uri"]["Fn::Join"][1][-1]
         for group in cluster["Properties"]["InstanceGroups"]
     }
 
-    assert uris == {f"/{prefix}"}
+    assert upload["Properties"]["DestinationBucketKeyPrefix"] == "dev"
+    assert all(re.fullmatch("/dev/[0-9a-f]{12}", uri) for uri in uris.values())
+    assert len(set(uris.values())) == len(uris)
     assert upload_id in cluster["DependsOn"]
     assert upload["Properties"]["Prune"] is False
     assert upload["Properties"]["RetainOnDelete"] is True

@@ -109,7 +109,7 @@ def _queue(
         queue["Image"] = {"CustomAmi": image}
     if partition.slurm_settings:
         queue["CustomSlurmSettings"] = dict(partition.slurm_settings)
-    if actions := queue_actions(environment, values, list(groups)):
+    if actions := queue_actions(environment, values, name, list(groups)):
         queue["CustomActions"] = actions
     queue["ComputeResources"] = [_resource(environment, *item) for item in groups.items()]
     return queue
