@@ -64,7 +64,7 @@ def add_cluster(
         hyperpod_cluster_arn=cluster.cluster_arn,
         after=cluster.resource,
     )
-    session = SessionDocument(stack, "Session", access=config.access)
+    session = SessionDocument(stack, "Session", user=config.session_user, access=config.access)
     _outputs(stack, config, cluster, session)
     claims = add_volumes(kubectl, config, storage=storage)
     return claims + add_team_volumes(kubectl, config, storage=storage)

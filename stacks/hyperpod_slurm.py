@@ -42,7 +42,7 @@ def add_cluster(
         accounting=_with_secret_key(storage),
         mirror=config.software.mirror,
     )
-    session = SessionDocument(stack, "Session", access=config.access)
+    session = SessionDocument(stack, "Session", user=config.session_user, access=config.access)
     _outputs(stack, config, cluster, session)
     return [cluster.resource]
 

@@ -46,7 +46,7 @@ def add_cluster(
         mirror=config.software.mirror,
         node_tags={"ultracluster:environment": config.name, **config.tags},
     )
-    session = SessionDocument(stack, "Session", access=config.access)
+    session = SessionDocument(stack, "Session", user=config.session_user, access=config.access)
     _outputs(stack, config, cluster, session)
     return list(cluster.groups.values())
 

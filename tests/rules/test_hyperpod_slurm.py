@@ -92,9 +92,25 @@ CLUSTER_CASES = [
         "HPS064",
         {"orchestrator.lifecycle": "on-create"},
         "orchestrator.lifecycle",
-        "no file system mounted",
+        "mount the file systems, start munge and Slurm, and nobody does the rest: slurmdbd",
         "on-init-complete",
         {"orchestrator.lifecycle": "on-init-complete"},
+    ),
+    Case(
+        "HPS067",
+        {"orchestrator.lifecycle": "on-create", "storage.accounting_database": EXISTING_DATABASE},
+        "orchestrator.lifecycle",
+        "nobody writes slurmdbd.conf",
+        "on-init-complete",
+        {"orchestrator.lifecycle": "on-init-complete"},
+    ),
+    Case(
+        "HPS068",
+        {"storage.accounting_database": EXISTING_DATABASE},
+        "storage.accounting_database",
+        "made after 2026-08-30",
+        "acknowledge this for a new cluster",
+        {"storage.accounting_database": ...},
     ),
 ]
 

@@ -20,6 +20,7 @@ from ultracluster.compute.capacity import decide, placement_for
 from ultracluster.compute.launch_template import NodeLaunchTemplate
 from ultracluster.compute.network_cards import EfaKind, takes_combined_efa
 from ultracluster.compute.placement import ClusterPlacementGroup
+from ultracluster.compute.root_volume import root_throughput
 from ultracluster.config.capacity import Reservation, Spot
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.pcs import IMEX_PROLOG, Pcs
@@ -198,6 +199,7 @@ class PcsCluster(Construct):
             efa=_efa(self._config, known),
             efa_interfaces=None if group.role == "compute" else 0,
             root_volume_gib=group.root_volume_gib,
+            root_throughput_mbps=root_throughput(group, known),
             threads_per_core=group.threads_per_core,
             tags=self._tags,
         )
@@ -206,7 +208,7 @@ class PcsCluster(Construct):
             f"Group{name}",
             name=name,
             cluster_id=self.cluster_id,
-            ami_id=group.image,
+            ami_id=group.image_in_template,
             custom_launch_template=_GROUP.CustomLaunchTemplateProperty(
                 template_id=template.launch_template_id, version=template.latest_version_number
             ),
