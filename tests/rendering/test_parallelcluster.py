@@ -160,7 +160,8 @@ def test_a_setting_of_the_directory_reaches_its_key(more: dict[str, Any], key: s
 @pytest.mark.parametrize(
     ("setting", "value", "path", "key"),
     [
-        ("root_volume_gib", 400, "ComputeSettings.LocalStorage.RootVolume", {"Size": 400, "Encrypted": True}),
+        ("root_volume_gib", 400, "ComputeSettings.LocalStorage.RootVolume.Size", 400),
+        ("root_volume_throughput_mbps", 500, "ComputeSettings.LocalStorage.RootVolume.Throughput", 500),
         ("image", AMI, "Image.CustomAmi", AMI),
         ("capacity", {"kind": "spot"}, "CapacityType", "SPOT"),
         ("capacity", {"kind": "spot", "allocation": "lowest-price"}, "AllocationStrategy", "lowest-price"),
@@ -458,3 +459,20 @@ def test_the_text_says_the_same_to_a_reader_of_yaml_1_1() -> None:
     )
 
     assert yaml.safe_load(yaml_text(configuration)) == configuration
+
+
+def test_root_volumes_of_accelerated_queues_are_fast() -> None:
+    configuration = rendered()
+    slower = rendered(
+        {f"node_groups.{name}.root_volume_throughput_mbps": 125 for name in ("reserved", "more")}
+    )
+
+    assert at(configuration, f"{QUEUE}.ComputeSettings.LocalStorage.RootVolume") == {
+        "Size": 200,
+        "Encrypted": True,
+        "VolumeType": "gp3",
+        "Throughput": 1000,
+        "Iops": 4000,
+    }
+    assert at(slower, f"{QUEUE}.ComputeSettings.LocalStorage.RootVolume") == {"Size": 200, "Encrypted": True}
+    assert "Throughput" not in configuration["HeadNode"]["LocalStorage"]["RootVolume"]

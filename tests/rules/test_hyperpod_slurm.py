@@ -97,6 +97,14 @@ CLUSTER_CASES = [
         {"orchestrator.lifecycle": "on-init-complete"},
     ),
     Case(
+        "HPS069",
+        {"orchestrator.provisioning": "classic", "orchestrator.slurm_config_strategy": "merge"},
+        "orchestrator.provisioning",
+        "the API has no word for `classic`",
+        "continuous",
+        {"orchestrator.provisioning": "continuous", "orchestrator.slurm_config_strategy": ...},
+    ),
+    Case(
         "HPS067",
         {"orchestrator.lifecycle": "on-create", "storage.accounting_database": EXISTING_DATABASE},
         "orchestrator.lifecycle",

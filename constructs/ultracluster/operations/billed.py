@@ -50,13 +50,13 @@ def _speed(environment: Environment, name: str, group: NodeGroup, greatest: int)
     """What root volumes cost beyond the speed that is included."""
     throughput = root_throughput(group, instance_type_of(environment, group))
     for what, key, unit, more in (
-        ("throughput", "ebs.gp3-throughput", "MB/s", throughput - INCLUDED_MBPS),
-        ("I/O operations", "ebs.gp3-iops", "IOPS", root_iops(throughput) - INCLUDED_IOPS),
+        ("MB/s", "ebs.gp3-throughput", "MB/s", throughput - INCLUDED_MBPS),
+        ("IOPS", "ebs.gp3-iops", "IOPS", root_iops(throughput) - INCLUDED_IOPS),
     ):
         if more:
             yield Item(
                 area="nodes",
-                what=f"{name}: root volumes, {what} above {'125' if unit == 'MB/s' else '3000'}",
+                what=f"{name}: root volumes, {what}",
                 key=key,
                 purchase="usage",
                 unit=unit,

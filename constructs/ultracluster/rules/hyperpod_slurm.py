@@ -112,6 +112,25 @@ LACKING = (
 
 
 @RULES.rule(
+    69,
+    "warning",
+    "Classic provisioning is for clusters that are there",
+    source=f'{CONTINUOUS} with Slurm ("the default for new clusters"); botocore 1.44.5, '
+    "ClusterNodeProvisioningMode (Continuous only)",
+    date="2026-11-22",
+    by_hand="aws sagemaker describe-cluster --cluster-name <cluster> --query NodeProvisioningMode",
+)
+def classic_is_not_the_default(environment: Environment) -> Iterator[Breach]:
+    if asked(environment).provisioning == "classic":
+        yield Breach(
+            ("orchestrator", "provisioning"),
+            "the API has no word for `classic`, so the mode is left out, and AWS says that a new cluster is "
+            "then provisioned continuously: it would refuse slurm_config_strategy.",
+            "continuous; or acknowledge this for a cluster that was made so",
+        )
+
+
+@RULES.rule(
     67,
     "error",
     "An accounting database is set up by the image",
