@@ -48,6 +48,8 @@ def made_up(key: str, usd: float, **changes: Any) -> Figure:
 
 EAST = {"region": "us-east-1", "network.zone_id": "use1-az6"}
 NETWORK = ["nat", "ipv4"]
+FAST = ["ebs.gp3", "ebs.gp3-throughput", "ebs.gp3-iops"]
+"""Root volumes of nodes with accelerators."""
 BILLED = {
     "dev": [
         "hyperpod.m5.2xlarge", "hyperpod-volume", "hyperpod.m5.xlarge", "hyperpod-volume",
@@ -65,17 +67,17 @@ BILLED = {
         "lustre.persistent-2-ssd.500", "lustre.persistent-2-ssd.metadata", *NETWORK, "kms.key",
     ],
     "eks-p5en": [
-        "ec2.m5.2xlarge", "ebs.gp3", "capacity-block.p5en.48xlarge", "ebs.gp3", "eks.standard",
+        "ec2.m5.2xlarge", "ebs.gp3", "capacity-block.p5en.48xlarge", *FAST, "eks.standard",
         "lustre.persistent-2-ssd.500", "lustre.persistent-2-ssd.metadata", "openzfs.single-az-ha-2.storage",
         "openzfs.single-az-ha-2.throughput", *NETWORK, "kms.key",
     ],
     "parallelcluster-p5": [
-        "ec2.m7i.4xlarge", "ebs.gp3", "ec2.m7i.xlarge", "ebs.gp3", "ec2.p5.48xlarge", "ebs.gp3",
-        "ec2.p5.48xlarge", "ebs.gp3", "lustre.persistent-2-ssd.125", "openzfs.single-az-2.storage",
+        "ec2.m7i.4xlarge", "ebs.gp3", "ec2.m7i.xlarge", "ebs.gp3", "ec2.p5.48xlarge", *FAST,
+        "ec2.p5.48xlarge", *FAST, "lustre.persistent-2-ssd.125", "openzfs.single-az-2.storage",
         "openzfs.single-az-2.throughput", "rds.mysql.m7g.large", "rds.storage", *NETWORK, "kms.key", "secret",
     ],
     "pcs-p6-b200": [
-        "ec2.m7i.2xlarge", "ebs.gp3", "capacity-block.p6-b200.48xlarge", "ebs.gp3", "pcs.controller.small",
+        "ec2.m7i.2xlarge", "ebs.gp3", "capacity-block.p6-b200.48xlarge", *FAST, "pcs.controller.small",
         "pcs.node", "pcs.accounting", "lustre.persistent-2-ssd.250", "lustre.persistent-2-ssd.metadata",
         "openzfs.single-az-ha-2.storage", "openzfs.single-az-ha-2.throughput", *NETWORK, "kms.key",
     ],
@@ -277,7 +279,9 @@ def test_what_may_be_added_makes_a_second_total() -> None:
         pytest.approx(4 * 55.04 + 0.045 + 0.4 / 730),
         pytest.approx(8 * 55.04 + 0.045 + 0.4 / 730),
     )
-    assert found.greatest_left_out == ("more: root volumes (no price known)",)
+    assert found.greatest_left_out == tuple(
+        f"more: root volumes{what} (no price known)" for what in ("", ", MB/s", ", IOPS")
+    )
     assert not estimated("dev").grows
 
 

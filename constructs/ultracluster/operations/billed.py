@@ -7,12 +7,14 @@ from dataclasses import replace
 
 from ultracluster.catalog import ultraservers
 from ultracluster.catalog.pcs import pcs_size_for
+from ultracluster.compute.root_volume import INCLUDED_IOPS, INCLUDED_MBPS, root_iops, root_throughput
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD, Pcs
 from ultracluster.operations.billed_item import Item, standing
 from ultracluster.operations.billed_services import services
+from ultracluster.rules.types import instance_type_of
 
 
 def billed(environment: Environment) -> Iterator[Item]:
@@ -40,6 +42,27 @@ def _nodes(environment: Environment) -> Iterator[Item]:
             quantity=gib * group.count,
             greatest=gib * greatest,
         )
+        if ours:
+            yield from _speed(environment, name, group, greatest)
+
+
+def _speed(environment: Environment, name: str, group: NodeGroup, greatest: int) -> Iterator[Item]:
+    """What root volumes cost beyond the speed that is included."""
+    throughput = root_throughput(group, instance_type_of(environment, group))
+    for what, key, unit, more in (
+        ("MB/s", "ebs.gp3-throughput", "MB/s", throughput - INCLUDED_MBPS),
+        ("IOPS", "ebs.gp3-iops", "IOPS", root_iops(throughput) - INCLUDED_IOPS),
+    ):
+        if more:
+            yield Item(
+                area="nodes",
+                what=f"{name}: root volumes, {what}",
+                key=key,
+                purchase="usage",
+                unit=unit,
+                quantity=more * group.count,
+                greatest=more * greatest,
+            )
 
 
 def greatest_nodes(environment: Environment, group: NodeGroup) -> int:
