@@ -1,4 +1,4 @@
-"""`ultracluster image ...`: recipes that bake a software release into an image."""
+"""`ultracluster image ...`: what images bring, and recipes that bake a software release into one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Annotated
 
 import typer
 
+from ultracluster.cli.image_catalogue import list_images, show
 from ultracluster.cli.refusal import refuse
 
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Machine images that hold a software release, so that nodes start in seconds.",
+    help="Machine images: what they bring, and recipes that bake a release into one.",
 )
 
 _S3 = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._/-]+)?"
@@ -44,9 +45,13 @@ class Accelerator(StrEnum):
     NONE = "none"
 
 
+app.command("list")(list_images)
+app.command()(show)
+
+
 @app.callback()
 def image() -> None:
-    """Machine images that hold a software release, so that nodes start in seconds."""
+    """Machine images: what they bring, and recipes that bake a release into one."""
 
 
 @app.command()

@@ -91,6 +91,8 @@ def instances_served(environment: Environment) -> Iterator[Breach]:
         path: Path = ("node_groups", name, "instance_type")
         if kind.accelerator:
             needed = _NEURON if kind.accelerator.manufacturer == "AWS" else _NVIDIA
+            if environment.orchestrator.kind in KUBERNETES:
+                needed = tuple(part for part in needed if part in ON_KUBERNETES)
             known = {part for part, found in release.components.items() if found.need != "optional"}
             missing = [part for part in needed if part not in known]
             if missing:
@@ -291,9 +293,8 @@ ON_KUBERNETES = frozenset(
         "nvidia-driver",
         "fabric-manager",
         "efa-installer",
+        "gdrcopy",
         "neuron-driver",
-        "neuron-runtime",
-        "neuron-collectives",
         "lustre-client",
         "lustre-efa-setup",
         "nvidia-fs",
@@ -307,13 +308,14 @@ def _used(release: Release, environment: Environment, makers: set[str]) -> Itera
     """Components that nodes with accelerators of these makers are brought to."""
     lustre = environment.storage.lustre
     kubernetes = environment.orchestrator.kind in KUBERNETES
+    by_lustre = {
+        "lustre-efa-setup": getattr(lustre, "efa", False),
+        "nvidia-fs": getattr(lustre, "gds", False),
+    }
     for name, part in release.components.items():
         if kubernetes and name not in ON_KUBERNETES:
             continue
-        asked = (name == "lustre-efa-setup" and getattr(lustre, "efa", False)) or (
-            name == "nvidia-fs" and getattr(lustre, "gds", False)
-        )
-        if part.kind in ("image", "bundled") or (part.need == "optional" and not asked):
+        if part.kind in ("image", "bundled") or not by_lustre.get(name, part.need != "optional"):
             continue
         if part.accelerator == "any" or part.accelerator in makers:
             yield name, part

@@ -6,6 +6,7 @@ has. `lock.schema.json` beside it is generated from these models.
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Iterator
@@ -268,17 +269,29 @@ def releases_folder() -> Path:
 
 @cache
 def release_names() -> tuple[str, ...]:
-    """All releases, oldest first."""
+    """All releases by name."""
     return tuple(sorted(file.stem for file in releases_folder().glob("*.lock")))
 
 
+def newest_release(family: NodeFamily) -> Release:
+    """The newest release for nodes of `family`: one made for this family only, else one for several.
+
+    Raises:
+        UnknownReleaseError: no release serves it.
+    """
+    serving = [release for name in release_names() if family in (release := load_release(name)).families]
+    if not serving:
+        raise UnknownReleaseError(f"no release serves {family}")
+    return max(serving, key=lambda one: (-len(one.families), one.date, _number(one.release)))
+
+
 def nearest_releases(name: str, count: int = 2) -> list[str]:
-    """The releases nearest in time to `name`, nearest first; the newest if it is no `yyyy.mm`."""
+    """The releases nearest to `name`, nearest first: of the same series by number, then by spelling."""
     known = release_names()
-    wanted = _months(name)
-    if wanted is None:
-        return list(reversed(known))[:count]
-    return sorted(known, key=lambda one: (abs((_months(one) or 0) - wanted), one))[:count]
+    same = [one for one in known if _series(one) == _series(name)]
+    same.sort(key=lambda one: (abs(_number(one) - _number(name)), one))
+    others = [one for one in known if one not in same]
+    return [*same, *difflib.get_close_matches(name, others, n=count, cutoff=0)][:count]
 
 
 def release_file(name: str) -> Path:
@@ -361,6 +374,12 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _months(name: str) -> int | None:
-    found = re.fullmatch(r"(\d{4})\.(\d{1,2})", name)
-    return int(found[1]) * 12 + int(found[2]) if found else None
+def _series(name: str) -> str:
+    """`hyperpod-slurm-` of `hyperpod-slurm-2026.09`."""
+    return name.rstrip("0123456789.")
+
+
+def _number(name: str) -> int:
+    """The number of a release as one figure, with room for three digits in each later part."""
+    major, minor, patch, *_ = [*re.findall(r"\d+", name.removeprefix(_series(name))), "0", "0", "0"]
+    return (int(major) * 1000 + int(minor)) * 1000 + int(patch)
