@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from ultracluster.catalog.images import Image
@@ -40,7 +40,7 @@ COMPONENTS = {
 _KERNELS = {"ubuntu22.04": "6.8.0-1063-aws", "ubuntu24.04": "6.17.0-1019-aws", "al2023": "6.12.110-135.201.amzn2023"}
 _NEWER_KERNELS = {"ubuntu22.04": "6.11.0-1003-aws", "ubuntu24.04": "7.4.0-1001-aws", "al2023": "6.24.3-11.9.amzn2023"}
 """Of no matrix of today."""
-_PRESENT = {"efa_kmod": "3.0.0", "pyxis": "0.20.0", "python": "3.10", "nvlsm": "2025.03.9-1", "gdrdrv": "2.5"}
+_PRESENT = {"efa_kmod": "3.0.0", "libfabric": "2.4.0amzn1.0", "aws_ofi_nccl": "1.18.0", "pyxis": "0.20.0", "python": "3.10", "nvlsm": "2025.03.9-1", "gdrdrv": "2.5"}
 """Where something is there, and neither record nor release says of which version."""
 
 
@@ -64,7 +64,7 @@ def contents(image: Image, release: Release, variant: Variant) -> dict[str, str 
     """What the image of this rehearsal brings, by field of the record."""
     found: dict[str, str | None] = {}
     for field, fact in image.values.items():
-        component = release.components.get(COMPONENTS.get(field, ""))  # type: ignore[call-overload]
+        component = _component(field, release)
         if fact is None:
             found[field] = _at_floor(field, component) if variant.unknowns == "at-floor" else None
         elif fact.value is False:
@@ -74,13 +74,20 @@ def contents(image: Image, release: Release, variant: Variant) -> dict[str, str 
         else:
             found[field] = str(fact.value).removeprefix(">=").split()[0]
     found["kernel"] = _kernel(image, found["kernel"], newer=variant.newer)
-    if found["efa_installer"] and not found["efa_kmod"]:
-        found["efa_kmod"] = _PRESENT["efa_kmod"]
+    if found["efa_installer"]:
+        # one installer brings them all, in full form
+        for field in ("efa_kmod", "libfabric", "aws_ofi_nccl"):
+            found[field] = found[field] or _at_floor(field, _component(field, release)) or _PRESENT[field]
     if variant.newer:
         found = {field: _bump(field, value) for field, value in found.items()}
     if found["nvidia_driver"]:
         found["fabric_manager"] = found["nvidia_driver"]
     return found
+
+
+def _component(field: str, release: Release) -> Component | None:
+    name = COMPONENTS.get(field)
+    return next((part for known, part in release.components.items() if known == name), None)
 
 
 def _at_floor(field: str, component: Component | None) -> str | None:
@@ -115,5 +122,3 @@ def _bump(field: str, value: str | None) -> str | None:
         return value
     return re.sub(r"^(\d+)\.(\d+)", lambda found: f"{found[1]}.{int(found[2]) + 1}", value)
 
-
-__all__ = ["COMPONENTS", "Contents", "Variant", "contents", "replace"]

@@ -22,11 +22,11 @@ from first_boot.world import NodeOf, World
 
 from ultracluster.catalog.images import Image, newest
 from ultracluster.config import Environment
+from ultracluster.config.instance_types import instance_type_of
 from ultracluster.config.storage import ExistingLustre, ExistingOpenZfs
 from ultracluster.lifecycle.configuration import script_configuration
-from ultracluster.rules.types import instance_type_of
 from ultracluster.software import Release, load_release
-from ultracluster.software.first_boot import GroupBoot, first_boot
+from ultracluster.software.first_boot import first_boot, scripts_run
 
 ENTRIES: dict[str, tuple[str, ...]] = {
     "hyperpod-eks": ("hyperpod_eks_on_create",),
@@ -42,7 +42,7 @@ _PATIENCE_SECONDS = 300
 class Boot:
     """What is rehearsed: one node of a group on one image."""
 
-    environment: str
+    config: Environment
     group: str
     node: NodeOf
     image: Image
@@ -65,7 +65,7 @@ class Boot:
 
     @property
     def title(self) -> str:
-        return f"{self.environment}/{self.group} on {self.image.id} ({self.variant})"
+        return f"{self.config.name}/{self.group} on {self.image.id} ({self.variant})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,13 +93,13 @@ def boots(environment: Environment, *, variants: Sequence[Variant] = (Variant(),
         entries = entries_of(environment, one.group)
         if not entries:
             continue
-        image = one.image or _stand_for(one, environment)
+        assert one.image, f"{environment.name}/{one.group}: nothing is known of {one.image_text}"
         for variant in variants:
             yield Boot(
-                environment=environment.name,
+                config=environment,
                 group=one.group,
                 node=node_of(environment, one.group),
-                image=image,
+                image=one.image,
                 release=release,
                 variant=variant,
                 entries=entries,
@@ -117,12 +117,10 @@ def on_newest(boot: Boot) -> Boot | None:
 def entries_of(environment: Environment, group: str) -> tuple[str, ...]:
     """The entry scripts that a node of the group runs, in their order; none where no scripts run."""
     orchestrator = environment.orchestrator
-    if orchestrator.kind == "hyperpod-slurm":
-        return (_HYPERPOD_SLURM[orchestrator.lifecycle],) if orchestrator.lifecycle != "none" else ()
-    if orchestrator.lifecycle == "none":
+    if not scripts_run(environment, environment.node_groups[group]):
         return ()
-    if orchestrator.kind == "hyperpod-eks" and environment.node_groups[group].role == "system":
-        return ()  # EKS manages them, without our scripts
+    if orchestrator.kind == "hyperpod-slurm":
+        return (_HYPERPOD_SLURM[orchestrator.lifecycle],)
     return ENTRIES[orchestrator.kind]
 
 
@@ -146,13 +144,18 @@ def node_of(environment: Environment, group: str) -> NodeOf:
     )
 
 
+def found_on(boot: Boot) -> dict[str, str | None]:
+    """What the image of this rehearsal brings, by field of its record."""
+    return contents(boot.image, boot.release, boot.variant)
+
+
 def rehearse(boot: Boot, folder: Path) -> Outcome:
     """Run the entry scripts of the boot in a sandbox below `folder`."""
     world = World(
         folder,
         node=boot.node,
         image=boot.image,
-        found=contents(boot.image, boot.release, boot.variant),
+        found=found_on(boot),
         release=boot.release,
     )
     world.make(modules_offered=boot.variant.repositories == "offer")
@@ -222,7 +225,3 @@ def _mounts(environment: Environment) -> dict[str, Any]:
         name = openzfs.dns_name if isinstance(openzfs, ExistingOpenZfs) else "fs-4567.fsx.example.amazonaws.com"
         made["openzfs"] = {"path": openzfs.mount_path, "dns_name": name, "volume_path": "/fsx"}
     return made
-
-
-def _stand_for(one: GroupBoot, environment: Environment) -> Image:
-    raise AssertionError(f"{environment.name}/{one.group}: no image is known for {one.image_text}")

@@ -352,9 +352,10 @@ class World:
         (self.fake / "packages.d" / name).write_text(f"{_PROGRAM}{effect}\n")
 
     def _web(self) -> None:
-        web, digests = self.fake / "web", self.fake / "digests"
-        web.mkdir()
-        digests.mkdir()
+        web, digests, s3 = self.fake / "web", self.fake / "digests", self.fake / "s3"
+        for folder in (web, digests, s3):
+            folder.mkdir()
+        mirror = str(self._node.cluster.get("mirror") or "").removeprefix("s3://")
         locked = self._node.cluster.get("locked", {}).get("files", {})
         for name, component in self._release.components.items():
             for artifact in component.artifacts:
@@ -365,6 +366,10 @@ class World:
                 if digest:
                     own = hashlib.new(algorithm, content).hexdigest()
                     (digests / f"{own}.{algorithm}sum").write_text(f"{digest}\n")
+                if digest and mirror:
+                    mirrored = s3 / mirror / self._release.release / digest[:16] / artifact.name
+                    mirrored.parent.mkdir(parents=True, exist_ok=True)
+                    mirrored.write_bytes(content)
             for entry in component.packages:
                 if (repository := entry.repository) and repository.key_url:
                     keys = self._node.cluster.get("locked", {}).get("keys", {})
