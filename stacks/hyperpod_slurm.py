@@ -9,7 +9,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
 
-from stacks.parts import NetworkParts, StorageParts
+from stacks.parts import NetworkParts, StorageParts, imported_upload_role
 from ultracluster.config import Environment
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.lifecycle.configuration import script_configuration
@@ -41,6 +41,7 @@ def add_cluster(
         open_zfs=storage.open_zfs,
         accounting=_with_secret_key(storage),
         mirror=config.software.mirror,
+        upload_role=imported_upload_role(stack, storage),
     )
     session = SessionDocument(stack, "Session", access=config.access)
     _outputs(stack, config, cluster, session)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
-from project import ENVIRONMENTS
+from project import ENVIRONMENTS, ROOT
 from templates import Synthesised, many, statements
 
+from ultracluster.config import load
+from ultracluster.config.orchestrator import KUBERNETES
+
+KEPT = "RetainExceptOnCreate"
 Get = Callable[[str], Synthesised]
 
 ANY_RESOURCE = {
@@ -72,6 +78,7 @@ def test_who_may_assume_which_role(name: str, synthesised: Get) -> None:
         "sagemaker.amazonaws.com",
         "lambda.amazonaws.com",
         "vpc-flow-logs.amazonaws.com",
+        "scheduler.amazonaws.com",
     }
 
 
@@ -99,16 +106,98 @@ def test_everything_that_stores_is_encrypted_with_a_rotating_key(name: str, synt
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_what_holds_data_is_retained_where_it_is_protected(name: str, synthesised: Get) -> None:
     made = synthesised(name)
-    kept = ["AWS::S3::Bucket", "AWS::KMS::Key"] + (["AWS::FSx::FileSystem"] if name == "prod" else [])
+    protected = load(ROOT / "environments" / f"{name}.yaml").environment.protect
+    kept = ["AWS::S3::Bucket", "AWS::KMS::Key"] + (["AWS::FSx::FileSystem"] if protected else [])
 
     for kind in kept:
         assert made.resources(kind)
         for path, resource in made.resources(kind).items():
-            assert resource["DeletionPolicy"] == "Retain", path
+            assert resource["DeletionPolicy"] == "RetainExceptOnCreate", path
             assert resource["UpdateReplacePolicy"] == "Retain", path
     for database in made.resources("AWS::RDS::DBInstance").values():
-        assert database["DeletionPolicy"] == "Snapshot"
-        assert database["Properties"]["DeletionProtection"] is (name == "prod")
+        assert database["DeletionPolicy"] == ("RetainExceptOnCreate" if protected else "Snapshot")
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_nothing_is_retained_when_the_stack_that_first_makes_it_is_rolled_back(
+    name: str, synthesised: Get
+) -> None:
+    """A leftover of a failed deploy costs money, or its name stands in the way of the next try."""
+    for stack, template in synthesised(name).templates.items():
+        for logical_id, resource in template["Resources"].items():
+            assert resource.get("DeletionPolicy") != "Retain", f"{stack}/{logical_id}"
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_what_a_retained_thing_is_in_is_retained_with_it(name: str, synthesised: Get) -> None:
+    """EC2 deletes no group and no subnet that has members: the deletion of the stack would hang."""
+    made = synthesised(name)
+    resources = {
+        path: resource for stack in made.templates for path, resource in _of_stack(made, stack).items()
+    }
+    exports = {
+        output["Export"]["Name"]: f"{stack}/{output['Value']['Fn::GetAtt'][0]}"
+        for stack, template in made.templates.items()
+        for output in template.get("Outputs", {}).values()
+        if "Export" in output and "Fn::GetAtt" in output["Value"]
+    }
+    kinds = ("AWS::FSx::FileSystem", "AWS::RDS::DBInstance", "AWS::RDS::DBSubnetGroup")
+    needed = ("AWS::EC2::SecurityGroup", "AWS::EC2::Subnet", "AWS::EC2::VPC", "AWS::RDS::DBSubnetGroup",
+              "AWS::RDS::DBParameterGroup", "AWS::SecretsManager::Secret")  # fmt: skip
+    pending = [p for p, r in resources.items() if r["Type"] in kinds and r.get("DeletionPolicy") == KEPT]
+    seen: set[str] = set()
+    while pending:
+        path = pending.pop()
+        seen.add(path)
+        stack = path.split("/")[0]
+        for one in _named(resources[path]["Properties"]):
+            near = exports.get(one, f"{stack}/{one}")
+            if near in resources and near not in seen and resources[near]["Type"] in needed:
+                assert resources[near].get("DeletionPolicy") == KEPT, f"{near}, which {path} is in"
+                pending.append(near)
+    protected = load(ROOT / "environments" / f"{name}.yaml").environment.protect
+    assert bool(seen) == protected
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_deletion_protection_is_switched_on_where_it_blocks_no_rollback(name: str, synthesised: Get) -> None:
+    """EKS and RDS delete nothing that is protected, also not for a creation that is taken back."""
+    made = synthesised(name)
+    config = load(ROOT / "environments" / f"{name}.yaml").environment
+    for kind in ("AWS::RDS::DBInstance", "AWS::EKS::Cluster"):
+        for resource in made.resources(kind).values():
+            assert "DeletionProtection" not in resource["Properties"]
+    calls = json.dumps(made.templates.get(f"{name}-protection", {}))
+    wanted = {
+        "updateClusterConfig": config.protect and config.orchestrator.kind in KUBERNETES,
+        "modifyDBInstance": config.protect and config.makes_database,
+    }
+
+    assert {action: action in calls for action in wanted} == wanted
+    for action, on in wanted.items():
+        if on:
+            stack = f"{name}-control-plane" if action == "updateClusterConfig" else f"{name}-storage"
+            manifest = json.loads((made.folder / "manifest.json").read_text())["artifacts"]
+            assert stack in manifest[f"{name}-protection"]["dependencies"]
+
+
+def _of_stack(made: Synthesised, stack: str) -> dict[str, dict[str, Any]]:
+    return {f"{stack}/{one}": r for one, r in made.templates[stack]["Resources"].items()}
+
+
+def _named(value: Any) -> Iterator[str]:
+    """Logical ids and exports that a value names."""
+    if isinstance(value, list):
+        for one in value:
+            yield from _named(one)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            if key in ("Ref", "Fn::ImportValue") and isinstance(one, str):
+                yield one
+            elif key == "Fn::GetAtt":
+                yield one[0]
+            else:
+                yield from _named(one)
 
 
 def test_no_secret_value_is_in_a_template(synthesised: Get) -> None:

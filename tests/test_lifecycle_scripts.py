@@ -84,7 +84,7 @@ def test_every_step_has_its_verbs_and_is_used() -> None:
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_entry_runs_its_own_steps(entry: str) -> None:
     name = entry.removesuffix(".sh")
-    assert re.search(rf"^entry::run {name}( |$)", (SCRIPTS / entry).read_text(), re.MULTILINE)
+    assert re.search(rf"(^|\) )entry::run {name}( |$)", (SCRIPTS / entry).read_text(), re.MULTILINE)
     steps = steps_of(name)
     assert len(steps) == len(set(steps))
 

@@ -105,7 +105,9 @@ def test_lustre_over_efa_admits_all_traffic_both_ways(synthesised: Get) -> None:
 
 
 def test_associations_are_made_one_after_the_other(synthesised: Get) -> None:
-    associations = _of(synthesised("prod").templates["prod-storage"], "AWS::FSx::DataRepositoryAssociation")
+    associations = _of(
+        synthesised("prod").templates["prod-repositories"], "AWS::FSx::DataRepositoryAssociation"
+    )
 
     assert len(associations) == 2
     assert [a.get("DependsOn") for a in associations.values()] == [None, [next(iter(associations))]]

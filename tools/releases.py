@@ -2,7 +2,7 @@
 
 Run by `make generate`. Nodes read one complete file per release; what releases share stands once, in
 releases.json: components with their repositories, and digests by file name. What a mirror recorded in a lock
-file (`package_sets`) stays there. tests/software/test_shipped_releases.py tests that the files are up to date.
+file (`package_sets`) stays there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ultracluster.software.lock import releases_folder, written
+from ultracluster.software.lock import releases_folder
+from ultracluster.software.lock_text import written
 
 FILE = Path(__file__).with_suffix(".json")
 _FLOOR = ("version", "mark", "source")

@@ -24,6 +24,7 @@ __all__ = [
     "HyperPodEksCluster",
     "HyperPodExecutionRole",
     "HyperPodSlurmCluster",
+    "ImageBuilderPipeline",
     "LogBucket",
     "LustreFileSystem",
     "LustreMount",
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from ultracluster.compute.network_cards import network_card_plan
     from ultracluster.compute.placement import ClusterPlacementGroup
     from ultracluster.config import Environment
+    from ultracluster.lifecycle.image_pipeline import ImageBuilderPipeline
     from ultracluster.lifecycle.script_bundle import ScriptBundle
     from ultracluster.network.admission import Admission
     from ultracluster.network.cluster_network import ClusterNetwork
@@ -78,6 +80,7 @@ else:
         "HyperPodEksCluster": "orchestrators.hyperpod_eks",
         "HyperPodExecutionRole": "security.execution_role",
         "HyperPodSlurmCluster": "orchestrators.hyperpod_slurm",
+        "ImageBuilderPipeline": "lifecycle.image_pipeline",
         "LogBucket": "storage.buckets",
         "LustreFileSystem": "storage.lustre_file_system",
         "LustreMount": "orchestrators.parts",

@@ -54,7 +54,10 @@ entry::identify_pcs() { node::load_here "" "$ENTRY_GROUP"; }
 entry::identify_eks() { node::load_here compute "$ENTRY_GROUP"; }
 
 # Set by bake.sh.
-entry::identify_bake() { image_family::load; }
+entry::identify_bake() {
+  image_family::load
+  NODE_FAMILY=${BAKE_FAMILY:-$NODE_FAMILY}
+}
 
 # entry::main STEP...: runs the steps in this order; the first that fails ends the run.
 entry::main() {

@@ -25,6 +25,7 @@ declare -rA STEPS=(
   [pcs_node]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems scratch $STEPS_CONTAINERS $STEPS_LAST imex"
   [eks_user_data]="limits $STEPS_KUBERNETES scratch"
   [bake]="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LAST"
+  [bake_kubernetes]="$STEPS_KUBERNETES"
 )
 
 # steps::of ENTRY: one per line

@@ -455,3 +455,14 @@ def test_pcs_gives_its_own_reasons() -> None:
         ("group gpu", "CapacityError: InsufficientInstanceCapacity")
     ]
     assert found.diagnoses[0].failure.id == "insufficient-capacity"
+
+
+def test_the_log_of_a_node_that_is_asked_for_is_read_whatever_its_state() -> None:
+    made = Broken(healthy=True)
+    made.streams["LifecycleConfig/gpu/i-gone"] = ["FAILED efa: no device"]
+    made.streams[f"LifecycleConfig/gpu/{NODE}"] = ["READY in 40 s"]
+    found = examine(
+        made.account, load(DEV).environment, nodes={"i-gone": "gpu", NODE: "gpu"}, now=lambda: NOW
+    )
+    assert found.logs["LifecycleConfig/gpu/i-gone"] == ["FAILED efa: no device"]
+    assert found.logs[f"LifecycleConfig/gpu/{NODE}"] == ["READY in 40 s"]

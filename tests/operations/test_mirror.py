@@ -17,7 +17,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from ultracluster.operations.mirror import MirrorError, mirror_release
+from ultracluster.operations.mirror import mirror_release
+from ultracluster.operations.mirror_bucket import MirrorError
 
 BUCKET = "example-software"
 LOCK = "p/2030.01/2030.01.lock"

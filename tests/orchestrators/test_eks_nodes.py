@@ -90,7 +90,6 @@ class Bench:
                 certificate_authority="Q0E=",
                 service_cidr=service_cidr,
             ),
-            kubernetes_version="1.34",
             role=self.role,
             subnet=self.subnet,
             security_groups=[self.efa],
@@ -116,6 +115,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     },
     "block": {"group": {"capacity": BLOCK}},
     "empty": {"group": {"count": 0}},
+    "released": {"image_release": "1.34.12-20261012"},
     "elastic": {"group": {"count": 1, "max_count": 4}},
     "labelled": {
         "group": {
@@ -177,6 +177,12 @@ def test_cfn_lint_finds_nothing(made: Synthesised) -> None:
     assert cfn_lint([str(file) for file in made.folder.glob("*.template.json")], "us-east-2")[:2000] == ""
 
 
+def test_a_release_of_the_image_that_is_known_in_full_is_pinned(made: Synthesised) -> None:
+    group, _ = of(made, "released")
+
+    assert group["ReleaseVersion"] == "1.34.12-20261012"
+
+
 @pytest.mark.parametrize("t", TYPES, ids=lambda t: t.name)
 def test_every_type_has_its_image_and_is_named_in_the_launch_template_alone(
     t: InstanceType, made: Synthesised
@@ -188,7 +194,7 @@ def test_every_type_has_its_image_and_is_named_in_the_launch_template_alone(
     assert launch["InstanceType"] == t.name
     assert "SecurityGroupIds" not in launch and "SubnetId" not in json.dumps(launch)
     assert group["Subnets"] == ["subnet-0123456789abcdef0"]
-    assert group["ReleaseVersion"].startswith("1.34.")
+    assert "ReleaseVersion" not in group, "the newest image, unless a release is given in full"
     (taint,) = group["Taints"]
     nvidia = t.accelerator is not None and t.accelerator.manufacturer == "NVIDIA"
     assert taint["Key"] == ("nvidia.com/gpu" if nvidia else "aws.amazon.com/neuron")

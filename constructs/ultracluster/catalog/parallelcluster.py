@@ -49,6 +49,8 @@ class Limits:
 
     checked_versions: tuple[str, ...]
     """Releases whose schema and validators our tests run."""
+    same_configuration: tuple[str, ...]
+    """Releases after those whose notes change no key of the configuration, oldest first."""
     names: Names
     counts: Mapping[str, int]
     """At most so many `queues`, `compute_resources`, `login_pools`, `tags` in a cluster."""
@@ -76,6 +78,11 @@ class Limits:
     with an accounting database), `partition`, `group`."""
     root_volumes: tuple[tuple[str, int], ...]
     """(from this release on, GiB): the root volume of the images, below which none may be."""
+
+    @property
+    def judged_versions(self) -> tuple[str, ...]:
+        """Releases for which the validators of our tests speak, oldest first."""
+        return (*self.checked_versions, *self.same_configuration)
 
     def root_volume_gib(self, release: str) -> int:
         """The least size of a root volume in GiB."""
@@ -112,6 +119,7 @@ def parallelcluster() -> Limits:
     small = data["small_sizes"]
     return Limits(
         checked_versions=tuple(data["checked_versions"]),
+        same_configuration=tuple(data["same_configuration"]["versions"]),
         names=Names(**names),
         counts=data["counts"],
         head_memory=data["head_memory"],

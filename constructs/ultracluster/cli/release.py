@@ -197,7 +197,8 @@ def mirror(
     Exit code 1 if something is missing: the mirror then has no lock file and counts as not made.
     """
     from ultracluster.operations.artifacts import default_cache
-    from ultracluster.operations.mirror import MirrorError, mirror_release, s3_client
+    from ultracluster.operations.mirror import mirror_release
+    from ultracluster.operations.mirror_bucket import MirrorError, s3_client
     from ultracluster.software import InvalidLockError, release_names
 
     file = _file(release or release_names()[-1])
@@ -249,7 +250,7 @@ def mirror(
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of a lock file."""
-    from ultracluster.software.lock import lock_schema
+    from ultracluster.software.lock_text import lock_schema
 
     typer.echo(json.dumps(lock_schema(), indent=2))
 

@@ -12,7 +12,7 @@ from aws_cdk import aws_s3_assets as assets
 from aws_cdk import aws_s3_deployment as deployment
 from constructs import Construct
 
-from ultracluster.lifecycle.scripts import CONFIGURATION, content_hash, script_files, scripts_folder
+from ultracluster.lifecycle.scripts import CONFIGURATION, content_hash, not_uploaded, scripts_folder
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.principals import service
 
@@ -37,6 +37,7 @@ class ScriptBundle(Construct):
         name: str,
         configuration: dict[str, Any],
         deployed_values: dict[str, Any] | None = None,
+        role: iam.IRole | None = None,
     ) -> None:
         """Upload the scripts.
 
@@ -46,18 +47,13 @@ class ScriptBundle(Construct):
             configuration: what the scripts must know, all known at synth; part of the content hash.
             deployed_values: what is known only after deploy (CDK tokens), e.g. DNS names; merged into
                 `cluster.json` at upload.
+            role: from `upload_role`, of a stack that is deployed before; made here by default.
         """
         super().__init__(scope, construct_id)
         folder = scripts_folder()
         self.prefix = f"{name}/{content_hash(folder, configuration)}"
         self.uri = f"s3://{bucket.bucket_name}/{self.prefix}"
-        keep = {file.relative_to(folder).as_posix() for file in script_files(folder)}
-        left_out = [
-            file.relative_to(folder).as_posix()
-            for file in sorted(folder.rglob("*"))
-            if file.is_file() and file.relative_to(folder).as_posix() not in keep
-        ]
-        scripts = assets.Asset(self, "Files", path=str(folder), exclude=left_out)
+        scripts = assets.Asset(self, "Files", path=str(folder), exclude=not_uploaded(folder))
         log_group = logs.LogGroup(
             self,
             "Logs",
@@ -65,7 +61,7 @@ class ScriptBundle(Construct):
             retention=logs.RetentionDays.ONE_MONTH,
             removal_policy=RemovalPolicy.DESTROY,
         )
-        role = self._upload_role(bucket, scripts.bucket, log_group)
+        made = None if role else self._upload_role(bucket, scripts.bucket, log_group)
         self.deployment = deployment.BucketDeployment(
             self,
             "Resource",
@@ -78,11 +74,12 @@ class ScriptBundle(Construct):
             prune=False,
             retain_on_delete=True,
             # the CDK's grants would be wider: deleting, and any prefix
-            role=role.without_policy_updates(),
+            role=made.without_policy_updates() if made else role,
             memory_limit=256,
             log_group=log_group,
         )
-        self.deployment.node.add_dependency(role.node.find_child("DefaultPolicy"))
+        if made:
+            self.deployment.node.add_dependency(made.node.find_child("DefaultPolicy"))
         for function in Stack.of(self).node.children:
             if function.node.id.startswith("Custom::CDKBucketDeployment"):
                 acknowledge(function, {"AwsSolutions-L1": RUNTIME})

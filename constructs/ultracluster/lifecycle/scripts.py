@@ -29,12 +29,20 @@ def content_hash(folder: Path, configuration: dict[str, Any]) -> str:
     return digest.hexdigest()[:12]
 
 
+def not_uploaded(folder: Path) -> list[str]:
+    """What the folder holds beside the scripts, to be left out of an asset."""
+    keep = set(script_files(folder))
+    files = (file for file in sorted(folder.rglob("*")) if file.is_file() and file not in keep)
+    return [file.relative_to(folder).as_posix() for file in files]
+
+
 __all__ = [
     "CONFIGURATION",
     "EKS_ENTRY",
     "ENTRIES",
     "FORBIDDEN",
     "content_hash",
+    "not_uploaded",
     "script_files",
     "scripts_folder",
 ]

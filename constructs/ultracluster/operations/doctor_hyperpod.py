@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -24,8 +24,13 @@ def examine_hyperpod(
     found: Examination,
     since: datetime,
     progress: Callable[[str], None],
+    wanted: Mapping[str, str] | None = None,
 ) -> None:
-    """Ask the cluster, its nodes, its events and its logs; what they say is added to `found`."""
+    """Ask the cluster, its nodes, its events and its logs; what they say is added to `found`.
+
+    Args:
+        wanted: instances whose logs are read whatever their state, also when they are gone: group by id.
+    """
     name = environment.cluster_name
     state: list[Cluster] = []
     nodes: list[Node] = []
@@ -64,7 +69,7 @@ def examine_hyperpod(
             found,
             "lifecycle logs",
             progress,
-            lambda: lifecycle_tails(account, groups[0], nodes, since, found),
+            lambda: lifecycle_tails(account, groups[0], nodes, since, found, wanted or {}),
         )
         ask(found, "health monitoring", progress, lambda: health_facts(account, groups[0], since))
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from aws_cdk import Fn
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
@@ -64,6 +65,7 @@ class HyperPodEksCluster(Construct):
         agent_image: str | None = None,
         after: Sequence[IConstruct] = (),
         role: HyperPodExecutionRole | None = None,
+        upload_role: iam.IRole | None = None,
     ) -> None:
         """Make the cluster.
 
@@ -85,6 +87,7 @@ class HyperPodEksCluster(Construct):
             agent_image: a copy of the health-monitoring agent's image.
             after: what else must be there first, for instance device plugins.
             role: the nodes' role, made here by default.
+            upload_role: uploads the scripts, from `ultracluster.lifecycle.upload_role`; made here by default.
 
         Raises:
             ValueError: a group's capacity cannot be had with HyperPod, or a GPU lacks the MIG profile.
@@ -100,7 +103,12 @@ class HyperPodEksCluster(Construct):
         if mirror:
             self.role.grant_read_mirror(mirror)
         bundle = ScriptBundle(
-            self, "Scripts", bucket=scripts_bucket, name=cluster_name, configuration=script_configuration
+            self,
+            "Scripts",
+            bucket=scripts_bucket,
+            name=cluster_name,
+            configuration=script_configuration,
+            role=upload_role,
         )
         self.role.grant_read_scripts(scripts_bucket, bundle.prefix)
         used = [instance_types[name] for group in node_groups.values() for name in _names(group)]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from aws_cdk import Fn
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
@@ -48,6 +49,7 @@ class HyperPodSlurmCluster(Construct):
         accounting: Accounting | None = None,
         mirror: str | None = None,
         role: HyperPodExecutionRole | None = None,
+        upload_role: iam.IRole | None = None,
     ) -> None:
         """Make the cluster.
 
@@ -65,6 +67,7 @@ class HyperPodSlurmCluster(Construct):
             accounting: external accounting database; only with continuous provisioning.
             mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read.
             role: the nodes' role, made here by default.
+            upload_role: uploads the scripts, from `ultracluster.lifecycle.upload_role`; made here by default.
 
         Raises:
             ValueError: scripts are wanted but there is no bucket for them.
@@ -79,7 +82,7 @@ class HyperPodSlurmCluster(Construct):
             self.role.grant_read_secret(accounting.secret_arn, accounting.secret_key_arn)
         if mirror:
             self.role.grant_read_mirror(mirror)
-        self._bundle = self._upload(scripts_bucket, script_configuration or {}, lustre, open_zfs)
+        self._bundle = self._upload(scripts_bucket, script_configuration or {}, lustre, open_zfs, upload_role)
         cluster = sagemaker.CfnCluster
         self.resource = sagemaker.CfnCluster(
             self,
@@ -111,6 +114,7 @@ class HyperPodSlurmCluster(Construct):
         configuration: dict[str, object],
         lustre: LustreMount | None,
         open_zfs: OpenZfsMount | None,
+        role: iam.IRole | None,
     ) -> ScriptBundle | None:
         if self._config.lifecycle == "none":
             return None
@@ -128,7 +132,7 @@ class HyperPodSlurmCluster(Construct):
             mounts["openzfs"] = {"path": open_zfs.path, "dns_name": open_zfs.dns_name, "volume_path": "/fsx"}
         bundle = ScriptBundle(
             self, "Scripts", bucket=bucket, name=self.cluster_name,
-            configuration=configuration, deployed_values={"mounts": mounts},
+            configuration=configuration, deployed_values={"mounts": mounts}, role=role,
         )  # fmt: skip
         self.role.grant_read_scripts(bucket, bundle.prefix)
         return bundle

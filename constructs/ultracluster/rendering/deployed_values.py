@@ -109,6 +109,10 @@ def value_sources(environment: Environment) -> ValueSources:
         known["security_group_id"] = network.security_group.id
     else:
         of("network", [("security_group_id", "NodeSecurityGroupId")])
+    if storage.scripts_bucket:
+        known["scripts_bucket"] = storage.scripts_bucket.name
+    else:
+        of("buckets", [("scripts_bucket", "ScriptsBucketName")])
     if storage.lustre and storage.lustre.deployment == "existing":
         known["lustre_id"] = storage.lustre.id
     elif storage.lustre:
@@ -124,9 +128,5 @@ def value_sources(environment: Environment) -> ValueSources:
             of("storage", [("database_endpoint", "AccountingEndpoint")])
         of("cluster", [("database_secret_arn", "AccountingPasswordSecretArn")])
     of("cluster", [("node_policy_arn", "NodePolicyArn")])
-    if storage.scripts_bucket:
-        known["scripts_bucket"] = storage.scripts_bucket.name
-    else:
-        of("storage", [("scripts_bucket", "ScriptsBucketName")])
     of("cluster", [("scripts_prefix", "ScriptsPrefix")])
     return ValueSources(known=known, outputs=outputs)

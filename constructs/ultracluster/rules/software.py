@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ultracluster.catalog.images import Image
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import KUBERNETES, SLURM
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.types import instance_type_of
@@ -21,6 +23,11 @@ from ultracluster.software import (
     nearest_releases,
     release_names,
 )
+from ultracluster.software.environment_lock import environment_lock, lock_file_of
+from ultracluster.software.first_boot import first_boot, node_of
+from ultracluster.software.fit import ON_KUBERNETES, Fit, unneeded
+from ultracluster.software.installing import Lack
+from ultracluster.software.node_image import FAMILIES
 
 RULES = RuleSet("SOF", "Software release")
 
@@ -100,12 +107,12 @@ def instances_served(environment: Environment) -> Iterator[Breach]:
                     path,
                     f"{kind.name} has {kind.accelerator.name}, and release {release.release} has no "
                     f"{', no '.join(missing)}: its accelerators could not be used.",
-                    _other_releases(release, *missing),
+                    _other_releases(environment, *missing),
                 )
         machine = _MACHINES.get(kind.architecture, "x86_64")
         lacking = [
             part
-            for part, found in _used(release, environment, {_maker(environment, name)})
+            for part, found in _used(release, environment, group)
             if found.architectures and machine not in found.architectures
         ]
         if lacking:
@@ -124,69 +131,86 @@ def instances_served(environment: Environment) -> Iterator[Breach]:
     4,
     "warning",
     "Without a route to the internet, nodes have another source for what their image lacks",
-    source=f"VPC User Guide: gateway endpoints; {_LOCKS}",
+    source=f"VPC User Guide: gateway endpoints; {_LOCKS}; this package: catalog/images.json",
     by_hand="ultracluster release mirror --bucket <bucket> --release <release> --dry-run",
 )
 def closed_without_source(environment: Environment) -> Iterator[Breach]:
-    release, mirror = _release(environment), environment.software.mirror
-    if release is None or environment.network.egress != "closed" or not _scripts_run(environment):
+    lost = _lost(environment, "unreachable", certain=False)
+    if not lost:
         return
-    makers = {_maker(environment, name) for name in environment.node_groups}
-    used = [(name, part) for name, part in _used(release, environment, makers) if part.systems]
-    if not mirror and used:
+    name, words = environment.software.release, _in_words(lost)
+    if environment.software.mirror is None:
         yield Breach(
             _SOFTWARE,
-            f"egress is closed and there is no mirror. Of release {release.release}, "
-            f"{', '.join(name for name, _ in used)} come from the internet where the image lacks them: "
-            "such a node fails.",
-            "mirror: s3://<bucket>/<prefix> after `ultracluster release mirror`, or acknowledge that "
-            "the image brings all of it",
+            f"egress is closed and there is no mirror. Of release {name}, nodes have no source for {words}.",
+            "mirror: s3://<bucket>/<prefix> after `ultracluster release mirror`",
         )
-        return
-    # which system an image has, only its nodes know: some set for the processor has to be recorded
-    recorded = {name.rpartition("-")[2] for name in release.package_sets}
-    lacking = [
-        name
-        for name, part in used
-        if {
-            machine
-            for entry in part.packages
-            if entry.repository
-            for machine in entry.arch
-            if machine in _machines(environment)
-        }
-        - recorded
-    ]
-    if lacking:
+    else:
         yield Breach(
             (*_SOFTWARE, "mirror"),
-            f"egress is closed, and release {release.release} does not record which packages the mirror "
-            f"holds: {', '.join(lacking)} cannot be installed where the image lacks them.",
-            f"`ultracluster release mirror --release {release.release}`, which records them in the lock "
-            "file, or acknowledge that the image brings them",
+            f"egress is closed, and release {name} does not record which packages the mirror holds. Nodes "
+            f"have no source for {words}.",
+            f"`ultracluster release mirror --release {name}`, which records them in the lock file",
         )
 
 
 @RULES.rule(
     5,
     "warning",
-    "What a protected environment downloads is locked by a digest",
+    "What nodes may download is locked by a digest, and each repository by its key",
     source=_LOCKS,
-    by_hand="ultracluster release lock <file>",
+    by_hand="ultracluster release show <release>",
+    settles=True,
 )
-def unlocked_artifacts(environment: Environment) -> Iterator[Breach]:
-    release = _release(environment)
-    if release is None or not environment.protect or not _scripts_run(environment):
-        return
-    makers = {_maker(environment, name) for name in environment.node_groups}
-    used = [part for part, _ in _used(release, environment, makers)]
-    open_ones = list(dict.fromkeys(part for part, _ in release.unlocked if part in used))
-    if open_ones:
+def unlocked(environment: Environment) -> Iterator[Breach]:
+    lost = _lost(environment, "unlocked", certain=False)
+    if lost:
         yield Breach(
             _RELEASE,
-            f"protect is on, and release {release.release} has files without a digest: "
-            f"{', '.join(open_ones)}. Their makers publish none, and a node refuses what it cannot check.",
-            "`ultracluster release lock`, or acknowledge that the image brings them",
+            f"nodes refuse what they cannot check, and release {environment.software.release} has no digest "
+            f"or key for {_in_words(lost)}.",
+            f"`ultracluster release lock --for {environment.name}`",
+        )
+
+
+@RULES.rule(
+    9,
+    "error",
+    "What nodes cannot do without is locked by a digest, and each repository by its key",
+    source=f"{_LOCKS}; this package: catalog/images.json",
+    date="2026-11-22",
+    by_hand="ultracluster release show <release>",
+)
+def required_unlocked(environment: Environment) -> Iterator[Breach]:
+    lost = _lost(environment, "unlocked", certain=True)
+    if lost:
+        yield Breach(
+            _RELEASE,
+            f"nodes refuse what they cannot check, and release {environment.software.release} has no digest "
+            f"or key for {_in_words(lost)}. They would fail.",
+            f"`ultracluster release lock --for {environment.name}`",
+        )
+
+
+@RULES.rule(
+    10,
+    "error",
+    "The environment's lock is whole and completes its release",
+    source="this package: docs/images.md, environments/<name>.lock",
+    date="2026-11-22",
+    by_hand="ultracluster release lock --for <environment>",
+)
+def lock_belongs(environment: Environment) -> Iterator[Breach]:
+    again = f"`ultracluster release lock --for {environment.name}`"
+    try:
+        lock = environment_lock(environment.name)
+    except InvalidLockError as error:
+        yield Breach(_SOFTWARE, f"the lock of the environment is damaged ({_one_line(error)}).", again)
+        return
+    faults = lock.faults(environment.name, environment.software.release) if lock else []
+    if faults:
+        yield Breach(
+            _RELEASE, f"{lock_file_of(environment.name)} completes nothing here: {'; '.join(faults)}.", again
         )
 
 
@@ -209,7 +233,7 @@ def lustre_served(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 (*_STORAGE, field),
                 f"{field} is on, and release {release.release} has no {', no '.join(missing)}: {harm}.",
-                f"{field}: false, or {_other_releases(release, *missing)}",
+                f"{field}: false, or {_other_releases(environment, *missing)}",
             )
 
 
@@ -288,66 +312,67 @@ def _of(verdict: Verdict, path: Path = _RELEASE) -> Breach:
     )
 
 
-ON_KUBERNETES = frozenset(
-    {
-        "nvidia-driver",
-        "fabric-manager",
-        "efa-installer",
-        "gdrcopy",
-        "neuron-driver",
-        "lustre-client",
-        "lustre-efa-setup",
-        "nvidia-fs",
-        "container-toolkit",
-    }
-)
-"""What reaches into the kernel, and the toolkit: pods bring the rest themselves (`lib/steps.sh`)."""
-
-
-def _used(release: Release, environment: Environment, makers: set[str]) -> Iterator[tuple[str, Component]]:
-    """Components that nodes with accelerators of these makers are brought to."""
-    lustre = environment.storage.lustre
-    kubernetes = environment.orchestrator.kind in KUBERNETES
-    by_lustre = {
-        "lustre-efa-setup": getattr(lustre, "efa", False),
-        "nvidia-fs": getattr(lustre, "gds", False),
-    }
+def _used(release: Release, environment: Environment, group: NodeGroup) -> Iterator[tuple[str, Component]]:
+    """Components that the nodes of a group need and that are installed where the image lacks them."""
+    node = node_of(environment, group)
     for name, part in release.components.items():
-        if kubernetes and name not in ON_KUBERNETES:
-            continue
-        if part.kind in ("image", "bundled") or not by_lustre.get(name, part.need != "optional"):
-            continue
-        if part.accelerator == "any" or part.accelerator in makers:
+        if part.kind not in ("image", "bundled") and not unneeded(name, part, node):
             yield name, part
 
 
-def _maker(environment: Environment, group: str) -> str:
-    kind = instance_type_of(environment, environment.node_groups[group])
-    if kind is None or kind.accelerator is None:
-        return "any"
-    return "neuron" if kind.accelerator.manufacturer == "AWS" else "nvidia"
+def _lost(
+    environment: Environment, lack: Lack, *, certain: bool
+) -> dict[str, list[tuple[Fit, Image | None]]]:
+    """By component: what nodes would lack for this reason, with the image of each.
+
+    Args:
+        certain: only what surely ends a node; else all the rest.
+    """
+    if environment.orchestrator.lifecycle == "none" or _release(environment) is None:
+        return {}
+    try:
+        boots = first_boot(environment)
+    except InvalidLockError:
+        return {}  # SOF010 speaks
+    found: dict[str, list[tuple[Fit, Image | None]]] = {}
+    for boot in boots:
+        for one in boot.fits:
+            if one.lack == lack and (one.outcome == "refuses" and one.certain) is certain:
+                found.setdefault(one.component, []).append((one, boot.image))
+    return found
 
 
-def _machines(environment: Environment) -> set[str]:
-    """Processors of the node groups, as `uname -m` names them."""
-    kinds = (instance_type_of(environment, group) for group in environment.node_groups.values())
-    return {_MACHINES.get(kind.architecture, "x86_64") for kind in kinds if kind}
+def _in_words(lost: dict[str, list[tuple[Fit, Image | None]]]) -> str:
+    """Each component with what the image has of it: `gdrcopy (absent on ...), nvidia-fs (not known ...)`."""
+    clauses: list[str] = []
+    for name, rows in lost.items():
+        one, image = rows[0]
+        known = "not known to be on" if one.outcome == "kept" else "lacking on"
+        harm = "" if one.need == "required" else ", without which nodes join degraded"
+        clauses.append(f"{name} ({known} {image.id if image else 'the image'}{harm})")
+    return "; ".join(clauses)
 
 
 def _scripts_run(environment: Environment) -> bool:
     return environment.orchestrator.lifecycle != "none"
 
 
-def _other_releases(release: Release, *wanted: str) -> str:
-    having: list[str] = []
+def _other_releases(environment: Environment, *wanted: str) -> str:
+    """Releases for the images of this orchestrator that have all of it, those for it alone first."""
+    family = FAMILIES[environment.orchestrator.kind]
+    having: list[Release] = []
     for name in release_names():
         try:
             other = load_release(name)
         except InvalidLockError:
             continue
-        if name != release.release and all(part in other.components for part in wanted):
-            having.append(f'release: "{name}"')
-    return " or ".join(having) or f"a release with {', '.join(wanted)}"
+        if name != environment.software.release and family in other.families:
+            having += [other] if all(part in other.components for part in wanted) else []
+    having.sort(key=lambda one: len(one.families))
+    return (
+        " or ".join(f'release: "{one.release}"' for one in having[:2])
+        or f"a release with {', '.join(wanted)}"
+    )
 
 
 def _one_line(error: Exception) -> str:

@@ -10,6 +10,13 @@ from ultracluster.config.nodes import NodeGroup
 __all__ = ["every_type_of", "instance_type_of", "made_from", "type_alike"]
 
 
+def known_type_of(environment: Environment, group: NodeGroup) -> InstanceType:
+    """The type of `group` in an environment that passed the rules: they let no unknown one pass."""
+    known = instance_type_of(environment, group)
+    assert known, f"{group.instance_type}: the rules let no unknown type pass"
+    return known
+
+
 def every_type_of(environment: Environment, group: NodeGroup) -> tuple[InstanceType | None, ...]:
     """What is known of the type of `group`, and of its further types; None for an unknown one."""
     return (

@@ -10,6 +10,7 @@ from ultracluster.config.environment import Environment
 from ultracluster.config.instance_types import instance_type_of
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import KUBERNETES
+from ultracluster.software.environment_lock import completed, environment_lock
 from ultracluster.software.fit import Fit, Node, fit
 from ultracluster.software.installing import Sources
 from ultracluster.software.lock import Release, load_release
@@ -41,8 +42,18 @@ def first_boot(environment: Environment) -> tuple[GroupBoot, ...]:
         UnknownReleaseError: there is no such release.
         InvalidLockError: its file is damaged.
     """
-    release = load_release(environment.software.release)
+    release = release_of(environment)
     return tuple(group_boot(environment, name, release) for name in environment.node_groups)
+
+
+def release_of(environment: Environment) -> Release:
+    """The release of an environment, with what its lock adds: as its nodes see it.
+
+    Raises:
+        UnknownReleaseError: there is no such release.
+        InvalidLockError: its file, or the lock of the environment, is damaged.
+    """
+    return completed(load_release(environment.software.release), environment_lock(environment.name))
 
 
 def group_boot(environment: Environment, name: str, release: Release) -> GroupBoot:

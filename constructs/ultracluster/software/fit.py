@@ -13,7 +13,7 @@ from ultracluster.catalog.images import Image
 from ultracluster.catalog.install_minutes import install_minutes
 from ultracluster.catalog.lustre_kernels import lustre_efa_kernel, lustre_kernels
 from ultracluster.software.image_facts import ANY_VERSION, Found, efa_module, found, minimal_efa
-from ultracluster.software.installing import Installing, Sources, installing
+from ultracluster.software.installing import Installing, Lack, Sources, installing
 from ultracluster.software.lock import Component, Need, Release
 from ultracluster.software.versions import Version
 
@@ -79,6 +79,8 @@ class Fit:
     """An estimate of what installing it takes."""
     certain: bool
     """Rests on confirmed facts only."""
+    lack: Lack = ""
+    """Why it could not be installed, where it is or may be absent; empty where it could."""
 
 
 def fit(image: Image | None, release: Release, node: Node) -> tuple[Fit, ...]:
@@ -122,7 +124,9 @@ def unneeded(name: str, part: Component, node: Node) -> str:
 def _fit(
     name: str, part: Component, image: Image | None, release: Release, node: Node, before: dict[str, Fit]
 ) -> Fit:
-    def answer(outcome: Outcome, detail: str, *, source: str = "", certain: bool = False) -> Fit:
+    def answer(
+        outcome: Outcome, detail: str, *, source: str = "", certain: bool = False, lack: Lack = ""
+    ) -> Fit:
         minutes = install_minutes(name, part.kind) if outcome == "installs" else 0
         return Fit(
             component=name,
@@ -134,6 +138,7 @@ def _fit(
             source=source,
             minutes=minutes,
             certain=certain,
+            lack=lack,
         )
 
     preferred, floor = _wanted(name, part, image)
@@ -150,21 +155,21 @@ def _fit(
         here = Found("present", here.version if here.state == "version" else None)
         return answer("kept", "the EFA installer brings it")
     state, why = _state(name, here, preferred, floor, strict=node.strict)
-    sure = here.confirmed and (state != "below" or _confirmed(part))
-    if state == "kept":
-        return answer("kept", why, certain=here.confirmed)
+    sure = here.confirmed and (node.strict or state != "below" or _confirmed(part))
+    if state in ("kept", "perhaps"):
+        return answer("kept", why, certain=here.confirmed and state == "kept")
     if state == "newer":
         return answer("refuses", f"{why}, and strict allows no other", certain=here.confirmed)
     way = _way(name, part, image, release, node)
     if state == "unknown":
         if part.kind == "image" or not way.source:
-            return answer("kept", f"unknown{f'; if it is absent, {way.why_not}' if way.why_not else ''}")
+            return answer("kept", f"unknown; if it is absent, {way.why_not}", lack=way.lack)
         return answer("installs", "unknown: detected on the node, installed if absent", source=way.source)
     if way.source:
         doubt = _kernel_doubt(name, image)
         return answer("installs", f"{why}{doubt}", source=way.source, certain=sure and not doubt)
     fatal = node.strict or (part.need == "required" and (state == "absent" or _confirmed(part)))
-    return answer("refuses" if fatal else "degraded", f"{why}; {way.why_not}", certain=sure)
+    return answer("refuses" if fatal else "degraded", f"{why}; {way.why_not}", certain=sure, lack=way.lack)
 
 
 def _wanted(name: str, part: Component, image: Image | None) -> tuple[str | None, str | None]:
@@ -179,7 +184,7 @@ def _wanted(name: str, part: Component, image: Image | None) -> tuple[str | None
 
 def _state(
     name: str, here: Found, preferred: str | None, floor: str | None, *, strict: bool
-) -> tuple[Literal["kept", "below", "absent", "unknown", "newer"], str]:
+) -> tuple[Literal["kept", "perhaps", "below", "absent", "unknown", "newer"], str]:
     """Where what is here stands, and the words for it."""
     if here.state == "unknown":
         return "unknown", ""
@@ -201,7 +206,7 @@ def _state(
     if floor is None or version >= Version(floor):
         return "kept", f"the release prefers {preferred}"
     if here.state == "at-least":
-        return "kept", f"at least {here.version}, the floor is {floor}"
+        return "perhaps", f"at least {here.version}, the floor is {floor}"
     return "below", f"{here.version} is below {floor}"
 
 
@@ -215,7 +220,8 @@ def _way(name: str, part: Component, image: Image | None, release: Release, node
     if name == "lustre-efa-setup" and os and kernel:
         lowest = lustre_efa_kernel(os)
         if lowest and Version(kernel) < Version(lowest):
-            return Installing("", f"Lustre uses EFA from kernel {lowest} on, the image has {kernel}")
+            why = f"Lustre uses EFA from kernel {lowest} on, the image has {kernel}"
+            return Installing("", "not-there", why)
     machine = _MACHINES.get(node.architecture, "x86_64")
     return installing(release, name, part, os=os, machine=machine, sources=node.sources)
 

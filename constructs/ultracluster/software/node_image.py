@@ -7,12 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from ultracluster.catalog.eks import ami_type, node_image_release
+from ultracluster.catalog.eks import ami_type, kubernetes_releases, node_image_date
 from ultracluster.catalog.images import Family, Image, newest
 from ultracluster.config.environment import Environment
 from ultracluster.config.instance_types import instance_type_of
 from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.orchestrator import Eks, HyperPodEks, HyperPodSlurm, ParallelCluster, Pcs
+from ultracluster.config.orchestrator import (
+    Eks,
+    HyperPodEks,
+    HyperPodSlurm,
+    OrchestratorKind,
+    ParallelCluster,
+    Pcs,
+)
+from ultracluster.software.lock import NodeFamily
 from ultracluster.software.locked_images import locked_image
 
 _VARIANTS: dict[str, Family] = {
@@ -20,6 +28,14 @@ _VARIANTS: dict[str, Family] = {
     "NVIDIA": "eks-al2023-nvidia",
     "NEURON": "eks-al2023-neuron",
 }
+FAMILIES: dict[OrchestratorKind, NodeFamily] = {
+    "hyperpod-slurm": "hyperpod-slurm",
+    "hyperpod-eks": "hyperpod-eks",
+    "parallelcluster": "parallelcluster",
+    "pcs": "pcs",
+    "eks": "eks-al2023",
+}
+"""What the lifecycle scripts take the nodes of an orchestrator for (lib/image_family.sh)."""
 _PARALLELCLUSTER_OS = {"alinux2023": "al2023", "ubuntu2204": "ubuntu22.04", "ubuntu2404": "ubuntu24.04"}
 _EKS_FULL = re.compile(r"^(1\.\d\d)\.\d+-(\d{8})$")
 
@@ -71,7 +87,7 @@ def _eks(environment: Environment, name: str, group: NodeGroup) -> NodeImage:
     asked, by = image_release(environment, name)
     arch = "arm64" if "ARM_64" in type_ else "x86_64"
     found = newest(
-        family=_VARIANTS[type_.rpartition("_")[2]], arch=arch, kubernetes=kubernetes, release=asked
+        family=_VARIANTS[type_.rpartition("_")[2]], arch=arch, kubernetes=kubernetes, release=asked or None
     )
     words = f"EKS {type_} {kubernetes}, {asked}"
     if not _EKS_FULL.match(asked):
@@ -81,24 +97,34 @@ def _eks(environment: Environment, name: str, group: NodeGroup) -> NodeImage:
 
 
 def image_release(environment: Environment, group: str) -> tuple[str, Literal["file", "lock", "pin"]]:
-    """Release of EKS's image for a group, `1.34.12-20261012` or the date alone, and who says so.
+    """Release of EKS's image for a group, `1.34.12-20261012` or the date alone, and who says so; empty where
+    nothing is known of the Kubernetes release.
 
     The environment's lock completes a date; a full release in the file stands above it.
     """
-    asked: str | None = getattr(environment.orchestrator, "node_image_release", None)
+    orchestrator = environment.orchestrator
+    assert isinstance(orchestrator, Eks | HyperPodEks)
+    asked = orchestrator.node_image_release
     if asked and _EKS_FULL.match(asked):
         return asked, "file"
     locked = locked_image(environment, group)
     if locked and _EKS_FULL.match(locked) and (not asked or locked.endswith(asked)):
         return locked, "lock"
-    kubernetes: str = getattr(environment.orchestrator, "kubernetes_version", "")
-    return (asked, "file") if asked else (node_image_release(kubernetes), "pin")
+    if asked:
+        return asked, "file"
+    kubernetes = orchestrator.kubernetes_version
+    return node_image_date(kubernetes) if kubernetes in kubernetes_releases() else "", "pin"
 
 
 def full_image_release(environment: Environment, group: str) -> str | None:
     """The release as EKS takes it (`1.34.12-20261012`); None where only its date is known."""
     release, _ = image_release(environment, group)
     return release if _EKS_FULL.match(release) else None
+
+
+def image_date(environment: Environment, group: str) -> str | None:
+    """The date of EKS's image for a group, `20261012`; None where nothing is known."""
+    return image_release(environment, group)[0].rpartition("-")[2] or None
 
 
 def _newest(
