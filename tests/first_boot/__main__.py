@@ -53,7 +53,10 @@ def _rehearse(boot: Boot) -> bool:
 def _rows(outcome: Outcome, predicted: tuple[Fit, ...]) -> Iterator[tuple[str, list[str]]]:
     minutes = {one.component: one.minutes for one in predicted}
     said = outcome.components
-    yield "keeps", [f"{name} {row['found']}".strip() for name, row in said.items() if row["outcome"] == "kept"]
+    yield (
+        "keeps",
+        [f"{name} {row['found']}".strip() for name, row in said.items() if row["outcome"] == "kept"],
+    )
     yield (
         "installs",
         [
@@ -64,7 +67,11 @@ def _rows(outcome: Outcome, predicted: tuple[Fit, ...]) -> Iterator[tuple[str, l
     )
     yield (
         "lacks",
-        [f"{name} ({row['detail']})" for name, row in said.items() if row["outcome"] in ("degraded", "refused")],
+        [
+            f"{name} ({row['detail']})"
+            for name, row in said.items()
+            if row["outcome"] in ("degraded", "refused")
+        ],
     )
 
 

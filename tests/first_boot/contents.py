@@ -37,10 +37,26 @@ COMPONENTS = {
     "neuron_runtime": "neuron-runtime",
     "neuron_collectives": "neuron-collectives",
 }
-_KERNELS = {"ubuntu22.04": "6.8.0-1063-aws", "ubuntu24.04": "6.17.0-1019-aws", "al2023": "6.12.110-135.201.amzn2023"}
-_NEWER_KERNELS = {"ubuntu22.04": "6.11.0-1003-aws", "ubuntu24.04": "7.4.0-1001-aws", "al2023": "6.24.3-11.9.amzn2023"}
+_KERNELS = {
+    "ubuntu22.04": "6.8.0-1063-aws",
+    "ubuntu24.04": "6.17.0-1019-aws",
+    "al2023": "6.12.110-135.201.amzn2023",
+}
+_NEWER_KERNELS = {
+    "ubuntu22.04": "6.11.0-1003-aws",
+    "ubuntu24.04": "7.4.0-1001-aws",
+    "al2023": "6.24.3-11.9.amzn2023",
+}
 """Of no matrix of today."""
-_PRESENT = {"efa_kmod": "3.0.0", "libfabric": "2.4.0amzn1.0", "aws_ofi_nccl": "1.18.0", "pyxis": "0.20.0", "python": "3.10", "nvlsm": "2025.03.9-1", "gdrdrv": "2.5"}
+_PRESENT = {
+    "efa_kmod": "3.0.0",
+    "libfabric": "2.4.0amzn1.0",
+    "aws_ofi_nccl": "1.18.0",
+    "pyxis": "0.20.0",
+    "python": "3.10",
+    "nvlsm": "2025.03.9-1",
+    "gdrdrv": "2.5",
+}
 """Where something is there, and neither record nor release says of which version."""
 
 
@@ -72,7 +88,7 @@ def contents(image: Image, release: Release, variant: Variant) -> dict[str, str 
         elif fact.value is True:
             found[field] = _at_floor(field, component)
         else:
-            found[field] = str(fact.value).removeprefix(">=").split()[0]
+            found[field] = str(fact.value).removeprefix(">=")
     found["kernel"] = _kernel(image, found["kernel"], newer=variant.newer)
     if found["efa_installer"]:
         # one installer brings them all, in full form
@@ -118,7 +134,13 @@ def _machine(image: Image) -> str:
 
 def _bump(field: str, value: str | None) -> str | None:
     """A later version: its second number is raised."""
-    if value is None or field in ("kernel", "login_user", "python", "root_volume", "second_volume", "ssm_agent"):
+    if value is None or field in (
+        "kernel",
+        "login_user",
+        "python",
+        "root_volume",
+        "second_volume",
+        "ssm_agent",
+    ):
         return value
     return re.sub(r"^(\d+)\.(\d+)", lambda found: f"{found[1]}.{int(found[2]) + 1}", value)
-

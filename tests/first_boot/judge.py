@@ -12,6 +12,8 @@ from ultracluster.catalog.images import Fact, Image
 from ultracluster.software.first_boot import node_of
 from ultracluster.software.fit import Fit, fit
 
+_NOT_OURS = frozenset({"slurm"})
+"""What the orchestrator starts and stops: no step of ours reports it."""
 _SAID = {"kept": "kept", "installs": "installed", "degraded": "degraded", "refuses": "refused"}
 
 
@@ -29,7 +31,7 @@ def differences(boot: Boot, outcome: Outcome, predicted: tuple[Fit, ...]) -> Ite
     """One line for each component that the node treated otherwise than predicted."""
     said = outcome.components
     for one in predicted:
-        if one.outcome == "not-needed":
+        if one.outcome == "not-needed" or one.component in _NOT_OURS:
             continue
         told = said.get(one.component, {}).get("outcome", "nothing")
         if told != _SAID[one.outcome]:
@@ -41,4 +43,8 @@ def differences(boot: Boot, outcome: Outcome, predicted: tuple[Fit, ...]) -> Ite
 
 def prediction(boot: Boot) -> tuple[Fit, ...]:
     """What `plan` would say if the record knew all that the sandbox has."""
-    return fit(decided(boot.image, found_on(boot)), boot.release, node_of(boot.config, boot.config.node_groups[boot.group]))
+    return fit(
+        decided(boot.image, found_on(boot)),
+        boot.release,
+        node_of(boot.config, boot.config.node_groups[boot.group]),
+    )

@@ -132,7 +132,11 @@ def node_of(environment: Environment, group: str) -> NodeOf:
     mounts = _mounts(environment)
     cluster = dict(script_configuration(environment))
     if environment.orchestrator.kind in ("hyperpod-slurm", "parallelcluster"):
-        shown = mounts if environment.orchestrator.kind == "hyperpod-slurm" else {k: v for k, v in mounts.items() if k == "lustre"}
+        shown = (
+            mounts
+            if environment.orchestrator.kind == "hyperpod-slurm"
+            else {k: v for k, v in mounts.items() if k == "lustre"}
+        )
         cluster |= {"mounts": shown}
     return NodeOf(
         group=group,
@@ -222,6 +226,8 @@ def _mounts(environment: Environment) -> dict[str, Any]:
             "efa": bool(getattr(lustre, "efa", False)),
         }
     if openzfs := storage.openzfs:
-        name = openzfs.dns_name if isinstance(openzfs, ExistingOpenZfs) else "fs-4567.fsx.example.amazonaws.com"
+        name = (
+            openzfs.dns_name if isinstance(openzfs, ExistingOpenZfs) else "fs-4567.fsx.example.amazonaws.com"
+        )
         made["openzfs"] = {"path": openzfs.mount_path, "dns_name": name, "volume_path": "/fsx"}
     return made

@@ -56,7 +56,10 @@ def _dev_gpu() -> Boot:
 
 @pytest.mark.parametrize(
     ("field", "value", "says"),
-    [("nvidia_driver", False, "FAILED nvidia_driver: "), ("nvidia_driver", "535.183.01", "FAILED nvidia_driver: ")],
+    [
+        ("nvidia_driver", False, "FAILED nvidia_driver: "),
+        ("nvidia_driver", "535.183.01", "FAILED nvidia_driver: "),
+    ],
     ids=["no driver", "a driver of an old branch"],
 )
 def test_what_training_cannot_run_without_ends_the_node(

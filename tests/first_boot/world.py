@@ -53,7 +53,9 @@ class NodeOf:
 class World:
     """The folders of one node."""
 
-    def __init__(self, folder: Path, *, node: NodeOf, image: Image, found: Contents, release: Release) -> None:
+    def __init__(
+        self, folder: Path, *, node: NodeOf, image: Image, found: Contents, release: Release
+    ) -> None:
         self.folder = folder
         self.root = folder / "root"
         self.fake = folder / "fake"
@@ -65,7 +67,14 @@ class World:
         self._found = found
         self._release = release
         self._machine = "aarch64" if image.arch == "arm64" else "x86_64"
-        for path in (self.root, self.fake / "modules", self.fake / "packages", self.fake / "packages.d", self.bin, self.real):
+        for path in (
+            self.root,
+            self.fake / "modules",
+            self.fake / "packages",
+            self.fake / "packages.d",
+            self.bin,
+            self.real,
+        ):
             path.mkdir(parents=True)
 
     def make(self, *, modules_offered: bool) -> None:
@@ -85,7 +94,10 @@ class World:
 
     def environment(self) -> dict[str, str]:
         """Of the entry script: waits of fractions of a second, nothing of this machine's own."""
-        deadlines = dict.fromkeys(("NODE", "DNS", "MOUNT", "SLURM", "SLURMD", "FETCH", "PACKAGES"), "1")
+        # long enough for a loaded machine; what the sandbox does not have fails at once
+        deadlines = dict.fromkeys(("NODE", "DNS", "MOUNT", "SLURM", "SLURMD", "PACKAGES"), "2") | {
+            "FETCH": "20"
+        }
         return {
             "PATH": f"{self.bin}:{self.real}",
             "ULTRACLUSTER_ROOT": str(self.root),
@@ -126,7 +138,9 @@ class World:
         self.write(f"home/{user}/.bashrc", "")
         self.write("proc/self/mountinfo", "25 1 259:0 / / rw,relatime shared:1 - ext4 /dev/root rw\n")
         memory = int(self._node.kind.memory_gib * 1048576) or 16_000_000
-        self.write("proc/meminfo", f"MemTotal:  {memory} kB\nHugePages_Total:       0\nHugepagesize:       2048 kB\n")
+        self.write(
+            "proc/meminfo", f"MemTotal:  {memory} kB\nHugePages_Total:       0\nHugepagesize:       2048 kB\n"
+        )
         for index in (1, 2, 3):
             self.write(f"proc/sys/net/ipv4/neigh/default/gc_thresh{index}", "128\n")
         self.tell("processor", self._machine)
@@ -135,6 +149,7 @@ class World:
         self.tell("huge_pages_free", "1000000")
         self.tell("remove_ipc", "true")
         self.tell("addresses", CONTROLLER if self._node.role == "controller" else ADDRESS)
+        self.tell("fsx_interfaces", str(self._node.kind.lustre_efa_interfaces))
         self.tell("processors", str(self._node.kind.vcpu or 8))
         for name in ("calls", "changes"):
             self.tell(name, "")
@@ -186,6 +201,7 @@ class World:
         maker = kind.accelerator.manufacturer if kind.accelerator else ""
         for field, module in (("efa_kmod", "efa"), ("lustre_client", "lustre"), ("nvidia_fs", "nvidia_fs")):
             self._module(module, found[field])
+        self._module("kefalnd", "1.2.2" if found["lustre_client"] else None)
         if found["lustre_client"]:
             self.program("usr/sbin/mount.lustre")
             self.program("usr/sbin/lctl")
@@ -193,7 +209,9 @@ class World:
             self._package(package, found["lustre_client"])
         if maker == "NVIDIA" and (driver := found["nvidia_driver"]):
             self._module("nvidia", driver, loaded=True)
-            self.write("proc/driver/nvidia/version", f"NVRM version: NVIDIA UNIX Open Kernel Module  {driver}\n")
+            self.write(
+                "proc/driver/nvidia/version", f"NVRM version: NVIDIA UNIX Open Kernel Module  {driver}\n"
+            )
             (self.root / f"usr/src/nvidia-{driver}").mkdir(parents=True)
             self._unit("nvidia-persistenced", active=True)
             self._unit("nvidia-fabricmanager", active=True)
@@ -203,7 +221,10 @@ class World:
         self._module("neuron", found["neuron_driver"] if maker == "AWS" else None, loaded=True)
         if maker == "AWS" and found["neuron_driver"]:
             self.write("dev/neuron0", "")
-        for field, package in (("neuron_runtime", "aws-neuronx-runtime-lib"), ("neuron_collectives", "aws-neuronx-collectives")):
+        for field, package in (
+            ("neuron_runtime", "aws-neuronx-runtime-lib"),
+            ("neuron_collectives", "aws-neuronx-collectives"),
+        ):
             if value := found[field]:
                 self._package(package, value)
         self._libraries()
@@ -214,23 +235,37 @@ class World:
         if efa := found["efa_installer"]:
             libfabric = found["libfabric"] or "2.4.0amzn1.0"
             self.write("opt/amazon/efa_installed_packages", f"# EFA installer version: {efa}\n")
-            self.program("opt/amazon/efa/bin/fi_info", f"fi_info: {libfabric}", f"libfabric: {libfabric}", "libfabric api: 2.4")
+            self.program(
+                "opt/amazon/efa/bin/fi_info",
+                f"fi_info: {libfabric}",
+                f"libfabric: {libfabric}",
+                "libfabric api: 2.4",
+            )
             self.write("opt/amazon/efa/include/rdma/fabric.h", "")
             self.write("opt/amazon/efa/lib/libfabric.so.1", "")
         if plugin := found["aws_ofi_nccl"]:
-            self.write("opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so", f"\0NET/OFI Initializing aws-ofi-nccl {plugin}\0")
+            self.write(
+                "opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so",
+                f"\0NET/OFI Initializing aws-ofi-nccl {plugin}\0",
+            )
         folders = (found["cuda_all"] or found["cuda_default"] or "").split()
         for version in folders:
-            self.write(f"usr/local/cuda-{version}/version.json", json.dumps({"cuda": {"version": f"{version}.0"}}))
+            self.write(
+                f"usr/local/cuda-{version}/version.json", json.dumps({"cuda": {"version": f"{version}.0"}})
+            )
             self.write(f"usr/local/cuda-{version}/include/cuda.h", "")
             self.program(f"usr/local/cuda-{version}/bin/nvcc")
         if folders:
             (self.root / "usr/local/cuda").symlink_to(f"cuda-{found['cuda_default'] or folders[-1]}")
         if nccl := found["nccl"]:
-            self._package("libnccl2" if self._image.os.startswith("ubuntu") else "libnccl", f"{nccl}-1+cuda13.2")
+            self._package(
+                "libnccl2" if self._image.os.startswith("ubuntu") else "libnccl", f"{nccl}-1+cuda13.2"
+            )
         if gdrcopy := found["gdrcopy_lib"]:
             short = ".".join(gdrcopy.split(".")[:2])
-            folder = f"usr/lib/{self._machine}-linux-gnu" if self._image.os.startswith("ubuntu") else "usr/lib64"
+            folder = (
+                f"usr/lib/{self._machine}-linux-gnu" if self._image.os.startswith("ubuntu") else "usr/lib64"
+            )
             self.write(f"{folder}/libgdrapi.so.{short}", "")
             self._package("libgdrapi" if self._image.os.startswith("ubuntu") else "gdrcopy", f"{gdrcopy}-1")
 
@@ -269,7 +304,8 @@ class World:
                 (self.root / where[1:]).mkdir(parents=True, exist_ok=True)
                 if kind == "lustre":
                     self._mounted("0:60", where, "lustre", f"10.1.0.9@tcp:/{mount['mount_name']}")
-                    self._module("lustre", self._found["lustre_client"], loaded=True)
+                    for module in ("lustre", "libcfs", "lnet"):
+                        (self.root / "sys/module" / module).mkdir(parents=True, exist_ok=True)
                 else:
                     self._mounted("0:61", where, "nfs4", f"{mount['dns_name']}:{mount['volume_path']}")
 
@@ -304,20 +340,35 @@ class World:
         self.write(f"{folder}/etc/slurm.conf", f"SlurmctldHost=ip-10-1-0-10({CONTROLLER})\n")
         if self._found["pyxis"]:
             self.write(f"{folder}/lib/slurm/spank_pyxis.so", "")
-            self.write(f"{folder}/etc/plugstack.conf.d/pyxis.conf", f"required /{folder}/lib/slurm/spank_pyxis.so\n")
+            self.write(
+                f"{folder}/etc/plugstack.conf.d/pyxis.conf", f"required /{folder}/lib/slurm/spank_pyxis.so\n"
+            )
             self.write(f"{folder}/etc/plugstack.conf", "include plugstack.conf.d/*\n")
         self._unit("slurmctld" if self._node.role == "controller" else "slurmd", active=False)
         self._unit("munge", active=True)
 
     def _resource_config(self, cluster_type: str) -> None:
         def instance(name: str, address: str) -> dict[str, Any]:
-            return {"InstanceName": name, "InstanceId": "i-0a", "AgentIpAddress": "172.16.0.1", "CustomerIpAddress": address}
+            return {
+                "InstanceName": name,
+                "InstanceId": "i-0a",
+                "AgentIpAddress": "172.16.0.1",
+                "CustomerIpAddress": address,
+            }
 
         node = self._node
         address = CONTROLLER if node.role == "controller" else ADDRESS
-        groups = [{"Name": node.group, "InstanceType": node.kind.hyperpod_name, "Instances": [instance("me", address)]}]
+        groups = [
+            {
+                "Name": node.group,
+                "InstanceType": node.kind.hyperpod_name,
+                "Instances": [instance("me", address)],
+            }
+        ]
         if node.role != "controller":
-            groups.append({"Name": "other", "InstanceType": "ml.m5.xlarge", "Instances": [instance("head", CONTROLLER)]})
+            groups.append(
+                {"Name": "other", "InstanceType": "ml.m5.xlarge", "Instances": [instance("head", CONTROLLER)]}
+            )
         document = {
             "ClusterConfig": {"ClusterName": node.cluster["cluster"]},
             "ClusterType": cluster_type,
@@ -339,8 +390,12 @@ class World:
                     plain = name.partition("=")[0] if "=" in name else name
                     self._offers(plain, "")
         effects = dict(_EFFECTS)
-        effects[f"lustre-client-modules-{kernel}"] = 'echo 2.15.6 >"$FAKE/modules/lustre"'
-        effects["lustre-client"] = f'{effects[f"lustre-client-modules-{kernel}"]}\n{_EFFECTS["lustre-client-utils"]}'
+        effects[f"lustre-client-modules-{kernel}"] = (
+            'echo 2.15.6 >"$FAKE/modules/lustre"; echo 1.2.2 >"$FAKE/modules/kefalnd"'
+        )
+        effects["lustre-client"] = (
+            f"{effects[f'lustre-client-modules-{kernel}']}\n{_EFFECTS['lustre-client-utils']}"
+        )
         for name, effect in effects.items():
             self._offers(name, effect)
         if not modules_offered:
@@ -452,7 +507,13 @@ def _stand_in(component: str, version: str, name: str) -> bytes:
     top = name.removesuffix(".tar.gz")
     if component == "efa-installer":
         top = "aws-efa-installer"
-    return _tar({path: text.replace("@VERSION@", version) for path, text in _FILES.get(component, {"README": ""}).items()}, top)
+    return _tar(
+        {
+            path: text.replace("@VERSION@", version)
+            for path, text in _FILES.get(component, {"README": ""}).items()
+        },
+        top,
+    )
 
 
 _INSTALLER = """\
@@ -484,8 +545,10 @@ _FILES: dict[str, dict[str, str]] = {
         "make.fake": 'mkdir -p "$BUILDDIR"; echo >"$BUILDDIR/all_reduce_perf"; chmod +x "$BUILDDIR/all_reduce_perf"\n'
     },
     "lustre-efa-setup": {
-        "setup.sh": 'echo "setup.sh $*" >>"$FAKE/calls"\nmkdir -p "$FAKE/units/configure-efa-fsx-lustre-client"\n'
-        'touch "$FAKE/units/configure-efa-fsx-lustre-client"/{enabled,active}\n'
+        # binds what it should only where Lustre's modules are loaded after it
+        "setup.sh": 'unit=$FAKE/units/configure-efa-fsx-lustre-client\nmkdir -p "$unit" "$FAKE/lnet"\n'
+        'if [[ -e $ULTRACLUSTER_ROOT/sys/module/libcfs ]]; then echo 1; else cat "$FAKE/fsx_interfaces"; fi >"$FAKE/lnet/efa"\n'
+        'mkdir -p "$ULTRACLUSTER_ROOT"/sys/module/{libcfs,lnet}\ntouch "$unit"/{enabled,active}\n'
     },
     "nixl": {"nixl/__init__.py": ""},
 }
