@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 
 from first_boot.judge import differences, prediction
-from first_boot.rehearsal import Boot, Outcome, boots, found_on, rehearsed
+from first_boot.rehearsal import Boot, Outcome, boots, rehearsed
 from project import ROOT
 
 from ultracluster.config import Environment, InvalidEnvironmentError, load
@@ -18,7 +18,7 @@ from ultracluster.software.fit import Fit
 
 
 def main(arguments: list[str]) -> int:
-    """Rehearse, print, and end with `ready: N of N groups`; 0 where all are ready, 1 otherwise, 2 for bad input."""
+    """Rehearse, print, and end with `ready: N of N groups`; status 1 where some are not, 2 for bad input."""
     try:
         environments = list(_drafts()) if arguments == ["--all"] else [_load(name) for name in arguments]
     except InvalidEnvironmentError as error:

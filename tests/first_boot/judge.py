@@ -28,7 +28,7 @@ def decided(image: Image, found: Contents) -> Image:
 
 
 def differences(boot: Boot, outcome: Outcome, predicted: tuple[Fit, ...]) -> Iterator[str]:
-    """One line for each component that the node treated otherwise than predicted."""
+    """A line for each component that the node treated otherwise than predicted."""
     said = outcome.components
     for one in predicted:
         if one.outcome == "not-needed" or one.component in _NOT_OURS:

@@ -1,7 +1,7 @@
 """The first boot of every node group of an environment, rehearsed: the real entry script, run in a folder.
 
-`make rehearse ENV=prod` prints for every group what each node kept, installed and lacks. Nothing here knows the
-CDK; the same cluster.json is in the templates, which tests/test_environments.py holds against this one.
+`make rehearse ENV=prod` prints for every group what each node kept, installed and lacks. Nothing here knows
+the CDK.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from first_boot.contents import Variant, contents
-from first_boot.world import NodeOf, World
+from first_boot.world import NodeOf, make_world
 
 from ultracluster.catalog.images import Image, newest
 from ultracluster.config import Environment
@@ -107,7 +107,7 @@ def boots(environment: Environment, *, variants: Sequence[Variant] = (Variant(),
 
 
 def on_newest(boot: Boot) -> Boot | None:
-    """The same node on the newest image of its family, system and Kubernetes release; None if that is its image."""
+    """The same node on the newest image of its family, system and Kubernetes release; None: it has that."""
     image = newest(
         family=boot.image.family, arch=boot.image.arch, os=boot.image.os, kubernetes=boot.image.kubernetes
     )
@@ -155,19 +155,19 @@ def found_on(boot: Boot) -> dict[str, str | None]:
 
 def rehearse(boot: Boot, folder: Path) -> Outcome:
     """Run the entry scripts of the boot in a sandbox below `folder`."""
-    world = World(
+    box = make_world(
         folder,
         node=boot.node,
         image=boot.image,
         found=found_on(boot),
         release=boot.release,
+        lustre_module=boot.variant.repositories == "offer",
     )
-    world.make(modules_offered=boot.variant.repositories == "offer")
     status, log = 0, ""
     for entry in boot.entries:
         done = subprocess.run(
-            ["setsid", "--wait", str(world.scripts / f"{entry}.sh"), *_arguments(boot)],
-            env=world.environment(),
+            ["setsid", "--wait", str(box.scripts / f"{entry}.sh"), *_arguments(boot)],
+            env=box.environment(),
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -179,9 +179,9 @@ def rehearse(boot: Boot, folder: Path) -> Outcome:
         status, log = done.returncode, log + done.stdout
         if status:
             break
-    file = world.root / "var/log/ultracluster/report.jsonl"
+    file = box.root / "var/log/ultracluster/report.jsonl"
     lines = file.read_text().splitlines() if file.exists() else []
-    written = (world.root / "var/log/provision/provisioning.log").read_text().splitlines()
+    written = (box.root / "var/log/provision/provisioning.log").read_text().splitlines()
     return Outcome(
         status=status, last_line=written[-1] if written else "", log=log, report=tuple(map(json.loads, lines))
     )

@@ -1,4 +1,4 @@
-"""Every shipped environment boots: its entry scripts run over its images, as they are known and as they may become."""
+"""Every shipped environment boots: its entry scripts run over its images, known ones and invented ones."""
 
 from __future__ import annotations
 
