@@ -89,6 +89,7 @@ def contents(image: Image, release: Release, variant: Variant) -> dict[str, str 
             found[field] = _at_floor(field, component)
         else:
             found[field] = str(fact.value).removeprefix(">=")
+    found["cuda_all"] = found["cuda_all"] or found["cuda_default"]
     found["kernel"] = _kernel(image, found["kernel"], newer=variant.newer)
     if found["efa_installer"]:
         # one installer brings them all, in full form

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from first_boot.contents import Contents
+from first_boot.makers import MAKERS
 from first_boot.sandbox import Sandbox
 
 from ultracluster.catalog import InstanceType
@@ -48,12 +49,9 @@ def _libraries(box: Sandbox, image: Image, found: Contents) -> None:
     if efa := found["efa_installer"]:
         libfabric = found["libfabric"] or "2.4.0amzn1.0"
         box.write("opt/amazon/efa_installed_packages", f"# EFA installer version: {efa}\n")
-        box.program(
-            "opt/amazon/efa/bin/fi_info",
-            f"fi_info: {libfabric}",
-            f"libfabric: {libfabric}",
-            "libfabric api: 2.4",
-        )
+        box.write("opt/amazon/efa/bin/fi_info", (MAKERS / "files/efa-installer/fi_info").read_text())
+        (box.root / "opt/amazon/efa/bin/fi_info").chmod(0o755)
+        box.write("opt/amazon/efa/bin/fi_info.version", f"{libfabric}\n")
         box.write("opt/amazon/efa/include/rdma/fabric.h", "")
         box.write("opt/amazon/efa/lib/libfabric.so.1", "")
     if plugin := found["aws_ofi_nccl"]:
@@ -85,6 +83,8 @@ def _tools(box: Sandbox, image: Image, found: Contents) -> None:
         box.program("usr/bin/dcgmi", "", f"dcgmi  version: {version}")
         box.unit("nvidia-dcgm", active=True)
     if version := found["enroot"]:
+        for hook in ("50-slurm-pmi.sh", "50-slurm-pytorch.sh"):
+            box.write(f"usr/share/enroot/hooks.d/{hook}", "")
         box.program("usr/bin/enroot", version)
         box.package("enroot", f"{version}-1")
     if version := found["containerd"]:

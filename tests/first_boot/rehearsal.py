@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from first_boot.contents import Variant, contents
-from first_boot.world import NodeOf, make_world
+from first_boot.world import NodeOf, make_world, mount_shared
 
 from ultracluster.catalog.images import Image, newest
 from ultracluster.config import Environment
@@ -179,6 +179,8 @@ def rehearse(boot: Boot, folder: Path) -> Outcome:
         status, log = done.returncode, log + done.stdout
         if status:
             break
+        if entry == "parallelcluster_on_node_start":
+            mount_shared(box, boot.node)  # ParallelCluster does, between its two actions
     file = box.root / "var/log/ultracluster/report.jsonl"
     lines = file.read_text().splitlines() if file.exists() else []
     written = (box.root / "var/log/provision/provisioning.log").read_text().splitlines()

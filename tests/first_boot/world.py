@@ -133,17 +133,22 @@ def _hardware(box: Sandbox, node: NodeOf, image: Image) -> None:
 def _on_hyperpod_slurm(box: Sandbox, node: NodeOf, found: Contents) -> None:
     _resource_config(box, node, "Slurm")
     _slurm(box, node, found, "opt/slurm")
-    for kind, path in (("lustre", "/fsx"), ("openzfs", "/home")):
-        # mounted by HyperPod before on-init-complete
-        if mount := node.cluster.get("mounts", {}).get(kind):
-            where = str(mount.get("path", path))
-            (box.root / where[1:]).mkdir(parents=True, exist_ok=True)
-            if kind == "lustre":
-                box.mounted("0:60", where, "lustre", f"10.1.0.9@tcp:/{mount['mount_name']}")
-                for module in ("lustre", "libcfs", "lnet"):
-                    (box.root / "sys/module" / module).mkdir(parents=True, exist_ok=True)
-            else:
-                box.mounted("0:61", where, "nfs4", f"{mount['dns_name']}:{mount['volume_path']}")
+    # HyperPod mounts before on-init-complete
+    if "mounts" in node.cluster:
+        mount_shared(box, node)
+
+
+def mount_shared(box: Sandbox, node: NodeOf) -> None:
+    """Mount the file systems that the orchestrator mounts by itself."""
+    for kind, mount in node.mounts.items():
+        path = str(mount["path"])
+        (box.root / path[1:]).mkdir(parents=True, exist_ok=True)
+        if kind == "openzfs":
+            box.mounted("0:61", path, "nfs4", f"{mount['dns_name']}:{mount['volume_path']}")
+            continue
+        box.mounted("0:60", path, "lustre", f"10.1.0.9@tcp:/{mount['mount_name']}")
+        for module in ("lustre", "libcfs", "lnet"):
+            (box.root / "sys/module" / module).mkdir(parents=True, exist_ok=True)
 
 
 def _on_hyperpod_eks(box: Sandbox, node: NodeOf, found: Contents) -> None:
