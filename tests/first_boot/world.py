@@ -94,7 +94,7 @@ def _system(box: Sandbox, node: NodeOf, image: Image, found: Contents) -> None:
     (box.fake / "lvm").mkdir()
     (box.fake / "lvm/pvs").touch()
     # apt's or dnf's side: only one of them is on a system
-    for command in ("apt-get", "apt-mark", "dpkg", "dpkg-query") if name == "amzn" else ("dnf", "rpm"):
+    for command in ("apt-get", "apt-mark", "dpkg", "dpkg-query") if image.os == "al2023" else ("dnf", "rpm"):
         (box.bin / command).unlink(missing_ok=True)
     if not found.get("dnf_versionlock") and image.os == "al2023":
         box.tell("no_versionlock", "")
