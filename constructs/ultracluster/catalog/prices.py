@@ -1,7 +1,7 @@
 """List prices with their source and age, and the zones that offer a type.
 
-`prices.csv` holds EC2's (Linux, shared tenancy) and those of Capacity Blocks, `service_prices.json` HyperPod's and
-those of everything else that a cluster is billed for. Prices that a team asked for itself go before both.
+`prices.csv` holds EC2's (Linux, shared tenancy) and Capacity Blocks', `service_prices.json` HyperPod's and
+everything else that a cluster is billed for. Prices that a team asked for itself go before both.
 """
 
 import csv
@@ -90,8 +90,8 @@ def derived_figure(
 ) -> Figure | None:
     """A figure that follows from that of another thing in the same place; None where none follows.
 
-    HyperPod's price is EC2's times the factor of the family; a training plan's is a Capacity Block's times one; a
-    database in two zones costs twice that in one; Spot costs what on demand does, at the most.
+    HyperPod's price is EC2's times the factor of the family, a training plan's a Capacity Block's times one;
+    a database in two zones costs twice that in one; Spot costs what on demand does, at the most.
     """
     for rule in _document()["derived"]:
         kind = str(rule["key"])
@@ -114,7 +114,9 @@ def derived_figure(
 def price_kinds() -> frozenset[str]:
     """First words of all keys that something may be priced by: `ec2`, `nat`, `lustre` ..."""
     rules = _document()["derived"]
-    names = {key for key, _ in _figures()} | {rule["key"] for rule in rules} | {rule["from"] for rule in rules}
+    names = (
+        {key for key, _ in _figures()} | {rule["key"] for rule in rules} | {rule["from"] for rule in rules}
+    )
     return frozenset(name.partition(".")[0] for name in names) | _UNPRICED
 
 

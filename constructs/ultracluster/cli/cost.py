@@ -34,7 +34,9 @@ def cost(
     environment: EnvironmentArgument,
     as_json: JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown for a pull request.")] = False,
-    live: Annotated[bool, typer.Option("--live", help="Ask AWS for prices; they win over all others.")] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Ask AWS for prices; they win over all others.")
+    ] = False,
     days: Annotated[
         int | None,
         typer.Option(
@@ -50,11 +52,11 @@ def cost(
 ) -> None:
     """Estimate what an environment costs per hour, day and month: list prices, USD, without tax.
 
-    Everything that has a price is in the estimate, marked where it is old, undated, derived or of another Region;
-    what has none is named. The strict sum has the unmarked ones only. Prices in prices.csv beside the environment
-    file (`ultracluster prices update`) win over the shipped ones. --live needs `pricing:GetProducts` and
-    `ec2:DescribeSpotPriceHistory`. Exit code 1: --strict, and a price is marked, missing or cannot be used;
-    2: bad input.
+    Everything that has a price is in the estimate, marked where it is old, undated, derived or of another
+    Region; what has none is named. The strict sum has the unmarked ones only. Prices in prices.csv beside the
+    environment file (`ultracluster prices update`) win over the shipped ones. --live needs
+    `pricing:GetProducts` and `ec2:DescribeSpotPriceHistory`. Exit code 1: --strict, and a price is marked,
+    missing or cannot be used; 2: bad input.
     """
     if as_json and markdown:
         refuse("--json and --markdown exclude each other")

@@ -99,7 +99,11 @@ def as_markdown(found: Estimate) -> str:
     title, headline, *others = heading(found)
     out = [f"### Cost of {_cell(title)}", "", f"**{headline}**  ", *(f"{line}  " for line in others)]
     out += [f"{fault}  " for fault in found.faults]
-    out += ["", "| | quantity | price | per hour | per day | per month | |", "|---|---:|---:|---:|---:|---:|---|"]
+    out += [
+        "",
+        "| | quantity | price | per hour | per day | per month | |",
+        "|---|---:|---:|---:|---:|---:|---|",
+    ]
     for lines in rows(found, sources).values():
         for row in lines:
             cells = (row.what, row.quantity, row.price, row.hour, row.day, row.month, row.mark)

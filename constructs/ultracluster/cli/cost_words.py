@@ -60,7 +60,11 @@ def heading(found: Estimate) -> list[str]:
     """What is estimated, then the headline, the strict sum, and what an idle node costs."""
     told = summary(found)
     place = f"{found.orchestrator} in {found.region}"
-    lines = [f"{found.environment}: {place}, USD at list prices on {found.today}", str(told), told.strict_line]
+    lines = [
+        f"{found.environment}: {place}, USD at list prices on {found.today}",
+        told.text,
+        told.strict_line,
+    ]
     return [*lines, *filter(None, [told.idle_line])]
 
 
@@ -94,8 +98,8 @@ def sentences(found: Estimate, sources: Sources) -> Iterator[str]:
         yield f"{one.group} with a commitment of one year, nothing upfront: {rates} USD per node and hour"
     if found.not_priced or any(line.mark in ("old", "undated", "derived") for line in found.priced):
         yield (
-            f"`ultracluster prices update {found.environment}` asks AWS for these prices and writes prices.csv "
-            "beside the environment; add there by hand what AWS does not list"
+            f"`ultracluster prices update {found.environment}` asks AWS for these prices and writes them "
+            "into prices.csv beside the environment; add there by hand what AWS does not list"
         )
     uses = [line.item.what + (f", {_price(line, sources)}" if line.figure else "") for line in found.by_use]
     if uses:

@@ -89,8 +89,10 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
     yield "software", f"release {plan.software}"
     yield "protected", "yes: data is retained, stacks refuse deletion" if plan.protect else "no"
     yield "stacks", " -> ".join(plan.stacks)
-    yield "cost", f"{plan.cost} (ultracluster cost {plan.name})"
-    yield from (("", line) for line in (plan.cost.strict_line, plan.cost.idle_line, *plan.cost.faults) if line)
+    yield "cost", f"{plan.cost.text} (ultracluster cost {plan.name})"
+    yield from (
+        ("", line) for line in (plan.cost.strict_line, plan.cost.idle_line, *plan.cost.faults) if line
+    )
     yield "warnings", warning_counts(plan)
     for one in plan.open_warnings:
         yield "", f"{one.code} at {one.path}"

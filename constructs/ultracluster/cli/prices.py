@@ -33,7 +33,8 @@ def _prices() -> None:  # pyright: ignore[reportUnusedFunction]  # keeps `update
 @app.command()
 def update(
     environments: Annotated[
-        list[Path], typer.Argument(help="Environment files, or names of some in environments/.", show_default=False)
+        list[Path],
+        typer.Argument(help="Environment files, or names of some in environments/.", show_default=False),
     ],
     profile: ProfileOption = None,
     as_json: JsonOption = False,
@@ -41,9 +42,9 @@ def update(
 ) -> None:
     """Ask AWS what the environments are billed for, and write prices.csv beside them. Commit it: it wins.
 
-    Lines that AWS does not answer stay as they are, those written by hand among them. Needs `pricing:GetProducts`
-    and `ec2:DescribeSpotPriceHistory`. Exit code 1: AWS answered nothing, the file is untouched; 2: bad input, no
-    credentials, or a prices.csv that is damaged.
+    Lines that AWS does not answer stay as they are, those written by hand among them. Needs
+    `pricing:GetProducts` and `ec2:DescribeSpotPriceHistory`. Exit code 1: AWS answered nothing, the file is
+    untouched; 2: bad input, no credentials, or a prices.csv that is damaged.
     """
     on = day(today)
     configs = [(environment_path(path), load_environment(path)) for path in environments]
@@ -56,12 +57,21 @@ def update(
         asked = ask(config, profile, on)
         answers[prices_beside(file)] |= asked.table
         open_questions |= dict.fromkeys(asked.faults)
-    documents = [_write(path, files[path].figures, new) for path, new in sorted(answers.items())]
+    for path, new in answers.items():
+        if new:
+            _write(path, [*(files[path].figures | new).values()])
     if as_json:
-        sys.stdout.write(json.dumps({"files": documents, "faults": list(open_questions)}, indent=2) + "\n")
+        document = {
+            "files": {
+                str(path): [_change(one, files[path].figures) for _, one in sorted(new.items())]
+                for path, new in answers.items()
+            },
+            "faults": list(open_questions),
+        }
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
-        for one in documents:
-            _tell(one)
+        for path, new in answers.items():
+            _tell(path, new, files[path].figures)
         for fault in open_questions:
             typer.echo(fault, err=True)
     if not any(answers.values()):
@@ -69,35 +79,31 @@ def update(
         raise typer.Exit(1)
 
 
-def _write(
-    path: Path, known: dict[tuple[str, str], Figure], new: dict[tuple[str, str], Figure]
-) -> dict[str, object]:
-    """Write a file where AWS answered something; what has changed."""
+def _write(path: Path, figures: list[Figure]) -> None:
+    try:
+        write_prices(path, figures)
+    except OSError as error:
+        refuse(f"{path} cannot be written: {error.strerror}")
+
+
+def _change(one: Figure, known: dict[tuple[str, str], Figure]) -> dict[str, str | float | None]:
+    before = known.get((one.key, one.region))
+    return {
+        "key": one.key,
+        "region": one.region,
+        "per": one.unit,
+        "before": before.usd if before else None,
+        "usd": one.usd,
+    }
+
+
+def _tell(path: Path, new: dict[tuple[str, str], Figure], known: dict[tuple[str, str], Figure]) -> None:
+    for place, one in sorted(new.items()):
+        before = known.get(place)
+        same = before is not None and before.usd == one.usd
+        was = "as before" if same else f"was {before.usd:g}" if before else "new"
+        typer.echo(f"{one.key} in {one.region}: {one.usd:g} USD per {one.unit}, {was}")
     if new:
-        try:
-            write_prices(path, (known | new).values())
-        except OSError as error:
-            refuse(f"{path} cannot be written: {error.strerror}")
-    changes = [
-        {
-            "key": one.key,
-            "region": one.region,
-            "unit": one.unit,
-            "before": known[place].usd if place in known else None,
-            "usd": one.usd,
-        }
-        for place, one in sorted(new.items())
-    ]
-    return {"file": str(path), "asked": changes, "kept": len(known.keys() - new.keys())}
-
-
-def _tell(document: dict[str, object]) -> None:
-    changes = document["asked"]
-    assert isinstance(changes, list)
-    for one in changes:
-        before = one["before"]
-        was = "new" if before is None else "as before" if before == one["usd"] else f"was {before:g}"
-        typer.echo(f"{one['key']} in {one['region']}: {one['usd']:g} USD per {one['unit']}, {was}")
-    kept = f", {document['kept']} lines kept" if document["kept"] else ""
-    if changes:
-        typer.echo(f"{document['file']}: {len(changes)} prices asked{kept}; commit it beside the environments")
+        kept = len(known.keys() - new.keys())
+        rest = f", {kept} lines kept" if kept else ""
+        typer.echo(f"{path}: {len(new)} prices asked{rest}; commit it beside the environments")

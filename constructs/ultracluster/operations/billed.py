@@ -74,7 +74,8 @@ def _instances(
         return replace(
             item,
             key=f"{'hyperpod-spot' if hyperpod else 'spot'}.{kind}",
-            note="on demand is the most that Spot costs" + ("" if hyperpod else "; --live asks for its price"),
+            note="on demand is the most that Spot costs"
+            + ("" if hyperpod else "; --live asks for its price"),
         )
     if capacity == "reservation":
         return replace(item, note="billed whether or not nodes run in it")
@@ -144,7 +145,7 @@ def _control_plane(environment: Environment, today: dt.date) -> Iterator[Item]:
 
 
 def _pcs(item: Item) -> Item:
-    return replace(item, note="aws.amazon.com/pcs/pricing has it, no price list that we know")
+    return replace(item, note="AWS PCS has no price list that we know: see aws.amazon.com/pcs/pricing")
 
 
 def _capabilities(orchestrator: Eks | HyperPodEks) -> list[str]:

@@ -3,8 +3,8 @@
     found = estimate(environment)
     found.per_hour, found.not_priced, found.strict_per_hour
 
-What has no price is named and never 0. The strict sum has only what needs no mark: the thing's own price in this
-Region, of the last 90 days.
+What has no price is named and never 0. The strict sum has only what needs no mark: the thing's own price in
+this Region, of the last 90 days.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ class Estimate:
 
     @property
     def complete(self) -> bool:
-        """Whether the strict sum has everything but what is billed by use, and every given price could be used."""
+        """Whether the strict sum lacks only what is billed by use, and every given price could be used."""
         return len(self.strict) == len(self.standing) and not self.faults
 
     @property
     def per_hour(self) -> float | None:
-        """USD per hour of everything that has a price; None where nothing has. Fees paid upfront are in it by the
-        hour."""
+        """USD per hour of everything that has a price; None where nothing has. What is paid upfront is in it
+        by the hour."""
         return _sum(self.priced, lambda line: line.per_hour)
 
     @property

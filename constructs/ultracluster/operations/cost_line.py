@@ -15,8 +15,8 @@ from ultracluster.operations.billed_item import PREPAID, Item
 
 Mark = Literal["", "old", "undated", "derived", "elsewhere", "not priced", "by use"]
 """Empty: the thing's own price in this Region, of the last 90 days; such lines are the strict sum. `old` and
-`undated`: its own. `derived`: follows from another thing's price. `elsewhere`: that of another Region, or that of
-the Region in a Local Zone."""
+`undated`: its own. `derived`: follows from another thing's price. `elsewhere`: that of another Region, or
+that of the Region in a Local Zone."""
 
 REFERENCE_REGIONS = ("us-east-1", "us-west-2")
 """Where a price is looked for when the environment's Region has none."""
@@ -54,7 +54,7 @@ class Line:
 
 
 def price_line(environment: Environment, item: Item, *, today: dt.date, own: Own) -> Line:
-    """Price an item: with its own price in the Region, else with what it follows from there, else elsewhere."""
+    """Price an item: by its own price in the Region, else by what it follows from there, else elsewhere."""
     found, mark = _best(environment, item, today, own)
     if found and not mark:
         mark = "undated" if found.date is None else "old" if found.old(today) else ""

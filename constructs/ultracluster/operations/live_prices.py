@@ -159,9 +159,11 @@ _SIMPLE: dict[str, tuple[str, dict[str, str], str, PriceUnit]] = {
     "endpoint.gb": ("AmazonVPC", {"productFamily": "VpcEndpoint"}, "VpcEndpoint-Bytes", "gb"),
     "ipv4": ("AmazonVPC", {}, "PublicIPv4:InUseAddress", "hour"),
     "ebs.gp3": ("AmazonEC2", {"volumeApiName": "gp3"}, r"EBS:VolumeUsage\.gp3", "month"),
-    "ebs.gp3-throughput": ("AmazonEC2", {}, r"EBS:VolumeP-Throughput\.gp3", "month"),
-    "ebs.gp3-iops": ("AmazonEC2", {}, r"EBS:VolumeP-IOPS\.gp3", "month"),
-    "hyperpod-volume": ("AmazonSageMaker", {}, r"Cluster:VolumeUsage\.gp\d", "month"),
+    "ebs.gp3-throughput": ("AmazonEC2", {"volumeApiName": "gp3"}, r"EBS:VolumeP-Throughput\.gp3", "month"),
+    "ebs.gp3-iops": ("AmazonEC2", {"volumeApiName": "gp3"}, r"EBS:VolumeP-IOPS\.gp3", "month"),
+    "hyperpod-volume": (
+        "AmazonSageMaker", {"usagetype": "Cluster:VolumeUsage"}, r"Cluster:VolumeUsage\.gp\d", "month",
+    ),
     "eks.standard": ("AmazonEKS", {}, "AmazonEKS-Hours:perCluster", "hour"),
     "eks.extended": ("AmazonEKS", {}, "AmazonEKS-Hours:extendedSupport", "hour"),
     "rds.storage": ("AmazonRDS", {"productFamily": "Database Storage"}, "RDS:GP3-Storage", "month"),
@@ -221,7 +223,11 @@ def _listed(account: Account, key: str, query: _Query, today: dt.date) -> Figure
 
 def _products(account: Account, query: _Query) -> Iterator[dict[str, Any]]:
     pricing = account.client("pricing", PRICE_LIST_REGION)
-    filters = [{"Type": "TERM_MATCH", "Field": name, "Value": value} for name, value in query.filters.items()]
+    filters = [
+        # usage types begin with the Region's prefix, which is no documented one
+        {"Type": "CONTAINS" if name == "usagetype" else "TERM_MATCH", "Field": name, "Value": value}
+        for name, value in query.filters.items()
+    ]
     token: dict[str, str] = {}
     while True:
         answer = pricing.get_products(

@@ -41,7 +41,8 @@ class CostPlan:
     faults: tuple[str, ...]
     """Why prices of a file could not be used."""
 
-    def __str__(self) -> str:
+    @property
+    def text(self) -> str:
         """`about 19,400 USD a month (26.6 an hour); 8 of 10 prices are derived or older than 90 days ...`."""
         if self.per_hour is None or self.per_month is None:
             return f"unknown: none of the {self.things} things that it is billed for has a price"
@@ -59,17 +60,19 @@ class CostPlan:
         """`about 19,400 USD a month`, and what it lacks where nodes have no price."""
         if self.per_month is None:
             return "cost unknown"
-        lacks = f" WITHOUT the nodes of {_list(self.nodes_not_priced, 'and')}" if self.nodes_not_priced else ""
+        lacks = (
+            f" WITHOUT the nodes of {_list(self.nodes_not_priced, 'and')}" if self.nodes_not_priced else ""
+        )
         return f"about {rough(self.per_month)} USD a month{lacks}"
 
     @property
     def strict_line(self) -> str:
         """The strict sum in words."""
-        what = f"an own price of the last {YOUNG.days} days in this Region"
+        what = f"own prices of the last {YOUNG.days} days in this Region"
         if self.strict_per_month is None:
-            return f"strictly unknown: none of the {self.things} things has {what}"
-        of = f"the {self.strict} of {self.things} things with {what}"
-        return f"strictly {rough(self.strict_per_month)} USD a month, for {of}"
+            return f"strictly unknown: 0 of {self.things} things have {what}"
+        sums = f"strictly {rough(self.strict_per_month)} USD a month"
+        return f"{sums}: {self.strict} of {self.things} things have {what}"
 
     @property
     def idle_line(self) -> str:
@@ -86,15 +89,16 @@ class CostPlan:
         return f"{text}, paid upfront" if burn.prepaid else text
 
     def document(self) -> dict[str, Any]:
-        """The figures for machines."""
-        return asdict(self)
+        """The figures and words for machines."""
+        words = {name: getattr(self, name) for name in ("text", "short", "strict_line", "idle_line")}
+        return {**asdict(self), **words}
 
 
 def summary(found: Estimate) -> CostPlan:
     """The headline of an estimate."""
     hour = found.per_hour
     return CostPlan(
-        per_hour=hour,
+        per_hour=None if hour is None else round(hour, 6),
         per_month=_month(hour),
         most_per_month=_month(found.most_per_hour) if found.grows and hour is not None else None,
         strict_per_month=_month(found.strict_per_hour),
@@ -109,10 +113,8 @@ def summary(found: Estimate) -> CostPlan:
     )
 
 
-def cost_plan(
-    environment: Environment, today: dt.date | None, prices: PriceFile | None = None
-) -> CostPlan:
-    """What an environment costs with the prices of a day, None is the current one, and those of a team's file."""
+def cost_plan(environment: Environment, today: dt.date | None, prices: PriceFile | None = None) -> CostPlan:
+    """What an environment costs with the prices of a day (None is the current one) and of a team's file."""
     own, faults = (prices.figures, prices.faults) if prices else ({}, [])
     return summary(estimate(environment, today=today, own=own, faults=faults))
 

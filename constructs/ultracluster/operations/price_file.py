@@ -1,4 +1,4 @@
-"""The prices that a team asked for itself: a file beside its environments, which wins over the shipped tables."""
+"""The prices that a team asked for itself: a file beside its environments, which wins over our tables."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
-from ultracluster.catalog.prices import UNITS, Figure, PriceUnit, price_kinds
+from ultracluster.catalog.prices import UNITS, Figure, price_kinds
 
 NAME = "prices.csv"
 """Its name, in the folder of the environment file."""
@@ -40,7 +39,7 @@ def prices_beside(environment: Path) -> Path:
 
 
 def read_prices(path: Path, *, today: dt.date | None = None) -> PriceFile:
-    """The prices of a file; none where there is no such file. Nothing is raised: `faults` says what is wrong."""
+    """The prices of a file; none without one. Nothing is raised: `faults` says what cannot be used."""
     found = PriceFile(path)
     on = today or dt.date.today()
     try:
@@ -53,9 +52,10 @@ def read_prices(path: Path, *, today: dt.date | None = None) -> PriceFile:
         return found
     reader = csv.reader(io.StringIO(text, newline=""))
     try:
-        header = next(reader, [])
-        if tuple(header) != COLUMNS:
-            found.faults.append(f"{path}:1: the first line must be {','.join(COLUMNS)}; the shipped prices are used")
+        if tuple(next(reader, ())) != COLUMNS:
+            found.faults.append(
+                f"{path}:1: the first line must be {','.join(COLUMNS)}; the shipped prices are used"
+            )
             return found
         for row in reader:
             if row:
@@ -106,7 +106,9 @@ def _figure(row: list[str], today: dt.date) -> Figure:
     key, region, usd, unit, day, source = row
     kind = key.partition(".")[0]
     if kind not in price_kinds():
-        raise ValueError(f"nothing is priced by the key {key!r}: one begins with {', '.join(sorted(price_kinds()))}")
+        raise ValueError(
+            f"nothing is priced by the key {key!r}: one begins with {', '.join(sorted(price_kinds()))}"
+        )
     if not region or not source:
         raise ValueError(f"the {'source' if region else 'region'} is missing")
     if unit not in UNITS:
@@ -124,5 +126,11 @@ def _figure(row: list[str], today: dt.date) -> Figure:
     if date > today:
         raise ValueError(f"the date {day} has not come yet")
     return Figure(
-        key=key, region=region, usd=price, unit=cast("PriceUnit", unit), source=source, date=date, verified=True
+        key=key,
+        region=region,
+        usd=price,
+        unit=unit,
+        source=source,
+        date=date,
+        verified=True,
     )
