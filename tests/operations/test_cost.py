@@ -463,7 +463,7 @@ def test_the_headline() -> None:
     )
     assert told.idle_line == (
         "one idle or failed g6e.12xlarge of gpu costs about 13.1 USD an hour; "
-        "all 2 nodes that wait for it 26.2"
+        "a job of 2 nodes that waits for it: 26.2"
     )
     assert (told.priced, told.strict, told.things) == (7, 1, 10)
 

@@ -96,7 +96,7 @@ def sentences(found: Estimate, sources: Sources) -> Iterator[str]:
     for one in found.committed:
         rates = f"{money(one.figure.usd)} {sources.number(one.figure)} in place of {money(one.on_demand.usd)}"
         yield f"{one.group} with a commitment of one year, nothing upfront: {rates} USD per node and hour"
-    if found.not_priced or any(line.mark in ("old", "undated", "derived") for line in found.priced):
+    if len(found.strict) < len(found.standing):
         yield (
             f"`ultracluster prices update {found.environment}` asks AWS for these prices and writes them "
             "into prices.csv beside the environment; add there by hand what AWS does not list"
@@ -124,7 +124,7 @@ def _upfront(found: Estimate) -> str:
 
 def _row(line: Line, sources: Sources) -> Row:
     notes = [sources.note(line.item.note)] if line.item.note else []
-    marks = [*filter(None, ["upfront" if line.prepaid else "", _mark(line)]), *notes]
+    marks = [*filter(None, [_mark(line)]), *notes]
     return Row(
         line.item.what,
         _quantity(line),

@@ -85,7 +85,7 @@ class CostPlan:
             return f"{node}: not priced"
         text = f"{node} costs about {rough(burn.node_per_hour)} USD an hour"
         if burn.job_nodes > 1 and burn.job_per_hour is not None:
-            text += f"; all {burn.job_nodes:,} nodes that wait for it {rough(burn.job_per_hour)}"
+            text += f"; a job of {burn.job_nodes:,} nodes that waits for it: {rough(burn.job_per_hour)}"
         return f"{text}, paid upfront" if burn.prepaid else text
 
     def document(self) -> dict[str, Any]:
