@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, cast
 
 from ultracluster.config import Environment, Finding
+from ultracluster.operations.plan_boot import BootPlan, boot_lines, boot_plans
 from ultracluster.operations.plan_cost import CostPlan, cost_plan
 from ultracluster.operations.plan_groups import GroupPlan, bandwidth, group_plan
 from ultracluster.operations.plan_model import ModelPlan, model_plan, parameters, size_text
@@ -35,6 +36,7 @@ from ultracluster.operations.quota_needs import needs
 __all__ = [
     "AddressPlan",
     "AddressRow",
+    "BootPlan",
     "CostPlan",
     "EndpointPlan",
     "FileSystemPlan",
@@ -45,6 +47,7 @@ __all__ = [
     "RepositoryPlan",
     "WarningPlan",
     "bandwidth",
+    "boot_lines",
     "parameters",
     "plan",
     "size_text",
@@ -101,6 +104,7 @@ class Plan:
     model: ModelPlan | None
     cost: CostPlan
     software: str
+    first_boot: tuple[BootPlan, ...]
     protect: bool
     stacks: tuple[str, ...]
     warnings: tuple[WarningPlan, ...]
@@ -170,6 +174,7 @@ def plan(
         model=None if model is None else model_plan(environment, model, groups, lustre),
         cost=cost_plan(environment, today, prices),
         software=environment.software.release,
+        first_boot=boot_plans(environment),
         protect=environment.protect,
         stacks=environment.stack_names,
         warnings=tuple(
