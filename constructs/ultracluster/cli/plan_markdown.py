@@ -45,7 +45,6 @@ def as_markdown(plan: Plan) -> str:
     parts += _folded(f"takers of addresses in {plan.addresses.subnet}", ("addresses", "by", ""), rows)
     endpoints = ((one.service, one.kind, one.reason) for one in plan.endpoints)
     parts += _folded("VPC endpoints", ("service", "kind", "for"), endpoints)
-    parts += _folded("things without a price", ("what",), ((one,) for one in plan.cost.not_priced))
     warnings = ((one.code, one.path, one.message, one.acknowledged or "**open**") for one in plan.warnings)
     parts += _folded("warnings", ("rule", "at", "warning", "accepted because"), warnings)
     return "\n".join(parts) + "\n"
