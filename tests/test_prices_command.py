@@ -154,9 +154,6 @@ def test_a_file_that_cannot_be_written(dev: Path, service: Any, monkeypatch: pyt
         (["nosuch"], "nosuch.yaml does not exist"),
         (["DEV", "--profile", "nosuch"], "there is no such profile"),
     ],
-        (["nosuch"], "nosuch.yaml does not exist"),
-        (["DEV", "--profile", "nosuch"], "there is no such profile"),
-    ],
 )
 def test_bad_input(dev: Path, arguments: list[str], told: str) -> None:
     result = run("prices", "update", *(str(dev) if one == "DEV" else one for one in arguments))
