@@ -185,7 +185,7 @@ def test_the_example_of_the_page_is_what_happens(monkeypatch: pytest.MonkeyPatch
 
     printed = run(*found[1].split()[1:], today=found[2])
 
-    assert printed.output.startswith(found[3] + "\nnotes\n")
+    assert printed.output.startswith(found[3] + "\nprices\n")
 
 
 @pytest.mark.parametrize("columns", [30, 40, 55, 60, 76, 90, 110, 200])
