@@ -140,7 +140,7 @@ def test_the_factor_of_the_family_gives_the_price_of_hyperpod_s_list(name: str) 
 
 def test_the_whole_list_of_hyperpod_is_there() -> None:
     assert len(HYPERPOD) == 103  # 102 of 2026-09-16, and p5en
-    assert len(COMPARED) == 94  # the others are m6i, of which EC2's price is not in the tables
+    assert HYPERPOD.keys() == {*COMPARED}  # of all of them EC2 has a price
     assert HYPERPOD["trn1.32xlarge"] == 24.73
     assert HYPERPOD["g5.xlarge"] == 1.408
 
@@ -171,6 +171,19 @@ def test_plans_of_all_types_stand_in_one_relation_to_capacity_blocks() -> None:
         plan = known(figure(f"training-plan.{name}", "us-east-1")).per_hour
         block = known(figure(f"capacity-block.{name}", "us-east-1", today=before)).per_hour
         assert plan / block == pytest.approx(1.102, abs=0.0005)
+
+
+@pytest.mark.parametrize("kind", ["ec2", "hyperpod", "spot", "hyperpod-spot"])
+def test_every_type_has_a_price_but_those_that_are_not_sold_on_demand(kind: str) -> None:
+    without = {
+        name
+        for name in instance_types()
+        if not (figure(f"{kind}.{name}", "us-east-1") or derived_figure(f"{kind}.{name}", "us-east-1"))
+    }
+
+    assert without == {
+        "p5e.48xlarge", "p6e-gb200.36xlarge", "trn2.3xlarge", "trn2.48xlarge", "trn2u.48xlarge",
+    }  # fmt: skip
 
 
 def test_every_kind_that_a_rule_names_is_one() -> None:
