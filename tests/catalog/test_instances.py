@@ -200,7 +200,7 @@ def test_ultraserver_names_of_hyperpod_are_in_botocore() -> None:
 def test_only_the_standard_library_is_imported() -> None:
     program = (
         "import sys; before = set(sys.modules); from ultracluster import catalog;"
-        "catalog.instance_types(); catalog.regions(); catalog.price('p5.48xlarge', 'us-east-1');"
+        "catalog.instance_types(); catalog.regions(); catalog.figure('ec2.p5.48xlarge', 'us-east-1');"
         "print(*{m.partition('.')[0] for m in set(sys.modules) - before})"
     )
     run = subprocess.run(
