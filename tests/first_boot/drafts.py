@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ultracluster.catalog import instance_types
-from ultracluster.cli.init import release_for
 from ultracluster.config import Environment, InvalidEnvironmentError, load
 from ultracluster.operations.draft import ORCHESTRATORS, Wishes, capacity_for, draft, regions_for, zones_for
+from ultracluster.software import newest_release
 
 
 def drafts() -> Iterator[Environment]:
@@ -27,7 +27,7 @@ def drafts() -> Iterator[Environment]:
                 instance_type=name,
                 nodes=2,
                 capacity=capacity_for(orchestrator, name),
-                release=release_for(orchestrator),
+                release=newest_release("eks-al2023" if orchestrator == "eks" else orchestrator).release,
                 admin="arn:aws:iam::111122223333:role/platform-engineers",
             )
             with tempfile.TemporaryDirectory() as folder:

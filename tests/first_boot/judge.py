@@ -36,7 +36,7 @@ def differences(boot: Boot, outcome: Outcome, predicted: tuple[Fit, ...]) -> Ite
         told = said.get(one.component, {}).get("outcome", "nothing")
         if told != _SAID[one.outcome]:
             yield (
-                f"{boot.title}: {one.component}: plan says {one.outcome} ({one.detail}), the node says {told} "
+                f"{boot.title}: {one.component}: plan says {one.outcome} ({one.detail}), the node {told} "
                 f"({said.get(one.component, {}).get('detail', '')})"
             )
 

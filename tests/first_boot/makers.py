@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import tarfile
 import zipfile
 from pathlib import Path
@@ -43,7 +44,8 @@ def offer_packages(box: Sandbox, release: Release, *, kernel: str, lustre_module
         for entry in component.packages:
             for name in entry.names:
                 if not name.startswith("lustre-client"):
-                    offers(name.partition("=")[0], "")
+                    # apt writes NAME=VERSION, dnf NAME-VERSION-RELEASE
+                    offers(re.sub(r"(=.*|-[0-9][^-]*-[^-]+)$", "", name), "")
     for file in (MAKERS / "packages").iterdir():
         offers(file.name, file.read_text())
     if lustre_module:

@@ -130,7 +130,7 @@ def node_of(environment: Environment, group: str) -> NodeOf:
     kind = instance_type_of(environment, wanted)
     assert kind, f"{wanted.instance_type} is in no catalogue"
     mounts = _mounts(environment)
-    cluster = dict(script_configuration(environment))
+    cluster = dict(script_configuration(environment, group))
     if environment.orchestrator.kind in ("hyperpod-slurm", "parallelcluster"):
         shown = (
             mounts

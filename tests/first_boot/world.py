@@ -132,6 +132,8 @@ def _hardware(box: Sandbox, node: NodeOf, image: Image) -> None:
 
 def _on_hyperpod_slurm(box: Sandbox, node: NodeOf, found: Contents) -> None:
     _resource_config(box, node, "Slurm")
+    (box.root / "opt/sagemaker").mkdir(parents=True)
+    box.mounted("259:99", "/opt/sagemaker", "xfs", "/dev/nvme99n1")
     _slurm(box, node, found, "opt/slurm")
     # HyperPod mounts before on-init-complete
     if "mounts" in node.cluster:
