@@ -620,7 +620,9 @@ def problems(value: Any, shape: Any, path: str) -> Iterator[str]:
 
 def refused(kind: str, properties: dict[str, Any]) -> list[str]:
     shape = MODEL.shape_for(OPERATIONS[kind])
-    fields = request(kind, properties)
+    # CloudFormation reads parameters before it asks the service
+    text = re.sub(r"\{\{resolve:ssm:[^}]+\}\}", IMAGE, json.dumps(properties))
+    fields = request(kind, json.loads(text))
     report = ParamValidator().validate(fields, shape).generate_report()
     return ([report] if report else []) + list(problems(fields, shape, ""))
 

@@ -88,7 +88,7 @@ def image_follows_parameter(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "image"),
                 f"{parameter} is read again by each deploy that changes anything of the group, a count, too: "
                 "if there is a newer image by then, all nodes of the group are replaced.",
-                f"{parameter}:<version>, or the id of an AMI",
+                f"the id of an AMI; of a parameter of your own a version, {parameter}:<version>",
             )
 
 
