@@ -10,9 +10,9 @@ from project import ROOT
 
 FAKES = (ROOT / "tests/lifecycle/fakes", Path(__file__).with_name("fakes"))
 REAL_COMMANDS = """
-awk basename bash cat chgrp chmod chown cmp comm cp cut date dirname env expr find flock grep gzip head
-id install kill ln ls mkdir mktemp mv printf ps readlink realpath rm rmdir sed seq setsid sha256sum sha512sum sleep
-sort stat tail tar tee timeout touch tr uniq wc xargs
+awk basename bash cat chgrp chmod chown cmp comm cp cut date dirname env expr find flock grep gzip head id
+install kill ln ls mkdir mktemp mv printf ps readlink realpath rm rmdir sed seq setsid sha256sum sha512sum
+sleep sort stat tail tar tee timeout touch tr uniq wc xargs
 """
 """What the scripts may use as it is; what is missing here and among the fakes does not exist for them."""
 
