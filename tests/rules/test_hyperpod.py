@@ -276,7 +276,7 @@ CASES = [
         "HYP049",
         {f"{TRAIN}.image": IMAGE},
         f"{TRAIN}.image",
-        "HyperPod's EKS image of August 2025 or later for Kubernetes 1.34",
+        "HyperPod's EKS image of August 2025 or later for Kubernetes 1.36",
         "remove image",
         {f"{TRAIN}.image": ...},
         base="hyperpod-eks-p5",

@@ -11,7 +11,7 @@ from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
 from ultracluster.catalog import instance_types, regions
-from ultracluster.catalog.eks import kubernetes_releases
+from ultracluster.catalog.eks_calendar import read_on, releases_in_standard_support
 from ultracluster.catalog.hyperpod_eks import health_agent_image, health_agent_regions, mig_profiles
 from ultracluster.rules.address_budget import address_budget
 from ultracluster.rules.hyperpod_eks import RULES
@@ -54,19 +54,19 @@ CLUSTER_CASES = [
     ),
     case(
         "HPE002",
-        {f"{ASKED}.kubernetes_version": "1.36"},
+        {f"{ASKED}.kubernetes_version": "1.37"},
         f"{ASKED}.kubernetes_version",
-        "for 1.30 to 1.35",
-        '"1.35"',
-        {f"{ASKED}.kubernetes_version": "1.35"},
+        "for 1.30 to 1.36",
+        '"1.36"',
+        {f"{ASKED}.kubernetes_version": "1.36"},
     ),
     case(
         "HPE002",
         {f"{ASKED}.kubernetes_version": "1.29"},
         f"{ASKED}.kubernetes_version",
         "a control plane of 1.29",
-        '"1.30"',
-        {f"{ASKED}.kubernetes_version": "1.30"},
+        '"1.36"',
+        {f"{ASKED}.kubernetes_version": "1.36"},
     ),
     case(
         "HPE003",
@@ -347,7 +347,7 @@ def test_the_agent_is_looked_for_in_regions_that_exist() -> None:
         )
 
 
-@pytest.mark.parametrize("release", kubernetes_releases())
+@pytest.mark.parametrize("release", releases_in_standard_support(read_on()))
 def test_every_release_of_the_control_plane_has_images_and_addons(release: str) -> None:
     everything = {
         "orchestrator.kubernetes_version": release,

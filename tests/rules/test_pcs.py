@@ -19,7 +19,7 @@ from ultracluster.catalog.pcs import (
     pcs_slurm_versions,
 )
 from ultracluster.config.pcs import IMEX_PROLOG
-from ultracluster.rules import pcs
+from ultracluster.rules import pcs, today
 from ultracluster.rules.engine import run
 from ultracluster.rules.pcs import RULES, ending
 
@@ -571,9 +571,9 @@ def test_a_clock_that_is_behind_does_not_bring_an_old_version_back(monkeypatch: 
         def today(cls) -> date:
             return date(2020, 1, 1)
 
-    monkeypatch.setattr(pcs, "date", Early)
+    monkeypatch.setattr(today, "date", Early)
 
-    assert pcs.today() == date(2026, 11, 20)
+    assert today.today() == date(2026, 11, 20)
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ def hyperpod_addon_version(name: str) -> str:
     return _document()["addons"][name]["version"]
 
 
-def hyperpod_addon_window(name: str) -> tuple[str, str]:
-    """First and last Kubernetes release of the pinned version.
+def hyperpod_addon_window(name: str) -> tuple[str, str | None]:
+    """First and last Kubernetes release of the pinned version; None where the last is not known.
 
     Raises:
         KeyError: the add-on is not in the table.

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 
 from ultracluster.catalog import region
-from ultracluster.catalog.eks import charts, kubernetes_releases
+from ultracluster.catalog.eks import charts
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import PublicEndpoint
-from ultracluster.rules import eks_karpenter, eks_sharing
+from ultracluster.rules import eks_karpenter, eks_releases, eks_sharing
 from ultracluster.rules.eks_groups import RULES, settings
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment import in_local_zone, not_a_zone_of, unknown_zone
@@ -22,29 +22,6 @@ VPC_GUIDE = "EKS User Guide, View Amazon EKS networking requirements for VPC and
 _ZONE = ("orchestrator", "second_zone_id")
 _SUBNETS = ("orchestrator", "control_plane_subnet_ids")
 PRIVATE = tuple(IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
-
-
-@RULES.rule(
-    1,
-    "error",
-    "Every add-on and node image is known for the Kubernetes release",
-    source="the catalogue: eks_addons.json; Kubernetes version skew policy; SageMaker Developer Guide",
-    by_hand="aws eks describe-cluster-versions --query 'clusterVersions[].[clusterVersion,versionStatus]'",
-)
-def release_known(environment: Environment) -> Iterator[Breach]:
-    wanted, known = settings(environment).kubernetes_version, kubernetes_releases()
-    if wanted not in known:
-        near = known[0] if _minor(wanted) < _minor(known[0]) else known[-1]
-        why = (
-            "no image is pinned, and its security group has no EFA rules"
-            if _minor(wanted) < _minor(known[0])
-            else "its add-ons are not pinned, and the kubectl that deploys charts may not speak to it"
-        )
-        yield Breach(
-            ("orchestrator", "kubernetes_version"),
-            f"add-ons, node images and kubectl have {known[0]} to {known[-1]} in common; for {wanted} {why}.",
-            f'"{near}"',
-        )
 
 
 @RULES.rule(
@@ -235,23 +212,6 @@ def trainer_needs_jobset(environment: Environment) -> Iterator[Breach]:
 
 
 @RULES.rule(
-    12,
-    "warning",
-    "A release out of standard support is meant",
-    source="EKS User Guide, Understand the Kubernetes version lifecycle on EKS",
-)
-def extended_support(environment: Environment) -> Iterator[Breach]:
-    orchestrator = settings(environment)
-    if orchestrator.support == "extended":
-        yield Breach(
-            ("orchestrator", "support"),
-            "with `extended` the control plane is never upgraded by itself, and costs more per hour once "
-            f"{orchestrator.kubernetes_version} has left standard support.",
-            "standard",
-        )
-
-
-@RULES.rule(
     13,
     "error",
     "A closed network has a copy of the MPI operator",
@@ -272,11 +232,7 @@ def closed_mpi_operator(environment: Environment) -> Iterator[Breach]:
         )
 
 
-RULES.include(eks_karpenter.RULES, eks_sharing.RULES)
-
-
-def _minor(release: str) -> int:
-    return int(release.partition(".")[2])
+RULES.include(eks_karpenter.RULES, eks_releases.RULES, eks_sharing.RULES)
 
 
 def _other_zones(environment: Environment) -> list[str]:

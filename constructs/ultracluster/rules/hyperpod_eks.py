@@ -48,7 +48,7 @@ def release_of_images(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "kubernetes_version"),
             f"HyperPod's images are for {first} to {last}: nodes would not join a control plane of {wanted}.",
-            f'"{first if _minor(wanted) < _minor(first) else last}"',
+            f'"{last}"',
         )
 
 
@@ -64,14 +64,14 @@ def release_of_addons(environment: Environment) -> Iterator[Breach]:
     wanted = asked(environment).kubernetes_version
     for name, path in _addons(environment).items():
         first, last = hyperpod_addon_window(name)
-        if name in asked(environment).addon_versions or _minor(first) <= _minor(wanted) <= _minor(last):
+        early, late = _minor(wanted) < _minor(first), last and _minor(wanted) > _minor(last)
+        if name in asked(environment).addon_versions or not (early or late):
             continue
         yield Breach(
             path,
-            f"the pinned version of {name} is for Kubernetes {first} to {last}, not for {wanted}: EKS would "
-            "refuse it.",
-            f'kubernetes_version: "{first if _minor(wanted) < _minor(first) else last}", or addon_versions '
-            "with one that fits",
+            f"the pinned version of {name} is for Kubernetes {first} to {last or 'some later one'}, not for "
+            f"{wanted}: EKS would refuse it.",
+            f'kubernetes_version: "{first if early else last}", or addon_versions with one that fits',
         )
 
 

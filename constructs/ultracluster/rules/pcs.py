@@ -11,18 +11,13 @@ from ultracluster.config import Environment
 from ultracluster.rules import pcs_nodes, pcs_settings
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.pcs_groups import API, GUIDE, QUOTAS, RULES, asked
+from ultracluster.rules.today import today
 
 __all__ = ["RULES", "ending", "pcs_nodes", "pcs_settings"]
 
 VERSIONS = f"{GUIDE}, Slurm versions in AWS PCS"
 LIFECYCLE = f"{GUIDE}, Run custom scripts with node lifecycle actions in AWS PCS"
 SOON_DAYS = 90
-_CATALOGUE = date(2026, 11, 20)
-
-
-def today() -> date:
-    """The day on which rules are read; never before the catalogue's own, whatever the clock says."""
-    return max(date.today(), _CATALOGUE)
 
 
 def ending(version: str, *, on: date) -> int | None:
