@@ -12,8 +12,10 @@ stack takes what the template whose name ends its `TemplateURL` takes, if that t
 from __future__ import annotations
 
 import json
-import re
+import os
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +23,9 @@ from typing import Any
 
 import yaml
 
+from ultracluster.operations.blast_radius.template import IMPORT, references
+
+ROOT = Path(__file__).resolve().parents[1]
 # Minutes. One table for all templates: only ratios between templates that were weighed alike mean anything.
 MINUTES = {
     "AWS::SageMaker::Cluster": 17.0,
@@ -43,8 +48,9 @@ CUSTOM, OTHER, STACK = 1.0, 0.1, 0.3
 NESTED = "AWS::CloudFormation::Stack"
 
 AWS_MINUTES = {"hyperpod-slurm": 35.0, "hyperpod-eks": 44.0}
-"""AWS's own HyperPod templates (awslabs/awsome-distributed-ai), weighed by the same table."""
+"""AWS's own HyperPod templates, weighed by the same table; they have none for the others."""
 BUDGET = 0.85
+"""Of AWS's own minutes, what ours may take."""
 
 Template = Mapping[str, Any]
 
@@ -78,7 +84,7 @@ def needs(template: Template, logical_id: str) -> set[str]:
     depends = resource.get("DependsOn", [])
     found = {depends} if isinstance(depends, str) else set(depends)
     for part in ("Properties", "CreationPolicy", "UpdatePolicy"):
-        found |= set(_references(resource.get(part, {})))
+        found |= {name for name, _ in references(resource.get(part, {}))}
     return (found & template["Resources"].keys()) - {logical_id}
 
 
@@ -174,8 +180,8 @@ def _then(before: Longest, stack: Stack, nested: Mapping[str, Template]) -> Long
 
 
 def _before(stack: Stack, exporters: Mapping[str, str]) -> frozenset[str]:
-    imported = {exporters[name] for name in _imports(stack.template["Resources"]) if name in exporters}
-    return stack.after | (imported - {stack.name})
+    named = (name.removeprefix(IMPORT) for name, _ in references(stack.template["Resources"]))
+    return stack.after | ({exporters[name] for name in named if name in exporters} - {stack.name})
 
 
 def _roots(stacks: Sequence[Stack]) -> list[Stack]:
@@ -209,35 +215,6 @@ def _ordered(template: Template) -> list[str]:
     return list(ordered)
 
 
-def _references(value: Any) -> Iterator[str]:
-    if isinstance(value, list):
-        for one in value:
-            yield from _references(one)
-    elif isinstance(value, dict):
-        for key, one in value.items():
-            if key == "Ref":
-                yield one
-            elif key == "Fn::GetAtt":
-                yield one.partition(".")[0] if isinstance(one, str) else one[0]
-            elif key == "Fn::Sub":
-                text, names = (one[0], one[1]) if isinstance(one, list) else (one, {})
-                yield from (n for n in re.findall(r"\$\{([^!.}]+)[^}]*\}", text) if n not in names)
-                yield from _references(names)
-            else:
-                yield from _references(one)
-
-
-def _imports(value: Any) -> Iterator[str]:
-    if isinstance(value, list):
-        for one in value:
-            yield from _imports(one)
-    elif isinstance(value, dict):
-        if isinstance(value.get("Fn::ImportValue"), str):
-            yield value["Fn::ImportValue"]
-        for one in value.values():
-            yield from _imports(one)
-
-
 def _exports(template: Template) -> Iterator[str]:
     for output in template.get("Outputs", {}).values():
         if isinstance(name := output.get("Export", {}).get("Name"), str):
@@ -264,6 +241,26 @@ def _short_form(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[s
 
 
 _Loader.add_multi_constructor("!", _short_form)
+
+
+def budgets(names: Sequence[str]) -> list[tuple[str, float, float, float | None]]:
+    """(environment, minutes side by side, one by one, budget) of shipped environments, synthesised now."""
+    rows: list[tuple[str, float, float, float | None]] = []
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            stacks = _assembly(_synthesised(name, Path(folder)))
+        kind = yaml.safe_load((ROOT / "environments" / f"{name}.yaml").read_text())["orchestrator"]["kind"]
+        theirs = AWS_MINUTES.get(kind)
+        budget = None if theirs is None else BUDGET * theirs
+        rows.append((name, side_by_side(stacks).minutes, one_by_one(stacks).minutes, budget))
+    return rows
+
+
+def _synthesised(name: str, folder: Path) -> Path:
+    context = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))["context"] | {"env": name}
+    environment = os.environ | {"CDK_OUTDIR": str(folder), "CDK_CONTEXT_JSON": json.dumps(context)}
+    subprocess.run([sys.executable, "app.py"], check=True, capture_output=True, env=environment, cwd=ROOT)
+    return folder
 
 
 def main(arguments: Sequence[str]) -> int:

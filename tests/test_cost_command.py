@@ -43,7 +43,7 @@ def small(tmp_path: Path) -> str:
             "controller": {"role": "controller", "instance_type": "m5.xlarge", "count": 1},
             "gpu": {"role": "compute", "instance_type": "p5.48xlarge", "count": 2, "partition": "gpu"},
         },
-        "software": {"release": "2026.07"},
+        "software": {"release": "2026.11"},
     }
     file = tmp_path / "small.yaml"
     file.write_text(yaml.safe_dump(data))

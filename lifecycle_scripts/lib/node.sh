@@ -14,7 +14,8 @@ node::resource_config() {
 }
 
 # Exports NODE_GROUP, NODE_ROLE, NODE_INSTANCE_TYPE, NODE_ADDRESS, NODE_ACCELERATORS, NODE_EFA_INTERFACES,
-# NODE_LOCAL_NVME_DISKS, CLUSTER_NAME, CLUSTER_ENVIRONMENT, CLUSTER_RELEASE, CLUSTER_MIRROR, CLUSTER_COMPONENTS (optional
+# NODE_LOCAL_NVME_DISKS; NODE_LUSTRE_EFA_INTERFACES, NODE_GDS (yes, no) and NODE_DATA_VOLUME, empty where cluster.json does
+# not tell; CLUSTER_NAME, CLUSTER_ENVIRONMENT, CLUSTER_RELEASE, CLUSTER_MIRROR, CLUSTER_COMPONENTS (optional
 # ones that are asked for), CLUSTER_STRICT (no version but the release's), CLUSTER_CONTROLLERS, and per mount LUSTRE_{PATH,DNS_NAME,MOUNT_NAME,EFA},
 # OPENZFS_{PATH,DNS_NAME,VOLUME_PATH}; with image_family.sh NODE_OS, NODE_ARCH, NODE_FAMILY and NODE_ACCELERATOR. On
 # failure NODE_ERROR says why. What follows is HyperPod's way to tell; node::load_here is for all others.
@@ -172,6 +173,22 @@ def count(key):
     return value
 
 
+def number_or_nothing(key):
+    return count(key) if key in group else ""
+
+
+def path_or_nothing(key):
+    value = group.get(key) or ""
+    if value and (not isinstance(value, str) or not re.fullmatch(FORMS["path"], value)):
+        stop(GIVE_UP, f"{cluster_path}: {key} of group '{name}' is {value!r}, not a path")
+    return value
+
+
+def yes_or_no(key):
+    """Empty where cluster.json does not tell."""
+    return {True: "yes", False: "no"}.get(group.get(key), "")
+
+
 def word(key, form):
     value = cluster.get(key) or ""
     if value and (not isinstance(value, str) or not re.fullmatch(form, value)):
@@ -196,6 +213,9 @@ facts = {
     "CLUSTER_STRICT": "yes" if cluster.get("strict") is True else "",
     "CLUSTER_CONTROLLERS": " ".join(controllers),
     "NODE_ACCELERATOR": group.get("accelerator") or "",
+    "NODE_LUSTRE_EFA_INTERFACES": number_or_nothing("lustre_efa_interfaces"),
+    "NODE_GDS": yes_or_no("gds"),
+    "NODE_DATA_VOLUME": path_or_nothing("data_volume"),
 }
 for kind, keys in KEYS.items():
     mount = (cluster.get("mounts") or {}).get(kind)

@@ -66,6 +66,7 @@ def test_every_value_is_one_that_a_program_reads() -> None:
 def test_a_record_has_nothing_but_what_a_record_has() -> None:
     keys = {
         "id", "family", "release", "date", "os", "arch", "kubernetes", "name", "advisories", "notes",
+        "version",
         "values",
     }  # fmt: skip
     for record in DOCUMENT["images"]:

@@ -146,7 +146,8 @@ timed() {
   assert::status 0
   assert::states nccl_tests=installed nixl=installed
   [[ -x $ULTRACLUSTER_ROOT/opt/ultracluster/nccl-tests-2.19.6/all_reduce_perf ]]
-  [[ -e $ULTRACLUSTER_ROOT/opt/ultracluster/nixl-1.5.1/__init__.py ]]
+  PYTHONPATH=$ULTRACLUSTER_ROOT/opt/ultracluster/nixl-1.5.1 "$PYTHON" -c 'import nixl'
+  [[ ! -e $ULTRACLUSTER_ROOT/opt/ultracluster/nixl-1.5.1/nixl_cu13-1.5.1.data ]]
 }
 
 @test "with a mirror everything comes from it, and no public host is asked" {

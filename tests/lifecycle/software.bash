@@ -32,7 +32,7 @@ software::archive() {
 scenario() {
   rm "$FAKE/any_package" "$FAKE/modules/lustre"
   mkdir -p "$SANDBOX/sources" "$ULTRACLUSTER_ROOT"/{proc/driver/nvidia,usr/src/nvidia-595.91.07,opt/slurm/{bin,include/slurm,etc/task_prolog.d},sys/class/infiniband} \
-    "$FAKE"/units/{nvidia-persistenced,nvidia-fabricmanager,nvidia-dcgm,configure-efa-fsx-lustre-client}
+    "$FAKE"/units/{nvidia-persistenced,nvidia-fabricmanager,nvidia-dcgm}
   touch "$ULTRACLUSTER_ROOT"/{proc/driver/nvidia/version,opt/slurm/include/slurm/spank.h} "$FAKE/units/nvidia-persistenced"/{enabled,active}
   software::script /opt/slurm/bin/srun "slurm 25.11.4"
   echo 595.91.07 >"$FAKE/modules/nvidia"
@@ -85,7 +85,10 @@ touch "$ULTRACLUSTER_ROOT/dev/neuron0"
 EOT
   : | software::brings aws-neuronx-runtime-lib
   : | software::brings aws-neuronx-collectives
-  : | software::brings nvidia-fs
+  software::brings nvidia-fs-dkms <<'EOT'
+echo "NVFS_MAX_PEER_DEVS=${NVFS_MAX_PEER_DEVS:-64}" >>"$FAKE/calls"
+echo 2.26.6 >"$FAKE/modules/nvidia_fs"
+EOT
 }
 
 software::sources() {
@@ -129,12 +132,33 @@ EOT
   echo 'mkdir -p "$BUILDDIR"; echo >"$BUILDDIR/all_reduce_perf"; chmod +x "$BUILDDIR/all_reduce_perf"' >"$sources/nccl-tests-2.19.6/make.fake"
   software::archive nccl-tests-2.19.6.tar.gz nccl-tests-2.19.6
 
-  printf 'echo "setup.sh $*" >>"$FAKE/calls"\ntouch "$FAKE/units/configure-efa-fsx-lustre-client"/{enabled,active}\n' \
-    >"$sources/configure-efa-fsx-lustre-client/setup.sh"
+  software::fsx_setup >"$sources/configure-efa-fsx-lustre-client/setup.sh"
   (cd "$sources" && "$PYTHON" -m zipfile -c "$FAKE/web/configure-efa-fsx-lustre-client.zip" configure-efa-fsx-lustre-client)
-  (cd "$sources" && mkdir -p nixl && touch nixl/__init__.py && "$PYTHON" -m zipfile -c "$FAKE/web/nixl-1.5.1.whl" nixl)
+  (
+    cd "$sources"
+    mkdir -p nixl nixl_cu13 nixl_cu13-1.5.1.data/headers
+    echo 'import nixl_cu13' >nixl/__init__.py
+    touch nixl_cu13/{__init__,_bindings}.py
+    "$PYTHON" -m zipfile -c "$FAKE/web/nixl-1.5.1-py3-none-any.whl" nixl
+    "$PYTHON" -m zipfile -c "$FAKE/web/nixl_cu13-1.5.1-cp310-cp310-manylinux_2_28_x86_64.whl" nixl_cu13 nixl_cu13-1.5.1.data
+  )
   echo "deb" >"$FAKE/web/enroot_4.2.1-1_amd64.deb"
   cp -r "$FAKE/web" "$SANDBOX/web"
+}
+
+# FSx's set-up script: its unit, and the interfaces; only three where the modules were loaded before it. It ends as
+# $FAKE/fsx_setup says; types that it does not know for GPUDirect Storage it refuses.
+software::fsx_setup() {
+  cat <<'EOT'
+echo "setup.sh $*" >>"$FAKE/calls"
+[[ $* != *gds* || ! -e $FAKE/no_gds ]] || exit 1
+unit=$FAKE/units/configure-efa-fsx-lustre-client
+mkdir -p "$unit" "$FAKE/lnet" "$ULTRACLUSTER_ROOT/sys/module"
+if [[ -e $ULTRACLUSTER_ROOT/sys/module/libcfs ]]; then echo 3; else cat "$FAKE/fsx_interfaces" 2>/dev/null || echo 8; fi >"$FAKE/lnet/efa"
+mkdir -p "$ULTRACLUSTER_ROOT"/sys/module/{libcfs,lnet}
+touch "$unit"/{enabled,active}
+exit "$(cat "$FAKE/fsx_setup" 2>/dev/null || echo 0)"
+EOT
 }
 
 # The lock file, with what the web serves; $LOCK_CHANGES is Python that may change `components`.
@@ -177,13 +201,15 @@ components = {
     "neuron-collectives": component("2.34.10.0", "packages", "neuron", packages=[packages("aws-neuronx-collectives=2.34.10.0-abc")]),
     "lustre-client": component("2.15.6", "packages", packages=[packages("lustre-client-modules-aws")]),
     "lustre-efa-setup": component("unversioned", "artifact", need="optional", artifacts=[file("configure-efa-fsx-lustre-client.zip")]),
+    "nvidia-fs": component("2.26.6", "packages", "nvidia", packages=[packages("nvidia-fs-dkms=2.26.6-1")]),
     "container-toolkit": component("1.20.1", "packages", "nvidia", packages=[
         packages("nvidia-container-toolkit=1.20.1-1"),
         packages("nvidia-container-toolkit-1.20.1-1", system=["al2023"])]),
     "enroot": component("4.2.1", "artifact", artifacts=[file("enroot_4.2.1-1_amd64.deb", arch=["x86_64"], system=UBUNTU)]),
     "pyxis": component("0.24.0", "source", artifacts=[file("pyxis-0.24.0.tar.gz")]),
     "dcgm": component("4.7.0", "packages", "nvidia", packages=[packages("datacenter-gpu-manager-4-core=1:4.7.0-*")]),
-    "nixl": component("1.5.1", "artifact", need="optional", artifacts=[file("nixl-1.5.1.whl")]),
+    "nixl": component("1.5.1", "artifact", need="optional", artifacts=[
+        file("nixl_cu13-1.5.1-cp310-cp310-manylinux_2_28_x86_64.whl"), file("nixl-1.5.1-py3-none-any.whl")]),
 }
 exec(changes)
 json.dump({"schema": 2, "release": "2026.11", "families": ["plain"], "components": components}, open(target, "w"))

@@ -259,7 +259,7 @@ digest() {
   node::is_controller
   run run_steps pyxis
   assert::status 0
-  assert::equal "required /opt/ultracluster/pyxis-0.24.0-slurm-25.11.4/spank_pyxis.so" "$(cat "$ULTRACLUSTER_ROOT/opt/slurm/etc/plugstack.conf")"
+  assert::equal "optional /opt/ultracluster/pyxis/spank_pyxis.so" "$(cat "$ULTRACLUSTER_ROOT/opt/slurm/etc/plugstack.conf")"
   software::script /opt/slurm/bin/srun "slurm 25.11.8"
   run run_steps pyxis
   assert::states pyxis=installed

@@ -177,7 +177,7 @@ def test_a_healthy_environment() -> None:
     found = made.examine()
     assert found.healthy and not found.diagnoses and not found.logs
     assert {(one.name, one.state) for one in found.sources} == {
-        ("stack dev-network", "nothing there"),
+        *((f"stack dev-{part}", "nothing there") for part in ("foundation", "network", "egress", "buckets")),
         ("stack dev-storage", "nothing there"),
         ("stack dev-cluster", "read"),
         ("cluster dev", "read"),

@@ -28,6 +28,7 @@ from ultracluster.rules.engine import run
 
 BASE = "eks-p5en"
 SYSTEM = {"role": "system", "instance_type": "m5.2xlarge", "count": 2}
+MORE = {"role": "compute", "instance_type": "g6e.12xlarge", "count": 1}
 BLOCK = {"kind": "capacity-block", "id": "cr-0123456789abcdef0"}
 VPC = {"id": "vpc-0123456789abcdef0", "cidr": "10.96.0.0/16", "nat_gateway_id": "nat-0123456789abcdef0"}
 SUBNETS = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
@@ -393,6 +394,34 @@ CASES = [
         "node_groups",
         "31 groups",
         "30",
+        {"node_groups.more0": ...},
+    ),
+    case(
+        "EKS030",
+        {
+            "node_groups.system.instance_type": "t3.medium",
+            "node_groups.system.count": 1,
+            "orchestrator.scheduler": "kai",
+        },
+        "node_groups.system",
+        "nodes have addresses for 11",
+        "m5.2xlarge",
+        {"node_groups.system.instance_type": "m5.large"},
+    ),
+    case(
+        "EKS031",
+        {f"node_groups.more{number}": MORE for number in range(100)},
+        "node_groups",
+        "101 compute groups",
+        "100 or fewer",
+        {"node_groups.more0": ...},
+    ),
+    case(
+        "EKS032",
+        {f"node_groups.more{number}": MORE for number in range(248)},
+        "node_groups",
+        "249 compute groups are 502 resources or more",
+        "Karpenter",
         {"node_groups.more0": ...},
     ),
     case(

@@ -88,10 +88,8 @@ def test_what_is_open_is_what_nobody_records(name: str) -> None:
     for one in load_release(name).unlocked:
         assert one.what == "file", one
         assert (
-            (one.component == "enroot"
-            and ("aarch64" in one.arch or "al2023" in one.os))
-            or one.name == "aws-efa-installer-1.51.0.tar.gz"
-        ), one
+            one.component == "enroot" and ("aarch64" in one.arch or "al2023" in one.os)
+        ) or one.name == "aws-efa-installer-1.51.0.tar.gz", one
 
 
 @pytest.mark.parametrize("name", NAMES)

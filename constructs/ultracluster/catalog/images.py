@@ -83,6 +83,8 @@ class Image:
     notes: str
     values: Mapping[str, Fact | None]
     """By field; None where nobody says."""
+    version: str | None = None
+    """HyperPod's number of the release (`2.1.0`), where it has one that is known."""
 
     def fact(self, field: str) -> Fact | None:
         """What is known of `field`; None is unknown, never a no."""
@@ -144,7 +146,8 @@ def newest(
         arch: `x86_64` or `arm64`.
         os: one operating system only.
         kubernetes: one Kubernetes release only (`1.34`).
-        release: one release only; of EKS its date does (`20261012`), because patch levels are not all known.
+        release: one release only; of EKS its date does (`20261012`), because patch levels are not all known,
+            of HyperPod its number (`2.1.0`).
     """
     matching = [
         one
@@ -153,7 +156,7 @@ def newest(
         and one.arch == arch
         and os in (None, one.os)
         and kubernetes in (None, one.kubernetes)
-        and (release is None or _same_release(one.release, release))
+        and (release is None or release == one.version or _same_release(one.release, release))
     ]
     return matching[-1] if matching else None
 
@@ -194,6 +197,7 @@ def _records() -> Iterator[Image]:
             os=row["os"],
             arch=row["arch"],
             kubernetes=row.get("kubernetes"),
+            version=row.get("version"),
             name=row.get("name", ""),
             advisories=tuple(Advisory(**one) for one in row.get("advisories", ())),
             notes=row.get("notes", ""),

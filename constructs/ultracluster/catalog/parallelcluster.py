@@ -57,6 +57,8 @@ class Limits:
     head_memory: Mapping[str, float]
     """Memory of the head node in GB: `base_gb` and one per `nodes_per_gb` nodes, up to `enough_gb`."""
     log_retention_days: tuple[int, ...]
+    image_names: Mapping[str, str]
+    """How the names of official images spell an operating system."""
     systems_without_image: tuple[str, ...]
     """Operating systems for which ParallelCluster publishes no image."""
     families: Mapping[str, Family]
@@ -124,6 +126,7 @@ def parallelcluster() -> Limits:
         counts=data["counts"],
         head_memory=data["head_memory"],
         log_retention_days=tuple(data["log_retention_days"]),
+        image_names=data["image_names"],
         systems_without_image=tuple(data["systems_without_image"]),
         families={name: _family(row) for name, row in data["families"].items()},
         efa_only_since=data["efa_only_since"],

@@ -27,6 +27,16 @@ def as_markdown(plan: Plan) -> str:
     if plan.model:
         parts += ["", f"*Model state: {plan.model.assumption}.*"]
     parts += _folded(
+        "components at the first boot",
+        ("group", "component", "outcome", "found", "preferred", "why"),
+        (
+            (boot.group, one.component, one.outcome, one.found or "", one.preferred, one.detail)
+            for boot in plan.first_boot
+            for one in boot.components
+            if one.outcome != "not-needed"
+        ),
+    )
+    parts += _folded(
         "service quotas",
         ("needed", "quota", "service", "by"),
         ((quota_amount(one), one.name, one.service, one.why) for one in plan.quotas),

@@ -9,7 +9,15 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ultracluster.operations.plan import GroupPlan, ModelPlan, Plan, QuotaPlan, bandwidth, size_text
+from ultracluster.operations.plan import (
+    GroupPlan,
+    ModelPlan,
+    Plan,
+    QuotaPlan,
+    bandwidth,
+    boot_lines,
+    size_text,
+)
 
 WIDTH = 80
 """Columns where the output is no terminal."""
@@ -83,8 +91,10 @@ def facts(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "addresses", f"{taken.total:,} of {taken.usable:,} in {taken.subnet}{estimate}"
     yield from _quotas(plan)
     yield "software", f"release {plan.software}"
+    for number, line in enumerate(boot_lines(plan.first_boot)):
+        yield "" if number else "first boot", line
     yield "protected", "yes: data is retained, stacks refuse deletion" if plan.protect else "no"
-    yield "stacks", " -> ".join(plan.stacks)
+    yield "stacks", ", ".join(plan.stacks)
     yield "cost", f"{plan.cost} (ultracluster cost {plan.name})"
     yield "warnings", warning_counts(plan)
     for one in plan.open_warnings:

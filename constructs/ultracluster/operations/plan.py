@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, cast
 
 from ultracluster.config import Environment, Finding
+from ultracluster.operations.plan_boot import BootPlan, boot_lines, boot_plans
 from ultracluster.operations.plan_cost import CostPlan, cost_plan
 from ultracluster.operations.plan_groups import GroupPlan, bandwidth, group_plan
 from ultracluster.operations.plan_model import ModelPlan, model_plan, parameters, size_text
@@ -34,6 +35,7 @@ from ultracluster.operations.quota_needs import needs
 __all__ = [
     "AddressPlan",
     "AddressRow",
+    "BootPlan",
     "CostPlan",
     "EndpointPlan",
     "FileSystemPlan",
@@ -44,6 +46,7 @@ __all__ = [
     "RepositoryPlan",
     "WarningPlan",
     "bandwidth",
+    "boot_lines",
     "parameters",
     "plan",
     "size_text",
@@ -100,6 +103,7 @@ class Plan:
     model: ModelPlan | None
     cost: CostPlan
     software: str
+    first_boot: tuple[BootPlan, ...]
     protect: bool
     stacks: tuple[str, ...]
     warnings: tuple[WarningPlan, ...]
@@ -167,6 +171,7 @@ def plan(
         model=None if model is None else model_plan(environment, model, groups, lustre),
         cost=cost_plan(environment, today),
         software=environment.software.release,
+        first_boot=boot_plans(environment),
         protect=environment.protect,
         stacks=environment.stack_names,
         warnings=tuple(

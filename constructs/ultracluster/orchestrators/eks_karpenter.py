@@ -245,10 +245,9 @@ def _allow(
     ]
     found = [
         *(_ec2(stack, one, account="") for one in ("image", "snapshot")),
-        *(
-            _ec2(stack, one)
-            for one in ("capacity-reservation", "placement-group", "security-group", "subnet")
-        ),
+        *(_ec2(stack, one) for one in ("placement-group", "security-group")),
+        # shared ones are in the account of their owner
+        *(_ec2(stack, one, account="*") for one in ("capacity-reservation", "subnet")),
     ]
     images = stack.format_arn(
         service="ssm", account="", resource="parameter", resource_name="aws/service/eks/optimized-ami/*"

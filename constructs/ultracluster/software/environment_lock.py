@@ -137,7 +137,7 @@ def completed(release: Release, lock: EnvironmentLock | None) -> Release:
                 if artifact["integrity"] == "to-be-locked":
                     artifact["integrity"] = "checksum"
         for entry in part["packages"]:
-            where = entry["repository"] or {}
+            where: dict[str, Any] = entry["repository"] or {}
             key = lock.keys.get(where.get("key_url") or "")
             if key and not where["key_fingerprint"]:
                 where["key_fingerprint"] = key.fingerprint

@@ -79,6 +79,8 @@ class Fit:
     """An estimate of what installing it takes."""
     certain: bool
     """Rests on confirmed facts only."""
+    known: bool = True
+    """Whether anybody says if the image has it; what is not known is looked for on the node."""
     lack: Lack = ""
     """Why it could not be installed, where it is or may be absent; empty where it could."""
 
@@ -138,6 +140,7 @@ def _fit(
             source=source,
             minutes=minutes,
             certain=certain,
+            known=here.state != "unknown",
             lack=lack,
         )
 

@@ -40,7 +40,7 @@ def installing(
     files = [one for one in part.artifacts if (os is None or os in one.os) and machine in one.arch]
     packages = [one for one in part.packages if (os is None or os in one.os) and machine in one.arch]
     if files:
-        unlocked = [one.name for one in files if one.integrity == "to-be-locked"]
+        unlocked = [one.name for one in files if not one.locked]
         if unlocked:
             return Installing("", "unlocked", f"{unlocked[0]} has no digest")
         if sources == "none":

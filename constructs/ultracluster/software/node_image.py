@@ -61,14 +61,14 @@ def node_image(environment: Environment, name: str) -> NodeImage:
     if isinstance(orchestrator, Eks) or group.role == "system":
         return _eks(environment, name, group)
     arch = _arch(environment, group)
-    release: str | None = getattr(orchestrator, "image_release", None)
+    release: str | None = getattr(group, "image_release", None)
     match orchestrator:
         case HyperPodSlurm():
-            return _newest("hyperpod-slurm", arch, release=_date(release), words="HyperPod's image for Slurm")
+            return _newest("hyperpod-slurm", arch, release=release, words="HyperPod's image for Slurm")
         case HyperPodEks():
             kubernetes = orchestrator.kubernetes_version
             words = f"HyperPod's image for EKS {kubernetes}"
-            return _newest("hyperpod-eks", arch, kubernetes=kubernetes, release=_date(release), words=words)
+            return _newest("hyperpod-eks", arch, kubernetes=kubernetes, release=release, words=words)
         case ParallelCluster():
             os, version = orchestrator.os, orchestrator.version
             known = _PARALLELCLUSTER_OS.get(os, os)
@@ -142,12 +142,6 @@ def _words(asked: str, found: Image | None) -> str:
     return f"{asked}: {found.id}" if found else f"{asked}: not in the catalogue"
 
 
-def _date(release: str | None) -> str | None:
-    """`2026-09-17`, as the catalogue writes it, of `20260917`."""
-    found = re.fullmatch(r"(\d{4})-?(\d\d)-?(\d\d)", release or "")
-    return "-".join(found.groups()) if found else release
-
-
 def _arch(environment: Environment, group: NodeGroup) -> str:
     known = instance_type_of(environment, group)
     return known.architecture if known and known.architecture else "x86_64"
@@ -165,20 +159,36 @@ _PARAMETERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Image | None
         lambda m: newest(family="dlami-base", os=("ubuntu" if m[2] == "ubuntu" else "al") + m[3], arch=m[1]),
     ),
     (
+        # spelling of Amazon Linux 2023 unverified
+        re.compile(r"/aws/service/sagemaker-hyperpod/ami/(x86_64|arm64)/slurm-ubuntu-([\d.]+)/latest/.+"),
+        lambda m: newest(family="hyperpod-slurm", arch=m[1], os=f"ubuntu{m[2]}"),
+    ),
+    (
+        re.compile(r"/aws/service/sagemaker-hyperpod/ami/(x86_64|arm64)/eks-(1\.\d+)-[^/]+/latest/.+"),
+        lambda m: newest(family="hyperpod-eks", arch=m[1], kubernetes=m[2]),
+    ),
+    (
         re.compile(
-            r"/aws/service/eks/optimized-ami/(1\.\d+)/amazon-linux-2023/(x86_64|arm64)/(standard|nvidia|neuron)/.+"
+            r"/aws/service/eks/optimized-ami/(1\.\d+)/amazon-linux-2023/(x86_64|arm64)/(standard|nvidia|neuron)/(.+)"
         ),
-        lambda m: newest(family=_VARIANTS[m[3].upper()], kubernetes=m[1], arch=m[2]),
+        lambda m: newest(
+            family=_VARIANTS[m[3].upper()], kubernetes=m[1], arch=m[2], release=_day(m[4]) or None
+        ),
     ),
 )
 
 
+def _day(name: str) -> str:
+    """`20261012` of `amazon-eks-node-al2023-x86_64-nvidia-1.34-v20261012/image_id`; empty of the newest."""
+    found = re.search(r"-v(20\d{6})/", name)
+    return found[1] if found else ""
+
+
 def _named(text: str) -> NodeImage:
     """An AMI id, of which nothing is known, or a public parameter, whose newest known image counts."""
-    if text.startswith("ami-"):
-        return NodeImage(None, f"{text}: what is on it is not known", "file")
     for pattern, look_up in _PARAMETERS:
-        if match := pattern.fullmatch(text):
+        # an older version of a parameter holds an image that nobody knows
+        if ":" not in text and (match := pattern.fullmatch(text)):
             found = look_up(match)
             return NodeImage(found, _words(f"what {text} names, the newest", found), "newest")
     return NodeImage(None, f"{text}: what is on it is not known", "file")
