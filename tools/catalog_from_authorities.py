@@ -172,6 +172,7 @@ def regions() -> Row:
                     "zone_ids": zone_ids(name),
                     "hyperpod": has_resource(name, "AWS::SageMaker::Cluster"),
                     "fsx": has_resource(name, "AWS::FSx::FileSystem"),
+                    "pcs": has_resource(name, "AWS::PCS::Cluster"),
                 }
     about = {
         "what": "AWS Regions. Written by tools/catalog_from_authorities.py.",
@@ -179,7 +180,7 @@ def regions() -> Row:
         "unknown": "null or an empty list = unknown, never 'no'",
         "sources": [
             f"partition, dns_suffix: botocore {version('botocore')}",
-            f"hyperpod, fsx: resource types in cfn-lint {version('cfn-lint')}'s provider schemas",
+            f"hyperpod, fsx, pcs: resource types in cfn-lint {version('cfn-lint')}'s provider schemas",
             f"zone_ids: prices.csv; EC2's offerings as shipped by moto {version('moto')} (undated)",
             "zone_prefix: form of all known zone ids; that alone (unverified) where there are none",
         ],

@@ -169,6 +169,15 @@ CASES = [
         {TYPE: "p5.48xlarge"},
     ),
     Case(
+        "HYP047",
+        {"node_groups.trn2.deep_health_checks": ["instance-stress"]},
+        "node_groups.trn2.deep_health_checks",
+        "checks of GPUs only, and trn2.48xlarge has Trainium2",
+        "remove deep_health_checks",
+        {"node_groups.trn2.deep_health_checks": []},
+        base="trainium",
+    ),
+    Case(
         "HYP048",
         {
             "node_groups.gpu.count": 1,

@@ -93,6 +93,14 @@ CLUSTER_CASES = [
         {f"{ASKED}.scheduler": "none"},
     ),
     case(
+        "HPE007",
+        {f"{ASKED}.task_governance": True, f"{ASKED}.scheduler": "kai"},
+        f"{ASKED}.task_governance",
+        "`scheduler` is kai",
+        "scheduler: none",
+        {f"{ASKED}.scheduler": "none"},
+    ),
+    case(
         "HPE005",
         {"region": "ap-northeast-2"},
         "region",
@@ -288,6 +296,14 @@ GROUP_CASES = [
         {f"{TRAIN}.instance_types": ["g6e.12xlarge"]},
     ),
     case(
+        "HPE037",
+        {**FLEXIBLE, f"{TRAIN}.instance_types": ["m5.4xlarge"]},
+        f"{TRAIN}.instance_types[0]",
+        "HyperPod takes it, as for inference",
+        "acknowledge that no job spans both",
+        {f"{TRAIN}.instance_types": ["g6e.12xlarge"]},
+    ),
+    case(
         "HPE038",
         {**FLEXIBLE, f"{TRAIN}.instance_types": ["g6e.12xlarge", "g6e.12xlarge"]},
         f"{TRAIN}.instance_types[1]",
@@ -369,3 +385,14 @@ def test_mig_profiles_fit_their_gpu() -> None:
             gpu_gb = known.accelerator.memory_gib / known.accelerator.count * 1.08
             assert slices * count <= 7, (known.name, profile)
             assert memory * count <= gpu_gb * 1.02, (known.name, profile)
+
+
+def test_the_guides_own_flexible_group_is_taken() -> None:
+    """SageMaker Developer Guide, Flexible instance groups: p5.48xlarge, p4d.24xlarge, g6.48xlarge."""
+    changes = {
+        f"{TRAIN}.instance_type": "p5.48xlarge",
+        f"{TRAIN}.instance_types": ["p4d.24xlarge", "g6.48xlarge"],
+        f"{TRAIN}.capacity": {"kind": "on-demand"},
+    }
+    said = found(RULES, changes, BASE)
+    assert {one.code for one in said if one.severity == "error"} == set()

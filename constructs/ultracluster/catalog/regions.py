@@ -41,6 +41,8 @@ class Region:
     """CloudFormation has AWS::SageMaker::Cluster here."""
     fsx: bool | None
     """CloudFormation has AWS::FSx::FileSystem here."""
+    pcs: bool | None
+    """CloudFormation has AWS::PCS::Cluster here."""
 
 
 @cache

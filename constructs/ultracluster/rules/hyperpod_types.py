@@ -19,7 +19,7 @@ __all__ = ["DEEP_CHECKS", "PATCHING", "RULES"]
 CUSTOM_AMI = "SageMaker Developer Guide, Build a custom AMI; SageMaker API reference, ImageId"
 
 
-DEEP_CHECKS = "SageMaker Developer Guide, Deep health checks"
+DEEP_CHECKS = "SageMaker Developer Guide, Deep health checks (two pages: on EKS, with Slurm)"
 
 
 PATCHING = "SageMaker Developer Guide, Update the SageMaker HyperPod platform software of a cluster"
@@ -125,9 +125,19 @@ def deep_checks_need_accelerators(environment: Environment) -> Iterator[Breach]:
                 f"the checks load accelerators and EFA for about two hours, and {why}.",
                 "remove deep_health_checks",
             )
+        elif environment.orchestrator.kind == "hyperpod-slurm" and known.accelerator.manufacturer != "NVIDIA":
+            yield Breach(
+                ("node_groups", name, "deep_health_checks"),
+                f"with Slurm the guide lists checks of GPUs only, and {known.name} has "
+                f"{known.accelerator.name}: HyperPod refuses them, or none is run. On EKS it checks "
+                "Trainium, too.",
+                "remove deep_health_checks",
+            )
 
 
-@RULES.rule(48, "error", "Checks of connectivity have two nodes or more", source=f"{DEEP_CHECKS}")
+@RULES.rule(
+    48, "warning", "Checks of connectivity have two nodes or more", source=DEEP_CHECKS, date="2026-11-22"
+)
 def connectivity_needs_two(environment: Environment) -> Iterator[Breach]:
     for name, group in hyperpod_groups(environment).items():
         checks = group.deep_health_checks
@@ -135,7 +145,8 @@ def connectivity_needs_two(environment: Environment) -> Iterator[Breach]:
             rest = [check for check in checks if check != "instance-connectivity"]
             yield Breach(
                 ("node_groups", name, "deep_health_checks", checks.index("instance-connectivity")),
-                f"instance-connectivity tests nodes against each other, and the group has {group.count}.",
+                f"instance-connectivity tests nodes against each other, and the group has {group.count}: "
+                "there is nothing to test until it grows.",
                 f"count: 2, or [{', '.join(rest)}]" if rest else "count: 2, or remove deep_health_checks",
             )
 

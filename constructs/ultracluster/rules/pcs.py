@@ -68,8 +68,9 @@ def version_ends_soon(environment: Environment) -> Iterator[Breach]:
 
 
 def _supported() -> str:
-    lasting = [version for version, end in pcs_slurm_versions().items() if end is None]
-    return " or ".join(f'"{version}"' for version in lasting)
+    """The versions that are supported for a while."""
+    ends = {version: ending(version, on=today()) for version in pcs_slurm_versions()}
+    return " or ".join(f'"{version}"' for version, left in ends.items() if left is None or left > SOON_DAYS)
 
 
 @RULES.rule(63, "error", "The size holds all nodes", source=f"{QUOTAS}; {API}, CreateCluster (size)")

@@ -9,6 +9,7 @@ from typing import Any
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs
 from ultracluster.operations.aws import AWS_ERRORS, code
 from ultracluster.operations.preflight.rows import ALLOW, Question, Row, Situation
+from ultracluster.rules.address_budget import subnets
 
 
 def questions(situation: Situation) -> Iterator[Question]:
@@ -94,8 +95,8 @@ def _place(situation: Situation, name: str, found: dict[str, Any]) -> Iterator[R
         )  # fmt: skip
     else:
         yield Row(f"{name} zone", "green", zone)
-    if network.subnet:
-        nodes, servers = IPv4Network(network.subnet.cidr), IPv4Network(subnet["CidrBlock"])
+    if network.vpc:
+        nodes, servers = subnets(situation.environment).nodes, IPv4Network(subnet["CidrBlock"])
         if not nodes.overlaps(servers.supernet(new_prefix=min(16, servers.prefixlen))):
             yield Row(
                 f"{name} network", "red", f"is in {servers}, the nodes in {nodes}",
