@@ -170,6 +170,7 @@ def regions() -> Row:
                     "dns_suffix": partition["outputs"]["dnsSuffix"],
                     "zone_prefix": zone_prefix(name),
                     "zone_ids": zone_ids(name),
+                    "zone_lacks": zone_lacks(name),
                     "hyperpod": has_resource(name, "AWS::SageMaker::Cluster"),
                     "fsx": has_resource(name, "AWS::FSx::FileSystem"),
                     "pcs": has_resource(name, "AWS::PCS::Cluster"),
@@ -182,6 +183,8 @@ def regions() -> Row:
             f"partition, dns_suffix: botocore {version('botocore')}",
             f"hyperpod, fsx, pcs: resource types in cfn-lint {version('cfn-lint')}'s provider schemas",
             f"zone_ids: prices.csv; EC2's offerings as shipped by moto {version('moto')} (undated)",
+            "zone_lacks: the same offerings; families of general_instances.json of which the Region has a size "
+            "and the zone none, Local Zones left out",
             "zone_prefix: form of all known zone ids; that alone (unverified) where there are none",
         ],
     }
@@ -208,6 +211,19 @@ def zone_ids(region: str) -> list[str]:
         if place == region:
             zones |= set(filter(None, ids.split(";")))
     return sorted(zones)
+
+
+def zone_lacks(region: str) -> dict[str, list[str]]:
+    """Availability Zones of the Region -> families of types that others of its zones have, and they not."""
+    if not (package("moto") / OFFERINGS / f"{region}.json.gz").exists():
+        return {}
+    ours = {family(name) for name in json.loads((CATALOG / "general_instances.json").read_text())["types"]}
+    zones: dict[str, set[str]] = {}
+    for row in data("moto", f"{OFFERINGS}/{region}.json.gz"):
+        if re.fullmatch(r"[a-z0-9]+-az\d+", row["Location"]):
+            zones.setdefault(row["Location"], set()).add(family(row["InstanceType"]))
+    there = ours & set().union(*zones.values()) if zones else set[str]()
+    return {zone: sorted(there - has) for zone, has in sorted(zones.items()) if there - has}
 
 
 def has_resource(region: str, resource: str) -> bool | None:

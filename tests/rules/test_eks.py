@@ -108,6 +108,38 @@ CASES = [
         {"orchestrator.kubernetes_version": "1.34"},
     ),
     case(
+        "EKS017",
+        {"region": "us-east-1", "network.zone_id": "use1-az6", "orchestrator.second_zone_id": "use1-az3"},
+        "orchestrator.second_zone_id",
+        "EKS takes no subnet of use1-az3",
+        "use1-az1 or use1-az2",
+        {"orchestrator.second_zone_id": "use1-az1"},
+    ),
+    case(
+        "EKS017",
+        {"region": "us-east-1", "network.zone_id": "use1-az3", "orchestrator.second_zone_id": "use1-az1"},
+        "network.zone_id",
+        "one is made for it beside the nodes",
+        "control_plane_subnet_ids",
+        {
+            "network.vpc": VPC,
+            "orchestrator.second_zone_id": ...,
+            "orchestrator.control_plane_subnet_ids": SUBNETS,
+        },
+    ),
+    case(
+        "EKS017",
+        {
+            "region": "us-east-1",
+            "network.zone_id": "use1-dfw2-az1",
+            "orchestrator.second_zone_id": "use1-az1",
+        },
+        "network.zone_id",
+        "Local or Wavelength Zone",
+        "use1-az1 or use1-az2",
+        {"network.zone_id": "use1-az2"},
+    ),
+    case(
         "EKS016",
         {"orchestrator.node_image_release": "1.35.9-20261012"},
         "orchestrator.node_image_release",

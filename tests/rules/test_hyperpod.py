@@ -145,14 +145,6 @@ CASES = [
         {"region": "us-west-2"},
     ),
     Case(
-        "HYP042",
-        {"region": "us-east-1", "network.zone_id": "use1-az1", TYPE: "p5en.48xlarge"},
-        TYPE,
-        "not in use1-az1",
-        "network.zone_id: use1-az2",
-        {"network.zone_id": "use1-az6"},
-    ),
-    Case(
         "HYP047",
         {"node_groups.login.deep_health_checks": ["instance-stress"]},
         "node_groups.login.deep_health_checks",

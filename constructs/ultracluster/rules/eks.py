@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 
 from ultracluster.catalog import region
-from ultracluster.catalog.eks import charts
+from ultracluster.catalog.eks import charts, refused_zones
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import PublicEndpoint
 from ultracluster.rules import eks_karpenter, eks_pods, eks_releases, eks_sharing
@@ -69,10 +69,43 @@ def two_zones(environment: Environment) -> Iterator[Breach]:
         )
 
 
+@RULES.rule(
+    17,
+    "error",
+    "EKS takes the control plane's zones",
+    source=f"{VPC_GUIDE}: use1-az3, usw1-az2 and cac1-az3 are refused; Launch low-latency EKS clusters with "
+    "AWS Local Zones",
+    date="2026-11-22",
+)
+def zone_refused(environment: Environment) -> Iterator[Breach]:
+    network = environment.network
+    if network.vpc is not None:
+        return  # its subnets are where they are: preflight looks
+    home, second = region(environment.region), settings(environment).second_zone_id
+    for path, zone in ((("network", "zone_id"), network.zone_id), (_ZONE, second)):
+        if not zone or not home or not_a_zone_of(home, zone, path):
+            continue
+        if zone in refused_zones():
+            why = f"EKS takes no subnet of {zone} for a control plane"
+        elif in_local_zone(home, zone):
+            why = f"{zone} is a Local or Wavelength Zone, where EKS takes no subnet for a control plane"
+        else:
+            continue
+        others = " or ".join(_other_zones(environment)) or "another zone of the Region"
+        nodes = path == ("network", "zone_id")
+        yield Breach(
+            path,
+            f"{why}" + (", and one is made for it beside the nodes." if nodes else "."),
+            f"{others}; or nodes there in a network.vpc with control_plane_subnet_ids in two other zones"
+            if nodes
+            else others,
+        )
+
+
 @RULES.rule(3, "error", "The second zone is a zone of the Region", source="EC2 User Guide, zone IDs")
 def second_zone_in_region(environment: Environment) -> Iterator[Breach]:
     home, zone = region(environment.region), settings(environment).second_zone_id
-    if home and zone and (breach := not_a_zone_of(home, zone, _ZONE)):
+    if home and zone and (breach := not_a_zone_of(home, zone, _ZONE, refused_zones())):
         yield breach
 
 
@@ -86,7 +119,7 @@ def second_zone_in_region(environment: Environment) -> Iterator[Breach]:
 )
 def second_zone_known(environment: Environment) -> Iterator[Breach]:
     home, zone = region(environment.region), settings(environment).second_zone_id
-    if home and zone and (breach := unknown_zone(home, zone, _ZONE)):
+    if home and zone and (breach := unknown_zone(home, zone, _ZONE, refused_zones())):
         yield breach
 
 
@@ -237,5 +270,6 @@ RULES.include(eks_karpenter.RULES, eks_pods.RULES, eks_releases.RULES, eks_shari
 
 def _other_zones(environment: Environment) -> list[str]:
     home = region(environment.region)
-    zones = [zone for zone in home.zone_ids if not in_local_zone(home, zone)] if home else []
-    return [zone for zone in zones if zone != environment.network.zone_id][:2]
+    taken = (environment.network.zone_id, *refused_zones())
+    zones = home.zone_ids if home else ()
+    return [zone for zone in zones if zone not in taken and home and not in_local_zone(home, zone)][:2]

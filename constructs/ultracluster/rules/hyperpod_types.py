@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from ultracluster.catalog import instance_types, nearest_instance_types, offered_zone_ids, region
+from ultracluster.catalog import instance_types, nearest_instance_types, region
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import ScheduledPatching
@@ -23,12 +23,6 @@ DEEP_CHECKS = "SageMaker Developer Guide, Deep health checks (two pages: on EKS,
 
 
 PATCHING = "SageMaker Developer Guide, Update the SageMaker HyperPod platform software of a cluster"
-
-
-TYPE_OFFERINGS = (
-    "aws ec2 describe-instance-type-offerings --location-type availability-zone-id "
-    "--filters Name=instance-type,Values=<type> --region <region>"
-)
 
 
 QUOTA_SEEN_GIB = 1024
@@ -73,33 +67,6 @@ def type_in_region(environment: Environment) -> Iterator[Breach]:
                 f"no price is published for {known.hyperpod_name} in {environment.region}, so it "
                 f"is probably not offered there. Known: {', '.join(known.hyperpod_regions)}.",
                 f"region: {_nearest(environment.region, known.hyperpod_regions)}, or another type",
-            )
-
-
-@RULES.rule(
-    42,
-    "warning",
-    "The zone offers the type",
-    source="EC2 DescribeInstanceTypeOfferings as moto 5.2.5 and skypilot-catalog ship it, undated",
-    by_hand=TYPE_OFFERINGS,
-)
-def type_in_zone(environment: Environment) -> Iterator[Breach]:
-    zone = environment.network.zone_id
-    offered = {
-        name: zones
-        for name, group in environment.node_groups.items()
-        if (zones := offered_zone_ids(group.instance_type, environment.region))
-    }
-    for name, zones in offered.items():
-        if zone not in zones:
-            for_all = [one for one in zones if all(one in others for others in offered.values())]
-            nearest = min(for_all or zones, key=lambda one: one.count("-"))  # no Local Zone first
-            yield Breach(
-                ("node_groups", name, "instance_type"),
-                f"{environment.node_groups[name].instance_type} was seen in {', '.join(zones)}, "
-                f"not in {zone}. In the wrong zone creation fails for want of capacity and is "
-                "rolled back.",
-                f"network.zone_id: {nearest}",
             )
 
 
