@@ -61,12 +61,12 @@ def _component(facts: dict[str, Any], systems: list[str], table: dict[str, Any])
     words = {"version": facts["version"], "cuda": facts.get("provides", {}).get("cuda", "")}
     result: dict[str, Any] = {}
     for key in _FIELDS:
-        value = facts.get(key, {"needs": [], "accelerator": "any"}.get(key))
+        value: Any = facts.get(key, {"needs": [], "accelerator": "any"}.get(key))
         if key == "floor" and value:
-            value = dict(zip(_FLOOR, value, strict=True))
-        if key == "install_path" and value:
-            value = value.format(**words)
-        if value is not None:
+            result[key] = dict(zip(_FLOOR, value, strict=True))
+        elif key == "install_path" and value:
+            result[key] = value.format(**words)
+        elif value is not None:
             result[key] = value
     for key, make in (("artifacts", _artifact), ("packages", _packages)):
         entries = [

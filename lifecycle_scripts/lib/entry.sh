@@ -3,12 +3,17 @@
 [[ -z ${ULTRACLUSTER_LIB_ENTRY:-} ]] || return 0
 ULTRACLUSTER_LIB_ENTRY=1
 
+umask 022 # a hardened image has another, with which users could not read what is installed
+
 ULTRACLUSTER_HOME=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 export ULTRACLUSTER_HOME
-for library in log lock node step steps release; do
+for library in log lock node step steps release clock report; do
   # shellcheck source=/dev/null
   source "$ULTRACLUSTER_HOME/lib/$library.sh"
 done
+
+ENTRY_NAME='' ENTRY_SAID='' ENTRY_LOST='' ENTRY_DEGRADED=() ENTRY_FETCHES=()
+clock::now ENTRY_STARTED
 
 # entry::run ENTRY [--group NAME]: the steps of lib/steps.sh for this entry.
 entry::run() {
@@ -16,6 +21,7 @@ entry::run() {
   shift
   local steps
   mapfile -t steps < <(steps::of "$name")
+  ENTRY_NAME=$name
   ENTRY_IDENTIFY=entry::identify_${name%%_*}
   ENTRY_GROUP=
   case $# in
@@ -59,15 +65,19 @@ entry::identify_bake() {
   NODE_FAMILY=${BAKE_FAMILY:-$NODE_FAMILY}
 }
 
-# entry::main STEP...: runs the steps in this order; the first that fails ends the run.
+# What an earlier entry of the same node was without (STEPS_NOT_LAST)
+readonly ENTRY_EARLIER=$ULTRACLUSTER_ROOT/run/ultracluster/degraded-earlier
+
+# entry::main STEP...: runs the steps in this order. One that the node cannot be without ends the run when it fails; without
+# others the node is degraded.
 entry::main() {
   local step
   export LC_ALL=C
   # A service's PATH may lack these; a test's PATH is its own.
   [[ -n $ULTRACLUSTER_ROOT ]] || export PATH=${PATH:-/usr/bin:/bin}:/usr/local/sbin:/usr/sbin:/sbin:/opt/slurm/bin:/opt/slurm/sbin
-  ENTRY_STAGE=start ENTRY_SAID=
+  ENTRY_STAGE=start
   trap entry::at_exit EXIT
-  trap 'entry::say "stopped by a signal"; exit 143' TERM INT HUP
+  trap entry::stopped TERM INT HUP
 
   ENTRY_IDENTIFY=${ENTRY_IDENTIFY:-entry::identify_hyperpod}
   if [[ $ENTRY_IDENTIFY == entry::identify_hyperpod && ! -e $(node::resource_config) ]]; then
@@ -77,45 +87,148 @@ entry::main() {
 
   ENTRY_STAGE=lock
   lock::hold run "${ULTRACLUSTER_RUN_DEADLINE:-900}" || entry::fail "another run of these scripts does not end"
+  export ULTRACLUSTER_LOCK=$LOCK_DESCRIPTOR
+  rm -f -- "$REPORT_READY"
   ENTRY_STAGE=node
   "$ENTRY_IDENTIFY" || entry::fail "${NODE_ERROR:-this node could not be identified}"
+  verb::begin_run "$ENTRY_STARTED" "${CLUSTER_BUDGET_MINUTES:-${STEPS_RUN_MINUTES[${ENTRY_NAME:-none}]:-$STEPS_RUN_MINUTES_ELSE}}"
   if steps::need_release "$@"; then
     ENTRY_STAGE=release
     release::load || entry::fail "$RELEASE_ERROR"
+    release::facts
   fi
   ENTRY_LEFT=("$@")
+  # shellcheck disable=SC2034 # step.sh reads it
   STEP_BEFORE_INSTALL=entry::fetch_ahead
   for step in "$@"; do
     ENTRY_STAGE=$step
     step::run "$step" || entry::fail "$STEP_MESSAGE"
+    entry::note_degraded
     ENTRY_LEFT=("${ENTRY_LEFT[@]:1}")
   done
   # Downloads and sources, also those of a run that was killed
   rm -rf -- "$ULTRACLUSTER_ROOT/var/tmp/ultracluster"
-  log::info "done: $*"
+  entry::end "$@"
+}
+
+entry::note_degraded() {
+  local component detail
+  [[ $STEP_STATE == degraded ]] || return 0
+  for component in "${STEP_LACKS[@]}"; do
+    read -r _ _ _ detail <<<"${STEP_COMPONENTS[$component]}"
+    ENTRY_DEGRADED+=("$component")
+    ENTRY_LOST+="${ENTRY_LOST:+; }$component: ${CONTRACT_LOST[$component]:-not as the release has it} ($detail)"
+  done
+}
+
+# entry::end STEP...: the run did not fail. Its last line, and the file that says so until the next run.
+entry::end() {
+  local seconds state=ready names earlier=() lost=''
+  if [[ " $STEPS_NOT_LAST " == *" $ENTRY_NAME "* ]]; then
+    printf '%s\n' "${ENTRY_DEGRADED[@]}" "$ENTRY_LOST" >"$ENTRY_EARLIER"
+  elif [[ -e $ENTRY_EARLIER ]]; then
+    mapfile -t earlier <"$ENTRY_EARLIER"
+    lost=${earlier[-1]}
+    ENTRY_DEGRADED=("${earlier[@]:0:${#earlier[@]}-1}" "${ENTRY_DEGRADED[@]}")
+    ENTRY_LOST=$lost${lost:+${ENTRY_LOST:+; }}$ENTRY_LOST
+    rm -f -- "$ENTRY_EARLIER"
+  fi
+  ((${#ENTRY_DEGRADED[@]} == 0)) || state=degraded
+  entry::seconds seconds
+  entry::report "$state" "$seconds" "$ENTRY_LOST"
+  if [[ $state == degraded ]]; then
+    printf -v names '%s, ' "${ENTRY_DEGRADED[@]}"
+    log::degraded "${names%, }" "$ENTRY_LOST"
+  else
+    log::ready "after $seconds s: $*"
+  fi
+}
+
+# entry::report STATE SECONDS REASON
+entry::report() {
+  local -r ready=$REPORT_READY
+  report::run "$ENTRY_NAME" "$1" "$2" "$3" "${ENTRY_DEGRADED[@]}"
+  [[ " $STEPS_NOT_LAST " != *" $ENTRY_NAME "* ]] || rm -f -- "$ready"
+}
+
+# entry::seconds VARIABLE: that the run has taken
+entry::seconds() {
+  local now
+  clock::now now
+  clock::to_seconds "$1" "$((now - ENTRY_STARTED))"
 }
 
 # The first step that has something to install: what it and the later ones have to download comes now, all at once. What
-# does not come is told at once, too, before anything is installed.
+# does not come is told at once, too, before anything is installed: it ends the run where the node cannot be without it, and is
+# not tried again where it can.
 entry::fetch_ahead() {
-  local step index pids=()
+  local -r told=$ULTRACLUSTER_ROOT/run/ultracluster/fetch
+  local step verdict component cause
   # shellcheck disable=SC2034 # step.sh reads it
   STEP_BEFORE_INSTALL=
   steps::need_release "${ENTRY_LEFT[@]}" || return 0
   log::info "downloading what this and later steps install"
+  rm -rf -- "$told"
+  mkdir -p "$told"
+  ENTRY_FETCHES=()
   for step in "${ENTRY_LEFT[@]}"; do
-    (
-      step::verb "$step" fetch
-      ((STEP_STATUS == 0)) || printf '%s' "$STEP_MESSAGE" >"$ULTRACLUSTER_ROOT/run/ultracluster/fetch-$step"
-      exit "$STEP_STATUS"
-    ) &
-    pids+=("$!")
+    entry::fetch_one "$step" "$told/$step" &
+    ENTRY_FETCHES+=("$!")
   done
-  for index in "${!pids[@]}"; do
-    wait "${pids[$index]}" && continue
-    ENTRY_STAGE=${ENTRY_LEFT[$index]}
-    entry::fail "$(cat "$ULTRACLUSTER_ROOT/run/ultracluster/fetch-$ENTRY_STAGE" 2>/dev/null || echo "its files could not be downloaded")"
+  while [[ -n $(jobs -pr) ]]; do
+    wait -n || true
+    entry::look_for_refused "$told"
   done
+  entry::look_for_refused "$told"
+  ENTRY_FETCHES=()
+  for step in "${ENTRY_LEFT[@]}"; do
+    [[ -e $told/$step ]] || continue
+    read -r verdict component _ cause <"$told/$step"
+    # shellcheck disable=SC2004,SC2034 # an associative array, which step.sh reads
+    [[ $verdict != degraded ]] || STEP_GIVEN_UP[$step]="$component $cause"
+  done
+}
+
+# entry::fetch_one STEP FILE: on failure FILE has the verdict, the component, what is here of it, and the cause.
+entry::fetch_one() {
+  local found now
+  trap 'verb::stop; exit 143' TERM
+  trap - EXIT
+  # shellcheck disable=SC2034 # verb.sh reads it
+  declare -gA STEP_COMPONENTS=() STEP_INSTALLS=()
+  STEP_ABOUT='' STEP_MESSAGE=''
+  clock::now now
+  verb::budget "$1" "$now"
+  verb::time fetch
+  ((VERB_MS > 0)) || return 0
+  step::verb "$1" fetch
+  ((STEP_STATUS != 0)) || return 0
+  read -r _ found _ <<<"${STEP_COMPONENTS[${STEP_ABOUT:-none}]:-}"
+  step::verdict "$1" "$STEP_ABOUT" "${found#-}"
+  printf '%s %s %s %s\n' "$CONTRACT_VERDICT" "${STEP_ABOUT:--}" "${found:--}" "$STEP_MESSAGE" >"$2"
+}
+
+# One that is refused ends the run, and with it the other downloads.
+entry::look_for_refused() {
+  local step verdict component found cause
+  for step in "${ENTRY_LEFT[@]}"; do
+    [[ -e $1/$step ]] || continue
+    read -r verdict component found cause <"$1/$step"
+    [[ $verdict == refused ]] || continue
+    entry::stop_fetches
+    ENTRY_STAGE=$step
+    declare -gA STEP_COMPONENTS=()
+    [[ $component == - ]] || STEP_COMPONENTS[$component]="refused $found ${RELEASE["$component.version"]:--} $cause"
+    report::step "$step" failed "${found#-}" 0 "$cause" detect=absent fetch=failed
+    entry::fail "$cause"
+  done
+}
+
+entry::stop_fetches() {
+  ((${#ENTRY_FETCHES[@]} > 0)) || return 0
+  kill -TERM "${ENTRY_FETCHES[@]}" 2>/dev/null || true
+  wait "${ENTRY_FETCHES[@]}" 2>/dev/null || true
+  ENTRY_FETCHES=()
 }
 
 entry::fail() {
@@ -125,8 +238,20 @@ entry::fail() {
   exit 1
 }
 
+# What runs now is stopped first: it must not have the last word.
+entry::stopped() {
+  trap '' TERM INT HUP
+  verb::stop
+  entry::stop_fetches
+  entry::say "stopped by a signal"
+  exit 143
+}
+
 entry::say() {
+  local seconds
   ENTRY_SAID=yes
+  entry::seconds seconds
+  entry::report failed "$seconds" "$ENTRY_STAGE: $1"
   log::failed "$ENTRY_STAGE" "$1"
 }
 

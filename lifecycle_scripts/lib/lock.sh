@@ -6,16 +6,25 @@ ULTRACLUSTER_LIB_LOCK=1
 # shellcheck source-path=SCRIPTDIR source=log.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/log.sh"
 
-# lock::hold NAME DEADLINE_SECONDS: holds the lock until this process and its children have ended.
+# lock::hold NAME DEADLINE_SECONDS: holds the lock until this process and its children have ended, but for those that close
+# LOCK_DESCRIPTOR.
 lock::hold() {
   local -r name=$1 deadline=$2
   local -r file=$ULTRACLUSTER_ROOT/run/lock/ultracluster-$name.lock
   local descriptor
   mkdir -p "${file%/*}"
   exec {descriptor}>>"$file"
+  # shellcheck disable=SC2034 # the caller's
+  LOCK_DESCRIPTOR=$descriptor
   flock --exclusive --nonblock "$descriptor" && return 0
   log::info "waiting up to $deadline s for the lock '$name'"
   flock --exclusive --timeout "$deadline" "$descriptor" && return 0
   exec {descriptor}>&-
   return 1
+}
+
+# lock::let_go: this process does not hold the lock of the run (ULTRACLUSTER_LOCK, see entry.sh), nor does what it starts.
+lock::let_go() {
+  [[ -z ${ULTRACLUSTER_LOCK:-} ]] || exec {ULTRACLUSTER_LOCK}>&-
+  unset ULTRACLUSTER_LOCK
 }

@@ -19,18 +19,36 @@ log::line() {
   log::raw "$line"
 }
 
-# The last line of a run that failed.
-log::failed() {
-  local -r step=$1 reason=$2
-  log::raw "FAILED $step: ${reason//$'\n'/ }"
+# The last line of a run that failed, and of one that did not: NAMES of what the node is without, and what it loses with them.
+log::failed() { log::last FAILED "$1" "$2"; }
+log::degraded() { log::last DEGRADED "$1" "$2"; }
+log::ready() { log::raw "READY ${1//$'\n'/ }"; }
+
+log::last() {
+  log::raw "$1 $2: ${3//$'\n'/ }"
 }
 
-# stdin, line by line: what commands print belongs in the log, too.
+# log::copy [MARK]: stdin, line by line: what commands print belongs in the log, too. Ends with the input, or with MARK at the end
+# of a line: what has been left running may hold the other end of the pipe for days.
 log::copy() {
+  local -r mark=${1:-}
   local line
   while IFS= read -r line || [[ -n $line ]]; do
+    if [[ -n $mark && $line == *"$mark" ]]; then
+      line=${line%"$mark"}
+      [[ -z $line ]] || log::raw "$line"
+      log::drain
+      return 0
+    fi
     log::raw "$line"
   done
+}
+
+# Whoever still holds the other end must not be killed by what it prints.
+log::drain() {
+  local line status=0
+  IFS= read -r -t 0.01 line || status=$?
+  ((status == 1)) || cat <&0 >/dev/null 2>&1 &
 }
 
 log::raw() {

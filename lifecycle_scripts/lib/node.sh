@@ -14,9 +14,10 @@ node::resource_config() {
 }
 
 # Exports NODE_GROUP, NODE_ROLE, NODE_INSTANCE_TYPE, NODE_ADDRESS, NODE_ACCELERATORS, NODE_EFA_INTERFACES,
-# NODE_LOCAL_NVME_DISKS; NODE_LUSTRE_EFA_INTERFACES, NODE_GDS (yes, no) and NODE_DATA_VOLUME, empty where cluster.json does
-# not tell; CLUSTER_NAME, CLUSTER_ENVIRONMENT, CLUSTER_RELEASE, CLUSTER_MIRROR, CLUSTER_COMPONENTS (optional
-# ones that are asked for), CLUSTER_STRICT (no version but the release's), CLUSTER_CONTROLLERS, and per mount LUSTRE_{PATH,DNS_NAME,MOUNT_NAME,EFA},
+# NODE_LOCAL_NVME_DISKS; NODE_NVSWITCH and NODE_GDS (yes, no), NODE_LUSTRE_EFA_INTERFACES and NODE_DATA_VOLUME, empty where
+# cluster.json does not tell; CLUSTER_NAME, CLUSTER_ENVIRONMENT, CLUSTER_RELEASE, CLUSTER_MIRROR, CLUSTER_COMPONENTS (optional
+# ones that are asked for), CLUSTER_STRICT (no version but the release's), CLUSTER_BUDGET_MINUTES (for a run),
+# CLUSTER_CONTROLLERS, and per mount LUSTRE_{PATH,DNS_NAME,MOUNT_NAME,EFA},
 # OPENZFS_{PATH,DNS_NAME,VOLUME_PATH}; with image_family.sh NODE_OS, NODE_ARCH, NODE_FAMILY and NODE_ACCELERATOR. On
 # failure NODE_ERROR says why. What follows is HyperPod's way to tell; node::load_here is for all others.
 node::load() {
@@ -196,6 +197,9 @@ def word(key, form):
     return value
 
 
+minutes = cluster.get("budget_minutes")
+if minutes is not None and (isinstance(minutes, bool) or not isinstance(minutes, int) or minutes < 1):
+    stop(GIVE_UP, f"{cluster_path}: budget_minutes is {minutes!r}, not a number of minutes")
 facts = {
     "NODE_GROUP": name,
     "NODE_ROLE": group["role"],
@@ -211,11 +215,13 @@ facts = {
     "CLUSTER_SLURM_VERSION": word("slurm_version", r"\d\d\.\d\d"),
     "CLUSTER_COMPONENTS": " ".join(map(str, cluster.get("components") or [])),
     "CLUSTER_STRICT": "yes" if cluster.get("strict") is True else "",
+    "CLUSTER_BUDGET_MINUTES": minutes or "",
     "CLUSTER_CONTROLLERS": " ".join(controllers),
     "NODE_ACCELERATOR": group.get("accelerator") or "",
     "NODE_LUSTRE_EFA_INTERFACES": number_or_nothing("lustre_efa_interfaces"),
     "NODE_GDS": yes_or_no("gds"),
     "NODE_DATA_VOLUME": path_or_nothing("data_volume"),
+    "NODE_NVSWITCH": yes_or_no("nvswitch"),
 }
 for kind, keys in KEYS.items():
     mount = (cluster.get("mounts") or {}).get(kind)

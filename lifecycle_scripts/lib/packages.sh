@@ -31,36 +31,41 @@ PACKAGES_FROM=()
 packages::apt() (
   packages::lock
   packages::repair || exit 1
-  "${PACKAGES_QUIETLY[@]}" apt-get -o "DPkg::Lock::Timeout=${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" -o Dpkg::Options::=--force-confold \
+  packages::quietly apt-get -o "DPkg::Lock::Timeout=${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" -o Dpkg::Options::=--force-confold \
     --yes --no-install-recommends "${PACKAGES_FROM[@]}" "$@"
 )
+
+# Without the lock's descriptor: a daemon that a package starts would hold the lock for ever.
+packages::quietly() {
+  "${PACKAGES_QUIETLY[@]}" "$@" {LOCK_DESCRIPTOR}>&- || return
+}
 
 # A run that was killed inside dpkg leaves packages unpacked and not configured; until they are, apt refuses everything.
 # dpkg does not wait for its lock: we do.
 packages::repair() {
   [[ -n $(dpkg --audit 2>&1) ]] || return 0
   log::warn "completing what an interrupted package installation has left"
-  retry::run "${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" "${PACKAGES_QUIETLY[@]}" dpkg --force-confold --configure --pending
+  retry::run "${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" packages::quietly dpkg --force-confold --configure --pending
 }
 
 # dnf waits for its own lock by itself.
 packages::dnf() (
   packages::lock
-  packages::dnf_command "$@"
+  packages::dnf_command "$@" || exit
 )
 
 packages::dnf_command() {
   local -r verb=$1
   shift
   # name=1.2-3 is apt's way to say it, name-1.2-3 is dnf's.
-  dnf --assumeyes --setopt=install_weak_deps=False "${PACKAGES_FROM[@]}" "$verb" "${@/=/-}"
+  dnf --assumeyes --setopt=install_weak_deps=False "${PACKAGES_FROM[@]}" "$verb" "${@/=/-}" {LOCK_DESCRIPTOR}>&-
 }
 
 # packages::alone COMMAND...: for installers that use the package manager themselves
 packages::alone() (
   packages::lock
   ! command -v dpkg >/dev/null || packages::repair || exit 1
-  "${PACKAGES_QUIETLY[@]}" "$@"
+  packages::quietly "$@"
 )
 
 # The callers are subshells: the lock ends with them.

@@ -2,24 +2,26 @@
 # run_verb.sh STEP VERB: one verb of one step, called by `step::verb`. `fetch` is for steps that have it, and only when
 # they have something to install.
 set -Eeuo pipefail
+umask 022 # a hardened image has another, with which users could not read what is installed
 
 ULTRACLUSTER_HOME=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 for library in step retry lock packages network files fetch software; do
   # shellcheck source=/dev/null
   source "$ULTRACLUSTER_HOME/lib/$library.sh"
 done
+lock::let_go # held by who waits for this process
 # shellcheck source=/dev/null
 source "$ULTRACLUSTER_HOME/steps/$1.sh"
 
 readonly VERB=$2
 run_verb::stopped() {
-  step::message "$VERB stopped with status $1 at: $2"
+  step::say cause "$VERB stopped with status $1 at: $2"
 }
 trap 'run_verb::stopped "$?" "$BASH_COMMAND"' ERR
 if [[ $VERB == fetch ]]; then
   declare -F "$1::fetch" >/dev/null || exit 0
   status=0
-  ("$1::detect") 3>/dev/null || status=$?
+  ("$1::detect") || status=$?
   ((status == STEP_ABSENT)) || exit 0
 fi
 "$1::$VERB"

@@ -4,7 +4,7 @@
 [[ -z ${ULTRACLUSTER_LIB_SOFTWARE:-} ]] || return 0
 ULTRACLUSTER_LIB_SOFTWARE=1
 
-for library in release version packages fetch retry step; do
+for library in release version contract packages fetch retry step; do
   # shellcheck source=/dev/null
   source "$(dirname -- "${BASH_SOURCE[0]}")/$library.sh"
 done
@@ -18,6 +18,7 @@ software::for() {
   local -r component=$1
   shift
   release::facts
+  step::about "$component"
   [[ -n ${RELEASE["$component.version"]:-} ]] || step::not_applicable "release $CLUSTER_RELEASE has no $component"
   [[ " $* " == *" $NODE_ROLE "* ]] || step::not_applicable "a $NODE_ROLE node needs no $component"
   local -r accelerator=${RELEASE["$component.accelerator"]:-any}
@@ -28,45 +29,74 @@ software::for() {
 }
 
 # software::settle COMPONENT FOUND: ends `detect` when the component has to be installed; returns when what is here stays.
+# FOUND is empty where it is absent, and CONTRACT_UNKNOWN where it is here and tells no version.
 software::settle() {
   local -r component=$1 found=$2
-  local -r wanted=${RELEASE["$component.version"]}
-  [[ -n $found ]] || step::absent "$component $wanted is not here"
-  software::pins "$component" || return 0
-  version::compare "$found" "$wanted"
-  case $VERSION_ORDER in
-    older) step::absent "$component is $found, the release has $wanted" ;;
-    newer) software::keeps "$component" "$found" ;;
-  esac
+  local -r preferred=${RELEASE["$component.version"]}
+  step::about "$component"
+  if software::fits "$component" "$found"; then
+    step::component "$component" kept "$found" "$preferred" "$(software::drift "$component")"
+    return 0
+  fi
+  step::component "$component" lacks "$found" "$preferred"
+  if [[ $CONTRACT_JUDGEMENT == absent ]]; then
+    step::absent "$component $preferred is not here"
+  fi
+  step::absent "$component is $found, release $CLUSTER_RELEASE needs $(software::least "$component")"
 }
 
-# Does the release say a version, and not only that it comes with something (`image`, `bundled`, `unversioned`)?
-software::pins() {
-  [[ ${RELEASE["$1.version"]} == [0-9]* ]]
-}
-
-# Never downgraded: what is newer stays, or the node is refused.
-software::keeps() {
-  [[ -z ${CLUSTER_STRICT:-} ]] ||
+# software::fits COMPONENT FOUND: does what is here stay? Never downgraded: what is newer stays, or the node is refused.
+software::fits() {
+  contract::fits "$1" "$2" || return 1
+  [[ $CONTRACT_JUDGEMENT != newer || -z ${CLUSTER_STRICT:-} ]] ||
     step::fail "$1 is $2 on this image, newer than ${RELEASE["$1.version"]} of release $CLUSTER_RELEASE, which allows no other: choose an image or release that fits"
 }
 
-# software::proven COMPONENT FOUND DETAIL: ends `verify` unless the version is right; reports it otherwise.
+# After contract::judge: how far what is here is from the release; nothing where it is not.
+software::drift() {
+  local -r preferred=${RELEASE["$1.version"]}
+  case $CONTRACT_JUDGEMENT in
+    newer) printf 'kept-newer: the release has %s' "$preferred" ;;
+    drift) printf 'kept-older: the release has %s' "$preferred" ;;
+    unknown) printf 'kept: its version is not known, the release has %s' "$preferred" ;;
+  esac
+}
+
+# The lowest version that would do
+software::least() {
+  local floor=${RELEASE["$1.floor.version"]:-}
+  [[ -z ${CLUSTER_STRICT:-} ]] || floor=''
+  printf '%s' "${floor:-${RELEASE["$1.version"]}}"
+}
+
+# software::unfit COMPONENT FOUND REASON: what is here can be neither kept nor replaced. Ends the verb where the node cannot be
+# without it; else the verb goes on, and the node is degraded.
+software::unfit() {
+  step::about "$1"
+  contract::verdict "$1" "$2"
+  [[ $CONTRACT_VERDICT != refused ]] || step::fail "$3"
+  step::component "$1" degraded "$2" "${RELEASE["$1.version"]:-}" "$3"
+}
+
+# software::proven COMPONENT FOUND DETAIL: the end of `verify`: is the version right? Reports it; ends the verb where a node
+# cannot be without it.
 software::proven() {
   local -r component=$1 found=$2 detail=$3
-  local -r wanted=${RELEASE["$component.version"]}
-  [[ -n $found ]] || step::fail "$component $wanted is not here after its set-up"
-  step::version "$found"
-  VERSION_ORDER=same
-  ! software::pins "$component" || version::compare "$found" "$wanted"
-  case $VERSION_ORDER in
-    older) step::fail "$component is still $found, the release has $wanted" ;;
-    newer)
-      software::keeps "$component" "$found"
-      step::message "kept-newer: the release has $wanted; $detail"
-      ;;
-    *) step::message "$detail" ;;
-  esac
+  local -r preferred=${RELEASE["$component.version"]}
+  local drift
+  step::about "$component"
+  [[ $found != [0-9]* ]] || step::version "$found"
+  if ! software::fits "$component" "$found"; then
+    if [[ $CONTRACT_JUDGEMENT == absent ]]; then
+      software::unfit "$component" '' "$component $preferred is not here after its set-up"
+    else
+      software::unfit "$component" "$found" "$component is still $found, release $CLUSTER_RELEASE needs $(software::least "$component")"
+    fi
+    return 0
+  fi
+  drift=$(software::drift "$component")
+  step::component "$component" kept "$found" "$preferred" "${drift:+$drift; }$detail"
+  step::message "${drift:+$drift; }$detail"
 }
 
 # software::newest: the newest of the versions on stdin, one per line
@@ -89,6 +119,7 @@ software::fetch() {
   local -r component=$1
   local -r count=${RELEASE["$component.files"]:-0}
   local number name checksum path
+  step::about "$component"
   SOFTWARE_FILES=()
   for ((number = 0; number < count; number++)); do
     name=${RELEASE["$component.$number.name"]}
@@ -106,6 +137,7 @@ software::fetch() {
 software::require() {
   local -r component=$1
   local -r wanted="$component ${RELEASE["$component.version"]}"
+  step::about "$component"
   case ${RELEASE["$component.kind"]} in
     image) step::fail "$wanted has to come with the image (this is $NODE_FAMILY): choose an image that has it" ;;
     bundled)
@@ -123,6 +155,7 @@ software::unpack() {
   local members
   software::require "$component"
   software::fetch "$component"
+  step::say installs "$component"
   local -r archive=${SOFTWARE_FILES[0]}
   UNPACKED=$SOFTWARE_WORK/$component
   rm -rf -- "$UNPACKED"
@@ -172,6 +205,7 @@ software::install() {
   local -r component=$1
   local names
   software::require "$component"
+  step::say installs "$component"
   if ((${RELEASE["$component.files"]:-0} > 0)); then
     software::fetch "$component"
     software::dependencies "$component"

@@ -1,53 +1,83 @@
 # shellcheck shell=bash
-# The frame around a step: detect, install when needed, verify always, report.
+# The frame around a step: detect, install when needed, verify always, report. What a step lacks fails the node only where
+# the contract of its component says so (contract.sh); else the node goes on without it.
 [[ -z ${ULTRACLUSTER_LIB_STEP:-} ]] || return 0
 ULTRACLUSTER_LIB_STEP=1
 
-# shellcheck source-path=SCRIPTDIR source=log.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/log.sh"
-# shellcheck source-path=SCRIPTDIR source=clock.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/clock.sh"
-# shellcheck source-path=SCRIPTDIR source=report.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/report.sh"
+for library in log clock report contract steps verb; do
+  # shellcheck source=/dev/null
+  source "$(dirname -- "${BASH_SOURCE[0]}")/$library.sh"
+done
 
 readonly STEP_ABSENT=10 STEP_SKIPPED=20
 
-# step::run NAME: status 0 when the step is in place or not for this node; else STEP_MESSAGE says why not.
+# Steps whose files could not be fetched: "COMPONENT CAUSE" by step. They are not installed.
+declare -gA STEP_GIVEN_UP=()
+
+# step::run NAME: status 0 when the node can go on. Sets STEP_STATE (already, installed, skipped, degraded, failed), STEP_MESSAGE
+# (what is here, or the first cause of what is not), and STEP_COMPONENTS, what became of each component.
 step::run() {
   local -r name=$1
-  local state=failed started ended seconds verbs=()
-  STEP_VERSION='' STEP_MESSAGE=''
+  local started ended seconds installed='' verbs=()
+  STEP_STATE=already STEP_VERSION='' STEP_MESSAGE='' STEP_ABOUT=''
+  # shellcheck disable=SC2034 # verb.sh reads it
+  declare -gA STEP_COMPONENTS=() STEP_INSTALLS=()
+  declare -ga STEP_LACKS=()
   clock::now started
+  verb::budget "$name" "$started"
 
   step::verb "$name" detect
+  # shellcheck disable=SC2153 # set by step::verb
   case $STEP_STATUS in
     0)
       verbs+=(detect=present)
-      step::check "$name" && state=already
+      step::check "$name"
       ;;
     "$STEP_ABSENT")
       verbs+=(detect=absent)
       [[ -z ${STEP_BEFORE_INSTALL:-} ]] || "$STEP_BEFORE_INSTALL" "$name"
-      step::verb "$name" install
-      if ((STEP_STATUS == 0)); then
-        verbs+=(install=ok)
-        step::check "$name" && state=installed
-      else
-        verbs+=(install=failed)
-      fi
+      STEP_STATE=installed
+      step::install "$name"
+      [[ $STEP_STATE == failed ]] || step::check "$name"
       ;;
     "$STEP_SKIPPED")
       verbs+=(detect=not-applicable)
-      state=skipped
+      STEP_STATE=skipped
       ;;
-    *) verbs+=(detect=failed) ;;
+    *)
+      verbs+=(detect=failed)
+      step::lacks "$name"
+      ;;
   esac
+  step::settle "$name"
 
   clock::now ended
   clock::to_seconds seconds "$((ended - started))"
-  report::step "$name" "$state" "$STEP_VERSION" "$seconds" "$STEP_MESSAGE" "${verbs[@]}"
-  [[ $state != failed ]] || return 1
-  log::info "$name: $state in $seconds s${STEP_MESSAGE:+: $STEP_MESSAGE}"
+  report::step "$name" "$STEP_STATE" "$STEP_VERSION" "$seconds" "$STEP_MESSAGE" "${verbs[@]}"
+  [[ $STEP_STATE != failed ]] || return 1
+  if [[ $STEP_STATE == degraded ]]; then
+    log::warn "$name: degraded in $seconds s: $STEP_MESSAGE"
+  else
+    log::info "$name: $STEP_STATE in $seconds s${STEP_MESSAGE:+: $STEP_MESSAGE}"
+  fi
+}
+
+step::install() {
+  if [[ -n ${STEP_GIVEN_UP[$1]:-} ]]; then
+    verbs+=(install=not-tried)
+    [[ ${STEP_GIVEN_UP[$1]} == '- '* ]] || STEP_ABOUT=${STEP_GIVEN_UP[$1]%% *}
+    STEP_MESSAGE=${STEP_GIVEN_UP[$1]#* }
+    step::lacks "$1"
+    return 0
+  fi
+  step::verb "$1" install
+  if ((STEP_STATUS == 0)); then
+    verbs+=(install=ok)
+    installed=yes
+  else
+    verbs+=(install=failed)
+    step::lacks "$1"
+  fi
 }
 
 step::check() {
@@ -56,38 +86,85 @@ step::check() {
     verbs+=(verify=ok)
   else
     verbs+=(verify=failed)
-    return 1
+    step::lacks "$1"
   fi
 }
 
-# Runs NAME::VERB in a process of its own: there `set -e` holds, whatever surrounds this call.
-# Sets STEP_STATUS, and STEP_VERSION and STEP_MESSAGE if the verb told them.
-step::verb() {
-  local -r name=$1 verb=$2
-  local -r answer=$ULTRACLUSTER_ROOT/run/ultracluster/answer-$name
-  local key value
-  mkdir -p "${answer%/*}"
-  STEP_STATUS=0
-  LOG_PIPED=1 LOG_STEP=$name bash "$ULTRACLUSTER_HOME/lib/run_verb.sh" "$name" "$verb" 3>"$answer" 2>&1 |
-    log::copy || STEP_STATUS=${PIPESTATUS[0]}
-  local told=
-  while IFS=' ' read -r key value; do
-    case $key in
-      version) STEP_VERSION=$value ;;
-      # The first message is the one nearest to the cause.
-      message) told=${told:-$value} ;;
-    esac
-  done <"$answer"
-  case $STEP_STATUS in
-    0 | "$STEP_ABSENT" | "$STEP_SKIPPED") STEP_MESSAGE=${told:-$STEP_MESSAGE} ;;
-    *) STEP_MESSAGE=${told:-$verb ended with status $STEP_STATUS} ;;
-  esac
+# A verb failed: does the node fail with it, or go on without what the verb was about? The first cause of a component stays.
+step::lacks() {
+  local -r step=$1 component=$STEP_ABOUT
+  local -r what=${component:-$step}
+  local outcome found preferred detail
+  read -r outcome found preferred detail <<<"${STEP_COMPONENTS[$what]:-lacks - ${RELEASE["$what.version"]:--} }"
+  if [[ $outcome != degraded ]]; then
+    step::verdict "$step" "$component" "${found#-}"
+    STEP_COMPONENTS[$what]="$CONTRACT_VERDICT $found $preferred $STEP_MESSAGE"
+    STEP_LACKS+=("$what")
+  fi
+  if [[ ${STEP_COMPONENTS[$what]} == refused* ]]; then STEP_STATE=failed; else STEP_STATE=degraded; fi
 }
 
-# What verbs say and how they end. File descriptor 3 leads to `step::verb`.
+# step::verdict STEP COMPONENT FOUND: COMPONENT is empty where the step is not about one. Sets CONTRACT_VERDICT.
+step::verdict() {
+  if [[ -n $2 ]]; then
+    contract::verdict "$2" "$3"
+  elif steps::is_required "$1" || [[ -n ${CLUSTER_STRICT:-} ]]; then
+    CONTRACT_VERDICT=refused
+  else
+    CONTRACT_VERDICT=degraded
+  fi
+}
 
-step::version() { printf 'version %s\n' "${1//$'\n'/ }" >&3; }
-step::message() { printf 'message %s\n' "${1//$'\n'/ }" >&3; }
+# The end of a step: components that verbs found lacking, and those of which they said no more than their name.
+step::settle() {
+  local -r step=$1
+  local component outcome found preferred detail
+  [[ -z $STEP_ABOUT || -n ${STEP_COMPONENTS[$STEP_ABOUT]:-} ]] || STEP_COMPONENTS[$STEP_ABOUT]="lacks - ${RELEASE["$STEP_ABOUT.version"]:--} "
+  for component in "${!STEP_COMPONENTS[@]}"; do
+    read -r outcome found preferred detail <<<"${STEP_COMPONENTS[$component]}"
+    case $outcome:$STEP_STATE in
+      lacks:skipped) outcome=not-needed detail=$STEP_MESSAGE ;;
+      lacks:failed | lacks:degraded) outcome=degraded detail="not reached: $STEP_MESSAGE" ;;
+      lacks:*)
+        outcome=kept found=${STEP_VERSION:--} detail=$STEP_MESSAGE
+        [[ -z $installed ]] || outcome=installed
+        ;;
+      degraded:already | degraded:installed)
+        STEP_STATE=degraded
+        [[ " ${STEP_LACKS[*]} " == *" $component "* ]] || STEP_LACKS+=("$component")
+        STEP_MESSAGE=$detail
+        ;;
+      *) continue ;;
+    esac
+    STEP_COMPONENTS[$component]="$outcome $found $preferred $detail"
+  done
+  # The cause of the step is that of the first component that it lacks.
+  ((${#STEP_LACKS[@]} == 0)) || [[ $STEP_STATE == skipped ]] || step::first_cause
+}
+
+# A refused component goes before a degraded one.
+step::first_cause() {
+  local component first=''
+  for component in "${STEP_LACKS[@]}"; do
+    [[ ${STEP_COMPONENTS[$component]} != refused* ]] || { first=$component && break; }
+  done
+  read -r _ _ _ STEP_MESSAGE <<<"${STEP_COMPONENTS[${first:-${STEP_LACKS[0]}}]}"
+}
+
+# --- what verbs say and how they end; file descriptor 3 leads to `step::verb` ---
+
+step::say() { printf '%s %s\n' "$1" "${2//$'\n'/ }" >&3; }
+step::version() { step::say version "$1"; }
+# What is here, or what is to do
+step::message() { step::say message "$1"; }
+# Which component of the release the following lines are about
+step::about() { step::say about "$1"; }
+# step::component NAME kept|degraded|not-needed|lacks|installed FOUND PREFERRED DETAIL: `lacks` is to be installed
+step::component() {
+  local found=${3//[[:space:]]/_} preferred=${4//[[:space:]]/_}
+  [[ $found == [0-9]* ]] || found=-
+  step::say component "$1 $2 $found ${preferred:--} ${5:-}"
+}
 
 # detect: it is here and right
 step::present() { step::finish 0 "$@"; }
@@ -95,8 +172,11 @@ step::present() { step::finish 0 "$@"; }
 step::absent() { step::finish "$STEP_ABSENT" "$@"; }
 # detect: this node does not need it
 step::not_applicable() { step::finish "$STEP_SKIPPED" "$@"; }
-# any verb: it cannot work
-step::fail() { step::finish 1 "$@"; }
+# any verb: it cannot work, and this is why
+step::fail() {
+  step::say cause "$*"
+  exit 1
+}
 
 step::finish() {
   local -r status=$1

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Which steps each entry runs, in this order. The only list of them.
+# shellcheck disable=SC2034 # what others read
+# Which steps each entry runs, in this order, how long they may take, and which of them a node cannot be without.
 [[ -z ${ULTRACLUSTER_LIB_STEPS:-} ]] || return 0
 ULTRACLUSTER_LIB_STEPS=1
 
@@ -10,23 +11,46 @@ readonly STEPS_LUSTRE="lustre_client lustre_tuning nvidia_fs lustre_efa"
 readonly STEPS_CONTAINERS="container_toolkit enroot enroot_config pyxis dcgm nixl"
 readonly STEPS_LAST="environment holds"
 # Pods bring CUDA, NCCL, the plugin and DCGM themselves: a Kubernetes node needs what reaches into the kernel, and the toolkit.
-readonly STEPS_KUBERNETES="nvidia_driver efa neuron $STEPS_LUSTRE container_toolkit holds"
+readonly STEPS_KUBERNETES="nvidia_driver efa gdrcopy neuron $STEPS_LUSTRE container_toolkit holds"
+# The last look
+readonly STEPS_PROOF="proof"
 readonly STEPS_SOFTWARE="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LAST"
 
 # Slurm's daemons start last: they inherit the limits, count the GPUs, and jobs need both kinds of storage.
 declare -rA STEPS=(
-  [hyperpod_on_create]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST slurm proof"
-  [hyperpod_on_init_complete]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch container_storage $STEPS_CONTAINERS $STEPS_LAST proof"
-  [hyperpod_eks_on_create]="limits $STEPS_KUBERNETES scratch container_storage proof"
+  [hyperpod_on_create]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST slurm $STEPS_PROOF"
+  [hyperpod_on_init_complete]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch container_storage $STEPS_CONTAINERS $STEPS_LAST $STEPS_PROOF"
+  [hyperpod_eks_on_create]="limits $STEPS_KUBERNETES scratch container_storage $STEPS_PROOF"
   # Before ParallelCluster configures Slurm and mounts what is shared
   [parallelcluster_on_node_start]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch container_storage"
   # After it: pyxis is compiled against its Slurm
-  [parallelcluster_on_node_configured]="$STEPS_CONTAINERS $STEPS_LAST proof"
-  [pcs_node]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST imex proof"
-  [eks_user_data]="limits $STEPS_KUBERNETES scratch container_storage proof"
+  [parallelcluster_on_node_configured]="$STEPS_CONTAINERS $STEPS_LAST $STEPS_PROOF"
+  [pcs_node]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST imex $STEPS_PROOF"
+  [eks_user_data]="limits $STEPS_KUBERNETES scratch container_storage $STEPS_PROOF"
   [bake]="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LAST"
   [bake_kubernetes]="$STEPS_KUBERNETES"
 )
+
+# Minutes that a step may take, all its verbs together; 10 for those that are not here. Builds and installers on a node
+# under load take a fifth to a half of it.
+declare -rA STEPS_MINUTES=(
+  [cuda_runtime]=15 [efa]=20 [ofi_nccl]=15 [gdrcopy]=15 [lustre_efa]=15 [filesystems]=15 [slurm]=15 [limits]=3 [environment]=3 [holds]=5
+)
+readonly STEPS_MINUTES_ELSE=10
+
+# Minutes of a whole run, unless cluster.json has `budget_minutes`. PCS gives a node 30 minutes to join (AWS PCS User
+# Guide), EKS's managed groups about 15, ParallelCluster 30 for both of its entries (compute_node_bootstrap_timeout). HyperPod's
+# limit is not documented.
+declare -rA STEPS_RUN_MINUTES=(
+  [pcs_node]=25 [eks_user_data]=12 [parallelcluster_on_node_start]=16 [parallelcluster_on_node_configured]=10 [bake]=120 [bake_kubernetes]=120
+)
+readonly STEPS_RUN_MINUTES_ELSE=45
+
+# A node cannot be without these; without others it can (components have their own word on it in the release).
+readonly STEPS_NEVER_LACKING="nvidia_driver efa neuron lustre_client filesystems slurm"
+
+# After this entry another one goes on: the node is not ready yet.
+readonly STEPS_NOT_LAST="parallelcluster_on_node_start"
 
 # steps::of ENTRY: one per line
 steps::of() {
@@ -42,4 +66,10 @@ steps::need_release() {
     [[ " $STEPS_SOFTWARE " != *" $step "* ]] || return 0
   done
   return 1
+}
+
+# steps::is_required STEP: can a node not be without it? Asked where a step fails before, or without, naming a component of
+# the release. UltraServers of NVIDIA share memory through IMEX; elsewhere its prolog does nothing.
+steps::is_required() {
+  [[ " $STEPS_NEVER_LACKING " == *" $1 "* || $1:${NODE_INSTANCE_TYPE:-} == imex:p6e-* ]]
 }

@@ -19,9 +19,7 @@ dcgm::install() {
   local version
   release::facts
   version=$(dcgm::version)
-  VERSION_ORDER=older
-  [[ -z $version ]] || ! software::pins dcgm || version::compare "$version" "${RELEASE['dcgm.version']}"
-  [[ -n $version && $VERSION_ORDER != older ]] || software::install dcgm
+  contract::fits dcgm "$version" || software::install dcgm
   software::start nvidia-dcgm || step::fail "nvidia-dcgm.service does not start: see journalctl -u nvidia-dcgm"
   software::clean dcgm
 }

@@ -9,13 +9,9 @@ efa::detect() {
   ((NODE_EFA_INTERFACES > 0)) || step::not_applicable "no EFA interfaces"
   local version
   if efa::is_minimal; then
+    efa::only_module
     version=$(software::module efa)
-    local -r wanted=${RELEASE['efa-installer.provides.efa']:-}
-    [[ -n $version ]] || step::absent "no efa module for this kernel"
-    if [[ -n $wanted ]]; then
-      version::compare "$version" "$wanted"
-      [[ $VERSION_ORDER != older ]] || step::absent "the efa module is $version, the release has $wanted"
-    fi
+    software::settle efa-installer "$version"
     step::present "efa module $version"
   fi
   version=$(efa::version)
@@ -26,6 +22,12 @@ efa::detect() {
 
 efa::is_minimal() {
   [[ $NODE_FAMILY == eks-al2023 ]]
+}
+
+# There the module stands for the installer: any will do, the release prefers its own, and no floor is known.
+efa::only_module() {
+  RELEASE['efa-installer.version']=${RELEASE['efa-installer.provides.efa']:-unversioned}
+  RELEASE['efa-installer.floor.version']=''
 }
 
 # Its first line: # EFA installer version: 1.50.0
@@ -62,8 +64,8 @@ efa::verify() {
     ((devices >= NODE_EFA_INTERFACES)) || log::warn "$NODE_INSTANCE_TYPE should have $NODE_EFA_INTERFACES EFA devices, found $devices"
   fi
   if efa::is_minimal; then
-    step::version "$module"
-    step::message "efa module $module (minimal form), ${devices:-no} devices"
+    efa::only_module
+    software::proven efa-installer "$module" "efa module $module (minimal form), ${devices:-no} devices"
     return
   fi
   [[ -x $ULTRACLUSTER_ROOT/opt/amazon/efa/bin/fi_info ]] || step::fail "the installer left no /opt/amazon/efa/bin/fi_info"

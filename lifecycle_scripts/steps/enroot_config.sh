@@ -27,7 +27,7 @@ enroot_config::missing() {
   files::same "$ULTRACLUSTER_HOME/files/enroot.conf" "$ENROOT_CONFIG_OWN" || echo "$ENROOT_CONFIG_OWN"
   files::same "$ULTRACLUSTER_HOME/files/enroot_folder.sh" "$ENROOT_CONFIG_TOOL" || echo "$ENROOT_CONFIG_TOOL"
   [[ -n ${NODE_BAKE:-} ]] || cmp --silent <(enroot_config::base) "$ULTRACLUSTER_ROOT$ENROOT_CONFIG_BASE" || echo "$ENROOT_CONFIG_BASE"
-  [[ -n ${NODE_BAKE:-} || $(stat --format %a "$ULTRACLUSTER_ROOT$(enroot_config::base)" 2>/dev/null) == 1777 ]] || echo "$(enroot_config::base)"
+  [[ -n ${NODE_BAKE:-} || $(stat --format %a "$ULTRACLUSTER_ROOT$(enroot_config::base)" 2>/dev/null) == 1777 ]] || enroot_config::base
   [[ -z $(enroot_config::in_homes) ]] || echo "paths in homes in $ENROOT_CONFIG_MAIN"
   for hook in "${ENROOT_CONFIG_HOOKS[@]}"; do
     [[ -x $ULTRACLUSTER_ROOT/etc/enroot/hooks.d/$hook ]] || echo "hook $hook"
@@ -80,5 +80,7 @@ enroot_config::verify() {
   local missing
   missing=$(enroot_config::missing)
   [[ -z $missing ]] || step::fail "not as it should be: ${missing//$'\n'/, }"
-  step::message "containers in $([[ -d $ULTRACLUSTER_ROOT/scratch ]] && echo /scratch || enroot_config::base)"
+  local place=/scratch
+  [[ -d $ULTRACLUSTER_ROOT/scratch ]] || place=$(enroot_config::base)
+  step::message "containers in $place"
 }

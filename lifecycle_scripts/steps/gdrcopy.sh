@@ -1,16 +1,35 @@
 # shellcheck shell=bash
 # GDRCopy: libgdrapi, and the kernel module gdrdrv through DKMS. From 2.6 on and with a driver of CUDA 13.3 or newer the
-# library can do without the module: there its absence is a warning.
+# library can do without the module: there its absence is a warning. On Kubernetes the module is all that a node needs.
 
 readonly GDRCOPY_LOADER=/etc/ld.so.conf.d/099-ultracluster-gdrcopy.conf
 
 gdrcopy::detect() {
   software::for gdrcopy compute
+  if gdrcopy::only_module; then
+    [[ -n $(software::module gdrdrv) ]] || ! gdrcopy::works_without_module || step::not_applicable "the library of containers needs no module with this driver"
+    software::settle gdrcopy "$(gdrcopy::module_version)"
+    gdrcopy::is_loaded || step::absent "gdrdrv is not loaded"
+    step::present "gdrdrv $(software::module gdrdrv)"
+  fi
   software::settle gdrcopy "$(gdrcopy::version)"
   gdrcopy::is_known || step::absent "the loader does not know $(gdrcopy::path)"
   gdrcopy::has_module || step::absent "no gdrdrv module for this kernel"
   gdrcopy::is_loaded || step::absent "gdrdrv is not loaded"
   step::present "GDRCopy $(gdrcopy::version)"
+}
+
+# Containers bring the library; a module they cannot.
+gdrcopy::only_module() {
+  [[ $NODE_FAMILY == eks-al2023 || $NODE_FAMILY == hyperpod-eks ]]
+}
+
+# 2.5.1 calls its module 2.5
+gdrcopy::module_version() {
+  local -r preferred=${RELEASE['gdrcopy.version']}
+  local version
+  version=$(software::module gdrdrv)
+  if [[ -n $version && $preferred == "$version".* ]]; then echo "$preferred"; else echo "$version"; fi
 }
 
 gdrcopy::is_known() {
@@ -76,7 +95,12 @@ gdrcopy::fetch() { release::facts && software::fetch gdrcopy; }
 
 gdrcopy::install() {
   release::facts
-  if ! gdrcopy::is_here; then
+  if gdrcopy::only_module; then
+    if ! contract::fits gdrcopy "$(gdrcopy::module_version)"; then
+      software::unpack gdrcopy
+      gdrcopy::module
+    fi
+  elif ! gdrcopy::is_here; then
     if [[ ${RELEASE['gdrcopy.kind']} == source ]]; then
       gdrcopy::build
     else
@@ -91,10 +115,7 @@ gdrcopy::install() {
 # Is there nothing to build?
 gdrcopy::is_here() {
   local -r version=$(gdrcopy::version)
-  [[ -n $version ]] || return 1
-  VERSION_ORDER=same
-  ! software::pins gdrcopy || version::compare "$version" "${RELEASE['gdrcopy.version']}"
-  [[ $VERSION_ORDER != older ]] && gdrcopy::is_known && gdrcopy::has_module
+  contract::fits gdrcopy "$version" && gdrcopy::is_known && gdrcopy::has_module
 }
 
 gdrcopy::build() {
@@ -105,6 +126,13 @@ gdrcopy::build() {
   software::unpack gdrcopy
   cd "$UNPACKED" || exit
   make prefix="$UNPACKED/staged" CUDA="$ULTRACLUSTER_ROOT/usr/local/cuda" lib lib_install
+  # What verify/fabric.sh proves it with; the library is as good without.
+  if make -C tests CUDA="$ULTRACLUSTER_ROOT/usr/local/cuda" gdrcopy_sanity gdrcopy_copylat; then
+    mkdir -p staged/bin
+    cp -- tests/gdrcopy_{sanity,copylat} staged/bin
+  else
+    log::warn "GDRCopy's test programs cannot be built here"
+  fi
   [[ -n $(software::module gdrdrv) ]] || gdrcopy::module
   cd /
   software::publish "$UNPACKED/staged" "$own"
@@ -117,7 +145,9 @@ gdrcopy::module() {
   local -r name=gdrdrv version=${RELEASE['gdrcopy.version']}
   local -r sources=$ULTRACLUSTER_ROOT/usr/src/$name-$version
   if ! command -v dkms >/dev/null || ! compgen -G "$ULTRACLUSTER_ROOT/usr/src/nvidia-*" >/dev/null; then
-    gdrcopy::works_without_module || step::fail "gdrdrv cannot be built: it needs dkms and the driver's sources in /usr/src/nvidia-*"
+    if gdrcopy::only_module || ! gdrcopy::works_without_module; then
+      step::fail "gdrdrv cannot be built: it needs dkms and the driver's sources in /usr/src/nvidia-*"
+    fi
     log::warn "no dkms or no driver sources: GDRCopy works without gdrdrv here"
     return 0
   fi
@@ -141,6 +171,11 @@ gdrcopy::verify() {
   local module
   release::facts
   module=$(software::module gdrdrv)
+  if gdrcopy::only_module; then
+    [[ -z $module ]] || gdrcopy::is_loaded || step::fail "gdrdrv $module is here, but cannot be loaded"
+    software::proven gdrcopy "$(gdrcopy::module_version)" "gdrdrv $module; containers bring the library"
+    return
+  fi
   if [[ -z $module ]]; then
     gdrcopy::works_without_module || step::fail "no gdrdrv module for this kernel, which this driver needs"
     log::warn "no gdrdrv module: this driver can do without"

@@ -41,9 +41,7 @@ neuron::install() {
   for component in "${components[@]}"; do
     [[ -n ${RELEASE["$component.version"]:-} ]] || continue
     found=$(neuron::version "$component")
-    VERSION_ORDER=older
-    [[ -z $found ]] || version::compare "$found" "${RELEASE["$component.version"]}"
-    [[ $VERSION_ORDER != older ]] || software::install "$component"
+    contract::fits "$component" "$found" || software::install "$component"
   done
   software::clean "${components[@]}"
 }
@@ -51,9 +49,10 @@ neuron::install() {
 neuron::verify() {
   local component
   release::facts
+  step::about neuron-driver
+  [[ -n ${NODE_BAKE:-} ]] || [[ -n $(compgen -G "$ULTRACLUSTER_ROOT/dev/neuron*") ]] || step::fail "the neuron module shows no device"
   while read -r component; do
     [[ -n ${RELEASE["$component.version"]:-} ]] || continue
     software::proven "$component" "$(neuron::version "$component")" "$component"
   done < <(neuron::components)
-  [[ -n ${NODE_BAKE:-} ]] || [[ -n $(compgen -G "$ULTRACLUSTER_ROOT/dev/neuron*") ]] || step::fail "the neuron module shows no device"
 }

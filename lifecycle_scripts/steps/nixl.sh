@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# NIXL, the transfer library of inference servers, for those who ask for it. Its wheels are unpacked into a folder of their
-# own, which programs name in PYTHONPATH: `nixl` is a thin package that imports the one with the library, which is built for
-# one Python (nixl_cu13-1.5.1-cp312-...) and brings all it links to but libfabric and CUDA. It needs numpy besides.
+# NIXL, the transfer library of inference servers, for those who ask for it. Its wheel is unpacked into a folder of its own,
+# which programs name in PYTHONPATH. It is built for one Python (nixl_cu13-1.5.1-cp312-...), brings all it links to but
+# libfabric and CUDA, and needs numpy. Programs import `nixl`: the wheel of that name, or a few lines of ours.
 
 nixl::detect() {
   software::for nixl compute
@@ -27,6 +27,10 @@ nixl::install() {
     python3 -IS -m zipfile -e "$wheel" "$staged" || step::fail "cannot unpack ${wheel##*/}: $(fetch::space "$SOFTWARE_WORK") MiB are free"
   done
   rm -rf -- "$staged"/*.data # headers of what it is built with
+  if [[ ! -e $staged/nixl/__init__.py ]]; then
+    mkdir "$staged/nixl"
+    cp -- "$ULTRACLUSTER_HOME/files/nixl.py" "$staged/nixl/__init__.py"
+  fi
   software::publish "$staged" "$(nixl::own)"
   software::clean nixl
 }

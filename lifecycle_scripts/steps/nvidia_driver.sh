@@ -2,64 +2,116 @@
 # The NVIDIA driver, its persistence daemon, and the fabric manager where GPUs are joined by NVSwitches.
 # Every image for GPU nodes brings its own driver; a second one breaks it. It is installed on a plain system only.
 
-# A fabric manager runs on the node itself on these types; on p6e-gb200 the switches are outside of it.
+# Where cluster.json does not tell: a fabric manager runs on the node itself on these types; on p6e-gb200 the switches are
+# outside of it.
 readonly NVIDIA_DRIVER_NVSWITCH='^(p4d|p4de|p5e|p5en|p6-b200|p6-b300)\.|^p5\.48xlarge$'
 
 nvidia_driver::detect() {
-  local version unit
+  local version
   software::for nvidia-driver compute
   [[ $NODE_ACCELERATOR == nvidia ]] || step::not_applicable "no NVIDIA accelerators"
+  nvidia_driver::branches
   version=$(software::module nvidia)
   software::settle nvidia-driver "$version"
-  while read -r unit; do
-    software::runs "$unit" || step::absent "$unit does not run"
-  done < <(nvidia_driver::units)
+  if nvidia_driver::has_switches && nvidia_driver::can_start; then
+    step::about fabric-manager
+    step::component fabric-manager kept "$(nvidia_driver::manager "$version")" "$version"
+    software::runs nvidia-fabricmanager || step::absent "nvidia-fabricmanager does not run"
+    step::about nvidia-driver
+  fi
+  nvidia_driver::persists || step::absent "nvidia-persistenced does not run"
   step::present "driver $version"
 }
 
-nvidia_driver::units() {
-  [[ -n ${NODE_BAKE:-} ]] || nvidia_driver::is_loaded || return 0
-  ! systemctl cat nvidia-persistenced.service >/dev/null 2>&1 || echo nvidia-persistenced
-  [[ ! $NODE_INSTANCE_TYPE =~ $NVIDIA_DRIVER_NVSWITCH ]] || echo nvidia-fabricmanager
+# A driver is right by its branch (580, 595): images differ in patch levels, and no patch level is ever installed on one.
+nvidia_driver::branches() {
+  local -r floor=${RELEASE['nvidia-driver.floor.version']:-}
+  [[ -z $floor ]] || RELEASE['nvidia-driver.floor.version']=${floor%%.*}
+}
+
+nvidia_driver::has_switches() {
+  case ${NODE_NVSWITCH:-} in
+    yes) return 0 ;;
+    no) return 1 ;;
+    *) [[ $NODE_INSTANCE_TYPE =~ $NVIDIA_DRIVER_NVSWITCH ]] ;;
+  esac
 }
 
 nvidia_driver::is_loaded() {
   [[ -e $ULTRACLUSTER_ROOT/proc/driver/nvidia/version ]]
 }
 
+# Its daemons run only with the driver; in an image that is being built they are enabled.
+nvidia_driver::can_start() {
+  [[ -n ${NODE_BAKE:-} ]] || nvidia_driver::is_loaded
+}
+
+nvidia_driver::manager() {
+  packages::version nvidia-fabricmanager "nvidia-fabricmanager-${1%%.*}" nvidia-fabric-manager
+}
+
+# Where there is no such daemon, that is the image's affair.
+nvidia_driver::persists() {
+  ! nvidia_driver::can_start || ! systemctl cat nvidia-persistenced.service >/dev/null 2>&1 || software::runs nvidia-persistenced
+}
+
 nvidia_driver::install() {
-  local version unit
+  local version
   release::facts
+  nvidia_driver::branches
   version=$(software::module nvidia)
-  if [[ -n $version ]]; then
-    VERSION_ORDER=same
-    ! software::pins nvidia-driver || version::compare "$version" "${RELEASE['nvidia-driver.version']}"
+  if ! software::fits nvidia-driver "$version"; then
+    if [[ $NODE_FAMILY == plain ]]; then
+      software::install nvidia-driver
+      version=$(software::module nvidia)
+    else
+      software::unfit nvidia-driver "$version" \
+        "the driver is ${version:-missing}, release $CLUSTER_RELEASE needs $(software::least nvidia-driver): it comes with the $NODE_FAMILY image and is never installed beside it, choose a newer image"
+    fi
   fi
-  if [[ -z $version || $VERSION_ORDER == older ]]; then
-    [[ $NODE_FAMILY == plain ]] ||
-      step::fail "the driver is ${version:-missing}, release $CLUSTER_RELEASE needs ${RELEASE['nvidia-driver.version']}: it comes with the $NODE_FAMILY image and is never installed beside it, choose a newer image"
-    software::install nvidia-driver
+  nvidia_driver::persists || software::start nvidia-persistenced || log::warn "nvidia-persistenced does not start: see journalctl -u nvidia-persistenced"
+  if nvidia_driver::has_switches && nvidia_driver::can_start && ! software::runs nvidia-fabricmanager; then
+    nvidia_driver::start_manager "$version"
   fi
-  while read -r unit; do
-    software::runs "$unit" || software::start "$unit" || step::fail "$unit does not start: see journalctl -u $unit"
-  done < <(nvidia_driver::units)
-  software::clean nvidia-driver
+  software::clean nvidia-driver fabric-manager
+}
+
+# It refuses to work with a driver of any other version, so what is installed is the driver's.
+nvidia_driver::start_manager() {
+  local -r version=$1
+  step::about fabric-manager
+  if ! systemctl cat nvidia-fabricmanager.service >/dev/null 2>&1; then
+    [[ -n ${RELEASE['fabric-manager.packages']:-} ]] ||
+      step::fail "the GPUs of $NODE_INSTANCE_TYPE are joined by NVSwitches, and this image has no fabric manager: choose an image that has it"
+    # shellcheck disable=SC2001 # a pattern
+    RELEASE['fabric-manager.packages']=$(sed "s/=[^ ]*/=$version-*/g" <<<"${RELEASE['fabric-manager.packages']}")
+    RELEASE['fabric-manager.kind']=packages
+    software::install fabric-manager
+  fi
+  software::start nvidia-fabricmanager ||
+    step::fail "the fabric manager does not start, without it CUDA does not$(nvidia_driver::mismatch "$version"): see journalctl -u nvidia-fabricmanager"
+}
+
+nvidia_driver::mismatch() {
+  local -r manager=$(nvidia_driver::manager "$1")
+  [[ -n $manager ]] || return 0
+  version::compare "${manager%%-*}" "$1"
+  [[ $VERSION_ORDER == same ]] || printf ' (it is %s, the driver %s: they must have one version)' "$manager" "$1"
 }
 
 nvidia_driver::verify() {
-  local version manager unit units=()
+  local version
   release::facts
+  nvidia_driver::branches
   version=$(software::module nvidia)
-  mapfile -t units < <(nvidia_driver::units)
-  for unit in "${units[@]}"; do
-    software::runs "$unit" || step::fail "$unit does not run: see journalctl -u $unit"
-  done
-  [[ -n ${NODE_BAKE:-} ]] || nvidia_driver::is_loaded || step::fail "driver $version is on the disk, but not loaded"
-  # It refuses to work with a driver of any other version.
-  manager=$(packages::version nvidia-fabricmanager "nvidia-fabricmanager-${version%%.*}" nvidia-fabric-manager)
-  if [[ -n $manager && " ${units[*]} " == *' nvidia-fabricmanager '* ]]; then
-    version::compare "${manager%%-*}" "$version"
-    [[ $VERSION_ORDER == same ]] || step::fail "fabric manager $manager does not fit driver $version: they must have one version"
+  step::about nvidia-driver
+  [[ -n ${NODE_BAKE:-} ]] || nvidia_driver::is_loaded || step::fail "driver ${version:-of the release} is not loaded"
+  nvidia_driver::persists || log::warn "nvidia-persistenced does not run: see journalctl -u nvidia-persistenced"
+  if nvidia_driver::has_switches && nvidia_driver::can_start; then
+    step::about fabric-manager
+    software::runs nvidia-fabricmanager ||
+      step::fail "the fabric manager does not run, without it CUDA does not$(nvidia_driver::mismatch "$version"): see journalctl -u nvidia-fabricmanager"
+    step::component fabric-manager kept "$(nvidia_driver::manager "$version")" "$version" "it runs$(nvidia_driver::mismatch "$version")"
   fi
-  software::proven nvidia-driver "$version" "driver, ${units[*]:-no services}"
+  software::proven nvidia-driver "$version" "driver$(nvidia_driver::has_switches && echo ", fabric manager runs")"
 }

@@ -35,7 +35,7 @@ ofi_nccl::find() {
   [[ -n $LIBRARY ]] || return 0
   # A build from git has no number in it, the package has.
   [[ -n $VERSION ]] || VERSION=$(packages::version libnccl-ofi)
-  VERSION=${VERSION:-0}
+  VERSION=${VERSION:-$CONTRACT_UNKNOWN}
 }
 
 # Our own build is of no use until the loader knows it.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # enroot's configuration: local disks, hooks, and nothing of somebody else's.
+# shellcheck disable=SC2016 # what a fake does is expanded by the fake
 
 load helpers
 

@@ -195,10 +195,13 @@ assert::last_log_line() {
   assert::equal "$1" "$(tail -n 1 "$LOG")"
 }
 
+# report::steps: the lines of the report that are about steps
+report::steps() { grep '"step"' "$REPORT"; }
+
 # assert::states STEP=STATE...: of the last run, in this order
 assert::states() {
   (($# > 0)) || { echo "assert::states STEP=STATE..." && return 1; }
-  assert::equal "$*" "$(tail -n "$#" "$REPORT" | "$REAL/python3" -IS -c '
+  assert::equal "$*" "$(report::steps | tail -n "$#" | "$REAL/python3" -IS -c '
 import json, sys
 print(*[f"{line['"'step'"']}={line['"'state'"']}" for line in map(json.loads, sys.stdin)])')"
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # The homes of the image's users on a fresh shared file system.
+# shellcheck disable=SC2016 # what a fake does is expanded by the fake
 
 load helpers
 

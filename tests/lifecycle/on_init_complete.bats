@@ -13,7 +13,8 @@ load helpers
   [[ -e $FAKE/units/ultracluster-scratch/enabled ]]
   # What runs at boot needs nothing of the folder that HyperPod copied the scripts to.
   [[ -x $ULTRACLUSTER_ROOT/usr/local/sbin/ultracluster-scratch ]]
-  assert::contains "$(tail -n 1 "$LOG")" "done: limits scratch"
+  assert::contains "$(tail -n 1 "$LOG")" " s: limits scratch"
+  assert::contains "$(tail -n 1 "$LOG")" "READY after "
 }
 
 @test "a node without local disks has no scratch" {
@@ -55,6 +56,12 @@ load helpers
   "$REAL/python3" -IS - "$REPORT" <<'PYTHON'
 import json, sys
 lines = [json.loads(line) for line in open(sys.argv[1])]
+assert ["step" in line for line in lines] == [True, True, False] * 2, lines
+runs = [line for line in lines if "run" in line]
+lines = [line for line in lines if "step" in line]
+assert [(line["run"], line["state"], line["degraded"]) for line in runs] == [("ended", "ready", [])] * 2, runs
+assert runs[0]["entry"] == "hyperpod_on_init_complete" and runs[0]["image_family"] == "hyperpod-slurm", runs
+assert runs[0]["kernel"] == "6.8.0-1039-aws" and runs[0]["seconds"] > 0, runs
 assert [line["state"] for line in lines] == ["installed", "installed", "already", "already"], lines
 assert lines[0]["verbs"] == {"detect": "absent", "install": "ok", "verify": "ok"}, lines[0]
 assert lines[2]["verbs"] == {"detect": "present", "verify": "ok"}, lines[2]

@@ -5,6 +5,7 @@ load helpers
 load software
 
 MIRROR=s3://bucket/mirror
+export REQUIRED="nccl cuda-runtime container-toolkit"
 
 # mirror::holds SYSTEM INDEX NAME=VERSION[>NEED,...]...: the mirror has these packages, and the lock file says so.
 mirror::holds() {

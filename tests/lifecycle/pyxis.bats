@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # pyxis: one stable path in plugstacks, and no line to a file that is not there.
+# shellcheck disable=SC2016 # what a fake does is expanded by the fake
 
 load helpers
 load software

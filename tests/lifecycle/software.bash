@@ -71,6 +71,8 @@ software::script /usr/bin/dcgmi "" "dcgmi  version: 4.7.0"
 EOT
   software::brings enroot <<'EOT'
 software::script /usr/bin/enroot 4.2.1
+mkdir -p "$ULTRACLUSTER_ROOT/usr/share/enroot/hooks.d"
+touch "$ULTRACLUSTER_ROOT/usr/share/enroot/hooks.d"/{50-slurm-pmi,50-slurm-pytorch}.sh
 EOT
   software::brings lustre-client-modules-6.8.0-1039-aws <<'EOT'
 echo 2.15.6 >"$FAKE/modules/lustre"
@@ -106,7 +108,8 @@ touch "$efa/efa/include/rdma/fabric.h"
 echo 3.3.0 >"$FAKE/modules/efa"
 kill_at inside
 if [[ $* != *--minimal* ]]; then
-  software::script /opt/amazon/efa/bin/fi_info "fi_info: 2.6.0amzn1.0" "libfabric: 2.6.0amzn1.0" "libfabric api: 2.6"
+  mapfile -t domains < <(printf '    domain: rdmap%s-rdm\n' {0..31})
+  software::script /opt/amazon/efa/bin/fi_info "fi_info: 2.6.0amzn1.0" "libfabric: 2.6.0amzn1.0" "libfabric api: 2.6" "provider: efa" "${domains[@]}"
   printf '\0NET/OFI Initializing aws-ofi-nccl %s\0' "$(cat "$FAKE/bundled_plugin" 2>/dev/null || echo 1.21.1)" >"$efa/ofi-nccl/lib/libnccl-net-ofi.so"
   printf '# EFA installer version: 1.50.0\n# Debug packages installed: no\n' >"$efa/efa_installed_packages"
 fi
@@ -126,6 +129,8 @@ EOT
 
   touch "$sources/gdrcopy-2.6/src/gdrdrv/gdrdrv.c"
   echo 'mkdir -p "$prefix/lib"; touch "$prefix/lib/libgdrapi.so.2.6"' >"$sources/gdrcopy-2.6/make.fake"
+  mkdir -p "$sources/gdrcopy-2.6/tests"
+  echo 'touch gdrcopy_sanity gdrcopy_copylat; chmod +x gdrcopy_*' >"$sources/gdrcopy-2.6/tests/make.fake"
   software::archive gdrcopy-2.6.tar.gz gdrcopy-2.6
   echo 'mkdir -p "$libdir/slurm"; touch "$libdir/slurm/spank_pyxis.so"' >"$sources/pyxis-0.24.0/make.fake"
   software::archive pyxis-0.24.0.tar.gz pyxis-0.24.0
@@ -135,11 +140,10 @@ EOT
   software::fsx_setup >"$sources/configure-efa-fsx-lustre-client/setup.sh"
   (cd "$sources" && "$PYTHON" -m zipfile -c "$FAKE/web/configure-efa-fsx-lustre-client.zip" configure-efa-fsx-lustre-client)
   (
-    cd "$sources"
-    mkdir -p nixl nixl_cu13 nixl_cu13-1.5.1.data/headers
-    echo 'import nixl_cu13' >nixl/__init__.py
-    touch nixl_cu13/{__init__,_bindings}.py
-    "$PYTHON" -m zipfile -c "$FAKE/web/nixl-1.5.1-py3-none-any.whl" nixl
+    cd "$sources" || exit
+    mkdir -p nixl_cu13 nixl_cu13-1.5.1.data/headers
+    touch nixl_cu13/{__init__,_bindings,_utils,logging}.py
+    echo 'nixl_agent = 1' >nixl_cu13/_api.py
     "$PYTHON" -m zipfile -c "$FAKE/web/nixl_cu13-1.5.1-cp310-cp310-manylinux_2_28_x86_64.whl" nixl_cu13 nixl_cu13-1.5.1.data
   )
   echo "deb" >"$FAKE/web/enroot_4.2.1-1_amd64.deb"
@@ -188,7 +192,8 @@ def component(version, kind, accelerator="any", **more):
 
 components = {
     "kernel": component("image", "image", provides={"ubuntu22.04": "6.8.0-1017..6.8.0", "al2023": "6.1.79..6.1"}),
-    "nvidia-driver": component("595.91.07", "image", "nvidia"),
+    "nvidia-driver": component("595.91.07", "image", "nvidia", need="required"),
+    "fabric-manager": component("595.91.07", "image", "nvidia", need="required"),
     "cuda-runtime": component("13.2", "packages", "nvidia", packages=[packages("cuda-toolkit-13-2")]),
     "efa-installer": component("1.50.0", "artifact", provides={"efa": "3.3.0"}, artifacts=[file("aws-efa-installer-1.50.0.tar.gz")]),
     "libfabric": component("2.6.0amzn1.0", "bundled"),
@@ -209,8 +214,15 @@ components = {
     "pyxis": component("0.24.0", "source", artifacts=[file("pyxis-0.24.0.tar.gz")]),
     "dcgm": component("4.7.0", "packages", "nvidia", packages=[packages("datacenter-gpu-manager-4-core=1:4.7.0-*")]),
     "nixl": component("1.5.1", "artifact", need="optional", artifacts=[
-        file("nixl_cu13-1.5.1-cp310-cp310-manylinux_2_28_x86_64.whl"), file("nixl-1.5.1-py3-none-any.whl")]),
+        file("nixl_cu13-1.5.1-cp310-cp310-manylinux_2_28_x86_64.whl")]),
 }
+# REQUIRED="NAME...": a node cannot be without these; FLOORS="NAME=VERSION[:MARK]...": the lowest versions that work
+for name in os.environ.get("REQUIRED", "").split():
+    components[name]["need"] = "required"
+for text in os.environ.get("FLOORS", "").split():
+    name, _, floor = text.partition("=")
+    version, _, mark = floor.partition(":")
+    components[name]["floor"] = {"version": version, "mark": mark or "confirmed", "source": "a test"}
 exec(changes)
 json.dump({"schema": 2, "release": "2026.11", "families": ["plain"], "components": components}, open(target, "w"))
 PYTHON

@@ -6,6 +6,9 @@
 load helpers
 load software
 
+# Here a node cannot be without what fails; contract.bats has what becomes of it where it can.
+export REQUIRED="enroot pyxis efa-installer libfabric gdrcopy aws-ofi-nccl lustre-client lustre-efa-setup"
+
 # After a failed run of STEP: nothing of it stays, and the next run succeeds.
 recovers() {
   assert::status 1
@@ -153,16 +156,18 @@ digest() {
   assert::status 1
   assert::last_log_line "FAILED nvidia_driver: the driver is missing, release 2026.11 needs 595.91.07: it comes with the hyperpod-slurm image and is never installed beside it, choose a newer image"
   echo 580.159.04 >"$FAKE/modules/nvidia"
+  FLOORS=nvidia-driver=590 software::lock
   run run_steps nvidia_driver
-  assert::contains "$(tail -n 1 "$LOG")" "FAILED nvidia_driver: the driver is 580.159.04, release 2026.11 needs 595.91.07"
+  assert::contains "$(tail -n 1 "$LOG")" "FAILED nvidia_driver: the driver is 580.159.04, release 2026.11 needs 590"
   assert::no_changes
 }
 
-@test "a fabric manager of another version than the driver is refused" {
+@test "a fabric manager of another version than the driver, which does not start with it, is refused" {
   echo 580.159.04-1 >"$FAKE/packages/nvidia-fabricmanager"
+  touch "$FAKE/units/nvidia-fabricmanager/broken"
   run run_steps nvidia_driver
   assert::status 1
-  assert::last_log_line "FAILED nvidia_driver: fabric manager 580.159.04-1 does not fit driver 595.91.07: they must have one version"
+  assert::last_log_line "FAILED nvidia_driver: the fabric manager does not start, without it CUDA does not (it is 580.159.04-1, the driver 595.91.07: they must have one version): see journalctl -u nvidia-fabricmanager"
 }
 
 @test "another libfabric before the one of EFA is refused" {
@@ -173,8 +178,8 @@ digest() {
   assert::contains "$(tail -n 1 "$LOG")" "FAILED libfabric: another libfabric comes before the one of EFA: /lib/x86_64-linux-gnu/libfabric.so.1"
 }
 
-@test "a plugin that is older than the release is built beside it" {
-  HAVE="cuda efa" BUNDLED=1.18.0 node::renew
+@test "a plugin that is below the floor is built beside it" {
+  HAVE="cuda efa" BUNDLED=1.18.0 FLOORS=aws-ofi-nccl=1.20 node::renew
   run run_steps ofi_nccl
   assert::status 0
   assert::states ofi_nccl=installed
@@ -197,12 +202,12 @@ digest() {
   release::change 'components["gdrcopy"]["version"] = "2.6.1"'
   run run_steps gdrcopy
   assert::states gdrcopy=installed
-  assert::contains "$(tail -n 1 "$REPORT")" '"version": "2.6.1"'
+  assert::contains "$(report::steps | tail -n 1)" '"version": "2.6.1"'
   run run_steps gdrcopy
   assert::states gdrcopy=already
 
   HAVE=cuda node::renew
-  release::change 'components["gdrcopy"]["version"] = "2.6.1"'
+  FLOORS=gdrcopy=2.6.1 release::change 'components["gdrcopy"]["version"] = "2.6.1"'
   echo 2.6 >"$FAKE/modules/gdrdrv"
   mkdir -p "$ULTRACLUSTER_ROOT"/{usr/lib,sys/module/gdrdrv}
   touch "$ULTRACLUSTER_ROOT/usr/lib/libgdrapi.so.2.6"
@@ -244,17 +249,6 @@ digest() {
   assert::contains "$output" "this driver can do without"
 }
 
-@test "Lustre over EFA: set up where the type can do it, TCP elsewhere" {
-  cluster_json 'cluster["mounts"]["lustre"]["efa"] = True'
-  run run_steps lustre_efa
-  assert::status 0
-  assert::states lustre_efa=installed
-  assert::called "setup.sh "
-  sed -i 's/ml.p5.48xlarge/ml.p4d.24xlarge/' "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
-  run run_steps lustre_efa
-  assert::states lustre_efa=skipped
-}
-
 @test "pyxis is built again for another Slurm, and plugged in on the controller" {
   node::is_controller
   run run_steps pyxis
@@ -282,7 +276,7 @@ digest() {
 }
 
 @test "killed at any change of the plugin's build, the next run completes it" {
-  export HAVE="cuda efa" BUNDLED=1.18.0
+  export HAVE="cuda efa" BUNDLED=1.18.0 FLOORS=aws-ofi-nccl=1.20
   node::renew
   kill_everywhere ofi_nccl 5
 }

@@ -255,8 +255,8 @@ def test_a_write_that_fails_leaves_the_old_lock(
 def test_places_are_those_of_the_groups() -> None:
     environment = load(ROOT / "environments" / "parallelcluster-gb200.yaml").environment
     found = places(environment, load_release(environment.software.release))
-    assert ("ubuntu24.04", "aarch64") in found
-    assert {system for system, _ in found} == {"ubuntu24.04"}
+    assert ("ubuntu22.04", "aarch64") in found
+    assert {system for system, _ in found} == {"ubuntu22.04"}
 
 
 EKS = "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64"

@@ -174,29 +174,33 @@ def test_the_archive_of_a_tag_is_no_asset(shop: Any, lock_file: Lock, run: Any, 
 
 
 WHEEL = "nixl_cu13-1.5.1-cp312-cp312-manylinux_2_28_x86_64.whl"
+PURE = "nixl-1.5.1-py3-none-any.whl"
 
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The package index that pip is set up for: a folder with one real wheel."""
+    """The package index that pip is set up for: a folder with real wheels."""
     folder = tmp_path / "index"
     folder.mkdir()
-    with zipfile.ZipFile(folder / WHEEL, "w") as wheel:
-        info = "nixl_cu13-1.5.1.dist-info"
-        wheel.writestr("nixl_cu13/__init__.py", "")
-        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: nixl-cu13\nVersion: 1.5.1\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nTag: cp312-cp312-manylinux_2_28_x86_64\n")
-        wheel.writestr(f"{info}/RECORD", "")
+    for file in (WHEEL, PURE):
+        name, info = file.partition("-")[0], f"{file.partition('-')[0]}-1.5.1.dist-info"
+        with zipfile.ZipFile(folder / file, "w") as wheel:
+            about = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.5.1\nRequires-Python: >=3.9\n"
+            wheel.writestr(f"{info}/METADATA", about)
+            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\n")
+            wheel.writestr(f"{info}/RECORD", "")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     return folder
 
 
-def test_a_wheel_without_an_address_comes_with_pip(index: Path, lock_file: Lock, run: Any) -> None:
-    file = lock_file(tool={"integrity": "to-be-locked", "url": ..., "name": WHEEL})
-    assert run(file)[WHEEL].state == "locked"
-    assert artifact(file)["sha256"] == hashlib.sha256((index / WHEEL).read_bytes()).hexdigest()
+@pytest.mark.parametrize("name", [WHEEL, PURE])
+def test_a_wheel_without_an_address_comes_with_pip(name: str, index: Path, lock_file: Lock, run: Any) -> None:
+    """Also one for another Python and machine than this one."""
+    file = lock_file(tool={"integrity": "to-be-locked", "url": ..., "name": name})
+    assert run(file)[name].state == "locked"
+    assert artifact(file)["sha256"] == hashlib.sha256((index / name).read_bytes()).hexdigest()
     assert "url" not in artifact(file)
 
 

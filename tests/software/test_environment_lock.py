@@ -98,7 +98,7 @@ def test_nodes_get_digests_and_fingerprints() -> None:
     assert lock().for_nodes() == {"files": {ENROOT: f"sha256:{'a' * 64}"}, "keys": {KEY: "A" * 40}}
 
 
-def artifact(release: Release, component: str, name: str) -> Any:
+def artifact(release: Release, component: Any, name: str) -> Any:
     return next(one for one in release.components[component].artifacts if one.name == name)
 
 

@@ -62,7 +62,8 @@ def mirror(
     """Copy the files and packages of a release to S3, verified; run it again to go on after an interruption.
 
     With --for: the release of an environment, completed by its lock, for the systems and processors of its
-    nodes, to its mirror. The packages that were chosen are recorded in the lock file, by which nodes verify them: deploy after it.
+    nodes, to its mirror. The packages that were chosen are recorded in the lock file of the release, by
+    which nodes verify them: deploy after it.
     Exit code 1 if something is missing: the mirror then has no lock file and counts as not made.
     """
     from ultracluster.operations.artifacts import default_cache

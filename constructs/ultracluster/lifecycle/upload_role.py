@@ -35,7 +35,10 @@ def upload_role(
         arn_format=ArnFormat.COLON_RESOURCE_NAME,
     )
     # what the CDK's default synthesizer publishes to, without a look-up
-    assets = f"arn:{here.partition}:s3:::cdk-*-assets-{Aws.ACCOUNT_ID}-{Aws.REGION}/*"
+    published = f"arn:{here.partition}:s3:::cdk-*-assets-{Aws.ACCOUNT_ID}-{Aws.REGION}"
+    assets = f"{published}/*"
+    # the key of that bucket, where it was bootstrapped with one; only through S3 and for that bucket
+    keys = here.format_arn(service="kms", account="*", resource="key", resource_name="*")
     target = bucket.arn_for_objects(f"{folder}/*")
     for sid, actions, resources in (
         ("WriteLogs", ["logs:CreateLogStream", "logs:PutLogEvents"], [logs]),
@@ -44,6 +47,17 @@ def upload_role(
         ("WriteScripts", ["s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"], [target]),
     ):
         role.add_to_policy(iam.PolicyStatement(sid=sid, actions=actions, resources=resources))
+    role.add_to_policy(
+        iam.PolicyStatement(
+            sid="DecryptAssets",
+            actions=["kms:Decrypt"],
+            resources=[keys],
+            conditions={
+                "StringEquals": {"kms:ViaService": f"s3.{here.region}.{here.url_suffix}"},
+                "ArnLike": {"kms:EncryptionContext:aws:s3:arn": [published, assets]},
+            },
+        )
+    )
     if bucket.encryption_key:
         role.add_to_policy(
             iam.PolicyStatement(
@@ -59,6 +73,7 @@ def upload_role(
                 scope, logs
             ): "The log group of the function, which CloudFormation names after its stack.",
             wildcard(scope, assets): "The CDK names its assets by hash; read-only.",
+            wildcard(scope, keys): "The key of the CDK's bootstrap bucket, which no template knows.",
             wildcard(scope, target): "The folders of this cluster's scripts only.",
         },
     )

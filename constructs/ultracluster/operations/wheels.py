@@ -31,10 +31,12 @@ def fetch_wheel(name: str, target: Path) -> None:
     found = _WHEEL.fullmatch(name)
     if found is None:
         raise DownloadError(f"{name} is no name of a wheel")
-    tags = ["--abi", found["abi"], "--python-version", re.sub(r"\D", "", found["python"])]
-    tags += ["--implementation", re.sub(r"\d", "", found["python"])]
-    for platform in found["platform"].split("."):
-        tags += ["--platform", platform]
+    tags: list[str] = []
+    if found["platform"] != "any":  # else it is for every machine, and pip's own Python will do
+        tags = ["--abi", found["abi"], "--python-version", re.sub(r"\D", "", found["python"])]
+        tags += ["--implementation", re.sub(r"\d", "", found["python"])]
+        for platform in found["platform"].split("."):
+            tags += ["--platform", platform]
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         command = [

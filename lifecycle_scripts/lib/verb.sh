@@ -1,0 +1,113 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2004,SC2034 # associative arrays, and what step.sh reads
+# One verb of a step as a process of its own, within its time: what it says on file descriptor 3, and what it prints.
+[[ -z ${ULTRACLUSTER_LIB_VERB:-} ]] || return 0
+ULTRACLUSTER_LIB_VERB=1
+
+for library in log clock steps lock; do
+  # shellcheck source=/dev/null
+  source "$(dirname -- "${BASH_SOURCE[0]}")/$library.sh"
+done
+
+# When the run has to be over, in milliseconds of the clock; 0 without a limit
+VERB_RUN_END=0
+
+# verb::begin_run NOW MINUTES
+verb::begin_run() {
+  VERB_RUN_MINUTES=$2
+  VERB_RUN_END=$(($1 + ${ULTRACLUSTER_RUN_MS:-$2 * 60000}))
+}
+
+# verb::budget STEP NOW: the step's time begins.
+verb::budget() {
+  VERB_STEP_MINUTES=${STEPS_MINUTES[$1]:-$STEPS_MINUTES_ELSE}
+  VERB_STEP_END=$(($2 + ${ULTRACLUSTER_STEP_MS:-VERB_STEP_MINUTES * 60000}))
+}
+
+# verb::time VERB: sets VERB_MS, what is left for it. When the run's time is used up, nothing is installed any more, but a
+# look at what is here (a minute) still is: the node may have all that it needs.
+verb::time() {
+  local now left
+  clock::now now
+  VERB_MS=$((VERB_STEP_END - now)) VERB_LATE="the step did not end within $VERB_STEP_MINUTES min"
+  ((VERB_RUN_END > 0)) || return 0
+  left=$((VERB_RUN_END - now))
+  if ((left < VERB_MS)); then
+    VERB_MS=$left VERB_LATE="the run's $VERB_RUN_MINUTES min are used up"
+    [[ $1 == install || $1 == fetch ]] || ((left >= 60000)) || VERB_MS=60000
+  fi
+}
+
+# step::verb NAME VERB: runs NAME::VERB in a process of its own: there `set -e` holds, whatever surrounds this call.
+# Sets STEP_STATUS, and STEP_MESSAGE: the cause when it failed, else what it told.
+step::verb() {
+  local -r name=$1 verb=$2
+  local -r answer=$ULTRACLUSTER_ROOT/run/ultracluster/answer-$name
+  local seconds started ended told='' cause=''
+  STEP_STATUS=0
+  verb::time "$verb"
+  if ((VERB_MS <= 0)); then
+    STEP_STATUS=1 STEP_MESSAGE="$VERB_LATE"
+    return 0
+  fi
+  mkdir -p "${answer%/*}"
+  clock::now started
+  clock::to_seconds seconds "$VERB_MS"
+  verb::run "$name" "$verb" "$seconds" "$answer"
+  verb::heard "$answer"
+  clock::now ended
+  case $STEP_STATUS in
+    0 | "$STEP_ABSENT" | "$STEP_SKIPPED") STEP_MESSAGE=${told:-$STEP_MESSAGE} ;;
+    124 | 137)
+      ((ended - started < VERB_MS)) || cause=$VERB_LATE
+      STEP_MESSAGE=${cause:-$verb ended with status $STEP_STATUS}
+      ;;
+    *) STEP_MESSAGE=${cause:-${told:-$verb ended with status $STEP_STATUS}} ;;
+  esac
+}
+
+# `timeout` gives the verb a process group of its own, and holds the lock of this run as long as the verb lives; what the verb
+# leaves running holds neither the lock nor this run.
+verb::run() {
+  local -r mark=$'\036'"end of $1 $2 $BASHPID.$RANDOM"
+  local output copier
+  exec {output}> >(lock::let_go && log::copy "$mark")
+  copier=$!
+  # shellcheck disable=SC2094 # the answer is read when the verb has ended
+  LOG_PIPED=1 LOG_STEP=$1 timeout --kill-after=5 "$3" bash "$ULTRACLUSTER_HOME/lib/run_verb.sh" "$1" "$2" \
+    3>"$4" >&"$output" 2>&1 </dev/null {output}>&- &
+  VERB_RUNNING=$!
+  wait "$VERB_RUNNING" || STEP_STATUS=$?
+  VERB_RUNNING=''
+  printf '%s\n' "$mark" >&"$output"
+  exec {output}>&-
+  wait "$copier" || true
+}
+
+# verb::stop: ends the verb that runs, and what it started in its group.
+verb::stop() {
+  [[ -n ${VERB_RUNNING:-} ]] || return 0
+  kill -TERM "$VERB_RUNNING" 2>/dev/null || true
+  wait "$VERB_RUNNING" 2>/dev/null || true
+}
+
+# verb::heard FILE: what the verb told, into the STEP_ variables, and told and cause of the caller.
+verb::heard() {
+  local key value component outcome rest
+  while IFS=' ' read -r key value; do
+    case $key in
+      version) STEP_VERSION=$value ;;
+      message) told+=${told:+; }$value ;;
+      # The first is the nearest to what went wrong.
+      cause) cause=${cause:-$value} ;;
+      about) STEP_ABOUT=$value ;;
+      installs) STEP_INSTALLS[$value]=yes ;;
+      component)
+        read -r component outcome rest <<<"$value"
+        [[ $outcome != kept || -z ${STEP_INSTALLS[$component]:-} ]] || outcome=installed
+        # What an earlier verb failed at stays, and so does its cause.
+        [[ ${STEP_COMPONENTS[$component]:-} == degraded* ]] || STEP_COMPONENTS[$component]="$outcome $rest"
+        ;;
+    esac
+  done <"$1"
+}
