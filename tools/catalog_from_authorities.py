@@ -4,7 +4,8 @@
     python tools/catalog_from_authorities.py
 
 general_instances.json: every instance type of HyperPod that instances.json does not hold by hand.
-regions.json: every Region that botocore knows. tests/catalog compares both with a fresh run.
+regions.json: every Region that botocore knows. rds_classes.json: instance classes of RDS for MySQL.
+tests/catalog compares them with a fresh run.
 """
 
 import gzip
@@ -183,12 +184,38 @@ def regions() -> Row:
             f"partition, dns_suffix: botocore {version('botocore')}",
             f"hyperpod, fsx, pcs: resource types in cfn-lint {version('cfn-lint')}'s provider schemas",
             f"zone_ids: prices.csv; EC2's offerings as shipped by moto {version('moto')} (undated)",
-            "zone_lacks: the same offerings; families of general_instances.json of which the Region has a size "
-            "and the zone none, Local Zones left out",
+            "zone_lacks: the same offerings, by family, Local Zones left out",
             "zone_prefix: form of all known zone ids; that alone (unverified) where there are none",
         ],
     }
     return {"about": about, "regions": rows}
+
+
+def rds_classes() -> Row:
+    """The document of rds_classes.json."""
+    schemas = data("cfnlint", "data/schemas/extensions/aws_rds_dbinstance/dbinstanceclass_enum.json")
+    there: dict[str, set[str]] = {}
+    for region, schema in schemas.items():
+        for branch in schema["allOf"]:
+            asked = branch["if"]["properties"]
+            if asked["Engine"].get("const") == "mysql":
+                names = branch["then"]["properties"]["DBInstanceClass"]["enum"]
+                there.setdefault(region, set()).update(name.removeprefix("db.") for name in names)
+    sizes: dict[str, set[str]] = {}
+    for name in set().union(*there.values()):
+        sizes.setdefault(family(name), set()).add(name.partition(".")[2])
+    about = {
+        "what": "Instance classes of RDS for MySQL, without `db.`: sizes by family, and the families of each "
+        "Region. Written by tools/catalog_from_authorities.py.",
+        "date": schema_date(),
+        "unknown": "a family or a Region that is missing proves nothing",
+        "sources": [f"cfn-lint {version('cfn-lint')}, derived from AWS price lists"],
+    }
+    return {
+        "about": about,
+        "sizes": {name: sorted(sizes[name]) for name in sorted(sizes)},
+        "regions": {region: sorted({family(one) for one in there[region]}) for region in sorted(there)},
+    }
 
 
 def zone_prefix(region: str) -> str | None:
@@ -292,3 +319,4 @@ def render(document: Row) -> str:
 if __name__ == "__main__":
     (CATALOG / "general_instances.json").write_text(render(general_instances()))
     (CATALOG / "regions.json").write_text(render(regions()))
+    (CATALOG / "rds_classes.json").write_text(render(rds_classes()))

@@ -384,9 +384,17 @@ CASES = [
         "EKS026",
         {f"{TRAIN}.labels": {"node-role.kubernetes.io/worker": "a"}},
         f'{TRAIN}.labels."node-role.kubernetes.io/worker"',
-        "would be lies",
+        "the kubelet refuses labels below kubernetes.io/",
         "example.com/worker",
         {f"{TRAIN}.labels": {"nvidia.com/mig.config": "a"}},
+    ),
+    case(
+        "EKS026",
+        {f"{TRAIN}.labels": {"node.kubernetes.io/instance-type": "a"}},
+        f'{TRAIN}.labels."node.kubernetes.io/instance-type"',
+        "would be a lie",
+        "example.com/instance-type",
+        {f"{TRAIN}.labels": {"node.kubernetes.io/pool": "a", "x.kubelet.kubernetes.io/rack": "b"}},
     ),
     case(
         "EKS026",

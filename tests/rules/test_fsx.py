@@ -416,6 +416,22 @@ FILE_SYSTEM = [
 
 CLIENTS = [
     Case(
+        "FSX008",
+        made(EXISTING, id="fs-0123456789abcdef1"),
+        f"{L}.dns_name",
+        "the name is that of fs-0123456789abcdef0",
+        "fs-0123456789abcdef1.fsx.us-west-2.amazonaws.com",
+        {f"{L}.dns_name": "fs-0123456789abcdef1.fsx.us-west-2.amazonaws.com"},
+    ),
+    Case(
+        "FSX008",
+        {**made(EXISTING), "region": "us-east-2"},
+        f"{L}.dns_name",
+        "the file system is in us-west-2",
+        "region: us-west-2",
+        {"region": "us-west-2"},
+    ),
+    Case(
         "FSX010",
         made(EFA, metadata_iops=None),
         f"{L}.metadata_iops",

@@ -14,6 +14,7 @@ from ultracluster.rules import eks_karpenter, eks_pods, eks_releases, eks_sharin
 from ultracluster.rules.eks_groups import RULES, settings
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment import in_local_zone, not_a_zone_of, unknown_zone
+from ultracluster.rules.types import every_type_of
 
 __all__ = ["RULES"]
 
@@ -204,7 +205,9 @@ def no_accounting(environment: Environment) -> Iterator[Breach]:
     source="catalog/charts.json: makers' public repositories",
 )
 def closed_charts(environment: Environment) -> Iterator[Breach]:
-    if environment.network.egress == "closed" and not settings(environment).chart_repository:
+    if environment.network.egress != "closed" or not _charts_asked(environment):
+        return
+    if not settings(environment).chart_repository:
         yield Breach(
             ("orchestrator",),
             "egress is `closed`, and charts come from public repositories, which are not reached: device "
@@ -266,6 +269,30 @@ def closed_mpi_operator(environment: Environment) -> Iterator[Breach]:
 
 
 RULES.include(eks_karpenter.RULES, eks_pods.RULES, eks_releases.RULES, eks_sharing.RULES)
+
+
+def _charts_asked(environment: Environment) -> bool:
+    """Whether any Helm chart is installed: device plugins, a scheduler, what jobs ask for, Karpenter."""
+    orchestrator = settings(environment)
+    types = [
+        known
+        for group in environment.groups("compute").values()
+        for known in every_type_of(environment, group)
+        if known
+    ]
+    makers = {known.accelerator.manufacturer for known in types if known.accelerator}
+    return any(
+        (
+            any(known.efa_interfaces != 0 for known in types),
+            "AWS" in makers,
+            "NVIDIA" in makers and orchestrator.gpu_plugin != "none",
+            orchestrator.scheduler != "none",
+            orchestrator.jobset,
+            orchestrator.leader_worker_set,
+            orchestrator.kubeflow_trainer,
+            getattr(orchestrator, "karpenter", None),
+        )
+    )
 
 
 def _other_zones(environment: Environment) -> list[str]:
