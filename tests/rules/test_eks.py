@@ -29,6 +29,7 @@ from ultracluster.rules.engine import run
 BASE = "eks-p5en"
 SYSTEM = {"role": "system", "instance_type": "m5.2xlarge", "count": 2}
 MORE = {"role": "compute", "instance_type": "g6e.12xlarge", "count": 1}
+TAINT = {"key": "dedicated", "value": "system", "effect": "NoSchedule"}
 BLOCK = {"kind": "capacity-block", "id": "cr-0123456789abcdef0"}
 VPC = {"id": "vpc-0123456789abcdef0", "cidr": "10.96.0.0/16", "nat_gateway_id": "nat-0123456789abcdef0"}
 SUBNETS = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
@@ -106,6 +107,37 @@ CASES = [
         "not with 1.33",
         '"1.36"',
         {"orchestrator.kubernetes_version": "1.34"},
+    ),
+    case(
+        "EKS018",
+        {
+            "node_groups.system.taints": [TAINT],
+            "orchestrator.chart_values": {"jobset": {"controller": {"tolerations": [{"key": "other"}]}}},
+        },
+        "orchestrator.chart_values.jobset.controller.tolerations",
+        "`system` has dedicated=system:NoSchedule, which this list does not tolerate",
+        "remove controller.tolerations",
+        {"orchestrator.chart_values": {"jobset": {"controller": {"tolerations": [{"operator": "Exists"}]}}}},
+    ),
+    case(
+        "EKS018",
+        {
+            "node_groups.system.taints": [TAINT],
+            "orchestrator.chart_values": {"jobset": {"controller": {"tolerations": []}}},
+        },
+        "orchestrator.chart_values.jobset.controller.tolerations",
+        "wait for ever",
+        "ours tolerates it",
+        {"node_groups.more": SYSTEM},
+    ),
+    case(
+        "EKS019",
+        {"node_groups.system.taints": [TAINT]},
+        "node_groups.system.taints",
+        "amazon-sagemaker-hyperpod-training-operator",
+        "one system group without taints",
+        {"node_groups.more": SYSTEM},
+        base="hyperpod-eks-p5",
     ),
     case(
         "EKS017",

@@ -12,6 +12,7 @@ from ultracluster.catalog.eks_calendar import kubernetes_releases
 from ultracluster.catalog.instances import InstanceType
 
 __all__ = [
+    "addon_tolerations",
     "addon_version",
     "addons",
     "ami_type",
@@ -56,6 +57,14 @@ def addon_version(name: str, kubernetes: str) -> str:
     """
     versions: dict[str, str] = _document()["addons"][name]["versions"]
     return versions["*"] if "*" in versions and kubernetes in kubernetes_releases() else versions[kubernetes]
+
+
+def addon_tolerations(name: str) -> tuple[str, ...]:
+    """Where the tolerations of an add-on's pods stand in its values: `controller.tolerations`.
+
+    Empty where it tolerates every taint.
+    """
+    return tuple(_document()["addons"][name].get("tolerations", ()))
 
 
 def node_image_date(kubernetes: str) -> str:

@@ -161,7 +161,7 @@ def _lets_fsx_in(situation: Situation, name: str) -> Iterator[Row]:
     ends as MISCONFIGURED (FSx for Lustre User Guide, Linking your file system to an S3 bucket)."""
     s3 = situation.client("s3")
     try:
-        policy = json.loads(s3.get_bucket_policy(Bucket=name)["Policy"])
+        policy: dict[str, Any] = json.loads(s3.get_bucket_policy(Bucket=name)["Policy"])
     except AWS_ERRORS as error:
         if code(error) != "NoSuchBucketPolicy":
             raise
@@ -177,12 +177,12 @@ def _lets_fsx_in(situation: Situation, name: str) -> Iterator[Row]:
         )  # fmt: skip
     else:
         yield Row(what, "green", "shuts nobody out")
+    rules: list[dict[str, Any]] = []
     try:
         rules = s3.get_bucket_encryption(Bucket=name)["ServerSideEncryptionConfiguration"]["Rules"]
     except AWS_ERRORS as error:
         if code(error) != "ServerSideEncryptionConfigurationNotFoundError":
             raise
-        rules: list[dict[str, Any]] = []
     keys = [one.get("ApplyServerSideEncryptionByDefault", {}).get("KMSMasterKeyID", "") for one in rules]
     if any(keys):
         yield Row(
