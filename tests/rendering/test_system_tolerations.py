@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aws_cdk import App, Stack
+from aws_cdk import aws_kms as kms
+from aws_cdk.assertions import Template
 from rules_support import changed, environment_data, loaded
 
 import ultracluster.catalog
 from ultracluster.catalog.eks import charts
 from ultracluster.config import Environment
+from ultracluster.orchestrators.eks_addons import EksAddons
 from ultracluster.rendering.charts import device_charts, job_charts
 from ultracluster.rendering.karpenter import karpenter_charts
 from ultracluster.rendering.kubernetes_scheduling import scheduling
@@ -90,3 +94,26 @@ def test_other_values_stay_as_they_are() -> None:
     made = with_tolerations(values, ["controller.tolerations"], [USUAL])
     assert made == {"controller": {"replicas": 2, "tolerations": [USUAL]}}
     assert values == {"controller": {"replicas": 2}}
+
+
+def test_addons_of_system_nodes_tolerate_them() -> None:
+    stack = Stack(App(), "test")
+    EksAddons(
+        stack,
+        "Addons",
+        cluster_name="large",
+        kubernetes_version="1.36",
+        key=kms.Key(stack, "Key"),
+        file_systems=True,
+        after=[],
+        tolerations=system_tolerations(environment()),
+    )
+    made = Template.from_stack(stack).find_resources("AWS::EKS::Addon").values()
+    values = {
+        one["Properties"]["AddonName"]: json.loads(one["Properties"].get("ConfigurationValues", "{}"))
+        for one in made
+    }
+    assert values["coredns"] == {"tolerations": [USUAL, WANTED]}
+    for driver in ("aws-ebs-csi-driver", "aws-fsx-csi-driver"):
+        assert values[driver] == {"controller": {"tolerations": [USUAL, WANTED]}}
+    assert values["eks-node-monitoring-agent"] == {"dcgmAgent": {"tolerations": [{"operator": "Exists"}]}}
