@@ -34,6 +34,7 @@ from ultracluster.rendering.karpenter import karpenter_charts, karpenter_groups
 from ultracluster.rendering.kubernetes_scheduling import scheduling
 from ultracluster.rendering.kubernetes_storage import block_storage_class
 from ultracluster.rendering.mpi_operator import mpi_operator
+from ultracluster.rendering.system_tolerations import system_tolerations
 from ultracluster.rules.types import known_type_of
 from ultracluster.software.node_image import full_image_release
 
@@ -72,11 +73,18 @@ class SystemStack(Stack):
             key=self._key,
             file_systems=config.storage.lustre is not None,
             after=system,
+            tolerations=system_tolerations(config),
         )
         if isinstance(orchestrator, HyperPodEks) and (
             orchestrator.training_operator or orchestrator.inference
         ):
-            cert_manager(self, config=orchestrator, cluster_name=plane.cluster_name, after=system)
+            cert_manager(
+                self,
+                config=orchestrator,
+                cluster_name=plane.cluster_name,
+                after=system,
+                tolerations=system_tolerations(config),
+            )
         self._install(orchestrator, plane, kubectl, system)
 
     def _groups(
@@ -123,7 +131,10 @@ class SystemStack(Stack):
         for chart in (*device_charts(config), *job_charts(config)):
             kubectl.add_chart(f"Chart-{chart.name}", chart)
         if orchestrator.mpi_operator:
-            kubectl.add_manifest("MpiOperator", *mpi_operator(image=orchestrator.mpi_operator_image))
+            operator = mpi_operator(
+                image=orchestrator.mpi_operator_image, tolerations=system_tolerations(config)
+            )
+            kubectl.add_manifest("MpiOperator", *operator)
         kubectl.add_manifest("BlockStorage", block_storage_class(key_arn=self._key.key_arn))
         JobScheduling(
             self,

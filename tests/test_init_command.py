@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,9 +14,11 @@ from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
 from ultracluster.catalog import instance_type, instance_types, offered_zone_ids, regions
+from ultracluster.catalog.eks import refused_zones
 from ultracluster.catalog.guidelines import guideline
 from ultracluster.cli.init import init
 from ultracluster.config import Environment, Finding, InvalidEnvironmentError, load, parse
+from ultracluster.config.orchestrator import KUBERNETES
 from ultracluster.config.source import Source
 from ultracluster.operations.draft import (
     CAPACITIES,
@@ -23,6 +26,7 @@ from ultracluster.operations.draft import (
     Wishes,
     capacity_for,
     draft,
+    only_in_local_zones,
     regions_for,
     zones_for,
 )
@@ -98,9 +102,11 @@ def test_what_is_written_validates(kind: str, orchestrator: str) -> None:
 @pytest.mark.parametrize("orchestrator", ORCHESTRATORS)
 @pytest.mark.parametrize("nodes", [9, 18])
 def test_an_ultraserver_is_a_block_or_a_plan_in_its_local_zone(orchestrator: str, nodes: int) -> None:
-    environment, wrong = judged(draft(wishes("p6e-gb200.36xlarge", orchestrator, nodes, "us-east-1")))
+    asked = wishes("p6e-gb200.36xlarge", orchestrator, nodes, "us-east-1", zone_id="use1-dfw2-az1")
+    environment, wrong = judged(draft(asked))
 
-    assert wrong == []
+    # EKS puts no control plane into a Local Zone: nodes there need a VPC with other subnets for it
+    assert {one.code for one in wrong} == ({"EKS017"} if orchestrator in KUBERNETES else set())
     assert environment is not None
     assert environment.node_groups["train"].capacity.kind in ("capacity-block", "training-plan")
 
@@ -149,7 +155,8 @@ def test_it_writes_what_validates_or_refuses_with_a_reason(
 
     assert result.exit_code in (0, 2), result.exception
     if result.exit_code == 2:
-        assert "could not be deployed" in result.stderr or (not zone and "--zone-id" in result.stderr)
+        alone = not zone or only_in_local_zones(region, kind)
+        assert "could not be deployed" in result.stderr or (alone and "--zone-id" in result.stderr)
         assert result.stdout == ""
         return
     environment, wrong = judged(result.stdout)
@@ -189,6 +196,35 @@ def test_the_controller_grows_with_the_cluster() -> None:
         # aws-parallelcluster 3.16.1: a head node has at least min(nodes / 25 + 0.6, 16) GB
         assert sizes[-1] >= min(nodes / 25 + 0.6, 16)
     assert sizes == sorted(set(sizes))
+
+
+@pytest.mark.parametrize("kind", ["p5.48xlarge", "p5en.48xlarge", "p6-b200.48xlarge"])
+def test_a_local_zone_is_nobodys_default(kind: str) -> None:
+    """us-east-1 has a Local Zone in Atlanta, whose id comes first in the alphabet."""
+    first = zones_for("us-east-1", kind)[0]
+    assert re.fullmatch(r"use1-az\d", first)
+    result = run(
+        "--instance-type", kind, "--nodes", "8", "--orchestrator", "pcs", "--region", "us-east-1", "--yes"
+    )
+    assert f"zone_id: {first}" in result.stdout
+
+
+def test_what_only_a_local_zone_has_asks_for_the_zone() -> None:
+    result = run(
+        "--instance-type", "p6e-gb200.36xlarge", "--nodes", "9", "--orchestrator", "pcs", "--region",
+        "us-east-1",
+    )  # fmt: skip
+    assert result.exit_code == 2
+    assert "--zone-id is needed" in result.stderr and "nobody but you chooses it" in result.stderr
+
+
+@pytest.mark.parametrize("region", ["us-east-1", "us-west-1", "ca-central-1"])
+def test_a_control_plane_gets_no_zone_that_eks_refuses(region: str) -> None:
+    for zone in zones_for(region, "g5.48xlarge"):
+        asked = wishes("g5.48xlarge", "eks", 2, region, zone_id=zone)
+        text = draft(asked)
+        refused = {one for one in refused_zones() if f"second_zone_id: {one}" in text}
+        assert not refused, zone
 
 
 def test_zones_are_those_of_the_price_table_first() -> None:

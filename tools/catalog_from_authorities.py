@@ -4,7 +4,8 @@
     python tools/catalog_from_authorities.py
 
 general_instances.json: every instance type of HyperPod that instances.json does not hold by hand.
-regions.json: every Region that botocore knows. tests/catalog compares both with a fresh run.
+regions.json: every Region that botocore knows. rds_classes.json: instance classes of RDS for MySQL.
+tests/catalog compares them with a fresh run.
 """
 
 import gzip
@@ -170,8 +171,10 @@ def regions() -> Row:
                     "dns_suffix": partition["outputs"]["dnsSuffix"],
                     "zone_prefix": zone_prefix(name),
                     "zone_ids": zone_ids(name),
+                    "zone_lacks": zone_lacks(name),
                     "hyperpod": has_resource(name, "AWS::SageMaker::Cluster"),
                     "fsx": has_resource(name, "AWS::FSx::FileSystem"),
+                    "pcs": has_resource(name, "AWS::PCS::Cluster"),
                 }
     about = {
         "what": "AWS Regions. Written by tools/catalog_from_authorities.py.",
@@ -179,12 +182,40 @@ def regions() -> Row:
         "unknown": "null or an empty list = unknown, never 'no'",
         "sources": [
             f"partition, dns_suffix: botocore {version('botocore')}",
-            f"hyperpod, fsx: resource types in cfn-lint {version('cfn-lint')}'s provider schemas",
+            f"hyperpod, fsx, pcs: resource types in cfn-lint {version('cfn-lint')}'s provider schemas",
             f"zone_ids: prices.csv; EC2's offerings as shipped by moto {version('moto')} (undated)",
+            "zone_lacks: the same offerings, by family, Local Zones left out",
             "zone_prefix: form of all known zone ids; that alone (unverified) where there are none",
         ],
     }
     return {"about": about, "regions": rows}
+
+
+def rds_classes() -> Row:
+    """The document of rds_classes.json."""
+    schemas = data("cfnlint", "data/schemas/extensions/aws_rds_dbinstance/dbinstanceclass_enum.json")
+    there: dict[str, set[str]] = {}
+    for region, schema in schemas.items():
+        for branch in schema["allOf"]:
+            asked = branch["if"]["properties"]
+            if asked["Engine"].get("const") == "mysql":
+                names = branch["then"]["properties"]["DBInstanceClass"]["enum"]
+                there.setdefault(region, set()).update(name.removeprefix("db.") for name in names)
+    sizes: dict[str, set[str]] = {}
+    for name in set().union(*there.values()):
+        sizes.setdefault(family(name), set()).add(name.partition(".")[2])
+    about = {
+        "what": "Instance classes of RDS for MySQL, without `db.`: sizes by family, and the families of each "
+        "Region. Written by tools/catalog_from_authorities.py.",
+        "date": schema_date(),
+        "unknown": "a family or a Region that is missing proves nothing",
+        "sources": [f"cfn-lint {version('cfn-lint')}, derived from AWS price lists"],
+    }
+    return {
+        "about": about,
+        "sizes": {name: sorted(sizes[name]) for name in sorted(sizes)},
+        "regions": {region: sorted({family(one) for one in there[region]}) for region in sorted(there)},
+    }
 
 
 def zone_prefix(region: str) -> str | None:
@@ -207,6 +238,19 @@ def zone_ids(region: str) -> list[str]:
         if place == region:
             zones |= set(filter(None, ids.split(";")))
     return sorted(zones)
+
+
+def zone_lacks(region: str) -> dict[str, list[str]]:
+    """Availability Zones of the Region -> families of types that others of its zones have, and they not."""
+    if not (package("moto") / OFFERINGS / f"{region}.json.gz").exists():
+        return {}
+    ours = {family(name) for name in json.loads((CATALOG / "general_instances.json").read_text())["types"]}
+    zones: dict[str, set[str]] = {}
+    for row in data("moto", f"{OFFERINGS}/{region}.json.gz"):
+        if re.fullmatch(r"[a-z0-9]+-az\d+", row["Location"]):
+            zones.setdefault(row["Location"], set()).add(family(row["InstanceType"]))
+    there = ours & set().union(*zones.values()) if zones else set[str]()
+    return {zone: sorted(there - has) for zone, has in sorted(zones.items()) if there - has}
 
 
 def has_resource(region: str, resource: str) -> bool | None:
@@ -275,3 +319,4 @@ def render(document: Row) -> str:
 if __name__ == "__main__":
     (CATALOG / "general_instances.json").write_text(render(general_instances()))
     (CATALOG / "regions.json").write_text(render(regions()))
+    (CATALOG / "rds_classes.json").write_text(render(rds_classes()))

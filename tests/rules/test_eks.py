@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from datetime import date
 from typing import Any
 
 import pytest
@@ -10,14 +11,25 @@ from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
 from ultracluster.catalog import instance_types
-from ultracluster.catalog.eks import addons, ami_type, kubernetes_releases, node_image_date
+from ultracluster.catalog.eks import (
+    addons,
+    ami_type,
+    kubectl_release,
+    kubernetes_releases,
+    node_image_date,
+)
+from ultracluster.catalog.eks_calendar import kubernetes_support, read_on, releases_in_standard_support
+from ultracluster.catalog.images import Family, newest
 from ultracluster.compute.capacity import decide
+from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.rules import eks_releases
 from ultracluster.rules.eks import RULES
 from ultracluster.rules.engine import run
 
 BASE = "eks-p5en"
 SYSTEM = {"role": "system", "instance_type": "m5.2xlarge", "count": 2}
 MORE = {"role": "compute", "instance_type": "g6e.12xlarge", "count": 1}
+TAINT = {"key": "dedicated", "value": "system", "effect": "NoSchedule"}
 BLOCK = {"kind": "capacity-block", "id": "cr-0123456789abcdef0"}
 VPC = {"id": "vpc-0123456789abcdef0", "cidr": "10.96.0.0/16", "nat_gateway_id": "nat-0123456789abcdef0"}
 SUBNETS = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
@@ -50,19 +62,122 @@ def case(
 CASES = [
     case(
         "EKS001",
-        {"orchestrator.kubernetes_version": "1.32"},
+        {"orchestrator.kubernetes_version": "1.37"},
         "orchestrator.kubernetes_version",
-        "no EFA rules",
-        '"1.33"',
-        {"orchestrator.kubernetes_version": "1.33"},
+        "no versions of the add-ons",
+        '"1.36"',
+        {"orchestrator.kubernetes_version": "1.36"},
     ),
     case(
         "EKS001",
-        {"orchestrator.kubernetes_version": "1.36"},
+        {"orchestrator.kubernetes_version": "1.30"},
         "orchestrator.kubernetes_version",
-        "kubectl",
-        '"1.35"',
+        "EKS makes no cluster of it",
+        '"1.36"',
+        {"orchestrator.kubernetes_version": "1.31"},
+    ),
+    case(
+        "EKS012",
+        {"orchestrator.kubernetes_version": "1.33"},
+        "orchestrator.kubernetes_version",
+        "left standard support on 2026-07-29: EKS upgrades the control plane by itself",
+        '"1.36"',
+        {"orchestrator.kubernetes_version": "1.34"},
+    ),
+    case(
+        "EKS012",
+        {"orchestrator.kubernetes_version": "1.32", "orchestrator.support": "extended"},
+        "orchestrator.kubernetes_version",
+        "several times as much an hour (`ultracluster cost` has it), until EKS upgrades it",
+        '"1.36"',
         {"orchestrator.kubernetes_version": "1.35"},
+    ),
+    case(
+        "EKS014",
+        {"orchestrator.kubernetes_version": "1.34"},
+        "orchestrator.kubernetes_version",
+        "leaves standard support on 2026-12-02, 12 days from now",
+        '"1.36"',
+        {"orchestrator.kubernetes_version": "1.35"},
+    ),
+    case(
+        "EKS015",
+        {"orchestrator.kubernetes_version": "1.33"},
+        "orchestrator.kubernetes_version",
+        "not with 1.33",
+        '"1.36"',
+        {"orchestrator.kubernetes_version": "1.34"},
+    ),
+    case(
+        "EKS018",
+        {
+            "node_groups.system.taints": [TAINT],
+            "orchestrator.chart_values": {"jobset": {"controller": {"tolerations": [{"key": "other"}]}}},
+        },
+        "orchestrator.chart_values.jobset.controller.tolerations",
+        "`system` has dedicated=system:NoSchedule, which this list does not tolerate",
+        "remove controller.tolerations",
+        {"orchestrator.chart_values": {"jobset": {"controller": {"tolerations": [{"operator": "Exists"}]}}}},
+    ),
+    case(
+        "EKS018",
+        {
+            "node_groups.system.taints": [TAINT],
+            "orchestrator.chart_values": {"jobset": {"controller": {"tolerations": []}}},
+        },
+        "orchestrator.chart_values.jobset.controller.tolerations",
+        "wait for ever",
+        "ours tolerates it",
+        {"node_groups.more": SYSTEM},
+    ),
+    case(
+        "EKS019",
+        {"node_groups.system.taints": [TAINT]},
+        "node_groups.system.taints",
+        "amazon-sagemaker-hyperpod-training-operator",
+        "one system group without taints",
+        {"node_groups.more": SYSTEM},
+        base="hyperpod-eks-p5",
+    ),
+    case(
+        "EKS017",
+        {"region": "us-east-1", "network.zone_id": "use1-az6", "orchestrator.second_zone_id": "use1-az3"},
+        "orchestrator.second_zone_id",
+        "EKS takes no subnet of use1-az3",
+        "use1-az1 or use1-az2",
+        {"orchestrator.second_zone_id": "use1-az1"},
+    ),
+    case(
+        "EKS017",
+        {"region": "us-east-1", "network.zone_id": "use1-az3", "orchestrator.second_zone_id": "use1-az1"},
+        "network.zone_id",
+        "one is made for it beside the nodes",
+        "control_plane_subnet_ids",
+        {
+            "network.vpc": VPC,
+            "orchestrator.second_zone_id": ...,
+            "orchestrator.control_plane_subnet_ids": SUBNETS,
+        },
+    ),
+    case(
+        "EKS017",
+        {
+            "region": "us-east-1",
+            "network.zone_id": "use1-dfw2-az1",
+            "orchestrator.second_zone_id": "use1-az1",
+        },
+        "network.zone_id",
+        "Local or Wavelength Zone",
+        "use1-az1 or use1-az2",
+        {"network.zone_id": "use1-az2"},
+    ),
+    case(
+        "EKS016",
+        {"orchestrator.node_image_release": "1.35.9-20261012"},
+        "orchestrator.node_image_release",
+        "for another Kubernetes release than 1.36",
+        "20261012, the date alone",
+        {"orchestrator.node_image_release": "20261012"},
     ),
     case(
         "EKS002",
@@ -197,14 +312,6 @@ CASES = [
         {"orchestrator.jobset": True},
     ),
     case(
-        "EKS012",
-        {"orchestrator.support": "extended"},
-        "orchestrator.support",
-        "costs more",
-        "standard",
-        {"orchestrator.support": "standard"},
-    ),
-    case(
         "EKS021",
         {"node_groups.system": ...},
         "node_groups",
@@ -309,9 +416,17 @@ CASES = [
         "EKS026",
         {f"{TRAIN}.labels": {"node-role.kubernetes.io/worker": "a"}},
         f'{TRAIN}.labels."node-role.kubernetes.io/worker"',
-        "would be lies",
+        "the kubelet refuses labels below kubernetes.io/",
         "example.com/worker",
         {f"{TRAIN}.labels": {"nvidia.com/mig.config": "a"}},
+    ),
+    case(
+        "EKS026",
+        {f"{TRAIN}.labels": {"node.kubernetes.io/instance-type": "a"}},
+        f'{TRAIN}.labels."node.kubernetes.io/instance-type"',
+        "would be a lie",
+        "example.com/instance-type",
+        {f"{TRAIN}.labels": {"node.kubernetes.io/pool": "a", "x.kubelet.kubernetes.io/rack": "b"}},
     ),
     case(
         "EKS026",
@@ -607,7 +722,65 @@ CASES = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def that_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eks_releases, "today", lambda: date(2026, 11, 20))
+
+
 test_broken, test_mended, test_every_rule_has_a_case = table_tests(RULES, cases=CASES)
+
+
+@pytest.mark.parametrize(
+    ("release", "on", "rules"),
+    [
+        ("1.36", date(2026, 11, 20), set()),
+        ("1.35", date(2026, 11, 26), set()),
+        ("1.35", date(2026, 11, 27), {"EKS014"}),
+        ("1.34", date(2026, 12, 1), {"EKS014"}),
+        ("1.34", date(2026, 12, 2), {"EKS012"}),
+        ("1.34", date(2027, 12, 1), {"EKS012"}),
+        ("1.34", date(2027, 12, 2), {"EKS001"}),
+        ("1.31", date(2026, 11, 25), {"EKS012", "EKS015"}),
+        ("1.31", date(2026, 11, 26), {"EKS001", "EKS015"}),
+        ("1.36", date(2030, 1, 1), {"EKS001"}),
+    ],
+)
+def test_what_is_said_of_a_release_depends_on_the_day(
+    release: str, on: date, rules: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(eks_releases, "today", lambda: on)
+    ours = {rule.id for rule in eks_releases.RULES.rules}
+
+    said = {one.code for one in found(RULES, {"orchestrator.kubernetes_version": release}, BASE)}
+
+    assert said & ours == rules
+
+
+@pytest.mark.parametrize("kind", [Eks, HyperPodEks])
+def test_the_default_release_is_the_newest_in_standard_support_with_images(
+    kind: type[Eks] | type[HyperPodEks],
+) -> None:
+    family: Family = "hyperpod-eks" if kind is HyperPodEks else "eks-al2023-nvidia"
+    lasting = [
+        release
+        for release in releases_in_standard_support(read_on())
+        if all(newest(family=family, arch=arch, kubernetes=release) for arch in ("x86_64", "arm64"))
+    ]
+    assert kind.model_fields["kubernetes_version"].default == lasting[-1]
+
+
+def test_kubectl_may_speak_to_every_release_in_standard_support() -> None:
+    ours = int(kubectl_release().partition(".")[2])
+    assert all(abs(int(one.partition(".")[2]) - ours) <= 1 for one in releases_in_standard_support(read_on()))
+
+
+def test_the_calendar_is_that_of_fourteen_and_twelve_months() -> None:
+    """EKS User Guide: standard support is 14 months from the release on EKS, extended 12 more."""
+    for release in kubernetes_releases():
+        row = kubernetes_support(release)
+        assert row
+        assert 420 <= (row.standard_ends - row.on_eks).days <= 430, release
+        assert row.extended_ends == row.standard_ends.replace(year=row.standard_ends.year + 1), release
 
 
 def test_groups_of_karpenter_are_no_managed_node_groups() -> None:

@@ -416,6 +416,22 @@ FILE_SYSTEM = [
 
 CLIENTS = [
     Case(
+        "FSX008",
+        made(EXISTING, id="fs-0123456789abcdef1"),
+        f"{L}.dns_name",
+        "the name is that of fs-0123456789abcdef0",
+        "fs-0123456789abcdef1.fsx.us-west-2.amazonaws.com",
+        {f"{L}.dns_name": "fs-0123456789abcdef1.fsx.us-west-2.amazonaws.com"},
+    ),
+    Case(
+        "FSX008",
+        {**made(EXISTING), "region": "us-east-2"},
+        f"{L}.dns_name",
+        "the file system is in us-west-2",
+        "region: us-west-2",
+        {"region": "us-west-2"},
+    ),
+    Case(
         "FSX010",
         made(EFA, metadata_iops=None),
         f"{L}.metadata_iops",
@@ -516,7 +532,7 @@ CLIENTS = [
         {**made(EFA), TYPE: "p5.48xlarge", COUNT: 129},
         f"{L}.efa",
         "1032 EFA connections: 129 x 8 of gpu",
-        "7 interfaces on each of the 129 clients",
+        "at most 128 such nodes; or leave 7 interfaces on each",
         {COUNT: 128},
     ),
     Case(
@@ -524,7 +540,7 @@ CLIENTS = [
         {**made(EXISTING), TYPE: "p5.48xlarge", COUNT: 127, "node_groups.p5": P5},
         f"{L}.efa",
         "127 x 8 of gpu + 2 x 8 of p5",
-        "7 interfaces on each of the 129 clients",
+        "efa: false",
         {COUNT: 126},
     ),
     Case(
@@ -770,3 +786,9 @@ def test_the_capacity_that_is_suggested_is_accepted(
         for size in finding.instead.partition(";")[0].split(" or "):
             again = {one.code for one in found(RULES, {L: data | {"capacity_gib": int(size)}})}
             assert not again & {"FSX002", "FSX011"}
+
+
+def test_efa_is_not_advised_where_the_last_nodes_would_not_connect() -> None:
+    large = {**made(P2, capacity_gib=19200), TYPE: "p5.48xlarge"}
+    assert "FSX014" in {one.code for one in found(RULES, {**large, COUNT: 128})}
+    assert "FSX014" not in {one.code for one in found(RULES, {**large, COUNT: 512})}

@@ -11,7 +11,7 @@ from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
 from ultracluster.catalog import instance_types, regions
-from ultracluster.catalog.eks import kubernetes_releases
+from ultracluster.catalog.eks_calendar import read_on, releases_in_standard_support
 from ultracluster.catalog.hyperpod_eks import health_agent_image, health_agent_regions, mig_profiles
 from ultracluster.rules.address_budget import address_budget
 from ultracluster.rules.hyperpod_eks import RULES
@@ -54,19 +54,19 @@ CLUSTER_CASES = [
     ),
     case(
         "HPE002",
-        {f"{ASKED}.kubernetes_version": "1.36"},
+        {f"{ASKED}.kubernetes_version": "1.37"},
         f"{ASKED}.kubernetes_version",
-        "for 1.30 to 1.35",
-        '"1.35"',
-        {f"{ASKED}.kubernetes_version": "1.35"},
+        "for 1.30 to 1.36",
+        '"1.36"',
+        {f"{ASKED}.kubernetes_version": "1.36"},
     ),
     case(
         "HPE002",
         {f"{ASKED}.kubernetes_version": "1.29"},
         f"{ASKED}.kubernetes_version",
         "a control plane of 1.29",
-        '"1.30"',
-        {f"{ASKED}.kubernetes_version": "1.30"},
+        '"1.36"',
+        {f"{ASKED}.kubernetes_version": "1.36"},
     ),
     case(
         "HPE003",
@@ -89,6 +89,14 @@ CLUSTER_CASES = [
         {f"{ASKED}.task_governance": True},
         f"{ASKED}.task_governance",
         "`scheduler` is kueue",
+        "scheduler: none",
+        {f"{ASKED}.scheduler": "none"},
+    ),
+    case(
+        "HPE007",
+        {f"{ASKED}.task_governance": True, f"{ASKED}.scheduler": "kai"},
+        f"{ASKED}.task_governance",
+        "`scheduler` is kai",
         "scheduler: none",
         {f"{ASKED}.scheduler": "none"},
     ),
@@ -288,6 +296,14 @@ GROUP_CASES = [
         {f"{TRAIN}.instance_types": ["g6e.12xlarge"]},
     ),
     case(
+        "HPE037",
+        {**FLEXIBLE, f"{TRAIN}.instance_types": ["m5.4xlarge"]},
+        f"{TRAIN}.instance_types[0]",
+        "HyperPod takes it, as for inference",
+        "acknowledge that no job spans both",
+        {f"{TRAIN}.instance_types": ["g6e.12xlarge"]},
+    ),
+    case(
         "HPE038",
         {**FLEXIBLE, f"{TRAIN}.instance_types": ["g6e.12xlarge", "g6e.12xlarge"]},
         f"{TRAIN}.instance_types[1]",
@@ -347,7 +363,7 @@ def test_the_agent_is_looked_for_in_regions_that_exist() -> None:
         )
 
 
-@pytest.mark.parametrize("release", kubernetes_releases())
+@pytest.mark.parametrize("release", releases_in_standard_support(read_on()))
 def test_every_release_of_the_control_plane_has_images_and_addons(release: str) -> None:
     everything = {
         "orchestrator.kubernetes_version": release,
@@ -369,3 +385,14 @@ def test_mig_profiles_fit_their_gpu() -> None:
             gpu_gb = known.accelerator.memory_gib / known.accelerator.count * 1.08
             assert slices * count <= 7, (known.name, profile)
             assert memory * count <= gpu_gb * 1.02, (known.name, profile)
+
+
+def test_the_guides_own_flexible_group_is_taken() -> None:
+    """SageMaker Developer Guide, Flexible instance groups: p5.48xlarge, p4d.24xlarge, g6.48xlarge."""
+    changes = {
+        f"{TRAIN}.instance_type": "p5.48xlarge",
+        f"{TRAIN}.instance_types": ["p4d.24xlarge", "g6.48xlarge"],
+        f"{TRAIN}.capacity": {"kind": "on-demand"},
+    }
+    said = found(RULES, changes, BASE)
+    assert {one.code for one in said if one.severity == "error"} == set()

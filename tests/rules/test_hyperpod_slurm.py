@@ -19,7 +19,7 @@ GROUP_CASES = [
         "HPS003",
         {"node_groups.second": LOGIN},
         "node_groups.second.role",
-        "`login` is the login group already",
+        "`login` is a login group, too",
         "count: 3 in `login`",
         {"node_groups.login": ...},
     ),

@@ -22,7 +22,9 @@ from ultracluster.software.lock import releases_folder
 R = "software.release"
 IMAGE = "orchestrator.node_image_release"
 BAD = "1.34.11-20260930"
+OLD = {"orchestrator.kubernetes_version": "1.34"}
 FULL = "1.34.12-20261012"
+NEWEST = "1.36.4-20261012"
 SLURM = "hyperpod-slurm-ubuntu22.04-x86_64-20260917"
 
 
@@ -67,7 +69,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         dcgm={"kind": "image", "need": "required", "version": "5", "floor": floor("5")},
     )
     (folder / "environments").mkdir()
-    image = {"release": FULL, "recorded": "2026-11-22"}
+    image = {"release": NEWEST, "recorded": "2026-11-22"}
     locked = {"schema": 1, "environment": "locked", "release": "eks-2026.10"}
     locked["images"] = {"system": image, "trn2": image}  # type: ignore[assignment]
     (folder / "environments" / "locked.lock").write_text(json.dumps(locked))
@@ -102,7 +104,7 @@ CASES = [
     ),
     Case(
         "IMG002",
-        {IMAGE: BAD},
+        {**OLD, IMAGE: BAD},
         IMAGE,
         "eks-al2023-standard-1.34-x86_64-20260930, of which a field report says: the kernel may panic",
         "20261012 of 2026-10-12",
@@ -145,8 +147,8 @@ CASES = [
         "IMG005",
         {IMAGE: "20261101"},
         IMAGE,
-        "trn2: EKS AL2023_x86_64_NEURON 1.34, 20261101",
-        "eks-al2023-neuron-1.34-x86_64-20261012 is the newest known",
+        "trn2: EKS AL2023_x86_64_NEURON 1.36, 20261101",
+        "eks-al2023-neuron-1.36-x86_64-20261012 is the newest known",
         {IMAGE: "20261012"},
         base="eks-trn2",
     ),
@@ -252,6 +254,14 @@ def test_an_acknowledgement_of_a_date_stays_right_when_the_lock_is_there() -> No
     data["acknowledge"] = [one for one in data["acknowledge"] if one["rule"] == "IMG007"]
     assert data["acknowledge"]
     assert run(RULES.rules, loaded(data)) == []
+
+
+def test_a_lock_of_another_kubernetes_release_completes_nothing() -> None:
+    """The control plane moved up one release, and the lock was not made again."""
+    changes = {"name": "locked", "orchestrator.kubernetes_version": "1.35"}
+    (finding,) = [one for one in found(RULES, changes, "eks-trn2") if one.code == "IMG007"]
+
+    assert "(pinned by this package)" in finding.message
 
 
 def test_karpenter_takes_a_date() -> None:

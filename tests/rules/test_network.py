@@ -63,11 +63,11 @@ CASES = [
     ),
     Case(
         "NET004",
-        {"network.node_cidr": "10.0.128.0/17"},
+        {"network.node_cidr": "10.0.0.0/16"},
         "network.node_cidr",
         "no room in 10.0.0.0/16 for the subnet of the NAT gateway (10.0.255.240/28",
         "node_cidr: 10.0.0.0/17",
-        {"network.node_cidr": "10.0.0.0/17"},
+        {"network.node_cidr": "10.0.128.0/17"},
     ),
     Case(
         "NET004",

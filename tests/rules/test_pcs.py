@@ -11,15 +11,17 @@ from botocore.session import get_session
 from rules_support import changed, environment_data, findings, loaded
 from rules_table import Case, found, table_tests
 
+from ultracluster.catalog import region
 from ultracluster.catalog.pcs import (
     pcs_name_limits,
+    pcs_regions,
     pcs_settings,
     pcs_size_for,
     pcs_sizes,
     pcs_slurm_versions,
 )
 from ultracluster.config.pcs import IMEX_PROLOG
-from ultracluster.rules import pcs
+from ultracluster.rules import pcs, today
 from ultracluster.rules.engine import run
 from ultracluster.rules.pcs import RULES, ending
 
@@ -65,6 +67,22 @@ def more(count: int, *, partitions: bool) -> dict[str, Any]:
 
 
 CASES = [
+    Case(
+        "PCS001",
+        {"region": "us-west-1"},
+        "region",
+        "no endpoint in us-west-1",
+        "us-west-2",
+        {"region": "us-west-2"},
+    ),
+    Case(
+        "PCS002",
+        {"region": "ca-central-1"},
+        "region",
+        "though CloudFormation's schemas have it there",
+        "eu-central-1",
+        {"region": "eu-central-1"},
+    ),
     Case(
         "PCS003",
         more(9, partitions=False),
@@ -289,12 +307,48 @@ CASES = [
         {"node_groups.train.slurm_settings": {"Weight": 10}},
     ),
     Case(
-        "PCS041",
+        "PCS040",
         {f"{SETTINGS}.SchedulerParameter": "defer"},
         f"{SETTINGS}.SchedulerParameter",
-        "not among the parameters",
+        "SchedulerParameter for a cluster",
         "SchedulerParameters",
         {f"{SETTINGS}.SchedulerParameter": ..., f"{SETTINGS}.schedulerparameters": "defer"},
+    ),
+    Case(
+        "PCS040",
+        {f"{SETTINGS}.AccountingStorageHost": "db.example.com"},
+        f"{SETTINGS}.AccountingStorageHost",
+        "AccountingStorageHost for a cluster",
+        "AccountingStor",
+        {f"{SETTINGS}.AccountingStorageHost": ..., f"{SETTINGS}.AccountingStorageTRES": "gres/gpu"},
+    ),
+    Case(
+        "PCS042",
+        {"orchestrator.slurm_version": "25.11", f"{SETTINGS}.HealthCheckNodeState": "REBOOT_ONLY"},
+        f"{SETTINGS}.HealthCheckNodeState",
+        "PCS takes HealthCheckNodeState=REBOOT_ONLY from Slurm 26.05 on",
+        '"26.05"',
+        {"orchestrator.slurm_version": "26.05"},
+    ),
+    Case(
+        "PCS042",
+        {
+            "orchestrator.slurm_version": "25.11",
+            f"{QUEUE}.Exclusive": "NODE",
+            "orchestrator.partitions.train.exclusive": False,
+        },
+        f"{QUEUE}.Exclusive",
+        "PCS takes Exclusive from Slurm 26.05 on",
+        '"26.05"',
+        {"orchestrator.slurm_version": "26.05"},
+    ),
+    Case(
+        "PCS045",
+        {"orchestrator.slurm_version": "26.05", f"{QUEUE}.Exclusive": "NODE"},
+        f"{QUEUE}.Exclusive",
+        "beside OverSubscribe=EXCLUSIVE",
+        "exclusive: false",
+        {"orchestrator.partitions.train.exclusive": False},
     ),
     Case(
         "PCS042",
@@ -324,7 +378,7 @@ CASES = [
         "PCS043",
         {"node_groups.train.slurm_settings": {"gres": "gpu:b200:8"}},
         "node_groups.train.slurm_settings.gres",
-        "we write both",
+        "this configuration has no field for those",
         "remove gres",
         {"node_groups.train.slurm_settings": {}},
     ),
@@ -536,7 +590,7 @@ def test_a_changed_kind_says_all_that_is_to_change() -> None:
         ("25.05", date(2026, 11, 20), 10),
         ("25.05", date(2026, 11, 30), 0),
         ("25.05", date(2026, 12, 1), -1),
-        ("25.11", date(2030, 1, 1), None),
+        ("26.05", date(2027, 11, 30), 0),
         ("19.05", date(2026, 1, 1), None),
     ],
 )
@@ -571,9 +625,9 @@ def test_a_clock_that_is_behind_does_not_bring_an_old_version_back(monkeypatch: 
         def today(cls) -> date:
             return date(2020, 1, 1)
 
-    monkeypatch.setattr(pcs, "date", Early)
+    monkeypatch.setattr(today, "date", Early)
 
-    assert pcs.today() == date(2026, 11, 20)
+    assert today.today() == date(2026, 11, 20)
 
 
 @pytest.mark.parametrize(
@@ -608,11 +662,10 @@ class TestBotocore:
         assert said.count("|") + 1 == len(pcs_slurm_versions())
 
 
-def test_what_is_refused_is_not_taken() -> None:
+def test_what_is_late_is_taken_at_all() -> None:
     for level in ("cluster", "group", "partition"):
         taken = pcs_settings(level)
-        assert not [name for name in taken.refused if name in taken]
-        assert not [name for name in taken.since if name not in taken]
+        assert not [name for name in (*taken.since, *taken.values_since) if name not in taken]
 
 
 def test_acknowledging_a_warning_works_as_everywhere() -> None:
@@ -626,3 +679,25 @@ def test_acknowledging_a_warning_works_as_everywhere() -> None:
     (said,) = run(RULES.rules, loaded(data))
 
     assert (said.code, said.acknowledged) == ("PCS026", "One node came up with it in our account.")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AuthAltParameters",
+        "DefMemPerCPU",
+        "PrivateData",
+        "SlurmctldParameters",
+        "TrackWCKey",
+        "priorityflags",
+    ],
+)
+def test_settings_that_the_guide_lists_are_taken(name: str) -> None:
+    said = found(RULES, {f"{SETTINGS}.{name}": "1"}, BASE)
+    assert not {one.code for one in said} & {"PCS040", "PCS042"}
+
+
+def test_every_region_of_the_guide_is_one_and_cloudformation_has_pcs_there() -> None:
+    for name in pcs_regions():
+        known = region(name)
+        assert known and known.pcs, name

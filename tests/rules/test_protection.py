@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from project import ENVIRONMENTS
+from rules_support import EXISTING_DATABASE
 from rules_table import Case, found, table_tests
 
 from ultracluster.rules.protection import RULES
@@ -121,12 +122,33 @@ CASES = [
         linked(bucket="theirs", export_events=["new"]),
     ),
     Case(
-        "DATA007",
-        linked(bucket="theirs"),
-        f"{R}./checkpoints.bucket",
-        "made elsewhere: theirs",
-        "acknowledge what you saw",
-        linked(),
+        "DATA026",
+        {
+            "storage.accounting_database": {
+                **EXISTING_DATABASE,
+                "endpoint": "db.abc.us-east-1.rds.amazonaws.com",
+            }
+        },
+        "storage.accounting_database.endpoint",
+        "the endpoint is in us-east-1",
+        "region: us-east-1",
+        {"storage.accounting_database.endpoint": "db.abc.us-west-2.rds.amazonaws.com"},
+    ),
+    Case(
+        "DATA027",
+        database(instance_class="m7g.larg"),
+        "storage.accounting_database.instance_class",
+        "has no db.m7g.larg",
+        "m7g.large",
+        database(instance_class="m7g.large"),
+    ),
+    Case(
+        "DATA028",
+        {"region": "af-south-1", **database(instance_class="m7g.large")},
+        "storage.accounting_database.instance_class",
+        "no price of db.m7g",
+        ".large",
+        {"region": "us-west-2"},
     ),
     Case(
         "DATA008",
@@ -282,13 +304,6 @@ def test_a_protected_cluster_can_be_clean() -> None:
 def test_our_own_bucket_keeps_versions() -> None:
     exported = linked(export_events=["new", "changed", "deleted"])
     assert codes({**ON, **exported, **database()}) == []
-
-
-def test_buckets_are_named_once() -> None:
-    two = {"/a": {"bucket": "bbb", "prefix": "x"}, "/b": {"bucket": "aaa"}}
-    (finding,) = found(RULES, lustre(data_repositories={"/own": {}, **two}))
-    assert (finding.dotted, finding.code) == (f"{R}./a.bucket", "DATA007")
-    assert finding.message.startswith("made elsewhere: aaa, bbb.")
 
 
 def test_zones_of_an_unknown_region_are_not_judged() -> None:

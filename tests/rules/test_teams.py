@@ -183,6 +183,10 @@ CASES = [
         "limit: 8", team(quota=8, limit=8, lend=False), "hyperpod-eks-p5",
     ),
     case(
+        "TEA019", TASKS | team(quota=8, weight=250), "teams.research.weight", "the service takes up to 100",
+        "100", team(quota=8, weight=100), "hyperpod-eks-p5",
+    ),
+    case(
         "TEA018", {"node_groups.Train": MORE}, "node_groups.Train", "could not be told apart",
         "another name", {"node_groups.Train": ..., "node_groups.tune": MORE},
     ),

@@ -8,7 +8,22 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from ultracluster.catalog.eks_calendar import kubernetes_releases
 from ultracluster.catalog.instances import InstanceType
+
+__all__ = [
+    "addon_tolerations",
+    "addon_version",
+    "addons",
+    "ami_type",
+    "charts",
+    "kubectl_release",
+    "kubernetes_releases",
+    "mpi_operator_image",
+    "node_group_limits",
+    "node_image_date",
+    "refused_zones",
+]
 
 AmiType = Literal[
     "AL2023_x86_64_STANDARD",
@@ -19,9 +34,14 @@ AmiType = Literal[
 ]
 
 
-def kubernetes_releases() -> tuple[str, ...]:
-    """The releases for which every add-on and node image is known, oldest first: `("1.33", ...)`."""
-    return tuple(_document()["kubernetes"])
+def kubectl_release() -> str:
+    """The Kubernetes release of the kubectl that applies charts and manifests."""
+    return _document()["kubectl"]["release"]
+
+
+def refused_zones() -> tuple[str, ...]:
+    """Zone ids in which EKS takes no subnet for a control plane."""
+    return tuple(_document()["refused_zones"]["zones"])
 
 
 def addons() -> tuple[str, ...]:
@@ -37,6 +57,14 @@ def addon_version(name: str, kubernetes: str) -> str:
     """
     versions: dict[str, str] = _document()["addons"][name]["versions"]
     return versions["*"] if "*" in versions and kubernetes in kubernetes_releases() else versions[kubernetes]
+
+
+def addon_tolerations(name: str) -> tuple[str, ...]:
+    """Where the tolerations of an add-on's pods stand in its values: `controller.tolerations`.
+
+    Empty where it tolerates every taint.
+    """
+    return tuple(_document()["addons"][name].get("tolerations", ()))
 
 
 def node_image_date(kubernetes: str) -> str:

@@ -36,8 +36,14 @@ def hyperpod_addon_version(name: str) -> str:
     return _document()["addons"][name]["version"]
 
 
-def hyperpod_addon_window(name: str) -> tuple[str, str]:
-    """First and last Kubernetes release of the pinned version.
+def hyperpod_addon_tolerations(name: str) -> tuple[str, ...] | None:
+    """Where the tolerations of an add-on's pods stand in its values; None where that is not published."""
+    keys: list[str] | None = _document()["addons"][name].get("tolerations")
+    return tuple(keys) if keys else None
+
+
+def hyperpod_addon_window(name: str) -> tuple[str, str | None]:
+    """First and last Kubernetes release of the pinned version; None where the last is not known.
 
     Raises:
         KeyError: the add-on is not in the table.

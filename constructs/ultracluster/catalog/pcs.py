@@ -35,41 +35,46 @@ class PcsSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PcsSettings:
-    """Slurm parameters that PCS takes at one level."""
+    """All Slurm parameters that PCS takes at one level."""
 
     names: tuple[str, ...]
-    beginnings: tuple[str, ...]
-    """Every parameter that begins so is taken."""
-    refused: tuple[str, ...]
-    """Known to be refused."""
-    complete: bool
-    """Whether what is named nowhere is refused; else it may be taken."""
     since: Mapping[str, str]
     """Slurm version from which a parameter is taken, where that is not the oldest."""
+    values_since: Mapping[str, Mapping[str, str]]
+    """The same of single values of a parameter."""
 
     def __contains__(self, name: str) -> bool:
-        """Whether PCS is known to take the parameter; Slurm does not tell names apart by case."""
-        small = name.lower()
-        listed = any(small == one.lower() for one in self.names)
-        return listed or any(small.startswith(one.lower()) for one in self.beginnings)
-
-    def refuses(self, name: str) -> bool:
-        """Whether PCS is known to refuse the parameter."""
-        by_name = any(name.lower() == one.lower() for one in self.refused)
-        return by_name or (self.complete and name not in self)
+        """Whether PCS takes the parameter; Slurm does not tell names apart by case."""
+        return any(name.lower() == one.lower() for one in self.names)
 
     def nearest(self, name: str) -> str:
         """The parameter most like `name`; empty when nothing is."""
         return next(iter(nearest(name, self.names, "", 1)), "")
 
-    def since_of(self, name: str) -> str:
-        """The Slurm version from which the parameter is taken; empty for all."""
-        return next((v for one, v in self.since.items() if one.lower() == name.lower()), "")
+    def since_of(self, name: str, value: str = "") -> tuple[str, str]:
+        """What is taken from a later version only, `HealthCheckNodeState=REBOOT_ONLY`, and that version; both
+        empty for what every version takes."""
+        for one, version in self.since.items():
+            if one.lower() == name.lower():
+                return one, version
+        for one, versions in self.values_since.items():
+            if one.lower() == name.lower():
+                given = {part.strip().lower() for part in value.split(",")}
+                late = {part: version for part, version in versions.items() if part.lower() in given}
+                if late:
+                    part = max(late, key=lambda part: late[part])
+                    return f"{one}={part}", late[part]
+        return "", ""
 
 
 def pcs_limit(name: Literal["groups", "queues", "clusters_per_region"]) -> int:
-    """A quota of PCS; those of a cluster cannot be raised."""
+    """A default quota of PCS; AWS raises each on request."""
     return int(_facts()["limits"][name])
+
+
+def pcs_regions() -> tuple[str, ...]:
+    """Regions in which the guide has an endpoint of PCS."""
+    return tuple(_facts()["regions"])
 
 
 def pcs_sizes() -> tuple[PcsSize, ...]:
@@ -111,13 +116,7 @@ def pcs_agent(feature: Literal["lifecycle_actions", "rolling_upgrade"]) -> str:
 def pcs_settings(level: SettingLevel) -> PcsSettings:
     """The Slurm parameters that PCS takes at a level."""
     row = _facts()["settings"][level]
-    return PcsSettings(
-        names=tuple(row["names"]),
-        beginnings=tuple(row["beginnings"]),
-        refused=tuple(row["refused"]),
-        complete=row["complete"],
-        since=row["since"],
-    )
+    return PcsSettings(names=tuple(row["names"]), since=row["since"], values_since=row["values_since"])
 
 
 def pcs_image_parameter(architecture: str) -> str:

@@ -37,10 +37,14 @@ class Region:
     """Begins the Region's zone ids: "use1". None where AWS documents no form for it."""
     zone_ids: tuple[str, ...]
     """Zone ids seen to offer instances, Local Zones included. A missing one proves nothing."""
+    zone_lacks: Mapping[str, tuple[str, ...]]
+    """Zone id -> families of types that other zones of the Region were seen to offer, and it not."""
     hyperpod: bool | None
     """CloudFormation has AWS::SageMaker::Cluster here."""
     fsx: bool | None
     """CloudFormation has AWS::FSx::FileSystem here."""
+    pcs: bool | None
+    """CloudFormation has AWS::PCS::Cluster here."""
 
 
 @cache
@@ -50,6 +54,8 @@ def regions() -> Mapping[str, Region]:
     rows: dict[str, dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["regions"]
     for row in rows.values():
         row["zone_ids"] = tuple(row["zone_ids"])
+        lacks: dict[str, list[str]] = row["zone_lacks"]
+        row["zone_lacks"] = MappingProxyType({zone: tuple(names) for zone, names in lacks.items()})
     return MappingProxyType({name: Region(name=name, **row) for name, row in rows.items()})
 
 

@@ -160,7 +160,14 @@ class _Answers:
 
 def _wishes(answers: _Answers, given: dict[str, Any], rest: dict[str, str]) -> Wishes:
     from ultracluster.catalog import region as known_region
-    from ultracluster.operations.draft import ORCHESTRATORS, Wishes, capacity_for, regions_for, zones_for
+    from ultracluster.operations.draft import (
+        ORCHESTRATORS,
+        Wishes,
+        capacity_for,
+        only_in_local_zones,
+        regions_for,
+        zones_for,
+    )
     from ultracluster.software import newest_release
 
     kind = answers.of(given["instance_type"], "Instance type of the compute nodes", "p5en.48xlarge", _type)
@@ -174,6 +181,11 @@ def _wishes(answers: _Answers, given: dict[str, Any], rest: dict[str, str]) -> W
     zones = zones_for(region, kind)
     if not zones and given["zone_id"] is None and not answers.asks and known_region(region):
         refuse(f"--zone-id is needed: no zone of {region} is known")
+    if given["zone_id"] is None and not answers.asks and only_in_local_zones(region, kind):
+        refuse(
+            f"--zone-id is needed: in {region} only a Local Zone is known to have {kind}; an account opts "
+            f"in to it, so that nobody but you chooses it. Zones there: {', '.join(zones)}"
+        )
     first = zones[0] if zones else None if answers.asks else f"{region}-unknown"
     zone = answers.of(given["zone_id"], f"Zone id ({', '.join(zones) or 'none is known'})", first)
     sold = _capacities(orchestrator, kind)

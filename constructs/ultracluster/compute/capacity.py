@@ -189,6 +189,11 @@ def market_options(capacity: Capacity, *, orchestrator: Launcher = "ec2") -> Mar
             return MarketOptions()
 
 
+def most_instances(of: Literal["per_block", "all_blocks", "per_plan"]) -> int:
+    """Instances that one Capacity Block, all blocks on one day, or one training plan hold at most."""
+    return int(_table()["limits"][of])
+
+
 def capacity_form(capacity: Capacity) -> CapacityForm:
     """The row of the table: the kind, and of a reservation how it is named.
 

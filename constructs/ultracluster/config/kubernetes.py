@@ -83,8 +83,9 @@ class _Kubernetes(Model):
 
     cluster_name: ClusterName | None = None
     """Name of the cluster; the environment's name by default. A new name is a new cluster."""
-    kubernetes_version: Annotated[str, Field(pattern=r"^1\.\d\d$", examples=["1.34"])] = "1.34"
-    """Kubernetes release of the control plane; moves up one release at a time."""
+    kubernetes_version: Annotated[str, Field(pattern=r"^1\.\d\d$", examples=["1.36"])] = "1.36"
+    """Kubernetes release of the control plane; moves up one release at a time. The default is the newest in
+    standard support that the orchestrator has images for."""
     node_image_release: (
         Annotated[str, Field(pattern=r"^(1\.\d\d\.\d+-)?20\d{6}$", examples=["1.34.12-20261012"])] | None
     ) = None

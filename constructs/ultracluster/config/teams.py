@@ -27,8 +27,8 @@ class Team(Model):
     default. Equal to `quota`, the team borrows nothing, and so it does of a group that is not named."""
     lend: bool = True
     """Others may use what the team leaves idle, until it wants it back."""
-    weight: Annotated[int, Field(ge=1, le=100)] = 1
-    """Share of what is idle, relative to the other teams' weights."""
+    weight: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    """Share of what is idle, relative to the other teams' weights; with task governance 100 at the most."""
     preempt_own: bool = True
     """A job of higher priority ends one of lower priority of the same team."""
     namespace: KubernetesName | None = None

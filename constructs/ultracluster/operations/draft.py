@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from ultracluster.catalog import InstanceType, instance_type, offered_zone_ids, region, regions
+from ultracluster.catalog.eks import refused_zones
 from ultracluster.catalog.fsx import lustre as lustre_deployment
 from ultracluster.catalog.fsx import openzfs_deployments
 from ultracluster.catalog.guidelines import Guideline, checkpoint_share, general_family, guideline
@@ -47,15 +48,25 @@ class Wishes:
 
 
 def zones_for(region_name: str, type_name: str) -> tuple[str, ...]:
-    """Zone ids of a Region, those first that are known to offer the type."""
+    """Zone ids of a Region, those first that are known to offer the type.
+
+    Local Zones are last, whatever they offer: an account opts in to each, so that nobody but the user chooses
+    one. `only_in_local_zones` says where that leaves nothing.
+    """
     offered = offered_zone_ids(type_name, region_name)
     found = region(region_name)
     known = found.zone_ids if found else ()
-    if not offered and _sold_in_local_zone(type_name, region_name):
-        known = tuple(sorted(known, key=lambda zone: not _is_local(zone)))
-    else:
-        known = tuple(sorted(known, key=_is_local))
-    return tuple(dict.fromkeys((*offered, *known)))
+    return tuple(sorted(dict.fromkeys((*offered, *known)), key=_is_local))
+
+
+def only_in_local_zones(region_name: str, type_name: str) -> bool:
+    """Whether no Availability Zone of the Region is known to have the type, and a Local Zone is."""
+    offered = offered_zone_ids(type_name, region_name)
+    if offered:
+        return all(map(_is_local, offered))
+    known = instance_type(type_name)
+    places = known.capacity_block_regions if known else ()
+    return bool(places) and all(place.startswith(f"{region_name}-") for place in places)
 
 
 def regions_for(type_name: str) -> tuple[str, ...]:
@@ -292,18 +303,13 @@ def _second_zone(wishes: Wishes) -> str | None:
     """Another zone of the Region that is no Local Zone."""
     found = region(wishes.region)
     known = found.zone_ids if found else ()
-    return next((zone for zone in known if zone != wishes.zone_id and not _is_local(zone)), None)
+    taken = (wishes.zone_id, *refused_zones())
+    return next((zone for zone in known if zone not in taken and not _is_local(zone)), None)
 
 
 def _is_local(zone_id: str) -> bool:
     """Whether it is the id of a Local or Wavelength Zone: use1-dfw2-az1, not use1-az1."""
     return re.fullmatch(r"[a-z0-9]+-az\d+", zone_id) is None
-
-
-def _sold_in_local_zone(type_name: str, region_name: str) -> bool:
-    known = instance_type(type_name)
-    places = known.capacity_block_regions if known else ()
-    return bool(places) and all(place.startswith(f"{region_name}-") for place in places)
 
 
 def _without_doubles(lines: list[str]) -> Iterator[str]:
@@ -320,6 +326,7 @@ __all__ = [
     "Wishes",
     "capacity_for",
     "draft",
+    "only_in_local_zones",
     "regions_for",
     "zones_for",
 ]

@@ -12,8 +12,9 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct, IConstruct
 
-from ultracluster.catalog.eks import addon_version
+from ultracluster.catalog.eks import addon_tolerations, addon_version
 from ultracluster.orchestrators.eks_roles import addon_role, allow_file_systems, allow_volumes
+from ultracluster.rendering.system_tolerations import Tolerations, with_tolerations
 
 MONITORING = {"dcgmAgent": {"tolerations": [{"operator": "Exists"}]}}
 """Of the node monitoring agent. By default its DCGM server tolerates no taint and runs on no GPU node of
@@ -35,6 +36,7 @@ class EksAddons(Construct):
         key: kms.IKey,
         file_systems: bool,
         after: Sequence[IConstruct],
+        tolerations: Tolerations | None = None,
     ) -> None:
         """Add them.
 
@@ -44,6 +46,7 @@ class EksAddons(Construct):
             key: encrypts volumes.
             file_systems: with the driver that mounts FSx for Lustre.
             after: groups of CPU nodes for it: without one CoreDNS stays degraded, and its creation fails.
+            tolerations: of the taints of these groups.
         """
         super().__init__(scope, construct_id)
         arn = Stack.of(self).format_arn(service="eks", resource="cluster", resource_name=cluster_name)
@@ -69,7 +72,11 @@ class EksAddons(Construct):
                 cluster_name=cluster_name,
                 kubernetes_version=kubernetes_version,
                 accounts=roles,
-                values=MONITORING if name == "eks-node-monitoring-agent" else None,
+                values=with_tolerations(
+                    MONITORING if name == "eks-node-monitoring-agent" else {},
+                    addon_tolerations(name),
+                    tolerations or [],
+                ),
             )
             for group in after:
                 added.node.add_dependency(group)

@@ -11,7 +11,7 @@ from aws_cdk import aws_eks as eks_l1
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
-from aws_cdk.lambda_layer_kubectl_v34 import KubectlV34Layer
+from aws_cdk.lambda_layer_kubectl_v35 import KubectlV35Layer
 from constructs import Construct, IConstruct
 
 from ultracluster.config.kubernetes import Eks, HyperPodEks, PublicEndpoint
@@ -126,7 +126,7 @@ class EksControlPlane(Construct):
             output_config_command=False,
             prune=False,
             kubectl_provider_options=eks.KubectlProviderOptions(
-                kubectl_layer=KubectlV34Layer(self, "Kubectl"), role=narrow, security_groups=[security_group]
+                kubectl_layer=KubectlV35Layer(self, "Kubectl"), role=narrow, security_groups=[security_group]
             ),
         )
         write_out(self.cluster, key)

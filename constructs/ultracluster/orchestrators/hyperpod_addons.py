@@ -5,6 +5,7 @@ Their pods get roles through EKS Pod Identity, written out instead of AWS's mana
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,11 +14,12 @@ from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IConstruct
 
-from ultracluster.catalog.hyperpod_eks import hyperpod_addon_version
+from ultracluster.catalog.hyperpod_eks import hyperpod_addon_tolerations, hyperpod_addon_version
 from ultracluster.config.hyperpod_eks import HyperPodInference, HyperPodObservability
 from ultracluster.config.kubernetes import HyperPodAddon, HyperPodEks
 from ultracluster.orchestrators.eks_roles import addon_role
 from ultracluster.rendering.hyperpod_eks import NAMESPACE
+from ultracluster.rendering.system_tolerations import Tolerations, with_tolerations
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 
 
@@ -157,14 +159,22 @@ class HyperPodAddons(Construct):
 
 
 def cert_manager(
-    scope: Construct, *, config: HyperPodEks, cluster_name: str, after: Sequence[IConstruct] = ()
+    scope: Construct,
+    *,
+    config: HyperPodEks,
+    cluster_name: str,
+    after: Sequence[IConstruct] = (),
+    tolerations: Tolerations | None = None,
 ) -> eks.CfnAddon:
     """What the training operator and inference get their certificates from; it needs no HyperPod cluster.
 
     Args:
         after: groups of CPU nodes for it.
+        tolerations: of the taints of these groups.
     """
     addon = _addon(scope, config, "cert-manager", cluster_name)
+    values = with_tolerations({}, hyperpod_addon_tolerations("cert-manager") or (), tolerations or [])
+    addon.configuration_values = json.dumps(values, sort_keys=True) if values else None
     for one in after:
         addon.node.add_dependency(one)
     return addon

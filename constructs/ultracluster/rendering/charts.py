@@ -15,6 +15,7 @@ from ultracluster.catalog.eks import charts
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.rendering.gpu_sharing import WHOLE, plugin_configurations
+from ultracluster.rendering.system_tolerations import Tolerations, system_tolerations, with_tolerations
 from ultracluster.rules.types import every_type_of
 
 GPU_LABEL = "nvidia.com/gpu.present"
@@ -43,6 +44,7 @@ def chart(
     *,
     mirror: str | None = None,
     extra: Mapping[str, Any] | None = None,
+    tolerations: Tolerations | None = None,
 ) -> Chart:
     """A chart of the catalogue, pinned.
 
@@ -51,6 +53,7 @@ def chart(
         values: ours.
         mirror: `oci://registry/prefix` that holds a copy under the chart's own name.
         extra: values on top of ours, merged key by key.
+        tolerations: of its pods on system nodes.
 
     Raises:
         KeyError: the catalogue has no such chart.
@@ -61,7 +64,9 @@ def chart(
         version=row["version"],
         repository=f"{mirror.rstrip('/')}/{name}" if mirror else row["repository"],
         namespace=row["namespace"],
-        values=_merged(values or {}, extra or {}),
+        values=_merged(
+            with_tolerations(values or {}, row.get("tolerations", ()), tolerations or []), extra or {}
+        ),
     )
 
 
@@ -124,7 +129,7 @@ def device_charts(environment: Environment) -> tuple[Chart, ...]:
         neuron = [known for known in types if known.accelerator and known.accelerator.manufacturer == "AWS"]
         names = dict.fromkeys(f"{prefix}{known.name}" for known in neuron)
         wanted["neuron-helm-chart"] = {"neuronInstances": list(names), "npd": {"enabled": False}}
-    return tuple(_with_settings(settings, wanted))
+    return tuple(_with_settings(environment, wanted))
 
 
 def job_charts(environment: Environment) -> tuple[Chart, ...]:
@@ -137,7 +142,7 @@ def job_charts(environment: Environment) -> tuple[Chart, ...]:
         wanted["lws"] = {}
     if settings.kubeflow_trainer:
         wanted["kubeflow-trainer"] = {"jobset": {"install": False}}
-    return tuple(_with_settings(settings, wanted))
+    return tuple(_with_settings(environment, wanted))
 
 
 def _host_engine(settings: Eks | HyperPodEks, types: list[InstanceType]) -> dict[str, Any]:
@@ -160,10 +165,11 @@ def efa_types(types: list[InstanceType]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(known.name for known in types if known.efa_interfaces != 0))
 
 
-def _with_settings(settings: Eks | HyperPodEks, wanted: Mapping[str, Mapping[str, Any]]) -> Iterator[Chart]:
+def _with_settings(environment: Environment, wanted: Mapping[str, Mapping[str, Any]]) -> Iterator[Chart]:
+    settings, tolerations = _settings(environment), system_tolerations(environment)
     for name, values in wanted.items():
         extra = settings.chart_values.get(name)
-        yield chart(name, values, mirror=settings.chart_repository, extra=extra)
+        yield chart(name, values, mirror=settings.chart_repository, extra=extra, tolerations=tolerations)
 
 
 def _settings(environment: Environment) -> Eks | HyperPodEks:

@@ -19,6 +19,7 @@ from ultracluster.config.kubernetes import Eks
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.rendering.charts import Chart, chart
 from ultracluster.rendering.eks_labels import ROLE_LABEL, default_taints, node_labels
+from ultracluster.rendering.system_tolerations import system_tolerations
 
 NAMESPACE = "kube-system"
 """Where its requests to the Kubernetes API have priority (Karpenter documentation, "Getting Started")."""
@@ -74,6 +75,7 @@ def karpenter_charts(environment: Environment, *, queue: str) -> tuple[Chart, Ch
             ours,
             mirror=orchestrator.chart_repository,
             extra=orchestrator.chart_values.get(name),
+            tolerations=system_tolerations(environment),
         )
         for name, ours in (("karpenter-crd", {}), ("karpenter", values))
     )

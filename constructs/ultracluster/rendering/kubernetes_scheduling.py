@@ -12,6 +12,7 @@ from ultracluster.rendering.charts import Chart, chart
 from ultracluster.rendering.kai import kai_objects, kai_values
 from ultracluster.rendering.kubernetes_teams import team_members, team_namespaces, team_rights
 from ultracluster.rendering.kueue import kueue_objects, kueue_values
+from ultracluster.rendering.system_tolerations import system_tolerations
 from ultracluster.rendering.volcano import volcano_objects, volcano_values
 from ultracluster.rules.team_shares import scheduler_of
 
@@ -59,6 +60,7 @@ def scheduling(environment: Environment) -> Scheduling:
             values,
             mirror=orchestrator.chart_repository,
             extra=orchestrator.chart_values.get(name),
+            tolerations=system_tolerations(environment),
         ),
         namespaces=team_namespaces(environment),
         rights=team_rights(environment),

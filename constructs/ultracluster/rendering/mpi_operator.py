@@ -11,6 +11,7 @@ from typing import Any
 
 from ultracluster.catalog.eks import mpi_operator_image
 from ultracluster.rendering.eks_labels import ROLE_LABEL
+from ultracluster.rendering.system_tolerations import Tolerations
 
 NAMESPACE = "mpi-operator"
 NAME = "mpi-operator"
@@ -22,11 +23,12 @@ _HEALTH = 8080
 Manifest = dict[str, Any]
 
 
-def mpi_operator(*, image: str | None = None) -> tuple[Manifest, ...]:
+def mpi_operator(*, image: str | None = None, tolerations: Tolerations | None = None) -> tuple[Manifest, ...]:
     """The operator and the definition of MPIJob, in the order in which they are applied.
 
     Args:
         image: a copy of its container image, for networks without a way to its maker's.
+        tolerations: of taints that the system nodes have.
     """
     return (
         _object("v1", "Namespace", NAMESPACE, namespace=None),
@@ -45,7 +47,7 @@ def mpi_operator(*, image: str | None = None) -> tuple[Manifest, ...]:
             labels={f"{_RBAC}/aggregate-to-edit": "true"},
             rules=[_rule("create delete get list patch update watch", "mpijobs", groups=(GROUP,))],
         ),
-        _deployment(image or mpi_operator_image()),
+        _deployment(image or mpi_operator_image(), tolerations or []),
     )
 
 
@@ -184,7 +186,7 @@ def _binding(kind: str, role: str, namespace: str | None) -> Manifest:
     )
 
 
-def _deployment(image: str) -> Manifest:
+def _deployment(image: str, tolerations: Tolerations) -> Manifest:
     label = {"app.kubernetes.io/name": NAME}
     container = {
         "name": NAME,
@@ -211,6 +213,7 @@ def _deployment(image: str) -> Manifest:
                 "spec": {
                     "serviceAccountName": NAME,
                     "nodeSelector": {ROLE_LABEL: "system"},
+                    **({"tolerations": tolerations} if tolerations else {}),
                     "securityContext": {
                         "runAsNonRoot": True,
                         "runAsUser": _NOBODY,

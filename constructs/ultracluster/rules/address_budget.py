@@ -25,6 +25,8 @@ from ultracluster.rules.types import instance_type_of
 
 RESERVED_BY_EC2 = 5
 """Addresses of each subnet that EC2 keeps (network, router, DNS, future use, broadcast)."""
+_BESIDE = 128
+"""Addresses that hold all small subnets: 3 of 16, then 2 of 32 on a boundary of theirs."""
 LARGEST_PREFIX, SMALLEST_PREFIX = 16, 28
 """EC2's subnets and VPC networks are from /16 (65,536 addresses) to /28 (16)."""
 
@@ -63,7 +65,8 @@ def subnets_of(network: Network, *, database: bool = False, control_plane: bool 
     It depends on CIDRs only, never on node counts.
     A subnet's CIDR cannot change: EC2 would replace the subnet, and HyperPod the whole cluster.
     So nodes get the first half of the VPC, whatever the count is today, and the small subnets are
-    taken from the end. In a VPC that is too small they overlap or lie outside: NET004 says so.
+    taken from the end; from the beginning where `node_cidr` is at the end. In a VPC that is too small they
+    overlap or lie outside: NET004 says so.
     """
     whole = IPv4Network(network.vpc.cidr if network.vpc else network.cidr)
     if network.subnet:
@@ -75,14 +78,23 @@ def subnets_of(network: Network, *, database: bool = False, control_plane: bool 
         nodes = IPv4Network((whole.network_address, half), strict=False)
     if network.vpc:
         return Subnets(nodes, None, None)
+
+    def cut(end: int) -> Subnets:
+        small = [IPv4Network((max(0, end - 16 * place), 28), strict=False) for place in (1, 2, 3)]
+        return Subnets(
+            nodes,
+            small[0] if network.egress == "nat" else None,
+            (small[1], small[2]) if database else None,
+            _control_plane(end) if control_plane else None,
+        )
+
     last = int(whole.broadcast_address) + 1
-    small = [IPv4Network((max(0, last - 16 * place), 28), strict=False) for place in (1, 2, 3)]
-    return Subnets(
-        nodes,
-        small[0] if network.egress == "nat" else None,
-        (small[1], small[2]) if database else None,
-        _control_plane(last) if control_plane else None,
-    )
+    usual, other = cut(last), cut(min(last, int(whole.network_address) + _BESIDE))
+
+    def fits(one: Subnets) -> bool:
+        return not any(small.overlaps(nodes) or not small.subnet_of(whole) for small in one.small)
+
+    return other if fits(other) and not fits(usual) else usual
 
 
 def _control_plane(last: int) -> tuple[IPv4Network, IPv4Network]:

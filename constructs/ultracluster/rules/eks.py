@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 
 from ultracluster.catalog import region
-from ultracluster.catalog.eks import charts, kubernetes_releases
+from ultracluster.catalog.eks import charts, refused_zones
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import PublicEndpoint
-from ultracluster.rules import eks_karpenter, eks_pods, eks_sharing
+from ultracluster.rules import eks_karpenter, eks_pods, eks_releases, eks_sharing, eks_system
 from ultracluster.rules.eks_groups import RULES, settings
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment import in_local_zone, not_a_zone_of, unknown_zone
+from ultracluster.rules.types import every_type_of
 
 __all__ = ["RULES"]
 
@@ -22,29 +23,6 @@ VPC_GUIDE = "EKS User Guide, View Amazon EKS networking requirements for VPC and
 _ZONE = ("orchestrator", "second_zone_id")
 _SUBNETS = ("orchestrator", "control_plane_subnet_ids")
 PRIVATE = tuple(IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
-
-
-@RULES.rule(
-    1,
-    "error",
-    "Every add-on and node image is known for the Kubernetes release",
-    source="the catalogue: eks_addons.json; Kubernetes version skew policy; SageMaker Developer Guide",
-    by_hand="aws eks describe-cluster-versions --query 'clusterVersions[].[clusterVersion,versionStatus]'",
-)
-def release_known(environment: Environment) -> Iterator[Breach]:
-    wanted, known = settings(environment).kubernetes_version, kubernetes_releases()
-    if wanted not in known:
-        near = known[0] if _minor(wanted) < _minor(known[0]) else known[-1]
-        why = (
-            "no image is pinned, and its security group has no EFA rules"
-            if _minor(wanted) < _minor(known[0])
-            else "its add-ons are not pinned, and the kubectl that deploys charts may not speak to it"
-        )
-        yield Breach(
-            ("orchestrator", "kubernetes_version"),
-            f"add-ons, node images and kubectl have {known[0]} to {known[-1]} in common; for {wanted} {why}.",
-            f'"{near}"',
-        )
 
 
 @RULES.rule(
@@ -92,10 +70,43 @@ def two_zones(environment: Environment) -> Iterator[Breach]:
         )
 
 
+@RULES.rule(
+    17,
+    "error",
+    "EKS takes the control plane's zones",
+    source=f"{VPC_GUIDE}: use1-az3, usw1-az2 and cac1-az3 are refused; Launch low-latency EKS clusters with "
+    "AWS Local Zones",
+    date="2026-11-22",
+)
+def zone_refused(environment: Environment) -> Iterator[Breach]:
+    network = environment.network
+    if network.vpc is not None:
+        return  # its subnets are where they are: preflight looks
+    home, second = region(environment.region), settings(environment).second_zone_id
+    for path, zone in ((("network", "zone_id"), network.zone_id), (_ZONE, second)):
+        if not zone or not home or not_a_zone_of(home, zone, path):
+            continue
+        if zone in refused_zones():
+            why = f"EKS takes no subnet of {zone} for a control plane"
+        elif in_local_zone(home, zone):
+            why = f"{zone} is a Local or Wavelength Zone, where EKS takes no subnet for a control plane"
+        else:
+            continue
+        others = " or ".join(_other_zones(environment)) or "another zone of the Region"
+        nodes = path == ("network", "zone_id")
+        yield Breach(
+            path,
+            f"{why}" + (", and one is made for it beside the nodes." if nodes else "."),
+            f"{others}; or nodes there in a network.vpc with control_plane_subnet_ids in two other zones"
+            if nodes
+            else others,
+        )
+
+
 @RULES.rule(3, "error", "The second zone is a zone of the Region", source="EC2 User Guide, zone IDs")
 def second_zone_in_region(environment: Environment) -> Iterator[Breach]:
     home, zone = region(environment.region), settings(environment).second_zone_id
-    if home and zone and (breach := not_a_zone_of(home, zone, _ZONE)):
+    if home and zone and (breach := not_a_zone_of(home, zone, _ZONE, refused_zones())):
         yield breach
 
 
@@ -109,7 +120,7 @@ def second_zone_in_region(environment: Environment) -> Iterator[Breach]:
 )
 def second_zone_known(environment: Environment) -> Iterator[Breach]:
     home, zone = region(environment.region), settings(environment).second_zone_id
-    if home and zone and (breach := unknown_zone(home, zone, _ZONE)):
+    if home and zone and (breach := unknown_zone(home, zone, _ZONE, refused_zones())):
         yield breach
 
 
@@ -194,7 +205,9 @@ def no_accounting(environment: Environment) -> Iterator[Breach]:
     source="catalog/charts.json: makers' public repositories",
 )
 def closed_charts(environment: Environment) -> Iterator[Breach]:
-    if environment.network.egress == "closed" and not settings(environment).chart_repository:
+    if environment.network.egress != "closed" or not _charts_asked(environment):
+        return
+    if not settings(environment).chart_repository:
         yield Breach(
             ("orchestrator",),
             "egress is `closed`, and charts come from public repositories, which are not reached: device "
@@ -235,23 +248,6 @@ def trainer_needs_jobset(environment: Environment) -> Iterator[Breach]:
 
 
 @RULES.rule(
-    12,
-    "warning",
-    "A release out of standard support is meant",
-    source="EKS User Guide, Understand the Kubernetes version lifecycle on EKS",
-)
-def extended_support(environment: Environment) -> Iterator[Breach]:
-    orchestrator = settings(environment)
-    if orchestrator.support == "extended":
-        yield Breach(
-            ("orchestrator", "support"),
-            "with `extended` the control plane is never upgraded by itself, and costs more per hour once "
-            f"{orchestrator.kubernetes_version} has left standard support.",
-            "standard",
-        )
-
-
-@RULES.rule(
     13,
     "error",
     "A closed network has a copy of the MPI operator",
@@ -272,14 +268,35 @@ def closed_mpi_operator(environment: Environment) -> Iterator[Breach]:
         )
 
 
-RULES.include(eks_karpenter.RULES, eks_pods.RULES, eks_sharing.RULES)
+RULES.include(eks_karpenter.RULES, eks_pods.RULES, eks_releases.RULES, eks_sharing.RULES, eks_system.RULES)
 
 
-def _minor(release: str) -> int:
-    return int(release.partition(".")[2])
+def _charts_asked(environment: Environment) -> bool:
+    """Whether any Helm chart is installed: device plugins, a scheduler, what jobs ask for, Karpenter."""
+    orchestrator = settings(environment)
+    types = [
+        known
+        for group in environment.groups("compute").values()
+        for known in every_type_of(environment, group)
+        if known
+    ]
+    makers = {known.accelerator.manufacturer for known in types if known.accelerator}
+    return any(
+        (
+            any(known.efa_interfaces != 0 for known in types),
+            "AWS" in makers,
+            "NVIDIA" in makers and orchestrator.gpu_plugin != "none",
+            orchestrator.scheduler != "none",
+            orchestrator.jobset,
+            orchestrator.leader_worker_set,
+            orchestrator.kubeflow_trainer,
+            getattr(orchestrator, "karpenter", None),
+        )
+    )
 
 
 def _other_zones(environment: Environment) -> list[str]:
     home = region(environment.region)
-    zones = [zone for zone in home.zone_ids if not in_local_zone(home, zone)] if home else []
-    return [zone for zone in zones if zone != environment.network.zone_id][:2]
+    taken = (environment.network.zone_id, *refused_zones())
+    zones = home.zone_ids if home else ()
+    return [zone for zone in zones if zone not in taken and home and not in_local_zone(home, zone)][:2]

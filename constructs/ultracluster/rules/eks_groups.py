@@ -22,8 +22,26 @@ NODE_GROUP = "EKS API reference, CreateNodegroup"
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _PREFIX = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 _MOST = 50
-_OWN_LABELS = ("ultracluster/",)
-_RESERVED = ("kubernetes.io/", "k8s.io/", "eks.amazonaws.com/", "sagemaker.amazonaws.com/")
+_OWN_LABELS = ("ultracluster",)
+_RESERVED = ("eks.amazonaws.com", "sagemaker.amazonaws.com")
+_KUBELETS = ("kubelet.kubernetes.io", "node.kubernetes.io")
+"""Kubernetes' own prefixes in which, and below which, a kubelet takes labels for its node."""
+_SET_ANYWAY = frozenset(
+    {
+        "beta.kubernetes.io/arch",
+        "beta.kubernetes.io/instance-type",
+        "beta.kubernetes.io/os",
+        "failure-domain.beta.kubernetes.io/region",
+        "failure-domain.beta.kubernetes.io/zone",
+        "kubernetes.io/arch",
+        "kubernetes.io/hostname",
+        "kubernetes.io/os",
+        "node.kubernetes.io/instance-type",
+        "topology.kubernetes.io/region",
+        "topology.kubernetes.io/zone",
+    }
+)
+"""Labels that it takes, too, and that it or the cloud provider sets to what the node is."""
 
 
 def settings(environment: Environment) -> Eks | HyperPodEks:
@@ -146,24 +164,35 @@ def not_too_many(environment: Environment) -> Iterator[Breach]:
     26,
     "error",
     "No label takes a name that Kubernetes, AWS or this package sets itself",
-    source="Kubernetes documentation, Well-Known Labels; EKS User Guide, managed node groups",
+    source="Kubernetes documentation, kubelet (--node-labels: allowed prefixes and labels), Well-Known "
+    "Labels; EKS User Guide, managed node groups",
+    date="2026-11-22",
 )
 def foreign_labels(environment: Environment) -> Iterator[Breach]:
     for name, group in environment.node_groups.items():
         for key in group.labels:
-            prefix = key.rpartition("/")[0] + "/" if "/" in key else ""
-            if not prefix:
-                continue
-            hit = next(
-                (one for one in (*_RESERVED, *_OWN_LABELS) if prefix == one or prefix.endswith(f".{one}")), ""
-            )
-            if hit:
-                yield Breach(
-                    ("node_groups", name, "labels", key),
-                    f"labels below {hit} say what a node is, and whoever owns them sets them: the kubelet "
-                    "refuses some, and others would be lies.",
-                    f"example.com/{key.rpartition('/')[2]}",
-                )
+            prefix, _, last = key.rpartition("/")
+            if why := _foreign(prefix, key):
+                yield Breach(("node_groups", name, "labels", key), f"{why}.", f"example.com/{last}")
+
+
+def _foreign(prefix: str, key: str) -> str:
+    """Why a label is not for us to set; empty where it is."""
+    if key in _SET_ANYWAY:
+        return f"`{key}` says what the node is, and is set to that: another value would be a lie"
+    if owner := next((one for one in (*_RESERVED, *_OWN_LABELS) if _below(prefix, one)), ""):
+        return f"labels below {owner}/ say what a node is, and whoever owns them sets them"
+    kubernetes = next((one for one in ("kubernetes.io", "k8s.io") if _below(prefix, one)), "")
+    if kubernetes and not any(_below(prefix, one) for one in _KUBELETS):
+        return (
+            f"the kubelet refuses labels below {kubernetes}/ but those of {' and '.join(_KUBELETS)}: the "
+            "node would not start"
+        )
+    return ""
+
+
+def _below(prefix: str, domain: str) -> bool:
+    return prefix == domain or prefix.endswith(f".{domain}")
 
 
 @RULES.rule(

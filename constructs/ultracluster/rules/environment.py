@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any, cast
 
 from ultracluster.catalog import (
@@ -289,9 +289,9 @@ def arn_account(environment: Environment) -> Iterator[Breach]:
             )
 
 
-def not_a_zone_of(home: Region, zone_id: str, path: Path) -> Breach | None:
-    """The breach at `path` if `zone_id` cannot be a zone of `home`."""
-    zones = _zones(home)
+def not_a_zone_of(home: Region, zone_id: str, path: Path, avoid: Container[str] = ()) -> Breach | None:
+    """The breach at `path` if `zone_id` cannot be a zone of `home`; no zone of `avoid` is advised."""
+    zones = _zones(home, avoid)
     found = zone_region(zone_id)
     if found and zone_id.startswith(found.name):
         return Breach(
@@ -312,7 +312,7 @@ def not_a_zone_of(home: Region, zone_id: str, path: Path) -> Breach | None:
     return None
 
 
-def unknown_zone(home: Region, zone_id: str, path: Path) -> Breach | None:
+def unknown_zone(home: Region, zone_id: str, path: Path, avoid: Container[str] = ()) -> Breach | None:
     """The breach at `path` if `zone_id` has the form of a zone of `home` and nobody has seen it."""
     if not home.zone_ids or zone_id in home.zone_ids:
         return None
@@ -322,7 +322,7 @@ def unknown_zone(home: Region, zone_id: str, path: Path) -> Breach | None:
         path,
         f"`{zone_id}` is not among the zones seen in {home.name}. If this account does not have "
         "it, the subnet cannot be made.",
-        _zones(home),
+        _zones(home, avoid),
     )
 
 
@@ -351,6 +351,6 @@ def _arns(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
         yield path, value
 
 
-def _zones(home: Region) -> str:
-    zones = [zone for zone in home.zone_ids if not in_local_zone(home, zone)]
+def _zones(home: Region, avoid: Container[str] = ()) -> str:
+    zones = [zone for zone in home.zone_ids if zone not in avoid and not in_local_zone(home, zone)]
     return ", ".join(zones) or f"{home.zone_prefix or '<prefix>'}-az1, -az2 ..."

@@ -11,7 +11,7 @@ from ultracluster.catalog import region
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.storage import Backups, ScratchLustre
-from ultracluster.rules import fsx_efa, fsx_lustre, fsx_openzfs, fsx_repositories
+from ultracluster.rules import existing, fsx_efa, fsx_lustre, fsx_openzfs, fsx_repositories
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.fsx_lustre import LUSTRE, new_lustre
 from ultracluster.rules.fsx_openzfs import OPENZFS, new_openzfs
@@ -57,7 +57,7 @@ def backup_window(environment: Environment) -> Iterator[Breach]:
             )
 
 
-RULES.include(fsx_lustre.RULES, fsx_openzfs.RULES, fsx_efa.RULES, fsx_repositories.RULES)
+RULES.include(existing.FSX_RULES, fsx_lustre.RULES, fsx_openzfs.RULES, fsx_efa.RULES, fsx_repositories.RULES)
 
 
 def _backups(environment: Environment) -> Iterator[tuple[Path, Backups]]:

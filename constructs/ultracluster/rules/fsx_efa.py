@@ -110,6 +110,8 @@ def efa_left_off(environment: Environment) -> Iterator[Breach]:
         return
     if made.efa or not any(_clients(environment)):
         return
+    if _connections(environment) > limits().efa_connections:
+        return  # turned on, the last nodes would not connect
     if isinstance(made, Persistent2SsdLustre):
         tier = made.throughput_mbps_per_tib
         sizes = lustre(made.deployment).capacity(tier, efa=True)
@@ -171,14 +173,16 @@ def efa_connections(environment: Environment) -> Iterator[Breach]:
     most = limits().efa_connections
     clients = list(_clients(environment)) if _has_efa(environment) else []
     nodes = sum(group.count for _, group, _ in clients)
-    wanted = sum(group.count * known.lustre_efa_interfaces for _, group, known in clients)
+    wanted = _connections(environment) if clients else 0
     if wanted <= most or nodes > most:
         return
+    fewer = f"at most {most // max(known.lustre_efa_interfaces for _, _, known in clients)} such nodes"
     yield Breach(
         (*LUSTRE, "efa"),
         f"{wanted} EFA connections: {_counted(clients)}. FSx takes {most} per file system, and "
         "each interface that a client configures is one; the last nodes would not connect.",
-        f"{most // nodes} interfaces on each of the {nodes} clients",
+        f"efa: false, or {fewer}; "
+        f"or leave {most // nodes} interfaces on each with `lnetctl net del`, and acknowledge that",
     )
 
 
@@ -199,6 +203,11 @@ def efa_clients(environment: Environment) -> Iterator[Breach]:
             f"{nodes - most} of them would have none, even with one interface each.",
             f"efa: false, or at most {most} such nodes in this environment",
         )
+
+
+def _connections(environment: Environment) -> int:
+    """EFA connections of all nodes that mount Lustre over EFA, if it has EFA."""
+    return sum(group.count * known.lustre_efa_interfaces for _, group, known in _clients(environment))
 
 
 def _has_efa(environment: Environment) -> bool:

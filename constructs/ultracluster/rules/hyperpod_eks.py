@@ -20,6 +20,7 @@ from ultracluster.rules.types import instance_type_of
 __all__ = ["RULES"]
 
 IMAGES = "SageMaker Developer Guide, Amazon SageMaker HyperPod AMI support policy"
+GOVERNANCE = "SageMaker Developer Guide, SageMaker HyperPod task governance"
 KARPENTER = "SageMaker Developer Guide, Autoscaling on SageMaker HyperPod EKS; Create a NodeClass"
 AGENT = "aws/sagemaker-hyperpod-cli 011ca92, charts/health-monitoring-agent/templates/_helpers.tpl"
 _SCALING = ("orchestrator", "autoscaling")
@@ -48,7 +49,7 @@ def release_of_images(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "kubernetes_version"),
             f"HyperPod's images are for {first} to {last}: nodes would not join a control plane of {wanted}.",
-            f'"{first if _minor(wanted) < _minor(first) else last}"',
+            f'"{last}"',
         )
 
 
@@ -64,31 +65,43 @@ def release_of_addons(environment: Environment) -> Iterator[Breach]:
     wanted = asked(environment).kubernetes_version
     for name, path in _addons(environment).items():
         first, last = hyperpod_addon_window(name)
-        if name in asked(environment).addon_versions or _minor(first) <= _minor(wanted) <= _minor(last):
+        early, late = _minor(wanted) < _minor(first), last and _minor(wanted) > _minor(last)
+        if name in asked(environment).addon_versions or not (early or late):
             continue
         yield Breach(
             path,
-            f"the pinned version of {name} is for Kubernetes {first} to {last}, not for {wanted}: EKS would "
-            "refuse it.",
-            f'kubernetes_version: "{first if _minor(wanted) < _minor(first) else last}", or addon_versions '
-            "with one that fits",
+            f"the pinned version of {name} is for Kubernetes {first} to {last or 'some later one'}, not for "
+            f"{wanted}: EKS would refuse it.",
+            f'kubernetes_version: "{first if early else last}", or addon_versions with one that fits',
         )
 
 
 @RULES.rule(
     4,
     "error",
-    "Task governance is the only scheduler",
-    source="SageMaker Developer Guide, SageMaker HyperPod task governance: the add-on installs Kueue",
+    "Task governance is the only Kueue",
+    source=f"{GOVERNANCE}: the add-on installs Kueue, and one that is there is removed first",
+    date="2026-11-22",
 )
 def one_kueue(environment: Environment) -> Iterator[Breach]:
     orchestrator = asked(environment)
-    if orchestrator.task_governance and orchestrator.scheduler != "none":
+    if orchestrator.task_governance and orchestrator.scheduler == "kueue":
         yield Breach(
             ("orchestrator", "task_governance"),
-            f"the add-on brings a Kueue of its own, and `scheduler` is {orchestrator.scheduler}: both would "
-            "admit the same jobs.",
+            "the add-on brings a Kueue of its own, and `scheduler` is kueue: their definitions clash.",
             "scheduler: none, or remove task_governance",
+        )
+
+
+@RULES.rule(7, "warning", "Task governance is the only scheduler", source=GOVERNANCE, date="2026-11-22")
+def one_scheduler(environment: Environment) -> Iterator[Breach]:
+    orchestrator = asked(environment)
+    if orchestrator.task_governance and orchestrator.scheduler in ("volcano", "kai"):
+        yield Breach(
+            ("orchestrator", "task_governance"),
+            f"the add-on's Kueue admits jobs against quotas, and `scheduler` is {orchestrator.scheduler}, "
+            "which places pods past them.",
+            "scheduler: none, or acknowledge that no job names the other scheduler",
         )
 
 

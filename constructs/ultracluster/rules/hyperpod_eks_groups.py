@@ -125,7 +125,14 @@ def flexible_when(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(37, "error", "The types of one group are of one kind", source=FLEXIBLE)
+@RULES.rule(
+    37,
+    "warning",
+    "The types of one group are of one kind",
+    source=f"{FLEXIBLE}; SageMaker Developer Guide, Flexible instance groups, whose example mixes kinds, "
+    "and Deep health checks",
+    date="2026-11-22",
+)
 def flexible_kind(environment: Environment) -> Iterator[Breach]:
     for name, group in hyperpod_groups(environment).items():
         first, *others = every_type_of(environment, group)
@@ -140,9 +147,9 @@ def flexible_kind(environment: Environment) -> Iterator[Breach]:
             ]  # fmt: skip
             yield Breach(
                 ("node_groups", name, "instance_types", index),
-                f"{known.name} has {_words(known)}, {first.name} has {_words(first)}: a job that gets both "
-                "is as slow as the slower, or does not run.",
-                alike[0] if alike else "remove it",
+                f"{known.name} has {_words(known)}, {first.name} has {_words(first)}. HyperPod takes it, as "
+                "for inference; a training job that gets both is as slow as the slower, or does not run.",
+                f"{alike[0] if alike else 'remove it'}, or acknowledge that no job spans both",
             )
 
 

@@ -20,7 +20,13 @@ def asked(environment: Environment) -> HyperPodSlurm:
     return environment.orchestrator
 
 
-@RULES.rule(3, "error", "There is at most one login group", source=GETTING_STARTED)
+@RULES.rule(
+    3,
+    "warning",
+    "There is at most one login group",
+    source=f"{GETTING_STARTED}, provisioning_parameters.json (one `login_group`); the API names no limit",
+    date="2026-11-22",
+)
 def one_login_group(environment: Environment) -> Iterator[Breach]:
     logins = environment.groups("login")
     first, *others = logins or [""]
@@ -28,7 +34,8 @@ def one_login_group(environment: Environment) -> Iterator[Breach]:
     for name in others:
         yield Breach(
             ("node_groups", name, "role"),
-            f"`{first}` is the login group already; HyperPod refuses a second one.",
+            f"`{first}` is a login group, too. AWS documents clusters with one, and its older configuration "
+            "file has room for one only; nothing says that two are refused or that they work.",
             f"count: {nodes} in `{first}`, and remove `{name}`",
         )
 

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from ultracluster.catalog import instance_types, nearest_instance_types, offered_zone_ids, region
+from ultracluster.catalog import instance_types, nearest_instance_types, region
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import ScheduledPatching
@@ -19,16 +19,10 @@ __all__ = ["DEEP_CHECKS", "PATCHING", "RULES"]
 CUSTOM_AMI = "SageMaker Developer Guide, Build a custom AMI; SageMaker API reference, ImageId"
 
 
-DEEP_CHECKS = "SageMaker Developer Guide, Deep health checks"
+DEEP_CHECKS = "SageMaker Developer Guide, Deep health checks (two pages: on EKS, with Slurm)"
 
 
 PATCHING = "SageMaker Developer Guide, Update the SageMaker HyperPod platform software of a cluster"
-
-
-TYPE_OFFERINGS = (
-    "aws ec2 describe-instance-type-offerings --location-type availability-zone-id "
-    "--filters Name=instance-type,Values=<type> --region <region>"
-)
 
 
 QUOTA_SEEN_GIB = 1024
@@ -77,33 +71,6 @@ def type_in_region(environment: Environment) -> Iterator[Breach]:
 
 
 @RULES.rule(
-    42,
-    "warning",
-    "The zone offers the type",
-    source="EC2 DescribeInstanceTypeOfferings as moto 5.2.5 and skypilot-catalog ship it, undated",
-    by_hand=TYPE_OFFERINGS,
-)
-def type_in_zone(environment: Environment) -> Iterator[Breach]:
-    zone = environment.network.zone_id
-    offered = {
-        name: zones
-        for name, group in environment.node_groups.items()
-        if (zones := offered_zone_ids(group.instance_type, environment.region))
-    }
-    for name, zones in offered.items():
-        if zone not in zones:
-            for_all = [one for one in zones if all(one in others for others in offered.values())]
-            nearest = min(for_all or zones, key=lambda one: one.count("-"))  # no Local Zone first
-            yield Breach(
-                ("node_groups", name, "instance_type"),
-                f"{environment.node_groups[name].instance_type} was seen in {', '.join(zones)}, "
-                f"not in {zone}. In the wrong zone creation fails for want of capacity and is "
-                "rolled back.",
-                f"network.zone_id: {nearest}",
-            )
-
-
-@RULES.rule(
     47,
     "warning",
     "Deep health checks are for accelerated compute groups",
@@ -125,9 +92,19 @@ def deep_checks_need_accelerators(environment: Environment) -> Iterator[Breach]:
                 f"the checks load accelerators and EFA for about two hours, and {why}.",
                 "remove deep_health_checks",
             )
+        elif environment.orchestrator.kind == "hyperpod-slurm" and known.accelerator.manufacturer != "NVIDIA":
+            yield Breach(
+                ("node_groups", name, "deep_health_checks"),
+                f"with Slurm the guide lists checks of GPUs only, and {known.name} has "
+                f"{known.accelerator.name}: HyperPod refuses them, or none is run. On EKS it checks "
+                "Trainium, too.",
+                "remove deep_health_checks",
+            )
 
 
-@RULES.rule(48, "error", "Checks of connectivity have two nodes or more", source=f"{DEEP_CHECKS}")
+@RULES.rule(
+    48, "warning", "Checks of connectivity have two nodes or more", source=DEEP_CHECKS, date="2026-11-22"
+)
 def connectivity_needs_two(environment: Environment) -> Iterator[Breach]:
     for name, group in hyperpod_groups(environment).items():
         checks = group.deep_health_checks
@@ -135,7 +112,8 @@ def connectivity_needs_two(environment: Environment) -> Iterator[Breach]:
             rest = [check for check in checks if check != "instance-connectivity"]
             yield Breach(
                 ("node_groups", name, "deep_health_checks", checks.index("instance-connectivity")),
-                f"instance-connectivity tests nodes against each other, and the group has {group.count}.",
+                f"instance-connectivity tests nodes against each other, and the group has {group.count}: "
+                "there is nothing to test until it grows.",
                 f"count: 2, or [{', '.join(rest)}]" if rest else "count: 2, or remove deep_health_checks",
             )
 

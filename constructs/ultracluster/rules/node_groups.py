@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ultracluster.config import Environment
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM, OrchestratorKind
-from ultracluster.rules import node_groups_capacity, node_groups_roles, node_groups_types
+from ultracluster.rules import node_groups_capacity, node_groups_roles, node_groups_types, offerings
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.node_groups_capacity import EC2
 
@@ -189,7 +189,7 @@ def reservation_named_twice(environment: Environment) -> Iterator[Breach]:
             )
 
 
-RULES.include(node_groups_roles.RULES, node_groups_types.RULES, node_groups_capacity.RULES)
+RULES.include(node_groups_roles.RULES, node_groups_types.RULES, node_groups_capacity.RULES, offerings.RULES)
 
 
 def _kind(environment: Environment, group: NodeGroup) -> OrchestratorKind:

@@ -11,18 +11,13 @@ from ultracluster.config import Environment
 from ultracluster.rules import pcs_nodes, pcs_settings
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.pcs_groups import API, GUIDE, QUOTAS, RULES, asked
+from ultracluster.rules.today import today
 
 __all__ = ["RULES", "ending", "pcs_nodes", "pcs_settings"]
 
 VERSIONS = f"{GUIDE}, Slurm versions in AWS PCS"
 LIFECYCLE = f"{GUIDE}, Run custom scripts with node lifecycle actions in AWS PCS"
 SOON_DAYS = 90
-_CATALOGUE = date(2026, 11, 20)
-
-
-def today() -> date:
-    """The day on which rules are read; never before the catalogue's own, whatever the clock says."""
-    return max(date.today(), _CATALOGUE)
 
 
 def ending(version: str, *, on: date) -> int | None:
@@ -73,8 +68,9 @@ def version_ends_soon(environment: Environment) -> Iterator[Breach]:
 
 
 def _supported() -> str:
-    lasting = [version for version, end in pcs_slurm_versions().items() if end is None]
-    return " or ".join(f'"{version}"' for version in lasting)
+    """The versions that are supported for a while."""
+    ends = {version: ending(version, on=today()) for version in pcs_slurm_versions()}
+    return " or ".join(f'"{version}"' for version, left in ends.items() if left is None or left > SOON_DAYS)
 
 
 @RULES.rule(63, "error", "The size holds all nodes", source=f"{QUOTAS}; {API}, CreateCluster (size)")

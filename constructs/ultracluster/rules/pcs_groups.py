@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator
 
-from ultracluster.catalog.pcs import pcs_image_parameter, pcs_limit, pcs_name_limits
+from ultracluster.catalog import region
+from ultracluster.catalog.pcs import pcs_image_parameter, pcs_limit, pcs_name_limits, pcs_regions
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.orchestrator import Pcs
@@ -19,7 +21,7 @@ GUIDE = "AWS PCS User Guide"
 API = "AWS PCS API reference 2023-02-10"
 GROUP_API = f"{API}, CreateComputeNodeGroup"
 QUEUE_API = f"{API}, CreateQueue"
-QUOTAS = f"{GUIDE}, Quotas for AWS PCS; bioteam.net on PCS (the limits met in practice)"
+QUOTAS = f"{GUIDE}, Endpoints and service quotas for AWS PCS"
 
 
 def asked(environment: Environment) -> Pcs:
@@ -28,27 +30,74 @@ def asked(environment: Environment) -> Pcs:
     return environment.orchestrator
 
 
-@RULES.rule(3, "error", "There are at most 10 groups", source=QUOTAS)
+@RULES.rule(
+    1,
+    "error",
+    "PCS is in the Region",
+    source=f"{QUOTAS}; CloudFormation schemas of 2026-10-20, AWS::PCS::Cluster",
+    date="2026-11-22",
+    by_hand="aws pcs list-clusters --region <region>",
+)
+def region_has_pcs(environment: Environment) -> Iterator[Breach]:
+    known = region(environment.region)
+    if known and known.pcs is False and known.name not in pcs_regions():
+        yield Breach(
+            ("region",),
+            f"AWS PCS has no endpoint in {known.name}, and CloudFormation does not know it there.",
+            _with_pcs(known.name),
+        )
+
+
+@RULES.rule(
+    2,
+    "warning",
+    "The guide has PCS in the Region",
+    source=f"{QUOTAS}; CloudFormation schemas of 2026-10-20, AWS::PCS::Cluster",
+    date="2026-11-22",
+    by_hand="aws pcs list-clusters --region <region>",
+)
+def region_in_guide(environment: Environment) -> Iterator[Breach]:
+    known = region(environment.region)
+    if known and known.pcs is not False and known.name not in pcs_regions():
+        yield Breach(
+            ("region",),
+            f"the guide names no endpoint of AWS PCS in {known.name}, though CloudFormation's schemas "
+            + ("have it there." if known.pcs else "could not be read for it."),
+            f"{_with_pcs(known.name)}, or ask with the command of this rule and acknowledge this",
+        )
+
+
+def _with_pcs(name: str) -> str:
+    return difflib.get_close_matches(name, pcs_regions(), n=1, cutoff=0)[0]
+
+
+@RULES.rule(3, "warning", "There are at most 10 groups, or a raised quota", source=QUOTAS, date="2026-11-22")
 def group_limit(environment: Environment) -> Iterator[Breach]:
     groups = [*environment.groups("login"), *environment.groups("compute")]
     most = pcs_limit("groups")
     if len(groups) > most:
         yield Breach(
             ("node_groups",),
-            f"{len(groups)} login and compute groups: PCS makes {most} compute node groups in a cluster, "
-            "login groups included, refuses the next (ServiceLimitExceeded), and does not raise that.",
-            f"{most} groups or fewer: those of one type, partition and capacity can be one",
+            f"{len(groups)} login and compute groups: by default PCS makes {most} compute node groups in a "
+            "cluster, login groups included, and refuses the next (ServiceLimitExceeded). A support case "
+            "raises that; Service Quotas does not have it.",
+            f"{most} groups or fewer: those of one type, partition and capacity can be one; or acknowledge "
+            "that AWS raised the quota",
         )
 
 
-@RULES.rule(4, "error", "There are at most 10 partitions", source=QUOTAS)
+@RULES.rule(
+    4, "warning", "There are at most 10 partitions, or a raised quota", source=QUOTAS, date="2026-11-22"
+)
 def partition_limit(environment: Environment) -> Iterator[Breach]:
     count, most = len(partitions(environment)), pcs_limit("queues")
     if count > most:
         yield Breach(
             ("node_groups",),
-            f"{count} partitions: PCS makes {most} queues in a cluster, and does not raise that.",
-            f"{most} partitions or fewer: several groups can be in one",
+            f"{count} partitions: by default PCS makes {most} queues in a cluster; a support case raises "
+            "that.",
+            f"{most} partitions or fewer: several groups can be in one; or acknowledge that AWS raised the "
+            "quota",
         )
 
 

@@ -33,7 +33,7 @@ def _settings(environment: Environment) -> Iterator[tuple[SettingLevel, Path, st
 def setting_refused(environment: Environment) -> Iterator[Breach]:
     for level, path, name, _ in _settings(environment):
         taken = pcs_settings(level)
-        if not taken.refuses(name):
+        if name in taken:
             continue
         why = f"PCS does not take {name} for {_WORDS[level]}"
         if name.lower().startswith("topology"):
@@ -53,35 +53,15 @@ _PLACES: Mapping[SettingLevel, str] = {
 }
 
 
-@RULES.rule(41, "warning", "Each Slurm setting of the cluster is known to be taken", source=CUSTOM)
-def setting_unknown(environment: Environment) -> Iterator[Breach]:
-    for level, path, name, _ in _settings(environment):
-        taken = pcs_settings(level)
-        if name in taken or taken.refuses(name):
-            continue
-        near = taken.nearest(name)
-        yield Breach(
-            path,
-            f"{name} is not among the parameters that PCS is known to take for {_WORDS[level]}; it refuses "
-            "what it does not take, and with it the whole update.",
-            f"{near}, or acknowledge that the guide lists it"
-            if near
-            else "acknowledge that the guide lists it",
-        )
-
-
 @RULES.rule(42, "error", "Slurm's version has each setting", source=CUSTOM)
 def setting_too_new(environment: Environment) -> Iterator[Breach]:
     version = asked(environment).slurm_version
     for level, path, name, value in _settings(environment):
-        since = pcs_settings(level).since_of(name)
-        if name.lower() == "communicationparameters" and "enable_http" in value:
-            since = pcs_settings("cluster").since_of("MetricsType")
-            name = f"{name}={value}"
+        what, since = pcs_settings(level).since_of(name, value)
         if since > version:
             yield Breach(
                 path,
-                f"PCS takes {name} from Slurm {since} on, and this cluster has {version}.",
+                f"PCS takes {what} from Slurm {since} on, and this cluster has {version}.",
                 f'orchestrator.slurm_version: "{since}", or remove it',
             )
 
@@ -93,8 +73,9 @@ def own_gres(environment: Environment) -> Iterator[Breach]:
             if key.lower() == "gres":
                 yield Breach(
                     ("node_groups", name, "slurm_settings", key),
-                    "PCS refuses Gres without a line of gres.conf that has the same type and number; we "
-                    "write both, by orchestrator.gpu_types.",
+                    "PCS takes Gres together with custom GRES records (gresCustomSettings) of the same type "
+                    "and number, and this configuration has no field for those: it writes both for the "
+                    "GPUs, by orchestrator.gpu_types.",
                     f"remove {key}",
                 )
 
@@ -122,6 +103,13 @@ def types_hide_affinity(environment: Environment) -> Iterator[Breach]:
 def exclusive_twice(environment: Environment) -> Iterator[Breach]:
     for name, partition in asked(environment).partitions.items():
         for key, value in partition.slurm_settings.items():
+            if key.lower() == "exclusive" and partition.exclusive:
+                yield Breach(
+                    ("orchestrator", "partitions", name, "slurm_settings", key),
+                    f"{key}={value} stands beside OverSubscribe=EXCLUSIVE, which it replaces and which "
+                    "`exclusive: true` writes.",
+                    f"exclusive: false of the partition, which leaves it to {key}",
+                )
             if key.lower() == "oversubscribe" and partition.exclusive and str(value).upper() != "EXCLUSIVE":
                 yield Breach(
                     ("orchestrator", "partitions", name, "slurm_settings", key),

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ultracluster.catalog import region
+from ultracluster.catalog._nearest import nearest
+from ultracluster.catalog.rds import rds_families, rds_sizes
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.storage import RdsMySql, ScratchLustre
+from ultracluster.rules import existing
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.environment import in_local_zone, not_a_zone_of, unknown_zone
 from ultracluster.rules.fsx_lustre import LUSTRE, new_lustre
@@ -132,28 +135,6 @@ def deletes_exported(environment: Environment) -> Iterator[Breach]:
                 "copies.",
                 f"[{', '.join(kept)}], or acknowledge that the bucket keeps versions",
             )
-
-
-@RULES.rule(
-    7,
-    "warning",
-    "A linked bucket that exists lets FSx in",
-    source="FSx for Lustre User Guide: Linking your file system to an S3 bucket",
-    by_hand="aws s3api get-bucket-policy --bucket <bucket>; "
-    "aws s3api get-bucket-encryption --bucket <bucket>",
-)
-def bucket_admits_fsx(environment: Environment) -> Iterator[Breach]:
-    links = environment.data_repositories
-    linked = [folder for folder, link in links.items() if link.bucket]
-    if linked:
-        names = ", ".join(sorted({link.bucket for link in links.values() if link.bucket}))
-        yield Breach(
-            (*_FOLDERS, linked[0], "bucket"),
-            f"made elsewhere: {names}. The association fails or ends as MISCONFIGURED if a "
-            "bucket's policy, or the KMS key that encrypts it, shuts out FSx's role for S3 "
-            "access.",
-            "look with the commands of this rule, and acknowledge what you saw",
-        )
 
 
 @RULES.rule(
@@ -339,12 +320,58 @@ def database_subnets(environment: Environment) -> Iterator[Breach]:
         )
     if not vpc and database.second_zone_id is None:
         home = region(environment.region)
-        others = [zone for zone in home.zone_ids if zone != environment.network.zone_id] if home else []
+        zones = [z for z in home.zone_ids if not in_local_zone(home, z)] if home else []
+        others = [zone for zone in zones if zone != environment.network.zone_id]
         yield Breach(
             _SECOND_ZONE,
             "RDS wants subnets in two zones and refuses a subnet group in one.",
             f"second_zone_id: {others[0] if others else '<another zone of the Region>'}",
         )
+
+
+@RULES.rule(
+    27,
+    "error",
+    "RDS has the size of the instance class",
+    source="cfn-lint 1.58.0, derived from AWS price lists: db classes of MySQL",
+    date="2026-11-22",
+    by_hand="aws rds describe-orderable-db-instance-options --engine mysql --region <region> "
+    "--query 'OrderableDBInstanceOptions[].DBInstanceClass'",
+)
+def class_size(environment: Environment) -> Iterator[Breach]:
+    database = _rds(environment)
+    family, _, size = database.instance_class.partition(".") if database else ("", "", "")
+    sizes = rds_sizes().get(family, ())
+    if sizes and size not in sizes:
+        near = nearest(size, sizes, "", 1) or [sizes[0]]
+        yield Breach(
+            (*_DATABASE, "instance_class"),
+            f"RDS for MySQL has no db.{family}.{size}: it has {', '.join(sizes)}.",
+            f"{family}.{near[0]}",
+        )
+
+
+@RULES.rule(
+    28,
+    "warning",
+    "RDS has the family of the instance class in the Region",
+    source="cfn-lint 1.58.0, derived from AWS price lists: a missing Region proves nothing",
+    date="2026-11-22",
+    by_hand="aws rds describe-orderable-db-instance-options --engine mysql --region <region> "
+    "--query 'OrderableDBInstanceOptions[].DBInstanceClass'",
+)
+def class_family(environment: Environment) -> Iterator[Breach]:
+    database, there = _rds(environment), rds_families(environment.region)
+    family, _, size = database.instance_class.partition(".") if database else ("", "", "")
+    if not database or not there or family in there:
+        return
+    fitting = [one for one in there if size in rds_sizes()[one]] or list(there)
+    near = nearest(family, fitting, "", 1) or [fitting[0]]
+    yield Breach(
+        (*_DATABASE, "instance_class"),
+        f"no price of db.{family} for MySQL is known in {environment.region}.",
+        f"{near[0]}.{size if size in rds_sizes()[near[0]] else rds_sizes()[near[0]][0]}",
+    )
 
 
 def _in_days(days: int) -> str:
@@ -364,3 +391,6 @@ def _retentions(environment: Environment) -> Iterator[tuple[Path, int]]:
         yield (*OPENZFS, "backups", "retention_days"), homes.backups.retention_days
     if database := _rds(environment):
         yield (*_DATABASE, "backup_retention_days"), database.backup_retention_days
+
+
+RULES.include(existing.DATA_RULES)

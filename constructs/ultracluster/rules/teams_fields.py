@@ -14,6 +14,8 @@ from ultracluster.rules.teams_schedulers import DATE, GOVERNANCE, KAI, KUEUE, SA
 
 RULES = RuleSet("TEA", "Teams")
 
+_MOST_WEIGHT = 100
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Option:
@@ -121,6 +123,28 @@ def borrows_and_keeps(environment: Environment) -> Iterator[Breach]:
                 ("teams", name, "lend"),
                 "the service has no team that borrows and does not lend.",
                 f"limit: {asked(team.quota)}, so that it does not borrow either; or lend: true",
+            )
+
+
+@RULES.rule(
+    19,
+    "error",
+    "A weight is one that task governance takes",
+    source="SageMaker API reference, ComputeQuotaTarget (FairShareWeight: 0 to 100)",
+    date="2026-11-22",
+    kinds=frozenset({"hyperpod-eks"}),
+)
+def weight_in_bounds(environment: Environment) -> Iterator[Breach]:
+    if scheduler_of(environment) != "task-governance":
+        return
+    largest = max((team.weight for team in environment.teams.values()), default=0)
+    for name, team in environment.teams.items():
+        if team.weight > _MOST_WEIGHT:
+            yield Breach(
+                ("teams", name, "weight"),
+                f"{team.weight}: the service takes up to {_MOST_WEIGHT}. Weights count relative to each "
+                "other.",
+                str(max(1, team.weight * _MOST_WEIGHT // largest)),
             )
 
 

@@ -107,12 +107,14 @@ def image_release(environment: Environment, group: str) -> tuple[str, Literal["f
     asked = orchestrator.node_image_release
     if asked and _EKS_FULL.match(asked):
         return asked, "file"
+    kubernetes = orchestrator.kubernetes_version
     locked = locked_image(environment, group)
-    if locked and _EKS_FULL.match(locked) and (not asked or locked.endswith(asked)):
+    of = _EKS_FULL.match(locked) if locked else None
+    # a lock from before the control plane moved up would start nodes of the old release
+    if locked and of and of[1] == kubernetes and (not asked or locked.endswith(asked)):
         return locked, "lock"
     if asked:
         return asked, "file"
-    kubernetes = orchestrator.kubernetes_version
     return node_image_date(kubernetes) if kubernetes in kubernetes_releases() else "", "pin"
 
 

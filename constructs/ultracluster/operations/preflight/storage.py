@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs
 from ultracluster.operations.aws import AWS_ERRORS, code
 from ultracluster.operations.preflight.rows import ALLOW, Question, Row, Situation
+from ultracluster.rules.address_budget import subnets
 
 
 def questions(situation: Situation) -> Iterator[Question]:
@@ -22,6 +24,10 @@ def questions(situation: Situation) -> Iterator[Question]:
     for bucket, use in _buckets(situation).items():
         yield Question(
             "storage", f"bucket {bucket}", lambda bucket=bucket, use=use: _bucket(situation, bucket, use)
+        )
+    for bucket in _linked(situation):
+        yield Question(
+            "storage", f"bucket {bucket} and FSx", lambda bucket=bucket: _lets_fsx_in(situation, bucket)
         )
     keys = {"storage.key": storage.key.arn if storage.key else None}
     if isinstance(storage.accounting_database, ExistingDatabase):
@@ -94,8 +100,8 @@ def _place(situation: Situation, name: str, found: dict[str, Any]) -> Iterator[R
         )  # fmt: skip
     else:
         yield Row(f"{name} zone", "green", zone)
-    if network.subnet:
-        nodes, servers = IPv4Network(network.subnet.cidr), IPv4Network(subnet["CidrBlock"])
+    if network.vpc:
+        nodes, servers = subnets(situation.environment).nodes, IPv4Network(subnet["CidrBlock"])
         if not nodes.overlaps(servers.supernet(new_prefix=min(16, servers.prefixlen))):
             yield Row(
                 f"{name} network", "red", f"is in {servers}, the nodes in {nodes}",
@@ -142,6 +148,52 @@ def _bucket(situation: Situation, name: str, use: str) -> Iterator[Row]:
         yield Row(what, "red", f"is in {there} ({use})", f"name one in {region}")
     else:
         yield Row(what, "green", use)
+
+
+def _linked(situation: Situation) -> list[str]:
+    """Buckets of others that the Lustre file system is tied to."""
+    links = situation.environment.data_repositories.values()
+    return list(dict.fromkeys(link.bucket for link in links if link.bucket))
+
+
+def _lets_fsx_in(situation: Situation, name: str) -> Iterator[Row]:
+    """FSx's role for S3 reads and writes the bucket, by its policy and its key; else the association fails or
+    ends as MISCONFIGURED (FSx for Lustre User Guide, Linking your file system to an S3 bucket)."""
+    s3 = situation.client("s3")
+    try:
+        policy: dict[str, Any] = json.loads(s3.get_bucket_policy(Bucket=name)["Policy"])
+    except AWS_ERRORS as error:
+        if code(error) != "NoSuchBucketPolicy":
+            raise
+        policy = {}
+    statements: list[dict[str, Any]] = policy.get("Statement", [])
+    denials = [one for one in statements if one.get("Effect") == "Deny" and not _only_tls(one)]
+    what = f"bucket {name} policy"
+    if denials:
+        named = ", ".join(str(one.get("Sid") or "one without a Sid") for one in denials)
+        yield Row(
+            what, "yellow", f"denies something: {named}",
+            "see that it does not mean FSx's role for S3 (AWSServiceRoleForFSxS3Access_<file system>)",
+        )  # fmt: skip
+    else:
+        yield Row(what, "green", "shuts nobody out")
+    rules: list[dict[str, Any]] = []
+    try:
+        rules = s3.get_bucket_encryption(Bucket=name)["ServerSideEncryptionConfiguration"]["Rules"]
+    except AWS_ERRORS as error:
+        if code(error) != "ServerSideEncryptionConfigurationNotFoundError":
+            raise
+    keys = [one.get("ApplyServerSideEncryptionByDefault", {}).get("KMSMasterKeyID", "") for one in rules]
+    if any(keys):
+        yield Row(
+            f"bucket {name} key", "yellow", f"objects are encrypted with {', '.join(filter(None, keys))}",
+            "its policy must let FSx's role for S3 use it (kms:Decrypt, kms:GenerateDataKey)",
+        )  # fmt: skip
+
+
+def _only_tls(statement: dict[str, Any]) -> bool:
+    """The usual denial of requests without TLS, which FSx does not make."""
+    return statement.get("Condition", {}).get("Bool", {}).get("aws:SecureTransport") in ("false", False)
 
 
 def _key(situation: Situation, use: str, arn: str) -> Iterator[Row]:
