@@ -40,7 +40,7 @@ ofi_nccl::find() {
 
 # Our own build is of no use until the loader knows it.
 ofi_nccl::is_known() {
-  [[ $LIBRARY != /opt/ultracluster/* ]] || software::loader_knows "${LIBRARY%/*}"
+  [[ $LIBRARY != /opt/ultracluster/* ]] || { software::loader_knows "${LIBRARY%/*}" && software::readable "$LIBRARY"; }
 }
 
 # The EFA installer may still bring it.
@@ -85,6 +85,9 @@ ofi_nccl::gdrcopy() {
 ofi_nccl::verify() {
   release::facts
   ofi_nccl::find
-  ofi_nccl::is_known || step::fail "the loader does not know $LIBRARY"
+  if [[ -n $LIBRARY ]]; then
+    software::readable "$LIBRARY" || step::fail "users cannot read $LIBRARY, NCCL would fall back to TCP: see the modes of its folders"
+    ofi_nccl::is_known || step::fail "the loader does not know $LIBRARY"
+  fi
   software::proven aws-ofi-nccl "$VERSION" "$LIBRARY"
 }
