@@ -15,7 +15,7 @@ node::resource_config() {
 
 # Exports NODE_GROUP, NODE_ROLE, NODE_INSTANCE_TYPE, NODE_ADDRESS, NODE_ACCELERATORS, NODE_EFA_INTERFACES,
 # NODE_LOCAL_NVME_DISKS, NODE_NVSWITCH (yes, no, or empty where cluster.json does not tell), CLUSTER_NAME, CLUSTER_ENVIRONMENT, CLUSTER_RELEASE, CLUSTER_MIRROR, CLUSTER_COMPONENTS (optional
-# ones that are asked for), CLUSTER_STRICT (no version but the release's), CLUSTER_BUDGET_MINUTES (for a run), CLUSTER_NODES (how many, where that is known), CLUSTER_CONTROLLERS, and per mount LUSTRE_{PATH,DNS_NAME,MOUNT_NAME,EFA},
+# ones that are asked for), CLUSTER_STRICT (no version but the release's), CLUSTER_BUDGET_MINUTES (for a run), CLUSTER_NODES (how many, where that is known), CLUSTER_LOCKED (JSON: digests and keys that complete the release), CLUSTER_CONTROLLERS, and per mount LUSTRE_{PATH,DNS_NAME,MOUNT_NAME,EFA},
 # OPENZFS_{PATH,DNS_NAME,VOLUME_PATH}; with image_family.sh NODE_OS, NODE_ARCH, NODE_FAMILY and NODE_ACCELERATOR. On
 # failure NODE_ERROR says why. What follows is HyperPod's way to tell; node::load_here is for all others.
 node::load() {
@@ -183,6 +183,9 @@ minutes = cluster.get("budget_minutes")
 if minutes is not None and (isinstance(minutes, bool) or not isinstance(minutes, int) or minutes < 1):
     stop(GIVE_UP, f"{cluster_path}: budget_minutes is {minutes!r}, not a number of minutes")
 nvswitch = group.get("nvswitch")
+locked = cluster.get("locked")
+if locked is not None and not (isinstance(locked, dict) and all(isinstance(locked.get(key, {}), dict) for key in ("files", "keys"))):
+    stop(GIVE_UP, f"{cluster_path}: locked is {locked!r}, not an object with files and keys")
 facts = {
     "NODE_GROUP": name,
     "NODE_ROLE": group["role"],
@@ -201,6 +204,7 @@ facts = {
     "CLUSTER_BUDGET_MINUTES": minutes or "",
     "CLUSTER_CONTROLLERS": " ".join(controllers),
     "CLUSTER_NODES": len(everyone) or "",
+    "CLUSTER_LOCKED": json.dumps(locked) if locked else "",
     "NODE_ACCELERATOR": group.get("accelerator") or "",
     "NODE_NVSWITCH": {True: "yes", False: "no"}.get(nvswitch, ""),
 }

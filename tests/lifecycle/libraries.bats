@@ -191,7 +191,7 @@ fetch() {
   while flock --nonblock "$ULTRACLUSTER_ROOT/run/lock/ultracluster-packages.lock" true; do sleep 0.01; done
   run library packages 'ULTRACLUSTER_PACKAGES_DEADLINE=5 packages::install xfsprogs'
   assert::status 0
-  assert::called "apt-get -o DPkg::Lock::Timeout=5 -o Dpkg::Options::=--force-confold --yes --no-install-recommends install xfsprogs"
+  assert::called "apt-get -o DPkg::Lock::Timeout=5 -o Dpkg::Options::=--force-confold --yes --no-install-recommends --allow-change-held-packages install xfsprogs"
   wait
 }
 
