@@ -7,7 +7,7 @@ umask 022 # a hardened image has another, with which users could not read what i
 
 ULTRACLUSTER_HOME=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 export ULTRACLUSTER_HOME
-for library in log lock node step steps release clock report files; do
+for library in log lock node step steps release clock report files state; do
   # shellcheck source=/dev/null
   source "$ULTRACLUSTER_HOME/lib/$library.sh"
 done
@@ -133,6 +133,7 @@ entry::end() {
     rm -f -- "$ENTRY_EARLIER"
   fi
   ((${#ENTRY_DEGRADED[@]} == 0)) || state=degraded
+  state::tell "$ENTRY_NAME" "$state"
   entry::seconds seconds
   entry::report "$state" "$seconds" "$ENTRY_LOST"
   if [[ $state == degraded ]]; then

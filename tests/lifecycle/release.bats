@@ -192,7 +192,7 @@ timed() {
   run run_steps holds
   assert::status 0
   assert::equal "datacenter-gpu-manager-4-core efa enroot libfabric1-aws libnccl2 linux-image-aws nvidia-fabricmanager nvidia-fabricmanager-595 nvidia-open-595" \
-    "$(ls "$FAKE/held" | paste -sd ' ')"
+    "$(find "$FAKE/held" -type f -printf '%f\n' | sort | paste -sd ' ')"
   assert::contains "$(cat "$ULTRACLUSTER_ROOT/etc/needrestart/conf.d/99-ultracluster.conf")" "slurmd"
   assert::contains "$(cat "$ULTRACLUSTER_ROOT/etc/apt/apt.conf.d/99-ultracluster")" 'Unattended-Upgrade::Automatic-Reboot "false";'
   forget_calls
