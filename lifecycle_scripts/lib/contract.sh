@@ -7,7 +7,7 @@
 ULTRACLUSTER_LIB_CONTRACT=1
 
 # shellcheck source-path=SCRIPTDIR source=version.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/version.sh"
+source "${BASH_SOURCE[0]%/*}/version.sh"
 
 # What the release says (release::facts); empty where there is none
 declare -gA RELEASE

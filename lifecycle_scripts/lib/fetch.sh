@@ -4,7 +4,7 @@
 ULTRACLUSTER_LIB_FETCH=1
 
 # shellcheck source-path=SCRIPTDIR source=retry.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/retry.sh"
+source "${BASH_SOURCE[0]%/*}/retry.sh"
 
 # fetch::file URL PATH ALGORITHM:DIGEST
 # URL: file://, s3:// (through the AWS CLI, which brings the credentials), https://, or http:// from this machine itself.

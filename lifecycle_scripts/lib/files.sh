@@ -4,7 +4,7 @@
 ULTRACLUSTER_LIB_FILES=1
 
 # shellcheck source-path=SCRIPTDIR source=log.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/log.sh"
+source "${BASH_SOURCE[0]%/*}/log.sh"
 
 # files::ours FOLDER: a folder of ours in a place where everybody may write (/var/tmp). A link or a folder that somebody else has
 # put there is removed, never followed. Others may not list it; apt reads files in it as a user of its own.

@@ -4,9 +4,9 @@
 ULTRACLUSTER_LIB_NODE=1
 
 # shellcheck source-path=SCRIPTDIR source=retry.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/retry.sh"
+source "${BASH_SOURCE[0]%/*}/retry.sh"
 # shellcheck source-path=SCRIPTDIR source=image_family.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/image_family.sh"
+source "${BASH_SOURCE[0]%/*}/image_family.sh"
 
 # Written by HyperPod before any script runs; the variable is HyperPod's own.
 node::resource_config() {

@@ -6,7 +6,7 @@ ULTRACLUSTER_LIB_PACKAGES=1
 
 for library in lock files fetch retry; do
   # shellcheck source=/dev/null
-  source "$(dirname -- "${BASH_SOURCE[0]}")/$library.sh"
+  source "${BASH_SOURCE[0]%/*}/$library.sh"
 done
 
 # packages::install PACKAGE...: names (with =version, if need be) from the repositories that the image has configured, or

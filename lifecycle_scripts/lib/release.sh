@@ -4,7 +4,7 @@
 ULTRACLUSTER_LIB_RELEASE=1
 
 # shellcheck source-path=SCRIPTDIR source=log.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/log.sh"
+source "${BASH_SOURCE[0]%/*}/log.sh"
 
 # What holds for this node, one RELEASE['component.key']=value per line, written once per run.
 readonly RELEASE_FACTS=$ULTRACLUSTER_ROOT/run/ultracluster/release

@@ -6,7 +6,7 @@ ULTRACLUSTER_LIB_SOFTWARE=1
 
 for library in release version contract packages fetch retry step; do
   # shellcheck source=/dev/null
-  source "$(dirname -- "${BASH_SOURCE[0]}")/$library.sh"
+  source "${BASH_SOURCE[0]%/*}/$library.sh"
 done
 
 # Nothing that a reboot has to find again: downloads, unpacked archives, staged builds.

@@ -5,7 +5,7 @@
 ULTRACLUSTER_LIB_STATE=1
 
 # shellcheck source-path=SCRIPTDIR source=files.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/files.sh"
+source "${BASH_SOURCE[0]%/*}/files.sh"
 
 readonly STATE_FILE=/etc/ultracluster/state
 readonly STATE_TOOL=/usr/local/sbin/ultracluster-feature
