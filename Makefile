@@ -14,11 +14,11 @@ PIP := $(BIN)/python -m pip --quiet --no-input
 FILE := environments/$(ENV).yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev synth app diff deploy destroy validate plan test lint format bench lock generate clean
+.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan rehearse test lint format bench lock generate clean
 .DELETE_ON_ERROR:
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 setup: $(VENV)/.run node_modules/.stamp ## what synth and deploy need (other targets call it)
 setup-dev: $(VENV)/.dev $(PARALLELCLUSTER)/.stamp node_modules/.stamp ## what tests and lint need (other targets call it)
@@ -78,15 +78,39 @@ diff: setup ## what a deploy would change
 	@ultracluster validate --quiet $(FILE)
 	@ultracluster diff $(ENV) --deployed $(DIFF_FLAGS) || test $$? -eq 1
 
-# Goes on when something restarts or is replaced, and stops when data would be lost:
-# make deploy ENV=prod DIFF_FLAGS="--accept-data-loss prod-storage/<logical id>"
-deploy: setup ## create or update the environment in your account
+# Stops at the first part that fails; each is a target of its own. What restarts or is replaced does not stop it, lost
+# data does: make deploy ENV=prod DIFF_FLAGS="--accept-data-loss prod-storage/<logical id>"
+# Without a terminal nobody can be asked: YES=1 deploys without a question.
+deploy: setup ## create or update the environment: preflight, release-lock, diff, stacks, wait
+	@$(MAKE) --no-print-directory preflight
+	@$(MAKE) --no-print-directory release-lock
+	@$(MAKE) --no-print-directory diff
+	@$(MAKE) --no-print-directory stacks
+	@$(MAKE) --no-print-directory wait
+
+preflight: setup ## can it be had, in this account, now? Offers `cdk bootstrap` (PREFLIGHT_FLAGS=...)
+	@ultracluster preflight $(FILE) --bootstrap $(PREFLIGHT_FLAGS)
+
+release-lock: setup ## complete environments/ENV.lock, to be committed: what its nodes may need beyond their image
+	@ultracluster release lock --for $(ENV)
+
+# The CDK asks nobody when it deploys several stacks at once (it stops instead), so the question comes before.
+stacks: setup ## deploy the stacks, up to four at once, without looking at anything else (YES=1: no question)
 	@ultracluster validate --quiet $(FILE)
-	@ultracluster diff $(ENV) --deployed $(DIFF_FLAGS) || test $$? -eq 1
-	@cdk deploy -c env=$(ENV) --all
+	@test -n "$(YES)" || { cdk diff -c env=$(ENV) --security-only && \
+	  { test -t 0 || { echo "nobody can be asked here: make $@ ENV=$(ENV) YES=1 deploys without a question"; exit 2; }; } && \
+	  printf 'Deploy %s? [y/N] ' "$(ENV)" && read -r answer && \
+	  case "$$answer" in y|Y|yes) ;; *) echo "not confirmed, nothing is deployed"; exit 2;; esac; }
+	@cdk deploy -c env=$(ENV) --all --concurrency 4 --require-approval never
+
+wait: setup ## until every node is ready, then a collective over two of them (WAIT_FLAGS=--no-smoke)
+	@ultracluster wait $(FILE) $(WAIT_FLAGS)
 
 destroy: setup ## delete the environment's stacks (what holds data is retained)
 	@cdk destroy -c env=$(ENV) --all
+
+rehearse: setup ## run each group's first boot in a folder (ALL=1: what init drafts for every type)
+	@PYTHONPATH=tests python -m first_boot $(if $(ALL),--all,$(ENV))
 
 test: setup-dev ## every test
 	@pytest -n 2 $(ARGS)
@@ -105,6 +129,7 @@ format: setup-dev ## rewrite Python and shell in the house style
 generate: setup-dev ## JSON Schemas and docs/rules.md from the code
 	@ultracluster schema > constructs/ultracluster/config/environment.schema.json.new && mv constructs/ultracluster/config/environment.schema.json.new constructs/ultracluster/config/environment.schema.json
 	@ultracluster release schema > lifecycle_scripts/releases/lock.schema.json.new && mv lifecycle_scripts/releases/lock.schema.json.new lifecycle_scripts/releases/lock.schema.json
+	@python tools/releases.py
 	@ultracluster rules --markdown > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
 	@python tools/permissions_from_calls.py
 	@python tools/backends_page.py > docs/backends.md.new && mv docs/backends.md.new docs/backends.md

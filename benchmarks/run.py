@@ -13,6 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from critical_path import budgets
+
 ROOT = Path(__file__).resolve().parents[1]
 ROUNDS = int(os.environ.get("ROUNDS", "5"))
 
@@ -83,6 +85,17 @@ def node_seconds() -> dict[str, float]:
         }
 
 
+def critical_paths() -> None:
+    """Minutes of a first deploy as modelled; those without a budget have no templates of AWS beside them."""
+    names = sorted(file.stem for file in (ROOT / "environments").glob("*.yaml"))
+    for name, together, one_by_one, budget in budgets(names):
+        what = f"first deploy of {name} ({one_by_one:.1f} one by one)"
+        if budget is None:
+            print(f"{what:<62} {together:7.2f} min")
+        else:
+            row(what, together, budget, "min")
+
+
 def main() -> None:
     def synth(name: str, groups: int = 0) -> float:
         code = SYNTH.format(root=str(ROOT), file=str(ROOT / "environments" / f"{name}.yaml"), groups=groups)
@@ -103,6 +116,7 @@ def main() -> None:
     node = node_seconds()
     row("node entry script, the image holds the release, all 20 steps", node["no-op"], 5, "s")
     print(f"{'the same, everything missing and downloads instant':<62} {node['full-install']:7.2f} s")
+    critical_paths()
 
 
 if __name__ == "__main__":

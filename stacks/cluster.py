@@ -11,20 +11,17 @@ from aws_cdk import Stack
 from aws_cdk import aws_kms as kms
 from constructs import Construct, IConstruct
 
+from stacks.admissions import admit_nodes
 from stacks.parts import NetworkParts, StorageParts
 from ultracluster.config import Environment
-from ultracluster.config.orchestrator import OrchestratorKind
-from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs
-from ultracluster.network.admission import Admission, Traffic
-from ultracluster.storage.lustre_file_system import admit_to_lustre
-from ultracluster.storage.open_zfs_file_system import admit_to_open_zfs
+from ultracluster.config.orchestrator import KUBERNETES, OrchestratorKind
 
 TITLES: dict[OrchestratorKind, str] = {
     "hyperpod-slurm": "HyperPod cluster with Slurm",
     "hyperpod-eks": "HyperPod cluster on EKS",
     "parallelcluster": "ParallelCluster with Slurm",
     "pcs": "PCS cluster with Slurm",
-    "eks": "EKS cluster",
+    "eks": "EKS nodes",
 }
 
 
@@ -59,47 +56,20 @@ class ClusterStack(Stack):
     ) -> None:
         super().__init__(
             scope, construct_id, env=env, termination_protection=config.protect,
+            # of 100 groups' network cards, white space alone is a third of CloudFormation's limit of 1 MB
+            suppress_template_indentation=True,
             description=f"Ultracluster {config.name}: {TITLES[config.orchestrator.kind]}",
         )  # fmt: skip
         key = kms.Key.from_key_arn(self, "Key", storage.key_arn)
-        admissions = self._admit(config, network.security_group_id)
+        # pods mount, not nodes: there the rules are with the volumes
+        mounts = config.orchestrator.kind not in KUBERNETES
+        admissions = admit_nodes(self, config, network.security_group_id) if mounts else []
         waiting = _add_cluster(config.orchestrator.kind)(
             self, config, network=network, storage=storage, key=key
         )
         for resource in waiting:
             for admission in admissions:
                 resource.node.add_dependency(admission)
-
-    def _admit(self, config: Environment, nodes: str) -> list[Admission]:
-        """Rules in the groups of file systems and databases that other stacks made."""
-        storage = config.storage
-        admissions: list[Admission] = []
-        if isinstance(storage.lustre, ExistingLustre):
-            admissions.append(
-                admit_to_lustre(
-                    self, "LustreClients", clients=nodes,
-                    file_system_group=storage.lustre.security_group_id, efa=storage.lustre.efa,
-                )
-            )  # fmt: skip
-        if isinstance(storage.openzfs, ExistingOpenZfs):
-            admissions.append(
-                admit_to_open_zfs(
-                    self, "OpenZfsClients", clients=nodes, file_system_group=storage.openzfs.security_group_id
-                )
-            )
-        if isinstance(storage.accounting_database, ExistingDatabase):
-            database = storage.accounting_database
-            traffic = (Traffic("MySql", "tcp", database.port, database.port),)
-            admissions.append(
-                Admission(
-                    self,
-                    "AccountingClients",
-                    clients=nodes,
-                    servers=database.security_group_id,
-                    traffic=traffic,
-                )
-            )
-        return admissions
 
 
 def _add_cluster(kind: OrchestratorKind) -> AddCluster:

@@ -1,10 +1,12 @@
-"""Amazon EKS alone: what needs the file systems. Its nodes are in the stack of the control plane."""
+"""Amazon EKS, in the cluster stack: the nodes that run jobs. One that fails takes no control plane along."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
-from aws_cdk import CfnOutput, CfnWaitConditionHandle, Stack
+from aws_cdk import CfnOutput, CfnWaitConditionHandle, Fn, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import IConstruct
 
@@ -12,77 +14,83 @@ from stacks.control_plane import control_plane_parts
 from stacks.parts import NetworkParts, StorageParts
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import Eks
-from ultracluster.orchestrators.eks_kubectl import Kubectl
-from ultracluster.orchestrators.eks_nodes import GROUP_LABEL
-from ultracluster.rendering.kubernetes_scheduling import scheduling
-from ultracluster.rendering.kubernetes_storage import lustre_volume, open_zfs_volume, scratch_volume
-from ultracluster.rules.types import instance_type_of
+from ultracluster.lifecycle.configuration import script_configurations
+from ultracluster.network.existing import existing_subnet
+from ultracluster.orchestrators.eks_karpenter import EksKarpenterGroup
+from ultracluster.orchestrators.eks_nodes import EksNodeGroup
+from ultracluster.orchestrators.eks_roles import node_role
+from ultracluster.orchestrators.eks_scripts import NodeScripts
+from ultracluster.rendering.karpenter import karpenter_groups
+from ultracluster.rules.types import known_type_of
+from ultracluster.software.node_image import full_image_release, image_date
 
 
 def add_cluster(
     stack: Stack, config: Environment, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
 ) -> list[IConstruct]:
-    """Add volumes and outputs; gives what must wait until file systems admit the nodes."""
-    assert isinstance(config.orchestrator, Eks)
-    parts = control_plane_parts(config)
-    kubectl = parts.kubectl(stack)
-    waiting = add_volumes(kubectl, config, storage=storage)
-    if not waiting:
+    """Add node groups, or Karpenter's pools; nothing of it waits for a file system: pods mount, not nodes."""
+    orchestrator = config.orchestrator
+    assert isinstance(orchestrator, Eks)
+    by_karpenter = karpenter_groups(config)
+    managed = {name: group for name, group in config.groups("compute").items() if name not in by_karpenter}
+    scripts = None
+    if orchestrator.lifecycle != "none" and (managed or by_karpenter):
+        by_group = script_configurations(config).by_group
+        scripts = NodeScripts(
+            stack, "Scripts", configurations={name: by_group[name] for name in (*managed, *by_karpenter)}
+        )
+    subnet = existing_subnet(stack, "Nodes", network.subnet_id)
+    nodes = ec2.SecurityGroup.from_security_group_id(
+        stack, "NodeSecurityGroup", network.security_group_id, mutable=False
+    )
+    plane = control_plane_parts(config)
+    if managed:
+        role = node_role(stack, "NodeRole", cluster_arn=plane.cluster_arn, mirror=config.software.mirror)
+        if scripts:
+            scripts.grant_read(role)
+        for name, group in managed.items():
+            EksNodeGroup(
+                stack,
+                f"Group-{name}",
+                name=name,
+                group=group,
+                instance_type=known_type_of(config, group),
+                cluster=plane.entry,
+                image_release=full_image_release(config, name),
+                # the CDK's class and interface differ in names of arguments
+                role=cast("iam.IRole", role),
+                subnet=subnet,
+                security_groups=[nodes],
+                key=key,
+                after=[role],
+                scripts=scripts,
+                repair=orchestrator.node_repair,
+                max_unavailable=orchestrator.max_unavailable,
+            )
+    if by_karpenter:
+        assert orchestrator.karpenter
+        kubectl = plane.kubectl(stack)
+        for name, group in by_karpenter.items():
+            EksKarpenterGroup(
+                stack,
+                f"Karpenter-{name}",
+                kubectl=kubectl,
+                name=name,
+                group=group,
+                instance_type=known_type_of(config, group),
+                kubernetes_version=orchestrator.kubernetes_version,
+                instance_profile=Fn.import_value(f"{config.name}-system-KarpenterProfile"),
+                subnet=subnet,
+                security_groups=[nodes],
+                key=key,
+                idle_minutes=orchestrator.karpenter.idle_minutes,
+                scripts=scripts,
+                tags=config.tags,
+                image_date=image_date(config, name),
+            )
+    if not config.groups("compute"):
         CfnWaitConditionHandle(stack, "Nothing")  # CloudFormation refuses a stack without resources
     CfnOutput(
-        stack,
-        "Claims",
-        value=" ".join(one.node.id.lower() for one in waiting) or "none",
-        description="Volume claims in the namespace default",
+        stack, "NodeGroups", value=" ".join(config.groups("compute")) or "none", description="That run jobs"
     )
-    return waiting + add_team_volumes(kubectl, config, storage=storage)
-
-
-def add_team_volumes(kubectl: Kubectl, config: Environment, *, storage: StorageParts) -> list[IConstruct]:
-    """The same claims in each namespace of a team that is made here."""
-    made: list[IConstruct] = []
-    for one in scheduling(config).namespaces:
-        made += add_volumes(kubectl, config, storage=storage, namespace=one["metadata"]["name"])
-    return made
-
-
-def add_volumes(
-    kubectl: Kubectl, config: Environment, *, storage: StorageParts, namespace: str = "default"
-) -> list[IConstruct]:
-    """File systems and local disks as claims `lustre`, `home` and `scratch` of a namespace."""
-    made: list[IConstruct] = []
-    suffix = "" if namespace == "default" else f"-{namespace}"
-    if storage.lustre:
-        manifests = lustre_volume(
-            file_system_id=storage.lustre.file_system_id,
-            dns_name=storage.lustre.dns_name,
-            mount_name=storage.lustre.mount_name,
-            namespace=namespace,
-            **_capacity(config.storage.lustre),
-        )
-        made.append(kubectl.add_manifest(f"Lustre{suffix}", *manifests))
-    if storage.open_zfs:
-        manifests = open_zfs_volume(
-            dns_name=storage.open_zfs.dns_name, namespace=namespace, **_capacity(config.storage.openzfs)
-        )
-        made.append(kubectl.add_manifest(f"Home{suffix}", *manifests))
-    if groups := _groups_with_disks(config):
-        manifests = scratch_volume(groups=groups, label=GROUP_LABEL, namespace=namespace)
-        made.append(kubectl.add_manifest(f"Scratch{suffix}", *manifests))
-    return made
-
-
-def _capacity(file_system: object) -> dict[str, Any]:
-    gib = getattr(file_system, "capacity_gib", None)
-    return {"capacity_gib": gib} if gib else {}
-
-
-def _groups_with_disks(config: Environment) -> list[str]:
-    """Compute groups whose nodes have /scratch: local disks, and our scripts, which set it up."""
-    if getattr(config.orchestrator, "lifecycle", "none") == "none":
-        return []
-    return [
-        name
-        for name, group in config.groups("compute").items()
-        if (known := instance_type_of(config, group)) and known.local_nvme_disks
-    ]
+    return []

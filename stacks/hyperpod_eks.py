@@ -1,6 +1,7 @@
-"""SageMaker HyperPod on EKS, in the cluster stack: HyperPod's nodes and add-ons, and volumes.
+"""SageMaker HyperPod on EKS, in the cluster stack: HyperPod's nodes and what the service needs in Kubernetes.
 
-Control plane, device plugins and the system nodes that EKS manages are in the stack of the control plane.
+It waits for the control plane, and not for system nodes, charts or file systems; what HyperPod's nodes run
+for jobs (its add-ons, volumes) is in the stack of the workloads.
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
 
-from stacks.control_plane import control_plane_parts, node_configuration
-from stacks.eks import add_team_volumes, add_volumes
-from stacks.parts import NetworkParts, StorageParts
+from stacks.control_plane import control_plane_parts
+from stacks.parts import NetworkParts, StorageParts, crossing, imported_upload_role
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import HyperPodEks
+from ultracluster.lifecycle.configuration import script_configurations
 from ultracluster.network.existing import existing_subnet
-from ultracluster.orchestrators.hyperpod_addons import HyperPodAddons
 from ultracluster.orchestrators.hyperpod_eks import HyperPodEksCluster
 from ultracluster.orchestrators.session_document import SessionDocument
 from ultracluster.rules.types import every_type_of
@@ -25,8 +25,7 @@ from ultracluster.rules.types import every_type_of
 def add_cluster(
     stack: Stack, config: Environment, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
 ) -> list[IConstruct]:
-    """Add the cluster, its add-ons, volumes and outputs; gives what must wait until file systems admit the
-    nodes: the volumes, never the nodes."""
+    """Add the cluster and its outputs; nothing of it waits for a file system: pods mount, not nodes."""
     orchestrator = config.orchestrator
     assert isinstance(orchestrator, HyperPodEks)
     parts = control_plane_parts(config)
@@ -51,22 +50,13 @@ def add_cluster(
         scripts_bucket=s3.Bucket.from_bucket_attributes(
             stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
         ),
-        script_configuration=node_configuration(config),
+        script_configurations=script_configurations(config),
         mirror=config.software.mirror,
+        upload_role=imported_upload_role(stack, storage),
     )
-    HyperPodAddons(
-        stack,
-        "Addons",
-        config=orchestrator,
-        cluster_name=parts.cluster_name,
-        eks_cluster_arn=parts.cluster_arn,
-        hyperpod_cluster_arn=cluster.cluster_arn,
-        after=cluster.resource,
-    )
-    session = SessionDocument(stack, "Session", access=config.access)
+    session = SessionDocument(stack, "Session", user=config.session_user, access=config.access)
     _outputs(stack, config, cluster, session)
-    claims = add_volumes(kubectl, config, storage=storage)
-    return claims + add_team_volumes(kubectl, config, storage=storage)
+    return []
 
 
 def _outputs(
@@ -74,6 +64,7 @@ def _outputs(
 ) -> None:
     region, name = config.region, config.cluster_name
     group = next(iter(config.groups("compute")))
+    crossing(stack, "ClusterArn", cluster.cluster_arn)
     find = (
         f"aws sagemaker list-cluster-nodes --region {region} --cluster-name {name} "
         f"--instance-group-name-contains {group} --query 'ClusterNodeSummaries[0].InstanceId' --output text"
@@ -81,7 +72,6 @@ def _outputs(
     start = f"aws ssm start-session --region {region} --document-name {session.name}"
     for output, description, value in (
         ("ClusterName", "HyperPod cluster", cluster.cluster_name),
-        ("ClusterArn", "HyperPod cluster", cluster.cluster_arn),
         ("EksClusterName", "EKS cluster", name),
         (
             "KubeconfigCommand",

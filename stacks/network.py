@@ -1,4 +1,4 @@
-"""The stack of the network: VPC, subnet, endpoints and the nodes' security group."""
+"""The stack of the network: VPC, subnets and the nodes' security group. File systems wait for it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import aws_cdk as cdk
 from aws_cdk import Stack
 from constructs import Construct
 
-from stacks.parts import NetworkParts, crossing
+from stacks.parts import NetworkParts, crossing, removal
 from ultracluster.config import Environment
 from ultracluster.network.cluster_network import ClusterNetwork
 from ultracluster.network.efa_security_group import EfaSecurityGroup
-from ultracluster.rules.endpoints import made_endpoints
-from ultracluster.security.cluster_key import ClusterKey
 
 
 class NetworkStack(Stack):
-    """Everything of the network that does not exist yet."""
+    """Everything of the network that does not exist yet, but for the ways out of it."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, config: Environment, env: cdk.Environment
@@ -25,26 +23,26 @@ class NetworkStack(Stack):
             description=f"Ultracluster {config.name}: network in {config.network.zone_id}",
         )  # fmt: skip
         database = config.storage.accounting_database
-        # a key of its own: the network outlives the storage of any one cluster
-        key = None if config.network.vpc else ClusterKey(self, "FlowLogKey")
         network = ClusterNetwork(
             self,
             "Network",
             network=config.network,
-            endpoints=made_endpoints(config),
             second_zone_id=database.second_zone_id if database and database.kind == "rds-mysql" else None,
             control_plane_zone_id=getattr(config.orchestrator, "second_zone_id", None),
-            flow_log_key=key.key if key else None,
+            egress=False,
+            removal_policy=removal(config),
         )
         if config.network.security_group:
             group_id = config.network.security_group.id
         else:
             group_id = EfaSecurityGroup(self, "Nodes", vpc=network.vpc).security_group.security_group_id
+        routes = network.route_table_id
         self.parts = NetworkParts(
             vpc_id=crossing(self, "VpcId", network.vpc.vpc_id),
             vpc_cidr=config.network.vpc.cidr if config.network.vpc else config.network.cidr,
             subnet_id=crossing(self, "NodeSubnetId", network.subnet.subnet_id),
             security_group_id=crossing(self, "NodeSecurityGroupId", group_id),
+            route_table_id=crossing(self, "NodeRouteTableId", routes) if routes else None,
             database_subnet_ids=tuple(
                 crossing(self, f"DatabaseSubnetId{letter}", subnet_id)
                 for letter, subnet_id in zip("AB", network.database_subnet_ids, strict=False)

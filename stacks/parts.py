@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aws_cdk import CfnOutput, Fn, Stack, Token
+from aws_cdk import CfnOutput, Fn, RemovalPolicy, Stack, Token
+from aws_cdk import aws_iam as iam
 
+from ultracluster.config import Environment
 from ultracluster.orchestrators.parts import Accounting, LustreMount, OpenZfsMount
 
 
@@ -22,20 +24,62 @@ class NetworkParts:
     vpc_cidr: str
     subnet_id: str
     security_group_id: str
+    route_table_id: str | None = None
+    """Of the nodes' subnet; None where the subnet exists."""
     database_subnet_ids: tuple[str, ...] = ()
     control_plane_subnet_ids: tuple[str, ...] = ()
     """Of an EKS control plane, in two zones or more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StorageParts:
-    """What the cluster must know of the storage."""
+class BucketParts:
+    """Names of the buckets, and who fills one of them."""
 
-    key_arn: str
-    scripts_bucket: str
+    scripts: str
+    data: str | None = None
+    """The environment's own bucket for data; None unless an association asks for it."""
+    upload_role_arn: str | None = None
+    """Uploads the lifecycle scripts; None where the bucket exists."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSystemParts:
+    """What is mounted, and the accounting database; None where there is none."""
+
     lustre: LustreMount | None = None
     open_zfs: OpenZfsMount | None = None
     accounting: Accounting | None = None
+    database_id: str | None = None
+    """Of an accounting database that is made here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageParts:
+    """What the cluster must know of everything that holds data."""
+
+    key_arn: str
+    scripts_bucket: str
+    upload_role_arn: str | None = None
+    lustre: LustreMount | None = None
+    open_zfs: OpenZfsMount | None = None
+    accounting: Accounting | None = None
+
+
+def imported_upload_role(stack: Stack, storage: StorageParts) -> iam.IRole | None:
+    """The role that uploads the scripts, as a construct takes it; None where the construct makes its own."""
+    if storage.upload_role_arn is None:
+        return None
+    return iam.Role.from_role_arn(stack, "UploadRole", storage.upload_role_arn, mutable=False)
+
+
+def removal(config: Environment) -> RemovalPolicy:
+    """What becomes of file systems, and of what they need, when they leave their stack.
+
+    What is retained is not retained when the stack that first makes it is rolled back: a file system that
+    nobody ever used would cost as much as one in use, and things with fixed names would stand in the way of
+    the next try.
+    """
+    return RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if config.protect else RemovalPolicy.DESTROY
 
 
 def crossing(stack: Stack, name: str, value: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from fnmatch import fnmatch
 from typing import Any
 
 from hyperpod_service import account as known_account
 from hyperpod_service import answer, refusal
+from moto.ssm.models import Parameter, ssm_backends
 
 from ultracluster.config import Environment
 from ultracluster.operations.quota_needs import needs
@@ -71,6 +73,7 @@ class World:
         self.addons: dict[str, list[str]] = {}
         self.refused: dict[tuple[str, str], Exception] = {}
         self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.images: dict[str, dict[str, Any]] = {}
         for service, operation in CUSTOM:
             answer(self.account.client(service), operation, self._reply(service, operation))
 
@@ -144,6 +147,8 @@ class World:
         }
 
     def _sagemaker_DescribeCluster(self, asked: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
+        if asked["ClusterName"] not in self.clusters:
+            raise refusal("ResourceNotFound", "no such cluster", "DescribeCluster")
         return {
             "ClusterArn": f"arn:aws:sagemaker:us-west-2:{OWNER}:cluster/abcdefghijkl",
             "ClusterStatus": "InService",
@@ -190,6 +195,43 @@ class World:
             raise refusal("FileSystemNotFound", "no such file system")
         return {"FileSystems": rows}
 
+    def public_parameter(self, name: str, value: str) -> None:
+        """A parameter below `/aws/service/`, where SSM lets nobody write."""
+        store = ssm_backends[OWNER][self.environment.region]._parameters
+        store[name] = [
+            Parameter(
+                account_id=OWNER,
+                name=name,
+                value=value,
+                parameter_type="String",
+                description=None,
+                allowed_pattern=None,
+                keyid=None,
+                last_modified_date=NOW,
+                version=1,
+                data_type="text",
+            )
+        ]
+
+    def public_image(
+        self, ami: str, name: str, created: str = "2026-09-17T08:00:00.000Z", **more: Any
+    ) -> None:
+        """An AMI that Amazon owns."""
+        self.images[ami] = {
+            "ImageId": ami,
+            "Name": name,
+            "CreationDate": created,
+            "State": "available",
+            **more,
+        }
+
+    def _ec2_DescribeImages(self, asked: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
+        if "ImageIds" in asked:
+            return {"Images": [self.images[one] for one in asked["ImageIds"] if one in self.images]}
+        assert asked["Owners"] == ["amazon"], asked
+        ((pattern,),) = [one["Values"] for one in asked["Filters"]]
+        return {"Images": [one for one in self.images.values() if fnmatch(one["Name"], pattern)]}
+
     def _s3_HeadBucket(self, asked: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
         found = self.buckets.get(asked["Bucket"], 404)
         if isinstance(found, int):
@@ -197,11 +239,32 @@ class World:
         return {"BucketRegion": found}
 
 
+def images_of_today(world: World) -> None:
+    """The images that AWS publishes, as the catalogue knows the newest of them."""
+    answer(world.account.client("ec2"), "DescribeImages", world._ec2_DescribeImages)
+    hyperpod = "/aws/service/sagemaker-hyperpod/ami"
+    for arch in ("x86_64", "arm64"):
+        for number, kind in enumerate(("slurm-ubuntu-22.04", "eks-1.34-amazon-linux-2023"), start=1):
+            ami = f"ami-{arch[0]}{number:016x}".replace("x", "e")
+            world.public_parameter(f"{hyperpod}/{arch}/{kind}/latest/ami-id", ami)
+            world.public_image(ami, f"HyperPod {kind} {arch} 20260917")
+        for variant in ("standard", "nvidia", "neuron"):
+            base = f"/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/{arch}/{variant}"
+            name = f"amazon-eks-node-al2023-{arch}-{variant}-1.34-v20261012"
+            for path in ("recommended", name):
+                world.public_parameter(f"{base}/{path}/release_version", "1.34.12-20261012")
+        name = f"aws-parallelcluster-3.16.3-ubuntu-2204-lts-hvm-{arch}-202611170900"
+        world.public_image(
+            f"ami-{arch[0]}0000000000000009".replace("x", "e"), name, "2026-11-17T09:00:00.000Z"
+        )
+
+
 def furnish(world: World) -> None:
     """Put into moto what a ready account has: the bootstrap, service-linked roles, the deployer's role."""
     import boto3
 
     region = world.environment.region
+    images_of_today(world)
     boto3.client("ssm", region).put_parameter(
         Name="/cdk-bootstrap/hnb659fds/version", Value="30", Type="String"
     )

@@ -38,7 +38,7 @@ def made(changes: dict[str, Any], folder: Path) -> Synthesised:
 def test_a_network_that_exists_as_a_whole_has_no_stack(tmp_path: Path) -> None:
     result = made({"network": NETWORK}, tmp_path)
 
-    assert set(result.templates) == {"dev-storage", "dev-cluster"}
+    assert set(result.templates) == {"dev-foundation", "dev-buckets", "dev-storage", "dev-cluster"}
     assert not result.resources("AWS::EC2::VPC")
     (cluster,) = result.resources("AWS::SageMaker::Cluster").values()
     assert cluster["Properties"]["VpcConfig"] == {
@@ -98,7 +98,7 @@ def test_one_existing_part_of_the_storage(part: str, tmp_path: Path) -> None:
     result = made({f"storage.{part}": existing}, tmp_path)
 
     buckets = {path.split("/")[1].rstrip("0123456789ABCDEF") for path in result.resources("AWS::S3::Bucket")}
-    keys = [path for path in result.resources("AWS::KMS::Key") if path.startswith("dev-storage")]
+    keys = result.resources("AWS::KMS::Key")
     assert ("Scripts" not in buckets) == (part == "scripts_bucket")
     assert (not keys) == (part == "key")
 

@@ -28,11 +28,10 @@ from ultracluster.operations.draft import (
 )
 from ultracluster.operations.plan import plan
 from ultracluster.rules import check
-from ultracluster.software import release_names
+from ultracluster.software import newest_release
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 app.command("init")(init)
-RELEASE = max(release_names())
 FLAGS = [
     "--instance-type", "p5en.48xlarge", "--nodes", "16", "--orchestrator", "hyperpod-slurm",
     "--region", "us-east-2",
@@ -53,7 +52,9 @@ def wishes(kind: str, orchestrator: str, nodes: int, region: str = "us-east-2", 
             "instance_type": kind,
             "nodes": nodes,
             "capacity": capacity_for(cast("Any", orchestrator), kind),
-            "release": RELEASE,
+            "release": newest_release(
+                cast("Any", "eks-al2023" if orchestrator == "eks" else orchestrator)
+            ).release,
         }
         | changes
     )

@@ -36,8 +36,9 @@ PACKAGES = {
     ),
     "libnccl2": ("2.30.7-1+cuda13.3", "usr/lib/libnccl.so.2.30.7", ""),
     "cuda-common": ("13.3-1", "usr/share/cuda-common", ""),
+    "squash-tools": ("4.6-1", "usr/bin/mksquash", ""),
 }
-NEEDS = {"libnccl2": "cuda-common (>= 13)"}
+NEEDS = {"libnccl2": "cuda-common (>= 13)", "enroot": "squash-tools"}
 BUCKET = "example-software"
 SLOW = "/slow"  # while this file is in the root, installing enroot takes a while
 EVERY_STEP_ONCE = 18
@@ -136,7 +137,12 @@ class Node:
             "key_fingerprint": self.fingerprint,
         }
         components: dict[str, dict[str, object]] = {
-            "enroot": {"version": "4.2.1", "kind": "artifact", "artifacts": [here | artifact]},
+            "enroot": {
+                "version": "4.2.1",
+                "kind": "artifact",
+                "artifacts": [here | artifact],
+                "packages": [here | {"names": ["squash-tools"]}],
+            },
             "nccl": {
                 "version": "2.30.7",
                 "kind": "packages",
@@ -153,7 +159,7 @@ class Node:
         for name, change in changes.items():
             components[name] |= change
         for component in components.values():
-            component |= {"constraint": "None: it is a test.", "source": "this test"}
+            component |= {"need": "required", "constraint": "None: it is a test.", "source": "this test"}
         head = {
             "schema": 2,
             "families": ["plain"],
@@ -162,6 +168,17 @@ class Node:
             "summary": "For a test.",
         }
         self.lock_file.write_text(json.dumps({**head, "components": components}))
+
+    @property
+    def archive(self) -> dict[str, object]:
+        """The same repository, as the archive of the distribution."""
+        url = f"http://127.0.0.1:{self.server.port}"
+        key = {"key_url": f"{url}/key.asc", "key_fingerprint": self.fingerprint}
+        return {"os": "debian12", "arch": "x86_64", "url": f"{url}/", "suites": ["/"], **key}
+
+    def system_has(self, repository: str) -> None:
+        """The repository that the system itself is set up for."""
+        (self.root / "etc/apt/sources.list").write_text(f"{repository}\n")
 
     @property
     def lock_file(self) -> Path:
@@ -177,6 +194,8 @@ class Node:
             shutil.rmtree(self.root / path, ignore_errors=True)
         for file in (self.root / "etc/apt/sources.list.d").glob("*"):
             file.unlink()
+        shutil.rmtree(self.root / "var/lib/apt/lists", ignore_errors=True)  # as an image has them
+        self.system_has(f"deb [trusted=yes] http://127.0.0.1:{self.server.port} ./")
         (self.root / SLOW.lstrip("/")).unlink(missing_ok=True)
         shutil.rmtree(self.root / "bucket", ignore_errors=True)
         self.server.asked.clear()
@@ -236,8 +255,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     for name in PACKAGES:
         build_package(web, name)
     fingerprint = build_repository(web, folder / "gnupg")
-    # Only what the test builds: the archive of the system is not asked for anything.
-    (root / "etc/apt/sources.list").write_text("")
     with Server(web).running() as server:
         yield Node(root, server, fingerprint)
     shutil.rmtree(root)
@@ -348,7 +365,7 @@ def mirrored(node: Node, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             cache=cache,
             s3=s3,
             only=lambda system, arch: arch == "x86_64",
-            archives={"kernel": [], "archives": []},
+            archives={"kernel": [], "archives": [node.archive]},
         )
         for row in s3.list_objects_v2(Bucket=BUCKET)["Contents"]:
             file = node.root / "bucket" / row["Key"]
@@ -366,12 +383,11 @@ def test_packages_come_from_the_mirror_without_a_network(
 ) -> None:
     mirrored(node, tmp_path, monkeypatch)
     options = ("--mirror", f"s3://{BUCKET}/p")
-    (node.root / "etc/apt/sources.list").write_text("deb http://127.0.0.1:9/debian bookworm main\n")
+    node.system_has("deb http://127.0.0.1:9/debian bookworm main")
     node.server.asked.clear()
 
     said = node.run(*options, network=False)
 
-    (node.root / "etc/apt/sources.list").write_text("")
     assert said.endswith("status 0"), said
     assert {step for step, state in node.states().items() if state == "installed"} >= {
         "nccl",
@@ -379,6 +395,7 @@ def test_packages_come_from_the_mirror_without_a_network(
         "enroot",
     }
     assert (node.root / "usr/share/cuda-common").exists()
+    assert (node.root / "usr/bin/mksquash").exists()  # what enroot's own package depends on
     assert node.server.asked == []
     assert not (node.root / "var/tmp/ultracluster").exists()
     assert not list((node.root / "etc/apt/sources.list.d").glob("ultracluster*"))

@@ -90,7 +90,7 @@ def test_every_step_has_its_verbs_and_is_used() -> None:
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_entry_runs_its_own_steps(entry: str) -> None:
     name = entry.removesuffix(".sh")
-    assert re.search(rf"^entry::run {name}( |$)", (SCRIPTS / entry).read_text(), re.MULTILINE)
+    assert re.search(rf"(^|\) )entry::run {name}( |$)", (SCRIPTS / entry).read_text(), re.MULTILINE)
     steps = steps_of(name)
     assert len(steps) == len(set(steps))
 
@@ -108,6 +108,14 @@ def test_order_of_steps() -> None:
         ("nccl", "nccl_tests"),
         ("lustre_client", "lustre_efa"),
         ("lustre_client", "filesystems"),
+        # options of modules, before these are loaded
+        ("lustre_tuning", "lustre_efa"),
+        ("nvidia_fs", "lustre_efa"),
+        ("lustre_efa", "filesystems"),
+        ("filesystems", "homes"),
+        ("scratch", "container_storage"),
+        ("scratch", "enroot_config"),
+        ("enroot", "enroot_config"),
         ("container_toolkit", "enroot"),
         ("enroot", "pyxis"),
         ("limits", "slurm"),

@@ -19,18 +19,40 @@ def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
 
 def test_list_names_every_release() -> None:
     result = run("release", "list")
-    assert [line[:7] for line in result.stdout.splitlines() if line[:2] == "20"] == list(release_names())
+    heads = [line.split()[0] for line in result.stdout.splitlines() if not line.startswith(" ")]
+    assert heads == list(release_names())
+    assert "all locked" in result.stdout.partition("\nhyperpod-slurm-")[0].partition("eks-2026.10")[2]
+    assert "2 files not locked" in result.stdout.partition("hyperpod-slurm-2026.09")[2]
     rows = json.loads(run("release", "list", "--json").stdout)
     assert [row["release"] for row in rows] == list(release_names())
+    assert rows[0]["unlocked"][0] == "enroot: enroot_4.2.1-1_arm64.deb"
+    assert rows[0]["families"][0] == "dlami"
+
+
+def test_what_is_not_locked_is_said_file_by_file(tmp_path: Path) -> None:
+    """Keys of repositories, too: a node installs nothing from a repository that it cannot check."""
+    result = run("release", "show", "hyperpod-slurm-2026.09")
+    table = result.stdout.partition("not locked: nodes refuse it")[2].partition("\nnotes\n")[0]
+    assert "enroot_4.2.1-1_arm64.deb" in table
+    assert "ubuntu22.04, ubuntu24.04 on aarch64" in table
+    content = json.loads(release_file("2026.11").read_text())
+    del content["components"]["dcgm"]["packages"][0]["repository"]["key_fingerprint"]
+    file = tmp_path / "2026.11.lock"
+    file.write_text(json.dumps(content))
+    shown = run("release", "show", str(file)).stdout
+    assert "ubuntu2204/x86_64/3bf863cc.pub  ubuntu22.04 on x86_64" in shown
+    assert "6 files and 1 key not locked" in run("release", "check", str(file)).stdout
+    assert run("release", "show", "eks-2026.10").stdout.count("not locked") == 0
 
 
 def test_show_prints_every_component_with_its_source() -> None:
     result = run("release", "show", "2026.11")
-    table = result.stdout.partition("\nnotes\n")[0]
+    table = result.stdout.partition("\nnot locked")[0]
     lines = {line.split()[0]: line for line in table.splitlines() if line}
     release = json.loads(release_file("2026.11").read_text())
     for name, part in release["components"].items():
         assert part["version"] in lines[name]
+        assert part["need"] in lines[name]
         assert lines[name].endswith(part["source"]), name
     assert "\x1b" not in result.stdout
 
@@ -45,6 +67,7 @@ def test_check_reports_every_constraint_with_its_citation() -> None:
     result = run("release", "check", "2026.11")
     assert result.returncode == 0
     assert "0 broken" in result.stdout.splitlines()[-1]
+    assert result.stdout.splitlines()[-1].endswith("6 files not locked")
     assert "EC2 User Guide: Elastic Fabric Adapter release notes" in result.stdout
 
 
@@ -70,7 +93,17 @@ def test_a_broken_release_is_exit_code_2(arguments: list[str], tmp_path: Path) -
         (["release", "show", "2026.10"], "the nearest is 2026.11"),
         (["release", "check", "nothing.lock"], "No such file"),
         (["release", "lock", "nothing.lock"], "No such file"),
+        (["release", "lock"], "name either a lock file, or an environment"),
+        (["release", "lock", "a.lock", "--for", "prod"], "name either a lock file, or an environment"),
+        (["release", "lock", "--for", "prod", "--component", "enroot"], "--component goes with a lock file"),
+        (["release", "lock", "--for", "nowhere"], "nowhere.yaml"),
         (["release", "mirror", "--bucket", "b", "--release", "1999.01"], "there is no release"),
+        (["release", "mirror", "--bucket", "b"], "name either a release"),
+        (["release", "mirror", "--release", "2026.11"], "--bucket is needed"),
+        (
+            ["release", "mirror", "--bucket", "b", "--release", "2026.11", "--component", "enroot"],
+            "optional in this release are nccl-tests, nixl",
+        ),
         (["image", "recipe", "--release", "1999.01", "--orchestrator", "pcs"], "there is no release"),
         (["image", "recipe", "--release", "2026.11", "--orchestrator", "nomad"], "nomad"),
         (
@@ -89,16 +122,45 @@ def test_bad_input_is_one_message_and_exit_code_2(arguments: list[str], says: st
 
 
 def test_a_mirror_of_what_is_not_locked_says_what_to_do() -> None:
-    result = run("release", "mirror", "--bucket", "example-software", "--region", "us-east-1", "--dry-run")
+    result = run(
+        *("release", "mirror", "--bucket", "example-software", "--release", "2026.11"),
+        *("--region", "us-east-1", "--dry-run"),
+    )
     assert result.returncode == 1
     assert "run `ultracluster release lock` first" in result.stderr
     assert "Traceback" not in result.stderr
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the environment `prod` and, as in a new one, no lock."""
+    (tmp_path / "environments").mkdir()
+    text = (ROOT / "environments" / "prod.yaml").read_text()
+    (tmp_path / "environments" / "prod.yaml").write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["prod", "environments/prod.yaml"])
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [("{", "is not JSON"), ('{"schema": 1}', "environment"), (
+        '{"schema": 1, "environment": "dev", "release": "2026.11"}', "of environment dev, not prod: remove it"
+    )],
+)  # fmt: skip
+def test_a_damaged_lock_is_refused_and_stays(name: str, content: str, says: str, folder: Path) -> None:
+    lock = folder / "environments" / "prod.lock"
+    lock.write_text(content)
+    result = run("release", "lock", "--for", name, cwd=folder)
+    assert result.returncode == 2
+    assert says in result.stderr.replace("\n", " ")
+    assert "Traceback" not in result.stderr
+    assert lock.read_text() == content
+
+
 @pytest.mark.parametrize("form", ["imagebuilder", "packer"])
 def test_a_recipe_is_printed(form: str) -> None:
     result = run(
-        "image", "recipe", "--release", "2026.07", "--orchestrator", "hyperpod-slurm", "--format", form
+        "image", "recipe", "--release", "2026.11", "--orchestrator", "hyperpod-slurm", "--format", form
     )
     assert result.returncode == 0
-    assert "bake.sh --release 2026.07 --accelerator nvidia" in result.stdout
+    assert "bake.sh --release 2026.11 --family hyperpod-slurm --accelerator nvidia" in result.stdout

@@ -27,15 +27,16 @@ GB200 = str(ROOT / "environments" / "parallelcluster-gb200.yaml")
 REGION = "us-west-2"
 OUTPUTS = {
     "network": {"NodeSubnetId": "subnet-0aaaaaaaaaaaaaaa1", "NodeSecurityGroupId": "sg-0aaaaaaaaaaaaaaa1"},
+    "buckets": {"ScriptsBucketName": "scripts"},
     "storage": {
         "LustreId": "fs-0aaaaaaaaaaaaaaa1",
         "OpenZfsVolumeId": "fsvol-0aaaaaaaaaaaaaaa1",
         "AccountingEndpoint": "db.example.com",
-        "ScriptsBucketName": "scripts",
     },
     "cluster": {
         "NodePolicyArn": "arn:aws:iam::111122223333:policy/parallelcluster/nodes",
         "ScriptsPrefix": f"{NAME}/0123456789ab",
+        "QueueScripts": "train=ba9876543210",
         "AccountingPasswordSecretArn": "arn:aws:secretsmanager:us-west-2:111122223333:secret:plain",
     },
 }
@@ -48,6 +49,7 @@ FIELDS = {
     "ScriptsBucketName": "scripts_bucket",
     "NodePolicyArn": "node_policy_arn",
     "ScriptsPrefix": "scripts_prefix",
+    "QueueScripts": "queue_scripts",
     "AccountingPasswordSecretArn": "database_secret_arn",
 }
 
@@ -103,7 +105,7 @@ def run(*arguments: str) -> Result:
 
 
 def test_the_file_holds_what_is_deployed(monkeypatch: pytest.MonkeyPatch) -> None:
-    deploy(monkeypatch, "network", "storage", "cluster")
+    deploy(monkeypatch, "network", "buckets", "storage", "cluster")
 
     result = run(FILE)
 
@@ -138,8 +140,8 @@ def test_missing_stacks_and_outputs_are_told_all_at_once(monkeypatch: pytest.Mon
     lines = result.stderr.splitlines()
     assert f"missing  {NAME}-network.NodeSubnetId: it has no such output" in lines
     assert f"missing  {NAME}-storage.LustreId: the stack is not deployed" in lines
-    assert sum(line.startswith("missing") for line in lines) == 8
-    assert f"cdk deploy {NAME}-network {NAME}-storage {NAME}-cluster" in lines[-1]
+    assert sum(line.startswith("missing") for line in lines) == 9
+    assert f"cdk deploy {NAME}-network {NAME}-buckets {NAME}-storage {NAME}-cluster" in lines[-1]
     assert "--offline" in lines[-1]
 
 

@@ -30,7 +30,7 @@ READING = (
     "Describe", "List", "Get", "Head", "Search", "Filter", "Simulate", "BatchGet", "Lookup",
 )  # fmt: skip
 """First words of operations that change nothing (AWS's own verbs)."""
-MIRRORS = ("operations/mirror.py",)
+MIRRORS = ("operations/mirror_bucket.py",)
 """Modules that write to a bucket: a policy of their own."""
 
 

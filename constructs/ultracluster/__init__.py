@@ -13,17 +13,22 @@ __all__ = [
     "Accounting",
     "AccountingDatabase",
     "Admission",
+    "ClusterEgress",
     "ClusterKey",
     "ClusterNetwork",
     "ClusterPlacementGroup",
     "DataBucket",
+    "DataRepositories",
+    "DeletionProtection",
     "EfaSecurityGroup",
+    "EksAddons",
     "EksControlPlane",
     "EksNodeGroup",
     "Environment",
     "HyperPodEksCluster",
     "HyperPodExecutionRole",
     "HyperPodSlurmCluster",
+    "ImageBuilderPipeline",
     "LogBucket",
     "LustreFileSystem",
     "LustreMount",
@@ -44,10 +49,13 @@ if TYPE_CHECKING:
     from ultracluster.compute.network_cards import network_card_plan
     from ultracluster.compute.placement import ClusterPlacementGroup
     from ultracluster.config import Environment
+    from ultracluster.lifecycle.image_pipeline import ImageBuilderPipeline
     from ultracluster.lifecycle.script_bundle import ScriptBundle
     from ultracluster.network.admission import Admission
+    from ultracluster.network.cluster_egress import ClusterEgress
     from ultracluster.network.cluster_network import ClusterNetwork
     from ultracluster.network.efa_security_group import EfaSecurityGroup
+    from ultracluster.orchestrators.eks_addons import EksAddons
     from ultracluster.orchestrators.eks_control_plane import EksControlPlane
     from ultracluster.orchestrators.eks_nodes import EksNodeGroup
     from ultracluster.orchestrators.hyperpod_eks import HyperPodEksCluster
@@ -57,9 +65,11 @@ if TYPE_CHECKING:
     from ultracluster.orchestrators.pcs import PcsCluster
     from ultracluster.orchestrators.session_document import SessionDocument
     from ultracluster.security.cluster_key import ClusterKey
+    from ultracluster.security.deletion_protection import DeletionProtection
     from ultracluster.security.execution_role import HyperPodExecutionRole
     from ultracluster.storage.accounting_database import AccountingDatabase
     from ultracluster.storage.buckets import DataBucket, LogBucket
+    from ultracluster.storage.data_repositories import DataRepositories
     from ultracluster.storage.lustre_file_system import LustreFileSystem
     from ultracluster.storage.open_zfs_file_system import OpenZfsFileSystem
 else:
@@ -67,29 +77,34 @@ else:
         "Accounting": "orchestrators.parts",
         "AccountingDatabase": "storage.accounting_database",
         "Admission": "network.admission",
+        "ClusterEgress": "network.cluster_egress",
         "ClusterKey": "security.cluster_key",
         "ClusterNetwork": "network.cluster_network",
         "ClusterPlacementGroup": "compute.placement",
         "DataBucket": "storage.buckets",
+        "DataRepositories": "storage.data_repositories",
+        "DeletionProtection": "security.deletion_protection",
         "EfaSecurityGroup": "network.efa_security_group",
+        "EksAddons": "orchestrators.eks_addons",
         "EksControlPlane": "orchestrators.eks_control_plane",
         "EksNodeGroup": "orchestrators.eks_nodes",
         "Environment": "config",
         "HyperPodEksCluster": "orchestrators.hyperpod_eks",
         "HyperPodExecutionRole": "security.execution_role",
         "HyperPodSlurmCluster": "orchestrators.hyperpod_slurm",
+        "ImageBuilderPipeline": "lifecycle.image_pipeline",
         "LogBucket": "storage.buckets",
         "LustreFileSystem": "storage.lustre_file_system",
         "LustreMount": "orchestrators.parts",
+        "network_card_plan": "compute.network_cards",
         "NodeLaunchTemplate": "compute.launch_template",
         "OpenZfsFileSystem": "storage.open_zfs_file_system",
         "OpenZfsMount": "orchestrators.parts",
-        "PcsCluster": "orchestrators.pcs",
         "ParallelClusterCluster": "orchestrators.parallelcluster",
+        "PcsCluster": "orchestrators.pcs",
+        "placement_for": "compute.capacity",
         "ScriptBundle": "lifecycle.script_bundle",
         "SessionDocument": "orchestrators.session_document",
-        "network_card_plan": "compute.network_cards",
-        "placement_for": "compute.capacity",
     }
 
     def __getattr__(name: str) -> object:

@@ -60,7 +60,10 @@ entry::identify_pcs() { node::load_here "" "$ENTRY_GROUP"; }
 entry::identify_eks() { node::load_here compute "$ENTRY_GROUP"; }
 
 # Set by bake.sh.
-entry::identify_bake() { image_family::load; }
+entry::identify_bake() {
+  image_family::load
+  NODE_FAMILY=${BAKE_FAMILY:-$NODE_FAMILY}
+}
 
 # What an earlier entry of the same node was without (STEPS_NOT_LAST)
 readonly ENTRY_EARLIER=$ULTRACLUSTER_ROOT/run/ultracluster/degraded-earlier

@@ -14,8 +14,11 @@ node::resource_config() {
 }
 
 # Exports NODE_GROUP, NODE_ROLE, NODE_INSTANCE_TYPE, NODE_ADDRESS, NODE_ACCELERATORS, NODE_EFA_INTERFACES,
-# NODE_LOCAL_NVME_DISKS, NODE_NVSWITCH (yes, no, or empty where cluster.json does not tell), CLUSTER_NAME, CLUSTER_ENVIRONMENT, CLUSTER_RELEASE, CLUSTER_MIRROR, CLUSTER_COMPONENTS (optional
-# ones that are asked for), CLUSTER_STRICT (no version but the release's), CLUSTER_BUDGET_MINUTES (for a run), CLUSTER_NODES (how many, where that is known), CLUSTER_LOCKED (JSON: digests and keys that complete the release), CLUSTER_CONTROLLERS, and per mount LUSTRE_{PATH,DNS_NAME,MOUNT_NAME,EFA},
+# NODE_LOCAL_NVME_DISKS; NODE_NVSWITCH and NODE_GDS (yes, no), NODE_LUSTRE_EFA_INTERFACES and NODE_DATA_VOLUME, empty where
+# cluster.json does not tell; CLUSTER_NAME, CLUSTER_ENVIRONMENT, CLUSTER_RELEASE, CLUSTER_MIRROR, CLUSTER_COMPONENTS (optional
+# ones that are asked for), CLUSTER_STRICT (no version but the release's), CLUSTER_LOCKED (JSON: digests and keys that complete
+# the release), CLUSTER_BUDGET_MINUTES (for a run), CLUSTER_NODES (how many, where that is known),
+# CLUSTER_CONTROLLERS, and per mount LUSTRE_{PATH,DNS_NAME,MOUNT_NAME,EFA},
 # OPENZFS_{PATH,DNS_NAME,VOLUME_PATH}; with image_family.sh NODE_OS, NODE_ARCH, NODE_FAMILY and NODE_ACCELERATOR. On
 # failure NODE_ERROR says why. What follows is HyperPod's way to tell; node::load_here is for all others.
 node::load() {
@@ -172,6 +175,22 @@ def count(key):
     return value
 
 
+def number_or_nothing(key):
+    return count(key) if key in group else ""
+
+
+def path_or_nothing(key):
+    value = group.get(key) or ""
+    if value and (not isinstance(value, str) or not re.fullmatch(FORMS["path"], value)):
+        stop(GIVE_UP, f"{cluster_path}: {key} of group '{name}' is {value!r}, not a path")
+    return value
+
+
+def yes_or_no(key):
+    """Empty where cluster.json does not tell."""
+    return {True: "yes", False: "no"}.get(group.get(key), "")
+
+
 def word(key, form):
     value = cluster.get(key) or ""
     if value and (not isinstance(value, str) or not re.fullmatch(form, value)):
@@ -182,7 +201,6 @@ def word(key, form):
 minutes = cluster.get("budget_minutes")
 if minutes is not None and (isinstance(minutes, bool) or not isinstance(minutes, int) or minutes < 1):
     stop(GIVE_UP, f"{cluster_path}: budget_minutes is {minutes!r}, not a number of minutes")
-nvswitch = group.get("nvswitch")
 locked = cluster.get("locked")
 if locked is not None and not (isinstance(locked, dict) and all(isinstance(locked.get(key, {}), dict) for key in ("files", "keys"))):
     stop(GIVE_UP, f"{cluster_path}: locked is {locked!r}, not an object with files and keys")
@@ -206,7 +224,10 @@ facts = {
     "CLUSTER_NODES": len(everyone) or "",
     "CLUSTER_LOCKED": json.dumps(locked) if locked else "",
     "NODE_ACCELERATOR": group.get("accelerator") or "",
-    "NODE_NVSWITCH": {True: "yes", False: "no"}.get(nvswitch, ""),
+    "NODE_LUSTRE_EFA_INTERFACES": number_or_nothing("lustre_efa_interfaces"),
+    "NODE_GDS": yes_or_no("gds"),
+    "NODE_DATA_VOLUME": path_or_nothing("data_volume"),
+    "NODE_NVSWITCH": yes_or_no("nvswitch"),
 }
 for kind, keys in KEYS.items():
     mount = (cluster.get("mounts") or {}).get(kind)

@@ -78,6 +78,11 @@ packages::lock() {
   exit 1
 }
 
+# packages::refresh: fresh lists of the image's own repositories; dnf renews them by itself
+packages::refresh() {
+  [[ $(packages::system) == dnf ]] || packages::apt update
+}
+
 packages::system() {
   if command -v apt-get >/dev/null; then echo apt; else echo dnf; fi
 }

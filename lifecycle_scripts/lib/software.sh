@@ -221,6 +221,7 @@ software::install() {
   step::say installs "$component"
   if ((${RELEASE["$component.files"]:-0} > 0)); then
     software::fetch "$component"
+    software::dependencies "$component"
     packages::install "${SOFTWARE_FILES[@]}" || step::fail "cannot install ${SOFTWARE_FILES[*]##*/}: see the log above"
   else
     read -r -a names <<<"${RELEASE["$component.packages"]}"
@@ -228,6 +229,25 @@ software::install() {
     packages::install "${names[@]}" || step::fail "cannot install ${names[*]}: see the log above"
     packages::mirror_clean
   fi
+}
+
+# software::dependencies COMPONENT: what its files ask of the distribution, named beside them in the release: from the mirror, or from
+# fresh lists of the image's own repositories. What cannot be had is for the installation of the files to judge.
+software::dependencies() {
+  local -r component=$1
+  local name missing=()
+  for name in ${RELEASE["$component.packages"]:-}; do
+    [[ -n $(packages::version "$name") ]] || missing+=("$name")
+  done
+  ((${#missing[@]} > 0)) || return 0
+  if [[ -z ${CLUSTER_MIRROR:-} ]]; then
+    packages::refresh || log::warn "$component: the lists of the image's repositories cannot be renewed"
+  elif [[ -n ${RELEASE['mirror.packages']:-} ]]; then
+    packages::mirrored "${RELEASE['mirror.packages']}" "${RELEASE['mirror.checksum']}" "${missing[@]}" ||
+      log::warn "$component: $PACKAGES_ERROR"
+  fi
+  packages::install "${missing[@]}" || log::warn "$component: cannot install ${missing[*]}, see the log above"
+  packages::mirror_clean
 }
 
 # software::repository COMPONENT: makes its repository known, if it is not one of the image's own.

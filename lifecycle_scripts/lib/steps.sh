@@ -7,25 +7,28 @@ ULTRACLUSTER_LIB_STEPS=1
 # Steps that bring the node to its release. The driver comes before what is built on it, EFA before the libraries that it
 # brings, the container toolkit before enroot, and enroot before pyxis.
 readonly STEPS_FABRIC="nvidia_driver cuda_runtime efa libfabric nccl gdrcopy ofi_nccl nccl_tests neuron"
-readonly STEPS_LUSTRE="lustre_client lustre_efa"
-readonly STEPS_CONTAINERS="container_toolkit enroot pyxis dcgm nixl"
+readonly STEPS_LUSTRE="lustre_client lustre_tuning nvidia_fs lustre_efa"
+readonly STEPS_CONTAINERS="container_toolkit enroot enroot_config pyxis dcgm nixl"
 readonly STEPS_LAST="environment holds"
 # Pods bring CUDA, NCCL, the plugin and DCGM themselves: a Kubernetes node needs what reaches into the kernel, and the toolkit.
 readonly STEPS_KUBERNETES="nvidia_driver efa gdrcopy neuron $STEPS_LUSTRE container_toolkit holds"
+# The last look
+readonly STEPS_PROOF="proof"
 readonly STEPS_SOFTWARE="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LAST"
 
 # Slurm's daemons start last: they inherit the limits, count the GPUs, and jobs need both kinds of storage.
 declare -rA STEPS=(
-  [hyperpod_on_create]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems scratch $STEPS_CONTAINERS $STEPS_LAST slurm"
-  [hyperpod_on_init_complete]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch $STEPS_CONTAINERS $STEPS_LAST"
-  [hyperpod_eks_on_create]="limits $STEPS_KUBERNETES scratch"
+  [hyperpod_on_create]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST slurm $STEPS_PROOF"
+  [hyperpod_on_init_complete]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch container_storage $STEPS_CONTAINERS $STEPS_LAST $STEPS_PROOF"
+  [hyperpod_eks_on_create]="limits $STEPS_KUBERNETES scratch container_storage $STEPS_PROOF"
   # Before ParallelCluster configures Slurm and mounts what is shared
-  [parallelcluster_on_node_start]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch"
+  [parallelcluster_on_node_start]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch container_storage"
   # After it: pyxis is compiled against its Slurm
-  [parallelcluster_on_node_configured]="$STEPS_CONTAINERS $STEPS_LAST"
-  [pcs_node]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems scratch $STEPS_CONTAINERS $STEPS_LAST imex"
-  [eks_user_data]="limits $STEPS_KUBERNETES scratch"
+  [parallelcluster_on_node_configured]="$STEPS_CONTAINERS $STEPS_LAST $STEPS_PROOF"
+  [pcs_node]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST imex $STEPS_PROOF"
+  [eks_user_data]="limits $STEPS_KUBERNETES scratch container_storage $STEPS_PROOF"
   [bake]="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LAST"
+  [bake_kubernetes]="$STEPS_KUBERNETES"
 )
 
 # Minutes that a step may take, all its verbs together; 10 for those that are not here. Builds and installers on a node

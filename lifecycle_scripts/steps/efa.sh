@@ -48,6 +48,7 @@ efa::install() {
   # Whatever an interrupted installation leaves is installed again: the manifest must not speak for it.
   rm -f -- "$ULTRACLUSTER_ROOT$EFA_MANIFEST"
   cd "$UNPACKED" || exit
+  software::dependencies efa-installer
   # Kernel modules are built here: the headers have to fit the kernel that runs.
   packages::alone ./efa_installer.sh "${options[@]}" ||
     step::fail "the EFA installer ${RELEASE['efa-installer.version']} failed: see its lines above"

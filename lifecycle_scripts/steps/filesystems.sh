@@ -4,8 +4,11 @@
 # shellcheck source-path=SCRIPTDIR source=../lib/mounts.sh
 source "$ULTRACLUSTER_HOME/lib/mounts.sh"
 
-# Written by FSx's set-up of the EFA client, when the image has it.
+# Written by FSx's set-up of the EFA client. The mount waits for it and does not require it, as FSx's guide writes: without
+# EFA a node still has its file system, over TCP.
 readonly FILESYSTEMS_EFA_UNIT=configure-efa-fsx-lustre-client.service
+# Put there by the step lustre_tuning
+readonly FILESYSTEMS_TUNING=/usr/local/sbin/ultracluster-lustre-tuning
 
 filesystems::kinds() {
   [[ -z ${LUSTRE_PATH:-} ]] || echo lustre
@@ -22,7 +25,7 @@ filesystems::describe() {
       OPTIONS=relatime,flock
       BOOT_OPTIONS=defaults,$OPTIONS,$boot
       if [[ -e $ULTRACLUSTER_ROOT/etc/systemd/system/$FILESYSTEMS_EFA_UNIT ]]; then
-        BOOT_OPTIONS+=,x-systemd.requires=$FILESYSTEMS_EFA_UNIT,x-systemd.after=$FILESYSTEMS_EFA_UNIT
+        BOOT_OPTIONS+=,x-systemd.after=$FILESYSTEMS_EFA_UNIT
       fi
       ;;
     openzfs)
@@ -106,4 +109,5 @@ filesystems::mount() {
   [[ -z $(ls -A "$path") ]] || log::warn "the mount hides what is in $MOUNT_POINT now"
   retry::run "${ULTRACLUSTER_MOUNT_DEADLINE:-300}" timeout 90 mount -t "$TYPE" -o "$OPTIONS" "$SOURCE" "$path" ||
     step::fail "cannot mount $SOURCE on $MOUNT_POINT"
+  [[ $TYPE != lustre || ! -x $ULTRACLUSTER_ROOT$FILESYSTEMS_TUNING ]] || bash "$ULTRACLUSTER_ROOT$FILESYSTEMS_TUNING" up
 }

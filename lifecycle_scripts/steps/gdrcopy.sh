@@ -126,6 +126,13 @@ gdrcopy::build() {
   software::unpack gdrcopy
   cd "$UNPACKED" || exit
   make prefix="$UNPACKED/staged" CUDA="$ULTRACLUSTER_ROOT/usr/local/cuda" lib lib_install
+  # What verify/fabric.sh proves it with; the library is as good without.
+  if make -C tests CUDA="$ULTRACLUSTER_ROOT/usr/local/cuda" gdrcopy_sanity gdrcopy_copylat; then
+    mkdir -p staged/bin
+    cp -- tests/gdrcopy_{sanity,copylat} staged/bin
+  else
+    log::warn "GDRCopy's test programs cannot be built here"
+  fi
   [[ -n $(software::module gdrdrv) ]] || gdrcopy::module
   cd /
   software::publish "$UNPACKED/staged" "$own"

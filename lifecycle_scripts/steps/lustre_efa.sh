@@ -1,51 +1,221 @@
 # shellcheck shell=bash
-# Lustre over EFA: FSx's own set-up script and the service that it leaves, and nvidia-fs for GPUDirect Storage. Only where
-# the file system was created for it and the instance type can do it; everywhere else Lustre uses TCP.
+# Lustre over EFA: FSx's own set-up script, the image's where it has one, else that of the release. Only where the file
+# system was created for it and the instance type can do it; everywhere else Lustre uses TCP.
+#
+# The script binds each EFA interface to a CPU partition of libcfs, whose table the kernel reads when libcfs is loaded. Where
+# Lustre was loaded before, only a few interfaces attach and nothing says so (aws/aws-parallelcluster-cookbook#3251). So what
+# is mounted is unmounted, the modules are unloaded, and the state afterwards is what counts: on a first boot the script
+# ends with an error although all is well, as systemd replaces the job that it started.
+
+for library in mounts lnet; do
+  # shellcheck source=/dev/null
+  source "$ULTRACLUSTER_HOME/lib/$library.sh"
+done
 
 readonly LUSTRE_EFA_UNIT=configure-efa-fsx-lustre-client
-# Nitro v3 (p4d, p4de, g5) and the trn2 family stay on TCP (FSx for Lustre User Guide).
-readonly LUSTRE_EFA_INCAPABLE='^(p4d|p4de|g5|trn2|trn2u)\.'
-readonly LUSTRE_EFA_GDS='^(p5|p5e|p5en|p6-b200)\.'
+# Where images of EKS may have it (awslabs/amazon-eks-ami, nodeadm: fsx_lustre_efa.go)
+readonly LUSTRE_EFA_SCRIPT=/etc/eks/configure-efa-fsx-lustre-client/setup.sh
 
 lustre_efa::detect() {
   [[ -n ${LUSTRE_EFA:-} ]] || step::not_applicable "the Lustre file system does not use EFA"
   CLUSTER_COMPONENTS+=" lustre-efa-setup" # asked for by the file system
   software::for lustre-efa-setup compute
   ((NODE_EFA_INTERFACES > 0)) || step::not_applicable "no EFA interfaces"
-  [[ ! $NODE_INSTANCE_TYPE =~ $LUSTRE_EFA_INCAPABLE ]] || step::not_applicable "$NODE_INSTANCE_TYPE uses Lustre over TCP"
-  software::runs "$LUSTRE_EFA_UNIT" || step::absent "$LUSTRE_EFA_UNIT.service does not run"
-  ! lustre_efa::wants_gds || [[ -n $(software::module nvidia_fs) ]] || step::absent "no nvidia-fs module"
-  step::present "$LUSTRE_EFA_UNIT.service runs"
+  (($(lnet::wanted) > 0)) || step::not_applicable "$NODE_INSTANCE_TYPE uses Lustre over TCP"
+  lustre_efa::is_bound || step::absent "LNet has $(lnet::interfaces efa) of $(lnet::wanted) EFA interfaces"
+  lustre_efa::survives_boot || step::absent "it would not come back after a boot"
+  lustre_efa::is_back || step::absent "$LUSTRE_PATH is in /etc/fstab and not mounted"
+  step::present "$(lnet::interfaces efa) EFA interfaces"
 }
 
-lustre_efa::wants_gds() {
-  [[ $NODE_INSTANCE_TYPE =~ $LUSTRE_EFA_GDS && $NODE_ACCELERATOR == nvidia && -n ${RELEASE['nvidia-fs.version']:-} &&
-    " ${CLUSTER_COMPONENTS:-} " == *' nvidia-fs '* ]]
+lustre_efa::is_bound() {
+  (($(lnet::interfaces efa) >= $(lnet::wanted)))
 }
 
-lustre_efa::fetch() { release::facts && software::fetch lustre-efa-setup; }
+# Where the image brings its own way there may be no unit.
+lustre_efa::has_unit() {
+  systemctl cat "$LUSTRE_EFA_UNIT.service" >/dev/null 2>&1
+}
+
+lustre_efa::survives_boot() {
+  ! lustre_efa::has_unit || systemctl is-enabled --quiet "$LUSTRE_EFA_UNIT.service" || return 1
+  cmp --silent <(lustre_efa::drop_in) "$ULTRACLUSTER_ROOT$(lustre_efa::drop_in_path)"
+}
+
+# The mount waits for the set-up, also where the service that owns /etc/fstab does not know of it. It does not require it: a
+# node without EFA still has its file system.
+lustre_efa::drop_in_path() {
+  printf '/etc/systemd/system/%s.mount.d/10-ultracluster-efa.conf' "$(mounts::unit "$LUSTRE_PATH")"
+}
+
+lustre_efa::drop_in() {
+  printf '# Ultracluster\n[Unit]\nAfter=%s.service\n' "$LUSTRE_EFA_UNIT"
+}
+
+# Nothing to bring back: it is mounted, will be when somebody looks, or is not in /etc/fstab (yet).
+lustre_efa::is_back() {
+  [[ -n $(mounts::at "$LUSTRE_PATH") ]] || mounts::is_automount "$LUSTRE_PATH" || ! lustre_efa::in_fstab
+}
+
+# lustre_efa::in_fstab [OPTION]: with this mount option
+lustre_efa::in_fstab() {
+  awk -v path="$LUSTRE_PATH" -v option="${1:-}" '
+    $1 !~ /^#/ && $2 == path && $3 == "lustre" && (option == "" || index("," $4 ",", "," option ",")) { found = 1 }
+    END { exit !found }' "$ULTRACLUSTER_ROOT/etc/fstab"
+}
+
+lustre_efa::fetch() {
+  release::facts
+  [[ -e $ULTRACLUSTER_ROOT$LUSTRE_EFA_SCRIPT ]] || software::fetch lustre-efa-setup
+}
 
 lustre_efa::install() {
-  local kernel
-  local options=()
   release::facts
+  LUSTRE_EFA_SOURCE='' LUSTRE_EFA_AUTOMOUNT=''
+  if ! lustre_efa::is_bound; then
+    lustre_efa::refuse_old_kernel
+    # Whatever comes, the file system is there again at the end.
+    trap lustre_efa::put_back EXIT
+    lustre_efa::take_down
+    lustre_efa::configure
+  fi
+  ! lustre_efa::has_unit || systemctl enable "$LUSTRE_EFA_UNIT.service"
+  lustre_efa::drop_in | files::write "$(lustre_efa::drop_in_path)"
+  systemctl daemon-reload
+  lustre_efa::put_back
+  trap - EXIT
+  software::clean lustre-efa-setup
+}
+
+# The only kernels that are known not to do (FSx for Lustre User Guide, "Configuring EFA clients"): any other is tried.
+lustre_efa::refuse_old_kernel() {
+  local kernel
+  [[ $NODE_OS == ubuntu* ]] || return 0
   kernel=$(uname -r)
-  if [[ $NODE_OS == ubuntu* ]]; then
-    version::compare "$kernel" 6.8
-    [[ $VERSION_ORDER != older ]] || step::fail "Lustre over EFA needs kernel 6.8 or newer on Ubuntu, this is $kernel"
+  version::compare "$kernel" 6.8
+  [[ $VERSION_ORDER != older ]] || step::fail "Lustre over EFA needs kernel 6.8 or newer on Ubuntu, this is $kernel: Lustre uses TCP"
+}
+
+# --- out of the way, and back ---
+
+lustre_efa::take_down() {
+  local other users
+  lnet::is_loaded || return 0
+  other=$(mounts::of_type lustre | grep -vxF -- "$LUSTRE_PATH" | head -n 1) || true
+  [[ -z $other ]] || step::fail "another Lustre file system is mounted at $other: its client is not unloaded, Lustre uses TCP"
+  if [[ $(mounts::at "$LUSTRE_PATH") == 'lustre '* ]]; then
+    LUSTRE_EFA_SOURCE=$(mounts::at "$LUSTRE_PATH")
+    LUSTRE_EFA_SOURCE=${LUSTRE_EFA_SOURCE#* }
+    if ! umount "$ULTRACLUSTER_ROOT$LUSTRE_PATH"; then
+      users=$(lustre_efa::users)
+      LUSTRE_EFA_SOURCE=
+      step::fail "$LUSTRE_PATH is in use${users:+ by $users} and was mounted before EFA was set up: Lustre uses TCP until the node is replaced"
+    fi
   fi
-  if lustre_efa::wants_gds; then
-    [[ -n $(software::module nvidia_fs) ]] || software::install nvidia-fs
-    options=(--optimized-for-gds)
+  # Else a look at the path would load the modules in the middle of this.
+  if mounts::is_automount "$LUSTRE_PATH"; then
+    LUSTRE_EFA_AUTOMOUNT=$(mounts::unit "$LUSTRE_PATH").automount
+    systemctl stop "$LUSTRE_EFA_AUTOMOUNT"
   fi
-  software::unpack lustre-efa-setup
-  [[ -e $UNPACKED/setup.sh ]] || step::fail "the set-up archive of FSx has no setup.sh"
-  bash "$UNPACKED/setup.sh" "${options[@]}" || step::fail "the EFA set-up of FSx failed: Lustre would use TCP"
-  software::clean lustre-efa-setup nvidia-fs
+  lustre_efa::unload || step::fail "the Lustre modules are in use and do not unload: Lustre uses TCP until the node is replaced"
+}
+
+lustre_efa::unload() {
+  ! lnet::is_loaded || { timeout 120 lustre_rmmod && ! lnet::is_loaded; }
+}
+
+# Names of up to three programs that have something open there
+lustre_efa::users() {
+  local process name names=()
+  while read -r process; do
+    process=${process#"$ULTRACLUSTER_ROOT"/proc/}
+    process=${process%%/*}
+    { read -r name <"$ULTRACLUSTER_ROOT/proc/$process/comm"; } 2>/dev/null || name='?'
+    [[ " ${names[*]-} " == *"($process) "* ]] || names+=("$name ($process)")
+  done < <({ timeout 30 find "$ULTRACLUSTER_ROOT"/proc/[0-9]*/{cwd,root,exe,fd} -maxdepth 1 \( -lname "$LUSTRE_PATH" -o -lname "$LUSTRE_PATH/*" \) || true; } 2>/dev/null)
+  names=("${names[@]:0:3}")
+  printf '%s' "${names[*]-}"
+}
+
+# Also after a run that was killed in the middle of this: then /etc/fstab tells what was there.
+lustre_efa::put_back() {
+  local -r path=$ULTRACLUSTER_ROOT$LUSTRE_PATH
+  if ! lustre_efa::is_back; then
+    LUSTRE_EFA_SOURCE=${LUSTRE_EFA_SOURCE:-fstab}
+    ! lustre_efa::in_fstab x-systemd.automount || LUSTRE_EFA_AUTOMOUNT=$(mounts::unit "$LUSTRE_PATH").automount
+  fi
+  if [[ -n $LUSTRE_EFA_AUTOMOUNT ]]; then
+    systemctl start "$LUSTRE_EFA_AUTOMOUNT" || log::warn "$LUSTRE_EFA_AUTOMOUNT does not start"
+  fi
+  if [[ -n $LUSTRE_EFA_SOURCE && $(mounts::at "$LUSTRE_PATH") != 'lustre '* ]]; then
+    if lustre_efa::in_fstab; then
+      timeout 90 mount "$path"
+    else
+      timeout 90 mount -t lustre -o relatime,flock "$LUSTRE_EFA_SOURCE" "$path"
+    fi || log::warn "$LUSTRE_PATH could not be mounted again"
+  fi
+  LUSTRE_EFA_SOURCE='' LUSTRE_EFA_AUTOMOUNT=''
+}
+
+# --- the set-up ---
+
+lustre_efa::configure() {
+  local script=$ULTRACLUSTER_ROOT$LUSTRE_EFA_SCRIPT
+  # The image's own, or ours of an earlier run, that came after the modules
+  if lustre_efa::has_unit; then
+    timeout 300 systemctl restart "$LUSTRE_EFA_UNIT.service" || log::warn "$LUSTRE_EFA_UNIT.service did not start"
+    ! lustre_efa::settled || return 0
+    lustre_efa::unload || log::warn "the Lustre modules do not unload any more"
+  fi
+  if [[ ! -e $script ]]; then
+    software::unpack lustre-efa-setup
+    script=$UNPACKED/setup.sh
+    [[ -e $script ]] || step::fail "the set-up archive of FSx has no setup.sh: Lustre uses TCP"
+  fi
+  # FSx's script ends with an error on types that it does not know for GPUDirect Storage, which may be newer than it.
+  if lustre_efa::has_gds; then
+    ! lustre_efa::run "$script" --optimized-for-gds || return 0
+    lustre_efa::unload || log::warn "the Lustre modules do not unload any more"
+  fi
+  lustre_efa::run "$script" || step::fail "$(lustre_efa::reason)"
+}
+
+lustre_efa::has_gds() {
+  [[ ${NODE_GDS:-} != no && -n $(software::module nvidia_fs) ]]
+}
+
+# lustre_efa::run SCRIPT [OPTION]
+lustre_efa::run() {
+  timeout 300 bash "$@" || log::warn "FSx's set-up script ended with status $?: what it has left decides"
+  lustre_efa::settled
+}
+
+# The job of its unit may still run.
+lustre_efa::settled() {
+  retry::run "${ULTRACLUSTER_LUSTRE_EFA_DEADLINE:-45}" lustre_efa::is_bound
+}
+
+lustre_efa::reason() {
+  local reason
+  reason="LNet has $(lnet::interfaces efa) of $(lnet::wanted) EFA interfaces after FSx's set-up"
+  [[ -n $(software::module kefalnd) ]] || reason+=": this Lustre client has no module for EFA (kefalnd)"
+  printf '%s: Lustre uses TCP' "$reason"
 }
 
 lustre_efa::verify() {
+  local bound
   release::facts
-  software::runs "$LUSTRE_EFA_UNIT" || step::fail "$LUSTRE_EFA_UNIT.service does not run: Lustre would use TCP"
-  step::message "$LUSTRE_EFA_UNIT.service runs$(lustre_efa::wants_gds && echo ", nvidia-fs $(software::module nvidia_fs)")"
+  bound=$(lnet::interfaces efa)
+  ((bound >= $(lnet::wanted))) || step::fail "$(lustre_efa::reason)"
+  lustre_efa::survives_boot || step::fail "$LUSTRE_EFA_UNIT.service is not enabled: after a boot Lustre would use TCP"
+  lustre_efa::is_back || step::fail "$LUSTRE_PATH is in /etc/fstab and not mounted"
+  [[ $(mounts::at "$LUSTRE_PATH") == 'lustre '* ]] || {
+    step::message "$bound EFA interfaces; nothing is mounted yet"
+    return 0
+  }
+  lnet::probe "$ULTRACLUSTER_ROOT$LUSTRE_PATH"
+  ((LNET_EFA > 0 || LNET_TCP <= 0)) ||
+    step::fail "$bound EFA interfaces are bound, but Lustre uses TCP ($LNET_TCP messages): do the security groups of client and file system allow all traffic to and from themselves and each other?"
+  ((LNET_EFA > 0)) || log::warn "no answer of the file system was counted: whether it uses EFA is not proven"
+  step::message "$bound EFA interfaces; $LNET_EFA messages over EFA, $LNET_TCP over TCP"
 }

@@ -129,12 +129,13 @@ with open(types_path, encoding="utf-8") as file:
 try:
     with open(cluster_path, encoding="utf-8") as file:
         cluster = json.load(file)
-    groups = {name: group for name, group in cluster["node_groups"].items() if group["instance_type"] == instance_type}
+    groups = {name: group for name, group in cluster["node_groups"].items() if group.get("instance_type") == instance_type}
 except (OSError, ValueError, KeyError, TypeError, AttributeError):
     cluster, groups = {}, {}
 groups = {group_name: groups[group_name]} if group_name in groups else groups
 counts = {group.get("efa_interfaces") for group in groups.values()}
 # zero stands for "none" and for "not published"; of a type with EFA it can only be the second
+# what cluster.json says goes before the table: it is of this cluster, and of today
 if known and not counts - {0, None}:
     right = known["efa_interfaces"]
 elif len(counts) == 1 and isinstance(min(counts, key=str), int):
@@ -142,8 +143,12 @@ elif len(counts) == 1 and isinstance(min(counts, key=str), int):
 else:
     right = []
 print("efa_interfaces=" + " ".join(map(str, right)))
-if known:
+bound = {group.get("lustre_efa_interfaces") for group in groups.values()} - {None}
+if len(bound) == 1:
+    print(f"lustre_efa_interfaces={bound.pop()}")
+elif known:
     print(f"lustre_efa_interfaces={known['lustre_efa_interfaces']}")
+if known:
     print("gpu_direct=" + {True: "true", False: "false"}.get(known["gpu_direct_rdma"], ""))
 lustre = (cluster.get("mounts") or {}).get("lustre") or {}
 print(f"lustre_path={lustre.get('path', '')}")

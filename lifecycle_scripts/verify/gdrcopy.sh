@@ -9,7 +9,7 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/efa.sh"
 # gdrcopy::check BY_DESIGN: not empty where hosts bring none (EKS images)
 gdrcopy::check() {
   local -r by_design=$1
-  local program status=0 text note=''
+  local program version status=0 text note=''
   if [[ ! -e $ULTRACLUSTER_ROOT/proc/driver/nvidia/version ]]; then
     check::skip gdrcopy "no NVIDIA driver on this node"
     return
@@ -25,7 +25,11 @@ gdrcopy::check() {
   fi
   program=$(gdrcopy::program)
   if [[ -z $program ]]; then
-    check::unknown gdrcopy "no gdrcopy_sanity on this node, so nothing is proven$note"
+    if version=$(gdrcopy::opens); then
+      check::warn gdrcopy "libgdrapi $version opens$note; no gdrcopy_sanity on this node to prove more"
+    else
+      check::unknown gdrcopy "no gdrcopy_sanity on this node, so nothing is proven$note"
+    fi
     return
   fi
   text=$(timeout 300 "$program" -v 2>&1) || status=$?
@@ -45,7 +49,7 @@ gdrcopy::without_module() {
   cuda=$({ timeout 60 nvidia-smi 2>/dev/null || true; } | sed -nE 's/.*CUDA (UMD )?Version *: *([0-9]+\.[0-9]+).*/\2/p' | head -n 1)
   library=$(gdrcopy::library)
   if [[ -n $by_design && -z $library ]]; then
-    check::skip gdrcopy "neither gdrdrv nor GDRCopy on this host: EKS images have none, pods bring the library"
+    check::skip gdrcopy "neither gdrdrv nor GDRCopy on this host, as on EKS images of before September 2026; pods bring the library"
   elif [[ -z $cuda ]]; then
     check::unknown gdrcopy "gdrdrv is not loaded; whether it is needed depends on the CUDA version, which nvidia-smi does not tell"
   elif ! gdrcopy::at_least "$cuda" 13.3; then
@@ -69,19 +73,27 @@ gdrcopy::at_least() {
 # MAJOR.MINOR of the newest library: it is the end of its file name.
 gdrcopy::library() {
   local file
-  for file in "$ULTRACLUSTER_ROOT"/{usr/lib,usr/lib64,usr/lib/*-linux-gnu,usr/local/lib,opt/gdrcopy/lib,opt/gdrcopy/lib64}/libgdrapi.so.*; do
+  for file in "$ULTRACLUSTER_ROOT"/{usr/lib,usr/lib64,usr/lib/*-linux-gnu,usr/local/lib,opt/gdrcopy/lib,opt/gdrcopy/lib64,opt/ultracluster/gdrcopy-*/lib}/libgdrapi.so.*; do
     [[ $file =~ libgdrapi\.so\.([0-9]+\.[0-9]+)$ ]] && printf '%s\n' "${BASH_REMATCH[1]}"
   done | sort -t . -k 1,1n -k 2,2n | tail -n 1
 }
 
-# Older packages call it `sanity`, and older images keep it in a folder of its own.
+# Older packages call it `sanity`, older images keep it in a folder of its own, and so does our own build.
 gdrcopy::program() {
-  local name
+  local program
   type -P gdrcopy_sanity && return 0
-  for name in gdrcopy_sanity sanity; do
-    if [[ -x $ULTRACLUSTER_ROOT/opt/gdrcopy/bin/$name ]]; then
-      printf '%s\n' "$ULTRACLUSTER_ROOT/opt/gdrcopy/bin/$name"
-      return 0
-    fi
+  for program in "$ULTRACLUSTER_ROOT"/opt/{ultracluster/gdrcopy-*,gdrcopy}/bin/{gdrcopy_sanity,sanity}; do
+    [[ ! -x $program ]] || { printf '%s\n' "$program" && return; }
   done
+}
+
+# What is left to prove where nobody brought the test program: the loader finds the library, it opens (the version is what
+# GDRCopy itself says), and the module's device is there where it is needed.
+gdrcopy::opens() {
+  timeout 60 python3 -IS -c '
+import ctypes
+major, minor = ctypes.c_int(), ctypes.c_int()
+ctypes.CDLL("libgdrapi.so.2").gdr_runtime_get_version(ctypes.byref(major), ctypes.byref(minor))
+print(f"{major.value}.{minor.value}")
+' 2>/dev/null
 }

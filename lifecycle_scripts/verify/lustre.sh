@@ -5,8 +5,10 @@ ULTRACLUSTER_VERIFY_LUSTRE=1
 
 # shellcheck source-path=SCRIPTDIR source=efa.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/efa.sh"
-# shellcheck source-path=SCRIPTDIR source=../lib/mounts.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/../lib/mounts.sh"
+for library in mounts lnet; do
+  # shellcheck source=/dev/null
+  source "$(dirname -- "${BASH_SOURCE[0]}")/../lib/$library.sh"
+done
 
 readonly LUSTRE_EFA_UNIT=configure-efa-fsx-lustre-client.service
 # Lustre's default since 2.12: 1,024 pages of 4 KiB in one bulk request
@@ -48,17 +50,6 @@ lustre::check_mount() {
   fi
 }
 
-# Prints how many interfaces LNet bound on a network (efa, tcp).
-lustre::interfaces() {
-  { timeout 60 lnetctl net show --net "$1" 2>/dev/null || true; } | grep -c "nid: .*@$1" || true
-}
-
-# Prints the messages sent and received on a network, over ALL its interfaces.
-lustre::messages() {
-  { timeout 60 lnetctl net show -v --net "$1" 2>/dev/null || true; } |
-    awk '$1 == "send_count:" || $1 == "recv_count:" { sum += $2 } END { printf "%.0f", sum }'
-}
-
 # lustre::check_efa PATH EXPECTED MIB: EXPECTED = interfaces that the FSx set-up binds on this type, empty = not known
 lustre::check_efa() {
   local -r path=$1 expected=$2 mib=$3
@@ -67,7 +58,7 @@ lustre::check_efa() {
     check::unknown lustre-efa "no lnetctl: whether Lustre uses EFA cannot be seen"
     return
   fi
-  bound=$(lustre::interfaces efa)
+  bound=$(lnet::interfaces efa)
   if ! lustre::efa_is_asked; then
     if ((bound == 0)); then
       check::skip lustre-efa "Lustre is on TCP, and EFA was not asked for"
@@ -122,16 +113,16 @@ lustre::check_traffic() {
   local -r path=$1 mib=$2 bound=$3
   local -r file=$ULTRACLUSTER_ROOT$path/.ultracluster-verify-direct-$$
   local efa tcp wanted status=0 text
-  efa=$(lustre::messages efa)
-  tcp=$(lustre::messages tcp)
+  efa=$(lnet::messages efa)
+  tcp=$(lnet::messages tcp)
   text=$(timeout 600 dd if=/dev/zero of="$file" bs=4M count="$((mib / 4))" oflag=direct status=none 2>&1) || status=$?
   rm -f -- "$file"
   if ((status != 0)); then
     check::unknown lustre-efa "$mib MiB could not be written to $path: ${text:-status $status}"
     return
   fi
-  efa=$(($(lustre::messages efa) - efa))
-  tcp=$(($(lustre::messages tcp) - tcp))
+  efa=$(($(lnet::messages efa) - efa))
+  tcp=$(($(lnet::messages tcp) - tcp))
   wanted=$((mib * 256 / $(lustre::pages_per_request) / 2))
   local -r said="$mib MiB written: $efa messages over EFA on $bound interfaces, $tcp over TCP"
   if ((efa < 0 || tcp < 0)); then

@@ -237,6 +237,17 @@ def test_without_nccl_tests_the_job_says_so(tmp_path: Path) -> None:
     assert "NOT JUDGED: all_reduce_perf was not found" in done.stderr
 
 
+def test_the_nccl_tests_that_the_nodes_built_are_found(tmp_path: Path) -> None:
+    cluster = with_figures(tmp_path, 4)
+    built = tmp_path / "root/opt/ultracluster/nccl-tests-2.19.6"
+    built.mkdir(parents=True)
+    (tmp_path / "bin" / "all_reduce_perf").rename(built / "all_reduce_perf")
+
+    cluster.submit(ULTRACLUSTER_ROOT=str(tmp_path / "root"))
+
+    assert f"{built}/all_reduce_perf" in (tmp_path / "calls").read_text()
+
+
 def test_the_type_comes_from_the_firmware(tmp_path: Path) -> None:
     cluster = with_figures(tmp_path, 4)
     firmware = tmp_path / "root/sys/devices/virtual/dmi/id"

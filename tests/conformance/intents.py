@@ -83,7 +83,7 @@ def environment(intent: Intent, kind: OrchestratorKind) -> dict[str, Any]:
         "storage": {key: wanted[key] for key in ("openzfs",) if key in wanted},
         "orchestrator": {"kind": kind},
         "node_groups": {**_companions(wanted["nodes"], kind), **wanted["nodes"]},
-        "software": {"release": "2026.07", "mirror": "s3://example-software-mirror/ultracluster"},
+        "software": {"release": "2026.11", "mirror": "s3://example-software-mirror/ultracluster"},
     }
     if lustre:
         data["storage"]["lustre"] = lustre

@@ -34,7 +34,7 @@ print(lustre["path"], lustre["dns_name"], lustre["mount_name"], "yes" if lustre[
 
 # Where the steps are not what a test is about
 few_steps() {
-  sed -i -E 's/^(readonly STEPS_(FABRIC|LUSTRE|CONTAINERS))=.*/\1=/' "$SCRIPTS/lib/steps.sh"
+  sed -i -E 's/^(readonly STEPS_(FABRIC|LUSTRE|CONTAINERS|PROOF))=.*/\1=/' "$SCRIPTS/lib/steps.sh"
 }
 
 steps() {
@@ -136,7 +136,7 @@ steps() {
   run entry eks_user_data
   assert::status 0
   assert::contains "$output" "compute node of group 'gpu' (p5.48xlarge, 10.1.0.21, eks-al2023 image, accelerator: nvidia)"
-  assert::equal "limits nvidia_driver efa gdrcopy neuron lustre_client lustre_efa container_toolkit holds scratch" "$(steps)"
+  assert::equal "limits nvidia_driver efa gdrcopy neuron lustre_client lustre_tuning nvidia_fs lustre_efa container_toolkit holds scratch container_storage proof" "$(steps)"
 }
 
 @test "a type that cluster.json does not know is taken from the PCI bus" {
@@ -153,8 +153,8 @@ steps() {
   run entry hyperpod_eks_on_create
   assert::status 0
   assert::contains "$output" "hyperpod-eks image"
-  assert::states limits=installed nvidia_driver=installed efa=installed gdrcopy=installed neuron=skipped lustre_client=installed lustre_efa=skipped \
-    container_toolkit=installed holds=installed scratch=installed
+  assert::states limits=installed nvidia_driver=installed efa=installed gdrcopy=installed neuron=skipped lustre_client=installed lustre_tuning=installed \
+    nvidia_fs=skipped lustre_efa=skipped container_toolkit=installed holds=installed scratch=installed container_storage=installed proof=already
 }
 
 @test "on an EKS image the EFA installer runs in its minimal form, and that is right" {

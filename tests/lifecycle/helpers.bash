@@ -6,7 +6,7 @@ bats_require_minimum_version 1.5.0
 REPOSITORY=$(cd -- "$BATS_TEST_DIRNAME/../.." && pwd)
 
 # The commands that the scripts may use as they are. What is missing here and in fakes/ does not exist for them.
-REAL_COMMANDS=(awk bash cat chmod cmp cp cut dirname env flock grep gzip head ls ln mkdir mv readlink rm rmdir sed sha256sum
+REAL_COMMANDS=(awk bash cat chmod cmp cp cut dirname env find flock grep gzip head ls ln mkdir mv readlink rm rmdir sed sha256sum
   sha512sum sleep sort stat tail tar tee timeout touch tr wc)
 
 # The interpreter itself and not a launcher of some version manager, which would need a PATH.
@@ -22,7 +22,7 @@ setup() {
   LOG=$ULTRACLUSTER_ROOT/var/log/provision/provisioning.log
   REPORT=$ULTRACLUSTER_ROOT/var/log/ultracluster/report.jsonl
   mkdir -p "$SCRIPTS" "$FAKE"/{lvm,units} "$REAL" "$SANDBOX/bin"
-  cp -r "$REPOSITORY"/lifecycle_scripts/{lib,steps,files} "$REPOSITORY"/lifecycle_scripts/*.sh "$SCRIPTS"
+  cp -r "$REPOSITORY"/lifecycle_scripts/{lib,steps,files,verify} "$REPOSITORY"/lifecycle_scripts/*.sh "$SCRIPTS"
   # The steps of the release have tests of their own; all others do without them (see software.bash).
   [[ -n ${WITH_SOFTWARE:-} ]] || sed -i -E 's/^(readonly STEPS_[A-Z]+)=.*/\1=/' "$SCRIPTS/lib/steps.sh"
 
@@ -121,7 +121,7 @@ node::is_login() {
 on_node() {
   setsid --wait env -i PATH="$SANDBOX/bin:$REAL" ULTRACLUSTER_ROOT="$ULTRACLUSTER_ROOT" FAKE="$FAKE" REAL="$REAL" PKILL="$(type -P pkill)" \
     ULTRACLUSTER_LINGER=0 ULTRACLUSTER_SPREAD="${SPREAD:-0}" ULTRACLUSTER_RETRY_PAUSE=0.02 ULTRACLUSTER_RETRY_LONGEST_PAUSE=0.1 ULTRACLUSTER_NODE_DEADLINE="${NODE_DEADLINE:-0.1}" \
-    ULTRACLUSTER_DNS_DEADLINE=0.3 ULTRACLUSTER_MOUNT_DEADLINE=0.3 ULTRACLUSTER_SLURM_DEADLINE=0.3 ULTRACLUSTER_SLURMD_DEADLINE=0.1 \
+    ULTRACLUSTER_DNS_DEADLINE=0.3 ULTRACLUSTER_MOUNT_DEADLINE=0.3 ULTRACLUSTER_SLURM_DEADLINE=0.3 ULTRACLUSTER_LUSTRE_EFA_DEADLINE=0.1 ULTRACLUSTER_SLURMD_DEADLINE=0.1 \
     ULTRACLUSTER_RUN_DEADLINE=10 ULTRACLUSTER_PACKAGES_DEADLINE="${PACKAGES_DEADLINE:-0.2}" ULTRACLUSTER_FETCH_DEADLINE="${FETCH_DEADLINE:-0.3}" "$@" 3>&-
 }
 

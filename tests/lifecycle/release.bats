@@ -20,12 +20,15 @@ timed() {
 }
 
 @test "a bare node is brought to the release; a second run changes nothing" {
+  # HyperPod has mounted by then.
+  mkdir "$ULTRACLUSTER_ROOT"/{fsx,home}
+  printf '%s\n' '50 1 0:60 / /fsx rw - lustre 10.1.0.9@tcp:/abcdefgh rw' '51 1 0:61 / /home rw - nfs4 fs-4567:/fsx rw' >>"$ULTRACLUSTER_ROOT/proc/self/mountinfo"
   timed full-install
   assert::status 0
   assert::states limits=installed nvidia_driver=installed cuda_runtime=installed efa=installed libfabric=already nccl=installed \
-    gdrcopy=installed ofi_nccl=already nccl_tests=skipped neuron=skipped lustre_client=installed lustre_efa=skipped \
-    scratch=installed container_toolkit=installed enroot=installed pyxis=installed dcgm=installed nixl=skipped environment=installed \
-    holds=installed
+    gdrcopy=installed ofi_nccl=already nccl_tests=skipped neuron=skipped lustre_client=installed lustre_tuning=installed \
+    nvidia_fs=skipped lustre_efa=skipped scratch=installed container_storage=skipped container_toolkit=installed enroot=installed \
+    enroot_config=installed pyxis=installed dcgm=installed nixl=skipped environment=installed holds=installed proof=already
   # The plugin comes with EFA: its source is not fetched.
   assert::never_called 'curl.*aws-ofi-nccl'
   assert::called "efa_installer.sh -y --mpi=openmpi4"
@@ -42,7 +45,7 @@ timed() {
   assert::no_changes
   assert::never_called curl
   assert::equal "$before" "$(snapshot)"
-  assert::equal 0 "$(tail -n 20 "$REPORT" | grep -c '"installed"')"
+  assert::equal 0 "$(tail -n 25 "$REPORT" | grep -c '"installed"')"
 }
 
 @test "a reboot between steps: the next run goes on from what is there" {
@@ -150,7 +153,8 @@ timed() {
   assert::status 0
   assert::states nccl_tests=installed nixl=installed
   [[ -x $ULTRACLUSTER_ROOT/opt/ultracluster/nccl-tests-2.19.6/all_reduce_perf ]]
-  [[ -e $ULTRACLUSTER_ROOT/opt/ultracluster/nixl-1.5.1/__init__.py ]]
+  PYTHONPATH=$ULTRACLUSTER_ROOT/opt/ultracluster/nixl-1.5.1 "$PYTHON" -c 'from nixl._api import nixl_agent; import nixl, nixl_cu13'
+  [[ ! -e $ULTRACLUSTER_ROOT/opt/ultracluster/nixl-1.5.1/nixl_cu13-1.5.1.data ]]
 }
 
 @test "with a mirror everything comes from it, and no public host is asked" {

@@ -32,7 +32,7 @@ software::archive() {
 scenario() {
   rm "$FAKE/any_package" "$FAKE/modules/lustre"
   mkdir -p "$SANDBOX/sources" "$ULTRACLUSTER_ROOT"/{proc/driver/nvidia,usr/src/nvidia-595.91.07,opt/slurm/{bin,include/slurm,etc/task_prolog.d},sys/class/infiniband} \
-    "$FAKE"/units/{nvidia-persistenced,nvidia-fabricmanager,nvidia-dcgm,configure-efa-fsx-lustre-client}
+    "$FAKE"/units/{nvidia-persistenced,nvidia-fabricmanager,nvidia-dcgm}
   touch "$ULTRACLUSTER_ROOT"/{proc/driver/nvidia/version,opt/slurm/include/slurm/spank.h} "$FAKE/units/nvidia-persistenced"/{enabled,active}
   software::script /opt/slurm/bin/srun "slurm 25.11.4"
   echo 595.91.07 >"$FAKE/modules/nvidia"
@@ -71,6 +71,8 @@ software::script /usr/bin/dcgmi "" "dcgmi  version: 4.7.0"
 EOT
   software::brings enroot <<'EOT'
 software::script /usr/bin/enroot 4.2.1
+mkdir -p "$ULTRACLUSTER_ROOT/usr/share/enroot/hooks.d"
+touch "$ULTRACLUSTER_ROOT/usr/share/enroot/hooks.d"/{50-slurm-pmi,50-slurm-pytorch}.sh
 EOT
   software::brings lustre-client-modules-6.8.0-1039-aws <<'EOT'
 echo 2.15.6 >"$FAKE/modules/lustre"
@@ -85,7 +87,10 @@ touch "$ULTRACLUSTER_ROOT/dev/neuron0"
 EOT
   : | software::brings aws-neuronx-runtime-lib
   : | software::brings aws-neuronx-collectives
-  : | software::brings nvidia-fs
+  software::brings nvidia-fs-dkms <<'EOT'
+echo "NVFS_MAX_PEER_DEVS=${NVFS_MAX_PEER_DEVS:-64}" >>"$FAKE/calls"
+echo 2.26.6 >"$FAKE/modules/nvidia_fs"
+EOT
 }
 
 software::sources() {
@@ -103,7 +108,8 @@ touch "$efa/efa/include/rdma/fabric.h"
 echo 3.3.0 >"$FAKE/modules/efa"
 kill_at inside
 if [[ $* != *--minimal* ]]; then
-  software::script /opt/amazon/efa/bin/fi_info "fi_info: 2.6.0amzn1.0" "libfabric: 2.6.0amzn1.0" "libfabric api: 2.6"
+  mapfile -t domains < <(printf '    domain: rdmap%s-rdm\n' {0..31})
+  software::script /opt/amazon/efa/bin/fi_info "fi_info: 2.6.0amzn1.0" "libfabric: 2.6.0amzn1.0" "libfabric api: 2.6" "provider: efa" "${domains[@]}"
   printf '\0NET/OFI Initializing aws-ofi-nccl %s\0' "$(cat "$FAKE/bundled_plugin" 2>/dev/null || echo 1.21.1)" >"$efa/ofi-nccl/lib/libnccl-net-ofi.so"
   printf '# EFA installer version: 1.50.0\n# Debug packages installed: no\n' >"$efa/efa_installed_packages"
 fi
@@ -123,18 +129,40 @@ EOT
 
   touch "$sources/gdrcopy-2.6/src/gdrdrv/gdrdrv.c"
   echo 'mkdir -p "$prefix/lib"; touch "$prefix/lib/libgdrapi.so.2.6"' >"$sources/gdrcopy-2.6/make.fake"
+  mkdir -p "$sources/gdrcopy-2.6/tests"
+  echo 'touch gdrcopy_sanity gdrcopy_copylat; chmod +x gdrcopy_*' >"$sources/gdrcopy-2.6/tests/make.fake"
   software::archive gdrcopy-2.6.tar.gz gdrcopy-2.6
   echo 'mkdir -p "$libdir/slurm"; touch "$libdir/slurm/spank_pyxis.so"' >"$sources/pyxis-0.24.0/make.fake"
   software::archive pyxis-0.24.0.tar.gz pyxis-0.24.0
   echo 'mkdir -p "$BUILDDIR"; echo >"$BUILDDIR/all_reduce_perf"; chmod +x "$BUILDDIR/all_reduce_perf"' >"$sources/nccl-tests-2.19.6/make.fake"
   software::archive nccl-tests-2.19.6.tar.gz nccl-tests-2.19.6
 
-  printf 'echo "setup.sh $*" >>"$FAKE/calls"\ntouch "$FAKE/units/configure-efa-fsx-lustre-client"/{enabled,active}\n' \
-    >"$sources/configure-efa-fsx-lustre-client/setup.sh"
+  software::fsx_setup >"$sources/configure-efa-fsx-lustre-client/setup.sh"
   (cd "$sources" && "$PYTHON" -m zipfile -c "$FAKE/web/configure-efa-fsx-lustre-client.zip" configure-efa-fsx-lustre-client)
-  (cd "$sources" && mkdir -p nixl && touch nixl/__init__.py && "$PYTHON" -m zipfile -c "$FAKE/web/nixl-1.5.1.whl" nixl)
+  (
+    cd "$sources" || exit
+    mkdir -p nixl_cu13 nixl_cu13-1.5.1.data/headers
+    touch nixl_cu13/{__init__,_bindings,_utils,logging}.py
+    echo 'nixl_agent = 1' >nixl_cu13/_api.py
+    "$PYTHON" -m zipfile -c "$FAKE/web/nixl_cu13-1.5.1-cp310-cp310-manylinux_2_28_x86_64.whl" nixl_cu13 nixl_cu13-1.5.1.data
+  )
   echo "deb" >"$FAKE/web/enroot_4.2.1-1_amd64.deb"
   cp -r "$FAKE/web" "$SANDBOX/web"
+}
+
+# FSx's set-up script: its unit, and the interfaces; only three where the modules were loaded before it. It ends as
+# $FAKE/fsx_setup says; types that it does not know for GPUDirect Storage it refuses.
+software::fsx_setup() {
+  cat <<'EOT'
+echo "setup.sh $*" >>"$FAKE/calls"
+[[ $* != *gds* || ! -e $FAKE/no_gds ]] || exit 1
+unit=$FAKE/units/configure-efa-fsx-lustre-client
+mkdir -p "$unit" "$FAKE/lnet" "$ULTRACLUSTER_ROOT/sys/module"
+if [[ -e $ULTRACLUSTER_ROOT/sys/module/libcfs ]]; then echo 3; else cat "$FAKE/fsx_interfaces" 2>/dev/null || echo 8; fi >"$FAKE/lnet/efa"
+mkdir -p "$ULTRACLUSTER_ROOT"/sys/module/{libcfs,lnet}
+touch "$unit"/{enabled,active}
+exit "$(cat "$FAKE/fsx_setup" 2>/dev/null || echo 0)"
+EOT
 }
 
 # The lock file, with what the web serves; $LOCK_CHANGES is Python that may change `components`.
@@ -176,15 +204,17 @@ components = {
     "neuron-driver": component("2.30.2.0", "packages", "neuron", packages=[packages("aws-neuronx-dkms=2.30.2.0*")]),
     "neuron-runtime": component("2.34.10.0", "packages", "neuron", packages=[packages("aws-neuronx-runtime-lib=2.34.10.0-abc")]),
     "neuron-collectives": component("2.34.10.0", "packages", "neuron", packages=[packages("aws-neuronx-collectives=2.34.10.0-abc")]),
-    "lustre-client": component("2.15.6", "packages", packages=[packages("lustre-client-modules-aws")]),
+    "lustre-client": component("2.15.6", "packages", need="required", packages=[packages("lustre-client-modules-aws")]),
     "lustre-efa-setup": component("unversioned", "artifact", need="optional", artifacts=[file("configure-efa-fsx-lustre-client.zip")]),
+    "nvidia-fs": component("2.26.6", "packages", "nvidia", packages=[packages("nvidia-fs-dkms=2.26.6-1")]),
     "container-toolkit": component("1.20.1", "packages", "nvidia", packages=[
         packages("nvidia-container-toolkit=1.20.1-1"),
         packages("nvidia-container-toolkit-1.20.1-1", system=["al2023"])]),
     "enroot": component("4.2.1", "artifact", artifacts=[file("enroot_4.2.1-1_amd64.deb", arch=["x86_64"], system=UBUNTU)]),
     "pyxis": component("0.24.0", "source", artifacts=[file("pyxis-0.24.0.tar.gz")]),
     "dcgm": component("4.7.0", "packages", "nvidia", packages=[packages("datacenter-gpu-manager-4-core=1:4.7.0-*")]),
-    "nixl": component("1.5.1", "artifact", need="optional", artifacts=[file("nixl-1.5.1.whl")]),
+    "nixl": component("1.5.1", "artifact", need="optional", artifacts=[
+        file("nixl_cu13-1.5.1-cp310-cp310-manylinux_2_28_x86_64.whl")]),
 }
 # REQUIRED="NAME...": a node cannot be without these; FLOORS="NAME=VERSION[:MARK]...": the lowest versions that work
 for name in os.environ.get("REQUIRED", "").split():

@@ -136,13 +136,8 @@ digest() {
   assert::called "dpkg --force-confold --configure --pending"
 }
 
-@test "a kernel newer than the Lustre matrix is refused, with the kernels that are in it" {
+@test "a kernel newer than the Lustre matrix: the client of the image works with its kernel, that is enough" {
   echo 6.14.0-1010-aws >"$FAKE/kernel"
-  run run_steps lustre_client
-  assert::status 1
-  assert::last_log_line "FAILED lustre_client: kernel 6.14.0-1010-aws has no Lustre client in release 2026.11, which knows: 6.8.0-1017..6.8.0"
-  assert::no_changes
-  # The client of the image works with its kernel: that is enough.
   echo 2.15.6 >"$FAKE/modules/lustre"
   software::script /sbin/mount.lustre
   run run_steps lustre_client
@@ -249,22 +244,11 @@ digest() {
   assert::contains "$output" "this driver can do without"
 }
 
-@test "Lustre over EFA: set up where the type can do it, TCP elsewhere" {
-  cluster_json 'cluster["mounts"]["lustre"]["efa"] = True'
-  run run_steps lustre_efa
-  assert::status 0
-  assert::states lustre_efa=installed
-  assert::called "setup.sh "
-  sed -i 's/ml.p5.48xlarge/ml.p4d.24xlarge/' "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
-  run run_steps lustre_efa
-  assert::states lustre_efa=skipped
-}
-
 @test "pyxis is built again for another Slurm, and plugged in on the controller" {
   node::is_controller
   run run_steps pyxis
   assert::status 0
-  assert::equal "required /opt/ultracluster/pyxis-0.24.0-slurm-25.11.4/spank_pyxis.so" "$(cat "$ULTRACLUSTER_ROOT/opt/slurm/etc/plugstack.conf")"
+  assert::equal "optional /opt/ultracluster/pyxis/spank_pyxis.so" "$(cat "$ULTRACLUSTER_ROOT/opt/slurm/etc/plugstack.conf")"
   software::script /opt/slurm/bin/srun "slurm 25.11.8"
   run run_steps pyxis
   assert::states pyxis=installed

@@ -107,6 +107,28 @@ assert::last() { assert::equal "$1" "$(tail -n 1 <<<"$output")"; }
   assert::last 'NOT JUDGED: gdrcopy: no gdrcopy_sanity on this node, so nothing is proven'
 }
 
+@test "GDRCopy: our own build, its library and its test program" {
+  rm "$ULTRACLUSTER_ROOT/usr/lib/x86_64-linux-gnu/libgdrapi.so.2.6"
+  rm -r "$ULTRACLUSTER_ROOT/sys/module/gdrdrv"
+  mkdir -p "$ULTRACLUSTER_ROOT/opt/ultracluster/gdrcopy-2.6"/{lib,bin}
+  touch "$ULTRACLUSTER_ROOT/opt/ultracluster/gdrcopy-2.6/lib/libgdrapi.so.2.6"
+  mv "$SANDBOX/bin/gdrcopy_sanity" "$ULTRACLUSTER_ROOT/opt/ultracluster/gdrcopy-2.6/bin"
+  cuda_driver 13.3
+  run fabric gdrcopy
+  assert::contains "$output" 'warn        gdrcopy       gdrcopy_sanity passed, without gdrdrv'
+  mkdir "$ULTRACLUSTER_ROOT/sys/module/gdrdrv"
+  run fabric gdrcopy
+  assert::status 0
+}
+
+@test "cluster.json's number of interfaces for Lustre goes before the table" {
+  lnet 4 1000 50 '10.1.0.91'
+  sed -i 's/"local_nvme_disks": 8}/"local_nvme_disks": 8, "lustre_efa_interfaces": 4}/' "$SCRIPTS/cluster.json"
+  run fabric lustre
+  assert::status 0
+  [[ $output != *lustre-bound* ]]
+}
+
 @test "no gdrdrv: fails with an old driver, is a warning from CUDA 13.3 on" {
   rm -r "$ULTRACLUSTER_ROOT/sys/module/gdrdrv"
   local version

@@ -177,7 +177,7 @@ def test_a_healthy_environment() -> None:
     found = made.examine()
     assert found.healthy and not found.diagnoses and not found.logs
     assert {(one.name, one.state) for one in found.sources} == {
-        ("stack dev-network", "nothing there"),
+        *((f"stack dev-{part}", "nothing there") for part in ("foundation", "network", "egress", "buckets")),
         ("stack dev-storage", "nothing there"),
         ("stack dev-cluster", "read"),
         ("cluster dev", "read"),
@@ -255,6 +255,7 @@ def test_a_node_without_a_log_failed_before_its_script() -> None:
         ({"InstanceGroups": [group("gpu", 8, SoftwareUpdateStatus="RollbackComplete")]}, "software update"),
         ({"InstanceGroups": [group("gpu", 8, TrainingPlanStatus="Expired")]}, "training plan is Expired"),
         ({"InstanceGroups": [group("gpu", 8, ImageVersionStatus="EndOfLife")]}, "image is EndOfLife"),
+        ({"InstanceGroups": [group("gpu", 0)]}, "run `ultracluster nodes restore dev gpu`"),
     ],
 )
 def test_the_clusters_own_words(changes: dict[str, Any], text: str) -> None:
@@ -455,3 +456,14 @@ def test_pcs_gives_its_own_reasons() -> None:
         ("group gpu", "CapacityError: InsufficientInstanceCapacity")
     ]
     assert found.diagnoses[0].failure.id == "insufficient-capacity"
+
+
+def test_the_log_of_a_node_that_is_asked_for_is_read_whatever_its_state() -> None:
+    made = Broken(healthy=True)
+    made.streams["LifecycleConfig/gpu/i-gone"] = ["FAILED efa: no device"]
+    made.streams[f"LifecycleConfig/gpu/{NODE}"] = ["READY in 40 s"]
+    found = examine(
+        made.account, load(DEV).environment, nodes={"i-gone": "gpu", NODE: "gpu"}, now=lambda: NOW
+    )
+    assert found.logs["LifecycleConfig/gpu/i-gone"] == ["FAILED efa: no device"]
+    assert found.logs[f"LifecycleConfig/gpu/{NODE}"] == ["READY in 40 s"]

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,11 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
+from project import ROOT
 
-from ultracluster.operations.mirror import MirrorError, mirror_release
+from ultracluster.operations.mirror import mirror_release
+from ultracluster.operations.mirror_bucket import MirrorError
+from ultracluster.software import EnvironmentLock
 
 BUCKET = "example-software"
 LOCK = "p/2030.01/2030.01.lock"
@@ -142,6 +146,65 @@ def test_what_has_no_digest_is_refused_before_anything_is_fetched(
     with pytest.raises(MirrorError, match=r"data\.bin has no digest, run `ultracluster release lock`"):
         mirror(file)
     assert (keys(s3), shop.sent) == (set(), [])
+
+
+def changed(file: Path, component: str, **changes: Any) -> Path:
+    content = json.loads(file.read_text())
+    content["components"][component] |= changes
+    file.write_text(json.dumps(content))
+    return file
+
+
+def test_what_is_optional_and_nobody_asked_for_holds_nothing_up(
+    shop: Any, lock_file: Lock, mirror: Any, s3: Any
+) -> None:
+    """Not even where it has no digest."""
+    file = changed(lock_file(tool={}, data={"integrity": "to-be-locked"}), "gdrcopy", need="optional")
+    done = mirror(file)
+    assert done.left_out == ["gdrcopy: it is optional, `--component gdrcopy` asks for it"]
+    assert keys(s3) == {key_of(shop.files["tool.bin"], "tool.bin"), LOCK}
+    with pytest.raises(MirrorError, match=r"data\.bin has no digest"):
+        mirror(file, asked=["gdrcopy"])
+    file = changed(lock_file(tool={}, data={}), "gdrcopy", need="optional")
+    assert key_of(shop.files["data.bin"], "data.bin") in mirror(file, asked=["gdrcopy"]).uploaded
+
+
+def test_files_for_other_systems_hold_nothing_up(shop: Any, lock_file: Lock, mirror: Any, s3: Any) -> None:
+    file = lock_file(tool={}, data={"integrity": "to-be-locked", "arch": ["aarch64"]})
+    mirror(file, only=lambda system, arch: (system, arch) == ("ubuntu22.04", "x86_64"))
+    assert keys(s3) == {key_of(shop.files["tool.bin"], "tool.bin"), LOCK}
+
+
+def test_the_lock_of_an_environment_completes_the_release(
+    shop: Any, lock_file: Lock, mirror: Any, s3: Any
+) -> None:
+    file = lock_file(tool={}, data={"integrity": "to-be-locked"})
+    content = shop.files["data.bin"]
+    found = {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content), "recorded": "2030-01-01"}
+    lock = EnvironmentLock.model_validate(
+        {"schema": 1, "environment": "prod", "release": "2030.01", "files": {"data.bin": found}}
+    )
+    before = file.read_bytes()
+    assert key_of(content, "data.bin") in mirror(file, lock=lock).uploaded
+    assert file.read_bytes() == before  # what the environment adds is not the release's
+
+
+def test_a_wheel_without_an_address_comes_with_pip(
+    lock_file: Lock, mirror: Any, s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "tool-1.0-cp312-cp312-manylinux_2_28_x86_64.whl"
+    wheel = tmp_path / "index" / name
+    wheel.parent.mkdir()
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("tool-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tool\nVersion: 1.0\n")
+        archive.writestr("tool-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\n")
+        archive.writestr("tool-1.0.dist-info/RECORD", "")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    done = mirror(lock_file(tool={"url": ..., "name": name, "sha256": digest}))
+    assert f"p/2030.01/{digest[:16]}/{name}" in done.uploaded
+    assert done.left_out == []
 
 
 def test_what_has_no_address_is_left_out_and_said(lock_file: Lock, mirror: Any) -> None:
@@ -288,3 +351,24 @@ def test_one_file_for_two_systems_is_one_object(lock_file: Lock, mirror: Any) ->
     artifacts.append({**artifacts[0], "os": ["al2023"]})
     file.write_text(json.dumps(content))
     assert len(mirror(file).uploaded) == 2
+
+
+def test_the_mirror_of_an_environment_is_for_its_nodes(s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`release mirror --for prod`: its release, bucket, prefix, systems and processors."""
+    from typer.testing import CliRunner
+
+    from ultracluster.cli.release import app
+
+    monkeypatch.chdir(ROOT)
+    client = boto3.client("s3", region_name="us-east-2")
+    where = {"LocationConstraint": "us-east-2"}
+    client.create_bucket(Bucket="example-software-mirror", CreateBucketConfiguration=where)
+    said = CliRunner().invoke(app, ["mirror", "--for", "prod", "--no-packages", "--dry-run"])
+    assert said.exit_code == 0, said.output
+    uploads = [line.split()[-1] for line in said.output.splitlines() if line.startswith("would upload")]
+    place = "s3://example-software-mirror/ultracluster/hyperpod-slurm-2026.09/"
+    assert all(one.startswith(place) for one in uploads)
+    files = {one.rpartition("/")[2] for one in uploads}
+    assert {"enroot_4.2.1-1_amd64.deb", "aws-efa-installer-1.50.0.tar.gz"} <= files
+    assert not [name for name in files if "arm64" in name or name.endswith((".whl", ".rpm"))]
+    assert "nixl: it is optional" in said.output

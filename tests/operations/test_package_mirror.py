@@ -20,7 +20,8 @@ import pytest
 from moto import mock_aws
 
 from ultracluster.operations import apt_repository, dnf_repository, release_lock
-from ultracluster.operations.mirror import MirrorError, mirror_release
+from ultracluster.operations.mirror import mirror_release
+from ultracluster.operations.mirror_bucket import MirrorError
 from ultracluster.software import read_lock
 
 BUCKET = "example-software"
@@ -479,7 +480,7 @@ def test_a_lock_file_that_cannot_be_written(lock: Any, mirror: Any, monkeypatch:
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(release_lock, "_replace", refuse)
+    monkeypatch.setattr(release_lock, "replaced", refuse)
     with pytest.raises(MirrorError, match=r"2030\.01\.lock: the packages cannot be recorded in it \(Perm"):
         mirror(lock())
 

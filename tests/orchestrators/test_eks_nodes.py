@@ -27,12 +27,13 @@ from ultracluster.catalog.eks import ami_type, kubernetes_releases
 from ultracluster.config.capacity import CapacityBlock, Reservation, Spot
 from ultracluster.config.kubernetes import NodeRepair, RepairOverride
 from ultracluster.config.nodes import NodeGroup, Taint
-from ultracluster.lifecycle.one_file import HEAD, one_file
+from ultracluster.lifecycle.one_file import one_file
+from ultracluster.lifecycle.selection import files_of
 from ultracluster.network.efa_security_group import EfaSecurityGroup
 from ultracluster.network.existing import existing_subnet
 from ultracluster.orchestrators.eks_nodes import ClusterEntry, EksNodeGroup
-from ultracluster.orchestrators.eks_scripts import NodeScripts
-from ultracluster.scripts_folder import script_files, scripts_folder
+from ultracluster.orchestrators.eks_scripts import ENTRY, NodeScripts
+from ultracluster.scripts_folder import scripts_folder
 
 KEY = "arn:aws:kms:us-east-2:111122223333:key/12345678-1234-1234-1234-123456789012"
 ROLE = "arn:aws:iam::111122223333:role/nodes"
@@ -58,6 +59,8 @@ CONFIGURATION: dict[str, Any] = {
     "mounts": {"lustre": {"path": "/fsx", "dns_name": "csi.invalid", "mount_name": "csi", "efa": True}},
 }
 
+SCRIPTS = files_of(scripts_folder(), [ENTRY], release="2026.07")
+
 
 class Bench:
     """A stack with what a node group needs."""
@@ -71,13 +74,13 @@ class Bench:
         self.key = kms.Key.from_key_arn(self.stack, "Key", KEY)
         self.role = iam.Role.from_role_arn(self.stack, "Role", ROLE)
         self.subnet = existing_subnet(self.stack, "Subnet", "subnet-0123456789abcdef0")
-        self.scripts = NodeScripts(self.stack, "Scripts", configuration=CONFIGURATION)
 
     def add(self, name: str, t: str | InstanceType = "p5.48xlarge", **arguments: Any) -> EksNodeGroup:
         known = instance_types()[t] if isinstance(t, str) else t
         fields = {"role": "compute", "instance_type": known.name, "count": 2} | arguments.pop("group", {})
         service_cidr = arguments.pop("service_cidr", None)
-        given: dict[str, Any] = {"scripts": self.scripts} | arguments
+        scripts = NodeScripts(self.stack, f"Scripts{name}", configurations={name: CONFIGURATION})
+        given: dict[str, Any] = {"scripts": scripts} | arguments
         return EksNodeGroup(
             self.stack,
             f"Group{name}",
@@ -90,7 +93,6 @@ class Bench:
                 certificate_authority="Q0E=",
                 service_cidr=service_cidr,
             ),
-            kubernetes_version="1.34",
             role=self.role,
             subnet=self.subnet,
             security_groups=[self.efa],
@@ -116,6 +118,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     },
     "block": {"group": {"capacity": BLOCK}},
     "empty": {"group": {"count": 0}},
+    "released": {"image_release": "1.34.12-20261012"},
     "elastic": {"group": {"count": 1, "max_count": 4}},
     "labelled": {
         "group": {
@@ -177,6 +180,12 @@ def test_cfn_lint_finds_nothing(made: Synthesised) -> None:
     assert cfn_lint([str(file) for file in made.folder.glob("*.template.json")], "us-east-2")[:2000] == ""
 
 
+def test_a_release_of_the_image_that_is_known_in_full_is_pinned(made: Synthesised) -> None:
+    group, _ = of(made, "released")
+
+    assert group["ReleaseVersion"] == "1.34.12-20261012"
+
+
 @pytest.mark.parametrize("t", TYPES, ids=lambda t: t.name)
 def test_every_type_has_its_image_and_is_named_in_the_launch_template_alone(
     t: InstanceType, made: Synthesised
@@ -188,7 +197,7 @@ def test_every_type_has_its_image_and_is_named_in_the_launch_template_alone(
     assert launch["InstanceType"] == t.name
     assert "SecurityGroupIds" not in launch and "SubnetId" not in json.dumps(launch)
     assert group["Subnets"] == ["subnet-0123456789abcdef0"]
-    assert group["ReleaseVersion"].startswith("1.34.")
+    assert "ReleaseVersion" not in group, "the newest image, unless a release is given in full"
     (taint,) = group["Taints"]
     nvidia = t.accelerator is not None and t.accelerator.manufacturer == "NVIDIA"
     assert taint["Key"] == ("nvidia.com/gpu" if nvidia else "aws.amazon.com/neuron")
@@ -324,7 +333,7 @@ def test_what_cannot_be_is_refused(arguments: dict[str, Any], says: str, tmp_pat
 
 def test_the_file_unpacks_itself_and_the_scripts_understand_its_configuration(tmp_path: Path) -> None:
     file = tmp_path / "file"
-    file.write_bytes(one_file(scripts_folder(), CONFIGURATION).content)
+    file.write_bytes(one_file(scripts_folder(), CONFIGURATION, SCRIPTS).content)
     root = {"ULTRACLUSTER_ROOT": str(tmp_path), "PATH": "/usr/bin:/bin"}
     refused = subprocess.run(["bash", str(file), "no_such"], capture_output=True, text=True, env=root)
     assert refused.returncode == 2 and "no_such.sh" in refused.stderr
@@ -332,7 +341,7 @@ def test_the_file_unpacks_itself_and_the_scripts_understand_its_configuration(tm
     ran = subprocess.run(["bash", str(file), "eks_user_data", "-x"], capture_output=True, text=True, env=root)
     assert ran.returncode == 2 and "--group NAME" in ran.stderr  # the entry itself answers
     (folder,) = [one for one in (tmp_path / "opt/ultracluster/unpacked").iterdir() if one.suffix != ".new"]
-    wanted = {one.relative_to(scripts_folder()).as_posix() for one in script_files(scripts_folder())} - {HEAD}
+    wanted = {one.relative_to(scripts_folder()).as_posix() for one in SCRIPTS}
     found = {one.relative_to(folder).as_posix() for one in folder.rglob("*") if one.is_file()}
     assert found == wanted | {"cluster.json"}
 

@@ -24,6 +24,24 @@ def plane(made: Synthesised) -> Template:
     return found
 
 
+def part(made: Synthesised, name: str) -> Template:
+    """The template whose stack's name ends so."""
+    (found,) = [template for stack, template in made.templates.items() if stack.endswith(f"-{name}")]
+    return found
+
+
+def waits(made: Synthesised) -> dict[str, set[str]]:
+    """Stacks that a stack waits for, by the last part of its name."""
+    manifest = json.loads((made.folder / "manifest.json").read_text())["artifacts"]
+    prefix = next(iter(made.templates)).removesuffix("-buckets") + "-"
+    return {
+        key.removeprefix(prefix): {
+            one.removeprefix(prefix) for one in manifest[key].get("dependencies", []) if one in made.templates
+        }
+        for key in made.templates
+    }
+
+
 def groups(template: Template) -> dict[str, str]:
     """Logical id of each node group by its name."""
     return {
@@ -77,42 +95,67 @@ def imports(value: Any) -> Iterator[str]:
 def test_accelerated_nodes_wait_for_nothing_that_they_do_not_need(
     name: str, group: str, synthesised: Get
 ) -> None:
-    template = plane(synthesised(name))
+    made = synthesised(name)
+    template = part(made, "cluster")
     before = needs(template, groups(template)[group])
-    kinds = [template["Resources"][one]["Type"] for one in before]
     addons = {
-        template["Resources"][one]["Properties"]["AddonName"]
-        for one in before
-        if template["Resources"][one]["Type"] == "AWS::EKS::Addon"
+        one["Properties"]["AddonName"]
+        for one in plane(made)["Resources"].values()
+        if one["Type"] == "AWS::EKS::Addon"
     }
 
+    # the three without which a node does not become ready are there with the control plane
     assert addons == {"eks-pod-identity-agent", "vpc-cni", "kube-proxy"}
-    assert set(kinds) == {
+    assert waits(made)["cluster"] == {"foundation", "network", "egress", "control-plane"}
+    assert {template["Resources"][one]["Type"] for one in before} == {
         "AWS::EC2::LaunchTemplate",
-        "AWS::EKS::Addon",
-        "AWS::EKS::Cluster",
         "AWS::IAM::Policy",
         "AWS::IAM::Role",
-        "AWS::KMS::Key",
-        "AWS::Logs::LogGroup",
     }
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_control_plane_and_its_nodes_are_made_beside_the_file_system(name: str, synthesised: Get) -> None:
+def test_the_control_plane_is_made_beside_the_file_system(name: str, synthesised: Get) -> None:
     made = synthesised(name)
-    manifest = json.loads((made.folder / "manifest.json").read_text())["artifacts"]
-    stacks = {key: set(one.get("dependencies", [])) for key, one in manifest.items() if key in made.templates}
 
-    assert stacks[f"{name}-control-plane"] & made.templates.keys() == {f"{name}-network"}
-    assert stacks[f"{name}-storage"] & made.templates.keys() == {f"{name}-network"}
-    assert stacks[f"{name}-cluster"] >= {f"{name}-network", f"{name}-storage", f"{name}-control-plane"}
-    assert {one.rpartition("-")[0] for one in imports(plane(made))} == {f"{name}-network"}
+    assert waits(made)["control-plane"] == waits(made)["storage"] == {"foundation", "network"}
+    assert waits(made)["workloads"] >= {"storage", "control-plane", "system"}
+    assert {one.removeprefix(f"{name}-").partition("-")[0] for one in imports(plane(made))} == {
+        "foundation",
+        "network",
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_node_chart_or_manifest_can_take_the_control_plane_back(name: str, synthesised: Get) -> None:
+    kinds = {one["Type"] for one in plane(synthesised(name))["Resources"].values()}
+
+    assert not {one for one in kinds if one.startswith("Custom::")}
+    assert "AWS::EKS::Nodegroup" not in kinds
+
+
+@pytest.mark.parametrize("name", [*NAMES, "hyperpod-eks-p5"])
+def test_helm_gives_up_before_its_function_is_ended(name: str, synthesised: Get) -> None:
+    """Else nobody says why."""
+    made = synthesised(name)
+    limits = [
+        function["Properties"]["Timeout"]
+        for path, function in made.resources("AWS::Lambda::Function").items()
+        if "KubectlProviderHandler" in path
+    ]
+    waits = [
+        int(chart["Properties"]["Timeout"].removesuffix("s"))
+        for chart in made.resources("Custom::AWSCDK-EKS-HelmChart").values()
+        if chart["Properties"].get("Wait")
+    ]
+
+    assert waits and limits == [900]
+    assert max(waits) <= 600
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_dns_and_drivers_wait_for_system_nodes(name: str, synthesised: Get) -> None:
-    template = plane(synthesised(name))
+    template = part(synthesised(name), "system")
     system = groups(template)["system"]
     waiting = {
         resource["Properties"]["AddonName"]
@@ -123,9 +166,23 @@ def test_dns_and_drivers_wait_for_system_nodes(name: str, synthesised: Get) -> N
     assert waiting == {"coredns", "aws-ebs-csi-driver", "aws-fsx-csi-driver", "eks-node-monitoring-agent"}
 
 
+@pytest.mark.parametrize("name", [*NAMES, "hyperpod-eks-p5"])
+def test_the_monitoring_agent_watches_gpus_whatever_taints_their_nodes_have(
+    name: str, synthesised: Get
+) -> None:
+    """Without its DCGM server on them the agent calls GPU nodes faulty, and node repair ends them."""
+    (agent,) = [
+        one["Properties"]
+        for one in part(synthesised(name), "system")["Resources"].values()
+        if one["Type"] == "AWS::EKS::Addon" and one["Properties"]["AddonName"] == "eks-node-monitoring-agent"
+    ]
+
+    assert json.loads(agent["ConfigurationValues"])["dcgmAgent"]["tolerations"] == [{"operator": "Exists"}]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_volumes_name_what_the_storage_stack_made(name: str, synthesised: Get) -> None:
-    template = synthesised(name).templates[f"{name}-cluster"]
+    template = part(synthesised(name), "workloads")
     manifests = {
         key: json.dumps(one["Properties"]["Manifest"])
         for key, one in template["Resources"].items()
@@ -168,10 +225,10 @@ def test_only_admins_and_the_handler_may_use_the_cluster(synthesised: Get) -> No
 
 
 def test_roles_of_pods_are_for_this_cluster_alone(synthesised: Get) -> None:
-    template = plane(synthesised("eks-p5en"))
+    made = synthesised("eks-p5en")
     documents = [
         r["Properties"]["AssumeRolePolicyDocument"]
-        for r in template["Resources"].values()
+        for r in (*plane(made)["Resources"].values(), *part(made, "system")["Resources"].values())
         if r["Type"] == "AWS::IAM::Role"
         and "pods.eks.amazonaws.com" in json.dumps(r["Properties"]["AssumeRolePolicyDocument"])
     ]
@@ -183,12 +240,13 @@ def test_roles_of_pods_are_for_this_cluster_alone(synthesised: Get) -> None:
         assert "cluster/eks-p5en" in json.dumps(statement["Condition"]["ArnEquals"]["aws:SourceArn"])
 
 
-def test_nodes_read_one_file_of_the_assets_and_nothing_else(synthesised: Get) -> None:
-    template = plane(synthesised("eks-p5en"))
+def test_nodes_read_our_scripts_of_the_assets_and_nothing_else(synthesised: Get) -> None:
+    """Also older ones: while a group is updated, nodes still start with the former file."""
+    template = part(synthesised("eks-p5en"), "cluster")
     (read,) = [one for _, one in statements(template) if one.get("Sid") == "ReadScripts"]
 
     assert read["Action"] == "s3:GetObject"
-    assert "*" not in json.dumps(read["Resource"])
+    assert json.dumps(read["Resource"]).count("*") == 1 and "/*.run" in json.dumps(read["Resource"])
 
 
 # --- the cluster -------------------------------------------------------------------------------------------
@@ -198,7 +256,6 @@ def test_the_cluster_is_private_encrypted_protected_and_logs_everything(synthesi
     made = synthesised("eks-p5en")
     template = plane(made)
     (cluster,) = [r["Properties"] for r in template["Resources"].values() if r["Type"] == "AWS::EKS::Cluster"]
-    (key,) = [key for key, r in template["Resources"].items() if r["Type"] == "AWS::KMS::Key"]
 
     assert cluster["Name"] == "eks-p5en" and cluster["Version"] == "1.34"
     assert cluster["ResourcesVpcConfig"]["EndpointPrivateAccess"] is True
@@ -206,17 +263,22 @@ def test_the_cluster_is_private_encrypted_protected_and_logs_everything(synthesi
     assert len(cluster["ResourcesVpcConfig"]["SubnetIds"]) == 2
     assert len(cluster["Logging"]["ClusterLogging"]["EnabledTypes"]) == 5
     assert cluster["EncryptionConfig"][0]["Resources"] == ["secrets"]
-    assert key in json.dumps(cluster["EncryptionConfig"])
-    assert cluster["DeletionProtection"] is True and cluster["BootstrapSelfManagedAddons"] is False
+    assert "eks-p5en-foundation-KeyArn" in json.dumps(cluster["EncryptionConfig"])
+    assert cluster["BootstrapSelfManagedAddons"] is False
     assert cluster["UpgradePolicy"] == {"SupportType": "STANDARD"}
     assert cluster["ComputeConfig"] == {"Enabled": False}  # no Auto Mode
-    groups = [r for r in template["Resources"].values() if r["Type"] == "AWS::Logs::LogGroup"]
-    (own,) = [r for r in groups if r["Properties"].get("LogGroupName") == "/aws/eks/eks-p5en/cluster"]
-    assert "KmsKeyId" in own["Properties"] and own["DeletionPolicy"] == "Retain"
+    groups = made.resources("AWS::Logs::LogGroup")
+    (own,) = [
+        p for p, r in groups.items() if r["Properties"].get("LogGroupName") == "/aws/eks/eks-p5en/cluster"
+    ]
+    # EKS makes it again while a control plane goes, so it is in another stack
+    assert own.startswith("eks-p5en-foundation/")
+    assert "KmsKeyId" in groups[own]["Properties"]
+    assert groups[own]["DeletionPolicy"] == "RetainExceptOnCreate"
 
 
 def test_the_key_lets_auto_scaling_launch_encrypted_nodes(synthesised: Get) -> None:
-    template = plane(synthesised("eks-p5en"))
+    template = part(synthesised("eks-p5en"), "foundation")
     (key,) = [r["Properties"] for r in template["Resources"].values() if r["Type"] == "AWS::KMS::Key"]
 
     assert "AWSServiceRoleForAutoScaling" in json.dumps(key["KeyPolicy"])
@@ -278,7 +340,8 @@ def test_a_network_that_exists_and_a_public_endpoint_and_capabilities(tmp_path: 
         r["Properties"]["Type"]: r["Properties"] for r in resources if r["Type"] == "AWS::EKS::Capability"
     }
 
-    assert set(made.templates) == {"eks-p5en-storage", "eks-p5en-control-plane", "eks-p5en-cluster"}
+    parts = ("foundation", "buckets", "storage", "repositories", "control-plane", "protection", "system")
+    assert set(made.templates) == {f"eks-p5en-{one}" for one in (*parts, "cluster", "workloads")}
     assert cluster["ResourcesVpcConfig"]["SubnetIds"] == SUBNETS
     assert cluster["ResourcesVpcConfig"]["SecurityGroupIds"] == ["sg-0123456789abcdef0"]
     assert cluster["ResourcesVpcConfig"]["PublicAccessCidrs"] == ["203.0.113.7/32"]
@@ -286,7 +349,27 @@ def test_a_network_that_exists_and_a_public_endpoint_and_capabilities(tmp_path: 
     assert set(capabilities) == {"ARGOCD", "ACK", "KRO"}
     mapping = capabilities["ARGOCD"]["Configuration"]["ArgoCd"]["RbacRoleMappings"][0]
     assert mapping["Identities"] == [{"Id": "11111111-2222-3333-4444-555555555555", "Type": "SSO_GROUP"}]
-    assert list(imports(plane(made))) == []
+    assert list(imports(plane(made))) == ["eks-p5en-foundation-KeyArn"] * len(list(imports(plane(made))))
+
+
+def test_a_block_that_has_not_begun_is_an_empty_group_that_is_filled_when_it_begins(tmp_path: Path) -> None:
+    """Else its Auto Scaling group finds no instances, and the creation fails with it."""
+    block = {"kind": "capacity-block", "id": "cr-0123456789abcdef0", "starts": "2027-01-05T11:30:00Z"}
+    made = built({"node_groups.train.capacity": block}, tmp_path)
+    template = part(made, "cluster")["Resources"]
+    (group,) = [one["Properties"] for one in template.values() if one["Type"] == "AWS::EKS::Nodegroup"]
+    (schedule,) = [one for one in template.values() if one["Type"] == "AWS::Scheduler::Schedule"]
+    asked = json.dumps(schedule["Properties"]["Target"])
+
+    assert group["ScalingConfig"] == {"MinSize": 0, "DesiredSize": 0, "MaxSize": 8}
+    assert schedule["Properties"]["ScheduleExpression"] == "at(2027-01-05T11:30:00)"
+    assert schedule["Properties"]["ScheduleExpressionTimezone"] == "UTC"
+    assert schedule["Properties"]["FlexibleTimeWindow"] == {"Mode": "OFF"}
+    assert "scheduler:::aws-sdk:eks:updateNodegroupConfig" in asked and "NodegroupName" in asked
+    assert '\\"MinSize\\":8,\\"DesiredSize\\":8' in asked.replace(" ", "")
+    assert [
+        one["Action"] for _, one in statements(part(made, "cluster")) if one.get("Sid") == "FillGroups"
+    ] == ["eks:UpdateNodegroupConfig"]
 
 
 def test_a_closed_network_and_no_storage_of_our_own(tmp_path: Path) -> None:
@@ -304,12 +387,11 @@ def test_a_closed_network_and_no_storage_of_our_own(tmp_path: Path) -> None:
         tmp_path,
         "eks-trn2",
     )
-    resources = plane(made)["Resources"].values()
+    resources = part(made, "system")["Resources"].values()
     charts = [r["Properties"] for r in resources if r["Type"] == "Custom::AWSCDK-EKS-HelmChart"]
 
     assert {one["Repository"] for one in charts} == {f"{registry}/{one['Chart']}" for one in charts}
-    assert not [r for r in resources if r["Type"] == "AWS::KMS::Key"]
+    assert not made.resources("AWS::KMS::Key")
     addons = {r["Properties"]["AddonName"] for r in resources if r["Type"] == "AWS::EKS::Addon"}
     assert "aws-fsx-csi-driver" not in addons
-    (cluster_stack,) = [t for name, t in made.templates.items() if name.endswith("-cluster")]
-    assert "Custom::AWSCDK-EKS-KubernetesResource" not in json.dumps(cluster_stack)
+    assert "Custom::AWSCDK-EKS-KubernetesResource" not in json.dumps(part(made, "workloads"))

@@ -127,6 +127,24 @@ def test_the_gpu_operator_leaves_alone_what_the_image_and_eks_bring() -> None:
     assert [values[part]["enabled"] for part in ("driver", "toolkit", "dcgm")] == [False, False, False]
 
 
+def test_the_device_plugin_gives_pods_no_devices_that_hide_those_of_efa() -> None:
+    values = made()["nvidia-device-plugin"].values
+
+    assert values["mofedEnabled"] is False and values["gdrcopyEnabled"] is True
+
+
+def test_one_host_engine_watches_the_gpus_of_an_eks_node() -> None:
+    """Some fields of a GPU can be read by one engine only; the monitoring agent brings one."""
+    (node, engine) = made()["dcgm-exporter"].values["extraEnv"]
+
+    assert node["valueFrom"]["fieldRef"]["fieldPath"] == "status.hostIP"
+    assert engine == {"name": "DCGM_REMOTE_HOSTENGINE_INFO", "value": "$(NODE_IP):5555"}
+    # the agent's engine is neither on HyperPod's nodes nor on those with ARM processors
+    assert "extraEnv" not in made("hyperpod-eks-p5")["dcgm-exporter"].values
+    arm = {"role": "compute", "instance_type": "p6e-gb200.36xlarge", "count": 18}
+    assert "extraEnv" not in made(node_groups__arm=arm)["dcgm-exporter"].values
+
+
 def test_own_values_come_on_top_and_copies_from_a_registry() -> None:
     registry = "oci://111122223333.dkr.ecr.us-east-2.amazonaws.com/charts"
     image = {"image": {"repository": "copy"}, "serviceMonitor": {"interval": "30s"}}
@@ -147,7 +165,8 @@ def test_the_catalogue_says_which_values_we_set() -> None:
     }
 
     for name, one in used.items():
-        assert sorted(one.values) == charts()[name]["keys"], name
+        row = charts()[name]
+        assert {*row["keys"]} <= {*one.values} <= {*row["keys"], *row.get("options", ())}, name
         assert one.version == charts()[name]["version"]
 
 

@@ -21,6 +21,7 @@ from ultracluster import HyperPodEksCluster
 from ultracluster.catalog import instance_type
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import NodeGroup
+from ultracluster.lifecycle.configuration import ScriptConfigurations
 from ultracluster.orchestrators.eks_kubectl import existing_kubectl
 from ultracluster.rendering.charts import device_charts
 from ultracluster.rendering.hyperpod_eks import health_agent, karpenter_pools, namespace, service_rights
@@ -119,32 +120,21 @@ def test_the_namespace_is_there_before_what_is_in_it(synthesised: Get) -> None:
     assert all(home in needs(template, name) for name in within)
 
 
-def test_the_cluster_waits_for_no_file_system(synthesised: Get) -> None:
-    """Nothing that it is made of, or made after, names one; volumes do, and wait for nothing of HyperPod."""
-    template = cluster_template(synthesised(NAME))
-    cluster = the(template, "AWS::SageMaker::Cluster")
-    before = {cluster, *needs(template, cluster)}
+def test_the_cluster_waits_for_no_file_system_chart_or_system_node(synthesised: Get) -> None:
+    """Neither its stack nor anything in it names one: what is slow beside it is made beside it."""
+    made = synthesised(NAME)
+    manifest = json.loads((made.folder / "manifest.json").read_text())["artifacts"]
+    text = json.dumps(cluster_template(made))
 
-    def imports(names: set[str]) -> set[str]:
-        return {
-            one
-            for name in names
-            for one in mentioned(template["Resources"][name].get("Properties", {}))
-            if one not in template["Resources"] and not one.startswith("AWS::")
-        }
-
-    volumes = {
-        name
-        for name, one in template["Resources"].items()
-        if "Lustre" in json.dumps(one) and one["Type"].startswith("Custom::AWSCDK-EKS")
+    assert set(manifest[f"{NAME}-cluster"]["dependencies"]) & made.templates.keys() == {
+        f"{NAME}-{part}" for part in ("foundation", "network", "egress", "buckets", "control-plane")
     }
-    assert not [one for one in imports(before) if "Lustre" in one or "OpenZfs" in one]
-    assert any("Lustre" in one for one in imports(volumes))
-    assert all(cluster not in needs(template, name) for name in volumes)
-    assert not before & volumes
+    assert "Lustre" not in text and "OpenZfs" not in text
+    assert "Custom::AWSCDK-EKS-HelmChart" not in text
+    assert "AWS::EKS::Addon" not in text
 
 
-def test_the_cluster_does_not_wait_for_a_file_system_of_others(tmp_path: Path) -> None:
+def test_a_file_system_of_others_admits_the_nodes_before_volumes_are_made(tmp_path: Path) -> None:
     existing = {
         "deployment": "existing",
         "id": "fs-0123456789abcdef0",
@@ -153,7 +143,8 @@ def test_the_cluster_does_not_wait_for_a_file_system_of_others(tmp_path: Path) -
         "security_group_id": "sg-0123456789abcdef0",
     }
     config = loaded(changed(environment_data(NAME), {"storage.lustre": existing})).environment
-    template = cluster_template(synthesise(config, tmp_path, validate=False))
+    made = synthesise(config, tmp_path, validate=False)
+    template = made.templates[f"{NAME}-workloads"]
     admissions = {
         name
         for name, one in template["Resources"].items()
@@ -162,8 +153,8 @@ def test_the_cluster_does_not_wait_for_a_file_system_of_others(tmp_path: Path) -
     (volume,) = {name for name, one in objects(template) if "fs-0123456789abcdef0" in json.dumps(one)}
 
     assert admissions
-    assert not admissions & needs(template, the(template, "AWS::SageMaker::Cluster"))
     assert admissions <= needs(template, volume)
+    assert "AWS::EC2::SecurityGroup" not in json.dumps(cluster_template(made))
 
 
 def test_nodes_carry_what_charts_and_volumes_look_for(synthesised: Get) -> None:
@@ -247,27 +238,31 @@ def test_every_option_is_accepted(with_options: Synthesised) -> None:
 
 
 def test_addons_are_pinned_and_come_after_the_nodes(with_options: Synthesised) -> None:
-    template = cluster_template(with_options)
-    cluster = the(template, "AWS::SageMaker::Cluster")
-    addons = {
-        one["Properties"]["AddonName"]: name
-        for name, one in template["Resources"].items()
-        if one["Type"] == "AWS::EKS::Addon"
-    }
-    versions = {
-        name: template["Resources"][addon]["Properties"]["AddonVersion"] for name, addon in addons.items()
-    }
-    operator = addons["amazon-sagemaker-hyperpod-training-operator"]
-    identity = the(template, "AWS::EKS::PodIdentityAssociation")
+    template, system = with_options.templates[f"{NAME}-workloads"], with_options.templates[f"{NAME}-system"]
+    manifest = json.loads((with_options.folder / "manifest.json").read_text())["artifacts"]
 
-    assert set(addons) == {
-        "cert-manager",
+    def addons(template: Template) -> dict[str, str]:
+        return {
+            one["Properties"]["AddonName"]: name
+            for name, one in template["Resources"].items()
+            if one["Type"] == "AWS::EKS::Addon"
+        }
+
+    identity = the(template, "AWS::EKS::PodIdentityAssociation")
+    manager = system["Resources"][addons(system)["cert-manager"]]
+
+    assert set(addons(template)) == {
         *(f"amazon-sagemaker-hyperpod-{one}" for one in ("taskgovernance", "training-operator")),
         *(f"amazon-sagemaker-hyperpod-{one}" for one in ("observability", "inference")),
     }
-    assert versions["cert-manager"] == "v1.18.2-eksbuild.9"
-    assert all(cluster in needs(template, addon) for addon in addons.values())
-    assert {addons["cert-manager"], identity} <= needs(template, operator)
+    assert manager["Properties"]["AddonVersion"] == "v1.18.2-eksbuild.9"
+    assert all(
+        "AddonVersion" in template["Resources"][one]["Properties"] for one in addons(template).values()
+    )
+    after = manifest[f"{NAME}-workloads"]["dependencies"]
+    assert {f"{NAME}-cluster", f"{NAME}-system"} <= set(after)
+    operator = addons(template)["amazon-sagemaker-hyperpod-training-operator"]
+    assert identity in needs(template, operator)
     assert template["Resources"][identity]["Properties"]["Namespace"] == "aws-hyperpod"
 
 
@@ -381,7 +376,7 @@ def test_a_stranger_is_told_what_cannot_be(change: dict[str, Any], why: str) -> 
             security_groups=["sg-0123456789abcdef0"],
             key=cast("kms.IKey", kms.Key(stack, "Key")),
             scripts_bucket=s3.Bucket.from_bucket_name(stack, "Scripts", "example-scripts"),
-            script_configuration={},
+            script_configurations=ScriptConfigurations(by_group={"train": {}}),
         )
 
 

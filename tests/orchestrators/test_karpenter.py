@@ -13,7 +13,7 @@ from rules_support import changed, environment_data, loaded
 from templates import Synthesised, Template, cfn_lint, many, statements, synthesise
 
 from ultracluster.catalog import InstanceType, instance_types
-from ultracluster.catalog.eks import charts, node_image_release
+from ultracluster.catalog.eks import charts, node_image_date
 from ultracluster.compute.network_cards import network_card_plan
 from ultracluster.config import InvalidEnvironmentError
 from ultracluster.config.capacity import Capacity, CapacityBlock, OnDemand, Reservation, Spot
@@ -165,7 +165,7 @@ def test_nodes_are_launched_as_by_a_launch_template() -> None:
     spec = a_class(placement_group="mine", user_data="#!/bin/bash\n", tags={"Name": "a"})["spec"]
     (volume,) = spec["blockDeviceMappings"]
 
-    assert spec["amiSelectorTerms"] == [{"alias": f"al2023@v{node_image_release('1.34')[-8:]}"}]
+    assert spec["amiSelectorTerms"] == [{"alias": f"al2023@v{node_image_date('1.34')}"}]
     assert volume["ebs"]["encrypted"] is True and volume["ebs"]["kmsKeyID"] == KEY
     assert volume["ebs"]["volumeSize"] == "200Gi" and "snapshotID" not in volume["ebs"]
     assert spec["metadataOptions"]["httpTokens"] == "required"
@@ -304,8 +304,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Synthesised:
 
 
 @pytest.fixture(scope="module")
-def plane(made: Synthesised) -> Template:
-    return made.templates["eks-p5en-control-plane"]
+def system(made: Synthesised) -> Template:
+    """Where Karpenter is."""
+    return made.templates["eks-p5en-system"]
+
+
+@pytest.fixture(scope="module")
+def nodes(made: Synthesised) -> Template:
+    """Where its pools are."""
+    return made.templates["eks-p5en-cluster"]
 
 
 def the(template: Template, kind: str, holds: str = "") -> str:
@@ -346,15 +353,15 @@ def test_nothing_is_found_against_it(made: Synthesised) -> None:
     assert cfn_lint([str(file) for file in made.folder.glob("*.template.json")], "us-east-2") == ""
 
 
-def test_managed_groups_are_the_others(plane: Template) -> None:
+def test_managed_groups_are_the_others(system: Template, nodes: Template) -> None:
     managed = [
         one["Properties"]["Labels"]["ultracluster/node-group"]
-        for one in plane["Resources"].values()
+        for one in (*system["Resources"].values(), *nodes["Resources"].values())
         if one["Type"] == "AWS::EKS::Nodegroup"
     ]
     pools = {
         one["metadata"]["name"]: one
-        for applied in objects(plane).values()
+        for applied in objects(nodes).values()
         for one in applied
         if one["kind"] == "NodePool"
     }
@@ -365,8 +372,8 @@ def test_managed_groups_are_the_others(plane: Template) -> None:
     assert labels["nvidia.com/device-plugin.config"] == "time-slices-4"
 
 
-def test_what_is_applied_has_the_fields_of_karpenter(plane: Template) -> None:
-    ours = [one for applied in objects(plane).values() for one in applied if one["kind"] in FIELDS]
+def test_what_is_applied_has_the_fields_of_karpenter(nodes: Template) -> None:
+    ours = [one for applied in objects(nodes).values() for one in applied if one["kind"] in FIELDS]
 
     assert len(ours) == 6
     assert [fault for one in ours for fault in all_faults(one)] == []
@@ -375,29 +382,29 @@ def test_what_is_applied_has_the_fields_of_karpenter(plane: Template) -> None:
     assert "placementGroupSelector" not in classes["block"], "a block is a place of its own"
     assert "placementGroupSelector" not in classes["notebooks"]
     assert "eks_user_data --group burst" in classes["burst"]["userData"]
-    assert classes["burst"]["tags"] == {"Name": "eks-p5en-control-plane/burst", "project": "vision"}
+    assert classes["burst"]["tags"] == {"Name": "eks-p5en-cluster/burst", "project": "vision"}
     for one in ours:  # the head of an object is Kubernetes' own
         head = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": one["metadata"]}
         kubernetes_validate.validate(head, "1.34", strict=True)
 
 
-def test_pools_wait_for_karpenter_and_karpenter_for_its_rights(plane: Template) -> None:
+def test_pools_wait_for_karpenter_and_karpenter_for_its_rights(made: Synthesised, system: Template) -> None:
+    """And it is still there when they go: stacks are deleted in the opposite order."""
     chart = "Custom::AWSCDK-EKS-HelmChart"
-    definitions, controller = the(plane, chart, '"karpenter-crd"'), the(plane, chart, '"karpenter"')
-    (burst,) = [name for name, applied in objects(plane).items() if applied[0]["metadata"]["name"] == "burst"]
-    rights = the(plane, "AWS::IAM::Policy", "LaunchFromOwnTemplates")
+    definitions, controller = the(system, chart, '"karpenter-crd"'), the(system, chart, '"karpenter"')
+    rights = the(system, "AWS::IAM::Policy", "LaunchFromOwnTemplates")
+    manifest = json.loads((made.folder / "manifest.json").read_text())["artifacts"]
 
-    assert {definitions, controller, the(plane, "AWS::EKS::AccessEntry", "EC2_LINUX")} <= needs(plane, burst)
-    assert {definitions, rights, the(plane, "AWS::EKS::PodIdentityAssociation")} <= needs(plane, controller)
-    assert the(plane, "AWS::EKS::Nodegroup", '"system"') in needs(plane, controller)
-    for group in ("system", "train"):
-        assert controller not in needs(plane, the(plane, "AWS::EKS::Nodegroup", f'"{group}"'))
+    assert "eks-p5en-system" in manifest["eks-p5en-cluster"]["dependencies"]
+    assert {definitions, rights, the(system, "AWS::EKS::PodIdentityAssociation")} <= needs(system, controller)
+    assert the(system, "AWS::EKS::AccessEntry", "EC2_LINUX") in needs(system, controller)
+    assert the(system, "AWS::EKS::Nodegroup", '"system"') in needs(system, controller)
 
 
-def test_the_queue_is_encrypted_and_eventbridge_alone_writes_to_it(plane: Template) -> None:
-    queue = plane["Resources"][the(plane, "AWS::SQS::Queue")]["Properties"]
-    rule = the(plane, "AWS::Events::Rule", "aws.health")
-    document = plane["Resources"][the(plane, "AWS::SQS::QueuePolicy")]["Properties"]["PolicyDocument"]
+def test_the_queue_is_encrypted_and_eventbridge_alone_writes_to_it(system: Template) -> None:
+    queue = system["Resources"][the(system, "AWS::SQS::Queue")]["Properties"]
+    rule = the(system, "AWS::Events::Rule", "aws.health")
+    document = system["Resources"][the(system, "AWS::SQS::QueuePolicy")]["Properties"]["PolicyDocument"]
     (deny,) = [one for one in document["Statement"] if one["Effect"] == "Deny"]
     (allow,) = [one for one in document["Statement"] if one["Effect"] == "Allow"]
 
@@ -405,14 +412,16 @@ def test_the_queue_is_encrypted_and_eventbridge_alone_writes_to_it(plane: Templa
     assert deny["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
     assert allow["Principal"] == {"Service": "events.amazonaws.com"}
     assert rule in json.dumps(allow["Condition"]["ArnEquals"]["aws:SourceArn"])
-    pattern = plane["Resources"][rule]["Properties"]["EventPattern"]
+    pattern = system["Resources"][rule]["Properties"]["EventPattern"]
     assert "EC2 Spot Instance Interruption Warning" in pattern["detail-type"]
 
 
-def test_the_controller_touches_this_clusters_nodes_alone(plane: Template) -> None:
-    rights = the(plane, "AWS::IAM::Policy", "LaunchFromOwnTemplates")
-    said = {one["Sid"]: one for name, one in statements(plane) if name == rights}
-    nodes = plane["Resources"][the(plane, "AWS::EKS::AccessEntry", "EC2_LINUX")]["Properties"]["PrincipalArn"]
+def test_the_controller_touches_this_clusters_nodes_alone(system: Template) -> None:
+    rights = the(system, "AWS::IAM::Policy", "LaunchFromOwnTemplates")
+    said = {one["Sid"]: one for name, one in statements(system) if name == rights}
+    nodes = system["Resources"][the(system, "AWS::EKS::AccessEntry", "EC2_LINUX")]["Properties"][
+        "PrincipalArn"
+    ]
 
     for sid in ("LaunchFromOwnTemplates", "LaunchNodes", "TagNewNodes", "TagOwnNodes", "EndOwnNodes"):
         assert "kubernetes.io/cluster/eks-p5en" in json.dumps(said[sid]["Condition"]), sid
@@ -426,22 +435,25 @@ def test_the_controller_touches_this_clusters_nodes_alone(plane: Template) -> No
     ]
     anything = {sid for sid, one in said.items() if one["Resource"] == "*"}
     assert anything == {"DescribeNetwork", "Prices", "FindProfiles"}
-    size = len(json.dumps([one for name, one in statements(plane) if name == rights], separators=(",", ":")))
+    size = len(json.dumps([one for name, one in statements(system) if name == rights], separators=(",", ":")))
     assert size < 10_240, "IAM quotas: inline policies of a role"
 
 
-def test_karpenters_nodes_have_a_role_and_scripts_and_a_key(plane: Template) -> None:
-    nodes = plane["Resources"][the(plane, "AWS::EKS::AccessEntry", "EC2_LINUX")]["Properties"]["PrincipalArn"]
+def test_karpenters_nodes_have_a_role_and_scripts_and_a_key(made: Synthesised, system: Template) -> None:
+    nodes = system["Resources"][the(system, "AWS::EKS::AccessEntry", "EC2_LINUX")]["Properties"][
+        "PrincipalArn"
+    ]
     role = nodes["Fn::GetAtt"][0]
     policies = [
         json.dumps(one["Properties"])
-        for one in plane["Resources"].values()
+        for one in system["Resources"].values()
         if one["Type"] == "AWS::IAM::Policy" and {"Ref": role} in one["Properties"]["Roles"]
     ]
-    key = json.dumps(plane["Resources"][the(plane, "AWS::KMS::Key")]["Properties"]["KeyPolicy"])
+    (key,) = made.resources("AWS::KMS::Key").values()
+    may = json.dumps(key["Properties"]["KeyPolicy"])
 
     assert any("ReadScripts" in one for one in policies)
-    assert "AWSServiceRoleForEC2Spot" in key and "AWSServiceRoleForAutoScaling" in key
+    assert "AWSServiceRoleForEC2Spot" in may and "AWSServiceRoleForAutoScaling" in may
 
 
 def test_an_ultraserver_is_refused_where_rules_were_not_asked(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def test_both_kinds_of_cluster_have_it_as_an_option(base: str, tmp_path: Path) -
     changes = {"orchestrator.mpi_operator": True, "orchestrator.mpi_operator_image": "copy.example.com/mpi:1"}
     config = loaded(changed(environment_data(base), changes)).environment
     made = synthesise(config, tmp_path)
-    template = made.templates[f"{base}-control-plane"]
+    template = made.templates[f"{base}-system"]
     applied = [
         one["Properties"]["Manifest"]
         for one in template["Resources"].values()
@@ -148,6 +148,6 @@ def test_both_kinds_of_cluster_have_it_as_an_option(base: str, tmp_path: Path) -
     ]
 
     assert made.findings == set()
-    assert cfn_lint([str(tmp_path / f"{base}-control-plane.template.json")], config.region) == ""
+    assert cfn_lint([str(tmp_path / f"{base}-system.template.json")], config.region) == ""
     assert [len(json.loads(one)) for one in applied] == [9]
     assert "copy.example.com/mpi:1" in applied[0]

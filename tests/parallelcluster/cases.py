@@ -333,7 +333,7 @@ CAPACITY_CASES = [
         {TYPE: "p6-b300.48xlarge", "orchestrator.version": "3.14.2"},
         "orchestrator.version",
         "from 3.15.0 on",
-        "3.16.1",
+        "3.16.3",
         {"orchestrator.version": "3.15.0"},
     ),
     case(
@@ -396,7 +396,7 @@ CAPACITY_CASES = [
         "PCL037",
         {"node_groups.gpu.image": IMAGE},
         "node_groups.gpu.image",
-        "build-image` of 3.16.1",
+        "build-image` of 3.16.3",
         "remove image",
         {"node_groups.gpu.image": ...},
     ),
@@ -414,7 +414,7 @@ CAPACITY_CASES = [
     ),
     case(
         "PCL039",
-        {"node_groups.gpu.root_volume_gib": 40},
+        {"node_groups.gpu.root_volume_gib": 40, "orchestrator.version": "3.16.1"},
         "node_groups.gpu.root_volume_gib",
         "3.16.1 have 45",
         "45",
@@ -422,7 +422,7 @@ CAPACITY_CASES = [
     ),
     case(
         "PCL039",
-        {"node_groups.controller.root_volume_gib": 45, "orchestrator.version": "3.16.3"},
+        {"node_groups.controller.root_volume_gib": 45},
         "node_groups.controller.root_volume_gib",
         "3.16.3 have 50",
         "50",
@@ -554,8 +554,8 @@ CLUSTER_CASES = [
         {"orchestrator.version": "3.16.0"},
         "orchestrator.version",
         "security holes",
-        "3.16.1",
-        {"orchestrator.version": "3.16.1"},
+        "3.16.3",
+        {"orchestrator.version": "3.16.3"},
     ),
     case(
         "PCL063",
@@ -618,7 +618,7 @@ CLUSTER_CASES = [
         {"orchestrator.version": "3.14.2"},
         "orchestrator.efa_interface",
         "an address of the subnet for each network card",
-        "3.16.1",
+        "3.16.3",
         {"orchestrator.version": "3.15.0"},
     ),
     case(
@@ -626,7 +626,7 @@ CLUSTER_CASES = [
         {"orchestrator.version": "3.14.2", "orchestrator.efa_interface": "efa"},
         "orchestrator.efa_interface",
         "3.15.0 is the first",
-        "3.16.1",
+        "3.16.3",
         {"orchestrator.version": "3.16.1"},
     ),
     case(

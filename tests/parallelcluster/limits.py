@@ -48,6 +48,7 @@ def main() -> None:
         "root_volume_gib": constants.EBS_ROOT_VOLUME_SIZE_DEFAULT,
         "log_retention_days": list(CloudWatchLogsSchema().fields["retention_in_days"].validate.choices),
         "systems": constants.SUPPORTED_OSES,
+        "image_names": constants.OS_TO_IMAGE_NAME_PART_MAP,
         "systems_without_image": constants.PRIVATE_OSES,
         "systems_of_gb200": constants.SUPPORTED_OSES_FOR_P6E_GB200,
         "systems_without_small_sizes": constants.UNSUPPORTED_OSES_FOR_MICRO_NANO,

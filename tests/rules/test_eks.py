@@ -10,13 +10,14 @@ from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
 from ultracluster.catalog import instance_types
-from ultracluster.catalog.eks import addons, ami_type, kubernetes_releases, node_image_release
+from ultracluster.catalog.eks import addons, ami_type, kubernetes_releases, node_image_date
 from ultracluster.compute.capacity import decide
 from ultracluster.rules.eks import RULES
 from ultracluster.rules.engine import run
 
 BASE = "eks-p5en"
 SYSTEM = {"role": "system", "instance_type": "m5.2xlarge", "count": 2}
+MORE = {"role": "compute", "instance_type": "g6e.12xlarge", "count": 1}
 BLOCK = {"kind": "capacity-block", "id": "cr-0123456789abcdef0"}
 VPC = {"id": "vpc-0123456789abcdef0", "cidr": "10.96.0.0/16", "nat_gateway_id": "nat-0123456789abcdef0"}
 SUBNETS = ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]
@@ -353,6 +354,34 @@ CASES = [
         {"node_groups.more0": ...},
     ),
     case(
+        "EKS030",
+        {
+            "node_groups.system.instance_type": "t3.medium",
+            "node_groups.system.count": 1,
+            "orchestrator.scheduler": "kai",
+        },
+        "node_groups.system",
+        "nodes have addresses for 11",
+        "m5.2xlarge",
+        {"node_groups.system.instance_type": "m5.large"},
+    ),
+    case(
+        "EKS031",
+        {f"node_groups.more{number}": MORE for number in range(100)},
+        "node_groups",
+        "101 compute groups",
+        "100 or fewer",
+        {"node_groups.more0": ...},
+    ),
+    case(
+        "EKS032",
+        {f"node_groups.more{number}": MORE for number in range(248)},
+        "node_groups",
+        "249 compute groups are 502 resources or more",
+        "Karpenter",
+        {"node_groups.more0": ...},
+    ),
+    case(
         "EKS033",
         {"orchestrator.gpu_plugin": "gpu-operator"},
         "orchestrator.gpu_plugin",
@@ -626,7 +655,7 @@ def test_versions_carry_their_kubernetes_release() -> None:
     from ultracluster.catalog.eks import addon_version
 
     for release in kubernetes_releases():
-        assert re.fullmatch(rf"{re.escape(release)}\.\d+-2026\d{{4}}", node_image_release(release))
+        assert re.fullmatch(r"2026\d{4}", node_image_date(release))
         assert addon_version("kube-proxy", release).startswith(f"v{release}.")
         for name in addons():
             assert re.fullmatch(r"v\d+\.\d+\.\d+-eksbuild\.\d+", addon_version(name, release)), name

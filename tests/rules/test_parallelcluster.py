@@ -30,6 +30,7 @@ def test_the_catalogue_has_the_limits_of_the_package() -> None:
     assert ours.counts == theirs["counts"]
     assert ours.root_volume_gib(theirs["version"]) == theirs["root_volume_gib"]
     assert list(ours.log_retention_days) == theirs["log_retention_days"]
+    assert ours.image_names == theirs["image_names"]
     assert sorted(ours.systems_without_image) == sorted(theirs["systems_without_image"])
     assert sorted(gb200.systems) == sorted(theirs["systems_of_gb200"])
     assert {"p6e-gb200": list(gb200.block_sizes)} == theirs["block_sizes"]

@@ -13,8 +13,10 @@ import pytest
 from project import ENVIRONMENTS, ROOT
 from rules_table import Case, found, table_tests
 
-from ultracluster.rules.software import ON_KUBERNETES, RULES
+from ultracluster.rules.software import RULES
 from ultracluster.software import lock
+from ultracluster.software.environment_lock import lock_file_of
+from ultracluster.software.fit import ON_KUBERNETES
 from ultracluster.software.lock import releases_folder
 
 SHIPPED = releases_folder()
@@ -60,33 +62,58 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     made(folder, "2020.02", neuron_driver=None, neuron_runtime=None, neuron_collectives=None)
     made(folder, "2020.03", lustre_efa_setup=None, nvidia_fs=None)
     made(folder, "2020.04", nccl={"version": "2.32.3"})
-    made(folder, "2020.05", enroot={"artifacts": [_for("x86_64")]})
+    made(folder, "2020.05", enroot={"artifacts": [_for("x86_64")], "packages": []})
     made(folder, "2020.06", nvidia_driver={"version": "580.105.08"}, fabric_manager={"version": "580.105.08"})
-    made(folder, "2020.08", **{part.replace("-", "_"): {"kind": "image"} for part in _installed()})
     old = {"version": "570.124.06"}
     made(folder, "2020.09", nvidia_driver=old, fabric_manager=old, cuda_runtime={"version": "12.8"},
          nccl={"provides": {"cuda": "12.8"}})  # fmt: skip
-    for name, machines in (("2020.10", ("x86_64", "aarch64")), ("2020.11", ("x86_64",))):
-        made(folder, name)
+    toolkit = {"version": "1.30.0", "floor": _floor("1.30.0")}
+    made(folder, "2020.12", container_toolkit=toolkit)
+    for name, machines in (("2020.13", ("x86_64",)), ("2020.14", ("x86_64", "aarch64"))):
+        made(folder, name, container_toolkit=toolkit)
         content = json.loads((folder / f"{name}.lock").read_text())
         content["package_sets"] = {f"ubuntu22.04-{machine}": "a" * 64 for machine in machines}
         (folder / f"{name}.lock").write_text(json.dumps(content))
+    made(
+        folder, "2020.15", gdrcopy={"version": "2.9", "floor": _floor("2.9"), "artifacts": [_open("gdrcopy")]}
+    )
+    no_key = {"url": "https://example.com/apt", "key_url": "https://example.com/key"}
+    entry = {"os": ["ubuntu22.04"], "arch": ["x86_64"], "names": ["nvidia-fs"], "repository": no_key}
+    made(folder, "2020.16", nvidia_fs={"packages": [entry]})
+    newer = {"version": "1.60.0", "floor": _floor("1.60.0"), "provides": {}}
+    made(folder, "2020.17", efa_installer={**newer, "artifacts": [_open("efa")]})
     (folder / "2020.07.lock").write_text("{")
+    environments = folder / "environments"
+    environments.mkdir()
+    (environments / "damaged.lock").write_text("{")
+    foreign = {"schema": 1, "environment": "foreign", "release": "2026.10"}
+    (environments / "foreign.lock").write_text(json.dumps(foreign))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lock, "releases_folder", lambda: folder)
+        patch.chdir(folder)
         _forget()
         yield
     _forget()
 
 
-def _installed() -> list[str]:
-    content = json.loads((SHIPPED / "2026.11.lock").read_text())
-    return [name for name, part in content["components"].items() if part["kind"] not in ("image", "bundled")]
-
-
 def _forget() -> None:
     lock.release_names.cache_clear()
     lock.load_release.cache_clear()
+
+
+def _floor(version: str) -> dict[str, str]:
+    return {"version": version, "mark": "confirmed", "source": "a test"}
+
+
+def _open(name: str) -> dict[str, Any]:
+    """A file of which nobody knows the digest."""
+    file = {
+        "os": ["ubuntu22.04"],
+        "arch": ["x86_64"],
+        "name": f"{name}.tar.gz",
+        "url": "https://example.com/f",
+    }
+    return file | {"integrity": "to-be-locked"}
 
 
 def _for(arch: str) -> dict[str, Any]:
@@ -107,7 +134,7 @@ CASES = [
         release("2020.02"),
         "node_groups.trn2.instance_type",
         "has no neuron-driver, no neuron-runtime, no neuron-collectives",
-        'release: "2026.11"',
+        'release: "hyperpod-slurm-2026.09"',
         release("2026.11"),
         base="trainium",
     ),
@@ -128,38 +155,69 @@ CASES = [
         release("2026.11"),
     ),
     Case(
-        "SOF004", CLOSED, "software", "no mirror", "mirror: s3://<bucket>/<prefix>", {"network.egress": "nat"}
+        "SOF004",
+        {**CLOSED, **release("2020.12")},
+        "software",
+        "no source for container-toolkit (lacking on hyperpod-slurm-ubuntu22.04-x86_64-20260917",
+        "mirror: s3://<bucket>/<prefix>",
+        {"network.egress": "nat"},
     ),
     Case(
         "SOF004",
-        {**CLOSED, **MIRROR},
+        {**CLOSED, **MIRROR, **release("2020.12")},
         "software.mirror",
-        "does not record which packages the mirror holds: lustre-client, container-toolkit",
-        "`ultracluster release mirror --release ",
-        release("2020.10"),
+        "does not record which packages the mirror holds",
+        "`ultracluster release mirror --release 2020.12`",
+        release("2020.13"),
     ),
     Case(
         "SOF004",
-        {**CLOSED, **MIRROR, **release("2020.11"), "node_groups.gpu.instance_type": "p6e-gb200.36xlarge"},
+        {**CLOSED, **MIRROR, **release("2020.13"), "node_groups.gpu.instance_type": "p6e-gb200.36xlarge"},
         "software.mirror",
-        "release 2020.11 does not record",
+        "lacking on hyperpod-slurm-ubuntu22.04-arm64-20260917",
         "records them in the lock file",
-        release("2020.10"),
+        release("2020.14"),
     ),
     Case(
         "SOF005",
-        {"protect": True},
+        release("2020.15"),
         R,
-        "without a digest: gdrcopy, enroot, pyxis",
-        "release lock",
-        {"protect": False},
+        "gdrcopy (lacking on hyperpod-slurm-ubuntu22.04-x86_64-20260917, without which nodes join degraded)",
+        "`ultracluster release lock --for dev`",
+        release("2026.11"),
+    ),
+    Case(
+        "SOF005",
+        release("2020.16"),
+        R,
+        "nvidia-fs (not known to be on",
+        "release lock --for prod",
+        release("2026.11"),
+        base="prod",
+    ),
+    Case(
+        "SOF009",
+        release("2020.17"),
+        R,
+        "efa-installer (lacking on hyperpod-slurm-ubuntu22.04-x86_64-20260917). They would fail",
+        "`ultracluster release lock --for dev`",
+        release("2026.11"),
+    ),
+    Case("SOF010", {"name": "damaged"}, "software", "is damaged", "lock --for damaged", {"name": "dev"}),
+    Case(
+        "SOF010",
+        {"name": "foreign"},
+        R,
+        "it completes release 2026.10, and the environment has hyperpod-slurm-2026.09",
+        "lock --for foreign",
+        {"name": "dev"},
     ),
     Case(
         "SOF006",
         {**EFA_LUSTRE, **release("2020.03")},
         f"{L}.efa",
         "no lustre-efa-setup: clients would mount over TCP",
-        'release: "2026.07"',
+        'release: "hyperpod-slurm-2026.09"',
         release("2026.11"),
     ),
     Case(
@@ -183,7 +241,7 @@ CASES = [
         "SOF008",
         {"orchestrator.lifecycle": "none"},
         "orchestrator.lifecycle",
-        "release 2026.07 is not installed",
+        "release hyperpod-slurm-2026.09 is not installed",
         "on-init-complete",
         {"orchestrator.lifecycle": "on-init-complete"},
     ),
@@ -231,14 +289,29 @@ def test_nothing_is_asked_where_no_script_runs() -> None:
     assert {one.code for one in found(RULES, quiet)} == {"SOF008"}
 
 
-def test_an_image_that_brings_everything_needs_no_mirror() -> None:
-    assert {one.code for one in found(RULES, {**CLOSED, **release("2020.08")})} == set()
+def test_what_the_image_brings_needs_no_mirror() -> None:
+    assert found(RULES, CLOSED) == []
 
 
-def test_a_neuron_environment_is_not_asked_about_nvidia() -> None:
+def test_what_is_not_known_to_be_on_the_image_is_asked_for() -> None:
     (finding,) = [one for one in found(RULES, CLOSED, "trainium") if one.code == "SOF004"]
-    assert "neuron-driver" in finding.message
-    assert "nccl" not in finding.message
+    assert "neuron-runtime (not known to be on" in finding.message
+    assert "nccl" not in finding.message and "neuron-driver" not in finding.message
+
+
+def test_the_lock_of_the_environment_closes_what_the_release_leaves_open() -> None:
+    content = {
+        "schema": 1,
+        "environment": "dev",
+        "release": "2020.15",
+        "files": {"gdrcopy.tar.gz": {"sha256": "b" * 64, "size": 1, "recorded": "2026-11-22"}},
+    }
+    file = lock_file_of("dev")
+    file.write_text(json.dumps(content))
+    try:
+        assert found(RULES, release("2020.15")) == []
+    finally:
+        file.unlink()
 
 
 @pytest.mark.parametrize(

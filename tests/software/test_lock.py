@@ -6,7 +6,7 @@ import copy
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema
 import pytest
@@ -20,11 +20,13 @@ from ultracluster.software import (
     UnknownReleaseError,
     load_release,
     nearest_releases,
+    newest_release,
     read_lock,
     release_file,
     release_names,
 )
-from ultracluster.software.lock import lock_schema, releases_folder, written
+from ultracluster.software.lock import releases_folder
+from ultracluster.software.lock_text import lock_schema, written
 
 NAMES = release_names()
 KINDS_WITHOUT_FILES = {"image", "bundled"}
@@ -38,10 +40,6 @@ def save(content: object, folder: Path, name: str = "2026.11.lock") -> Path:
     file = folder / name
     file.write_text(content if isinstance(content, str) else json.dumps(content))
     return file
-
-
-def test_there_are_two_releases_at_least() -> None:
-    assert {"2026.07", "2026.11"} <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -95,15 +93,6 @@ def test_packages_of_one_system_and_machine_are_named_once(name: str) -> None:
         assert len(places) == len(set(places)), component
 
 
-def test_the_digests_of_the_reference_are_those_of_the_locks() -> None:
-    efa = {
-        name: load_release(name).components["efa-installer"].artifacts[0] for name in ("2026.07", "2026.11")
-    }
-    assert efa["2026.07"].sha256 == "2df4201e046833c7dc8160907bee7f52b76ff80ed147376a2d0ed8a0dd66b2db"
-    assert efa["2026.11"].integrity == "signature"  # its digest is a third party's
-    assert {found.key_fingerprint for found in efa.values()} == {"4E9091BCBB97A96B26B15E59A05480B1DD2D3CCC"}
-
-
 def test_locks_travel_to_the_nodes() -> None:
     files = {file.relative_to(scripts_folder()).as_posix() for file in script_files(scripts_folder())}
     assert {f"releases/{name}.lock" for name in NAMES} <= files
@@ -111,7 +100,14 @@ def test_locks_travel_to_the_nodes() -> None:
 
 @pytest.mark.parametrize(
     ("name", "nearest"),
-    [("2026.10", "2026.11"), ("2026.08", "2026.07"), ("2020.01", "2026.07"), ("latest", NAMES[-1])],
+    [
+        ("2026.10", "2026.11"),
+        ("2020.01", "2026.11"),
+        ("hyperpod-slurm-2025.01", "hyperpod-slurm-2026.09"),
+        ("parallelcluster-3.16.1", "parallelcluster-3.16.3"),
+        ("hyperpod", "hyperpod-eks-2026.09"),
+        ("eks", "eks-2026.10"),
+    ],
 )
 def test_an_unknown_release_names_the_nearest(name: str, nearest: str) -> None:
     assert nearest_releases(name)[0] == nearest
@@ -154,7 +150,7 @@ FAULTS: list[tuple[str, str, object, str]] = [
         ...,
         "without sha256 or sha512",
     ),
-    ("locked and not locked", "components.gdrcopy.artifacts.0.sha256", "a" * 64, "beside a digest"),
+    ("locked and not locked", "components.gdrcopy.artifacts.0.integrity", "to-be-locked", "beside a digest"),
     ("no system", f"{EFA}.os", [], "os"),
     ("another architecture", f"{EFA}.arch", ["riscv"], "arch"),
     ("a shell in a package name", "components.nccl.packages.0.names", ["x; reboot"], "names"),
@@ -177,7 +173,7 @@ def test_bad_input_is_refused_and_named(path: str, value: object, says: str, tmp
     [
         (f"{EFA}.key_fingerprint", ...),
         ("components.aws-ofi-nccl.artifacts.0.sha512", ...),
-        ("components.gdrcopy.artifacts.0.sha256", "a" * 64),
+        ("components.gdrcopy.artifacts.0.integrity", "to-be-locked"),
     ],
 )
 def test_the_schema_knows_what_integrity_asks_for(path: str, value: object) -> None:
@@ -215,4 +211,48 @@ def test_a_key_in_the_mirror_needs_a_digest() -> None:
     both = Artifact.model_validate({**plugin.model_dump(), "sha256": "b" * 64})
     assert both.mirror_key("2026.11").split("/")[1] == "b" * 16
     with pytest.raises(ValueError, match="no digest yet"):
-        release.unlocked[0][1].mirror_key("2026.11")
+        plugin.model_copy(update={"sha512": None}).mirror_key("2026.11")
+
+
+def test_what_nobody_could_check_is_unlocked(tmp_path: Path) -> None:
+    """A file without a digest, also one that only a signature vouches for, and a key without fingerprint."""
+    content = data()
+    enroot, efa = (content["components"][name]["artifacts"][0] for name in ("enroot", "efa-installer"))
+    del efa["sha256"]
+    enroot |= {"integrity": "to-be-locked", "os": ["al2023"]}
+    del enroot["sha256"]
+    nccl = content["components"]["nccl"]["packages"]
+    del nccl[0]["repository"]["key_fingerprint"]
+    release = read_lock(save(content, tmp_path))
+    before = set(load_release("2026.11").unlocked)
+    found = [one for one in release.unlocked if one not in before]
+    assert [(one.component, one.what) for one in found] == [
+        ("efa-installer", "file"),
+        ("nccl", "key"),
+        ("enroot", "file"),
+    ]
+    assert found[1].name == nccl[0]["repository"]["key_url"]
+    assert "enroot" in {one.component for one in release.unlocked_on("al2023", "x86_64")}
+    assert {one.component for one in release.unlocked_on("ubuntu22.04", "x86_64")} == {
+        "efa-installer",
+        "nccl",
+    }
+    assert set(release.unlocked_on(None, None)) == set(release.unlocked)
+
+
+@pytest.mark.parametrize(
+    ("family", "name"),
+    [
+        ("hyperpod-slurm", "hyperpod-slurm-2026.09"),
+        ("eks-al2023", "eks-2026.10"),
+        ("parallelcluster", "parallelcluster-3.16.3"),
+        ("plain", "2026.11"),
+    ],
+)
+def test_the_newest_release_of_a_family_is_the_one_made_for_it(family: Any, name: str) -> None:
+    assert newest_release(family).release == name
+
+
+def test_a_family_that_no_release_serves() -> None:
+    with pytest.raises(UnknownReleaseError, match="no release serves nomad"):
+        newest_release(cast("Any", "nomad"))

@@ -39,13 +39,13 @@ def addon_version(name: str, kubernetes: str) -> str:
     return versions["*"] if "*" in versions and kubernetes in kubernetes_releases() else versions[kubernetes]
 
 
-def node_image_release(kubernetes: str) -> str:
-    """The pinned release version of EKS's own AL2023 images for a Kubernetes release.
+def node_image_date(kubernetes: str) -> str:
+    """The date of the AL2023 images of EKS that are pinned for a Kubernetes release: `20261012`.
 
     Raises:
         KeyError: the release is not in the table.
     """
-    return _document()["node_images"]["releases"][kubernetes]
+    return _document()["node_images"]["dates"][kubernetes]
 
 
 def node_group_limits() -> tuple[int, int]:

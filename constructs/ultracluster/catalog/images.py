@@ -83,6 +83,8 @@ class Image:
     notes: str
     values: Mapping[str, Fact | None]
     """By field; None where nobody says."""
+    version: str | None = None
+    """HyperPod's number of the release (`2.1.0`), where it has one that is known."""
 
     def fact(self, field: str) -> Fact | None:
         """What is known of `field`; None is unknown, never a no."""
@@ -144,7 +146,8 @@ def newest(
         arch: `x86_64` or `arm64`.
         os: one operating system only.
         kubernetes: one Kubernetes release only (`1.34`).
-        release: one release only; of EKS its date does (`20261012`).
+        release: one release only; of EKS its date does (`20261012`), because patch levels are not all known,
+            of HyperPod its number (`2.1.0`).
     """
     matching = [
         one
@@ -153,9 +156,24 @@ def newest(
         and one.arch == arch
         and os in (None, one.os)
         and kubernetes in (None, one.kubernetes)
-        and (release is None or release in (one.release, one.release.rpartition("-")[2]))
+        and (release is None or release == one.version or _same_release(one.release, release))
     ]
     return matching[-1] if matching else None
+
+
+def _same_release(known: str, asked: str) -> bool:
+    """Equal; of EKS's `1.34.12-20261012` the date alone counts where one side lacks the patch level."""
+    if known == asked:
+        return True
+    patch, _, date = known.rpartition("-")
+    asked_patch, _, asked_date = asked.rpartition("-")
+    return len(date) == 8 and date == asked_date and (not asked_patch or patch.endswith(".?"))
+
+
+@cache
+def efa_installers() -> Mapping[str, Mapping[str, str | None]]:
+    """What the EFA installer of a version brings: `efa_kmod`, `libfabric`, `aws_ofi_nccl`, `rdma_core`."""
+    return _document()["efa_installers"]["versions"]
 
 
 def source(key: str) -> str:
@@ -166,10 +184,11 @@ def source(key: str) -> str:
 
 def _records() -> Iterator[Image]:
     document = _document()
+    defaults = {
+        family: {name: _fact(cell) for name, cell in cells.items()}
+        for family, cells in document["defaults"].items()
+    }
     for row in document["images"]:
-        values = {
-            name: _fact(cell) for name, cell in (document["defaults"][row["family"]] | row["values"]).items()
-        }
         yield Image(
             id=row["id"],
             family=row["family"],
@@ -178,10 +197,11 @@ def _records() -> Iterator[Image]:
             os=row["os"],
             arch=row["arch"],
             kubernetes=row.get("kubernetes"),
+            version=row.get("version"),
             name=row.get("name", ""),
             advisories=tuple(Advisory(**one) for one in row.get("advisories", ())),
             notes=row.get("notes", ""),
-            values=values,
+            values=defaults[row["family"]] | {name: _fact(cell) for name, cell in row["values"].items()},
         )
 
 

@@ -49,12 +49,16 @@ class Limits:
 
     checked_versions: tuple[str, ...]
     """Releases whose schema and validators our tests run."""
+    same_configuration: tuple[str, ...]
+    """Releases after those whose notes change no key of the configuration, oldest first."""
     names: Names
     counts: Mapping[str, int]
     """At most so many `queues`, `compute_resources`, `login_pools`, `tags` in a cluster."""
     head_memory: Mapping[str, float]
     """Memory of the head node in GB: `base_gb` and one per `nodes_per_gb` nodes, up to `enough_gb`."""
     log_retention_days: tuple[int, ...]
+    image_names: Mapping[str, str]
+    """How the names of official images spell an operating system."""
     systems_without_image: tuple[str, ...]
     """Operating systems for which ParallelCluster publishes no image."""
     families: Mapping[str, Family]
@@ -76,6 +80,11 @@ class Limits:
     with an accounting database), `partition`, `group`."""
     root_volumes: tuple[tuple[str, int], ...]
     """(from this release on, GiB): the root volume of the images, below which none may be."""
+
+    @property
+    def judged_versions(self) -> tuple[str, ...]:
+        """Releases for which the validators of our tests speak, oldest first."""
+        return (*self.checked_versions, *self.same_configuration)
 
     def root_volume_gib(self, release: str) -> int:
         """The least size of a root volume in GiB."""
@@ -112,10 +121,12 @@ def parallelcluster() -> Limits:
     small = data["small_sizes"]
     return Limits(
         checked_versions=tuple(data["checked_versions"]),
+        same_configuration=tuple(data["same_configuration"]["versions"]),
         names=Names(**names),
         counts=data["counts"],
         head_memory=data["head_memory"],
         log_retention_days=tuple(data["log_retention_days"]),
+        image_names=data["image_names"],
         systems_without_image=tuple(data["systems_without_image"]),
         families={name: _family(row) for name, row in data["families"].items()},
         efa_only_since=data["efa_only_since"],

@@ -24,9 +24,11 @@ COMMANDS = {
     "permissions": "permissions",
     "plan": "plan",
     "preflight": "preflight",
+    "prices": "app",
     "release": "app",
     "render": "app",
     "software": "app",
+    "wait": "wait",
 }
 """Module of this package, which is the command's name, and what in it is the command: a group of commands or
 one function."""

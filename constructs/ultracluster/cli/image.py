@@ -1,4 +1,4 @@
-"""`ultracluster image ...`: recipes that bake a software release into an image."""
+"""`ultracluster image ...`: what images bring, and recipes that bake a software release into one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from typing import Annotated
 
 import typer
 
+from ultracluster.catalog.image_bases import UnknownBaseError
+from ultracluster.cli.image_catalogue import list_images, show
+from ultracluster.cli.image_record import record
 from ultracluster.cli.refusal import refuse
 
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Machine images that hold a software release, so that nodes start in seconds.",
+    help="Machine images: what they bring, and recipes that bake a release into one.",
 )
 
 _S3 = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._/-]+)?"
@@ -27,13 +30,23 @@ class ImageOrchestrator(StrEnum):
     HYPERPOD_SLURM = "hyperpod-slurm"
     PARALLELCLUSTER = "parallelcluster"
     PCS = "pcs"
+    EKS = "eks"
+    HYPERPOD_EKS = "hyperpod-eks"
 
 
 class Format(StrEnum):
     """Who builds the image."""
 
     IMAGE_BUILDER = "imagebuilder"
+    IMAGE_BUILDER_TEST = "imagebuilder-test"
     PACKER = "packer"
+
+
+class Architecture(StrEnum):
+    """Processors of the nodes."""
+
+    X86_64 = "x86_64"
+    ARM64 = "arm64"
 
 
 class Accelerator(StrEnum):
@@ -44,16 +57,24 @@ class Accelerator(StrEnum):
     NONE = "none"
 
 
+app.command("list")(list_images)
+app.command()(show)
+app.command()(record)
+
+
 @app.callback()
 def image() -> None:
-    """Machine images that hold a software release, so that nodes start in seconds."""
+    """Machine images: what they bring, and recipes that bake a release into one."""
 
 
 @app.command()
 def recipe(
     release: Annotated[str, typer.Option("--release", help="The software release, e.g. 2026.11.")],
     orchestrator: Annotated[ImageOrchestrator, typer.Option("--orchestrator", help="Whose image it is.")],
-    form: Annotated[Format, typer.Option("--format", help="Who builds it.")] = Format.IMAGE_BUILDER,
+    form: Annotated[
+        Format,
+        typer.Option("--format", help="Image Builder's component, its test, or a Packer file."),
+    ] = Format.IMAGE_BUILDER,
     scripts: Annotated[
         str, typer.Option("--scripts", help="s3:// folder of the lifecycle scripts; asked for at build time.")
     ] = "",
@@ -61,28 +82,53 @@ def recipe(
     accelerator: Annotated[
         Accelerator, typer.Option("--accelerator", help="Which nodes it is for.")
     ] = Accelerator.NVIDIA,
+    os: Annotated[str, typer.Option("--os", help="Operating system, as the orchestrator writes it.")] = "",
+    architecture: Annotated[
+        Architecture, typer.Option("--arch", help="Processor of the nodes.")
+    ] = Architecture.X86_64,
+    kubernetes: Annotated[
+        str, typer.Option("--kubernetes", help="EKS: Kubernetes release of the base, e.g. 1.34.")
+    ] = "",
 ) -> None:
     """Print an EC2 Image Builder component or a Packer file that bakes a release into an image.
 
-    The scripts are those of this package: the build fetches them from S3 and stops unless their hash is
-    that of the recipe.
+    Login user, root volume and clean-up are those of the base image. The scripts are those of this package:
+    the build fetches them from S3 and stops unless their hash is that of the recipe. `ImageBuilderPipeline`
+    is the whole pipeline as a CDK construct.
     """
-    from ultracluster.operations.image_recipe import Recipe, image_builder_component, packer_file
-    from ultracluster.software import UnknownReleaseError, load_release
+    from ultracluster.operations.image_recipe import Recipe, component_that_builds, component_that_tests
+    from ultracluster.operations.packer_file import packer_file
+    from ultracluster.software import UnknownReleaseError
 
-    try:
-        load_release(release)
-    except UnknownReleaseError as error:
-        refuse(str(error.args[0]))
     for name, value in (("--scripts", scripts), ("--mirror", mirror)):
         if value and not re.fullmatch(_S3, value):
             refuse(f"{name} {value!r} is not s3://bucket/prefix")
-    made = Recipe(
-        release=release,
-        orchestrator=orchestrator.value,
-        accelerator=accelerator.value,
-        scripts=scripts.rstrip("/"),
-        mirror=mirror.rstrip("/"),
-    )
-    write = image_builder_component if form is Format.IMAGE_BUILDER else packer_file
-    sys.stdout.write(write(made))
+    if kubernetes and not re.fullmatch(r"1\.\d{2}", kubernetes):
+        refuse(f"--kubernetes {kubernetes!r} is not a release such as 1.34")
+    if form is Format.PACKER and scripts.endswith(".zip"):
+        refuse("--scripts is a folder for Packer; an archive is for Image Builder")
+    try:
+        made = Recipe(
+            release=release,
+            orchestrator=orchestrator.value,
+            os=os,
+            architecture=architecture.value,
+            accelerator=accelerator.value,
+            kubernetes=kubernetes,
+            scripts=scripts.rstrip("/"),
+            archive=scripts.endswith(".zip"),
+            mirror=mirror.rstrip("/"),
+        )
+        made.check_release()
+    except UnknownBaseError as error:
+        refuse(f"--os: {error}")
+    except UnknownReleaseError as error:
+        refuse(str(error.args[0]))
+    except ValueError as error:
+        refuse(f"--release: {error}")
+    writers = {
+        Format.IMAGE_BUILDER: component_that_builds,
+        Format.IMAGE_BUILDER_TEST: component_that_tests,
+        Format.PACKER: packer_file,
+    }
+    sys.stdout.write(writers[form](made))

@@ -161,7 +161,7 @@ class _Answers:
 def _wishes(answers: _Answers, given: dict[str, Any], rest: dict[str, str]) -> Wishes:
     from ultracluster.catalog import region as known_region
     from ultracluster.operations.draft import ORCHESTRATORS, Wishes, capacity_for, regions_for, zones_for
-    from ultracluster.software.lock import release_names
+    from ultracluster.software import newest_release
 
     kind = answers.of(given["instance_type"], "Instance type of the compute nodes", "p5en.48xlarge", _type)
     nodes = answers.of(given["nodes"], "Compute nodes", 8, _count)
@@ -185,9 +185,10 @@ def _wishes(answers: _Answers, given: dict[str, Any], rest: dict[str, str]) -> W
     if tib is None and answers.asks:
         tib = ask("Lustre in TiB, 0 for none", "sized for checkpoints", kind=_tib)
     name = answers.of(given["name"], "Name of the environment", "train")
+    release = newest_release("eks-al2023" if orchestrator == "eks" else orchestrator).release
     return Wishes(
         name=name, region=region, zone_id=zone, orchestrator=orchestrator, instance_type=kind, nodes=nodes,
-        capacity=capacity, lustre_tib=tib, release=max(release_names()), **rest,
+        capacity=capacity, lustre_tib=tib, release=release, **rest,
     )  # fmt: skip
 
 

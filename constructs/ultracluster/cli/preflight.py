@@ -35,15 +35,21 @@ def preflight(
     request_quotas: Annotated[
         bool, typer.Option("--request-quotas", help="Ask AWS to raise what is too small; tracks it later.")
     ] = False,
+    bootstrap: Annotated[
+        bool,
+        typer.Option("--bootstrap", help="On a terminal, offer `cdk bootstrap` if the account lacks it."),
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before quotas are requested.")] = False,
     profile: ProfileOption = None,
     as_json: JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a table for a pull request.")] = False,
 ) -> None:
-    """Ask the account for everything that a deploy needs. Changes nothing without --request-quotas.
+    """Ask the account for everything that a deploy needs. Changes nothing without --request-quotas
+    and --bootstrap.
 
     Exit code 0 = nothing is red, 1 = something is red, 2 = bad input, no credentials or not confirmed.
     """
+    from ultracluster.cli.bootstrap import offer
     from ultracluster.operations.preflight import preflight as ask
 
     if as_json and markdown:
@@ -52,6 +58,9 @@ def preflight(
     account = open_account(config, profile)
     with LateBar("asking AWS") as bar:
         report = ask(account, config, progress=bar)
+    if bootstrap and offer(report):
+        with LateBar("asking AWS") as bar:
+            report = ask(account, config, progress=bar)
     if not as_json:
         typer.echo(as_markdown(report) if markdown else as_text(report))
     requests = _requests(account, report, yes) if request_quotas else None

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ultracluster.cli.refusal import refuse
+from ultracluster.cli.release_files import lock_file
+from ultracluster.cli.release_lock import lock
+from ultracluster.cli.release_mirror import mirror
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
-    from ultracluster.operations.release_lock import Locked
     from ultracluster.software import Artifact, Component, Release, Verdict
 
 app = typer.Typer(
@@ -28,17 +26,11 @@ ReleaseName = Annotated[
     str, typer.Argument(help="A release (2026.11) or the path of a lock file.", show_default=False)
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Cache = Annotated[
-    Path | None,
-    typer.Option(
-        "--cache", help="Folder for downloads; ~/.cache/ultracluster by default.", show_default=False
-    ),
-]
 
 
 @app.command("list")
 def list_releases(as_json: AsJson = False) -> None:
-    """List the releases of this package, oldest first."""
+    """List the releases of this package."""
     from ultracluster.software import load_release, release_names
 
     releases = [load_release(name) for name in release_names()]
@@ -49,15 +41,18 @@ def list_releases(as_json: AsJson = False) -> None:
                 "date": release.date,
                 "summary": release.summary,
                 "components": len(release.components),
-                "unlocked": len(release.unlocked),
+                "families": list(release.families),
+                "unlocked": [f"{one.component}: {one.name}" for one in release.unlocked],
             }
             for release in releases
         ]
         typer.echo(json.dumps(rows, indent=2))
         return
     for release in releases:
-        locked = f"{len(release.unlocked)} files to be locked" if release.unlocked else "locked"
-        typer.echo(f"{release.release}  {release.date}  {len(release.components)} components, {locked}")
+        typer.echo(
+            f"{release.release}  {release.date}  {len(release.components)} components, {_open(release)}"
+        )
+        typer.echo(f"  for {', '.join(release.families)}")
         typer.echo(f"  {release.summary}")
 
 
@@ -77,6 +72,15 @@ def show(release: ReleaseName, as_json: AsJson = False) -> None:
             for name, part in found.components.items()
         ],
     )
+    if found.unlocked:
+        typer.echo("\nnot locked: nodes refuse it until `ultracluster release lock` has recorded it")
+        _table(
+            ("component", "file or key", "for"),
+            [
+                (one.component, one.name, f"{', '.join(one.os)} on {', '.join(one.arch)}")
+                for one in found.unlocked
+            ],
+        )
     notes = [(name, part.note) for name, part in found.components.items() if part.note]
     if notes:
         typer.echo("\nnotes")
@@ -108,218 +112,38 @@ def check(release: ReleaseName, as_json: AsJson = False) -> None:
         undecided = sum(verdict.state == "unknown" for verdict in verdicts)
         typer.echo(
             f"{found.release}: {len(broken)} broken, {warned} warnings, {undecided} undecided "
-            f"of {len(verdicts)} constraints"
+            f"of {len(verdicts)} constraints; {_open(found)}"
         )
     if broken:
         raise typer.Exit(2)
 
 
-@app.command()
-def lock(
-    file: Annotated[Path, typer.Argument(help="The lock file to fill, in place.", show_default=False)],
-    component: Annotated[
-        list[str] | None, typer.Option("--component", help="Only this component; repeat for more.")
-    ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Check what is locked already, too.")] = False,
-    cache: Cache = None,
-) -> None:
-    """Download each file, check its signature, and write size and SHA-256 into the lock file.
-
-    Exit code 1 if a file could not be locked; what could be is written.
-    """
-    from difflib import unified_diff
-
-    from ultracluster.operations.artifacts import default_cache
-    from ultracluster.operations.release_lock import lock_release
-    from ultracluster.software import InvalidLockError
-
-    before = _text(file)
-    try:
-        with _progress() as bar:
-            results = lock_release(
-                file,
-                cache=cache or default_cache(),
-                components=component or (),
-                again=again,
-                starting=lambda name: bar.console.print(f"{name} ...", highlight=False, style="dim"),
-            )
-    except InvalidLockError as error:
-        refuse(str(error))
-    difference = unified_diff(
-        before.splitlines(), _text(file).splitlines(), f"{file} (before)", str(file), n=1, lineterm=""
-    )
-    for line in difference:
-        typer.echo(line)
-    for result in results:
-        if result.state != "unchanged":
-            typer.echo(f"{result.state:9}  {result.component}: {_about(result)}", err=True)
-    if any(result.state == "failed" for result in results):
-        raise typer.Exit(1)
-
-
-@app.command()
-def mirror(
-    bucket: Annotated[str, typer.Option("--bucket", help="S3 bucket, which exists.")],
-    release: Annotated[
-        str, typer.Option("--release", help="A release or the path of a lock file; the newest by default.")
-    ] = "",
-    prefix: Annotated[str, typer.Option("--prefix", help="Key prefix in the bucket.")] = "",
-    kms_key: Annotated[
-        str | None,
-        typer.Option("--kms-key", help="KMS key (ARN) to encrypt with; the bucket's default otherwise."),
-    ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, max=32, help="Downloads at a time.")] = 4,
-    packages: Annotated[
-        bool,
-        typer.Option(
-            "--packages/--no-packages", help="Packages of apt and dnf repositories, with what they need."
-        ),
-    ] = True,
-    system: Annotated[
-        list[str] | None,
-        typer.Option("--os", help="Packages of this operating system only (ubuntu22.04); repeat for more."),
-    ] = None,
-    arch: Annotated[
-        list[str] | None,
-        typer.Option("--arch", help="Packages of this processor only (x86_64, aarch64); repeat for more."),
-    ] = None,
-    renew_packages: Annotated[
-        bool, typer.Option("--renew-packages", help="Choose packages again, though the lock file has some.")
-    ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be uploaded.")] = False,
-    profile: Annotated[str | None, typer.Option("--profile", help="AWS profile.")] = None,
-    region: Annotated[str | None, typer.Option("--region", help="AWS Region of the bucket.")] = None,
-    cache: Cache = None,
-) -> None:
-    """Copy the files and packages of a release to S3, verified; run it again to go on after an interruption.
-
-    The packages that were chosen are recorded in the lock file, by which nodes verify them: deploy after it.
-    Exit code 1 if something is missing: the mirror then has no lock file and counts as not made.
-    """
-    from ultracluster.operations.artifacts import default_cache
-    from ultracluster.operations.mirror import MirrorError, mirror_release, s3_client
-    from ultracluster.software import InvalidLockError, release_names
-
-    file = _file(release or release_names()[-1])
-    known = _systems(file)
-    for option, values, valid in (("--os", system, 0), ("--arch", arch, 1)):
-        names = sorted({pair[valid] for pair in known})
-        for value in values or ():
-            if packages and value not in names:
-                refuse(f"{option} {value}: the release has packages for {', '.join(names) or 'none'}")
-    try:
-        s3 = s3_client(profile, region)
-        with _progress() as bar:
-            done = mirror_release(
-                file,
-                bucket=bucket,
-                prefix=prefix,
-                cache=cache or default_cache(),
-                s3=s3,
-                kms_key=kms_key,
-                jobs=jobs,
-                dry_run=dry_run,
-                progress=_Bars(bar),
-                packages=packages,
-                only=lambda its_os, its_arch: (
-                    (not system or its_os in system) and (not arch or its_arch in arch)
-                ),
-                renew=renew_packages,
-            )
-    except InvalidLockError as error:
-        refuse(str(error))
-    except MirrorError as error:
-        for reason in error.reasons:
-            typer.echo(f"missing  {reason}", err=True)
-        typer.echo("the mirror is not complete: mend this and run it again", err=True)
-        raise typer.Exit(1) from None
-    for key in done.uploaded:
-        typer.echo(f"{'would upload' if dry_run else 'uploaded'}  s3://{bucket}/{key}")
-    for line in done.left_out:
-        typer.echo(f"not mirrored  {line}", err=True)
-    for name, count in done.package_sets.items():
-        typer.echo(f"packages  {name}: {count}{'' if dry_run else f', recorded in {file}'}")
-    where = "/".join(part for part in (bucket, prefix.strip("/")) if part)
-    typer.echo(
-        f"{len(done.uploaded)} {'to upload' if dry_run else 'uploaded'}, {len(done.present)} there already"
-    )
-    typer.echo(f'software:\n  release: "{file.stem}"\n  mirror: s3://{where}')
+app.command()(lock)
+app.command()(mirror)
 
 
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of a lock file."""
-    from ultracluster.software.lock import lock_schema
+    from ultracluster.software.lock_text import lock_schema
 
     typer.echo(json.dumps(lock_schema(), indent=2))
-
-
-class _Bars:
-    """One line of the progress bar for each file."""
-
-    def __init__(self, bar: Progress) -> None:
-        self.bar = bar
-
-    def start(self, name: str, size: int | None) -> Callable[[int], None]:
-        task = self.bar.add_task(name, total=size)
-        return lambda count: self.bar.advance(task, count)
-
-
-def _progress() -> Progress:
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
-    console = Console(stderr=True)
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    )
-
-
-def _file(release: str) -> Path:
-    from ultracluster.software import UnknownReleaseError, release_file
-
-    if release.endswith(".lock") or "/" in release:
-        return Path(release)
-    try:
-        return release_file(release)
-    except UnknownReleaseError as error:
-        refuse(str(error.args[0]))
-
-
-def _systems(file: Path) -> list[tuple[str, str]]:
-    from ultracluster.operations.package_set import systems
-    from ultracluster.software import InvalidLockError, read_lock
-
-    try:
-        return systems(read_lock(file))
-    except InvalidLockError as error:
-        refuse(str(error))
 
 
 def _read(release: str) -> Release:
     from ultracluster.software import InvalidLockError, read_lock
 
     try:
-        return read_lock(_file(release))
+        return read_lock(lock_file(release))
     except InvalidLockError as error:
         refuse(str(error))
 
 
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        refuse(f"{file}: {getattr(error, 'strerror', None) or error}")
-
-
-def _about(result: Locked) -> str:
-    # a message of a failure names the file itself
-    return result.message if result.state == "failed" else f"{result.name}  {result.message}".rstrip()
+def _open(release: Release) -> str:
+    """How much nobody could check."""
+    counts = {what: sum(one.what == what for one in release.unlocked) for what in ("file", "key")}
+    words = [f"{count} {what}{'s' if count > 1 else ''}" for what, count in counts.items() if count]
+    return f"{' and '.join(words)} not locked" if words else "all locked"
 
 
 def _verdict(verdict: Verdict) -> dict[str, str]:
@@ -337,7 +161,8 @@ def _verdict(verdict: Verdict) -> dict[str, str]:
 
 
 def _kind(part: Component) -> str:
-    return f"{part.kind}, {part.need}"
+    floor = f", from {part.floor.version} on ({part.floor.mark})" if part.floor else ""
+    return f"{part.kind}, {part.need}{floor}"
 
 
 def _integrity(part: Component) -> str:

@@ -43,6 +43,18 @@ class CapacityBlock(Model):
     kind: Literal["capacity-block"]
     id: Annotated[str, Field(pattern=r"^cr-[0-9a-f]{8,17}$")]
     """The id of the block's reservation (`cr-...`)."""
+    starts: (
+        Annotated[
+            str,
+            Field(
+                pattern=r"^20\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$",
+                examples=["2026-12-01T11:30:00Z"],
+            ),
+        ]
+        | None
+    ) = None
+    """When the block begins, if it has not yet, in quotes (UTC; its `StartDate`). Until then there are no
+    instances: EKS makes the group empty and fills it at that time. Remove it once the block has begun."""
 
 
 class TrainingPlan(Model):

@@ -10,6 +10,7 @@ from ultracluster.config.base import Many, Model
 from ultracluster.config.network import Network
 from ultracluster.config.nodes import DeclaredInstanceType, GroupName, NodeGroup
 from ultracluster.config.orchestrator import KUBERNETES, Orchestrator
+from ultracluster.config.session_user import image_user
 from ultracluster.config.storage import DataRepository, Storage
 from ultracluster.config.teams import Team, TeamName
 
@@ -37,13 +38,17 @@ class Software(Model):
     """Where `ultracluster release mirror` put the release: bucket and prefix in S3. Nodes then download
     nothing from the internet, which `egress: closed` asks for. By default they go to the makers' own
     addresses for what their image lacks."""
+    strict: bool = False
+    """Every component has exactly the release's version, or the node fails. By default a node keeps what its
+    image has from the release's floor on, and joins without what can be done without."""
 
 
 class Access(Model):
     """How people log in: through SSM Session Manager, without SSH ingress."""
 
-    session_user: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")] = "ubuntu"
-    """Operating-system user of a session."""
+    session_user: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")] | None = None
+    """Operating-system user of a session; by default the one that the image has: `ubuntu` on HyperPod with
+    Slurm and on Ubuntu, `ec2-user` on Amazon Linux and Red Hat, `rocky` on Rocky."""
     idle_timeout_minutes: Annotated[int, Field(ge=1, le=60)] = 20
     """Minutes without input until a session ends."""
     max_session_minutes: Annotated[int, Field(ge=1, le=1440)] = 720
@@ -65,8 +70,7 @@ class Environment(Model):
     """One file under `environments/`: one cluster with its network and storage."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=30)]
-    """Prefix of every stack: `<name>-network`, `<name>-storage`, `<name>-cluster`; with Kubernetes also
-    `<name>-control-plane`."""
+    """Prefix of every stack: `<name>-network`, `<name>-storage`, `<name>-cluster` and others."""
     account: Annotated[str, Field(pattern=r"^\d{12}$")] | None = None
     """AWS account, twelve digits in quotes; by default the one whose credentials deploy."""
     region: Annotated[str, Field(examples=["us-east-1"])]
@@ -100,22 +104,53 @@ class Environment(Model):
         return self.orchestrator.cluster_name or self.name
 
     @property
+    def session_user(self) -> str:
+        """Who a session logs in as."""
+        return self.access.session_user or image_user(self.orchestrator)
+
+    @property
     def makes_network(self) -> bool:
         """Whether anything of the network is ours to make."""
         network = self.network
         return not (network.vpc and network.subnet and network.security_group)
 
     @property
+    def makes_foundation(self) -> bool:
+        """Whether the key, or the log group of a Kubernetes control plane, is ours to make."""
+        return not self.storage.key or self.orchestrator.kind in KUBERNETES
+
+    @property
+    def makes_egress(self) -> bool:
+        """Whether any way out of the network is ours to make: NAT gateway, route to one, VPC endpoints."""
+        network = self.network
+        if not self.makes_network or network.vpc is None:
+            return self.makes_network
+        if network.subnet is None:
+            return network.egress == "nat" or network.vpc.create_endpoints
+        # a gateway endpoint is an entry in the route table of a subnet that is made here
+        interfaces = network.egress == "closed" or bool(network.extra_endpoints)
+        return network.vpc.create_endpoints and interfaces
+
+    @property
+    def makes_buckets(self) -> bool:
+        """Whether the bucket of the scripts, or that of the data, is ours to make."""
+        return not self.storage.scripts_bucket or self.makes_data_bucket
+
+    @property
     def makes_storage(self) -> bool:
-        """Whether anything that holds data is ours to make."""
+        """Whether a file system or an accounting database is ours to make."""
         storage = self.storage
         return (
-            not (storage.key and storage.scripts_bucket)
-            or self.makes_data_bucket
-            or (storage.lustre is not None and storage.lustre.deployment != "existing")
+            (storage.lustre is not None and storage.lustre.deployment != "existing")
             or (storage.openzfs is not None and storage.openzfs.deployment != "existing")
-            or (storage.accounting_database is not None and storage.accounting_database.kind != "existing")
+            or self.makes_database
         )
+
+    @property
+    def makes_database(self) -> bool:
+        """Whether an accounting database is ours to make."""
+        database = self.storage.accounting_database
+        return database is not None and database.kind != "existing"
 
     @property
     def data_repositories(self) -> dict[str, DataRepository]:
@@ -130,11 +165,19 @@ class Environment(Model):
     @property
     def stack_names(self) -> tuple[str, ...]:
         """The stacks of this environment, in the order in which they are deployed."""
+        kubernetes = self.orchestrator.kind in KUBERNETES
         parts = {
+            "foundation": self.makes_foundation,
             "network": self.makes_network,
+            "egress": self.makes_egress,
+            "buckets": self.makes_buckets,
             "storage": self.makes_storage,
-            "control-plane": self.orchestrator.kind in KUBERNETES,
+            "repositories": bool(self.data_repositories),
+            "control-plane": kubernetes,
+            "protection": self.protect and (kubernetes or self.makes_database),
+            "system": kubernetes,
             "cluster": True,
+            "workloads": kubernetes,
         }
         return tuple(f"{self.name}-{part}" for part, made in parts.items() if made)
 

@@ -85,6 +85,12 @@ class _Kubernetes(Model):
     """Name of the cluster; the environment's name by default. A new name is a new cluster."""
     kubernetes_version: Annotated[str, Field(pattern=r"^1\.\d\d$", examples=["1.34"])] = "1.34"
     """Kubernetes release of the control plane; moves up one release at a time."""
+    node_image_release: (
+        Annotated[str, Field(pattern=r"^(1\.\d\d\.\d+-)?20\d{6}$", examples=["1.34.12-20261012"])] | None
+    ) = None
+    """Release of EKS's own images for nodes: in full (`1.34.12-20261012`), or its date alone, which
+    `ultracluster release lock --for` completes; by default the one that this package knows. Not for nodes of
+    HyperPod."""
     support: Literal["standard", "extended"] = "standard"
     """What happens when the release leaves standard support: `standard` upgrades the control plane by itself,
     `extended` keeps it longer, at a higher price per hour."""

@@ -66,8 +66,9 @@ class ParallelCluster(Model):
     cluster_name: Annotated[str, Field(pattern=r"^[a-zA-Z][a-zA-Z0-9-]*$", max_length=60)] | None = None
     """Name of the cluster, at most 40 characters with an accounting database; the environment's name by
     default. A new name is a new cluster."""
-    version: Annotated[str, Field(pattern=r"^3\.\d+\.\d+$")] = "3.16.1"
-    """Release of ParallelCluster. Ours checks with the schema and validators of 3.16.1."""
+    version: Annotated[str, Field(pattern=r"^3\.\d+\.\d+$")] = "3.16.3"
+    """Release of ParallelCluster; it decides the images of the nodes. Ours checks with the schema and
+    validators of 3.16.1, the newest that can be installed."""
     deploy_with: Literal["cloudformation", "pcluster"] = "cloudformation"
     """`cloudformation`: `cdk deploy` makes the cluster through ParallelCluster's custom resource.
     `pcluster`: it makes network and storage, and `ultracluster render parallelcluster` the file for

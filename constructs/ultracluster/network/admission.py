@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aws_cdk import CfnResource
+from aws_cdk import CfnResource, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
@@ -87,14 +87,26 @@ class Admission(Construct):
 
 
 def isolated_group(
-    scope: Construct, construct_id: str, *, vpc_id: str, description: str
+    scope: Construct,
+    construct_id: str,
+    *,
+    vpc_id: str,
+    description: str,
+    removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
 ) -> ec2.CfnSecurityGroup:
-    """A group that lets nothing in or out until rules are added to it."""
-    return ec2.CfnSecurityGroup(
+    """A group that lets nothing in or out until rules are added to it.
+
+    Args:
+        removal_policy: that of what is in the group: EC2 deletes no group that has members.
+    """
+    group = ec2.CfnSecurityGroup(
         scope, construct_id, vpc_id=vpc_id, group_description=description,
         # an empty list makes EC2 add its default rule, all traffic to 0.0.0.0/0
         security_group_egress=[NOWHERE],
     )  # fmt: skip
+    if removal_policy is not RemovalPolicy.DESTROY:
+        group.apply_removal_policy(removal_policy)
+    return group
 
 
 NOWHERE = ec2.CfnSecurityGroup.EgressProperty(

@@ -13,6 +13,7 @@ from ultracluster.operations.integrity import (
     check_signature,
     measure,
 )
+from ultracluster.operations.wheels import fetch_wheel, is_wheel
 from ultracluster.software import Artifact
 
 
@@ -22,18 +23,18 @@ def default_cache() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "ultracluster"
 
 
-def cached_file(artifact: Artifact, cache: Path) -> Path:
-    """Where the artifact is kept: below its digest, or `unlocked` while it has none."""
-    place = artifact.digest[1][:16] if artifact.digest else "unlocked"
-    return cache / place / artifact.name
+def has_source(artifact: Artifact) -> bool:
+    """Whether it can be fetched: from its address, or with pip if it is a wheel."""
+    return artifact.url is not None or is_wheel(artifact.name)
 
 
 def fetch(
     artifact: Artifact, cache: Path, *, signature: bool = True, advance: Advance | None = None
 ) -> tuple[Path, Digests]:
-    """The artifact as a verified file.
+    """The artifact as a verified file, which is kept below its digest.
 
     A file that fails its check is removed, so that nobody finds it; a cached one is fetched once more.
+    What has no digest yet is never taken from the cache: its maker may serve another file by now.
 
     Args:
         signature: check the signature where the artifact names one.
@@ -44,13 +45,13 @@ def fetch(
         NoGpgError: its signature has to be checked and there is no `gpg`.
         ValueError: it has no address.
     """
-    if artifact.url is None:
-        raise ValueError(f"{artifact.name} has no address")
-    file = cached_file(artifact, cache)
+    if artifact.digest is None:
+        return served(artifact, cache, advance=advance)
+    file = _place(cache, artifact.digest[1], artifact.name)
     cached = file.exists()
     for last in (not cached, True):
         if not file.exists():
-            download(artifact.url, file, size=artifact.size, advance=advance)
+            _download(artifact, file, artifact.size, advance)
         try:
             return file, _verified(artifact, file, signature)
         except IntegrityError:
@@ -58,6 +59,42 @@ def fetch(
             if last:
                 raise
     raise AssertionError("unreachable")
+
+
+def served(artifact: Artifact, cache: Path, *, advance: Advance | None = None) -> tuple[Path, Digests]:
+    """What its source has at this moment, whatever the release records; a pinned signature decides, too.
+
+    Raises:
+        DownloadError, IntegrityError, NoGpgError, ValueError: as `fetch`.
+    """
+    file = _place(cache, "served", artifact.name)
+    file.unlink(missing_ok=True)
+    part, tag = (file.with_name(file.name + suffix) for suffix in (".part", ".etag"))
+    if not tag.exists():  # without it nobody knows whether the beginning is of the same file
+        part.unlink(missing_ok=True)
+    _download(artifact, file, None, advance)
+    try:
+        free = artifact.model_copy(update={"size": None, "sha256": None, "sha512": None})
+        found = _verified(free, file, signature=True)
+    except IntegrityError:
+        file.unlink(missing_ok=True)
+        raise
+    kept = _place(cache, found.sha256, artifact.name)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    return file.replace(kept), found
+
+
+def _place(cache: Path, digest: str, name: str) -> Path:
+    return cache / digest[:16] / name
+
+
+def _download(artifact: Artifact, file: Path, size: int | None, advance: Advance | None) -> None:
+    if artifact.url is not None:
+        download(artifact.url, file, size=size, advance=advance)
+    elif is_wheel(artifact.name):
+        fetch_wheel(artifact.name, file)
+    else:
+        raise ValueError(f"{artifact.name} has no address")
 
 
 def _verified(artifact: Artifact, file: Path, signature: bool) -> Digests:

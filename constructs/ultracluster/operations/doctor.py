@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
 from ultracluster.config import Environment
@@ -21,6 +21,7 @@ def examine(
     environment: Environment,
     *,
     hours: int = 72,
+    nodes: Mapping[str, str] | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     progress: Callable[[str], None] = lambda step: None,
 ) -> Examination:
@@ -28,6 +29,7 @@ def examine(
 
     Args:
         hours: how far back events and logs are read.
+        nodes: instances whose logs are read whatever their state, also when they are gone: group by id.
         progress: called with the name of each source before it is asked.
     """
     found = Examination()
@@ -39,7 +41,7 @@ def examine(
     for stack in stacks:
         ask(found, f"stack {stack}", progress, lambda name=stack: _stack(account, name, since))
     if kind.startswith("hyperpod-"):
-        examine_hyperpod(account, environment, found, since, progress)
+        examine_hyperpod(account, environment, found, since, progress, nodes or {})
     else:
         examine_instances(account, environment, found, since, progress)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,13 +28,25 @@ def newest_group(account: Account, prefix: str, groups: list[str]) -> list[Fact]
 
 
 def lifecycle_tails(
-    account: Account, group: str, nodes: list[Node], since: datetime, found: Examination
+    account: Account,
+    group: str,
+    nodes: list[Node],
+    since: datetime,
+    found: Examination,
+    wanted: Mapping[str, str] | None = None,
 ) -> list[Fact] | None:
-    """Add the tails of the nodes in trouble to `found`; of the newest logs where no node is."""
+    """Add the tails of the nodes in trouble to `found`; of the newest logs where no node is.
+
+    Args:
+        wanted: instances that are in trouble whatever their state: group by id.
+    """
     logs = account.client("logs")
-    troubled = [node for node in nodes if node.id and node.status in ("Failure", "Pending", "ShuttingDown")]
+    bad = ("Failure", "Pending", "ShuttingDown")
+    first = [f"LifecycleConfig/{group_name}/{node}" for node, group_name in (wanted or {}).items()]
+    troubled = [node for node in nodes if node.id and node.status in bad]
     troubled.sort(key=lambda node: node.status != "Failure")
     prefixes = [f"LifecycleConfig/{node.group}/{node.id}" for node in troubled[:LOGS]]
+    prefixes = list(dict.fromkeys([*first, *prefixes]))
     failed = {f"LifecycleConfig/{node.group}/{node.id}" for node in troubled if node.status == "Failure"}
     streams: list[str] = []
     facts: list[Fact] = []

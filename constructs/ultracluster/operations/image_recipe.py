@@ -1,51 +1,120 @@
-"""Recipes for images that hold a release: an EC2 Image Builder component, a Packer file.
+"""What is baked into which image, and the EC2 Image Builder components that do it.
 
-Both fetch the lifecycle scripts from S3, compare them with the hash of the scripts in this package, and call
-`bake.sh`, which does what a node would do at its start.
+The build fetches the lifecycle scripts from S3, compares them with the hash of those in this package, and
+calls `bake.sh`, which does what a node would do at its start; then again, to see that nothing is left to do;
+and cleans up. `packer_file.py` writes the same for Packer.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ultracluster.catalog.image_bases import Accelerator, ImageBase, image_base
 from ultracluster.scripts_folder import CONFIGURATION, scripts_folder, tree_sha256
+from ultracluster.software import load_release, release_names
 
-_TARGET = "/opt/ultracluster/scripts"
-_BASE = {
-    "hyperpod-slurm": "HyperPod's Slurm image, in Systems Manager under "
-    "/aws/service/sagemaker-hyperpod/ami/x86_64/slurm-ubuntu-22.04/latest/ami-id",
-    "parallelcluster": "an image that `pcluster list-official-images` names",
-    "pcs": "a PCS-ready DLAMI",
-}
-_SECONDS = 7200
+TARGET = "/opt/ultracluster/scripts"
+SECONDS = 7200
+"""A build step takes no longer; AWSTOE's own default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """What is baked into which image."""
+    """What is baked into which image.
+
+    Raises:
+        UnknownBaseError: there is no image of this orchestrator with this operating system.
+        ValueError: the base is not made for the processor.
+    """
 
     release: str
     orchestrator: str
-    accelerator: str
+    os: str = ""
+    """As the orchestrator writes it (`ubuntu2404` for ParallelCluster); by default its usual one."""
+    architecture: str = "x86_64"
+    accelerator: Accelerator = "nvidia"
+    kubernetes: str = ""
+    """Kubernetes release of an EKS image (`1.34`); names its newest base."""
     scripts: str = ""
-    """`s3://` folder of the scripts; empty leaves it to the build."""
+    """`s3://` folder of the scripts, or archive; empty leaves it to the build."""
+    archive: bool = False
+    """`scripts` is a `.zip` of the folder."""
     mirror: str = ""
     """`s3://` mirror of the release; empty is the makers' own addresses."""
 
+    def __post_init__(self) -> None:
+        if self.architecture not in self.base.architectures:
+            raise ValueError(
+                f"{self.orchestrator} has no image for {self.architecture}: "
+                f"write one of {', '.join(self.base.architectures)}"
+            )
+
+    @property
+    def base(self) -> ImageBase:
+        """The image that it starts from."""
+        return image_base(self.orchestrator, self.os)
+
+    @property
+    def base_parameter(self) -> str | None:
+        """SSM parameter of the newest base; None where AWS publishes none that is known."""
+        return self.base.parameter(
+            self.architecture, accelerator=self.accelerator, kubernetes=self.kubernetes
+        )
+
     @property
     def name(self) -> str:
-        return f"ultracluster-{self.release}-{self.orchestrator}"
+        what = self.release.removeprefix(f"{self.orchestrator}-")
+        return f"ultracluster-{self.orchestrator}-{what}-{self.base.os}-{self.architecture}"
+
+    def check_release(self) -> None:
+        """Is the release for this base?
+
+        Raises:
+            UnknownReleaseError: there is no such release.
+            ValueError: it serves other images.
+        """
+        served = load_release(self.release).families
+        if self.base.family not in served:
+            fitting = [name for name in release_names() if self.base.family in load_release(name).families]
+            raise ValueError(
+                f"release {self.release} is for images of {', '.join(served)}, not for {self.orchestrator}: "
+                f"write one of {', '.join(fitting)}"
+            )
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """Tags of the image: what it is; on HyperPod also one by which policies let it be shared."""
+        tags = {
+            "Name": self.name,
+            "ultracluster:release": self.release,
+            "ultracluster:orchestrator": self.orchestrator,
+            "ultracluster:accelerator": self.accelerator,
+        }
+        # SageMaker Developer Guide, Cluster management with custom AMIs
+        return tags | ({"AllowSharing": "true"} if self.orchestrator.startswith("hyperpod") else {})
 
     @property
     def bake(self) -> str:
         """The command that bakes."""
-        words = ["bash", f"{_TARGET}/bake.sh", "--release", self.release, "--accelerator", self.accelerator]
+        words = ["bash", f"{TARGET}/bake.sh", "--release", self.release, "--family", self.base.family]
+        words += ["--accelerator", self.accelerator]
         words += ["--efa", "yes"] if self.accelerator != "none" else []
         words += ["--mirror", self.mirror] if self.mirror else []
         return " ".join(words)
 
+    @property
+    def verify(self) -> str:
+        """The command that fails if there is still something to install."""
+        return f"{self.bake} --verify yes"
 
-def check_command(folder: str = _TARGET) -> str:
+
+RECORD = f"bash {TARGET}/image/record.sh"
+"""Prints what the image brings, for `ultracluster image record`."""
+CLEAN = f"bash {TARGET}/image/clean.sh"
+"""Takes away what must not be the same on every node."""
+
+
+def check_command(folder: str = TARGET) -> str:
     """A shell command that fails unless the scripts in `folder` are those of this package."""
     digest = tree_sha256(scripts_folder())
     return (
@@ -56,152 +125,79 @@ def check_command(folder: str = _TARGET) -> str:
     )
 
 
-def image_builder_component(recipe: Recipe) -> str:
-    """The YAML of an EC2 Image Builder component (AWSTOE document, schema 1.0)."""
+def component_that_builds(recipe: Recipe) -> str:
+    """The YAML of the component that builds (AWSTOE document, schema 1.0)."""
+    build = [*_fetch(recipe), _bash("Bake", recipe.bake)]
+    validate = [_bash("BakeAgain", recipe.verify), _bash("Record", RECORD), _bash("Clean", CLEAN)]
+    return _document(
+        recipe,
+        f"Brings {recipe.orchestrator} images to Ultracluster release {recipe.release}",
+        f"  - name: build\n    steps:\n{''.join(build)}  - name: validate\n    steps:\n{''.join(validate)}",
+    )
+
+
+def component_that_tests(recipe: Recipe) -> str:
+    """The YAML of the component that tests an instance of the new image; it fetches the scripts itself."""
+    steps = [*_fetch(recipe), _bash("Verify", recipe.verify), _bash("Record", RECORD)]
+    return _document(
+        recipe,
+        f"Tests {recipe.orchestrator} images of Ultracluster release {recipe.release}",
+        f"  - name: test\n    steps:\n{''.join(steps)}",
+    )
+
+
+def _document(recipe: Recipe, description: str, phases: str) -> str:
     default = f"\n      default: {_quoted(recipe.scripts)}" if recipe.scripts else ""
+    what = "A .zip" if recipe.archive else "Folder"
+    form = "s3://bucket/key.zip" if recipe.archive else "s3://bucket/prefix, without a slash at its end"
     return f"""\
 name: {recipe.name}
-description: Brings {recipe.orchestrator} images to Ultracluster release {recipe.release}
+description: {description}
 schemaVersion: 1.0
 parameters:
   - ScriptsUri:
       type: string{default}
-      description: Folder of the lifecycle scripts, s3://bucket/prefix, without a slash at its end
+      description: {what} of the lifecycle scripts, {form}
 phases:
-  - name: build
-    steps:
-      - name: Empty
-        action: ExecuteBash
-        onFailure: Abort
-        inputs:
-          commands:
-            - {_quoted(f"rm -rf {_TARGET} && mkdir -p {_TARGET}")}
+{phases}"""
+
+
+def _fetch(recipe: Recipe) -> list[str]:
+    steps = [_bash("Empty", f"rm -rf {TARGET} {TARGET}.zip && mkdir -p {TARGET}", seconds=60)]
+    if recipe.archive:
+        steps.append(_download("'{{ ScriptsUri }}'", f"{TARGET}.zip"))
+        unpack = f"python3 -m zipfile -e {TARGET}.zip {TARGET} && rm {TARGET}.zip"
+        steps.append(_bash("Unpack", unpack, seconds=60))
+    else:
+        steps.append(_download("'{{ ScriptsUri }}/*'", TARGET))
+    return [*steps, _bash("Check", check_command(), seconds=60)]
+
+
+def _download(source: str, destination: str) -> str:
+    return f"""\
       - name: Fetch
         action: S3Download
         timeoutSeconds: 300
         onFailure: Abort
         maxAttempts: 3
         inputs:
-          - source: '{{{{ ScriptsUri }}}}/*'
-            destination: {_TARGET}
-      - name: Check
-        action: ExecuteBash
-        onFailure: Abort
-        inputs:
-          commands:
-            - {_quoted(check_command())}
-      - name: Bake
-        action: ExecuteBash
-        timeoutSeconds: {_SECONDS}
-        onFailure: Abort
-        inputs:
-          commands:
-            - {_quoted(recipe.bake)}
-  - name: validate
-    steps:
-      - name: BakeAgain
-        action: ExecuteBash
-        timeoutSeconds: {_SECONDS}
-        onFailure: Abort
-        inputs:
-          commands:
-            - {_quoted(recipe.bake)}
+          - source: {source}
+            destination: {destination}
 """
 
 
-def packer_file(recipe: Recipe) -> str:
-    """A Packer template (HCL)."""
-    default = f'\n  default     = "{recipe.scripts}"' if recipe.scripts else ""
-    source = recipe.name.replace(".", "-")
-    commands = [
-        f"rm -rf {_TARGET} && mkdir -p {_TARGET}",
-        f'aws s3 cp --recursive --only-show-errors "$SCRIPTS_URI/" {_TARGET}/',
-        check_command(),
-        recipe.bake,
-    ]
-    lines = ",\n".join(f"      {_hcl(command)}" for command in commands)
+def _bash(name: str, command: str, *, seconds: int = SECONDS) -> str:
     return f"""\
-# Bakes Ultracluster release {recipe.release} into an image for {recipe.orchestrator}:
-#   packer init . && packer build -var source_ami=ami-... -var scripts_uri=s3://... .
-packer {{
-  required_plugins {{
-    amazon = {{
-      source  = "github.com/hashicorp/amazon"
-      version = ">= 1.3.0"
-    }}
-  }}
-}}
-
-variable "source_ami" {{
-  type        = string
-  description = "The base: {_BASE[recipe.orchestrator]}"
-}}
-
-variable "scripts_uri" {{
-  type        = string
-  description = "Folder of the lifecycle scripts, s3://bucket/prefix, without a slash at its end"{default}
-}}
-
-variable "region" {{
-  type = string
-}}
-
-variable "subnet_id" {{
-  type = string
-}}
-
-variable "instance_type" {{
-  type        = string
-  description = "A type of the nodes' architecture; kernel modules are built, no accelerator is needed"
-}}
-
-variable "instance_profile" {{
-  type        = string
-  description = "Reads the scripts{" and the mirror" if recipe.mirror else ""}, and lets Systems Manager in"
-}}
-
-source "amazon-ebs" "{source}" {{
-  ami_name             = "{source}-{{{{timestamp}}}}"
-  source_ami           = var.source_ami
-  region               = var.region
-  subnet_id            = var.subnet_id
-  instance_type        = var.instance_type
-  iam_instance_profile = var.instance_profile
-  communicator         = "ssh"
-  ssh_interface        = "session_manager"
-  ssh_username         = "{_USERS[recipe.orchestrator]}"
-
-  metadata_options {{
-    http_endpoint               = "enabled"
-    http_tokens                 = "required"
-    http_put_response_hop_limit = 1
-  }}
-}}
-
-build {{
-  sources = ["source.amazon-ebs.{source}"]
-
-  provisioner "shell" {{
-    environment_vars = ["SCRIPTS_URI=${{var.scripts_uri}}"]
-    execute_command  = "sudo -E env {{{{ .Vars }}}} bash -e '{{{{ .Path }}}}'"
-    timeout          = "{_SECONDS}s"
-    inline = [
-{lines}
-    ]
-  }}
-}}
+      - name: {name}
+        action: ExecuteBash
+        timeoutSeconds: {seconds}
+        onFailure: Abort
+        inputs:
+          commands:
+            - {_quoted(command)}
 """
-
-
-_USERS = {"hyperpod-slurm": "ubuntu", "parallelcluster": "ec2-user", "pcs": "ec2-user"}
 
 
 def _quoted(text: str) -> str:
     """As a YAML string in single quotes."""
     return "'" + text.replace("'", "''") + "'"
-
-
-def _hcl(text: str) -> str:
-    """As an HCL string."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + escaped.replace("${", "$${").replace("%{", "%%{") + '"'

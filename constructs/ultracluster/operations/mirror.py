@@ -10,21 +10,20 @@ signed index says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 from typing import Any, Protocol
 
-import boto3  # pyright: ignore[reportMissingTypeStubs]
 from boto3.exceptions import Boto3Error  # pyright: ignore[reportMissingTypeStubs]
-from boto3.s3.transfer import TransferConfig  # pyright: ignore[reportMissingTypeStubs]
 from botocore.exceptions import BotoCoreError, ClientError  # pyright: ignore[reportMissingTypeStubs]
 
-from ultracluster.operations.artifacts import fetch
+from ultracluster.operations.artifacts import fetch, has_source
 from ultracluster.operations.downloads import DownloadError
-from ultracluster.operations.integrity import Digests, IntegrityError, NoGpgError, measure
+from ultracluster.operations.integrity import IntegrityError, NoGpgError, measure
+from ultracluster.operations.mirror_bucket import Bucket, MirrorError, words
 from ultracluster.operations.package_closure import ClosureError
 from ultracluster.operations.package_set import (
     MirroredPackages,
@@ -36,31 +35,7 @@ from ultracluster.operations.package_set import (
     unlocked,
 )
 from ultracluster.operations.release_lock import record_package_sets
-from ultracluster.software import Artifact, Release, read_lock
-
-PART = 16 << 20
-"""Bytes of one part of a multipart upload, and the size from which there are parts."""
-
-
-def s3_client(profile: str | None = None, region: str | None = None) -> Any:
-    """A boto3 S3 client with the credentials of this machine or of a profile.
-
-    Raises:
-        MirrorError: the profile does not exist.
-    """
-    try:
-        session: Any = boto3.Session(profile_name=profile, region_name=region)
-        return session.client("s3")
-    except BotoCoreError as error:
-        raise MirrorError([str(error)]) from None
-
-
-class MirrorError(Exception):
-    """The mirror is not complete; `reasons` holds one line for each file that is missing."""
-
-    def __init__(self, reasons: list[str]) -> None:
-        super().__init__("\n".join(reasons))
-        self.reasons = reasons
+from ultracluster.software import Artifact, EnvironmentLock, Release, completed, read_lock
 
 
 class Progress(Protocol):
@@ -78,7 +53,7 @@ class Mirrored:
     uploaded: list[str] = field(default_factory=list[str])
     present: list[str] = field(default_factory=list[str])
     left_out: list[str] = field(default_factory=list[str])
-    """Files without an address, and packages that come from elsewhere."""
+    """Files without an address, packages that come from elsewhere, and what nobody asked for."""
     lock: str = ""
     package_sets: dict[str, int] = field(default_factory=dict[str, int])
     """How many packages there are for each `<os>-<arch>`."""
@@ -104,6 +79,8 @@ def mirror_release(
     progress: Progress | None = None,
     packages: bool = True,
     only: Callable[[str, str], bool] = lambda system, arch: True,
+    asked: Collection[str] = (),
+    lock: EnvironmentLock | None = None,
     renew: bool = False,
     archives: dict[str, Any] | None = None,
 ) -> Mirrored:
@@ -119,7 +96,9 @@ def mirror_release(
         jobs: downloads at a time.
         dry_run: only say what would be uploaded; indexes of repositories are read nevertheless.
         packages: packages of repositories, too.
-        only: whether the packages of this operating system and processor are wanted.
+        only: whether files and packages for this operating system and processor are wanted.
+        asked: optional components that are wanted, too.
+        lock: the lock of the environment that the mirror is for, which completes the release.
         renew: choose packages again, although the lock file records some.
         archives: the distributions' own archives; those of this package by default.
 
@@ -127,41 +106,30 @@ def mirror_release(
         InvalidLockError: `file` is no lock file.
         MirrorError: something is missing; the lock file was then not written.
     """
-    release = read_lock(file)
+    whole = completed(read_lock(file), lock)
+    release = _scoped(whole, only, asked)
     pairs = [pair for pair in systems(release) if only(*pair)] if packages else []
-    items = _items(release, prefix, unlocked(release, pairs))
-    result = Mirrored(
-        left_out=_left_out(release, pairs), lock=_key(prefix, release, f"{release.release}.lock")
-    )
     extra: dict[str, str] = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": kms_key} if kms_key else {}
-    _reachable(s3, bucket)
-    sets = _package_sets(release, pairs, bucket, prefix, cache, s3, renew, archives or known_archives())
+    place = "/".join(part for part in (prefix.strip("/"), release.release) if part)
+    target = Bucket(s3, bucket, place, extra)
+    items = _items(release, target, unlocked(release, pairs))
+    not_asked = [
+        f"{name}: it is optional, `--component {name}` asks for it"
+        for name in whole.components
+        if name not in release.components
+    ]
+    result = Mirrored(
+        left_out=_left_out(release, pairs) + not_asked, lock=target.key(f"{release.release}.lock")
+    )
+    target.reach()
+    sets = _package_sets(release, pairs, target, cache, renew, archives or known_archives())
     for chosen in sets:
         result.package_sets[chosen.name] = len(chosen.packages)
-        items += _package_items(release, prefix, chosen, items)
-    reasons: list[str] = []
-    stop = Event()
-    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-        futures: dict[Future[bool], _Item] = {
-            pool.submit(_one, item, bucket, cache, s3, extra, dry_run, progress, stop): item for item in items
-        }
-        try:
-            for future in as_completed(futures):
-                item = futures[future]
-                try:
-                    (result.uploaded if future.result() else result.present).append(item.key)
-                except _EXPECTED as error:
-                    reasons.append(f"{item.component}: {_words(error)}")
-        except BaseException:
-            stop.set()  # downloads end with their next part, which stays for the next run
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    if reasons:
-        raise MirrorError(sorted(reasons))
+        items += _package_items(chosen, target, items)
+    _bring(items, target, cache, jobs, dry_run, progress, result)
     for chosen in sets:
         for made in chosen.made:
-            key = _key(prefix, release, measure(made).sha256[:16], made.name)
-            _made_here(made, key, bucket, s3, extra, dry_run, result)
+            _made_here(made, target.key(measure(made).sha256[:16], made.name), target, dry_run, result)
     if not dry_run:
         try:
             record_package_sets(file, {chosen.name: chosen.sha256 for chosen in sets})
@@ -169,7 +137,7 @@ def mirror_release(
             raise MirrorError(
                 [f"{file}: the packages cannot be recorded in it ({error.strerror or error})"]
             ) from None
-    _made_here(file, result.lock, bucket, s3, extra, dry_run, result)
+    _made_here(file, result.lock, target, dry_run, result)
     result.uploaded.sort()
     result.present.sort()
     return result
@@ -187,32 +155,43 @@ _EXPECTED = (
 )
 
 
-def _items(release: Release, prefix: str, unlocked_keys: list[str]) -> list[_Item]:
+def _scoped(release: Release, only: Callable[[str, str], bool], asked: Collection[str]) -> Release:
+    """The release without what is optional and not asked for, and without files for other systems."""
+    components = {
+        name: part.model_copy(update={"artifacts": tuple(
+            artifact for artifact in part.artifacts
+            if any(only(system, arch) for system in artifact.os for arch in artifact.arch)
+        )})
+        for name, part in release.components.items()
+        if part.need != "optional" or name in asked
+    }  # fmt: skip
+    return release.model_copy(update={"components": components})
+
+
+def _items(release: Release, target: Bucket, unlocked_keys: list[str]) -> list[_Item]:
     """One item per object; refuses what cannot be verified before anything is downloaded."""
+    files = [(name, artifact) for name, artifact in release.artifacts() if has_source(artifact)]
     reasons = [
         f"{component}: {artifact.name} has no digest, run `ultracluster release lock` first"
-        for component, artifact in release.artifacts()
-        if artifact.url and not artifact.locked
+        for component, artifact in files
+        if not artifact.locked
     ]
     reasons += unlocked_keys
     if reasons:
         raise MirrorError(reasons)
     items: dict[str, _Item] = {}
-    for component, artifact in release.artifacts():
-        if artifact.url:
-            key = _key(prefix, release, *artifact.mirror_key(release.release).split("/")[1:])
-            items.setdefault(key, _Item(component, artifact, key))
+    for component, artifact in files:
+        key = target.key_of(artifact)
+        items.setdefault(key, _Item(component, artifact, key))
     return list(items.values())
 
 
-def _package_items(
-    release: Release, prefix: str, chosen: MirroredPackages, others: Sequence[_Item]
-) -> list[_Item]:
+def _package_items(chosen: MirroredPackages, target: Bucket, others: Sequence[_Item]) -> list[_Item]:
     there = {item.key for item in others}
     items = {
         key: _Item(f"packages of {chosen.name}", artifact, key)
         for artifact in chosen.packages
-        if (key := _key(prefix, release, *artifact.mirror_key(release.release).split("/")[1:])) not in there
+        if (key := target.key_of(artifact)) not in there
     }
     return list(items.values())
 
@@ -220,36 +199,31 @@ def _package_items(
 def _package_sets(
     release: Release,
     pairs: Sequence[tuple[str, str]],
-    bucket: str,
-    prefix: str,
+    target: Bucket,
     cache: Path,
-    s3: Any,
     renew: bool,
     archives: dict[str, Any],
 ) -> list[MirroredPackages]:
     """What is recorded, else what the repositories have today."""
-
-    def from_mirror(digest: str, name: str) -> bytes | None:
-        key = _key(prefix, release, digest[:16], name)
-        if not _is_there(s3, bucket, key, "sha256", digest, None):
-            return None
-        return s3.get_object(Bucket=bucket, Key=key)["Body"].read()
-
     sets: list[MirroredPackages] = []
     reasons: list[str] = []
     for system, arch in pairs:
         try:
-            found = None if renew else recorded(release, system, arch, cache, from_mirror)
+            found = None if renew else recorded(release, system, arch, cache, target.content)
             sets.append(found or resolve(release, system, arch, cache, archives))
         except _EXPECTED as error:
-            reasons.append(f"packages of {system}-{arch}: {_words(error)}")
+            reasons.append(f"packages of {system}-{arch}: {words(error)}")
     if reasons:
         raise MirrorError(reasons)
     return sets
 
 
 def _left_out(release: Release, pairs: Sequence[tuple[str, str]]) -> list[str]:
-    files = [f"{component}: {a.name} has no address" for component, a in release.artifacts() if not a.url]
+    files = [
+        f"{component}: {artifact.name} has no address"
+        for component, artifact in release.artifacts()
+        if not has_source(artifact)
+    ]
     packages = [
         f"{name}: {', '.join(entry.names)} on {system} {arch} "
         + (
@@ -266,19 +240,42 @@ def _left_out(release: Release, pairs: Sequence[tuple[str, str]]) -> list[str]:
     return files + packages
 
 
-def _one(
-    item: _Item,
-    bucket: str,
+def _bring(
+    items: Sequence[_Item],
+    target: Bucket,
     cache: Path,
-    s3: Any,
-    extra: dict[str, str],
+    jobs: int,
     dry_run: bool,
     progress: Progress | None,
-    stop: Event,
+    result: Mirrored,
+) -> None:
+    reasons: list[str] = []
+    stop = Event()
+    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+        futures: dict[Future[bool], _Item] = {
+            pool.submit(_one, item, target, cache, dry_run, progress, stop): item for item in items
+        }
+        try:
+            for future in as_completed(futures):
+                item = futures[future]
+                try:
+                    (result.uploaded if future.result() else result.present).append(item.key)
+                except _EXPECTED as error:
+                    reasons.append(f"{item.component}: {words(error)}")
+        except BaseException:
+            stop.set()  # downloads end with their next part, which stays for the next run
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    if reasons:
+        raise MirrorError(sorted(reasons))
+
+
+def _one(
+    item: _Item, target: Bucket, cache: Path, dry_run: bool, progress: Progress | None, stop: Event
 ) -> bool:
     """Whether the object had to be uploaded."""
     artifact = item.artifact
-    if artifact.digest and _is_there(s3, bucket, item.key, *artifact.digest, artifact.size):
+    if artifact.digest and target.has(item.key, *artifact.digest, artifact.size):
         return False
     if dry_run:
         return True
@@ -291,69 +288,15 @@ def _one(
             show(count)
 
     file, found = fetch(artifact, cache, signature=artifact.integrity == "signature", advance=advance)
-    _upload(file, found, bucket, item.key, s3, extra)
+    target.upload(file, found, item.key)
     return True
 
 
-def _upload(file: Path, found: Digests, bucket: str, key: str, s3: Any, extra: dict[str, str]) -> None:
-    s3.upload_file(
-        str(file),
-        bucket,
-        key,
-        ExtraArgs={
-            "Metadata": {"sha256": found.sha256, "sha512": found.sha512, "size": str(found.size)},
-            "ChecksumAlgorithm": "SHA256",
-            **extra,
-        },
-        Config=TransferConfig(multipart_threshold=PART, multipart_chunksize=PART, max_concurrency=4),
-    )
-    if not _is_there(s3, bucket, key, "sha256", found.sha256, found.size):
-        raise IntegrityError(f"s3://{bucket}/{key} is not what was uploaded")
-
-
-def _is_there(s3: Any, bucket: str, key: str, algorithm: str, digest: str, size: int | None) -> bool:
-    try:
-        head = s3.head_object(Bucket=bucket, Key=key)
-    except ClientError as error:
-        if _code(error) in ("404", "NoSuchKey", "NotFound"):
-            return False
-        raise
-    recorded = head.get("Metadata", {})
-    wanted = str(size if size is not None else recorded.get("size"))
-    return recorded.get(algorithm) == digest and str(head["ContentLength"]) == wanted
-
-
-def _made_here(
-    file: Path, key: str, bucket: str, s3: Any, extra: dict[str, str], dry_run: bool, result: Mirrored
-) -> None:
+def _made_here(file: Path, key: str, target: Bucket, dry_run: bool, result: Mirrored) -> None:
     found = measure(file)
-    if _is_there(s3, bucket, key, "sha256", found.sha256, found.size):
+    if target.has(key, "sha256", found.sha256, found.size):
         result.present.append(key)
         return
     if not dry_run:
-        _upload(file, found, bucket, key, s3, extra)
+        target.upload(file, found, key)
     result.uploaded.append(key)
-
-
-def _reachable(s3: Any, bucket: str) -> None:
-    try:
-        s3.head_bucket(Bucket=bucket)
-    except (ClientError, BotoCoreError) as error:
-        raise MirrorError([f"s3://{bucket}: {_words(error)}"]) from None
-
-
-def _words(error: BaseException) -> str:
-    if isinstance(error, ClientError):
-        known = {"404": "there is no such bucket", "NoSuchBucket": "there is no such bucket"}
-        known["403"] = known["AccessDenied"] = "access denied"
-        return known.get(_code(error), str(error))
-    return str(error) or type(error).__name__
-
-
-def _code(error: ClientError) -> str:
-    response: dict[str, Any] = error.response  # pyright: ignore[reportUnknownMemberType]
-    return str(response.get("Error", {}).get("Code", ""))
-
-
-def _key(prefix: str, release: Release, *rest: str) -> str:
-    return "/".join(part for part in (prefix.strip("/"), release.release, *rest) if part)

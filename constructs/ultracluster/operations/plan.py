@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, cast
 
 from ultracluster.config import Environment, Finding
+from ultracluster.operations.plan_boot import BootPlan, boot_lines, boot_plans
 from ultracluster.operations.plan_cost import CostPlan, cost_plan
 from ultracluster.operations.plan_groups import GroupPlan, bandwidth, group_plan
 from ultracluster.operations.plan_model import ModelPlan, model_plan, parameters, size_text
@@ -29,11 +30,13 @@ from ultracluster.operations.plan_storage import (
     lustre_plan,
     repository_plans,
 )
+from ultracluster.operations.price_file import PriceFile
 from ultracluster.operations.quota_needs import needs
 
 __all__ = [
     "AddressPlan",
     "AddressRow",
+    "BootPlan",
     "CostPlan",
     "EndpointPlan",
     "FileSystemPlan",
@@ -44,6 +47,7 @@ __all__ = [
     "RepositoryPlan",
     "WarningPlan",
     "bandwidth",
+    "boot_lines",
     "parameters",
     "plan",
     "size_text",
@@ -100,6 +104,7 @@ class Plan:
     model: ModelPlan | None
     cost: CostPlan
     software: str
+    first_boot: tuple[BootPlan, ...]
     protect: bool
     stacks: tuple[str, ...]
     warnings: tuple[WarningPlan, ...]
@@ -125,6 +130,7 @@ def plan(
     today: dt.date | None = None,
     *,
     warnings: Sequence[Finding] = (),
+    prices: PriceFile | None = None,
 ) -> Plan:
     """The plan of an environment that passed its rules.
 
@@ -132,6 +138,7 @@ def plan(
         model: parameters of a model whose checkpoint is to be timed.
         today: which prices hold; the current day by default.
         warnings: what `ultracluster.rules.enforce` returned.
+        prices: those that a team keeps beside the file; they win over the shipped ones.
     """
     groups = tuple(group_plan(environment, name, group) for name, group in environment.node_groups.items())
     lustre = lustre_plan(environment)
@@ -165,8 +172,9 @@ def plan(
             for need in needs(environment)
         ),
         model=None if model is None else model_plan(environment, model, groups, lustre),
-        cost=cost_plan(environment, today),
+        cost=cost_plan(environment, today, prices),
         software=environment.software.release,
+        first_boot=boot_plans(environment),
         protect=environment.protect,
         stacks=environment.stack_names,
         warnings=tuple(

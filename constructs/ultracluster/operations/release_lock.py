@@ -5,70 +5,45 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ultracluster.operations.artifacts import fetch
-from ultracluster.operations.downloads import Advance, DownloadError, download
-from ultracluster.operations.integrity import IntegrityError, NoGpgError, key_fingerprints
+from ultracluster.operations.locking import EXPECTED, Locked, Options, differs, fingerprint, measured
 from ultracluster.software import Artifact, read_lock
-from ultracluster.software.lock import written
-
-FIRST_USE = "its maker publishes neither digest nor signature: what came today is trusted from now on"
+from ultracluster.software.lock_text import written
 
 
-@dataclass(frozen=True, slots=True)
-class Locked:
-    """What became of one file or repository key."""
-
-    component: str
-    name: str
-    state: str
-    """`locked`, `unchanged`, `skipped` or `failed`."""
-    message: str = ""
-
-
-def lock_release(
-    file: Path,
-    *,
-    cache: Path,
-    components: Sequence[str] = (),
-    again: bool = False,
-    advance: Advance | None = None,
-    starting: Callable[[str], None] | None = None,
-) -> list[Locked]:
+def lock_release(file: Path, options: Options, components: Sequence[str] = ()) -> list[Locked]:
     """Fill size, SHA-256 and repository keys of a lock file, in place and in one step.
 
-    What has a digest already must still have it. Files that fail leave their entry as it was.
+    What is recorded is never overwritten: with `again` its source is asked, and a difference is reported.
+    Files that fail leave their entry as it was.
 
     Args:
         components: only these; all by default.
-        again: check what is locked completely, too.
 
     Raises:
         InvalidLockError: the file is no lock file.
+        OSError: it cannot be written.
     """
     read_lock(file)
     data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     before = written(data)
     results: list[Locked] = []
+    keys: dict[str, str | Exception] = {}
     for component, part in data["components"].items():
         if components and component not in components:
             continue
-        for row in part.get("artifacts", ()):
-            if starting:
-                starting(row["name"])
-            results.append(_artifact(component, row, cache, again, advance))
+        results += [_artifact(component, row, options) for row in part.get("artifacts", ())]
         for row in part.get("packages", ()):
             repository: dict[str, Any] = row.get("repository") or {}
-            if repository.get("key_url") and not repository.get("key_fingerprint"):
-                results.append(_key(component, repository, cache))
+            if repository.get("key_url") and (options.again or not repository.get("key_fingerprint")):
+                results.append(_key(component, repository, options, keys))
     if written(data) != before:
-        _replace(file, written(data))
+        replaced(file, written(data))
         read_lock(file)
-    return results
+    return list({one.name: one for one in reversed(results)}.values())[::-1]  # one key serves several
 
 
 def record_package_sets(file: Path, sets: dict[str, str]) -> None:
@@ -85,23 +60,26 @@ def record_package_sets(file: Path, sets: dict[str, str]) -> None:
     after = dict(sorted({**before, **sets}.items()))
     if after != before:
         data["package_sets"] = after
-        _replace(file, written(data))
+        replaced(file, written(data))
 
 
-def _artifact(
-    component: str, row: dict[str, Any], cache: Path, again: bool, advance: Advance | None
-) -> Locked:
+def _artifact(component: str, row: dict[str, Any], options: Options) -> Locked:
     artifact = Artifact.model_validate(row)
     name = artifact.name
-    if artifact.url is None:
-        return Locked(component, name, "skipped", "no address is recorded")
-    if artifact.locked and artifact.size and artifact.sha256 and not again:
+    if artifact.locked and artifact.size and artifact.sha256 and not options.again:
         return Locked(component, name, "unchanged")
     try:
-        _, found = fetch(artifact, cache, advance=advance)
-    except (DownloadError, IntegrityError, NoGpgError, OSError) as error:
+        answer = measured(artifact, options)
+    except EXPECTED as error:
         return Locked(component, name, "failed", str(error))
-    message = FIRST_USE if artifact.integrity == "to-be-locked" else ""
+    if answer is None:
+        return Locked(component, name, "skipped", "no address is recorded")
+    found, message = answer
+    if differs(artifact, found):
+        return Locked(component, name, "changed", (
+            f"its source has sha256 {found.sha256}, {found.size:,} bytes; what is recorded stays: "
+            "ask its maker why, and remove the digest to take the new one"
+        ))  # fmt: skip
     change: dict[str, Any] = {"size": found.size, "sha256": found.sha256}
     if artifact.integrity == "to-be-locked":
         change["integrity"] = "checksum"
@@ -113,19 +91,27 @@ def _artifact(
     return Locked(component, name, "locked", message)
 
 
-def _key(component: str, repository: dict[str, Any], cache: Path) -> Locked:
+def _key(
+    component: str, repository: dict[str, Any], options: Options, known: dict[str, str | Exception]
+) -> Locked:
     url: str = repository["key_url"]
-    file = cache / "keys" / url.rpartition("/")[2]
-    try:
-        file.unlink(missing_ok=True)
-        download(url, file)
-        found = key_fingerprints(file)
-    except (DownloadError, IntegrityError, NoGpgError, OSError) as error:
-        return Locked(component, url, "failed", str(error))
-    if len(found) != 1:
-        return Locked(component, url, "failed", f"{url} holds {len(found)} keys: choose one by hand")
-    repository["key_fingerprint"] = found[0]
-    return Locked(component, url, "locked", f"key {found[0]}, trusted from now on: compare it with its maker")
+    recorded: str | None = repository.get("key_fingerprint")
+    if url not in known:
+        try:
+            known[url] = fingerprint(url, options)
+        except EXPECTED as error:
+            known[url] = error
+    found = known[url]
+    if isinstance(found, Exception):
+        return Locked(component, url, "failed", str(found))
+    if recorded is None:
+        repository["key_fingerprint"] = found
+        words = f"key {found}, trusted from now on: compare it with its maker"
+        return Locked(component, url, "locked", words)
+    if recorded != found:
+        words = f"its source has key {found}; what is recorded ({recorded}) stays: ask its maker why"
+        return Locked(component, url, "changed", words)
+    return Locked(component, url, "unchanged")
 
 
 _ORDER = ("os", "arch", "url", "name", "size", "sha256", "sha512", "integrity")
@@ -143,8 +129,12 @@ def _in_order(row: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
     return {**result, **new}
 
 
-def _replace(file: Path, text: str) -> None:
-    """The old file or the new one, never half of one."""
+def replaced(file: Path, text: str) -> None:
+    """Write a file in one step: the old one or the new one is there, never half of one.
+
+    Raises:
+        OSError: it cannot be written; the old one is then as it was.
+    """
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     temporary = Path(name)
     try:
@@ -152,7 +142,7 @@ def _replace(file: Path, text: str) -> None:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
-        temporary.chmod(file.stat().st_mode & 0o777)
+        temporary.chmod(file.stat().st_mode & 0o777 if file.exists() else 0o644)
         temporary.replace(file)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -12,23 +11,16 @@ from aws_cdk import aws_eks as eks_l1
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_logs as logs
 from aws_cdk.lambda_layer_kubectl_v34 import KubectlV34Layer
 from constructs import Construct, IConstruct
 
-from ultracluster.catalog.eks import addon_version
 from ultracluster.config.kubernetes import Eks, HyperPodEks, PublicEndpoint
+from ultracluster.orchestrators.eks_addons import pinned_addon
 from ultracluster.orchestrators.eks_capabilities import add_capabilities
 from ultracluster.orchestrators.eks_kubectl import Kubectl, handler_role, write_out
-from ultracluster.orchestrators.eks_roles import (
-    addon_role,
-    allow_file_systems,
-    allow_interfaces,
-    allow_volumes,
-    control_plane_role,
-)
+from ultracluster.orchestrators.eks_logs import control_plane_logs
+from ultracluster.orchestrators.eks_roles import addon_role, allow_interfaces, control_plane_role
 from ultracluster.rendering.charts import Chart
-from ultracluster.rendering.kubernetes_storage import block_storage_class
 
 ALL_LOGS = [
     eks.ClusterLoggingTypes.API,
@@ -44,7 +36,8 @@ class EksControlPlane(Construct):
 
     Its API answers within the VPC only, unless asked otherwise; all its logs are kept in one encrypted log
     group, and secrets are encrypted with the key. Only the principals that are named, and the function that
-    applies charts and manifests, may do anything in it.
+    applies charts and manifests, may do anything in it. `DeletionProtection` protects it, once it is there;
+    what runs on nodes (`EksAddons`) is not part of it.
 
     Attributes:
         cluster: the CDK's own construct.
@@ -67,7 +60,8 @@ class EksControlPlane(Construct):
         subnets: Sequence[ec2.ISubnet],
         security_group: ec2.ISecurityGroup,
         key: kms.IKey,
-        protect: bool = False,
+        logs: bool = True,
+        removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
     ) -> None:
         """Make the control plane.
 
@@ -80,19 +74,25 @@ class EksControlPlane(Construct):
             security_group: the nodes' own group, which lets everything in from itself: the control plane and
                 the function that applies manifests are in it, too, so that no further rule is needed.
             key: encrypts secrets and logs.
-            protect: refuse deletion and keep the logs.
+            logs: with the log group; False where `control_plane_logs` made it in another stack. EKS makes it
+                again, without the key, when it goes with the control plane, and a second try then fails.
+            removal_policy: of the log group.
         """
         super().__init__(scope, construct_id)
         self._config = config
         self._key = key
         self.cluster_name = cluster_name
-        log_group = logs.LogGroup(
-            self,
-            "Logs",
-            log_group_name=f"/aws/eks/{cluster_name}/cluster",  # EKS writes to this name and no other
-            encryption_key=key,
-            retention=logs.RetentionDays[_RETENTION[config.log_retention_days]],
-            removal_policy=RemovalPolicy.RETAIN if protect else RemovalPolicy.DESTROY,
+        log_group = (
+            control_plane_logs(
+                self,
+                "Logs",
+                cluster_name=cluster_name,
+                key=key,
+                days=config.log_retention_days,
+                removal_policy=removal_policy,
+            )
+            if logs
+            else None
         )
         arn = _arn(self, cluster_name)
         role = handler_role(self, "HandlerRole", cluster_arn=arn)
@@ -133,10 +133,10 @@ class EksControlPlane(Construct):
         # of a policy that the CDK would have attached to the handler's role
         self.node.try_remove_child("HasEcrPublic")
         resource = cast("CfnResource", self.cluster.node.default_child)
-        resource.add_property_override("DeletionProtection", protect)
         resource.add_property_override("UpgradePolicy.SupportType", config.support.upper())
-        # EKS would make the log group itself, and not encrypt it
-        resource.node.add_dependency(log_group, self.node.find_child("Role"))
+        resource.node.add_dependency(self.node.find_child("Role"))
+        if log_group:  # else EKS makes it, and does not encrypt it
+            resource.node.add_dependency(log_group)
         self.cluster_arn = self.cluster.cluster_arn
         self.cluster_security_group_id = self.cluster.cluster_security_group_id
         provider = cast("Any", self.cluster.node.find_child("KubectlProvider"))
@@ -155,43 +155,20 @@ class EksControlPlane(Construct):
         """Install a chart; see `Kubectl.add_chart`."""
         return self.kubectl.add_chart(construct_id, chart, wait=wait)
 
-    def add_workload_addons(self, *, file_systems: bool, after: Sequence[IConstruct]) -> None:
-        """Add what runs on nodes: DNS, volumes with a default class, node monitoring.
-
-        Args:
-            file_systems: with the driver that mounts FSx for Lustre.
-            after: groups of CPU nodes for it: without one CoreDNS stays degraded, and its creation fails.
-        """
-        volumes = self._role("aws-ebs-csi-driver")
-        allow_volumes(volumes, self._key)
-        added = [
-            self._addon("coredns"),
-            self._addon("aws-ebs-csi-driver", accounts={"ebs-csi-controller-sa": volumes}),
-            self._addon("eks-node-monitoring-agent"),
-        ]
-        if file_systems:
-            mounts = self._role("aws-fsx-csi-driver")
-            allow_file_systems(mounts)
-            added.append(self._addon("aws-fsx-csi-driver", accounts={"fsx-csi-controller-sa": mounts}))
-        self.add_manifest("BlockStorage", block_storage_class(key_arn=self._key.key_arn))
-        for addon in added:
-            for group in after:
-                addon.node.add_dependency(group)
-
     def _node_addons(self) -> list[IConstruct]:
-        identity = self._addon("eks-pod-identity-agent")
-        interfaces = self._role("vpc-cni")
+        """The three wait for each other on a node, where they all are; EKS takes them in any order
+        (terraform-aws-modules/terraform-aws-eks#3260)."""
+        interfaces = addon_role(
+            self, "VpcCniRole", cluster_arn=_arn(self, self.cluster_name), addon="vpc-cni"
+        )
         allow_interfaces(interfaces)
         # by default a node keeps one whole interface's addresses in stock, fifty on p5
         stock = {"env": {"MINIMUM_IP_TARGET": "12", "WARM_IP_TARGET": "4"}}
-        cni = self._addon("vpc-cni", accounts={"aws-node": interfaces}, values=stock)
-        cni.node.add_dependency(identity)
-        return [cni, self._addon("kube-proxy")]
-
-    def _role(self, addon: str) -> iam.Role:
-        return addon_role(
-            self, f"{_pascal(addon)}Role", cluster_arn=_arn(self, self.cluster_name), addon=addon
-        )
+        return [
+            self._addon("eks-pod-identity-agent"),
+            self._addon("vpc-cni", accounts={"aws-node": interfaces}, values=stock),
+            self._addon("kube-proxy"),
+        ]
 
     def _addon(
         self,
@@ -200,25 +177,14 @@ class EksControlPlane(Construct):
         accounts: Mapping[str, iam.Role] | None = None,
         values: Mapping[str, Any] | None = None,
     ) -> eks_l1.CfnAddon:
-        addon = eks_l1.CfnAddon(
+        return pinned_addon(
             self,
-            _pascal(name),
-            addon_name=name,
-            addon_version=addon_version(name, self._config.kubernetes_version),
+            name,
             cluster_name=self.cluster.cluster_name,
-            resolve_conflicts="OVERWRITE",
-            configuration_values=json.dumps(values, sort_keys=True) if values else None,
-            pod_identity_associations=[
-                eks_l1.CfnAddon.PodIdentityAssociationProperty(
-                    service_account=account, role_arn=role.role_arn
-                )
-                for account, role in (accounts or {}).items()
-            ]
-            or None,
+            kubernetes_version=self._config.kubernetes_version,
+            accounts=accounts,
+            values=values,
         )
-        for role in (accounts or {}).values():
-            addon.node.add_dependency(role)
-        return addon
 
 
 def _arn(scope: Construct, cluster_name: str) -> str:
@@ -226,15 +192,6 @@ def _arn(scope: Construct, cluster_name: str) -> str:
     return Stack.of(scope).format_arn(service="eks", resource="cluster", resource_name=cluster_name)
 
 
-def _pascal(words: str) -> str:
-    """`vpc-cni` as `VpcCni`."""
-    return "".join(word.capitalize() for word in words.split("-"))
-
-
-_RETENTION = {
-    30: "ONE_MONTH", 60: "TWO_MONTHS", 90: "THREE_MONTHS", 120: "FOUR_MONTHS", 180: "SIX_MONTHS",
-    365: "ONE_YEAR", 731: "TWO_YEARS",
-}  # fmt: skip
 _TIERS = {
     "standard": None,
     "xl": eks.ControlPlaneScalingTier.TIER_XL,

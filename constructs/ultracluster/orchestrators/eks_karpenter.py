@@ -39,11 +39,6 @@ NEWS = [
     "EC2 Spot Instance Interruption Warning",
 ]
 """What Karpenter reads from its queue (Karpenter documentation, "Interruption")."""
-SPOT = "role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot"
-"""Launches Spot instances with encrypted volumes (EC2 User Guide, "Service-linked role for Spot Instance
-requests"); one of `ClusterKey`'s `launched_by`."""
-FLEET = "role/aws-service-role/ec2fleet.amazonaws.com/AWSServiceRoleForEC2Fleet"
-"""Launches a fleet's (EC2 User Guide, "EC2 Fleet prerequisites")."""
 
 
 class EksKarpenter(Construct):
@@ -104,12 +99,6 @@ class EksKarpenter(Construct):
         )
         self._ready: list[IConstruct] = [entry, self.node_role, self.instance_profile]
 
-    def after(self, *resources: IConstruct) -> None:
-        """Let what is made in the cluster wait for `resources`: for the cluster first of all."""
-        for child in (self._identity, self.node.find_child("NodeEntry")):
-            for one in resources:
-                child.node.add_dependency(one)
-
     def install(self, kubectl: Kubectl, charts: Sequence[Chart], *, after: Sequence[IConstruct] = ()) -> None:
         """Install Karpenter.
 
@@ -125,21 +114,33 @@ class EksKarpenter(Construct):
             added.node.add_dependency(self._identity, self.controller_role, *self._ready)
             self._ready.append(added)
 
-    def add_group(
+
+class EksKarpenterGroup(Construct):
+    """A class and a pool of nodes for a group; Karpenter must be installed already.
+
+    In a stack that is deleted before Karpenter's: its controller must be there to end the nodes.
+    """
+
+    def __init__(
         self,
+        scope: Construct,
+        construct_id: str,
+        *,
         kubectl: Kubectl,
         name: str,
         group: NodeGroup,
         instance_type: InstanceType,
-        *,
         kubernetes_version: str,
+        instance_profile: str,
         subnet: ec2.ISubnet,
         security_groups: Sequence[ec2.ISecurityGroup],
+        key: kms.IKey,
         idle_minutes: int,
         scripts: NodeScripts | None = None,
         tags: Mapping[str, str] | None = None,
+        image_date: str | None = None,
     ) -> None:
-        """Add a class and a pool of nodes for a group.
+        """Add class and pool.
 
         Args:
             kubectl: the way into the cluster.
@@ -147,38 +148,42 @@ class EksKarpenter(Construct):
             group: type, count, capacity, labels, taints.
             instance_type: from the catalogue.
             kubernetes_version: of the cluster.
+            instance_profile: name of `EksKarpenter.instance_profile`.
             subnet: the one subnet.
             security_groups: on every interface.
+            key: encrypts root volumes.
             idle_minutes: that a node is empty before it is ended.
-            scripts: run before a node joins.
+            scripts: run before a node joins; `EksKarpenter.node_role` must be able to read them.
             tags: of instances and volumes, beside `Name`.
+            image_date: of EKS's image, `20261012`; by default the one that this package pins.
 
         Raises:
             ValueError: an UltraServer, a capacity that cannot be had, or what `node_class` refuses.
         """
+        super().__init__(scope, construct_id)
         if instance_type.ultraserver:
             raise ValueError(f"{instance_type.name} is no type for Karpenter; make it a managed node group")
-        placement = self._placement(name, group, instance_type)
-        pool = kubectl.add_manifest(
+        placement = self._placement(group, instance_type)
+        kubectl.add_manifest(
             f"Pool-{name}",
             node_class(
                 name,
                 group,
                 instance_type,
                 kubernetes_version=kubernetes_version,
-                instance_profile=self.instance_profile.instance_profile_name,
+                instance_profile=instance_profile,
                 subnet_id=subnet.subnet_id,
                 security_group_ids=[one.security_group_id for one in security_groups],
-                key_arn=self._key.key_arn,
+                key_arn=key.key_arn,
                 placement_group=placement,
                 user_data=scripts.user_data(name) if scripts else None,
                 tags={**(tags or {}), "Name": f"{Stack.of(self).stack_name}/{name}"},
+                image_date=image_date,
             ),
             node_pool(name, group, instance_type, idle_minutes=idle_minutes),
         )
-        pool.node.add_dependency(*self._ready)
 
-    def _placement(self, name: str, group: NodeGroup, instance_type: InstanceType) -> str | None:
+    def _placement(self, group: NodeGroup, instance_type: InstanceType) -> str | None:
         capacity = group.capacity
         reserved = capacity.placement_group if isinstance(capacity, Reservation) else None
         kind = placement_for(
@@ -189,7 +194,7 @@ class EksKarpenter(Construct):
             raise ValueError(decision.message)
         if kind != "cluster":
             return reserved
-        return ClusterPlacementGroup(self, f"PlacementGroup-{name}").placement_group_name
+        return ClusterPlacementGroup(self, "PlacementGroup").placement_group_name
 
 
 def _queue(scope: Construct) -> sqs.Queue:
@@ -240,10 +245,9 @@ def _allow(
     ]
     found = [
         *(_ec2(stack, one, account="") for one in ("image", "snapshot")),
-        *(
-            _ec2(stack, one)
-            for one in ("capacity-reservation", "placement-group", "security-group", "subnet")
-        ),
+        *(_ec2(stack, one) for one in ("placement-group", "security-group")),
+        # shared ones are in the account of their owner
+        *(_ec2(stack, one, account="*") for one in ("capacity-reservation", "subnet")),
     ]
     images = stack.format_arn(
         service="ssm", account="", resource="parameter", resource_name="aws/service/eks/optimized-ami/*"
@@ -336,4 +340,4 @@ _SEES = [
     "ec2:DescribeSubnets",
 ]
 
-__all__ = ["FLEET", "NEWS", "SPOT", "EksKarpenter"]
+__all__ = ["NEWS", "EksKarpenter", "EksKarpenterGroup"]

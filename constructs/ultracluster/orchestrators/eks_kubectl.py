@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from aws_cdk import ArnFormat, CfnResource, Duration, Stack
+from aws_cdk import ArnFormat, CfnResource, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -34,6 +34,9 @@ INTERFACES = [
 ]
 """AWS Lambda Developer Guide, "Giving Lambda functions access to resources in an Amazon VPC"."""
 
+HELM_WAITS = Duration.minutes(10)
+"""The CDK's function has 15 minutes (aws-cdk-lib, KubectlProvider); ended by Lambda it reports nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kubectl:
@@ -53,7 +56,8 @@ class Kubectl:
 
         Args:
             chart: from `ultracluster.rendering.charts`.
-            wait: until everything in it runs, for what comes after it (webhooks); at most 15 minutes.
+            wait: until everything in it runs, for what comes after it (webhooks). Helm gives up, and says
+                why, before the function that runs it is ended.
         """
         # an index is asked for a chart by its name; an OCI address is the chart
         return eks.HelmChart(
@@ -67,7 +71,7 @@ class Kubectl:
             namespace=chart.namespace,
             values=dict(chart.values),
             wait=wait,
-            timeout=Duration.minutes(15) if wait else None,
+            timeout=HELM_WAITS if wait else None,
         )
 
 
@@ -128,6 +132,7 @@ def write_out(cluster: eks.Cluster, key: kms.IKey) -> None:
         if isinstance(child, logs.CfnLogGroup):
             child.kms_key_id = key.key_arn
             child.retention_in_days = 90
+            child.apply_removal_policy(RemovalPolicy.DESTROY)  # the CDK's default leaves it behind
     acknowledge(role, {f"AwsSolutions-IAM4[Policy::{arn}]": REMOVED for arn in MANAGED})
 
 

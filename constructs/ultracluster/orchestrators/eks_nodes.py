@@ -20,13 +20,15 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct, IConstruct
 
 from ultracluster.catalog import InstanceType
-from ultracluster.catalog.eks import ami_type, node_image_release
+from ultracluster.catalog.eks import ami_type
 from ultracluster.compute.capacity import decide, placement_for
 from ultracluster.compute.launch_template import NodeLaunchTemplate
 from ultracluster.compute.placement import ClusterPlacementGroup
-from ultracluster.config.capacity import Reservation
+from ultracluster.compute.root_volume import root_throughput
+from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.kubernetes import NodeRepair
 from ultracluster.config.nodes import NodeGroup, Taint
+from ultracluster.orchestrators.eks_block_start import fill_when_block_begins
 from ultracluster.orchestrators.eks_scripts import NodeScripts
 from ultracluster.rendering.eks_labels import GROUP_LABEL, ROLE_LABEL, default_taints, node_labels
 
@@ -70,7 +72,6 @@ class EksNodeGroup(Construct):
         group: NodeGroup,
         instance_type: InstanceType,
         cluster: ClusterEntry,
-        kubernetes_version: str,
         role: iam.IRole,
         subnet: ec2.ISubnet,
         security_groups: Sequence[ec2.ISecurityGroup],
@@ -79,6 +80,7 @@ class EksNodeGroup(Construct):
         scripts: NodeScripts | None = None,
         repair: NodeRepair | None = None,
         max_unavailable: int = 1,
+        image_release: str | None = None,
     ) -> None:
         """Make the group.
 
@@ -87,7 +89,6 @@ class EksNodeGroup(Construct):
             group: type, count, capacity, labels, taints.
             instance_type: from the catalogue.
             cluster: the cluster that nodes join.
-            kubernetes_version: of the cluster; EKS's image of that release is pinned.
             role: of the nodes.
             subnet: the one subnet: EFA does not leave it.
             security_groups: on every interface; each lets everything in from, and out to, itself.
@@ -96,6 +97,7 @@ class EksNodeGroup(Construct):
             scripts: run before a node joins.
             repair: what is done about faulty nodes.
             max_unavailable: nodes replaced at once by an update.
+            image_release: of EKS's own image, `1.34.12-20261012`; None: the newest of the cluster's release.
 
         Raises:
             ValueError: EKS has no image for the type, or an image of one's own without a service CIDR, or
@@ -134,8 +136,9 @@ class EksNodeGroup(Construct):
             reserved_in_group=reserved,
             efa=group.efa_interface,
             efa_interfaces=None if compute else 0,
-            image_id=group.image,
+            image_id=group.image_in_template,
             root_volume_gib=group.root_volume_gib,
+            root_throughput_mbps=root_throughput(group, instance_type),
             tags={"Name": f"{Stack.of(self).stack_name}/{name}"},
             threads_per_core=group.threads_per_core,
             user_data=_user_data(
@@ -144,6 +147,8 @@ class EksNodeGroup(Construct):
             ),
         )
         scarce = capacity.kind in ("reservation", "capacity-block")
+        starts = capacity.starts if isinstance(capacity, CapacityBlock) else None
+        count = 0 if starts else group.count
         self.resource = eks.CfnNodegroup(
             self,
             "Resource",
@@ -152,14 +157,14 @@ class EksNodeGroup(Construct):
             subnets=[subnet.subnet_id],
             # an image of one's own has neither
             ami_type=None if group.image else kind,
-            release_version=None if group.image else node_image_release(kubernetes_version),
+            release_version=None if group.image else image_release,
             capacity_type=decision.purchase or None,
             launch_template=eks.CfnNodegroup.LaunchTemplateSpecificationProperty(
                 id=self.launch_template.launch_template_id,
                 version=self.launch_template.latest_version_number,
             ),
             scaling_config=eks.CfnNodegroup.ScalingConfigProperty(
-                min_size=group.count, desired_size=group.count, max_size=max(1, group.greatest)
+                min_size=count, desired_size=count, max_size=max(1, group.greatest)
             ),
             labels=labels,
             taints=[
@@ -179,6 +184,16 @@ class EksNodeGroup(Construct):
         )
         for one in after:
             self.resource.node.add_dependency(one)
+        if starts and group.count:
+            fill_when_block_begins(
+                self,
+                "BlockStart",
+                group=self.resource,
+                cluster_name=cluster.name,
+                starts=starts,
+                nodes=group.count,
+                most=group.greatest,
+            )
 
     def _placement(
         self, group: NodeGroup, instance_type: InstanceType, reserved: bool

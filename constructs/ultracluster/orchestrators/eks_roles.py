@@ -111,9 +111,15 @@ def addon_role(scope: Construct, construct_id: str, *, cluster_arn: str, addon: 
 def allow_interfaces(role: iam.Role) -> None:
     """The VPC CNI: addresses for pods on the nodes' interfaces."""
     stack = Stack.of(role)
+    # HyperPod's instances are in an account of the service, and a shared subnet or group is its owner's
     resources = [
-        stack.format_arn(service="ec2", resource=resource, resource_name="*")
-        for resource in ("instance", "network-interface", "security-group", "subnet")
+        stack.format_arn(service="ec2", account=account, resource=resource, resource_name="*")
+        for resource, account in (
+            ("instance", "*"),
+            ("network-interface", None),
+            ("security-group", "*"),
+            ("subnet", "*"),
+        )
     ]
     _add(role, "PodAddresses", _CNI, resources)
     _add(role, "TagInterfaces", ["ec2:CreateTags"], resources[1:2])

@@ -1,10 +1,11 @@
-"""HyperPod's add-ons of EKS: task governance, training operator, observability, inference.
+"""HyperPod's add-ons of EKS: task governance, training operator, observability, inference; cert-manager.
 
 Their pods get roles through EKS Pod Identity, written out instead of AWS's managed policies.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from aws_cdk import ArnFormat, Stack
@@ -21,7 +22,8 @@ from ultracluster.security.acknowledgements import acknowledge, wildcard
 
 
 class HyperPodAddons(Construct):
-    """The add-ons that are asked for, each pinned. They run on system nodes, once HyperPod's nodes are there.
+    """The add-ons that are asked for, each pinned. They run on system nodes, once HyperPod's nodes are there;
+    training operator and inference need `cert_manager` before.
 
     Attributes:
         addons: by name.
@@ -36,7 +38,7 @@ class HyperPodAddons(Construct):
         cluster_name: str,
         eks_cluster_arn: str,
         hyperpod_cluster_arn: str,
-        after: IConstruct,
+        after: Sequence[IConstruct] = (),
     ) -> None:
         """Add them.
 
@@ -45,7 +47,7 @@ class HyperPodAddons(Construct):
             cluster_name: name of the EKS cluster.
             eks_cluster_arn: its ARN, in which roles may be used.
             hyperpod_cluster_arn: what the training operator may look at, and inference runs on.
-            after: the HyperPod cluster.
+            after: what must be there first, in the same stack: the HyperPod cluster, cert-manager.
         """
         super().__init__(scope, construct_id)
         self._config = config
@@ -53,8 +55,6 @@ class HyperPodAddons(Construct):
         self._eks_cluster_arn = eks_cluster_arn
         self._after = after
         self.addons: dict[str, eks.CfnAddon] = {}
-        if config.training_operator or config.inference:
-            self._add("cert-manager")
         if config.task_governance:
             self._add("amazon-sagemaker-hyperpod-taskgovernance")
         if config.training_operator:
@@ -83,7 +83,6 @@ class HyperPodAddons(Construct):
         )
         addon = self._add(name)
         addon.node.add_dependency(identity)
-        addon.node.add_dependency(self.addons["cert-manager"])
 
     def _observability(self, wanted: HyperPodObservability) -> None:
         name = "amazon-sagemaker-hyperpod-observability"
@@ -121,7 +120,7 @@ class HyperPodAddons(Construct):
         )
 
     def _inference(self, wanted: HyperPodInference, hyperpod_cluster_arn: str) -> None:
-        addon = self._add(
+        self._add(
             "amazon-sagemaker-hyperpod-inference",
             values={
                 "executionRoleArn": wanted.execution_role_arn,
@@ -137,7 +136,6 @@ class HyperPodAddons(Construct):
                 },
             },
         )
-        addon.node.add_dependency(self.addons["cert-manager"])
 
     def _add(
         self,
@@ -146,25 +144,41 @@ class HyperPodAddons(Construct):
         values: dict[str, Any] | None = None,
         identities: dict[str, iam.Role] | None = None,
     ) -> eks.CfnAddon:
-        addon = eks.CfnAddon(
-            self,
-            "".join(word.capitalize() for word in name.removeprefix("amazon-sagemaker-").split("-")),
-            addon_name=name,
-            addon_version=self._config.addon_versions.get(name) or hyperpod_addon_version(name),
-            cluster_name=self._cluster_name,
-            resolve_conflicts="OVERWRITE",
-            configuration_values=Stack.of(self).to_json_string(values) if values else None,
-            pod_identity_associations=[
-                eks.CfnAddon.PodIdentityAssociationProperty(service_account=account, role_arn=role.role_arn)
-                for account, role in (identities or {}).items()
-            ]
-            or None,
-        )
-        addon.node.add_dependency(self._after)
-        for role in (identities or {}).values():
-            addon.node.add_dependency(role)
+        addon = _addon(self, self._config, name, self._cluster_name)
+        addon.configuration_values = Stack.of(self).to_json_string(values) if values else None
+        addon.pod_identity_associations = [
+            eks.CfnAddon.PodIdentityAssociationProperty(service_account=account, role_arn=role.role_arn)
+            for account, role in (identities or {}).items()
+        ] or None
+        for one in (*self._after, *(identities or {}).values()):
+            addon.node.add_dependency(one)
         self.addons[name] = addon
         return addon
+
+
+def cert_manager(
+    scope: Construct, *, config: HyperPodEks, cluster_name: str, after: Sequence[IConstruct] = ()
+) -> eks.CfnAddon:
+    """What the training operator and inference get their certificates from; it needs no HyperPod cluster.
+
+    Args:
+        after: groups of CPU nodes for it.
+    """
+    addon = _addon(scope, config, "cert-manager", cluster_name)
+    for one in after:
+        addon.node.add_dependency(one)
+    return addon
+
+
+def _addon(scope: Construct, config: HyperPodEks, name: HyperPodAddon, cluster_name: str) -> eks.CfnAddon:
+    return eks.CfnAddon(
+        scope,
+        "".join(word.capitalize() for word in name.removeprefix("amazon-sagemaker-").split("-")),
+        addon_name=name,
+        addon_version=config.addon_versions.get(name) or hyperpod_addon_version(name),
+        cluster_name=cluster_name,
+        resolve_conflicts="OVERWRITE",
+    )
 
 
 _LOGS = [

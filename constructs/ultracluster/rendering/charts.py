@@ -89,11 +89,19 @@ def device_charts(environment: Environment) -> tuple[Chart, ...]:
         }
     if "NVIDIA" in makers and settings.gpu_plugin == "device-plugin":
         shared = {"config": {"map": turns, "default": WHOLE}} if turns else {}
-        wanted["nvidia-device-plugin"] = {"tolerations": TOLERATIONS, **shared}
+        wanted["nvidia-device-plugin"] = {
+            "tolerations": TOLERATIONS,
+            # on by default, the mounts of Mellanox's devices take those of EFA from pods (0.19.0 and newer)
+            "mofedEnabled": False,
+            # off by default: pods then do not see gdrdrv, which nodes have
+            "gdrcopyEnabled": True,
+            **shared,
+        }
         wanted["dcgm-exporter"] = {
             "nodeSelector": {GPU_LABEL: "true"},
             "serviceMonitor": {"enabled": False},
             "tolerations": TOLERATIONS,
+            **_host_engine(settings, types),
         }
     if "NVIDIA" in makers and settings.gpu_plugin == "gpu-operator":
         named = {"create": True, "name": "device-plugin-configs", "default": WHOLE, "data": turns}
@@ -130,6 +138,21 @@ def job_charts(environment: Environment) -> tuple[Chart, ...]:
     if settings.kubeflow_trainer:
         wanted["kubeflow-trainer"] = {"jobset": {"install": False}}
     return tuple(_with_settings(settings, wanted))
+
+
+def _host_engine(settings: Eks | HyperPodEks, types: list[InstanceType]) -> dict[str, Any]:
+    """The exporter asks the host engine of EKS's node monitoring agent: some fields of a GPU can be read by
+    one engine only (aws/eks-node-monitoring-agent#256). The agent's is on x86-64 nodes of EKS alone."""
+    gpus = [one for one in types if one.accelerator and one.accelerator.manufacturer == "NVIDIA"]
+    if settings.kind != "eks" or any(one.architecture == "arm64" for one in gpus):
+        return {}
+    node = {"name": "NODE_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}}
+    engine = {"name": "DCGM_REMOTE_HOSTENGINE_INFO", "value": f"$(NODE_IP):{_DCGM_PORT}"}
+    return {"extraEnv": [node, engine]}
+
+
+_DCGM_PORT = 5555
+"""Of the agent's `dcgm-server`, on the node (charts/eks-node-monitoring-agent, dcgm-daemonset.yaml)."""
 
 
 def efa_types(types: list[InstanceType]) -> tuple[str, ...]:

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ultracluster.catalog import InstanceType
-from ultracluster.catalog.eks import node_image_release
+from ultracluster.catalog.eks import node_image_date
 from ultracluster.compute.network_cards import network_card_plan
+from ultracluster.compute.root_volume import INCLUDED_MBPS, root_iops, root_throughput
 from ultracluster.config import Environment
 from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.kubernetes import Eks
@@ -92,6 +93,7 @@ def node_class(
     placement_group: str | None = None,
     user_data: str | None = None,
     tags: Mapping[str, str] | None = None,
+    image_date: str | None = None,
 ) -> Manifest:
     """How the nodes of a group are launched, as `EC2NodeClass`: as by a managed group's template.
 
@@ -107,13 +109,14 @@ def node_class(
         placement_group: name of the group that nodes are launched into.
         user_data: a shell script that runs before a node joins; Karpenter adds the rest.
         tags: of instances and volumes.
+        image_date: of EKS's image, `20261012`; by default the one that this package pins.
 
     Raises:
         ValueError: the type's network interfaces are unknown, or Karpenter cannot select the reservation.
     """
     spec: Manifest = {
         "amiFamily": "AL2023",
-        "amiSelectorTerms": [_image(group, kubernetes_version)],
+        "amiSelectorTerms": [_image(group, kubernetes_version, image_date)],
         "instanceProfile": instance_profile,
         "subnetSelectorTerms": [{"id": subnet_id}],
         "securityGroupSelectorTerms": [{"id": one} for one in security_group_ids],
@@ -128,6 +131,7 @@ def node_class(
                 "ebs": {
                     "volumeType": "gp3",
                     "volumeSize": f"{group.root_volume_gib}Gi",
+                    **_speed(root_throughput(group, instance_type)),
                     "encrypted": True,
                     "kmsKeyID": key_arn,
                     "deleteOnTermination": True,
@@ -242,12 +246,17 @@ def _reservations(group: NodeGroup) -> dict[str, str]:
             return {}
 
 
-def _image(group: NodeGroup, kubernetes_version: str) -> dict[str, str]:
+def _speed(throughput: int) -> dict[str, int]:
+    if throughput == INCLUDED_MBPS:
+        return {}
+    return {"throughput": throughput, "iops": root_iops(throughput)}
+
+
+def _image(group: NodeGroup, kubernetes_version: str, image_date: str | None) -> dict[str, str]:
     """An image of one's own, or EKS's pinned release: Karpenter picks the variant with the type's driver."""
     if group.image:
-        return {"id": group.image}
-    date = node_image_release(kubernetes_version).rpartition("-")[2]
-    return {"alias": f"al2023@v{date}"}
+        return {"id": group.image_in_template or ""}
+    return {"alias": f"al2023@v{image_date or node_image_date(kubernetes_version)}"}
 
 
 __all__ = ["ACCOUNT", "NAMESPACE", "karpenter_charts", "karpenter_groups", "node_class", "node_pool"]

@@ -11,6 +11,7 @@ from ultracluster.rules import (
     hyperpod_eks,
     hyperpod_slurm,
     hyperpod_types,
+    images,
     mounts,
     network,
     node_groups,
@@ -38,6 +39,7 @@ RULE_SETS: tuple[RuleSet, ...] = (
     pcs.RULES,
     teams.RULES,
     software.RULES,
+    images.RULES,
 )
 
 

@@ -10,7 +10,7 @@ from ultracluster.catalog import region
 from ultracluster.catalog.eks import charts, kubernetes_releases
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import PublicEndpoint
-from ultracluster.rules import eks_karpenter, eks_sharing
+from ultracluster.rules import eks_karpenter, eks_pods, eks_sharing
 from ultracluster.rules.eks_groups import RULES, settings
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment import in_local_zone, not_a_zone_of, unknown_zone
@@ -272,7 +272,7 @@ def closed_mpi_operator(environment: Environment) -> Iterator[Breach]:
         )
 
 
-RULES.include(eks_karpenter.RULES, eks_sharing.RULES)
+RULES.include(eks_karpenter.RULES, eks_pods.RULES, eks_sharing.RULES)
 
 
 def _minor(release: str) -> int:

@@ -42,6 +42,9 @@ class Rule:
     """A command that shows the same thing in an account."""
     kinds: frozenset[OrchestratorKind] | None = None
     """Orchestrators that it is about; None is all of them."""
+    settles: bool = False
+    """What it warns of may end without a change of the file, as by a lock: an acknowledgement of it is never
+    out of date."""
 
     def applies(self, environment: Environment) -> bool:
         return self.kinds is None or environment.orchestrator.kind in self.kinds
@@ -75,6 +78,7 @@ class RuleSet:
         date: str = "2026-11-20",
         by_hand: str = "",
         kinds: frozenset[OrchestratorKind] | None = None,
+        settles: bool = False,
     ) -> Callable[[Check], Check]:
         """Add the decorated check as `<prefix><number>`.
 
@@ -84,6 +88,7 @@ class RuleSet:
             date: the day on which the source was read.
             by_hand: a command with which the same thing can be seen in an account.
             kinds: orchestrators that it is about, where those of the set are too many.
+            settles: what it warns of may end without a change of the file.
         """
 
         def add(check: Check) -> Check:
@@ -97,6 +102,7 @@ class RuleSet:
                     check=check,
                     by_hand=by_hand,
                     kinds=self.kinds if kinds is None else kinds,
+                    settles=settles,
                 )
             )
             return check
@@ -150,7 +156,7 @@ def _acknowledged(findings: list[Finding], loaded: Loaded, rules: dict[str, Rule
         elif rules[entry.rule].severity == "error":
             problem = f"{entry.rule} is an error: AWS refuses it or data is lost, so it cannot be silenced."
             instead = "mend what it reports and remove this entry"
-        elif not hits:
+        elif not hits and not rules[entry.rule].settles:
             where = f" at `{entry.at}`" if entry.at else ""
             code, severity = "ACK002", "warning"
             problem = f"{entry.rule} finds nothing{where}: this acknowledgement is out of date."

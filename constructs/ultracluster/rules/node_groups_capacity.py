@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ultracluster.compute.capacity import Decision, decide, placement_for
 from ultracluster.config import Environment
-from ultracluster.config.capacity import Reservation
+from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.findings import Path
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD, OrchestratorKind
@@ -85,6 +85,35 @@ def spot_for_compute(environment: Environment) -> Iterator[Breach]:
 )
 def on_demand_unsold(environment: Environment) -> Iterator[Breach]:
     yield from _warnings(environment, "GRP023")
+
+
+@RULES.rule(
+    24,
+    "warning",
+    "A Capacity Block has begun when its nodes are made",
+    source="EKS User Guide, Create a managed node group with Capacity Blocks for ML; AWS PCS User Guide, "
+    "Amazon EC2 Capacity Blocks for ML",
+    date="2026-11-22",
+    by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id> "
+    "--query 'CapacityReservations[].[State,StartDate]'",
+    kinds=frozenset({"eks", "pcs"}),  # ParallelCluster itself keeps such nodes out until the block begins
+)
+def block_has_begun(environment: Environment) -> Iterator[Breach]:
+    eks = environment.orchestrator.kind == "eks"
+    karpenter = getattr(environment.orchestrator, "karpenter", None)
+    for name, group in environment.node_groups.items():
+        block = group.capacity
+        if not isinstance(block, CapacityBlock) or not group.count or (eks and block.starts):
+            continue
+        if karpenter and name in karpenter.groups:
+            continue  # its pools wait for instances and fail nothing
+        yield Breach(
+            ("node_groups", name, "capacity"),
+            f"the block {block.id} has no instances before it begins: the group would wait for {group.count} "
+            "nodes, fail, and be taken back.",
+            ('starts: "<StartDate of the block>" beside its id, or ' if eks else "")
+            + f"count: 0 and max_count: {group.greatest} until then; acknowledge this where it has begun",
+        )
 
 
 def _warnings(environment: Environment, rule: str) -> Iterator[Breach]:

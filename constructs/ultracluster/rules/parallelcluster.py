@@ -64,7 +64,7 @@ def supported_region(environment: Environment) -> Iterator[Breach]:
 def checked_release(environment: Environment) -> Iterator[Breach]:
     release = asked(environment).version
     checked = parallelcluster().checked_versions
-    if release not in checked:
+    if release not in parallelcluster().judged_versions:
         older = (
             " Releases before 3.16.1 have security holes in Slurm." if version(release) < (3, 16, 1) else ""
         )
@@ -72,7 +72,7 @@ def checked_release(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "version"),
             f"what is written for {release} has only been checked with the schema and validators of "
             f"{', '.join(checked)}.{older}",
-            checked[-1],
+            parallelcluster().judged_versions[-1],
         )
 
 
@@ -218,7 +218,7 @@ def efa_interfaces(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "efa_interface"),
             f"ParallelCluster {orchestrator.version} attaches interfaces of this kind and knows no setting "
             f"for it: {since} is the first that has one.",
-            f"version: {parallelcluster().checked_versions[-1]}",
+            f"version: {parallelcluster().judged_versions[-1]}",
         )
     elif any(
         (known := instance_type_of(environment, group)) and known.efa_interfaces
@@ -228,7 +228,7 @@ def efa_interfaces(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "efa_interface"),
             f"ParallelCluster attaches efa-only interfaces from {since} on; {orchestrator.version} takes an "
             "address of the subnet for each network card.",
-            f"version: {parallelcluster().checked_versions[-1]}",
+            f"version: {parallelcluster().judged_versions[-1]}",
         )
 
 

@@ -152,7 +152,7 @@ def type_and_release(environment: Environment) -> Iterator[Breach]:
                 ("orchestrator", "version"),
                 f"{release}, and `{name}` is {group.instance_type}, which ParallelCluster launches from "
                 f"{family.since} on ({family.source}).",
-                parallelcluster().checked_versions[-1],
+                parallelcluster().judged_versions[-1],
             )
 
 

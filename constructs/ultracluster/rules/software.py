@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import KUBERNETES, SLURM
+from ultracluster.rules import software_sources
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.types import instance_type_of
 from ultracluster.software import (
@@ -21,6 +23,9 @@ from ultracluster.software import (
     nearest_releases,
     release_names,
 )
+from ultracluster.software.first_boot import node_of
+from ultracluster.software.fit import ON_KUBERNETES, unneeded
+from ultracluster.software.node_image import FAMILIES
 
 RULES = RuleSet("SOF", "Software release")
 
@@ -91,6 +96,8 @@ def instances_served(environment: Environment) -> Iterator[Breach]:
         path: Path = ("node_groups", name, "instance_type")
         if kind.accelerator:
             needed = _NEURON if kind.accelerator.manufacturer == "AWS" else _NVIDIA
+            if environment.orchestrator.kind in KUBERNETES:
+                needed = tuple(part for part in needed if part in ON_KUBERNETES)
             known = {part for part, found in release.components.items() if found.need != "optional"}
             missing = [part for part in needed if part not in known]
             if missing:
@@ -98,12 +105,12 @@ def instances_served(environment: Environment) -> Iterator[Breach]:
                     path,
                     f"{kind.name} has {kind.accelerator.name}, and release {release.release} has no "
                     f"{', no '.join(missing)}: its accelerators could not be used.",
-                    _other_releases(release, *missing),
+                    _other_releases(environment, *missing),
                 )
         machine = _MACHINES.get(kind.architecture, "x86_64")
         lacking = [
             part
-            for part, found in _used(release, environment, {_maker(environment, name)})
+            for part, found in _used(release, environment, group)
             if found.architectures and machine not in found.architectures
         ]
         if lacking:
@@ -116,76 +123,6 @@ def instances_served(environment: Environment) -> Iterator[Breach]:
         for verdict in instance_breaches(release, kind.family):
             if verdict.blocks:
                 yield _of(verdict, path)
-
-
-@RULES.rule(
-    4,
-    "warning",
-    "Without a route to the internet, nodes have another source for what their image lacks",
-    source=f"VPC User Guide: gateway endpoints; {_LOCKS}",
-    by_hand="ultracluster release mirror --bucket <bucket> --release <release> --dry-run",
-)
-def closed_without_source(environment: Environment) -> Iterator[Breach]:
-    release, mirror = _release(environment), environment.software.mirror
-    if release is None or environment.network.egress != "closed" or not _scripts_run(environment):
-        return
-    makers = {_maker(environment, name) for name in environment.node_groups}
-    used = [(name, part) for name, part in _used(release, environment, makers) if part.systems]
-    if not mirror and used:
-        yield Breach(
-            _SOFTWARE,
-            f"egress is closed and there is no mirror. Of release {release.release}, "
-            f"{', '.join(name for name, _ in used)} come from the internet where the image lacks them: "
-            "such a node fails.",
-            "mirror: s3://<bucket>/<prefix> after `ultracluster release mirror`, or acknowledge that "
-            "the image brings all of it",
-        )
-        return
-    # which system an image has, only its nodes know: some set for the processor has to be recorded
-    recorded = {name.rpartition("-")[2] for name in release.package_sets}
-    lacking = [
-        name
-        for name, part in used
-        if {
-            machine
-            for entry in part.packages
-            if entry.repository
-            for machine in entry.arch
-            if machine in _machines(environment)
-        }
-        - recorded
-    ]
-    if lacking:
-        yield Breach(
-            (*_SOFTWARE, "mirror"),
-            f"egress is closed, and release {release.release} does not record which packages the mirror "
-            f"holds: {', '.join(lacking)} cannot be installed where the image lacks them.",
-            f"`ultracluster release mirror --release {release.release}`, which records them in the lock "
-            "file, or acknowledge that the image brings them",
-        )
-
-
-@RULES.rule(
-    5,
-    "warning",
-    "What a protected environment downloads is locked by a digest",
-    source=_LOCKS,
-    by_hand="ultracluster release lock <file>",
-)
-def unlocked_artifacts(environment: Environment) -> Iterator[Breach]:
-    release = _release(environment)
-    if release is None or not environment.protect or not _scripts_run(environment):
-        return
-    makers = {_maker(environment, name) for name in environment.node_groups}
-    used = [part for part, _ in _used(release, environment, makers)]
-    open_ones = list(dict.fromkeys(part for part, _ in release.unlocked if part in used))
-    if open_ones:
-        yield Breach(
-            _RELEASE,
-            f"protect is on, and release {release.release} has files without a digest: "
-            f"{', '.join(open_ones)}. Their makers publish none, and a node refuses what it cannot check.",
-            "`ultracluster release lock`, or acknowledge that the image brings them",
-        )
 
 
 @RULES.rule(
@@ -207,7 +144,7 @@ def lustre_served(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 (*_STORAGE, field),
                 f"{field} is on, and release {release.release} has no {', no '.join(missing)}: {harm}.",
-                f"{field}: false, or {_other_releases(release, *missing)}",
+                f"{field}: false, or {_other_releases(environment, *missing)}",
             )
 
 
@@ -286,67 +223,38 @@ def _of(verdict: Verdict, path: Path = _RELEASE) -> Breach:
     )
 
 
-ON_KUBERNETES = frozenset(
-    {
-        "nvidia-driver",
-        "fabric-manager",
-        "efa-installer",
-        "neuron-driver",
-        "neuron-runtime",
-        "neuron-collectives",
-        "lustre-client",
-        "lustre-efa-setup",
-        "nvidia-fs",
-        "container-toolkit",
-    }
-)
-"""What reaches into the kernel, and the toolkit: pods bring the rest themselves (`lib/steps.sh`)."""
-
-
-def _used(release: Release, environment: Environment, makers: set[str]) -> Iterator[tuple[str, Component]]:
-    """Components that nodes with accelerators of these makers are brought to."""
-    lustre = environment.storage.lustre
-    kubernetes = environment.orchestrator.kind in KUBERNETES
+def _used(release: Release, environment: Environment, group: NodeGroup) -> Iterator[tuple[str, Component]]:
+    """Components that the nodes of a group need and that are installed where the image lacks them."""
+    node = node_of(environment, group)
     for name, part in release.components.items():
-        if kubernetes and name not in ON_KUBERNETES:
-            continue
-        asked = (name == "lustre-efa-setup" and getattr(lustre, "efa", False)) or (
-            name == "nvidia-fs" and getattr(lustre, "gds", False)
-        )
-        if part.kind in ("image", "bundled") or (part.need == "optional" and not asked):
-            continue
-        if part.accelerator == "any" or part.accelerator in makers:
+        if part.kind not in ("image", "bundled") and not unneeded(name, part, node):
             yield name, part
-
-
-def _maker(environment: Environment, group: str) -> str:
-    kind = instance_type_of(environment, environment.node_groups[group])
-    if kind is None or kind.accelerator is None:
-        return "any"
-    return "neuron" if kind.accelerator.manufacturer == "AWS" else "nvidia"
-
-
-def _machines(environment: Environment) -> set[str]:
-    """Processors of the node groups, as `uname -m` names them."""
-    kinds = (instance_type_of(environment, group) for group in environment.node_groups.values())
-    return {_MACHINES.get(kind.architecture, "x86_64") for kind in kinds if kind}
 
 
 def _scripts_run(environment: Environment) -> bool:
     return environment.orchestrator.lifecycle != "none"
 
 
-def _other_releases(release: Release, *wanted: str) -> str:
-    having: list[str] = []
+def _other_releases(environment: Environment, *wanted: str) -> str:
+    """Releases for the images of this orchestrator that have all of it, those for it alone first."""
+    family = FAMILIES[environment.orchestrator.kind]
+    having: list[Release] = []
     for name in release_names():
         try:
             other = load_release(name)
         except InvalidLockError:
             continue
-        if name != release.release and all(part in other.components for part in wanted):
-            having.append(f'release: "{name}"')
-    return " or ".join(having) or f"a release with {', '.join(wanted)}"
+        if name != environment.software.release and family in other.families:
+            having += [other] if all(part in other.components for part in wanted) else []
+    having.sort(key=lambda one: len(one.families))
+    return (
+        " or ".join(f'release: "{one.release}"' for one in having[:2])
+        or f"a release with {', '.join(wanted)}"
+    )
 
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
+
+
+RULES.include(software_sources.RULES)

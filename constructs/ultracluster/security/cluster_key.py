@@ -18,6 +18,11 @@ FSX_S3_ROLES = "role/aws-service-role/s3.data-source.lustre.fsx.amazonaws.com/AW
 
 # Auto Scaling User Guide, "Required AWS KMS key policy for use with encrypted volumes"
 AUTO_SCALING = "role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
+SPOT = "role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot"
+"""Launches Spot instances with encrypted volumes (EC2 User Guide, "Service-linked role for Spot Instance
+requests")."""
+FLEET = "role/aws-service-role/ec2fleet.amazonaws.com/AWSServiceRoleForEC2Fleet"
+"""Launches a fleet's (EC2 User Guide, "EC2 Fleet prerequisites")."""
 # AWS PCS User Guide, "Required KMS key policy for use with encrypted EBS volumes in AWS PCS"
 PCS = "role/aws-service-role/pcs.amazonaws.com/AWSServiceRoleForPCS"
 
@@ -25,8 +30,8 @@ PCS = "role/aws-service-role/pcs.amazonaws.com/AWSServiceRoleForPCS"
 class ClusterKey(Construct):
     """A key with yearly rotation that encrypts file systems, volumes, buckets, logs and secrets.
 
-    It is always retained: whatever it encrypted and outlives the stack would be lost with it.
-    No statement depends on an encryption context for volumes, because HyperPod passes none.
+    It is always retained once it was made: whatever it encrypted and outlives the stack would be lost with
+    it. No statement depends on an encryption context for volumes, because HyperPod passes none.
 
     Attributes:
         key: the KMS key.
@@ -55,7 +60,7 @@ class ClusterKey(Construct):
             alias=alias,
             description=f"Ultracluster {stack.stack_name}: file systems, volumes, buckets, logs, secrets",
             enable_key_rotation=True,
-            removal_policy=RemovalPolicy.RETAIN,
+            removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
         )
         key.add_to_resource_policy(_logs(stack))
         key.add_to_resource_policy(_fsx_data_repositories(stack))

@@ -3,16 +3,17 @@
 Pydantic and the standard library only; nothing here knows an environment, the CDK or an account.
 """
 
+from ultracluster.software.artifact import Artifact, PackageSet, Repository
+from ultracluster.software.environment_lock import EnvironmentLock, completed, environment_lock
 from ultracluster.software.lock import (
-    Artifact,
     Component,
     InvalidLockError,
-    PackageSet,
     Release,
-    Repository,
     UnknownReleaseError,
+    Unlocked,
     load_release,
     nearest_releases,
+    newest_release,
     read_lock,
     release_file,
     release_names,
@@ -22,16 +23,21 @@ from ultracluster.software.solver import Verdict, breaches, instance_breaches, s
 __all__ = [
     "Artifact",
     "Component",
+    "EnvironmentLock",
     "InvalidLockError",
     "PackageSet",
     "Release",
     "Repository",
     "UnknownReleaseError",
+    "Unlocked",
     "Verdict",
     "breaches",
+    "completed",
+    "environment_lock",
     "instance_breaches",
     "load_release",
     "nearest_releases",
+    "newest_release",
     "read_lock",
     "release_file",
     "release_names",

@@ -6,18 +6,19 @@ has. `lock.schema.json` beside it is generated from these models.
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Iterator
-from copy import deepcopy
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from ultracluster.config.base import Many, Model
 from ultracluster.scripts_folder import scripts_folder
+from ultracluster.software.artifact import Artifact, PackageSet
 
 ComponentName = Literal[
     "nvidia-driver",
@@ -48,118 +49,9 @@ Need = Literal["required", "wanted", "optional"]
 NodeFamily = Literal[
     "hyperpod-slurm", "hyperpod-eks", "eks-al2023", "parallelcluster", "pcs", "dlami", "plain"
 ]
-Integrity = Literal["checksum", "signature", "to-be-locked"]
-Architecture = Literal["x86_64", "aarch64"]
-OperatingSystem = Annotated[str, Field(pattern=r"^[a-z]+[0-9][0-9.]*$", examples=["ubuntu22.04", "al2023"])]
-# plain HTTP only from this machine, where a rehearsal or a test serves it
-Url = Annotated[str, Field(pattern=r"^(https://|http://127\.0\.0\.1[:/])[^\s]+$")]
 Text = Annotated[str, Field(min_length=1)]
 
 RELEASE_NAME = r"^([a-z][a-z0-9-]*-)?\d+\.\d+(\.\d+)?$"
-
-_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
-_LIST_OF_TEXTS = re.compile(r'\[\s*((?:"(?:[^"\\]|\\.)*",?\s*)+)\]')
-_STRING = {"type": "string"}
-_DIGEST: dict[str, Any] = {
-    "anyOf": [{"required": [name], "properties": {name: _STRING}} for name in ("sha256", "sha512")],
-}
-_SIGNATURE_FIELDS = ("signature_url", "key_url", "key_fingerprint")
-_BY_INTEGRITY: list[Any] = [
-    {"if": {"properties": {"integrity": {"const": "checksum"}}}, "then": _DIGEST},
-    {
-        "if": {"properties": {"integrity": {"const": "signature"}}},
-        "then": {
-            "required": list(_SIGNATURE_FIELDS),
-            "properties": dict.fromkeys(_SIGNATURE_FIELDS, _STRING),
-        },
-    },
-    {"if": {"properties": {"integrity": {"const": "to-be-locked"}}}, "then": {"not": _DIGEST}},
-]
-
-
-class Artifact(Model):
-    """One file that is downloaded, and how it is known to be the right one."""
-
-    model_config = ConfigDict(json_schema_extra={"allOf": _BY_INTEGRITY})
-
-    os: Annotated[Many[OperatingSystem], Field(min_length=1)]
-    """Operating systems it is for."""
-    arch: Annotated[Many[Architecture], Field(min_length=1)]
-    """CPU architectures it is for, as `uname -m` names them."""
-    url: Url | None = None
-    """Where upstream publishes it; without one it has to be put into the mirror by hand."""
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")]
-    """File name in the mirror."""
-    size: Annotated[int, Field(gt=0)] | None = None
-    """Bytes; null if not known."""
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
-    sha512: Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")] | None = None
-    integrity: Integrity
-    """`checksum`: a digest is recorded here. `signature`: GPG decides, a digest beside it must agree.
-    `to-be-locked`: nothing is known yet, `ultracluster release lock` fills it."""
-    signature_url: Url | None = None
-    """Detached GPG signature."""
-    key_url: Url | None = None
-    """Public key of the signer."""
-    key_fingerprint: Annotated[str, Field(pattern=r"^[0-9A-F]{40}$")] | None = None
-    """Fingerprint of that key, without spaces."""
-    note: str = ""
-
-    @model_validator(mode="after")
-    def _integrity_is_backed(self) -> Artifact:
-        if self.integrity == "checksum" and not self.locked:
-            raise ValueError(f"{self.name}: integrity `checksum` without sha256 or sha512")
-        if self.integrity == "signature" and not all(getattr(self, name) for name in _SIGNATURE_FIELDS):
-            raise ValueError(f"{self.name}: integrity `signature` without {', '.join(_SIGNATURE_FIELDS)}")
-        if self.integrity == "to-be-locked" and self.locked:
-            raise ValueError(f"{self.name}: integrity `to-be-locked` beside a digest")
-        return self
-
-    @property
-    def locked(self) -> bool:
-        """Whether a digest is recorded."""
-        return bool(self.sha256 or self.sha512)
-
-    @property
-    def digest(self) -> tuple[str, str] | None:
-        """Algorithm and digest, SHA-256 first; None if there is none."""
-        if self.sha256:
-            return "sha256", self.sha256
-        return ("sha512", self.sha512) if self.sha512 else None
-
-    def mirror_key(self, release: str) -> str:
-        """Object key below the mirror: `<release>/<first 16 digits>/<name>`.
-
-        Raises:
-            ValueError: no digest is recorded.
-        """
-        if not self.digest:
-            raise ValueError(f"{self.name} has no digest yet: run `ultracluster release lock`")
-        return f"{release}/{self.digest[1][:16]}/{self.name}"
-
-
-class Repository(Model):
-    """A package repository with its signing key."""
-
-    url: Url
-    suite: str | None = None
-    """apt: suite and component (`jammy main`); dnf: module stream; none for a flat repository."""
-    key_url: Url | None = None
-    key_fingerprint: Annotated[str, Field(pattern=r"^[0-9A-F]{40}$")] | None = None
-
-
-class PackageSet(Model):
-    """Packages that a package manager installs from one repository."""
-
-    os: Annotated[Many[OperatingSystem], Field(min_length=1)]
-    arch: Annotated[Many[Architecture], Field(min_length=1)]
-    names: Annotated[
-        Many[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.+:~=*_-]*$")]], Field(min_length=1)
-    ]
-    """As the package manager of this system takes them: `name=version` for apt, `name-version` for dnf."""
-    repository: Repository | None = None
-    """Where from; None is the system's own repositories."""
-    note: str = ""
 
 
 class Floor(Model):
@@ -211,6 +103,17 @@ class Component(Model):
         return {name for entry in (*self.artifacts, *self.packages) for name in entry.os}
 
 
+class Unlocked(NamedTuple):
+    """A file or repository key that nobody could check."""
+
+    component: str
+    what: Literal["file", "key"]
+    name: str
+    """Name of the file; address of the key, or of a repository that names none."""
+    os: tuple[str, ...]
+    arch: tuple[str, ...]
+
+
 class Release(Model):
     """One software release."""
 
@@ -248,9 +151,27 @@ class Release(Model):
                 yield name, artifact
 
     @property
-    def unlocked(self) -> list[tuple[str, Artifact]]:
-        """Artifacts of which nothing is known but their name."""
-        return [(name, found) for name, found in self.artifacts() if found.integrity == "to-be-locked"]
+    def unlocked(self) -> tuple[Unlocked, ...]:
+        """Files without a digest, and keys of repositories without a fingerprint: nodes refuse both."""
+        return tuple(dict.fromkeys(self._unlocked()))
+
+    def unlocked_on(self, system: str | None, arch: str | None) -> tuple[Unlocked, ...]:
+        """Those that nodes of this operating system and processor could need; None is any."""
+        return tuple(
+            one
+            for one in self.unlocked
+            if (system is None or system in one.os) and (arch is None or arch in one.arch)
+        )
+
+    def _unlocked(self) -> Iterator[Unlocked]:
+        for name, part in self.components.items():
+            for artifact in part.artifacts:
+                if not artifact.locked:
+                    yield Unlocked(name, "file", artifact.name, artifact.os, artifact.arch)
+            for entry in part.packages:
+                where = entry.repository
+                if where and not (where.key_url and where.key_fingerprint):
+                    yield Unlocked(name, "key", where.key_url or where.url, entry.os, entry.arch)
 
 
 class InvalidLockError(ValueError):
@@ -268,17 +189,29 @@ def releases_folder() -> Path:
 
 @cache
 def release_names() -> tuple[str, ...]:
-    """All releases, oldest first."""
+    """All releases by name."""
     return tuple(sorted(file.stem for file in releases_folder().glob("*.lock")))
 
 
+def newest_release(family: NodeFamily) -> Release:
+    """The newest release for nodes of `family`: one made for this family only, else one for several.
+
+    Raises:
+        UnknownReleaseError: no release serves it.
+    """
+    serving = [release for name in release_names() if family in (release := load_release(name)).families]
+    if not serving:
+        raise UnknownReleaseError(f"no release serves {family}")
+    return max(serving, key=lambda one: (-len(one.families), one.date, _number(one.release)))
+
+
 def nearest_releases(name: str, count: int = 2) -> list[str]:
-    """The releases nearest in time to `name`, nearest first; the newest if it is no `yyyy.mm`."""
+    """The releases nearest to `name`, nearest first: of the same series by number, then by spelling."""
     known = release_names()
-    wanted = _months(name)
-    if wanted is None:
-        return list(reversed(known))[:count]
-    return sorted(known, key=lambda one: (abs((_months(one) or 0) - wanted), one))[:count]
+    same = [one for one in known if _series(one) == _series(name)]
+    same.sort(key=lambda one: (abs(_number(one) - _number(name)), one))
+    others = [one for one in known if one not in same]
+    return [*same, *difflib.get_close_matches(name, others, n=count, cutoff=0)][:count]
 
 
 def release_file(name: str) -> Path:
@@ -311,7 +244,7 @@ def read_lock(file: Path) -> Release:
         InvalidLockError: it cannot be read, is no JSON, has another shape or another name.
     """
     try:
-        data: Any = json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=_no_duplicates)
+        data: Any = json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=no_duplicates)
         release = Release.model_validate(data)
     except OSError as error:
         raise InvalidLockError(f"{file}: {error.strerror or error}") from None
@@ -328,31 +261,8 @@ def read_lock(file: Path) -> Release:
     return release
 
 
-def written(data: dict[str, Any]) -> str:
-    """A lock file's text: indented JSON, short lists on one line, keys in the order of `data`."""
-    text = json.dumps(data, indent=2, ensure_ascii=False)
-    return _LIST_OF_TEXTS.sub(_on_one_line, text) + "\n"
-
-
-def _on_one_line(found: re.Match[str]) -> str:
-    line = f"[{', '.join(_TEXT.findall(found[1]))}]"
-    return line if len(line) < 110 else found[0]
-
-
-def lock_schema() -> dict[str, Any]:
-    """The JSON Schema of a lock file."""
-    from ultracluster.config.schema import field_docstrings  # parses sources: only when asked
-
-    schema = deepcopy(Release.model_json_schema(by_alias=True))
-    for model in (Artifact, Repository, PackageSet, Component, Release):
-        definition = schema if model is Release else schema["$defs"][model.__name__]
-        for name, text in field_docstrings(model).items():
-            if name in definition["properties"]:
-                definition["properties"][name]["description"] = text
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Software release"}
-
-
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; a key that stands twice is a ValueError."""
     result: dict[str, Any] = {}
     for key, value in pairs:
         if key in result:
@@ -361,6 +271,12 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _months(name: str) -> int | None:
-    found = re.fullmatch(r"(\d{4})\.(\d{1,2})", name)
-    return int(found[1]) * 12 + int(found[2]) if found else None
+def _series(name: str) -> str:
+    """`hyperpod-slurm-` of `hyperpod-slurm-2026.09`."""
+    return name.rstrip("0123456789.")
+
+
+def _number(name: str) -> int:
+    """The number of a release as one figure, with room for three digits in each later part."""
+    major, minor, patch, *_ = [*re.findall(r"\d+", name.removeprefix(_series(name))), "0", "0", "0"]
+    return (int(major) * 1000 + int(minor)) * 1000 + int(patch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import CfnResource, Duration, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_rds as rds
@@ -20,6 +20,7 @@ class AccountingDatabase(Construct):
 
     Attributes:
         endpoint: host name.
+        instance_id: name of the instance.
         port: TCP port.
         secret_arn: secret with `username` and `password`.
         security_group_id: the database's own group.
@@ -34,7 +35,7 @@ class AccountingDatabase(Construct):
         subnet_ids: Sequence[str],
         config: RdsMySql,
         key: kms.IKey,
-        protect: bool,
+        retain: bool,
     ) -> None:
         """Make the database.
 
@@ -43,11 +44,18 @@ class AccountingDatabase(Construct):
             subnet_ids: two subnets in two zones.
             config: what was asked for.
             key: encrypts data, backups, insights and the secret.
-            protect: deletion protection; on removal a final snapshot is taken in any case.
+            retain: it stays, with its secret and its groups, when it leaves the stack, but for a creation
+                that is rolled back; otherwise a final snapshot is taken. `DeletionProtection` protects it,
+                once it is there.
         """
         super().__init__(scope, construct_id)
+        stays = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if retain else RemovalPolicy.DESTROY
         group = isolated_group(
-            self, "SecurityGroup", vpc_id=vpc.vpc_id, description="Slurm accounting database"
+            self,
+            "SecurityGroup",
+            vpc_id=vpc.vpc_id,
+            description="Slurm accounting database",
+            removal_policy=stays,
         )
         subnets = rds.CfnDBSubnetGroup(
             self, "Subnets", db_subnet_group_description="Slurm accounting", subnet_ids=list(subnet_ids)
@@ -74,8 +82,7 @@ class AccountingDatabase(Construct):
             credentials=rds.Credentials.from_generated_secret("slurm", encryption_key=key),
             backup_retention=Duration.days(config.backup_retention_days),
             copy_tags_to_snapshot=True,
-            deletion_protection=protect,
-            removal_policy=RemovalPolicy.SNAPSHOT,
+            removal_policy=stays if retain else RemovalPolicy.SNAPSHOT,
             cloudwatch_logs_exports=["error", "slowquery"],
             parameter_group=rds.ParameterGroup(
                 self,
@@ -95,9 +102,14 @@ class AccountingDatabase(Construct):
         self.endpoint = instance.db_instance_endpoint_address
         self.port = 3306
         self.secret_arn = instance.secret.secret_arn
+        self.instance_id = instance.instance_identifier
         self.security_group_id = group.attr_group_id
         self.database_name = config.database_name
-        acknowledge(self, ACCEPTED if protect else ACCEPTED | {"AwsSolutions-RDS10": UNPROTECTED})
+        if retain:  # its groups cannot go while it is there, and without its secret it is of no use
+            for child in self.node.find_all():
+                if isinstance(child, CfnResource):
+                    child.apply_removal_policy(stays)
+        acknowledge(self, ACCEPTED | {"AwsSolutions-RDS10": LATER if retain else UNPROTECTED})
         if not config.multi_az:
             acknowledge(self, {"AwsSolutions-RDS3": "multi_az is off: a stop of accounting holds no job up."})
 
@@ -106,6 +118,7 @@ class AccountingDatabase(Construct):
         return Admission(scope, construct_id, clients=clients, servers=self.security_group_id, traffic=MYSQL)
 
 
+LATER = "Deletion protection is switched on in a later stack: from the start it would block a rollback."
 UNPROTECTED = "The environment is not protected: it is meant to be deleted; a final snapshot is taken."
 ACCEPTED = {
     "AwsSolutions-SMG4": "slurmdbd is given the password when the controller is configured; a rotation "

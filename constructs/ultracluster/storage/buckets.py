@@ -1,4 +1,5 @@
-"""S3 buckets: encrypted, private, TLS only, always retained (S3 User Guide, "Security best practices")."""
+"""S3 buckets: encrypted, private, TLS only, retained once they were made (S3 User Guide, "Security best
+practices")."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ class LogBucket(Construct):
             enforce_ssl=True,
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
             lifecycle_rules=[s3.LifecycleRule(expiration=Duration.days(365))],
-            removal_policy=RemovalPolicy.RETAIN,
+            removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
         )
         self.bucket.add_to_resource_policy(
             # the CDK would fall back to an ACL here, unless the app sets a feature flag
@@ -83,7 +84,7 @@ class DataBucket(Construct):
                     noncurrent_version_expiration=Duration.days(30),
                 )
             ],
-            removal_policy=RemovalPolicy.RETAIN,
+            removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
         )
         acknowledge(
             self.bucket,

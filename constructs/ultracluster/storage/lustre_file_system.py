@@ -1,14 +1,12 @@
-"""FSx for Lustre with S3 data repository associations (FSx for Lustre User Guide).
+"""FSx for Lustre (FSx for Lustre User Guide).
 
 Built on the L1, because the L2 has no fields for EFA, metadata, Intelligent-Tiering or logs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import jsii
-from aws_cdk import ArnFormat, CfnDeletionPolicy, RemovalPolicy, Stack, Tags
+from aws_cdk import ArnFormat, Aws, Fn, RemovalPolicy, Stack, Tags
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_kms as kms
@@ -18,7 +16,6 @@ from constructs import Construct
 from ultracluster.catalog.fsx import lustre
 from ultracluster.config.storage import (
     Backups,
-    DataRepository,
     ExistingLustre,
     IntelligentTieringLustre,
     Lustre,
@@ -63,24 +60,27 @@ class LustreFileSystem(Construct):
         subnet: ec2.ISubnet,
         config: NewLustre,
         key: kms.IKey,
-        buckets: Mapping[str, str] | None = None,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
-        """Make the file system and its associations.
+        """Make the file system; `DataRepositories` ties it to S3.
 
         Args:
             vpc: VPC of the clients.
             subnet: the one subnet it is in: that of the clients, for EFA.
             config: what was asked for; check it with `ultracluster.rules` first.
             key: encrypts it. Scratch file systems use a key of AWS.
-            buckets: bucket name by folder, for associations whose own `bucket` is None.
-            removal_policy: what happens to it when it leaves the stack.
+            removal_policy: what happens to it, and to the group without which it cannot be reached, when it
+                leaves the stack. By default it stays, but for a creation that is rolled back.
         """
         super().__init__(scope, construct_id)
         self.efa = bool(getattr(config, "efa", False))
         traffic = ALL_TRAFFIC if self.efa else LUSTRE
         group = isolated_group(
-            self, "SecurityGroup", vpc_id=vpc.vpc_id, description="FSx for Lustre, own group"
+            self,
+            "SecurityGroup",
+            vpc_id=vpc.vpc_id,
+            description="FSx for Lustre, own group",
+            removal_policy=removal_policy,
         )
         itself = Admission(
             self, "Itself", clients=group.attr_group_id, servers=group.attr_group_id, traffic=traffic
@@ -95,13 +95,12 @@ class LustreFileSystem(Construct):
             storage_capacity=getattr(config, "capacity_gib", None),
             storage_type=lustre(config.deployment).storage_type,
             kms_key_id=None if isinstance(config, ScratchLustre) else key.key_arn,
-            lustre_configuration=_configuration(config, self._log_group(config, key)),
+            lustre_configuration=_configuration(config, self._log_group(config, key, removal_policy)),
         )
         self.resource.apply_removal_policy(removal_policy)
-        if removal_policy is RemovalPolicy.RETAIN:
-            self.resource.cfn_options.update_replace_policy = CfnDeletionPolicy.RETAIN
         Tags.of(self.resource).add("Name", self.node.path)
         for rule in itself.rules:  # else FSx finds port 988 closed and refuses the group
+            rule.apply_removal_policy(removal_policy)
             self.resource.add_resource_dependency(rule)
         self.file_system_id = self.resource.ref
         self.dns_name = self.resource.attr_dns_name
@@ -115,9 +114,10 @@ class LustreFileSystem(Construct):
             ],
             default_port=ec2.Port.all_traffic() if self.efa else ec2.Port.tcp_range(988, 1023),
         )
-        self._associate(getattr(config, "data_repositories", {}), buckets or {})
         if config.root_squash:
-            RootSquashSetting(self, "RootSquash", file_system=self.resource, squash=config.root_squash)
+            RootSquashSetting(
+                self, "RootSquash", file_system=self.resource, squash=config.root_squash, key=key
+            )
 
     @property
     def connections(self) -> ec2.Connections:
@@ -135,38 +135,22 @@ class LustreFileSystem(Construct):
             scope, construct_id, clients=clients, file_system_group=self.security_group_id, efa=self.efa
         )
 
-    def _log_group(self, config: NewLustre, key: kms.IKey) -> logs.LogGroup | None:
+    def _log_group(
+        self, config: NewLustre, key: kms.IKey, removal_policy: RemovalPolicy
+    ) -> logs.LogGroup | None:
         if config.log_level == "disabled":
             return None
+        made_once = Fn.select(2, Fn.split("/", Aws.STACK_ID))
         return logs.LogGroup(
             self,
             "Logs",
-            # FSx accepts only names that begin so
-            log_group_name=f"/aws/fsx/{Stack.of(self).stack_name}-{self.node.addr[-8:]}",
+            # FSx accepts only names that begin so; one that was retained must not stand in the way of a new
+            # one
+            log_group_name=f"/aws/fsx/{Stack.of(self).stack_name}-{self.node.addr[-8:]}-{made_once}",
             encryption_key=key,
             retention=logs.RetentionDays.SIX_MONTHS,
-            removal_policy=RemovalPolicy.DESTROY,
+            removal_policy=removal_policy,
         )
-
-    def _associate(self, repositories: Mapping[str, DataRepository], buckets: Mapping[str, str]) -> None:
-        previous: fsx.CfnDataRepositoryAssociation | None = None
-        for folder, repository in repositories.items():
-            bucket = repository.bucket or buckets[folder]
-            association = fsx.CfnDataRepositoryAssociation(
-                self,
-                f"Repository-{folder.strip('/').replace('/', '-') or 'root'}",
-                file_system_id=self.resource.ref,
-                file_system_path=folder,
-                data_repository_path=f"s3://{bucket}/{repository.prefix or ''}",
-                batch_import_meta_data_on_create=repository.import_existing,
-                imported_file_chunk_size=repository.chunk_mib,
-                s3=_events(repository),
-            )
-            # the association goes, its objects and files stay
-            association.apply_removal_policy(RemovalPolicy.DESTROY)
-            if previous:  # FSx makes one at a time (hashicorp/terraform-provider-aws#24678)
-                association.add_resource_dependency(previous)
-            previous = association
 
 
 def admit_to_lustre(
@@ -246,19 +230,4 @@ def _read_cache(config: NewLustre) -> fsx.CfnFileSystem.DataReadCacheConfigurati
     }[config.read_cache.mode]
     return fsx.CfnFileSystem.DataReadCacheConfigurationProperty(
         sizing_mode=mode, size_gib=config.read_cache.gib
-    )
-
-
-def _events(repository: DataRepository) -> fsx.CfnDataRepositoryAssociation.S3Property | None:
-    def upper(events: tuple[str, ...]) -> list[str]:
-        return [event.upper() for event in events]
-
-    association = fsx.CfnDataRepositoryAssociation
-    into = association.AutoImportPolicyProperty(events=upper(repository.import_events))
-    out = association.AutoExportPolicyProperty(events=upper(repository.export_events))
-    if not (repository.import_events or repository.export_events):
-        return None
-    return association.S3Property(
-        auto_import_policy=into if repository.import_events else None,
-        auto_export_policy=out if repository.export_events else None,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aws_cdk import CfnDeletionPolicy, RemovalPolicy, Tags
+from aws_cdk import RemovalPolicy, Tags
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_kms as kms
@@ -32,7 +32,7 @@ class OpenZfsFileSystem(Construct):
         clients_cidr: str,
         config: NewOpenZfs,
         key: kms.IKey,
-        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         """Make the file system.
 
@@ -42,11 +42,16 @@ class OpenZfsFileSystem(Construct):
             clients_cidr: IPv4 network whose hosts may mount the root volume.
             config: what was asked for.
             key: encrypts it.
-            removal_policy: what happens to it when it leaves the stack.
+            removal_policy: what happens to it and to its group when it leaves the stack. By default they
+                stay, but for a creation that is rolled back.
         """
         super().__init__(scope, construct_id)
         group = isolated_group(
-            self, "SecurityGroup", vpc_id=vpc.vpc_id, description="FSx for OpenZFS, own group"
+            self,
+            "SecurityGroup",
+            vpc_id=vpc.vpc_id,
+            description="FSx for OpenZFS, own group",
+            removal_policy=removal_policy,
         )
         file_system = fsx.CfnFileSystem
         self.resource = fsx.CfnFileSystem(
@@ -83,8 +88,6 @@ class OpenZfsFileSystem(Construct):
             ),
         )
         self.resource.apply_removal_policy(removal_policy)
-        if removal_policy is RemovalPolicy.RETAIN:
-            self.resource.cfn_options.update_replace_policy = CfnDeletionPolicy.RETAIN
         Tags.of(self.resource).add("Name", self.node.path)
         self.file_system_id = self.resource.ref
         self.dns_name = self.resource.attr_dns_name

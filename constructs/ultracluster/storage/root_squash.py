@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from aws_cdk import Stack
 from aws_cdk import aws_fsx as fsx
-from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import custom_resources as cr
 from constructs import Construct
 
 from ultracluster.config.storage import RootSquash
-from ultracluster.security.acknowledgements import acknowledge
+from ultracluster.security.sdk_calls import SdkCalls
 
 
 class RootSquashSetting(Construct):
     """Calls UpdateFileSystem when the file system is made and whenever the setting changes."""
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, file_system: fsx.CfnFileSystem, squash: RootSquash
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        file_system: fsx.CfnFileSystem,
+        squash: RootSquash,
+        key: kms.IKey,
     ) -> None:
         super().__init__(scope, construct_id)
         call = cr.AwsSdkCall(
@@ -33,29 +38,5 @@ class RootSquashSetting(Construct):
             },
             physical_resource_id=cr.PhysicalResourceId.of(f"root-squash-{file_system.ref}"),
         )
-        cr.AwsCustomResource(
-            self,
-            "Resource",
-            on_create=call,
-            on_update=call,
-            install_latest_aws_sdk=False,
-            policy=cr.AwsCustomResourcePolicy.from_statements(
-                [
-                    iam.PolicyStatement(
-                        actions=["fsx:UpdateFileSystem"], resources=[file_system.attr_resource_arn]
-                    )
-                ]
-            ),
-        )
-        provider = Stack.of(self).node.try_find_child("AWS679f53fac002430cb0da5b7982bd2287")
-        if provider:
-            acknowledge(provider, PROVIDER_FINDINGS)
-
-
-_LOG_POLICY = "service-role/AWSLambdaBasicExecutionRole"
-PROVIDER_FINDINGS = {
-    f"AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{_LOG_POLICY}]": (
-        "The CDK's own provider function: the policy only lets it write its log."
-    ),
-    "AwsSolutions-L1": "The runtime of the CDK's own provider function is chosen by the CDK release.",
-}
+        may = ("fsx:UpdateFileSystem", file_system.attr_resource_arn)
+        SdkCalls.of(self, key=key).add(self, "Resource", may=may, always=call)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ultracluster.operations.blast_radius.cascade import cascade
 from ultracluster.operations.blast_radius.change_facts import held_data
 from ultracluster.operations.blast_radius.changes import Change, Pair, Verdict
+from ultracluster.operations.blast_radius.exports_in_use import exports_in_use
 from ultracluster.operations.blast_radius.resource_changes import direct_changes
 from ultracluster.operations.blast_radius.template import Template, as_text, resources_of
 
@@ -30,6 +31,7 @@ def blast_radius(before: Mapping[str, Template], after: Mapping[str, Template]) 
                 pairs.append(pair)
             changes += direct_changes(pair)
     changes += cascade(pairs, changes, before, after)
+    changes += exports_in_use(before, after)
     return sorted(changes, key=lambda c: (-c.verdict.rank, c.stack, c.logical_id, c.path))
 
 

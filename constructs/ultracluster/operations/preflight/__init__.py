@@ -21,6 +21,7 @@ from ultracluster.operations.preflight import (
 )
 from ultracluster.operations.preflight import (
     capacity,
+    images,
     network,
     permissions,
     quotas,
@@ -35,7 +36,7 @@ from ultracluster.operations.quota_values import QuotaState
 WORKERS = 8
 """Questions asked at the same time; a client's own retries slow them down where AWS asks for it."""
 _FAMILIES: tuple[ModuleType, ...] = (
-    _account, quotas, zone, capacity, network, storage, roles, permissions, software,
+    _account, quotas, zone, capacity, network, storage, roles, permissions, software, images,
 )  # fmt: skip
 
 

@@ -78,6 +78,7 @@ def _reservation(situation: Situation, identifier: str, groups: Groups) -> Itera
         return
     found = there[0]
     yield _state(situation, identifier, found)
+    yield from _start(situation, identifier, found, groups)
     yield from _fits(situation, identifier, found, groups)
     if block := found.get("CapacityBlockId"):
         yield from _block(situation, identifier, block)
@@ -104,6 +105,32 @@ def _state(situation: Situation, identifier: str, found: Mapping[str, Any]) -> R
     elif end and end - now < SOON:
         level, do = "yellow", f"its instances are ended shortly before {_day(end)}: be done by then"
     return Row(f"{identifier} state", level, text, do)
+
+
+def _start(situation: Situation, identifier: str, found: Mapping[str, Any], groups: Groups) -> Iterator[Row]:
+    """Whether groups are made for the time at which their block begins."""
+    begins = found.get("StartDate")
+    kind = situation.environment.orchestrator.kind
+    if found.get("ReservationType") != "capacity-block" or not begins or kind not in ("eks", "pcs"):
+        return
+    written = f"{begins:%Y-%m-%dT%H:%M:%SZ}"
+    for name, group in groups:
+        said = getattr(group.capacity, "starts", None) if kind == "eks" else None
+        what = f"{identifier} start of {name}"
+        if begins > situation.now() and group.count and said is None:
+            empty = f"write `count: 0` and `max_count: {group.greatest}` until then"
+            yield Row(
+                what, "red", f"has no instances before {written}, {name} asks for {group.count} at once",
+                f'write `starts: "{written}"` in node_groups.{name}.capacity' if kind == "eks" else empty,
+            )  # fmt: skip
+        elif said and begins <= situation.now():
+            yield Row(what, "yellow", f"has begun, {name} waits for {said}", "remove `starts`")
+        elif said and said != written:
+            yield Row(
+                what, "red", f"begins {written}, {name} waits for {said}", f'write `starts: "{written}"`'
+            )
+        elif said:
+            yield Row(what, "green", f"{name} is filled then, at {said}")
 
 
 def _fits(situation: Situation, identifier: str, found: Mapping[str, Any], groups: Groups) -> Iterator[Row]:

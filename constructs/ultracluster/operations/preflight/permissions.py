@@ -57,6 +57,8 @@ def deploy_actions(environment: Environment) -> list[str]:
         "network": environment.makes_network,
         "vpc": network.vpc is None,
         "nat": network.vpc is None and network.egress == "nat",
+        "key": storage.key is None,
+        "buckets": environment.makes_buckets,
         "storage": environment.makes_storage,
         "lustre": storage.lustre is not None and storage.lustre.deployment != "existing",
         "openzfs": storage.openzfs is not None and storage.openzfs.deployment != "existing",
@@ -67,6 +69,8 @@ def deploy_actions(environment: Environment) -> list[str]:
         "parallelcluster": kind == "parallelcluster",
         "kubernetes": kind in KUBERNETES,
         "instances": kind != "hyperpod-slurm",
+        "block-start": kind == "eks"
+        and any(getattr(group.capacity, "starts", None) for group in environment.node_groups.values()),
     }
     rows: list[dict[str, Any]] = _actions()
     wanted = [row["action"] for row in rows if any(true[when] for when in row["when"])]

@@ -1,0 +1,29 @@
+"""Kernels for which FSx for Lustre has a client; `lustre_kernels.json` beside it has source and date."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+def lustre_kernels(os: str) -> tuple[tuple[str, str], ...]:
+    """Ranges of kernels of an operating system, lowest and highest; the highest stands for its series.
+
+    Empty where the matrix does not name the system.
+    """
+    ranges: str = _document()["kernels"].get(os, "")
+    pairs = (one.partition("..") for one in ranges.split())
+    return tuple((low, high) for low, _, high in pairs)
+
+
+def lustre_efa_kernel(os: str) -> str | None:
+    """The lowest kernel with which Lustre uses EFA on an operating system; None where any will do."""
+    return _document()["efa_ubuntu_kernel"] if os.startswith("ubuntu") else None
+
+
+@cache
+def _document() -> Mapping[str, Any]:
+    return json.loads(Path(__file__).with_name("lustre_kernels.json").read_text(encoding="utf-8"))

@@ -1,0 +1,140 @@
+"""`ultracluster image list` and `image show`: what machine images are known, and what each brings."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+import typer
+
+from ultracluster.cli.refusal import refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ultracluster.catalog.images import Fact, Image
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+_COLUMNS = ("kernel", "nvidia_driver", "neuron_driver", "efa_installer", "slurm")
+
+
+def list_images(
+    family: Annotated[
+        str, typer.Option("--family", help="Only this family, e.g. hyperpod-slurm.", show_default=False)
+    ] = "",
+    os: Annotated[
+        str, typer.Option("--os", help="Only this operating system, e.g. ubuntu22.04.", show_default=False)
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """List the machine images of the catalogue, oldest first within a family."""
+    from ultracluster.catalog.images import Family, images
+
+    systems = sorted({one.os for one in images()})
+    for given, known, option in ((family, get_args(Family), "--family"), (os, systems, "--os")):
+        if given and given not in known:
+            refuse(f"{option} {given!r} is none of: {', '.join(known)}")
+    found = [one for one in images() if family in ("", one.family) and os in ("", one.os)]
+    if as_json:
+        typer.echo(json.dumps([_row(one) for one in found], indent=2))
+        return
+    rows = [
+        (
+            one.id,
+            one.date,
+            *(_value(one.fact(field)) for field in _COLUMNS),
+            "reported bad" if one.advisories else "",
+        )
+        for one in found
+    ]
+    _table(("image", "date", "kernel", "NVIDIA driver", "Neuron driver", "EFA", "Slurm", ""), rows)
+    typer.echo(
+        "\n-: it has none; ?: nobody says; ~: not confirmed by its maker. `ultracluster image show <image>`"
+    )
+
+
+def show(
+    image: Annotated[str, typer.Argument(help="Id of an image.", show_default=False)], as_json: AsJson = False
+) -> None:
+    """Show what an image brings: each value with who says so, and of when that is."""
+    from ultracluster.catalog.images import UnknownImageError, source
+    from ultracluster.catalog.images import image as known_image
+
+    try:
+        one = known_image(image)
+    except UnknownImageError as error:
+        refuse(str(error.args[0]))
+    if as_json:
+        typer.echo(json.dumps(_row(one) | {"values": _values(one)}, indent=2))
+        return
+    typer.echo(f"{one.id}: {one.family} {one.release}, {one.os} on {one.arch}")
+    if one.name:
+        typer.echo(f"  {one.name}")
+    if one.notes:
+        typer.echo(f"  {one.notes}")
+    for note in one.advisories:
+        typer.echo(
+            f"  {'withdrawn' if note.by == 'maker' else 'reported'}: {note.text} ({source(note.source)})"
+        )
+    typer.echo()
+    rows: list[tuple[str, ...]] = []
+    for field, fact in one.values.items():
+        if fact is None:
+            rows.append((field, "?", "", ""))
+        else:
+            said = source(fact.source)
+            rows.append(
+                (field, _value(fact, "").strip(), fact.mark, f"{said}{f'; {fact.note}' if fact.note else ''}")
+            )
+    _table(("field", "value", "mark", "source"), rows)
+
+
+def _row(one: Image) -> dict[str, Any]:
+    from ultracluster.catalog.images import source
+
+    return {
+        "id": one.id,
+        "family": one.family,
+        "release": one.release,
+        "date": one.date,
+        "os": one.os,
+        "arch": one.arch,
+        "kubernetes": one.kubernetes,
+        "name": one.name,
+        "notes": one.notes,
+        "advisories": [
+            {"text": note.text, "by": note.by, "source": source(note.source)} for note in one.advisories
+        ],
+    }
+
+
+def _values(one: Image) -> dict[str, Any]:
+    """By field; null where nobody says."""
+    from ultracluster.catalog.images import source
+
+    return {
+        field: fact
+        and {
+            "value": fact.value,
+            "mark": fact.mark,
+            "source": source(fact.source),
+            "as_of": fact.as_of,
+            "note": fact.note,
+        }
+        for field, fact in one.values.items()
+    }
+
+
+def _value(fact: Fact | None, doubt: str = "~") -> str:
+    """`-` is a no, `?` is unknown, `yes` is there in an unknown version."""
+    if fact is None:
+        return "?"
+    if isinstance(fact.value, bool):
+        return "yes" if fact.value else "-"
+    return f"{fact.value}{'' if fact.mark == 'confirmed' else doubt}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(len(row[number]) for row in (head, *rows)) for number in range(len(head))]
+    for row in (head, *rows):
+        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

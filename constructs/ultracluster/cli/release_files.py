@@ -1,0 +1,52 @@
+"""What the commands on lock files share: which file is meant, and how downloads are shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ultracluster.cli.refusal import refuse
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+CacheOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache", help="Folder for downloads; ~/.cache/ultracluster by default.", show_default=False
+    ),
+]
+ForOption = Annotated[
+    Path | None,
+    typer.Option("--for", help="An environment: its file, or its name in environments/.", show_default=False),
+]
+
+
+def lock_file(release: str) -> Path:
+    """The lock file of a release, by its name or its path; otherwise one line, and exit code 2."""
+    from ultracluster.software import UnknownReleaseError, release_file
+
+    if release.endswith(".lock") or "/" in release:
+        return Path(release)
+    try:
+        return release_file(release)
+    except UnknownReleaseError as error:
+        refuse(str(error.args[0]))
+
+
+def progress_bar() -> Progress:
+    """A bar on standard error, which is silent where that is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    )

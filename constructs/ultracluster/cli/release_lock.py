@@ -1,0 +1,139 @@
+"""`ultracluster release lock`: fill a lock file, or write the lock of an environment."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ultracluster.cli.environments import ProfileOption, load_environment, open_account
+from ultracluster.cli.refusal import refuse
+from ultracluster.cli.release_files import CacheOption, ForOption, progress_bar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ultracluster.config import Environment
+    from ultracluster.operations.aws import Account
+    from ultracluster.operations.locking import Locked, Options
+
+
+def lock(
+    file: Annotated[
+        Path | None, typer.Argument(help="The lock file to fill, in place.", show_default=False)
+    ] = None,
+    environment: ForOption = None,
+    component: Annotated[
+        list[str] | None, typer.Option("--component", help="Only this component of FILE; repeat for more.")
+    ] = None,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="Ask the sources about what is recorded, too. FILE keeps what it has."),
+    ] = False,
+    cache: CacheOption = None,
+    profile: ProfileOption = None,
+) -> None:
+    """Download each open file, check its signature, and write size and SHA-256 into the lock file.
+
+    With --for it writes environments/<name>.lock instead: what the environment's nodes could need beyond
+    their image and the release leaves open, and the images that they boot, where credentials are there.
+
+    Exit code 1 if a file could not be locked, or its source has another one than is recorded; what could
+    be is written. 2 if the environment or the lock file cannot be used.
+    """
+    if component and file is None:
+        refuse("--component goes with a lock file; --for takes what the environment's nodes could need")
+    if file is not None and environment is None:
+        results = _shown(file, cache, again, lambda options: _release(file, component or [], options))
+    elif environment is not None and file is None:
+        path = environment if environment.exists() else Path("environments") / f"{environment}.yaml"
+        config = load_environment(path)
+        account = _account(config, profile)
+        results = _shown(
+            path.with_suffix(".lock"),
+            cache,
+            again,
+            lambda options: _environment(config, path, account, options),
+        )
+    else:
+        refuse("name either a lock file, or an environment with --for")
+    for result in results:
+        if result.state != "unchanged":
+            typer.echo(f"{result.state:9}  {result.component}: {_about(result)}", err=True)
+    if any(result.state in ("failed", "changed") for result in results):
+        raise typer.Exit(1)
+
+
+def _shown(
+    file: Path, cache: Path | None, again: bool, run: Callable[[Options], list[Locked]]
+) -> list[Locked]:
+    """Run it, and print what it changed in the file."""
+    from ultracluster.operations.artifacts import default_cache
+    from ultracluster.operations.locking import Options
+    from ultracluster.software import InvalidLockError, UnknownReleaseError
+
+    before = _text(file)
+    try:
+        with progress_bar() as bar:
+            results = run(
+                Options(
+                    cache or default_cache(),
+                    again,
+                    starting=lambda name: bar.console.print(f"{name} ...", highlight=False, style="dim"),
+                )
+            )
+    except (InvalidLockError, UnknownReleaseError) as error:
+        refuse(str(error))
+    except OSError as error:
+        refuse(f"{file}: cannot be written ({error.strerror or error})")
+    difference = unified_diff(
+        before.splitlines(), _text(file).splitlines(), f"{file} (before)", str(file), n=1, lineterm=""
+    )
+    for line in difference:
+        typer.echo(line)
+    return results
+
+
+def _release(file: Path, components: list[str], options: Options) -> list[Locked]:
+    from ultracluster.operations.release_lock import lock_release
+
+    return lock_release(file, options, components)
+
+
+def _environment(config: Environment, file: Path, account: Account | None, options: Options) -> list[Locked]:
+    from ultracluster.operations.environment_lock import lock_environment
+
+    return lock_environment(config, file, options, account=account)
+
+
+def _account(config: Environment, profile: str | None) -> Account | None:
+    """Who resolves images; None where nothing has to be resolved, or nobody can be asked."""
+    from ultracluster.operations.boot_images import asks
+
+    if not asks(config):
+        return None
+    if profile:
+        return open_account(config, profile)
+    from ultracluster.operations import aws
+
+    try:
+        account = aws.Account(region=config.region)
+        aws.check_account(account, config)
+    except aws.AccountError as error:
+        typer.echo(f"skipped    images: not asked, they stay as they are ({error})", err=True)
+        return None
+    return account
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8") if file.exists() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        refuse(f"{file}: {getattr(error, 'strerror', None) or error}")
+
+
+def _about(result: Locked) -> str:
+    # a message of a failure names the file itself
+    return result.message if result.state == "failed" else f"{result.name}  {result.message}".rstrip()

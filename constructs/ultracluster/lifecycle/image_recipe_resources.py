@@ -1,0 +1,106 @@
+"""Components and recipe of an image pipeline.
+
+They cannot be changed, only replaced by one of another version, so the version says what is in them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+
+from aws_cdk import Stack
+from aws_cdk import aws_imagebuilder as imagebuilder
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+from ultracluster.operations.image_recipe import Recipe, component_that_builds, component_that_tests
+from ultracluster.scripts_folder import scripts_folder, tree_sha256
+
+_RECIPE = imagebuilder.CfnImageRecipe
+
+
+def image_recipe(
+    scope: Construct,
+    recipe: Recipe,
+    *,
+    name: str,
+    parent: str,
+    key: kms.IKey | None,
+    gib: int | None,
+    tags: dict[str, str],
+) -> imagebuilder.CfnImageRecipe:
+    """The recipe and its two components.
+
+    Args:
+        scope: the pipeline.
+        recipe: what is baked.
+        name: of the recipe; those of the components begin with it.
+        parent: the base, as Image Builder writes it.
+        key: encrypts the image.
+        gib: size of the root volume; by default that of the base with room for the release.
+        tags: of the image.
+
+    Raises:
+        ValueError: `gib` is given where the orchestrator sets the size.
+    """
+    components = [
+        imagebuilder.CfnComponent(
+            scope,
+            f"{kind.title()}Component",
+            name=f"{name}-{kind}",
+            version=_version(scope, recipe, data, tree_sha256(scripts_folder())),
+            platform="Linux",
+            data=data,
+        )
+        for kind, data in (
+            ("build", component_that_builds(recipe)),
+            ("test", component_that_tests(recipe)),
+        )
+    ]
+    volume = _volume(recipe, gib, key)
+    versions = [one.version for one in components]
+    return imagebuilder.CfnImageRecipe(
+        scope,
+        "Recipe",
+        name=name,
+        version=_version(scope, recipe, versions, parent, gib, key.key_arn if key else "", tags),
+        parent_image=parent,
+        components=[_RECIPE.ComponentConfigurationProperty(component_arn=one.attr_arn) for one in components],
+        block_device_mappings=[volume] if volume else None,
+        # it came with the base, and sessions need it
+        additional_instance_configuration=_RECIPE.AdditionalInstanceConfigurationProperty(
+            systems_manager_agent=_RECIPE.SystemsManagerAgentProperty(uninstall_after_build=False)
+        ),
+        ami_tags=tags,
+    )
+
+
+def _volume(
+    recipe: Recipe, gib: int | None, key: kms.IKey | None
+) -> imagebuilder.CfnImageRecipe.InstanceBlockDeviceMappingProperty | None:
+    base = recipe.base
+    if base.volume == "fixed":
+        if gib is not None:
+            raise ValueError(
+                f"root_volume_gib cannot be set for {base.orchestrator}, which sets the size: leave it out"
+            )
+        if key is None:
+            return None
+    return _RECIPE.InstanceBlockDeviceMappingProperty(
+        device_name=base.root_device,
+        ebs=_RECIPE.EbsInstanceBlockDeviceSpecificationProperty(
+            volume_type="gp3",
+            volume_size=gib or base.volume_gib(recipe.accelerator) or base.root_volume_gib,
+            encrypted=True,
+            kms_key_id=key.key_arn if key else None,
+            delete_on_termination=True,
+        ),
+    )
+
+
+def _version(scope: Construct, recipe: Recipe, *content: object) -> str:
+    """`<release>.<what is in it>`; each part is below 2^30."""
+    text = json.dumps([Stack.of(scope).resolve(one) for one in content], sort_keys=True)
+    major, minor = re.findall(r"\d+", recipe.release)[:2]
+    return f"{int(major)}.{int(minor)}.{int(hashlib.sha256(text.encode()).hexdigest()[:7], 16)}"

@@ -1,0 +1,149 @@
+"""The ways out of a network: NAT gateway, VPC endpoints; and the record of what took them, the flow logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import IPv4Network
+
+from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from ultracluster.config.network import Network
+from ultracluster.network.admission import NOWHERE
+from ultracluster.network.subnets import associated_routes, zone_subnet
+from ultracluster.rules.address_budget import subnets_of
+from ultracluster.rules.endpoints import Endpoint, made_endpoints_of
+from ultracluster.security.principals import service
+
+
+class ClusterEgress(Construct):
+    """What nodes need of the network beside the network itself, and file systems do not.
+
+    It is made beside the file systems: nodes start after both.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        network: Network,
+        vpc_id: str,
+        subnet_id: str,
+        route_table_id: str | None,
+        endpoints: Sequence[Endpoint] | None = None,
+        flow_log_key: kms.IKey | None = None,
+    ) -> None:
+        """Make what does not exist yet.
+
+        Args:
+            network: what was asked for.
+            vpc_id: the VPC; its flow logs are made with it, so not for one that exists.
+            subnet_id: the nodes' subnet, in which interface endpoints are.
+            route_table_id: that of the nodes' subnet; None where the subnet is somebody else's.
+            endpoints: the VPC endpoints to make; by default those that every cluster needs there.
+            flow_log_key: encrypts the flow logs.
+        """
+        super().__init__(scope, construct_id)
+        self._network = network
+        self._vpc_id = vpc_id
+        if network.vpc is None:
+            self._flow_log(flow_log_key)
+        if route_table_id and network.egress == "nat":
+            # the order of zones and sizes is that of the whole network; neither moves the public subnet
+            public = subnets_of(network, database=False, control_plane=False).public
+            self._nat(public, route_table_id)
+        made = made_endpoints_of(network) if endpoints is None else endpoints
+        self._endpoints(subnet_id, route_table_id, made)
+
+    def _nat(self, public: IPv4Network | None, route_table_id: str) -> None:
+        if self._network.vpc:
+            nat_id = self._network.vpc.nat_gateway_id
+        else:
+            assert public is not None
+            gateway = ec2.CfnInternetGateway(self, "InternetGateway")
+            attachment = ec2.CfnVPCGatewayAttachment(
+                self,
+                "InternetGatewayAttachment",
+                vpc_id=self._vpc_id,
+                internet_gateway_id=gateway.attr_internet_gateway_id,
+            )
+            subnet = zone_subnet(self, "PublicSubnet", self._vpc_id, public, self._network.zone_id)
+            table = associated_routes(self, "PublicRoutes", self._vpc_id, subnet)
+            out = ec2.CfnRoute(
+                self, "PublicRoute", route_table_id=table.attr_route_table_id,
+                destination_cidr_block="0.0.0.0/0", gateway_id=gateway.attr_internet_gateway_id,
+            )  # fmt: skip
+            out.add_resource_dependency(attachment)
+            address = ec2.CfnEIP(self, "NatAddress", domain="vpc")
+            nat = ec2.CfnNatGateway(
+                self, "Nat", subnet_id=subnet.attr_subnet_id, allocation_id=address.attr_allocation_id
+            )
+            nat.add_resource_dependency(out)
+            nat_id = nat.attr_nat_gateway_id
+        ec2.CfnRoute(
+            self, "NodeRoute", route_table_id=route_table_id,
+            destination_cidr_block="0.0.0.0/0", nat_gateway_id=nat_id,
+        )  # fmt: skip
+
+    def _endpoints(self, subnet_id: str, route_table_id: str | None, endpoints: Sequence[Endpoint]) -> None:
+        prefix = f"com.amazonaws.{Stack.of(self).region}"
+        for endpoint in endpoints:
+            # a gateway is an entry in a route table; that of a subnet that exists is its owner's
+            if endpoint.kind == "gateway" and route_table_id:
+                ec2.CfnVPCEndpoint(
+                    self, f"Gateway-{endpoint.service}", vpc_id=self._vpc_id, vpc_endpoint_type="Gateway",
+                    service_name=f"{prefix}.{endpoint.service}", route_table_ids=[route_table_id],
+                )  # fmt: skip
+        interfaces = [endpoint.service for endpoint in endpoints if endpoint.kind == "interface"]
+        group = self._endpoint_group() if interfaces else None
+        for name in interfaces:
+            assert group is not None
+            ec2.CfnVPCEndpoint(
+                self, f"Endpoint-{name}", vpc_id=self._vpc_id, vpc_endpoint_type="Interface",
+                private_dns_enabled=True, service_name=f"{prefix}.{name}",
+                subnet_ids=[subnet_id], security_group_ids=[group.attr_group_id],
+            )  # fmt: skip
+
+    def _endpoint_group(self) -> ec2.CfnSecurityGroup:
+        return ec2.CfnSecurityGroup(
+            self, "EndpointGroup", vpc_id=self._vpc_id,
+            group_description="Interface endpoints: HTTPS from the VPC",
+            security_group_ingress=[
+                ec2.CfnSecurityGroup.IngressProperty(
+                    ip_protocol="tcp", from_port=443, to_port=443, description="HTTPS from the VPC",
+                    cidr_ip=self._network.vpc.cidr if self._network.vpc else self._network.cidr,
+                )
+            ],
+            security_group_egress=[NOWHERE],  # endpoints only answer
+        )  # fmt: skip
+
+    def _flow_log(self, key: kms.IKey | None) -> None:
+        wanted = self._network.flow_logs
+        group = logs.LogGroup(
+            self, "FlowLogs", encryption_key=key, removal_policy=RemovalPolicy.DESTROY,
+            retention=logs.RetentionDays[_RETENTION[wanted.retention_days]],
+        )  # fmt: skip
+        role = iam.Role(self, "FlowLogRole", assumed_by=service("vpc-flow-logs.amazonaws.com"))
+        role.add_to_policy(
+            iam.PolicyStatement(
+                actions=["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
+                resources=[group.log_group_arn],
+            )
+        )
+        ec2.CfnFlowLog(
+            self, "FlowLog", resource_id=self._vpc_id, resource_type="VPC",
+            traffic_type=wanted.traffic.upper(), log_group_name=group.log_group_name,
+            deliver_logs_permission_arn=role.role_arn, max_aggregation_interval=600,
+        )  # fmt: skip
+
+
+_RETENTION = {
+    1: "ONE_DAY", 3: "THREE_DAYS", 5: "FIVE_DAYS", 7: "ONE_WEEK", 14: "TWO_WEEKS", 30: "ONE_MONTH",
+    60: "TWO_MONTHS", 90: "THREE_MONTHS", 120: "FOUR_MONTHS", 150: "FIVE_MONTHS", 180: "SIX_MONTHS",
+    365: "ONE_YEAR", 400: "THIRTEEN_MONTHS", 545: "EIGHTEEN_MONTHS", 731: "TWO_YEARS", 1827: "FIVE_YEARS",
+}  # fmt: skip

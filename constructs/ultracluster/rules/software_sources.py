@@ -1,0 +1,140 @@
+"""Rules on: Software release, the sources of what images lack, and the digests that nodes check it by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.catalog.images import Image
+from ultracluster.config import Environment
+from ultracluster.config.findings import Path
+from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.software import InvalidLockError, UnknownReleaseError
+from ultracluster.software.environment_lock import environment_lock, lock_file_of
+from ultracluster.software.first_boot import first_boot
+from ultracluster.software.fit import Fit
+from ultracluster.software.installing import Lack
+
+RULES = RuleSet("SOF", "Software release")
+
+_SOFTWARE: Path = ("software",)
+_RELEASE: Path = ("software", "release")
+_LOCKS = "this package: lifecycle_scripts/releases"
+
+
+@RULES.rule(
+    4,
+    "warning",
+    "Without a route to the internet, nodes have another source for what their image lacks",
+    source=f"VPC User Guide: gateway endpoints; {_LOCKS}; this package: catalog/images.json",
+    by_hand="ultracluster release mirror --bucket <bucket> --release <release> --dry-run",
+)
+def closed_without_source(environment: Environment) -> Iterator[Breach]:
+    lost = _lost(environment, "unreachable", certain=False)
+    if not lost:
+        return
+    name, words = environment.software.release, _in_words(lost)
+    if environment.software.mirror is None:
+        yield Breach(
+            _SOFTWARE,
+            f"egress is closed and there is no mirror. Of release {name}, nodes have no source for {words}.",
+            "mirror: s3://<bucket>/<prefix> after `ultracluster release mirror`",
+        )
+    else:
+        yield Breach(
+            (*_SOFTWARE, "mirror"),
+            f"egress is closed, and release {name} does not record which packages the mirror holds. Nodes "
+            f"have no source for {words}.",
+            f"`ultracluster release mirror --release {name}`, which records them in the lock file",
+        )
+
+
+@RULES.rule(
+    5,
+    "warning",
+    "What nodes may download is locked by a digest, and each repository by its key",
+    source=_LOCKS,
+    by_hand="ultracluster release show <release>",
+    settles=True,
+)
+def unlocked(environment: Environment) -> Iterator[Breach]:
+    lost = _lost(environment, "unlocked", certain=False)
+    if lost:
+        yield Breach(
+            _RELEASE,
+            f"nodes refuse what they cannot check, and release {environment.software.release} has no digest "
+            f"or key for {_in_words(lost)}.",
+            f"`ultracluster release lock --for {environment.name}`",
+        )
+
+
+@RULES.rule(
+    9,
+    "error",
+    "What nodes cannot do without is locked by a digest, and each repository by its key",
+    source=f"{_LOCKS}; this package: catalog/images.json",
+    date="2026-11-22",
+    by_hand="ultracluster release show <release>",
+)
+def required_unlocked(environment: Environment) -> Iterator[Breach]:
+    lost = _lost(environment, "unlocked", certain=True)
+    if lost:
+        yield Breach(
+            _RELEASE,
+            f"nodes refuse what they cannot check, and release {environment.software.release} has no digest "
+            f"or key for {_in_words(lost)}. They would fail.",
+            f"`ultracluster release lock --for {environment.name}`",
+        )
+
+
+@RULES.rule(
+    10,
+    "error",
+    "The environment's lock is whole and completes its release",
+    source="this package: docs/images.md, environments/<name>.lock",
+    date="2026-11-22",
+    by_hand="ultracluster release lock --for <environment>",
+)
+def lock_belongs(environment: Environment) -> Iterator[Breach]:
+    again = f"`ultracluster release lock --for {environment.name}`"
+    try:
+        lock = environment_lock(environment.name)
+    except InvalidLockError as error:
+        why = " ".join(str(error).split())
+        yield Breach(_SOFTWARE, f"the lock of the environment is damaged ({why}).", again)
+        return
+    faults = lock.faults(environment.name, environment.software.release) if lock else []
+    if faults:
+        yield Breach(
+            _RELEASE, f"{lock_file_of(environment.name)} completes nothing here: {'; '.join(faults)}.", again
+        )
+
+
+def _lost(
+    environment: Environment, lack: Lack, *, certain: bool
+) -> dict[str, list[tuple[Fit, Image | None]]]:
+    """By component: what nodes would lack for this reason, with the image of each.
+
+    Args:
+        certain: only what surely ends a node; else all the rest.
+    """
+    try:
+        boots = first_boot(environment)
+    except (UnknownReleaseError, InvalidLockError):
+        return {}  # SOF001 and SOF010 speak
+    found: dict[str, list[tuple[Fit, Image | None]]] = {}
+    for boot in boots:
+        for one in boot.fits:
+            if one.lack == lack and (one.outcome == "refuses" and one.certain) is certain:
+                found.setdefault(one.component, []).append((one, boot.image))
+    return found
+
+
+def _in_words(lost: dict[str, list[tuple[Fit, Image | None]]]) -> str:
+    """Each component with what the image has of it: `gdrcopy (absent on ...), nvidia-fs (not known ...)`."""
+    clauses: list[str] = []
+    for name, rows in lost.items():
+        one, image = rows[0]
+        known = "not known to be on" if one.outcome == "kept" else "lacking on"
+        harm = "" if one.need == "required" else ", without which nodes join degraded"
+        clauses.append(f"{name} ({known} {image.id if image else 'the image'}{harm})")
+    return "; ".join(clauses)

@@ -1,0 +1,91 @@
+"""Single calls of AWS's API while a stack is deployed, for what CloudFormation's schemas do not have."""
+
+from __future__ import annotations
+
+from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
+from aws_cdk import custom_resources as cr
+from constructs import Construct
+
+from ultracluster.security.acknowledgements import acknowledge, wildcard
+from ultracluster.security.principals import service
+
+_FUNCTION = "AWS679f53fac002430cb0da5b7982bd2287"
+"""The CDK's own function behind `AwsCustomResource`, one in each stack."""
+
+
+class SdkCalls(Construct):
+    """Calls that the CDK's function makes, with a role and a log group that are written out.
+
+    A stack has one such function, so one of these: `SdkCalls.of`.
+    """
+
+    @classmethod
+    def of(cls, scope: Construct, *, key: kms.IKey) -> SdkCalls:
+        """That of the stack.
+
+        Args:
+            key: encrypts the log, if it is made now.
+        """
+        stack = Stack.of(scope)
+        found = stack.node.try_find_child("SdkCalls")
+        return found if isinstance(found, SdkCalls) else cls(stack, "SdkCalls", key=key)
+
+    def __init__(self, scope: Construct, construct_id: str, *, key: kms.IKey) -> None:
+        super().__init__(scope, construct_id)
+        self._role = iam.Role(
+            self,
+            "Role",
+            assumed_by=service("lambda.amazonaws.com"),
+            description="Calls of AWS's API that CloudFormation has no property for",
+        )
+        self._logs = logs.LogGroup(
+            self,
+            "Logs",
+            encryption_key=key,
+            retention=logs.RetentionDays.THREE_MONTHS,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        self._role.add_to_policy(
+            iam.PolicyStatement(
+                sid="WriteLogs",
+                actions=["logs:CreateLogStream", "logs:PutLogEvents"],
+                resources=[self._logs.log_group_arn],
+            )
+        )
+        acknowledge(self._role, {wildcard(self, self._logs.log_group_arn): "All streams of one log group."})
+
+    def add(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        may: tuple[str, str],
+        always: cr.AwsSdkCall,
+        on_delete: cr.AwsSdkCall | None = None,
+    ) -> None:
+        """Add the calls of one thing, below `scope`.
+
+        Args:
+            may: the action, and the ARN of what it changes.
+            always: when it is made and whenever it changes.
+            on_delete: when it goes.
+        """
+        action, arn = may
+        self._role.add_to_policy(iam.PolicyStatement(actions=[action], resources=[arn]))
+        made = cr.AwsCustomResource(
+            scope,
+            construct_id,
+            on_create=always,
+            on_update=always,
+            on_delete=on_delete,
+            install_latest_aws_sdk=False,
+            role=self._role.without_policy_updates(),
+            log_group=self._logs,
+        )
+        made.node.add_dependency(self._role)
+        if function := Stack.of(self).node.try_find_child(_FUNCTION):
+            chosen = "The runtime of the CDK's own provider function is chosen by the CDK release."
+            acknowledge(function, {"AwsSolutions-L1": chosen})

@@ -1,0 +1,256 @@
+"""What a node does with each component of a release on an image: kept, installed, degraded or refused.
+
+The lifecycle scripts (lib/software.sh) decide the same on the node; this says it before there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from ultracluster.catalog.images import Image
+from ultracluster.catalog.install_minutes import install_minutes
+from ultracluster.catalog.lustre_kernels import lustre_efa_kernel, lustre_kernels
+from ultracluster.software.image_facts import ANY_VERSION, Found, efa_module, found, minimal_efa
+from ultracluster.software.installing import Installing, Lack, Sources, installing
+from ultracluster.software.lock import Component, Need, Release
+from ultracluster.software.versions import Version
+
+Outcome = Literal["kept", "installs", "degraded", "refuses", "not-needed"]
+
+ON_KUBERNETES = frozenset(
+    {
+        "nvidia-driver",
+        "fabric-manager",
+        "efa-installer",
+        "neuron-driver",
+        "gdrcopy",
+        "lustre-client",
+        "lustre-efa-setup",
+        "nvidia-fs",
+        "container-toolkit",
+    }
+)
+"""What reaches into the kernel, and the toolkit: pods bring the rest themselves (`lib/steps.sh`)."""
+_EVERY_ROLE = frozenset({"lustre-client", "pyxis", "slurm"})
+_WITH_EFA = frozenset({"efa-installer", "libfabric", "aws-ofi-nccl"})
+_MACHINES = {"x86_64": "x86_64", "arm64": "aarch64"}  # as EC2 and as `uname -m` name them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """What decides on one node which components it needs."""
+
+    role: str
+    instance_type: str
+    architecture: str
+    """`x86_64` or `arm64`."""
+    accelerator: Literal["nvidia", "neuron", "none"]
+    efa_interfaces: int
+    nvswitch: bool
+    """The fabric manager runs on the node."""
+    lustre: Literal["none", "tcp", "efa"]
+    gds: bool
+    """GPUDirect Storage is asked for, and this type can do it."""
+    kubernetes: bool
+    local_nvme_disks: int = 0
+    components: frozenset[str] = frozenset()
+    """Optional components that the environment asks for."""
+    strict: bool = False
+    sources: Sources = "internet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """What a node does with one component."""
+
+    component: str
+    need: Need
+    outcome: Outcome
+    found: str | None
+    """Version on the image; None where it has none or nobody says."""
+    preferred: str
+    detail: str
+    """Why, or what is lost."""
+    source: str
+    """Where it is installed from; empty where nothing is."""
+    minutes: float
+    """An estimate of what installing it takes."""
+    certain: bool
+    """Rests on confirmed facts only."""
+    known: bool = True
+    """Whether anybody says if the image has it; what is not known is looked for on the node."""
+    lack: Lack = ""
+    """Why it could not be installed, where it is or may be absent; empty where it could."""
+
+
+def fit(image: Image | None, release: Release, node: Node) -> tuple[Fit, ...]:
+    """What a node on `image` does with each component of `release`, in the order of the release.
+
+    Args:
+        image: None is an image of which nothing is known.
+    """
+    fits: dict[str, Fit] = {}
+    for name, part in release.components.items():
+        if name != "kernel":
+            fits[name] = _fit(name, part, image, release, node, fits)
+    return tuple(fits.values())
+
+
+def unneeded(name: str, part: Component, node: Node) -> str:
+    """Why a node has no use for a component; empty where it has."""
+    if node.kubernetes and (node.role != "compute" or name not in ON_KUBERNETES):
+        return "pods bring it themselves" if node.role == "compute" else f"a {node.role} node needs none"
+    if node.role != "compute" and name not in _EVERY_ROLE:
+        return f"a {node.role} node needs none"
+    if part.accelerator not in ("any", node.accelerator):
+        return f"it is for nodes with {part.accelerator}, this one has {node.accelerator}"
+    asked = name in node.components
+    match name:
+        case "fabric-manager" if not node.nvswitch:
+            return "no NVSwitch on the node"
+        case "lustre-client" if node.lustre == "none":
+            return "no Lustre file system"
+        case "lustre-efa-setup":
+            asked = node.lustre == "efa" and node.role == "compute"
+            return "" if asked else "Lustre uses TCP here"
+        case "nvidia-fs":
+            return "" if node.gds and node.lustre == "efa" else "no GPUDirect Storage here"
+        case _ if name in _WITH_EFA and node.efa_interfaces == 0:
+            return "no EFA interfaces"
+        case _:
+            return "" if asked or part.need != "optional" else "optional, and not asked for"
+
+
+def _fit(
+    name: str, part: Component, image: Image | None, release: Release, node: Node, before: dict[str, Fit]
+) -> Fit:
+    def answer(
+        outcome: Outcome, detail: str, *, source: str = "", certain: bool = False, lack: Lack = ""
+    ) -> Fit:
+        minutes = install_minutes(name, part.kind) if outcome == "installs" else 0
+        return Fit(
+            component=name,
+            need=part.need,
+            outcome=outcome,
+            found=here.text,
+            preferred=preferred or part.version,
+            detail=detail,
+            source=source,
+            minutes=minutes,
+            certain=certain,
+            known=here.state != "unknown",
+            lack=lack,
+        )
+
+    preferred, floor = _wanted(name, part, image)
+    here = found(
+        name,
+        image,
+        kubernetes=node.kubernetes,
+        module_only=node.kubernetes and node.lustre == "tcp",
+    )
+    if reason := unneeded(name, part, node):
+        return answer("not-needed", reason, certain=True)
+    carrier = before.get("efa-installer")
+    if part.kind == "bundled" and carrier and carrier.outcome == "installs":
+        here = Found("present", here.version if here.state == "version" else None)
+        return answer("kept", "the EFA installer brings it")
+    state, why = _state(name, here, preferred, floor, strict=node.strict)
+    sure = here.confirmed and (node.strict or state != "below" or _confirmed(part))
+    if state in ("kept", "perhaps"):
+        return answer("kept", why, certain=here.confirmed and state == "kept")
+    if state == "newer":
+        return answer("refuses", f"{why}, and strict allows no other", certain=here.confirmed)
+    way = _way(name, part, image, release, node)
+    if state == "unknown":
+        if part.kind == "image" or not way.source:
+            return answer("kept", f"unknown; if it is absent, {way.why_not}", lack=way.lack)
+        return answer("installs", "unknown: detected on the node, installed if absent", source=way.source)
+    if way.source:
+        doubt = _kernel_doubt(name, image)
+        return answer("installs", f"{why}{doubt}", source=way.source, certain=sure and not doubt)
+    fatal = node.strict or (part.need == "required" and (state == "absent" or _confirmed(part)))
+    return answer("refuses" if fatal else "degraded", f"{why}; {way.why_not}", certain=sure, lack=way.lack)
+
+
+def _wanted(name: str, part: Component, image: Image | None) -> tuple[str | None, str | None]:
+    """The preferred version and the floor that a found version is compared with."""
+    preferred = part.version if part.version[:1].isdigit() else None
+    floor = part.floor.version if part.floor else None
+    if name == "efa-installer" and minimal_efa(image):
+        module = part.provides.get("efa") or (efa_module(preferred) if preferred else None)
+        return module, efa_module(floor) if floor else None
+    return preferred, floor
+
+
+def _state(
+    name: str, here: Found, preferred: str | None, floor: str | None, *, strict: bool
+) -> tuple[Literal["kept", "perhaps", "below", "absent", "unknown", "newer"], str]:
+    """Where what is here stands, and the words for it."""
+    if here.state == "unknown":
+        return "unknown", ""
+    if here.state == "absent":
+        return "absent", "the image has none"
+    if here.state == "present" or name in ANY_VERSION or preferred is None:
+        return "kept", "its version is not known" if here.version is None else "the image's own"
+    assert here.version is not None
+    version = Version(here.version)
+    if version >= Version(preferred) and not strict:
+        return "kept", ""
+    if strict:
+        if version.within(Version(preferred)) or version == Version(preferred):
+            return "kept", ""
+        if here.state == "at-least" and version < Version(preferred):
+            return "unknown", ""
+        order = "newer" if version > Version(preferred) else "below"
+        return order, f"{here.text} is not {preferred}"
+    if floor is None or version >= Version(floor):
+        return "kept", f"the release prefers {preferred}"
+    if here.state == "at-least":
+        return "perhaps", f"at least {here.version}, the floor is {floor}"
+    return "below", f"{here.version} is below {floor}"
+
+
+def _confirmed(part: Component) -> bool:
+    return part.floor is not None and part.floor.mark == "confirmed"
+
+
+def _way(name: str, part: Component, image: Image | None, release: Release, node: Node) -> Installing:
+    os = image.os if image else None
+    kernel = _kernel(image)
+    if name == "lustre-efa-setup" and os and kernel:
+        lowest = lustre_efa_kernel(os)
+        if lowest and Version(kernel) < Version(lowest):
+            why = f"Lustre uses EFA from kernel {lowest} on, the image has {kernel}"
+            return Installing("", "not-there", why)
+    machine = _MACHINES.get(node.architecture, "x86_64")
+    return installing(release, name, part, os=os, machine=machine, sources=node.sources)
+
+
+def _kernel(image: Image | None) -> str | None:
+    fact = image.fact("kernel") if image else None
+    return fact.value if fact and isinstance(fact.value, str) else None
+
+
+def _kernel_doubt(name: str, image: Image | None) -> str:
+    """What to say of a kernel that FSx's matrix does not name; it is tried all the same."""
+    kernel = _kernel(image)
+    if name != "lustre-client" or image is None or kernel is None or in_matrix(image.os, kernel):
+        return ""
+    return f"; kernel {kernel} is not in FSx's matrix and is tried"
+
+
+def in_matrix(os: str, kernel: str) -> bool:
+    """Whether FSx names a Lustre client for a kernel of an operating system."""
+    version = Version(kernel)
+    return any(
+        version >= Version(low) and (version <= Version(high) or kernel.startswith((f"{high}.", f"{high}-")))
+        for low, high in lustre_kernels(os)
+    )
+
+
+def lost(fits: tuple[Fit, ...]) -> Iterator[Fit]:
+    """What a node would lack, or fail for."""
+    yield from (one for one in fits if one.outcome in ("degraded", "refuses"))

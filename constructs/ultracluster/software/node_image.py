@@ -1,0 +1,192 @@
+"""Which image the nodes of a group boot: what the file names, else what the orchestrator takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from ultracluster.catalog.eks import ami_type, kubernetes_releases, node_image_date
+from ultracluster.catalog.images import Family, Image, newest
+from ultracluster.config.environment import Environment
+from ultracluster.config.instance_types import instance_type_of
+from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.orchestrator import (
+    Eks,
+    HyperPodEks,
+    HyperPodSlurm,
+    OrchestratorKind,
+    ParallelCluster,
+    Pcs,
+)
+from ultracluster.software.lock import NodeFamily
+from ultracluster.software.locked_images import locked_image
+
+_VARIANTS: dict[str, Family] = {
+    "STANDARD": "eks-al2023-standard",
+    "NVIDIA": "eks-al2023-nvidia",
+    "NEURON": "eks-al2023-neuron",
+}
+FAMILIES: dict[OrchestratorKind, NodeFamily] = {
+    "hyperpod-slurm": "hyperpod-slurm",
+    "hyperpod-eks": "hyperpod-eks",
+    "parallelcluster": "parallelcluster",
+    "pcs": "pcs",
+    "eks": "eks-al2023",
+}
+"""What the lifecycle scripts take the nodes of an orchestrator for (lib/image_family.sh)."""
+_PARALLELCLUSTER_OS = {"alinux2023": "al2023", "ubuntu2204": "ubuntu22.04", "ubuntu2404": "ubuntu24.04"}
+_EKS_FULL = re.compile(r"^(1\.\d\d)\.\d+-(\d{8})$")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeImage:
+    """The image that a group's nodes boot, as far as it is known before there is a node."""
+
+    image: Image | None
+    """None: of this one nothing is known."""
+    text: str
+    """In words, with what is not sure about it."""
+    by: Literal["file", "lock", "pin", "newest"] = "newest"
+    """Who says so: the environment file, its lock, this package, or nobody, so that the newest boots."""
+
+
+def node_image(environment: Environment, name: str) -> NodeImage:
+    """The image of the group `name`."""
+    group = environment.node_groups[name]
+    if group.image:
+        return _named(group.image)
+    orchestrator = environment.orchestrator
+    if isinstance(orchestrator, Eks) or group.role == "system":
+        return _eks(environment, name, group)
+    arch = _arch(environment, group)
+    release: str | None = getattr(group, "image_release", None)
+    match orchestrator:
+        case HyperPodSlurm():
+            return _newest("hyperpod-slurm", arch, release=release, words="HyperPod's image for Slurm")
+        case HyperPodEks():
+            kubernetes = orchestrator.kubernetes_version
+            words = f"HyperPod's image for EKS {kubernetes}"
+            return _newest("hyperpod-eks", arch, kubernetes=kubernetes, release=release, words=words)
+        case ParallelCluster():
+            os, version = orchestrator.os, orchestrator.version
+            known = _PARALLELCLUSTER_OS.get(os, os)
+            found = newest(family="parallelcluster", arch=arch, os=known, release=version)
+            return NodeImage(found, _words(f"ParallelCluster {version} for {os} on {arch}", found), "file")
+        case Pcs():
+            return NodeImage(None, "none: a PCS group names its image")
+
+
+def _eks(environment: Environment, name: str, group: NodeGroup) -> NodeImage:
+    known = instance_type_of(environment, group)
+    type_ = ami_type(known) if known else None
+    kubernetes: str = getattr(environment.orchestrator, "kubernetes_version", "")
+    if type_ is None:
+        return NodeImage(None, "unknown: EKS has no image for this instance type")
+    asked, by = image_release(environment, name)
+    arch = "arm64" if "ARM_64" in type_ else "x86_64"
+    found = newest(
+        family=_VARIANTS[type_.rpartition("_")[2]], arch=arch, kubernetes=kubernetes, release=asked or None
+    )
+    words = f"EKS {type_} {kubernetes}, {asked}"
+    if not _EKS_FULL.match(asked):
+        # it cannot be asked for by its date alone
+        words += " as the newest"
+    return NodeImage(found, _words(words, found), by)
+
+
+def image_release(environment: Environment, group: str) -> tuple[str, Literal["file", "lock", "pin"]]:
+    """Release of EKS's image for a group, `1.34.12-20261012` or the date alone, and who says so; empty where
+    nothing is known of the Kubernetes release.
+
+    The environment's lock completes a date; a full release in the file stands above it.
+    """
+    orchestrator = environment.orchestrator
+    assert isinstance(orchestrator, Eks | HyperPodEks)
+    asked = orchestrator.node_image_release
+    if asked and _EKS_FULL.match(asked):
+        return asked, "file"
+    locked = locked_image(environment, group)
+    if locked and _EKS_FULL.match(locked) and (not asked or locked.endswith(asked)):
+        return locked, "lock"
+    if asked:
+        return asked, "file"
+    kubernetes = orchestrator.kubernetes_version
+    return node_image_date(kubernetes) if kubernetes in kubernetes_releases() else "", "pin"
+
+
+def full_image_release(environment: Environment, group: str) -> str | None:
+    """The release as EKS takes it (`1.34.12-20261012`); None where only its date is known."""
+    release, _ = image_release(environment, group)
+    return release if _EKS_FULL.match(release) else None
+
+
+def image_date(environment: Environment, group: str) -> str | None:
+    """The date of EKS's image for a group, `20261012`; None where nothing is known."""
+    return image_release(environment, group)[0].rpartition("-")[2] or None
+
+
+def _newest(
+    family: Family, arch: str, *, words: str, kubernetes: str | None = None, release: str | None = None
+) -> NodeImage:
+    found = newest(family=family, arch=arch, kubernetes=kubernetes, release=release)
+    if release:
+        return NodeImage(found, _words(f"{words} of {release} on {arch}", found), "file")
+    return NodeImage(found, _words(f"{words}, the newest on {arch}", found))
+
+
+def _words(asked: str, found: Image | None) -> str:
+    return f"{asked}: {found.id}" if found else f"{asked}: not in the catalogue"
+
+
+def _arch(environment: Environment, group: NodeGroup) -> str:
+    known = instance_type_of(environment, group)
+    return known.architecture if known and known.architecture else "x86_64"
+
+
+_PARAMETERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Image | None]], ...] = (
+    (
+        re.compile(r"/aws/service/pcs/ami/dlami-base-ubuntu(\d\d)(\d\d)/(x86_64|arm64)/.+"),
+        lambda m: newest(family="pcs-ready-dlami", os=f"ubuntu{m[1]}.{m[2]}", arch=m[3]),
+    ),
+    (
+        re.compile(
+            r"/aws/service/deeplearning/ami/(x86_64|arm64)/base-oss-nvidia-driver-gpu-(ubuntu|al|amazon-linux)-?([\d.]+)/.+"
+        ),
+        lambda m: newest(family="dlami-base", os=("ubuntu" if m[2] == "ubuntu" else "al") + m[3], arch=m[1]),
+    ),
+    (
+        # spelling of Amazon Linux 2023 unverified
+        re.compile(r"/aws/service/sagemaker-hyperpod/ami/(x86_64|arm64)/slurm-ubuntu-([\d.]+)/latest/.+"),
+        lambda m: newest(family="hyperpod-slurm", arch=m[1], os=f"ubuntu{m[2]}"),
+    ),
+    (
+        re.compile(r"/aws/service/sagemaker-hyperpod/ami/(x86_64|arm64)/eks-(1\.\d+)-[^/]+/latest/.+"),
+        lambda m: newest(family="hyperpod-eks", arch=m[1], kubernetes=m[2]),
+    ),
+    (
+        re.compile(
+            r"/aws/service/eks/optimized-ami/(1\.\d+)/amazon-linux-2023/(x86_64|arm64)/(standard|nvidia|neuron)/(.+)"
+        ),
+        lambda m: newest(
+            family=_VARIANTS[m[3].upper()], kubernetes=m[1], arch=m[2], release=_day(m[4]) or None
+        ),
+    ),
+)
+
+
+def _day(name: str) -> str:
+    """`20261012` of `amazon-eks-node-al2023-x86_64-nvidia-1.34-v20261012/image_id`; empty of the newest."""
+    found = re.search(r"-v(20\d{6})/", name)
+    return found[1] if found else ""
+
+
+def _named(text: str) -> NodeImage:
+    """An AMI id, of which nothing is known, or a public parameter, whose newest known image counts."""
+    for pattern, look_up in _PARAMETERS:
+        # an older version of a parameter holds an image that nobody knows
+        if ":" not in text and (match := pattern.fullmatch(text)):
+            found = look_up(match)
+            return NodeImage(found, _words(f"what {text} names, the newest", found), "newest")
+    return NodeImage(None, f"{text}: what is on it is not known", "file")

@@ -1,0 +1,64 @@
+# shellcheck shell=bash
+# Lustre's network: which interfaces it has bound, and over which of them messages go.
+[[ -z ${ULTRACLUSTER_LIB_LNET:-} ]] || return 0
+ULTRACLUSTER_LIB_LNET=1
+
+# lnet::interfaces NETWORK: how many are bound on efa or tcp
+lnet::interfaces() {
+  { timeout 60 lnetctl net show --net "$1" 2>/dev/null || true; } | grep -c "nid: .*@$1" || true
+}
+
+# lnet::messages NETWORK: sent and received, over ALL its interfaces
+lnet::messages() {
+  { timeout 60 lnetctl net show -v --net "$1" 2>/dev/null || true; } |
+    awk '$1 == "send_count:" || $1 == "recv_count:" { sum += $2 } END { printf "%.0f", sum }'
+}
+
+# The first module that loads, and the one whose table of CPU partitions EFA's interfaces are bound to
+lnet::is_loaded() {
+  [[ -e $ULTRACLUSTER_ROOT/sys/module/libcfs || -e $ULTRACLUSTER_ROOT/sys/module/lnet ]]
+}
+
+# lnet::probe PATH: makes the object servers of the file system answer, and looks which network that went over. Sets LNET_EFA
+# and LNET_TCP, the messages on each. Metadata and pings use TCP by design, so that TCP alone proves nothing.
+lnet::probe() {
+  local -r path=$1
+  local efa tcp
+  efa=$(lnet::messages efa) tcp=$(lnet::messages tcp)
+  timeout 30 lfs df "$path" >/dev/null 2>&1 || true
+  lnet::moved "$efa" "$tcp"
+  ((LNET_EFA == 0)) || return 0
+  # What it knows already is answered from memory: a small file is not. It must be new, as the folder may be everybody's.
+  local -r file=$path/.ultracluster-probe-$RANDOM$RANDOM
+  ! timeout 60 dd if=/dev/zero of="$file" bs=1M count=4 conv=excl oflag=direct status=none 2>/dev/null || rm -f -- "$file"
+  lnet::moved "$efa" "$tcp"
+}
+
+# lnet::moved EFA TCP: what was counted before
+lnet::moved() {
+  LNET_EFA=$(($(lnet::messages efa) - $1))
+  # shellcheck disable=SC2034 # the caller reads both
+  LNET_TCP=$(($(lnet::messages tcp) - $2))
+}
+
+# lnet::wanted: how many EFA interfaces FSx's set-up binds on this node: cluster.json's number, else that of the type. 0:
+# Lustre stays on TCP here. A type that nobody knows has to have one.
+lnet::wanted() {
+  local wanted=${NODE_LUSTRE_EFA_INTERFACES:-} devices
+  if [[ -z $wanted ]]; then
+    wanted=$(sed -n "s/^ *\"$NODE_INSTANCE_TYPE\": {.*\"lustre_efa_interfaces\": \([0-9]*\).*/\1/p" "$ULTRACLUSTER_HOME/verify/instance_types.json")
+  fi
+  # No more than the node has: launch layouts of one type differ.
+  devices=$(lnet::efa_devices)
+  ((${wanted:-1} == 0 || devices == 0 || devices >= ${wanted:-1})) || wanted=$devices
+  echo "${wanted:-1}"
+}
+
+# An entry alone proves nothing: on p6-b200 two of ten are not EFA.
+lnet::efa_devices() {
+  local driver count=0
+  for driver in "$ULTRACLUSTER_ROOT"/sys/class/infiniband/*/device/driver; do
+    [[ $(readlink "$driver") != */efa ]] || count=$((count + 1))
+  done
+  echo "$count"
+}

@@ -1,0 +1,86 @@
+# shellcheck shell=bash
+# enroot's configuration: where it unpacks containers, and the hooks without which `srun --mpi=pmix --container-image` has no
+# PMIx in the container. What the image has configured stays, but for paths in the users' homes.
+
+# shellcheck source-path=SCRIPTDIR source=../lib/mounts.sh
+source "$ULTRACLUSTER_HOME/lib/mounts.sh"
+
+readonly ENROOT_CONFIG_MAIN=/etc/enroot/enroot.conf
+readonly ENROOT_CONFIG_OWN=/etc/enroot/enroot.conf.d/90-ultracluster.conf
+readonly ENROOT_CONFIG_TOOL=/opt/ultracluster/bin/enroot-folder
+readonly ENROOT_CONFIG_BASE=/etc/ultracluster/enroot-base
+readonly ENROOT_CONFIG_HOOKS=(50-slurm-pmi.sh 50-slurm-pytorch.sh)
+# Where nodes have neither local disks nor a data volume
+readonly ENROOT_CONFIG_ROOT_DISK=/var/lib/ultracluster/enroot
+
+enroot_config::detect() {
+  local missing
+  [[ $NODE_ROLE != system ]] || step::not_applicable "a system node runs no jobs"
+  [[ -e $ULTRACLUSTER_ROOT/usr/bin/enroot || -e $ULTRACLUSTER_ROOT/usr/local/bin/enroot ]] || step::not_applicable "no enroot here"
+  missing=$(enroot_config::missing)
+  [[ -z $missing ]] || step::absent "to do: ${missing//$'\n'/, }"
+  step::present "in place"
+}
+
+enroot_config::missing() {
+  local hook
+  files::same "$ULTRACLUSTER_HOME/files/enroot.conf" "$ENROOT_CONFIG_OWN" || echo "$ENROOT_CONFIG_OWN"
+  files::same "$ULTRACLUSTER_HOME/files/enroot_folder.sh" "$ENROOT_CONFIG_TOOL" || echo "$ENROOT_CONFIG_TOOL"
+  [[ -n ${NODE_BAKE:-} ]] || cmp --silent <(enroot_config::base) "$ULTRACLUSTER_ROOT$ENROOT_CONFIG_BASE" || echo "$ENROOT_CONFIG_BASE"
+  [[ -n ${NODE_BAKE:-} || $(stat --format %a "$ULTRACLUSTER_ROOT$(enroot_config::base)" 2>/dev/null) == 1777 ]] || enroot_config::base
+  [[ -z $(enroot_config::in_homes) ]] || echo "paths in homes in $ENROOT_CONFIG_MAIN"
+  for hook in "${ENROOT_CONFIG_HOOKS[@]}"; do
+    [[ -x $ULTRACLUSTER_ROOT/etc/enroot/hooks.d/$hook ]] || echo "hook $hook"
+  done
+}
+
+# The folder for nodes without /scratch
+enroot_config::base() {
+  if [[ -n ${NODE_DATA_VOLUME:-} && -n $(mounts::at "$NODE_DATA_VOLUME") ]]; then
+    echo "$NODE_DATA_VOLUME/enroot"
+  else
+    echo "$ENROOT_CONFIG_ROOT_DISK"
+  fi
+}
+
+# Lines of the main file that lead into a home or onto a shared file system, where nodes get in each other's way
+enroot_config::in_homes() {
+  local shared='\$\{?(HOME|XDG_[A-Z]+_HOME)|[ \t=]~|[ \t=]/home/' path
+  for path in "${LUSTRE_PATH:-}" "${OPENZFS_PATH:-}"; do
+    [[ -z $path ]] || shared+="|[ \t=]${path//./\\.}/"
+  done
+  grep -E "^[[:space:]]*ENROOT_(RUNTIME|DATA|TEMP)_PATH[ \t=]" "$ULTRACLUSTER_ROOT$ENROOT_CONFIG_MAIN" 2>/dev/null | grep -E -- "$shared" || true
+}
+
+enroot_config::install() {
+  local hook source line text
+  files::install "$ULTRACLUSTER_HOME/files/enroot_folder.sh" "$ENROOT_CONFIG_TOOL" 0755
+  if [[ -z ${NODE_BAKE:-} ]]; then
+    enroot_config::base | files::write "$ENROOT_CONFIG_BASE"
+    mkdir -p "$ULTRACLUSTER_ROOT$(enroot_config::base)"
+    chmod 1777 "$ULTRACLUSTER_ROOT$(enroot_config::base)"
+  fi
+  if [[ -n $(enroot_config::in_homes) ]]; then
+    text=$(cat "$ULTRACLUSTER_ROOT$ENROOT_CONFIG_MAIN")
+    while IFS= read -r line; do text=${text//"$line"/"#$line"}; done < <(enroot_config::in_homes)
+    files::write "$ENROOT_CONFIG_MAIN" <<<"$text"
+  fi
+  for hook in "${ENROOT_CONFIG_HOOKS[@]}"; do
+    [[ ! -x $ULTRACLUSTER_ROOT/etc/enroot/hooks.d/$hook ]] || continue
+    for source in "$ULTRACLUSTER_ROOT"/usr/{share,local/share}/enroot/hooks.d/"$hook"; do
+      [[ ! -e $source ]] || files::install "$source" "/etc/enroot/hooks.d/$hook" 0755
+    done
+    [[ -x $ULTRACLUSTER_ROOT/etc/enroot/hooks.d/$hook ]] ||
+      step::fail "this enroot brings no hook $hook in /usr/share/enroot/hooks.d: containers under srun have no PMIx"
+  done
+  files::install "$ULTRACLUSTER_HOME/files/enroot.conf" "$ENROOT_CONFIG_OWN"
+}
+
+enroot_config::verify() {
+  local missing
+  missing=$(enroot_config::missing)
+  [[ -z $missing ]] || step::fail "not as it should be: ${missing//$'\n'/, }"
+  local place=/scratch
+  [[ -d $ULTRACLUSTER_ROOT/scratch ]] || place=$(enroot_config::base)
+  step::message "containers in $place"
+}

@@ -1,0 +1,42 @@
+"""The stack of the ways out: NAT gateway, VPC endpoints, flow logs. Nodes wait for it; file systems don't."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import Stack
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+from stacks.parts import NetworkParts
+from ultracluster.config import Environment
+from ultracluster.network.cluster_egress import ClusterEgress
+from ultracluster.rules.endpoints import made_endpoints
+
+
+class EgressStack(Stack):
+    """What nodes need of the network beside the network itself."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        config: Environment,
+        env: cdk.Environment,
+        network: NetworkParts,
+        key_arn: str,
+    ) -> None:
+        super().__init__(
+            scope, construct_id, env=env, termination_protection=config.protect,
+            description=f"Ultracluster {config.name}: NAT gateway, endpoints, flow logs",
+        )  # fmt: skip
+        ClusterEgress(
+            self,
+            "Egress",
+            network=config.network,
+            vpc_id=network.vpc_id,
+            subnet_id=network.subnet_id,
+            route_table_id=network.route_table_id,
+            endpoints=made_endpoints(config),
+            flow_log_key=kms.Key.from_key_arn(self, "Key", key_arn),
+        )

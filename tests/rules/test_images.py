@@ -1,0 +1,264 @@
+"""Rules on machine images, each broken and mended."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import ENVIRONMENTS
+from rules_table import Case, found, table_tests
+
+from ultracluster.catalog import images as catalogue
+from ultracluster.catalog.images import Advisory, Fact, Image
+from ultracluster.rules.images import RULES
+from ultracluster.software import lock
+from ultracluster.software.lock import releases_folder
+
+R = "software.release"
+IMAGE = "orchestrator.node_image_release"
+BAD = "1.34.11-20260930"
+FULL = "1.34.12-20261012"
+SLURM = "hyperpod-slurm-ubuntu22.04-x86_64-20260917"
+
+
+def floor(version: str, mark: str = "confirmed") -> dict[str, str]:
+    return {"version": version, "mark": mark, "source": "a test"}
+
+
+def made(folder: Path, name: str, base: str, **changes: Any) -> None:
+    content = json.loads((releases_folder() / f"{base}.lock").read_text())
+    content["release"] = name
+    for component, change in changes.items():
+        content["components"][component.replace("_", "-")].update(change)
+    (folder / f"{name}.lock").write_text(json.dumps(content))
+
+
+def known() -> tuple[Image, ...]:
+    """The catalogue, in which a maker withdrew one image, and one record contradicts itself."""
+    rows: list[Image] = []
+    for one in catalogue.images.__wrapped__():
+        if one.id == "parallelcluster-3.16.1-ubuntu2204-x86_64":
+            one = replace(one, advisories=(Advisory("its driver does not load", "maker", "pcl-rel"),))
+        if one.id == "parallelcluster-3.16.1-alinux2023-x86_64":
+            wrong = Fact("580.65.06", "confirmed", "pcl-rel", "2026")
+            one = replace(one, values={**one.values, "fabric_manager": wrong})
+        rows.append(one)
+    return tuple(rows)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Releases that do not fit, locks of environments, and images with faults."""
+    folder = tmp_path_factory.mktemp("releases")
+    for file in releases_folder().glob("*.lock"):
+        shutil.copy(file, folder)
+    base = "hyperpod-slurm-2026.09"
+    for name, mark in (("2020.01", "confirmed"), ("2020.02", "inferred")):
+        made(folder, name, base, nvidia_driver={"version": "600.1", "floor": floor("600.1", mark)})
+    made(
+        folder,
+        "2020.03",
+        base,
+        dcgm={"kind": "image", "need": "required", "version": "5", "floor": floor("5")},
+    )
+    (folder / "environments").mkdir()
+    image = {"release": FULL, "recorded": "2026-11-22"}
+    locked = {"schema": 1, "environment": "locked", "release": "eks-2026.10"}
+    locked["images"] = {"system": image, "trn2": image}  # type: ignore[assignment]
+    (folder / "environments" / "locked.lock").write_text(json.dumps(locked))
+    rows = known()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lock, "releases_folder", lambda: folder)
+        patch.setattr(catalogue, "images", lambda: rows)
+        patch.chdir(folder)
+        _forget()
+        yield
+    _forget()
+
+
+def _forget() -> None:
+    lock.release_names.cache_clear()
+    lock.load_release.cache_clear()
+
+
+def release(name: str) -> dict[str, Any]:
+    return {R: name}
+
+
+CASES = [
+    Case(
+        "IMG001",
+        {"orchestrator.version": "3.16.1"},
+        "orchestrator.version",
+        "its maker withdrew it: its driver does not load",
+        "3.16.3 of 2026-11-17",
+        {"orchestrator.version": "3.16.3"},
+        base="parallelcluster-p5",
+    ),
+    Case(
+        "IMG002",
+        {IMAGE: BAD},
+        IMAGE,
+        "eks-al2023-standard-1.34-x86_64-20260930, of which a field report says: the kernel may panic",
+        "20261012 of 2026-10-12",
+        {IMAGE: FULL},
+        base="eks-trn2",
+    ),
+    Case(
+        "IMG003",
+        release("2020.01"),
+        "node_groups.gpu",
+        f"the newest on x86_64: {SLURM}: nvidia-driver (595.91.07 is below 600.1; it comes with the image",
+        "release: hyperpod-slurm-2026.09",
+        release("2026.11"),
+    ),
+    Case(
+        "IMG003",
+        {**release("2020.02"), "software.strict": True},
+        "node_groups.gpu",
+        "nvidia-driver (595.91.07 is not 600.1",
+        "strict: false",
+        {"software.strict": False},
+    ),
+    Case(
+        "IMG004",
+        release("2020.03"),
+        "node_groups.gpu",
+        "may fail on",
+        "release: hyperpod-slurm-2026.09",
+        release("2026.11"),
+    ),
+    Case(
+        "IMG005",
+        {"node_groups.gpu.image": "ami-0123456789abcdef0"},
+        "node_groups.gpu.image",
+        "what is on it is not known",
+        f"{SLURM} is the newest known",
+        {"node_groups.gpu.image": ...},
+    ),
+    Case(
+        "IMG005",
+        {IMAGE: "20261101"},
+        IMAGE,
+        "trn2: EKS AL2023_x86_64_NEURON 1.34, 20261101",
+        "eks-al2023-neuron-1.34-x86_64-20261012 is the newest known",
+        {IMAGE: "20261012"},
+        base="eks-trn2",
+    ),
+    Case(
+        "IMG005",
+        {"orchestrator.version": "3.16.4"},
+        "orchestrator.version",
+        "ParallelCluster 3.16.4 for ubuntu2204 on x86_64: not in the catalogue",
+        "parallelcluster-3.16.3-ubuntu2204-x86_64 is the newest known",
+        {"orchestrator.version": "3.16.3"},
+        base="parallelcluster-p5",
+    ),
+    Case(
+        "IMG006",
+        release("eks-2026.10"),
+        R,
+        "made for the images of eks-al2023, and hyperpod-slurm boots those of hyperpod-slurm",
+        "release: hyperpod-slurm-2026.09",
+        release("2026.11"),
+    ),
+    Case(
+        "IMG007",
+        {},
+        IMAGE,
+        "(pinned by this package), and EKS takes releases in full: system, trn2 boot the newest image",
+        "`ultracluster release lock --for eks-trn2`",
+        {IMAGE: FULL},
+        base="eks-trn2",
+    ),
+    Case(
+        "IMG007",
+        {IMAGE: "20261012"},
+        IMAGE,
+        "(20261012)",
+        "release lock --for eks-trn2",
+        {"name": "locked"},
+        base="eks-trn2",
+    ),
+    Case(
+        "IMG007",
+        {},
+        IMAGE,
+        "system boots the newest image",
+        "release lock --for hyperpod-eks-p5",
+        {IMAGE: FULL},
+        base="hyperpod-eks-p5",
+    ),
+    Case(
+        "IMG008",
+        {"orchestrator.version": "3.16.1", "orchestrator.os": "alinux2023"},
+        "orchestrator.version",
+        "fabric_manager is 580.65.06, the driver 595.71.05: they have one version",
+        "ultracluster image record",
+        {"orchestrator.version": "3.16.3"},
+        base="parallelcluster-p5",
+    ),
+]
+
+test_broken, test_mended, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_the_shipped_environments_have_no_open_finding(name: str) -> None:
+    assert [one for one in found(RULES, {}, name) if not one.acknowledged] == []
+
+
+@pytest.mark.parametrize(
+    ("kubernetes", "bad"), [("1.33", True), ("1.34", True), ("1.35", True), ("1.36", False)]
+)
+def test_the_field_report_is_on_kubernetes_up_to_1_35_only(kubernetes: str, bad: bool) -> None:
+    changes = {"orchestrator.kubernetes_version": kubernetes, IMAGE: "20260930"}
+    codes = {one.code for one in found(RULES, changes, "eks-trn2")}
+
+    assert ("IMG002" in codes) is bad
+
+
+def test_a_bad_image_of_two_groups_is_one_finding() -> None:
+    (finding,) = [one for one in found(RULES, {"orchestrator.version": "3.16.1"}, "parallelcluster-p5")
+                  if one.code == "IMG001"]  # fmt: skip
+
+    assert finding.message.startswith("head, login, reserved, more: parallelcluster-3.16.1-ubuntu2204-x86_64")
+
+
+def test_nothing_is_said_of_nodes_on_which_no_script_runs() -> None:
+    quiet = {**release("2020.01"), "orchestrator.lifecycle": "none"}
+
+    assert found(RULES, quiet) == []
+
+
+def test_a_lock_for_another_date_completes_nothing() -> None:
+    changes = {"name": "locked", IMAGE: "20260917"}
+    (finding,) = [one for one in found(RULES, changes, "eks-trn2") if one.code == "IMG007"]
+
+    assert "(20260917)" in finding.message
+
+
+def test_an_acknowledgement_of_a_date_stays_right_when_the_lock_is_there() -> None:
+    from rules_support import changed, environment_data, loaded
+
+    from ultracluster.rules.engine import run
+
+    data = changed(environment_data("eks-trn2"), {"name": "locked"})
+    data["acknowledge"] = [one for one in data["acknowledge"] if one["rule"] == "IMG007"]
+    assert data["acknowledge"]
+    assert run(RULES.rules, loaded(data)) == []
+
+
+def test_karpenter_takes_a_date() -> None:
+    changes = {
+        "orchestrator.karpenter": {"groups": ["trn2"]},
+        "node_groups.trn2.capacity": {"kind": "on-demand"},
+    }
+    (finding,) = [one for one in found(RULES, changes, "eks-trn2") if one.code == "IMG007"]
+
+    assert "system boots the newest image" in finding.message

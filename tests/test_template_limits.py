@@ -1,0 +1,51 @@
+"""Templates with as many groups as an orchestrator takes stay below CloudFormation's limits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rules_support import environment_data, loaded
+from templates import synthesise
+
+from ultracluster.rules import check
+
+BYTES, RESOURCES = 1_000_000, 500
+"""CloudFormation User Guide, "CloudFormation quotas": template body in an S3 object (1 MB), resources."""
+
+
+def with_groups(base: str, group: str, count: int, changes: dict[str, Any]) -> dict[str, Any]:
+    """A shipped environment with copies of a group, `count` groups in all."""
+    data = environment_data(base)
+    pattern = {**data["node_groups"][group], **changes}
+    for number in range(count - len(data["node_groups"])):
+        own = {"partition": f"part{number:02d}"} if "partition" in pattern else {}
+        data["node_groups"][f"more{number:02d}"] = {**pattern, **own}
+    return data
+
+
+@pytest.mark.parametrize(
+    ("base", "group", "count", "changes"),
+    [
+        ("dev", "gpu", 100, {}),
+        ("hyperpod-eks-p5", "train", 100, {}),
+        # the type with the most network cards, and a placement group for each
+        ("eks-p5en", "train", 100, {"instance_type": "p5.48xlarge", "capacity": {"kind": "on-demand"}}),
+        ("pcs-p6-b200", "train", 10, {"count": 2}),  # rule PCS003: PCS makes no more
+        ("parallelcluster-p5", "reserved", 51, {}),  # rule PCL012: ParallelCluster takes no more queues
+    ],
+)
+def test_as_many_groups_as_there_may_be_fit_into_templates(
+    base: str, group: str, count: int, changes: dict[str, Any], tmp_path: Path
+) -> None:
+    one = loaded(with_groups(base, group, count, changes))
+    assert not [finding for finding in check(one) if finding.blocks], check(one)
+    assert len(one.environment.node_groups) == count
+
+    synthesise(one.environment, tmp_path, validate=False)
+
+    for file in tmp_path.glob("*.template.json"):
+        assert file.stat().st_size < BYTES, file.name
+        assert len(json.loads(file.read_text())["Resources"]) <= RESOURCES, file.name
