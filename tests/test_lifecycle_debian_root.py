@@ -95,7 +95,11 @@ class Node:
         enter = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
         bake = ["/scripts/bake.sh", "--release", "2026.11", "--accelerator", "none", "--efa", "no"]
         own = ["--mount"] if network else ["--mount", "--net"]
-        deadlines = {"ULTRACLUSTER_FETCH_DEADLINE": "10", "ULTRACLUSTER_PACKAGES_DEADLINE": "20"}
+        deadlines = {
+            "ULTRACLUSTER_SPREAD": "0",
+            "ULTRACLUSTER_FETCH_DEADLINE": "10",
+            "ULTRACLUSTER_PACKAGES_DEADLINE": "20",
+        }
         return subprocess.Popen(
             ["unshare", *own, "sh", "-c", enter, self.root, *bake, *options],
             env={"PATH": os.environ["PATH"]} | deadlines,

@@ -68,6 +68,12 @@ def test_entry_is_executable(entry: str) -> None:
     assert path.read_text().startswith("#!/usr/bin/env bash\n")
 
 
+def test_a_script_is_executable_where_it_has_an_interpreter() -> None:
+    """Nodes fetch scripts from S3, which keeps no modes, and compare them with a hash that has them."""
+    for path in (path for path in SCRIPTS.rglob("*") if path.is_file()):
+        assert bool(path.stat().st_mode & 0o100) == path.read_bytes().startswith(b"#!"), path
+
+
 def steps_of(entry: str) -> list[str]:
     """What the table in lib/steps.sh has for an entry."""
     return run("bash", "-c", f'source "{SCRIPTS}/lib/steps.sh"; steps::of {entry}').split()

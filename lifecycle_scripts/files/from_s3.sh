@@ -4,6 +4,7 @@
 # ParallelCluster hands one file to a node, not a folder: this one. FOLDER is s3://<bucket>/<cluster>/<content hash>, or
 # s3://<bucket>/<cluster>/current, where the object `uri` names the newest of them. The credentials are the instance's.
 set -euo pipefail
+umask 022 # a hardened image has another, with which users could not read what is installed
 
 readonly ROOT=${ULTRACLUSTER_ROOT:-}
 # The AWS CLI is in /usr/local/bin, which is not on the PATH of every service.
@@ -24,6 +25,25 @@ copy() {
   return 1
 }
 
+# is_what_its_name_says FOLDER: is the name the hash of the content, as ultracluster.lifecycle makes it? What runs here as root must
+# be what was deployed. `mounts` is not part of it: it is known only after that. S3 keeps no modes; a script with `#!` is executable.
+is_what_its_name_says() {
+  python3 -IS - "$1" "$NAME" <<'PYTHON'
+import hashlib, json, pathlib, sys
+
+folder, name = pathlib.Path(sys.argv[1]), sys.argv[2]
+digest = hashlib.sha256()
+for path in sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()):
+    if path != "cluster.json":
+        content = (folder / path).read_bytes()
+        digest.update(path.encode() + b"\0" + (b"x" if content.startswith(b"#!") else b"-") + content + b"\0")
+configuration = json.loads((folder / "cluster.json").read_bytes())
+configuration.pop("mounts", None)
+digest.update(json.dumps(configuration, sort_keys=True).encode())
+sys.exit(digest.hexdigest()[: len(name)] != name or len(name) < 12)
+PYTHON
+}
+
 folder=${1:?usage: FOLDER SCRIPT [ARGUMENT...]}
 script=${2:?usage: FOLDER SCRIPT [ARGUMENT...]}
 shift 2
@@ -33,14 +53,16 @@ if [[ $folder == */current ]]; then
   folder=$newest
 fi
 
-readonly HERE=$ROOT/opt/ultracluster/scripts/${folder##*/}
+readonly NAME=${folder##*/}
+readonly HERE=$ROOT/opt/ultracluster/scripts/$NAME
 if [[ ! -x $HERE/$script.sh ]]; then
   rm -rf -- "$HERE" "$HERE.new"
   mkdir -p "$HERE.new"
   copy --recursive "$folder/" "$HERE.new/" || fail "$folder cannot be read"
-  # S3 keeps no modes
-  find "$HERE.new" -name '*.sh' -exec chmod 0755 {} +
   [[ -e $HERE.new/$script.sh ]] || fail "there is no $script.sh in $folder"
+  is_what_its_name_says "$HERE.new" || fail "what is in $folder is not what its name says: it was changed after the deploy, nothing of it runs here"
+  find "$HERE.new" -name '*.sh' -exec chmod 0755 {} +
+  chmod 0755 "${HERE%/*}"
   mv -T -- "$HERE.new" "$HERE"
 fi
 exec "$HERE/$script.sh" "$@"

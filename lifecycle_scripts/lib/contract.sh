@@ -7,7 +7,7 @@
 ULTRACLUSTER_LIB_CONTRACT=1
 
 # shellcheck source-path=SCRIPTDIR source=version.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/version.sh"
+source "${BASH_SOURCE[0]%/*}/version.sh"
 
 # What the release says (release::facts); empty where there is none
 declare -gA RELEASE
@@ -37,6 +37,11 @@ declare -rA CONTRACT_LOST=(
   ['environment']="no variables in login shells"
   ['holds']="an upgrade may replace kernel or driver"
   ['imex']="no IMEX domains"
+  ['proof']="no last look at mounts and fabric"
+  ['enroot_config']="containers are unpacked where enroot does by itself"
+  ['lustre_tuning']="Lustre with the client's defaults"
+  ['container_storage']="container images fill the root volume"
+  ['homes']="no home directories for the image's users on a fresh file system"
 )
 
 # contract::judge COMPONENT FOUND: sets CONTRACT_JUDGEMENT to absent, below (the floor), drift (between floor and preferred),

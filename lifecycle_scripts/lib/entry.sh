@@ -7,7 +7,7 @@ umask 022 # a hardened image has another, with which users could not read what i
 
 ULTRACLUSTER_HOME=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 export ULTRACLUSTER_HOME
-for library in log lock node step steps release clock report; do
+for library in log lock node step steps release clock report files state; do
   # shellcheck source=/dev/null
   source "$ULTRACLUSTER_HOME/lib/$library.sh"
 done
@@ -91,11 +91,13 @@ entry::main() {
   rm -f -- "$REPORT_READY"
   ENTRY_STAGE=node
   "$ENTRY_IDENTIFY" || entry::fail "${NODE_ERROR:-this node could not be identified}"
-  verb::begin_run "$ENTRY_STARTED" "${CLUSTER_BUDGET_MINUTES:-${STEPS_RUN_MINUTES[${ENTRY_NAME:-none}]:-$STEPS_RUN_MINUTES_ELSE}}"
+  verb::begin_run "$ENTRY_STARTED" "$(steps::run_minutes "$ENTRY_NAME")"
   if steps::need_release "$@"; then
     ENTRY_STAGE=release
     release::load || entry::fail "$RELEASE_ERROR"
     release::facts
+    ENTRY_STAGE=files
+    files::ours /var/tmp/ultracluster || entry::fail "/var/tmp/ultracluster cannot be made a folder of ours"
   fi
   ENTRY_LEFT=("$@")
   # shellcheck disable=SC2034 # step.sh reads it
@@ -134,6 +136,7 @@ entry::end() {
     rm -f -- "$ENTRY_EARLIER"
   fi
   ((${#ENTRY_DEGRADED[@]} == 0)) || state=degraded
+  state::tell "$ENTRY_NAME" "$state"
   entry::seconds seconds
   entry::report "$state" "$seconds" "$ENTRY_LOST"
   if [[ $state == degraded ]]; then

@@ -4,7 +4,7 @@
 ULTRACLUSTER_LIB_FETCH=1
 
 # shellcheck source-path=SCRIPTDIR source=retry.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/retry.sh"
+source "${BASH_SOURCE[0]%/*}/retry.sh"
 
 # fetch::file URL PATH ALGORITHM:DIGEST
 # URL: file://, s3:// (through the AWS CLI, which brings the credentials), https://, or http:// from this machine itself.
@@ -54,14 +54,20 @@ fetch::check_arguments() {
   esac
 }
 
-# fetch::key URL PATH FINGERPRINT: an OpenPGP key, known by its fingerprint. Needs gpg.
+# fetch::key URL PATH FINGERPRINT: an OpenPGP key, known by its fingerprint. Needs gpg. One that is here and has expired is
+# fetched again, as its owner may have extended it; where that fails it stays.
 fetch::key() {
   local -r url=$1 path=$2 fingerprint=$3
   local -r part=${path%/*}/.${path##*/}.part
-  ! fetch::is_key "$path" "$fingerprint" || return 0
+  local here=
+  if fetch::is_key "$path" "$fingerprint"; then
+    here=yes
+    fetch::is_expired "$path" || return 0
+    log::warn "the key $fingerprint has expired, it is fetched again"
+  fi
   mkdir -p "${path%/*}"
   rm -f -- "$part"
-  fetch::download "$url" "$part" || return 1
+  fetch::download "$url" "$part" || { [[ -n $here ]] && return 0 || return 1; }
   if ! fetch::is_key "$part" "$fingerprint"; then
     fetch::error "refused $url: it is not the key $fingerprint"
     rm -f -- "$part"
@@ -75,6 +81,12 @@ fetch::is_key() {
   [[ -s $1 ]] || return 1
   [[ $(gpg --batch --no-keyring --with-colons --show-keys "$1" 2>/dev/null |
     awk -F: '$1 == "pub" { primary = 1 } $1 == "fpr" && primary { print $10; primary = 0 }') == "$2" ]]
+}
+
+fetch::is_expired() {
+  local validity expires
+  IFS=: read -r _ validity _ _ _ _ expires _ < <(gpg --batch --no-keyring --with-colons --show-keys "$1" 2>/dev/null | grep '^pub:')
+  [[ $validity == e || ($expires =~ ^[0-9]+$ && $expires -le $EPOCHSECONDS) ]]
 }
 
 # fetch::matches PATH ALGORITHM:DIGEST
@@ -111,9 +123,31 @@ fetch::needs() {
 fetch::download() {
   local -r url=$1 part=$2 deadline=${ULTRACLUSTER_FETCH_DEADLINE:-600}
   FETCH_ERROR="could not fetch $url within $deadline s"
+  FETCH_DENIED_SINCE=''
+  [[ $url == file:* ]] || fetch::spread
   retry::run "$deadline" fetch::attempt "$url" "$part" && return 0
   fetch::error "$FETCH_ERROR"
   return 1
+}
+
+# Hundreds of nodes of a group start in the same second: the first attempt of a process waits a moment, the longer the more
+# nodes there are.
+fetch::spread() {
+  local -r most=${ULTRACLUSTER_SPREAD:-$((${CLUSTER_NODES:-120} / 8 < 60 ? ${CLUSTER_NODES:-120} / 8 : 60))}
+  local pause
+  [[ -z ${FETCH_SPREAD:-} ]] || return 0
+  FETCH_SPREAD=yes
+  ((most > 0)) || return 0
+  clock::to_seconds pause "$((RANDOM % (most * 1000)))"
+  log::info "waiting $pause s, so that not all nodes ask at once"
+  sleep "$pause"
+}
+
+# A right may be younger than the node: S3 denies it for a minute or two after a role was made. GitHub says 403, too, when
+# too many ask from one address.
+fetch::is_denied_for_good() {
+  FETCH_DENIED_SINCE=${FETCH_DENIED_SINCE:-$EPOCHSECONDS}
+  ((EPOCHSECONDS - FETCH_DENIED_SINCE >= ${ULTRACLUSTER_DENIED_DEADLINE:-120}))
 }
 
 fetch::attempt() {
@@ -141,10 +175,14 @@ fetch::s3() {
   said=$(aws s3 cp --only-show-errors --no-progress "$url" "$part" 2>&1) || status=$?
   [[ -z $said ]] || log::warn "aws: $said"
   case $said in
-    # Neither the file nor the permission comes with time; credentials, names and the network do.
-    *'(404)'* | *'(403)'* | *NoSuchKey* | *NoSuchBucket* | *AccessDenied*)
+    # The file does not come with time; rights, credentials, names and the network do.
+    *'(404)'* | *NoSuchKey* | *NoSuchBucket*)
       FETCH_ERROR="$url is not there, or not for this node: ${said##*: }"
       status=$RETRY_GIVE_UP
+      ;;
+    *'(403)'* | *AccessDenied*)
+      FETCH_ERROR="$url is not for this node: ${said##*: }"
+      ! fetch::is_denied_for_good || status=$RETRY_GIVE_UP
       ;;
   esac
   return "$status"
@@ -158,6 +196,10 @@ fetch::https() {
     --write-out '%{http_code}' "$url") || status=$?
   case $status:$code in
     22:408 | 22:429) ;;
+    22:403)
+      FETCH_ERROR="could not fetch $url: HTTP status $code"
+      ! fetch::is_denied_for_good || status=$RETRY_GIVE_UP
+      ;;
     # Either the server cannot resume, or what is here is already as long as the file.
     33:* | 22:416) rm -f -- "$part" ;;
     22:4*)

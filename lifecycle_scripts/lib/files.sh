@@ -4,7 +4,20 @@
 ULTRACLUSTER_LIB_FILES=1
 
 # shellcheck source-path=SCRIPTDIR source=log.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/log.sh"
+source "${BASH_SOURCE[0]%/*}/log.sh"
+
+# files::ours FOLDER: a folder of ours in a place where everybody may write (/var/tmp). A link or a folder that somebody else has
+# put there is removed, never followed. Others may not list it; apt reads files in it as a user of its own.
+files::ours() {
+  local -r folder=$ULTRACLUSTER_ROOT$1
+  if [[ -L $folder || (-e $folder && ! (-d $folder && -O $folder)) ]]; then
+    log::warn "$1 is not ours, it is removed"
+    rm -rf -- "$folder" || return 1
+  fi
+  mkdir -p "${folder%/*}"
+  [[ -d $folder ]] || mkdir -- "$folder" || return 1
+  chmod 0711 "$folder"
+}
 
 # files::same SOURCE PATH
 files::same() {

@@ -4,7 +4,7 @@
 ULTRACLUSTER_LIB_LOCK=1
 
 # shellcheck source-path=SCRIPTDIR source=log.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/log.sh"
+source "${BASH_SOURCE[0]%/*}/log.sh"
 
 # lock::hold NAME DEADLINE_SECONDS: holds the lock until this process and its children have ended, but for those that close
 # LOCK_DESCRIPTOR.

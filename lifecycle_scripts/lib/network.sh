@@ -4,7 +4,7 @@
 ULTRACLUSTER_LIB_NETWORK=1
 
 # shellcheck source-path=SCRIPTDIR source=retry.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/retry.sh"
+source "${BASH_SOURCE[0]%/*}/retry.sh"
 
 # network::wait_for NAME: until the resolver answers for it.
 network::wait_for() {

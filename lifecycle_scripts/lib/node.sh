@@ -4,9 +4,9 @@
 ULTRACLUSTER_LIB_NODE=1
 
 # shellcheck source-path=SCRIPTDIR source=retry.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/retry.sh"
+source "${BASH_SOURCE[0]%/*}/retry.sh"
 # shellcheck source-path=SCRIPTDIR source=image_family.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/image_family.sh"
+source "${BASH_SOURCE[0]%/*}/image_family.sh"
 
 # Written by HyperPod before any script runs; the variable is HyperPod's own.
 node::resource_config() {
@@ -16,7 +16,8 @@ node::resource_config() {
 # Exports NODE_GROUP, NODE_ROLE, NODE_INSTANCE_TYPE, NODE_ADDRESS, NODE_ACCELERATORS, NODE_EFA_INTERFACES,
 # NODE_LOCAL_NVME_DISKS; NODE_NVSWITCH and NODE_GDS (yes, no), NODE_LUSTRE_EFA_INTERFACES and NODE_DATA_VOLUME, empty where
 # cluster.json does not tell; CLUSTER_NAME, CLUSTER_ENVIRONMENT, CLUSTER_RELEASE, CLUSTER_MIRROR, CLUSTER_COMPONENTS (optional
-# ones that are asked for), CLUSTER_STRICT (no version but the release's), CLUSTER_BUDGET_MINUTES (for a run),
+# ones that are asked for), CLUSTER_STRICT (no version but the release's), CLUSTER_LOCKED (JSON: digests and keys that complete
+# the release), CLUSTER_BUDGET_MINUTES (for a run), CLUSTER_NODES (how many, where that is known),
 # CLUSTER_CONTROLLERS, and per mount LUSTRE_{PATH,DNS_NAME,MOUNT_NAME,EFA},
 # OPENZFS_{PATH,DNS_NAME,VOLUME_PATH}; with image_family.sh NODE_OS, NODE_ARCH, NODE_FAMILY and NODE_ACCELERATOR. On
 # failure NODE_ERROR says why. What follows is HyperPod's way to tell; node::load_here is for all others.
@@ -200,6 +201,9 @@ def word(key, form):
 minutes = cluster.get("budget_minutes")
 if minutes is not None and (isinstance(minutes, bool) or not isinstance(minutes, int) or minutes < 1):
     stop(GIVE_UP, f"{cluster_path}: budget_minutes is {minutes!r}, not a number of minutes")
+locked = cluster.get("locked")
+if locked is not None and not (isinstance(locked, dict) and all(isinstance(locked.get(key, {}), dict) for key in ("files", "keys"))):
+    stop(GIVE_UP, f"{cluster_path}: locked is {locked!r}, not an object with files and keys")
 facts = {
     "NODE_GROUP": name,
     "NODE_ROLE": group["role"],
@@ -217,6 +221,8 @@ facts = {
     "CLUSTER_STRICT": "yes" if cluster.get("strict") is True else "",
     "CLUSTER_BUDGET_MINUTES": minutes or "",
     "CLUSTER_CONTROLLERS": " ".join(controllers),
+    "CLUSTER_NODES": len(everyone) or "",
+    "CLUSTER_LOCKED": json.dumps(locked) if locked else "",
     "NODE_ACCELERATOR": group.get("accelerator") or "",
     "NODE_LUSTRE_EFA_INTERFACES": number_or_nothing("lustre_efa_interfaces"),
     "NODE_GDS": yes_or_no("gds"),

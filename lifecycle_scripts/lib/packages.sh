@@ -6,7 +6,7 @@ ULTRACLUSTER_LIB_PACKAGES=1
 
 for library in lock files fetch retry; do
   # shellcheck source=/dev/null
-  source "$(dirname -- "${BASH_SOURCE[0]}")/$library.sh"
+  source "${BASH_SOURCE[0]%/*}/$library.sh"
 done
 
 # packages::install PACKAGE...: names (with =version, if need be) from the repositories that the image has configured, or
@@ -32,7 +32,7 @@ packages::apt() (
   packages::lock
   packages::repair || exit 1
   packages::quietly apt-get -o "DPkg::Lock::Timeout=${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" -o Dpkg::Options::=--force-confold \
-    --yes --no-install-recommends "${PACKAGES_FROM[@]}" "$@"
+    --yes --no-install-recommends --allow-change-held-packages "${PACKAGES_FROM[@]}" "$@"
 )
 
 # Without the lock's descriptor: a daemon that a package starts would hold the lock for ever.
@@ -57,8 +57,11 @@ packages::dnf() (
 packages::dnf_command() {
   local -r verb=$1
   shift
+  local held=()
+  # What an earlier run has held is for others to leave alone.
+  [[ $verb != install || ! -s $ULTRACLUSTER_ROOT$PACKAGES_VERSIONLOCK ]] || held=(--disableplugin=versionlock)
   # name=1.2-3 is apt's way to say it, name-1.2-3 is dnf's.
-  dnf --assumeyes --setopt=install_weak_deps=False "${PACKAGES_FROM[@]}" "$verb" "${@/=/-}" {LOCK_DESCRIPTOR}>&-
+  dnf --assumeyes --setopt=install_weak_deps=False "${held[@]}" "${PACKAGES_FROM[@]}" "$verb" "${@/=/-}" {LOCK_DESCRIPTOR}>&-
 }
 
 # packages::alone COMMAND...: for installers that use the package manager themselves
@@ -132,6 +135,20 @@ packages::hold() {
     retry::run "${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" packages::alone apt-mark hold "$@"
   else
     packages::dnf versionlock add "$@"
+  fi
+}
+
+# packages::unhold PATTERN...: for installers that use the package manager themselves
+packages::unhold() {
+  local names held
+  mapfile -t names < <(packages::installed "$@")
+  ((${#names[@]} > 0)) || return 0
+  mapfile -t held < <(printf '%s\n' "${names[@]}" | grep -vxF -e "$(packages::not_held "${names[@]}")" || true)
+  ((${#held[@]} > 0)) || return 0
+  if [[ $(packages::system) == apt ]]; then
+    retry::run "${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" packages::alone apt-mark unhold "${held[@]}"
+  else
+    packages::dnf versionlock delete "${held[@]}"
   fi
 }
 

@@ -4,7 +4,7 @@
 ULTRACLUSTER_LIB_RELEASE=1
 
 # shellcheck source-path=SCRIPTDIR source=log.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/log.sh"
+source "${BASH_SOURCE[0]%/*}/log.sh"
 
 # What holds for this node, one RELEASE['component.key']=value per line, written once per run.
 readonly RELEASE_FACTS=$ULTRACLUSTER_ROOT/run/ultracluster/release
@@ -27,7 +27,8 @@ release::facts() {
   source "$RELEASE_FACTS"
 }
 
-# A mirror has <release>/<first 16 digits of the digest>/<name>. Without a checksum a file counts as not locked.
+# A mirror has <release>/<first 16 digits of the digest>/<name>. Without a checksum a file counts as not locked. What the release
+# itself leaves open, the lock of the environment may complete (CLUSTER_LOCKED); nothing else.
 release::read() {
   python3 -IS - "$@" "${CLUSTER_RELEASE:-}" "${NODE_OS:-}" "${NODE_ARCH:-}" "${CLUSTER_MIRROR:-}" <<'PYTHON'
 import json, os, re, shlex, sys
@@ -65,6 +66,19 @@ try:
 except (OSError, ValueError, KeyError, AttributeError) as error:
     stop(f"cannot read {path}: {error!r}")
 
+try:
+    locked = json.loads(os.environ.get("CLUSTER_LOCKED") or "{}")
+    locked_files, locked_keys = locked.get("files", {}), locked.get("keys", {})
+except (ValueError, AttributeError) as error:
+    stop(f"what cluster.json has locked cannot be read: {error!r}")
+
+
+def completed(name):
+    """The digest that the environment recorded; one that is malformed is none."""
+    digest = str(locked_files.get(name, ""))
+    return digest if re.fullmatch("sha256:[0-9a-f]{64}", digest) else ""
+
+
 facts = {}
 for component, entry in components:
     def tell(key, value):
@@ -92,13 +106,18 @@ for component, entry in components:
                 stop(f"{path}: {algorithm} of {name} is {digest!r}")
             if digest:
                 checksum = f"{algorithm}:{digest}"
+        checksum = checksum or completed(name)
         if checksum and mirror:
             url = "/".join([mirror.rstrip("/"), release, checksum.split(":")[1][:16], name])
         for key, value in (("url", url), ("name", name), ("size", artifact.get("size")), ("checksum", checksum)):
             tell(f"{number}.{key}", value)
     named = [entry for entry in packages if here(entry)]
     tell("packages", " ".join(name for entry in named for name in entry.get("names") or []))
-    for key, value in ((named and named[0].get("repository")) or {}).items():
+    repository = dict((named and named[0].get("repository")) or {})
+    fingerprint = str(locked_keys.get(repository.get("key_url"), ""))
+    if not repository.get("key_fingerprint") and re.fullmatch("[0-9A-F]{40}", fingerprint.upper()):
+        repository["key_fingerprint"] = fingerprint.upper()
+    for key, value in repository.items():
         tell(f"repository.{key}", value)
     tell("elsewhere", ", ".join(sorted({
         f"{one} on {other}" for entry in artifacts + packages

@@ -4,7 +4,7 @@
 ULTRACLUSTER_LIB_REPORT=1
 
 # shellcheck source-path=SCRIPTDIR source=log.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/log.sh"
+source "${BASH_SOURCE[0]%/*}/log.sh"
 
 # On the node from the end of a run that did not fail to the beginning of the next: the last line of its report.
 readonly REPORT_READY=$ULTRACLUSTER_ROOT/run/ultracluster/ready

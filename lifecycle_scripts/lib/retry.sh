@@ -4,9 +4,9 @@
 ULTRACLUSTER_LIB_RETRY=1
 
 # shellcheck source-path=SCRIPTDIR source=log.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/log.sh"
+source "${BASH_SOURCE[0]%/*}/log.sh"
 # shellcheck source-path=SCRIPTDIR source=clock.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/clock.sh"
+source "${BASH_SOURCE[0]%/*}/clock.sh"
 
 # A command that ends with this status (EX_CONFIG) says that another attempt would be no better.
 readonly RETRY_GIVE_UP=78

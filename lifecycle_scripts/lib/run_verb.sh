@@ -4,7 +4,7 @@
 set -Eeuo pipefail
 umask 022 # a hardened image has another, with which users could not read what is installed
 
-ULTRACLUSTER_HOME=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+ULTRACLUSTER_HOME=${ULTRACLUSTER_HOME:-$(cd -- "${BASH_SOURCE[0]%/*}/.." && pwd)}
 for library in step retry lock packages network files fetch software; do
   # shellcheck source=/dev/null
   source "$ULTRACLUSTER_HOME/lib/$library.sh"

@@ -6,7 +6,7 @@ ULTRACLUSTER_LIB_SOFTWARE=1
 
 for library in release version contract packages fetch retry step; do
   # shellcheck source=/dev/null
-  source "$(dirname -- "${BASH_SOURCE[0]}")/$library.sh"
+  source "${BASH_SOURCE[0]%/*}/$library.sh"
 done
 
 # Nothing that a reboot has to find again: downloads, unpacked archives, staged builds.
@@ -179,10 +179,23 @@ software::publish() {
   local -r staged=$1 target=$ULTRACLUSTER_ROOT$2
   local -r new=${target%/*}/.${target##*/}.ultracluster-new
   mkdir -p "${target%/*}"
+  chmod 0755 "${target%/*}"
   rm -rf -- "$new" "$target"
   cp -a -- "$staged" "$new"
+  chmod -R a+rX "$new"
   mv -T -- "$new" "$target"
   log::info "installed $2"
+}
+
+# software::readable PATH: can users read this file, who are not root? By the modes of it and of the folders above.
+software::readable() {
+  local path=$1 mode
+  mode=$(stat --dereference --format=%a "$ULTRACLUSTER_ROOT$path") || return 1
+  ((0$mode & 4)) || return 1
+  while path=${path%/*} && [[ -n $path ]]; do
+    mode=$(stat --dereference --format=%a "$ULTRACLUSTER_ROOT$path") || return 1
+    ((0$mode & 1)) || return 1
+  done
 }
 
 # software::clean COMPONENT...: what was only needed to install them

@@ -6,7 +6,7 @@ ULTRACLUSTER_LIB_STEP=1
 
 for library in log clock report contract steps verb; do
   # shellcheck source=/dev/null
-  source "$(dirname -- "${BASH_SOURCE[0]}")/$library.sh"
+  source "${BASH_SOURCE[0]%/*}/$library.sh"
 done
 
 readonly STEP_ABSENT=10 STEP_SKIPPED=20

@@ -45,6 +45,8 @@ declare -rA STEPS_RUN_MINUTES=(
   [pcs_node]=25 [eks_user_data]=12 [parallelcluster_on_node_start]=16 [parallelcluster_on_node_configured]=10 [bake]=120 [bake_kubernetes]=120
 )
 readonly STEPS_RUN_MINUTES_ELSE=45
+# Of `budget_minutes`, in hundredths: the entries of ParallelCluster share them.
+declare -rA STEPS_RUN_SHARE=([parallelcluster_on_node_start]=60 [parallelcluster_on_node_configured]=40)
 
 # A node cannot be without these; without others it can (components have their own word on it in the release).
 readonly STEPS_NEVER_LACKING="nvidia_driver efa neuron lustre_client filesystems slurm"
@@ -57,6 +59,13 @@ steps::of() {
   local steps
   read -r -a steps <<<"${STEPS[$1]}"
   printf '%s\n' "${steps[@]}"
+}
+
+# steps::run_minutes ENTRY
+steps::run_minutes() {
+  local minutes=${STEPS_RUN_MINUTES[${1:-none}]:-$STEPS_RUN_MINUTES_ELSE}
+  [[ -z ${CLUSTER_BUDGET_MINUTES:-} ]] || minutes=$((CLUSTER_BUDGET_MINUTES * ${STEPS_RUN_SHARE[${1:-none}]:-100} / 100))
+  echo "$((minutes > 0 ? minutes : 1))"
 }
 
 # steps::need_release STEP...: is there one that reads the release?

@@ -6,7 +6,7 @@ ULTRACLUSTER_LIB_VERB=1
 
 for library in log clock steps lock; do
   # shellcheck source=/dev/null
-  source "$(dirname -- "${BASH_SOURCE[0]}")/$library.sh"
+  source "${BASH_SOURCE[0]%/*}/$library.sh"
 done
 
 # When the run has to be over, in milliseconds of the clock; 0 without a limit

@@ -2,6 +2,7 @@
 # The EFA installer: kernel module, rdma-core, libfabric, Open MPI and the NCCL plugin, all of one release.
 # On EKS images only the module and rdma-core: libfabric and the plugin are in the containers there.
 
+readonly EFA_PACKAGES=(efa 'efa-*' libfabric-aws libfabric1-aws 'libfabric-aws-*' libnccl-ofi)
 readonly EFA_MANIFEST=/opt/amazon/efa_installed_packages
 
 efa::detect() {
@@ -42,6 +43,8 @@ efa::install() {
   release::facts
   ! efa::is_minimal || options=(-y --minimal)
   software::unpack efa-installer
+  # An earlier run may have held them (holds.sh).
+  packages::unhold "${EFA_PACKAGES[@]}" || log::warn "the packages of EFA stay held: its installer may refuse to replace them"
   # Whatever an interrupted installation leaves is installed again: the manifest must not speak for it.
   rm -f -- "$ULTRACLUSTER_ROOT$EFA_MANIFEST"
   cd "$UNPACKED" || exit

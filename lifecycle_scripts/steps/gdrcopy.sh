@@ -34,7 +34,7 @@ gdrcopy::module_version() {
 
 gdrcopy::is_known() {
   local -r path=$(gdrcopy::path)
-  [[ $path != /opt/ultracluster/* ]] || software::loader_knows "${path%/*}"
+  [[ $path != /opt/ultracluster/* ]] || { software::loader_knows "${path%/*}" && software::readable "$path"; }
 }
 
 gdrcopy::has_module() {
@@ -168,7 +168,7 @@ EOT
 }
 
 gdrcopy::verify() {
-  local module
+  local module path
   release::facts
   module=$(software::module gdrdrv)
   if gdrcopy::only_module; then
@@ -176,6 +176,8 @@ gdrcopy::verify() {
     software::proven gdrcopy "$(gdrcopy::module_version)" "gdrdrv $module; containers bring the library"
     return
   fi
+  path=$(gdrcopy::path)
+  [[ -z $path ]] || software::readable "$path" || step::fail "users cannot read $path: see the modes of its folders"
   if [[ -z $module ]]; then
     gdrcopy::works_without_module || step::fail "no gdrdrv module for this kernel, which this driver needs"
     log::warn "no gdrdrv module: this driver can do without"

@@ -1,12 +1,18 @@
 # shellcheck shell=bash
-# What an unattended upgrade must not move: the kernel, to which modules are bound, the Lustre client, and the container
-# toolkit (aws/aws-parallelcluster#2095, #7502; awslabs/awsome-distributed-ai#690). Nor may apt bring the distribution's
-# NVIDIA driver beside the image's.
+# What an unattended upgrade must not move: the kernel, to which modules are bound, driver and fabric manager, which must have one
+# version, NCCL, DCGM, EFA, the Lustre client, enroot and the container toolkit (aws/aws-parallelcluster#2095, #7502;
+# awslabs/awsome-distributed-ai#690). Nor may apt bring the distribution's NVIDIA driver beside the image's, and no upgrade may
+# restart the daemons that jobs run in (awslabs/awsome-distributed-ai#1165).
 
 readonly HOLDS_PINS=/etc/apt/preferences.d/ultracluster-nvidia
+readonly HOLDS_NEEDRESTART=/etc/needrestart/conf.d/99-ultracluster.conf
+readonly HOLDS_UNATTENDED=/etc/apt/apt.conf.d/99-ultracluster
 readonly HOLDS_PATTERNS=(
   linux-aws linux-image-aws linux-headers-aws linux-modules-extra-aws 'linux-image-[0-9]*' kernel kernel6.12 kernel6.18
   'lustre-client*' nvidia-container-toolkit nvidia-container-toolkit-base libnvidia-container-tools libnvidia-container1
+  'nvidia-driver-*' 'nvidia-dkms-*' 'nvidia-open*' 'cuda-drivers*' 'nvidia-fabricmanager*' nvidia-fabric-manager nvidia-imex 'nvidia-imex-*'
+  libnccl2 libnccl-dev libnccl libnccl-devel 'datacenter-gpu-manager-*' enroot enroot+caps
+  efa 'efa-*' libfabric-aws libfabric1-aws 'libfabric-aws-*' libnccl-ofi 'aws-neuronx-*'
 )
 
 holds::detect() {
@@ -22,6 +28,7 @@ holds::missing() {
   mapfile -t names < <(packages::installed "${HOLDS_PATTERNS[@]}")
   ((${#names[@]} == 0)) || packages::not_held "${names[@]}"
   holds::is_pinned || echo "the distribution's NVIDIA driver"
+  holds::restarts_nothing || echo "restarts of daemons by upgrades"
 }
 
 holds::wants_pins() {
@@ -41,19 +48,51 @@ Pin-Priority: -1
 EOT
 }
 
+# needrestart and unattended-upgrades are Ubuntu's; Amazon Linux upgrades nothing by itself.
+holds::restarts_nothing() {
+  [[ $NODE_OS == ubuntu* ]] || return 0
+  cmp --silent <(holds::needrestart) "$ULTRACLUSTER_ROOT$HOLDS_NEEDRESTART" &&
+    cmp --silent <(holds::unattended) "$ULTRACLUSTER_ROOT$HOLDS_UNATTENDED"
+}
+
+# Perl, read by needrestart at its end (needrestart.conf): 0 leaves a service alone, whatever else is restarted.
+holds::needrestart() {
+  cat <<'EOT'
+# Ultracluster: jobs and pods run in these.
+$nrconf{override_rc}{qr(^(slurmd|slurmctld|slurmdbd|slurmstepd|munge|containerd|docker|kubelet|nvidia-.*|enroot.*|amazon-ssm-agent)\b)} = 0;
+EOT
+}
+
+holds::unattended() {
+  cat <<'EOT'
+// Ultracluster: no reboot below running jobs.
+Unattended-Upgrade::Automatic-Reboot "false";
+Unattended-Upgrade::Automatic-Reboot-WithUsers "false";
+EOT
+}
+
 holds::install() {
   local names missing
+  holds::is_pinned || holds::pins | files::write "$HOLDS_PINS"
+  if ! holds::restarts_nothing; then
+    holds::needrestart | files::write "$HOLDS_NEEDRESTART"
+    holds::unattended | files::write "$HOLDS_UNATTENDED"
+  fi
   mapfile -t names < <(packages::installed "${HOLDS_PATTERNS[@]}")
   if ((${#names[@]} > 0)); then
     mapfile -t missing < <(packages::not_held "${names[@]}")
-    ((${#missing[@]} == 0)) || packages::hold "${missing[@]}" || step::fail "cannot hold ${missing[*]}"
+    ((${#missing[@]} == 0)) || packages::hold "${missing[@]}" || step::fail "cannot hold ${missing[*]}$(holds::why)"
   fi
-  holds::is_pinned || holds::pins | files::write "$HOLDS_PINS"
+}
+
+holds::why() {
+  [[ $(packages::system) == dnf ]] || return 0
+  dnf versionlock list >/dev/null 2>&1 || printf ': dnf has no versionlock here (package python3-dnf-plugin-versionlock)'
 }
 
 holds::verify() {
   local missing
   missing=$(holds::missing)
   [[ -z $missing ]] || step::fail "an upgrade could move: ${missing//$'\n'/, }"
-  step::message "kernel and client packages"
+  step::message "kernel, driver, fabric and client packages"
 }

@@ -29,5 +29,9 @@ libfabric::verify() {
     '' | /opt/amazon/efa/*) ;;
     *) step::fail "another libfabric comes before the one of EFA: $first (remove it, or its entry in /etc/ld.so.conf.d)" ;;
   esac
+  local library
+  for library in "$ULTRACLUSTER_ROOT"/opt/amazon/efa/lib*/libfabric.so.1; do
+    [[ ! -e $library ]] || software::readable "${library#"$ULTRACLUSTER_ROOT"}" || step::fail "users cannot read ${library#"$ULTRACLUSTER_ROOT"}: see the modes of its folders"
+  done
   software::proven libfabric "$(libfabric::version)" "in /opt/amazon/efa"
 }

@@ -2,6 +2,7 @@
 # The NCCL plugin for EFA (aws-ofi-nccl). The EFA installer brings one; where that is older than the release, the release's
 # own is built beside it, and the loader finds it first.
 
+readonly OFI_NCCL_PROFILE=/etc/profile.d/zz-ultracluster-nccl.sh
 readonly OFI_NCCL_LOADER=/etc/ld.so.conf.d/099-ultracluster-ofi-nccl.conf # before the image's 100_ofinccl.conf
 
 ofi_nccl::detect() {
@@ -10,6 +11,7 @@ ofi_nccl::detect() {
   ofi_nccl::find
   software::settle aws-ofi-nccl "$VERSION"
   ofi_nccl::is_known || step::absent "the loader does not know $LIBRARY"
+  ofi_nccl::wins || step::absent "LD_LIBRARY_PATH of $(ofi_nccl::shadows) leads to another plugin than $LIBRARY"
   step::present "plugin $VERSION"
 }
 
@@ -40,7 +42,33 @@ ofi_nccl::find() {
 
 # Our own build is of no use until the loader knows it.
 ofi_nccl::is_known() {
-  [[ $LIBRARY != /opt/ultracluster/* ]] || software::loader_knows "${LIBRARY%/*}"
+  [[ $LIBRARY != /opt/ultracluster/* ]] || { software::loader_knows "${LIBRARY%/*}" && software::readable "$LIBRARY"; }
+}
+
+# Files that put a plugin of the image into LD_LIBRARY_PATH, which goes before the loader's configuration: the image's plugin
+# would be loaded, and nothing would say so.
+ofi_nccl::shadows() {
+  local file
+  for file in "$ULTRACLUSTER_ROOT"/etc/environment "$ULTRACLUSTER_ROOT"/etc/profile.d/*.sh; do
+    [[ ! -e $file || $file == *"$OFI_NCCL_PROFILE" ]] || ! grep -Eqs 'LD_LIBRARY_PATH.*ofi-nccl' "$file" || printf '%s ' "${file#"$ULTRACLUSTER_ROOT"}"
+  done
+}
+
+# Does our own build go before those, in login shells and so in the jobs that they submit?
+ofi_nccl::wins() {
+  [[ $LIBRARY != /opt/ultracluster/* || -z $(ofi_nccl::shadows) ]] || cmp --silent <(ofi_nccl::profile) "$ULTRACLUSTER_ROOT$OFI_NCCL_PROFILE"
+}
+
+# Read after the image's, which are named after what they are for
+ofi_nccl::profile() {
+  cat <<EOT
+# shellcheck shell=sh
+# Ultracluster: the image has an older NCCL plugin in LD_LIBRARY_PATH, where the loader's configuration does not count.
+case "\${LD_LIBRARY_PATH:-}" in
+  "" | $(ofi_nccl::own)/lib:*) ;;
+  *) export LD_LIBRARY_PATH="$(ofi_nccl::own)/lib:\$LD_LIBRARY_PATH" ;;
+esac
+EOT
 }
 
 # The EFA installer may still bring it.
@@ -51,9 +79,18 @@ ofi_nccl::fetch() {
 }
 
 ofi_nccl::install() {
-  local own
   release::facts
-  own=$(ofi_nccl::own)
+  ofi_nccl::find
+  if ! contract::fits aws-ofi-nccl "$VERSION" || ! ofi_nccl::is_known; then
+    ofi_nccl::build
+    ofi_nccl::find
+  fi
+  ofi_nccl::wins || ofi_nccl::profile | files::write "$OFI_NCCL_PROFILE"
+  software::clean aws-ofi-nccl
+}
+
+ofi_nccl::build() {
+  local -r own=$(ofi_nccl::own)
   software::require aws-ofi-nccl
   [[ -e $ULTRACLUSTER_ROOT/opt/amazon/efa/include/rdma/fabric.h ]] ||
     step::fail "the plugin is built against the libfabric of EFA, and /opt/amazon/efa has none"
@@ -71,7 +108,6 @@ ofi_nccl::install() {
   software::publish "$UNPACKED/staged$own" "$own"
   files::write "$OFI_NCCL_LOADER" <<<"$own/lib"
   ldconfig
-  software::clean aws-ofi-nccl
 }
 
 # GIN through GDRCopy is only in a plugin that was built with its header. Where compilers look anyway, configure finds it.
@@ -82,9 +118,22 @@ ofi_nccl::gdrcopy() {
   done
 }
 
+# The first that the loader knows is the one that NCCL gets.
+ofi_nccl::is_first() {
+  local first
+  [[ $LIBRARY == /opt/ultracluster/* ]] || return 0
+  first=$(ldconfig -p 2>/dev/null | awk -v name="${LIBRARY##*/}" '$1 == name { print $NF; exit }')
+  [[ -z $first || $first == "$LIBRARY" ]]
+}
+
 ofi_nccl::verify() {
   release::facts
   ofi_nccl::find
-  ofi_nccl::is_known || step::fail "the loader does not know $LIBRARY"
+  if [[ -n $LIBRARY ]]; then
+    software::readable "$LIBRARY" || step::fail "users cannot read $LIBRARY, NCCL would fall back to TCP: see the modes of its folders"
+    ofi_nccl::is_known || step::fail "the loader does not know $LIBRARY"
+    ofi_nccl::wins || step::fail "LD_LIBRARY_PATH of $(ofi_nccl::shadows) leads to another plugin than $LIBRARY"
+    ofi_nccl::is_first || step::fail "the loader finds another NCCL plugin before $LIBRARY: see /etc/ld.so.conf.d"
+  fi
   software::proven aws-ofi-nccl "$VERSION" "$LIBRARY"
 }

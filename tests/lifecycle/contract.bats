@@ -315,3 +315,59 @@ CASES
   assert::status 0
   assert::equal '' "$(find "$ULTRACLUSTER_ROOT/opt/ultracluster" "$ULTRACLUSTER_ROOT/etc/ld.so.conf.d" ! -perm -o=r)"
 }
+
+@test "a plugin of the image in LD_LIBRARY_PATH does not win over ours unseen" {
+  local path
+  export HAVE="cuda efa" BUNDLED=1.18.0 FLOORS=aws-ofi-nccl=1.20
+  node::renew
+  mkdir -p "$ULTRACLUSTER_ROOT/etc/profile.d"
+  run run_steps ofi_nccl
+  assert::status 0
+  [[ ! -e $ULTRACLUSTER_ROOT/etc/profile.d/zz-ultracluster-nccl.sh ]]
+  echo 'export LD_LIBRARY_PATH=/opt/amazon/ofi-nccl/lib:$LD_LIBRARY_PATH' >"$ULTRACLUSTER_ROOT/etc/profile.d/dlami.sh"
+  forget_calls
+  run run_steps ofi_nccl
+  assert::states ofi_nccl=installed
+  assert::never_called make
+  path=$(LD_LIBRARY_PATH=/opt/amazon/ofi-nccl/lib bash -c "source '$ULTRACLUSTER_ROOT/etc/profile.d/zz-ultracluster-nccl.sh'; echo \$LD_LIBRARY_PATH")
+  assert::equal /opt/ultracluster/aws-ofi-nccl-1.21.1/lib:/opt/amazon/ofi-nccl/lib "$path"
+  path=$(LD_LIBRARY_PATH='' bash -c "source '$ULTRACLUSTER_ROOT/etc/profile.d/zz-ultracluster-nccl.sh'; echo \$LD_LIBRARY_PATH")
+  assert::equal '' "$path"
+  run run_steps ofi_nccl
+  assert::states ofi_nccl=already
+}
+
+@test "a library that users cannot read is built again, and one of the image is told" {
+  export HAVE="cuda efa" BUNDLED=1.18.0 FLOORS=aws-ofi-nccl=1.20
+  node::renew
+  run_steps ofi_nccl
+  chmod 0700 "$ULTRACLUSTER_ROOT/opt/ultracluster"
+  run run_steps ofi_nccl
+  assert::states ofi_nccl=installed
+  assert::equal 755 "$(stat --format %a "$ULTRACLUSTER_ROOT/opt/ultracluster")"
+  unset BUNDLED
+  node::renew
+  chmod 0750 "$ULTRACLUSTER_ROOT/opt/amazon/ofi-nccl"
+  run run_steps ofi_nccl
+  assert::status 0
+  assert::contains "$(tail -n 1 "$LOG")" "users cannot read /opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so"
+}
+
+@test "a Kubernetes node needs the module of GDRCopy alone, and no CUDA" {
+  sed -i 's/"ClusterType": "Slurm"/"ClusterType": "Kubernetes"/' "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
+  run run_steps gdrcopy
+  assert::status 0
+  assert::states gdrcopy=installed
+  assert::equal "installed 2.6 2.6 gdrdrv 2.6; containers bring the library" "$(component gdrcopy)"
+  assert::called "dkms install --force -m gdrdrv -v 2.6"
+  [[ ! -e $ULTRACLUSTER_ROOT/opt/ultracluster/gdrcopy-2.6 ]]
+  run run_steps gdrcopy
+  assert::states gdrcopy=already
+  # Without the driver's sources the node does without.
+  node::renew
+  sed -i 's/"ClusterType": "Slurm"/"ClusterType": "Kubernetes"/' "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
+  rm -r "$ULTRACLUSTER_ROOT"/usr/src/nvidia-*
+  run run_steps gdrcopy
+  assert::status 0
+  assert::contains "$(component gdrcopy)" "degraded - 2.6 gdrdrv cannot be built"
+}

@@ -88,6 +88,79 @@ fetch() {
   assert::equal yes "$( (($(grep -c '^curl' "$FAKE/calls") > 3)) && echo yes)"
 }
 
+@test "fetch: a right that comes late is waited for, on S3 and on GitHub" {
+  printf 403 >"$FAKE/code"
+  (sleep 0.3 && rm "$FAKE/code") 3>&- &
+  run library fetch "ULTRACLUSTER_FETCH_DEADLINE=20; fetch::file https://example.org/file '$SANDBOX/got/file' 'sha256:$(sum "$FAKE/remote")'"
+  assert::status 0
+  printf '#!/usr/bin/env bash\necho "aws $*" >>"$FAKE/calls"\n[[ ! -e $FAKE/denied ]] || { echo "fatal error: An error occurred (403) when calling the HeadObject operation: Forbidden" >&2; exit 1; }\ncat "$FAKE/remote" >"${*: -1}"\n' >"$SANDBOX/denies"
+  chmod +x "$SANDBOX/denies"
+  ln -sf "$SANDBOX/denies" "$SANDBOX/bin/aws"
+  touch "$FAKE/denied"
+  (sleep 0.3 && rm "$FAKE/denied") 3>&- &
+  run library fetch "ULTRACLUSTER_FETCH_DEADLINE=20; fetch::file s3://bucket/key '$SANDBOX/got/other' 'sha256:$(sum "$FAKE/remote")'"
+  assert::status 0
+  # but not for ever
+  touch "$FAKE/denied"
+  forget_calls
+  run library fetch "ULTRACLUSTER_DENIED_DEADLINE=0 ULTRACLUSTER_FETCH_DEADLINE=20; fetch::file s3://bucket/key '$SANDBOX/got/third' 'sha256:$(sum "$FAKE/remote")'"
+  assert::status 1
+  assert::equal 1 "$(grep -c '^aws' "$FAKE/calls")"
+  assert::contains "$output" "s3://bucket/key is not for this node: Forbidden"
+}
+
+@test "fetch: the first attempt waits a moment, once in a process and only for what is elsewhere" {
+  run library fetch "ULTRACLUSTER_SPREAD=1; RANDOM=7
+    fetch::file https://example.org/file '$SANDBOX/got/file' 'sha256:$(sum "$FAKE/remote")'
+    fetch::file https://example.org/file '$SANDBOX/got/other' 'sha256:$(sum "$FAKE/remote")'"
+  assert::status 0
+  assert::equal 1 "$(grep -c 'so that not all nodes ask at once' <<<"$output")"
+  run library fetch "ULTRACLUSTER_SPREAD=1; fetch::file 'file://$FAKE/remote' '$SANDBOX/got/third' 'sha256:$(sum "$FAKE/remote")'"
+  assert::equal 0 "$(grep -c 'so that not all nodes ask at once' <<<"$output")"
+  # What is here already is not asked for.
+  run library fetch "ULTRACLUSTER_SPREAD=1; fetch::file https://example.org/file '$SANDBOX/got/file' 'sha256:$(sum "$FAKE/remote")'"
+  assert::equal 0 "$(grep -c 'so that not all nodes ask at once' <<<"$output")"
+}
+
+@test "fetch: a key that is here is fetched again when it has expired" {
+  # A key is a line "FINGERPRINT EXPIRES".
+  printf '#!/usr/bin/env bash\nread -r print expires <"${*: -1}"\nprintf "pub:-:4096:1:0:1:%%s::-:\\nfpr:::::::::%%s:\\n" "$expires" "$print"\n' >"$SANDBOX/bin/gpg"
+  chmod +x "$SANDBOX/bin/gpg"
+  mkdir -p "$SANDBOX/got"
+  echo "ABCD 4000000000" >"$FAKE/remote"
+  echo "ABCD 1000000000" >"$SANDBOX/got/key"
+  run library fetch "fetch::key https://example.org/key '$SANDBOX/got/key' ABCD"
+  assert::status 0
+  cmp "$FAKE/remote" "$SANDBOX/got/key"
+  forget_calls
+  run library fetch "fetch::key https://example.org/key '$SANDBOX/got/key' ABCD"
+  assert::never_called curl
+  # Without an answer the old one stays.
+  echo "ABCD 1000000000" >"$SANDBOX/got/key"
+  touch "$FAKE/web_down"
+  run library fetch "fetch::key https://example.org/key '$SANDBOX/got/key' ABCD"
+  assert::status 0
+  assert::equal "ABCD 1000000000" "$(cat "$SANDBOX/got/key")"
+}
+
+@test "files: a folder of ours is never somebody else's, and no link" {
+  mkdir -p "$ULTRACLUSTER_ROOT/var/tmp" "$SANDBOX/victim"
+  touch "$SANDBOX/victim/file"
+  ln -s "$SANDBOX/victim" "$ULTRACLUSTER_ROOT/var/tmp/ultracluster"
+  run library files 'files::ours /var/tmp/ultracluster'
+  assert::status 0
+  [[ ! -L $ULTRACLUSTER_ROOT/var/tmp/ultracluster && -e $SANDBOX/victim/file ]]
+  assert::equal 711 "$(stat --format %a "$ULTRACLUSTER_ROOT/var/tmp/ultracluster")"
+  touch "$ULTRACLUSTER_ROOT/var/tmp/ultracluster/kept"
+  run library files 'files::ours /var/tmp/ultracluster'
+  [[ -e $ULTRACLUSTER_ROOT/var/tmp/ultracluster/kept ]]
+  ((EUID == 0)) || return 0
+  chown 65534 "$ULTRACLUSTER_ROOT/var/tmp/ultracluster"
+  run library files 'files::ours /var/tmp/ultracluster'
+  assert::equal 0 "$(stat --format %u "$ULTRACLUSTER_ROOT/var/tmp/ultracluster")"
+  [[ ! -e $ULTRACLUSTER_ROOT/var/tmp/ultracluster/kept ]]
+}
+
 @test "fetch: no plain HTTP, no weak or malformed checksum" {
   run fetch http://example.org/file
   assert::status 1
@@ -118,7 +191,7 @@ fetch() {
   while flock --nonblock "$ULTRACLUSTER_ROOT/run/lock/ultracluster-packages.lock" true; do sleep 0.01; done
   run library packages 'ULTRACLUSTER_PACKAGES_DEADLINE=5 packages::install xfsprogs'
   assert::status 0
-  assert::called "apt-get -o DPkg::Lock::Timeout=5 -o Dpkg::Options::=--force-confold --yes --no-install-recommends install xfsprogs"
+  assert::called "apt-get -o DPkg::Lock::Timeout=5 -o Dpkg::Options::=--force-confold --yes --no-install-recommends --allow-change-held-packages install xfsprogs"
   wait
 }
 

@@ -184,14 +184,33 @@ log() { cat "$ULTRACLUSTER_ROOT/var/log/ultracluster/imex-prolog.log"; }
 
 # --- files/from_s3.sh ---
 
-readonly HASH=0123456789ab
+# The name that constructs/ultracluster/lifecycle/scripts.py gives to a folder: of $FAKE/s3/scripts/dev/new, with the executable files.
+content_hash() {
+  "$PYTHON" -IS - "$FAKE/s3/scripts/dev/new" "$@" <<'PYTHON'
+import hashlib, json, pathlib, sys
+
+root, *executable = sys.argv[1:]
+digest = hashlib.sha256()
+for file in sorted(path for path in pathlib.Path(root).rglob("*") if path.is_file() and path.name != "cluster.json"):
+    name = file.relative_to(root).as_posix()
+    digest.update(name.encode() + b"\0" + (b"x" if name in executable else b"-") + file.read_bytes() + b"\0")
+configuration = {key: value for key, value in json.loads(pathlib.Path(root, "cluster.json").read_text()).items() if key != "mounts"}
+digest.update(json.dumps(configuration, sort_keys=True).encode())
+print(digest.hexdigest()[:12])
+PYTHON
+}
+
 fetch() { on_node ULTRACLUSTER_RETRY_SECONDS=0 bash "$SCRIPTS/files/from_s3.sh" "$@"; }
 
 bucket() {
-  mkdir -p "$FAKE/s3/scripts/dev"/{$HASH/files,current}
-  echo 'echo "entry of '$HASH': $*"' >"$FAKE/s3/scripts/dev/$HASH/entry.sh"
-  echo '"$(dirname "$0")/../entry.sh" from files' >"$FAKE/s3/scripts/dev/$HASH/files/inner.sh"
-  sed -i '1i #!'"$REAL/bash" "$FAKE/s3/scripts/dev/$HASH"/{entry,files/inner}.sh
+  mkdir -p "$FAKE/s3/scripts/dev"/{new/files,current}
+  echo 'echo "entry of ${0%/*}: $*" | sed "s,/.*/,,"' >"$FAKE/s3/scripts/dev/new/entry.sh"
+  echo '"$(dirname "$0")/../entry.sh" from files' >"$FAKE/s3/scripts/dev/new/files/inner.sh"
+  sed -i '1i #!'"$REAL/bash" "$FAKE/s3/scripts/dev/new"/{entry,files/inner}.sh
+  echo "no script" >"$FAKE/s3/scripts/dev/new/files/limits.conf"
+  printf '{"schema": 1, "é": [1, 2.5, null], "mounts": {"lustre": "fs-1"}}' >"$FAKE/s3/scripts/dev/new/cluster.json"
+  HASH=$(content_hash entry.sh files/inner.sh)
+  mv "$FAKE/s3/scripts/dev/new" "$FAKE/s3/scripts/dev/$HASH"
   printf 's3://scripts/dev/%s' "$HASH" >"$FAKE/s3/scripts/dev/current/uri"
 }
 
@@ -203,7 +222,7 @@ bucket() {
   forget_calls
   run fetch "s3://scripts/dev/$HASH" files/inner
   assert::status 0
-  assert::contains "$output" "entry of $HASH: from files"
+  assert::contains "$output" ": from files"
   assert::never_called aws
 }
 
@@ -213,6 +232,25 @@ bucket() {
   assert::status 0
   assert::contains "$output" "entry of $HASH"
   [[ -x $ULTRACLUSTER_ROOT/opt/ultracluster/scripts/$HASH/entry.sh ]]
+}
+
+@test "scripts from S3: what was changed after the deploy does not run" {
+  local change
+  for change in 'echo "echo more" >>entry.sh' 'echo more >>files/limits.conf' 'touch another' 'rm files/limits.conf' \
+    'echo "{\"schema\": 1}" >cluster.json'; do
+    rm -rf "$FAKE/s3" "$ULTRACLUSTER_ROOT/opt/ultracluster"
+    bucket
+    (cd "$FAKE/s3/scripts/dev/$HASH" && eval "$change")
+    run fetch "s3://scripts/dev/$HASH" entry
+    assert::status 1
+    assert::equal "FAILED from_s3: what is in s3://scripts/dev/$HASH is not what its name says: it was changed after the deploy, nothing of it runs here" "$output"
+  done
+  # A mount is written in by the deploy.
+  rm -rf "$FAKE/s3"
+  bucket
+  sed -i 's/fs-1/fs-2/' "$FAKE/s3/scripts/dev/$HASH/cluster.json"
+  run fetch "s3://scripts/dev/$HASH" entry
+  assert::status 0
 }
 
 @test "scripts from S3: transient failures are retried" {

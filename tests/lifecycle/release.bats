@@ -180,9 +180,74 @@ timed() {
   run run_steps container_toolkit holds
   assert::status 0
   assert::called "dnf --assumeyes --setopt=install_weak_deps=False install nvidia-container-toolkit-1.20.1-1"
-  assert::equal "nvidia-container-toolkit-0:1.20.1-1.*" "$(cat "$ULTRACLUSTER_ROOT/etc/dnf/plugins/versionlock.list")"
+  assert::equal "nvidia-container-toolkit-0:1.20.1-1.* nvidia-fabricmanager-0:595.91.07-1.*" \
+    "$(paste -sd ' ' "$ULTRACLUSTER_ROOT/etc/dnf/plugins/versionlock.list")"
   forget_calls
   run run_steps container_toolkit holds
   assert::states container_toolkit=already holds=already
   assert::no_changes
+}
+
+@test "holds cover what must keep its version, and nothing restarts the daemons of jobs" {
+  local name
+  for name in nvidia-fabricmanager-595 libnccl2 datacenter-gpu-manager-4-core efa libfabric1-aws enroot nvidia-open-595 vim; do
+    echo 1.0-1 >"$FAKE/packages/$name"
+  done
+  run run_steps holds
+  assert::status 0
+  assert::equal "datacenter-gpu-manager-4-core efa enroot libfabric1-aws libnccl2 linux-image-aws nvidia-fabricmanager nvidia-fabricmanager-595 nvidia-open-595" \
+    "$(find "$FAKE/held" -type f -printf '%f\n' | sort | paste -sd ' ')"
+  assert::contains "$(cat "$ULTRACLUSTER_ROOT/etc/needrestart/conf.d/99-ultracluster.conf")" "slurmd"
+  assert::contains "$(cat "$ULTRACLUSTER_ROOT/etc/apt/apt.conf.d/99-ultracluster")" 'Unattended-Upgrade::Automatic-Reboot "false";'
+  forget_calls
+  run run_steps holds
+  assert::states holds=already
+  assert::no_changes
+  # An installer that brings a newer EFA finds its packages free.
+  run run_steps efa
+  assert::called "apt-mark unhold efa libfabric1-aws"
+}
+
+@test "Amazon Linux without the plugin for holds: degraded, with the reason" {
+  rm "$SANDBOX"/bin/{apt-get,dpkg,dpkg-query,apt-mark,dnf} "$FAKE/packages/linux-image-aws"
+  printf 'ID="amzn"\nVERSION_ID="2023"\n' >"$ULTRACLUSTER_ROOT/etc/os-release"
+  printf '#!/usr/bin/env bash\necho "No such command: versionlock" >&2\nexit 1\n' >"$SANDBOX/bin/dnf"
+  chmod +x "$SANDBOX/bin/dnf"
+  echo 6.12.1-1 >"$FAKE/packages/kernel6.12"
+  run run_steps holds
+  assert::status 0
+  assert::states holds=degraded
+  assert::last_log_line "DEGRADED holds: holds: an upgrade may replace kernel or driver (cannot hold kernel6.12 nvidia-fabricmanager: dnf has no versionlock here (package python3-dnf-plugin-versionlock))"
+}
+
+@test "what the release leaves open, cluster.json may complete; what it has locked stays" {
+  local -r digest=$(sha256sum "$FAKE/web/enroot_4.2.1-1_amd64.deb" | cut -d ' ' -f 1)
+  release::change 'components["enroot"]["artifacts"][0].pop("sha256")'
+  cluster_json 'cluster["locked"] = {"files": {"enroot_4.2.1-1_amd64.deb": "sha256:'"$digest"'"}, "keys": {}}'
+  run run_steps enroot
+  assert::states enroot=installed
+  # Another digest for a file that the release has locked, or one that is none, changes nothing.
+  node::renew
+  cluster_json 'cluster["locked"] = {"files": {"enroot_4.2.1-1_amd64.deb": "sha256:'"${digest//[0-9]/0}"'", "pyxis-0.24.0.tar.gz": "md5:1"}}'
+  LOCK_CHANGES='components["pyxis"]["artifacts"][0].pop("sha256")' software::lock
+  run run_steps enroot pyxis
+  assert::states enroot=installed pyxis=degraded
+  assert::contains "$(tail -n 1 "$LOG")" "pyxis-0.24.0.tar.gz of release 2026.11 is not locked"
+  cluster_json 'cluster["locked"] = "all"'
+  run run_steps enroot
+  assert::contains "$(tail -n 1 "$LOG")" "FAILED node: $SCRIPTS/cluster.json: locked is 'all', not an object with files and keys"
+}
+
+@test "a key that the release leaves open may come from cluster.json, its own is never replaced" {
+  release::change 'components["nccl"]["packages"][0]["repository"] = {"url": "https://example.org/repo/", "key_url": "https://example.org/key"}; components["dcgm"]["packages"][0]["repository"] = {"url": "https://example.org/repo/", "key_url": "https://example.org/key", "key_fingerprint": "B" * 40}'
+  cluster_json 'cluster["locked"] = {"keys": {"https://example.org/key": "a" * 40}}'
+  run library release "NODE_OS=ubuntu22.04 NODE_ARCH=x86_64 CLUSTER_RELEASE=2026.11 CLUSTER_LOCKED='{\"keys\": {\"https://example.org/key\": \"$(printf 'a%.0s' {1..40})\"}}'
+    export CLUSTER_LOCKED NODE_OS NODE_ARCH CLUSTER_RELEASE
+    release::load; release::facts; echo \"\${RELEASE[nccl.repository.key_fingerprint]} \${RELEASE[dcgm.repository.key_fingerprint]}\""
+  assert::contains "$output" "$(printf 'A%.0s' {1..40}) $(printf 'B%.0s' {1..40})"
+  # Without one, it degrades what is wanted.
+  cluster_json 'cluster.pop("locked")'
+  run run_steps nccl
+  assert::status 0
+  assert::contains "$(tail -n 1 "$LOG")" "DEGRADED nccl: nccl: programs have to bring their own NCCL (nccl: repository https://example.org/repo/ is not locked"
 }

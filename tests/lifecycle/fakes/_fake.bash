@@ -7,8 +7,12 @@ COMMAND=${0##*/}
 printf '%s\n' "$COMMAND $*" >>"$FAKE/calls"
 
 change() {
+  # Downloads run side by side: each change has a number of its own.
+  exec 9>>"$FAKE/numbers"
+  flock 9
   printf '%s\n' "$COMMAND $*" >>"$FAKE/changes"
   CHANGE=$(wc -l <"$FAKE/changes")
+  exec 9>&-
   kill_at before
   trap 'kill_at after' EXIT
 }
