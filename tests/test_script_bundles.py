@@ -86,10 +86,10 @@ def test_an_entry_starts_with_nothing_but_its_own_files(entry: str, tmp_path: Pa
 
 
 def test_limits_and_scratch_have_their_files_and_no_tool_comes_along() -> None:
-    names = relative(files_of(scripts_folder(), ["hyperpod_eks_on_create"], release="2026.07"))
+    names = relative(files_of(scripts_folder(), ["hyperpod_eks_on_create"], release="hyperpod-eks-2026.09"))
 
     assert {"files/limits.conf", "files/sysctl.conf", "files/scratch.sh", "files/scratch.service"} <= names
-    assert "releases/2026.07.lock" in names and "releases/2026.11.lock" not in names
+    assert "releases/hyperpod-eks-2026.09.lock" in names and "releases/2026.11.lock" not in names
     assert not [one for one in names if one.startswith(("acceptance/", "verify/fabric"))]
     assert not names & {"steps/pyxis.sh", "files/self_extracting.sh", "files/from_s3.sh", "bake.sh"}
 
@@ -104,7 +104,7 @@ def test_tools_are_what_people_run() -> None:
 @pytest.mark.parametrize(
     ("entries", "release", "also", "says"),
     [
-        (["no_such_entry"], None, [], "has no entry 'no_such_entry'; it has bake, eks_user_data"),
+        (["no_such_entry"], None, [], "has no entry 'no_such_entry'; it has bake, bake_kubernetes, eks_user_data"),
         (["pcs_node"], "2020.01", [], r"has no releases/2020\.01\.lock"),
         (["pcs_node"], None, ["files/nothing.sh"], r"has no files/nothing\.sh"),
     ],
@@ -127,7 +127,7 @@ def test_what_is_not_there_is_named(entries: list[str], release: Any, also: list
         ("files/from_s3.sh", False),
         ("hyperpod_eks_on_create.sh", False),
         ("README.md", False),
-        ("releases/2026.07.lock", True),
+        ("releases/hyperpod-slurm-2026.09.lock", True),
         ("steps/enroot.sh", True),
         ("lib/fetch.sh", True),
         ("files/sysctl.conf", True),
@@ -139,7 +139,7 @@ def test_the_hash_covers_what_the_entry_runs(path: str, counts: bool, tmp_path: 
     shutil.copytree(scripts_folder(), copy)
 
     def hashed() -> str:
-        files = files_of(copy, ["hyperpod_on_init_complete"], release="2026.07")
+        files = files_of(copy, ["hyperpod_on_init_complete"], release="hyperpod-slurm-2026.09")
         return content_hash(copy, files, {"schema": 1})
 
     before = hashed()

@@ -11,10 +11,12 @@ from typing import Any, get_args
 from ruamel.yaml import YAML
 
 from ultracluster.catalog import instance_type, regions
+from ultracluster.catalog.pcs import pcs_image_parameter
 from ultracluster.config import Finding, Loaded, parse
 from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM, OrchestratorKind
 from ultracluster.config.source import Source
 from ultracluster.rules import check
+from ultracluster.software import newest_release
 
 KINDS: tuple[OrchestratorKind, ...] = get_args(OrchestratorKind)
 LUSTRE = {
@@ -23,7 +25,6 @@ LUSTRE = {
     "throughput_mbps_per_tib": 250,
     "efa": True,
 }
-AMI = "ami-0123456789abcdef0"
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def environment(intent: Intent, kind: OrchestratorKind) -> dict[str, Any]:
         "storage": {key: wanted[key] for key in ("openzfs",) if key in wanted},
         "orchestrator": {"kind": kind},
         "node_groups": {**_companions(wanted["nodes"], kind), **wanted["nodes"]},
-        "software": {"release": "2026.11", "mirror": "s3://example-software-mirror/ultracluster"},
+        "software": {"release": newest_release("eks-al2023" if kind == "eks" else kind).release},
     }
     if lustre:
         data["storage"]["lustre"] = lustre
@@ -94,8 +95,17 @@ def environment(intent: Intent, kind: OrchestratorKind) -> dict[str, Any]:
             data["node_groups"][name]["partition"] = name
     if kind == "pcs":
         for group in data["node_groups"].values():
-            group["image"] = AMI
+            group["image"] = pcs_image_parameter(_architecture(group["instance_type"]))
+    if kind in KUBERNETES:
+        data["orchestrator"]["node_image_release"] = "1.36.1-20261012"
+    if data["network"]["egress"] == "closed":
+        data["software"]["mirror"] = "s3://example-software-mirror/ultracluster"
     return data
+
+
+def _architecture(type_name: str) -> str:
+    known = instance_type(type_name)
+    return known.architecture if known else "x86_64"
 
 
 def _control_plane(wanted: Mapping[str, Any]) -> dict[str, Any]:

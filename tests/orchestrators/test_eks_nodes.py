@@ -44,7 +44,7 @@ CONFIGURATION: dict[str, Any] = {
     "environment": "eks",
     "cluster": "eks",
     "orchestrator": "eks",
-    "release": "2026.07",
+    "release": "eks-2026.10",
     "mirror": None,
     "components": [],
     "node_groups": {
@@ -59,7 +59,7 @@ CONFIGURATION: dict[str, Any] = {
     "mounts": {"lustre": {"path": "/fsx", "dns_name": "csi.invalid", "mount_name": "csi", "efa": True}},
 }
 
-SCRIPTS = files_of(scripts_folder(), [ENTRY], release="2026.07")
+SCRIPTS = files_of(scripts_folder(), [ENTRY], release="eks-2026.10")
 
 
 class Bench:
