@@ -17,9 +17,6 @@ from ultracluster.config import load
 
 VARIANTS = (
     Variant(unknowns="absent"),
-    Variant(unknowns="at-floor"),
-    Variant(newer=True, repositories="offer"),
-    Variant(newer=True, repositories="lack"),
 )
 
 
