@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip --quiet --no-input
 FILE := environments/$(ENV).yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan test lint format bench facts lock generate clean
+.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan rehearse test lint format bench facts lock generate clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -108,6 +108,9 @@ wait: setup ## until every node is ready, then a collective over two of them (WA
 
 destroy: setup ## delete the environment's stacks (what holds data is retained)
 	@cdk destroy -c env=$(ENV) --all
+
+rehearse: setup ## run each group's first boot in a folder (ALL=1: what init drafts for every type)
+	@PYTHONPATH=tests python -m first_boot $(if $(ALL),--all,$(ENV))
 
 test: setup-dev ## every test
 	@pytest -n 2 $(ARGS)

@@ -11,10 +11,10 @@ from aws_cdk import aws_kms as kms
 from constructs import IConstruct
 
 from stacks.control_plane import control_plane_parts
-from stacks.node_scripts import node_configuration
 from stacks.parts import NetworkParts, StorageParts
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import Eks
+from ultracluster.lifecycle.configuration import script_configurations
 from ultracluster.network.existing import existing_subnet
 from ultracluster.orchestrators.eks_karpenter import EksKarpenterGroup
 from ultracluster.orchestrators.eks_nodes import EksNodeGroup
@@ -35,7 +35,10 @@ def add_cluster(
     managed = {name: group for name, group in config.groups("compute").items() if name not in by_karpenter}
     scripts = None
     if orchestrator.lifecycle != "none" and (managed or by_karpenter):
-        scripts = NodeScripts(stack, "Scripts", configuration=node_configuration(config))
+        by_group = script_configurations(config).by_group
+        scripts = NodeScripts(
+            stack, "Scripts", configurations={name: by_group[name] for name in (*managed, *by_karpenter)}
+        )
     subnet = existing_subnet(stack, "Nodes", network.subnet_id)
     nodes = ec2.SecurityGroup.from_security_group_id(
         stack, "NodeSecurityGroup", network.security_group_id, mutable=False

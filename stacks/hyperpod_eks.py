@@ -12,10 +12,10 @@ from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
 
 from stacks.control_plane import control_plane_parts
-from stacks.node_scripts import node_configuration
 from stacks.parts import NetworkParts, StorageParts, crossing, imported_upload_role
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import HyperPodEks
+from ultracluster.lifecycle.configuration import script_configurations
 from ultracluster.network.existing import existing_subnet
 from ultracluster.orchestrators.hyperpod_eks import HyperPodEksCluster
 from ultracluster.orchestrators.session_document import SessionDocument
@@ -50,11 +50,11 @@ def add_cluster(
         scripts_bucket=s3.Bucket.from_bucket_attributes(
             stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
         ),
-        script_configuration=node_configuration(config),
+        script_configurations=script_configurations(config),
         mirror=config.software.mirror,
         upload_role=imported_upload_role(stack, storage),
     )
-    session = SessionDocument(stack, "Session", access=config.access)
+    session = SessionDocument(stack, "Session", user=config.session_user, access=config.access)
     _outputs(stack, config, cluster, session)
     return []
 

@@ -12,7 +12,7 @@ from constructs import IConstruct
 from stacks.parts import NetworkParts, StorageParts, imported_upload_role
 from ultracluster.config import Environment
 from ultracluster.config.orchestrator import HyperPodSlurm
-from ultracluster.lifecycle.configuration import script_configuration
+from ultracluster.lifecycle.configuration import script_configurations
 from ultracluster.network.existing import existing_subnet
 from ultracluster.orchestrators.hyperpod_slurm import HyperPodSlurmCluster
 from ultracluster.orchestrators.parts import Accounting
@@ -36,14 +36,14 @@ def add_cluster(
         scripts_bucket=s3.Bucket.from_bucket_attributes(
             stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
         ),
-        script_configuration=script_configuration(config),
+        script_configurations=script_configurations(config),
         lustre=storage.lustre,
         open_zfs=storage.open_zfs,
         accounting=_with_secret_key(storage),
         mirror=config.software.mirror,
         upload_role=imported_upload_role(stack, storage),
     )
-    session = SessionDocument(stack, "Session", access=config.access)
+    session = SessionDocument(stack, "Session", user=config.session_user, access=config.access)
     _outputs(stack, config, cluster, session)
     return [cluster.resource]
 

@@ -38,7 +38,7 @@ def add_cluster(
         accounting=storage.accounting,
     )
     ways_out = _ways_out(stack, orchestrator, network)
-    session = SessionDocument(stack, "Session", access=config.access)
+    session = SessionDocument(stack, "Session", user=config.session_user, access=config.access)
     _outputs(stack, config, cluster, session)
     if cluster.resource is None:
         return []

@@ -11,7 +11,7 @@ from constructs import IConstruct
 from stacks.parts import NetworkParts, StorageParts
 from ultracluster.config import Environment
 from ultracluster.config.orchestrator import Pcs
-from ultracluster.lifecycle.configuration import script_configuration
+from ultracluster.lifecycle.configuration import script_configurations
 from ultracluster.network.existing import existing_subnet
 from ultracluster.orchestrators.pcs import PcsCluster
 from ultracluster.orchestrators.session_document import SessionDocument
@@ -40,13 +40,13 @@ def add_cluster(
         scripts_bucket=s3.Bucket.from_bucket_attributes(
             stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
         ),
-        script_configuration=script_configuration(config),
+        script_configurations=script_configurations(config),
         lustre=storage.lustre,
         open_zfs=storage.open_zfs,
         mirror=config.software.mirror,
         node_tags={"ultracluster:environment": config.name, **config.tags},
     )
-    session = SessionDocument(stack, "Session", access=config.access)
+    session = SessionDocument(stack, "Session", user=config.session_user, access=config.access)
     _outputs(stack, config, cluster, session)
     return list(cluster.groups.values())
 

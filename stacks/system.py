@@ -16,10 +16,10 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct, IConstruct
 
 from stacks.control_plane import ControlPlaneParts, control_plane_parts
-from stacks.node_scripts import node_configuration
 from stacks.parts import NetworkParts, crossing
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.lifecycle.configuration import script_configurations
 from ultracluster.network.existing import existing_subnet
 from ultracluster.orchestrators.eks_addons import EksAddons
 from ultracluster.orchestrators.eks_karpenter import EksKarpenter
@@ -160,7 +160,10 @@ class SystemStack(Stack):
         assert isinstance(config.orchestrator, Eks)
         if config.orchestrator.lifecycle != "none" and karpenter_groups(config):
             # the file that its nodes run is named in the stack of the cluster; the role that reads it is here
-            scripts = NodeScripts(self, "Scripts", configuration=node_configuration(config))
+            by_group = script_configurations(config).by_group
+            scripts = NodeScripts(
+                self, "Scripts", configurations={name: by_group[name] for name in karpenter_groups(config)}
+            )
             scripts.grant_read(made.node_role)
         # its pods get their rights from the agent, and run on system nodes
         made.install(kubectl, karpenter_charts(config, queue=made.queue.queue_name), after=system)

@@ -133,6 +133,7 @@ class HyperPod:
             ("BatchAddClusterNodes", self._add),
             ("StartClusterHealthCheck", self._check),
             ("UpdateClusterSoftware", self._update),
+            ("UpdateCluster", self._update_groups),
         ):
             answer(self.client, operation, self._guard(operation, reply))
 
@@ -224,6 +225,22 @@ class HyperPod:
     def _update(self, asked: dict[str, Any]) -> dict[str, Any]:
         self.asked.append(("update", asked))
         self.on_update(asked)
+        return {"ClusterArn": ARN}
+
+    def _update_groups(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """It takes all groups, each with what a group must have, and forgets those that are not named."""
+        self.asked.append(("update-cluster", asked))
+        known = {entry["InstanceGroupName"]: entry for entry in self.cluster["InstanceGroups"]}
+        if {entry["InstanceGroupName"] for entry in asked["InstanceGroups"]} != known.keys():
+            raise refusal("ValidationException", "every instance group must be given")
+        for entry in asked["InstanceGroups"]:
+            if entry["InstanceType"] != known[entry["InstanceGroupName"]]["InstanceType"]:
+                raise refusal("ValidationException", "InstanceType cannot change")
+            known[entry["InstanceGroupName"]] |= {
+                "TargetCount": entry["InstanceCount"],
+                "CurrentCount": entry["InstanceCount"],
+                "MinCount": entry.get("MinInstanceCount", 0),
+            }
         return {"ClusterArn": ARN}
 
 

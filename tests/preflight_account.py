@@ -197,7 +197,7 @@ class World:
 
     def public_parameter(self, name: str, value: str) -> None:
         """A parameter below `/aws/service/`, where SSM lets nobody write."""
-        store = ssm_backends[OWNER][self.environment.region]._parameters
+        store: Any = ssm_backends[OWNER][self.environment.region]._parameters
         store[name] = [
             Parameter(
                 account_id=OWNER,

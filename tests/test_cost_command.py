@@ -52,72 +52,64 @@ def small(tmp_path: Path) -> str:
 
 TEXT = """\
 small: hyperpod-slurm in us-east-1, USD at list prices on 2026-11-21
+about 96,800 USD a month (133 an hour); 2 of 6 prices are older than 90 days; not priced: second
+volumes
+strictly 96,600 USD a month: 4 of 8 things have own prices of the last 90 days in this Region
+one idle or failed p5.48xlarge of gpu costs about 66.0 USD an hour; a job of 2 nodes that waits for
+it: 132
 
-                                 quantity            price per hour per month
+                                 quantity           price per hour per month
 nodes
-  controller: m5.xlarge          1 instance  ~0.2333/h [1]  (~0.23) (~170.29) derived (1)
-  controller: second volumes     500 GiB                 ?        ?         ? unknown
-  gpu: p5.48xlarge               2 instances  66.048/h [2]   132.10    96,430 (2)
-  gpu: second volumes            1,000 GiB               ?        ?         ? unknown
+  controller: m5.xlarge          1 instance    0.23/h [1]     0.23    167.90
+  controller: second volumes     500 GiB                ?        ?         ? not priced
+  gpu: p5.48xlarge               2 instances 66.048/h [2]   132.10    96,430
+  gpu: second volumes            1,000 GiB              ?        ?         ? not priced
 storage
-  Lustre scratch-2               1,200 GiB     0.14/mo [4]   (0.23)  (168.00) expired
+  Lustre scratch-2               1,200 GiB    0.14/mo [3]     0.23    168.00 277 days old
 network
-  NAT gateway                    1 gateway     0.045/h [5] (0.0450)   (32.85) expired
-  public IPv4 of the NAT gateway 1 address     0.005/h [6]   0.0050      3.65
+  NAT gateway                    1 gateway    0.045/h [4]   0.0450     32.85
+  public IPv4 of the NAT gateway 1 address    0.005/h [4]   0.0050      3.65
 security
-  KMS keys                       2 keys           1/mo [7] (0.0027)    (2.00) expired
-total, 2 of 8 lines                                          132.10    96,434 incomplete
-for orientation, with expired and derived figures: about 132.61 per hour / 96,807 per month,
-missing: controller: second volumes; gpu: second volumes
+  KMS keys                       2 keys          1/mo [5]   0.0027      2.00 173 days old
+estimate, 6 of 8 lines                                      132.61    96,804
+strictly, 4 of 8 lines                                      132.38    96,634
 
-STALE: 3 prices are past the 90 days that one is trusted, and not summed; ask AWS with --live, or
-accept with --accept-expired
-in parentheses: not in the total; ~: not from its own price
-one failed p5.48xlarge of gpu: 66.05 per hour, 1,585.15 per day; a synchronous job on all 2 nodes
-that waits for it: 132.10 per hour, 3,170.30 per day
-billed by use, in no total: data through the NAT gateway, 0.045/GB [8]; S3: objects and requests;
+`ultracluster prices update small` asks AWS for these prices and writes them into prices.csv beside
+the environment; add there by hand what AWS does not list
+billed by use, in no sum: data through the NAT gateway, 0.045/GB [4]; S3: objects and requests;
 CloudWatch: logs and metrics; traffic to other zones, Regions and the internet
 
-left out of the total
-  no price known: controller: m5.xlarge; controller: second volumes; gpu: second volumes
-  price expired on 2026-05-18: Lustre scratch-2
-  price expired on 2026-08-30: NAT gateway; KMS keys
-
-notes
-  (1) HyperPod's price is not known: the middle of 18-25 % over EC2's list price, for orientation
-  (2) 20 % over EC2's list price [3]
-
 prices
-  [1] 2026-07-20, expired 2026-10-18, unverified: """
+  [1] 2026-09-16: """
 
 MARKDOWN = """\
 ### Cost of small: hyperpod-slurm in us-east-1, USD at list prices on 2026-11-21
 
+**about 96,800 USD a month (133 an hour); 2 of 6 prices are older than 90 days; not priced: second \
+volumes**\x20\x20
+strictly 96,600 USD a month: 4 of 8 things have own prices of the last 90 days in this Region\x20\x20
+one idle or failed p5.48xlarge of gpu costs about 66.0 USD an hour; a job of 2 nodes that waits for \
+it: 132\x20\x20
+
 | | quantity | price | per hour | per day | per month | |
 |---|---:|---:|---:|---:|---:|---|
-| controller: m5.xlarge | 1 instance | ~0.2333/h [1] | (~0.23) | (~5.60) | (~170.29) | derived (1) |
-| controller: second volumes | 500 GiB | ? | ? | ? | ? | unknown |
-| gpu: p5.48xlarge | 2 instances | 66.048/h [2] | 132.10 | 3,170 | 96,430 | (2) |
-| gpu: second volumes | 1,000 GiB | ? | ? | ? | ? | unknown |
-| Lustre scratch-2 | 1,200 GiB | 0.14/mo [4] | (0.23) | (5.52) | (168.00) | expired |
-| NAT gateway | 1 gateway | 0.045/h [5] | (0.0450) | (1.08) | (32.85) | expired |
-| public IPv4 of the NAT gateway | 1 address | 0.005/h [6] | 0.0050 | 0.12 | 3.65 |  |
-| KMS keys | 2 keys | 1/mo [7] | (0.0027) | (0.0658) | (2.00) | expired |
-| **total, 2 of 8 lines** | | | **132.10** | **3,170** | **96,434** | incomplete |
+| controller: m5.xlarge | 1 instance | 0.23/h [1] | 0.23 | 5.52 | 167.90 |  |
+| controller: second volumes | 500 GiB | ? | ? | ? | ? | not priced |
+| gpu: p5.48xlarge | 2 instances | 66.048/h [2] | 132.10 | 3,170 | 96,430 |  |
+| gpu: second volumes | 1,000 GiB | ? | ? | ? | ? | not priced |
+| Lustre scratch-2 | 1,200 GiB | 0.14/mo [3] | 0.23 | 5.52 | 168.00 | 277 days old |
+| NAT gateway | 1 gateway | 0.045/h [4] | 0.0450 | 1.08 | 32.85 |  |
+| public IPv4 of the NAT gateway | 1 address | 0.005/h [4] | 0.0050 | 0.12 | 3.65 |  |
+| KMS keys | 2 keys | 1/mo [5] | 0.0027 | 0.0658 | 2.00 | 173 days old |
+| **estimate, 6 of 8 lines** | | | **132.61** | **3,183** | **96,804** | |
+| **strictly, 4 of 8 lines** | | | **132.38** | **3,177** | **96,634** | |
 
-for orientation, with expired and derived figures: about 132.61 per hour / 96,807 per month, missing: \
-controller: second volumes; gpu: second volumes\x20\x20
-**STALE: 3 prices are past the 90 days that one is trusted, and not summed; ask AWS with --live, or accept \
-with --accept-expired**\x20\x20
-in parentheses: not in the total; ~: not from its own price\x20\x20
-one failed p5.48xlarge of gpu: 66.05 per hour, 1,585.15 per day; a synchronous job on all 2 nodes that \
-waits for it: 132.10 per hour, 3,170.30 per day\x20\x20
-billed by use, in no total: data through the NAT gateway, 0.045/GB [8]; S3: objects and requests; \
+`ultracluster prices update small` asks AWS for these prices and writes them into prices.csv beside \
+the environment; add there by hand what AWS does not list\x20\x20
+billed by use, in no sum: data through the NAT gateway, 0.045/GB [4]; S3: objects and requests; \
 CloudWatch: logs and metrics; traffic to other zones, Regions and the internet\x20\x20
 
-<details><summary>left out of the total</summary>
-
-- no price known: """
+<details><summary>prices</summary>"""
 
 
 def test_text(small: str) -> None:
@@ -132,22 +124,23 @@ def test_markdown(small: str) -> None:
 
     assert result.exit_code == 0
     assert result.output[: len(MARKDOWN)] == MARKDOWN
-    assert result.output.count("<details>") == result.output.count("</details>") == 3
+    assert result.output.count("<details>") == result.output.count("</details>") == 1
 
 
 def test_json(small: str) -> None:
     document = json.loads(run(small, "--json").output)
 
     assert (document["date"], document["currency"], document["complete"]) == (TODAY, "USD", False)
-    assert document["total"] == {"hour": 132.101, "day": 3170.424, "month": 96433.73}
-    assert document["left_out"] == [
-        "controller: m5.xlarge (no price known)",
-        "controller: second volumes (no price known)",
-        "gpu: second volumes (no price known)",
-        "Lustre scratch-2 (price expired on 2026-05-18)",
-        "NAT gateway (price expired on 2026-08-30)",
-        "KMS keys (price expired on 2026-08-30)",
-    ]
+    assert document["estimate"] == {"hour": 132.608877, "day": 3182.613041, "month": 96804.48}
+    assert document["strict"] == {"hour": 132.376, "day": 3177.024, "month": 96634.48}
+    assert document["not_priced"] == ["controller: second volumes", "gpu: second volumes"]
+    summary = document["summary"]
+    assert (summary["per_month"], summary["strict_per_month"], summary["most_per_month"]) == (
+        96804.48, 96634.48, None,
+    )  # fmt: skip
+    assert (summary["things"], summary["priced"], summary["strict"]) == (8, 6, 4)
+    assert summary["text"].startswith("about 96,800 USD a month (133 an hour); ")
+    assert document["lines"][1]["cost"] is None
     assert document["lines"][2] == {
         "area": "nodes",
         "what": "gpu: p5.48xlarge",
@@ -155,8 +148,9 @@ def test_json(small: str) -> None:
         "quantity": 2,
         "at_most": 2,
         "unit": "instance",
-        "state": "counted",
-        "reason": None,
+        "mark": None,
+        "days_old": 48,
+        "upfront": False,
         "note": None,
         "price": {
             "usd": 66.048,
@@ -165,53 +159,21 @@ def test_json(small: str) -> None:
             "source": "third party's live record of the AWS price list "
             "(HyperPod, usage type USE1-Cluster:ml.*)",
             "date": "2026-10-04",
-            "expires": "2027-01-02",
-            "expired": False,
             "verified": True,
             "live": False,
-        },
-        "price_elsewhere": None,
-        "ec2_price": {
-            "usd": 55.04,
-            "per": "hour",
-            "region": "us-east-1",
-            "source": "aws/karpenter-provider-aws@1d92708 pkg/providers/pricing/zz_generated.pricing_aws*.go "
-            "(generated 2026-07-20)",
-            "date": "2026-07-20",
-            "expires": "2026-10-18",
-            "expired": True,
-            "verified": True,
-            "live": False,
-        },
-        "premium_over_ec2": 0.2,
-        "per_hour_around": None,
-        "orientation": {
-            "basis": "own",
-            "price": document["lines"][2]["price"],
-            "cost": document["lines"][2]["cost"],
         },
         "cost": {"hour": 132.096, "day": 3170.304, "month": 96430.08},
-        "fee": None,
     }
+    assert document["lines"][4]["mark"] == "old"
     assert document["idle"] == {
         "group": "gpu",
         "instance_type": "p5.48xlarge",
-        "state": "counted",
+        "prepaid": False,
+        "mark": None,
         "node": {"hour": 66.048, "day": 1585.152, "month": 48215.04},
         "job_groups": ["gpu"],
         "job_nodes": 2,
         "job": {"hour": 132.096, "day": 3170.304, "month": 96430.08},
-        "orientation": {
-            "node": {"hour": 66.048, "day": 1585.152, "month": 48215.04},
-            "job": {"hour": 132.096, "day": 3170.304, "month": 96430.08},
-        },
-    }
-    assert document["orientation"] == {
-        "hour": 132.612157,
-        "day": 3182.691761,
-        "month": 96806.8744,
-        "hour_by_kind": {"derived": 0.23328, "counted": 132.101, "expired": 0.277877},
-        "missing": ["controller: second volumes", "gpu: second volumes"],
     }
 
 
@@ -223,7 +185,7 @@ def test_the_example_of_the_page_is_what_happens(monkeypatch: pytest.MonkeyPatch
 
     printed = run(*found[1].split()[1:], today=found[2])
 
-    assert printed.output.startswith(found[3] + "\nleft out of the total\n")
+    assert printed.output.startswith(found[3] + "\nprices\n")
 
 
 @pytest.mark.parametrize("columns", [30, 40, 55, 60, 76, 90, 110, 200])
@@ -234,7 +196,7 @@ def test_no_figure_is_cut_in_a_narrow_terminal(name: str, columns: int) -> None:
     wide = run(file, columns=300).output
 
     assert max(map(len, lines)) <= columns
-    months = re.findall(r"(\S*\d\S*) +(?:derived|us-east-1|expired|indicative|incomplete)", wide)
+    months = re.findall(r"(\S*\d\S*) +(?:derived|us-east-1|undated|\d+ days old)", wide)
     assert months
     for sum_of in months:
         assert any(sum_of in line for line in lines)
@@ -251,15 +213,67 @@ def test_every_environment_has_an_estimate(name: str, form: list[str]) -> None:
     assert "nan" not in result.output
 
 
-def test_expired_prices_are_summed_on_request_and_loudly(small: str) -> None:
-    output = run(small, "--accept-expired", columns=200).output
-
-    assert (
-        "STALE: summed although expired (--accept-expired): Lustre scratch-2; NAT gateway; KMS keys" in output
+def test_strict_is_for_a_pipeline(small: str, tmp_path: Path) -> None:
+    result = run(small, "--strict", columns=200)
+    assert result.exit_code == 1
+    assert "estimate, 6 of 8 lines" in result.output
+    assert "4 of 8 lack one: controller: second volumes; gpu: second volumes; Lustre scratch-2; KMS keys" in (
+        result.output
     )
-    assert "total, 5 of 8 lines" in output
-    assert " 168.00" in output
-    assert "for orientation, with derived figures: about" in output
+
+    prices = {"hyperpod-volume": 0.125, "lustre.scratch-2": 0.14, "kms.key": 1}
+    table = "key,region,usd,unit,date,source\n"
+    table += "".join(f"{key},us-east-1,{usd},month,2026-11-20,ours\n" for key, usd in prices.items())
+    (tmp_path / "prices.csv").write_text(table)
+    complete = run(small, "--strict")
+    assert complete.exit_code == 0
+    assert "strictly, 8 of 8 lines" in complete.output
+
+    (tmp_path / "prices.csv").write_text(f"{table}nat,us-east-1,0,hour,2026-11-20,ours\n")
+    damaged = run(small, "--strict", columns=400)
+    assert damaged.exit_code == 1
+    assert "prices.csv:5: 0 is no price" in damaged.output
+
+
+def test_the_price_file_of_the_team_wins_and_its_faults_are_told(small: str, tmp_path: Path) -> None:
+    (tmp_path / "prices.csv").write_text(
+        "key,region,usd,unit,date,source\n"
+        "hyperpod.p5.48xlarge,us-east-1,50,hour,2026-11-01,our contract\n"
+        "nat,us-east-1,free,hour,2026-11-01,our contract\n"
+    )
+    output = run(small, columns=400).output
+
+    assert "50/h [2]" in output
+    assert "2026-11-01: our contract (us-east-1)" in output
+    assert "prices.csv:3: 'free' is no price in USD; the line is not used" in output
+    assert "0.045/h" in output  # the shipped price of the gateway counts, not 0
+    assert json.loads(run(small, "--json").output)["faults"][0].endswith("the line is not used")
+
+
+def test_a_type_without_any_price_is_a_clear_row(small: str) -> None:
+    file = Path(small)
+    file.write_text(file.read_text().replace("p5.48xlarge", "p5e.48xlarge"))
+    output = run(small, columns=400).output
+
+    assert "WITHOUT the nodes of gpu" in output.splitlines()[1]
+    assert re.search(r"gpu: p5e.48xlarge +2 instances +\? +\? +\? +\? +not priced", output)
+    assert "one idle or failed p5e.48xlarge of gpu: not priced" in output
+
+
+@pytest.mark.parametrize(
+    ("count", "code", "told"),
+    [
+        ("6758", 0, "about 326,000,000 USD a month"),
+        ("1000000", 2, "1000000 is out of range"),
+        ("-1", 2, "-1 is out of range"),
+    ],
+)
+def test_counts_at_and_beyond_the_bounds(small: str, count: str, code: int, told: str) -> None:
+    file = Path(small)
+    file.write_text(file.read_text().replace("count: 2", f"count: {count}"))
+    result = run(small, columns=400)
+
+    assert (result.exit_code, told in result.output) == (code, True)
 
 
 @pytest.mark.parametrize("name", ["dev", "eks-p5en", "parallelcluster-p5", "pcs-p6-b200", "prod"])
@@ -273,25 +287,11 @@ def test_each_resource_has_one_line_of_a_hundred_columns(name: str) -> None:
     assert max(map(len, table)) <= 100
 
 
-def test_the_orientation_is_never_in_the_total() -> None:
-    file = str(ROOT / "environments" / "dev.yaml")
-    output = run(file, columns=400).output
-
-    assert "total, 1 of 10 lines" in output
-    line = next(one for one in output.splitlines() if one.startswith("for orientation, with "))
-    assert line.startswith(
-        "for orientation, with expired, derived and other Regions' figures: "
-        "about 26.59 per hour / 19,414 per month"
-    )
-    assert line.endswith("missing: controller: second volumes; login: second volumes; gpu: second volumes")
-    assert "one failed g6e.12xlarge of gpu: unknown, it has no price; for orientation about 12.75" in output
-
-
-def test_a_fee_wants_days() -> None:
+def test_a_fee_needs_days() -> None:
     file = str(ROOT / "environments" / "pcs-p6-b200.yaml")
 
-    assert "the whole fee of a block or plan; give its length with --days" in run(file).output
-    assert "upfront for 30 days, beside the total: 327,352.32" in run(file, "--days", "30").output
+    assert "--days gives it for a number of days" in run(file, columns=400).output
+    assert "for 30 days about 327,000 USD" in run(file, "--days", "30", columns=400).output
     document = json.loads(run(file, "--days", "30", "--json").output)
     assert document["upfront"] == 327352.32
 
@@ -338,9 +338,9 @@ def test_live_prices_win(small: str, stubbed: Any) -> None:
         "hyperpod.m5.xlarge": ("Cluster:ml.m5.xlarge", "0.23"),
         "hyperpod.p5.48xlarge": ("Cluster:ml.p5.48xlarge", "60.5"),
     }
-    for item in billed(load(Path(small)).environment):
-        if item.key and item.key != "hyperpod-volume":
-            usage, usd = wanted.get(item.key, ("", ""))
+    for key in dict.fromkeys(item.key for item in billed(load(Path(small)).environment)):
+        if key:
+            usage, usd = wanted.get(key, ("", ""))
             stubbed.add_response("get_products", {"PriceList": [_product(usage, usd)] if usd else []})
     document = json.loads(run(small, "--live", "--json").stdout)
 
@@ -357,7 +357,7 @@ def test_without_permission_the_table_answers(small: str, stubbed: Any) -> None:
 
     assert result.exit_code == 0
     assert "no live list prices: " in result.stdout
-    assert "66.048/h [2]" in result.stdout
+    assert "66.048/h [2]" in result.stdout  # the table's
 
 
 def _product(usagetype: str, usd: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from project import ENVIRONMENTS, ROOT
+from project import ENVIRONMENTS, ROOT, environments_of
 from templates import Synthesised, many, statements
 
 from ultracluster.config import load
@@ -207,3 +208,64 @@ def test_no_secret_value_is_in_a_template(synthesised: Get) -> None:
     for database in synthesised("prod").resources("AWS::RDS::DBInstance").values():
         password = database["Properties"]["MasterUserPassword"]
         assert "{{resolve:secretsmanager:" in str(password)
+
+
+# Scripts: what nodes and the upload may read
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_nodes_may_read_older_scripts_of_their_cluster(name: str, synthesised: Get) -> None:
+    """The policy changes before the cluster does: a node that starts meanwhile asks for the former folder."""
+    for template in synthesised(name).templates.values():
+        for _, statement in statements(template):
+            if statement.get("Sid") == "ReadScripts":
+                resource = json.dumps(statement["Resource"])
+                assert f"/{name}/*" in resource or "/*.run" in resource
+                assert not re.search(r"[0-9a-f]{12}/", resource)
+
+
+@pytest.mark.parametrize("name", [*environments_of("hyperpod-slurm"), *environments_of("hyperpod-eks")])
+def test_hyperpod_may_list_scripts_without_a_prefix(name: str, synthesised: Get) -> None:
+    """How it lists is not published; HeadBucket asks for the same right, and has no prefix."""
+    (found,) = [
+        statement
+        for _, statement in statements(synthesised(name).templates[f"{name}-cluster"])
+        if statement.get("Sid") == "ListScripts"
+    ]
+
+    assert found["Action"] == "s3:ListBucket" and "Condition" not in found
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_whoever_reads_assets_may_decrypt_them_and_nothing_else(name: str, synthesised: Get) -> None:
+    """A customer's key on the bootstrap bucket may leave to IAM who uses it."""
+    for stack, template in synthesised(name).templates.items():
+        found = {
+            (logical_id, statement["Sid"]): statement
+            for logical_id, statement in statements(template)
+            if statement.get("Sid")
+        }
+        for (policy, sid), statement in found.items():
+            text = json.dumps(statement.get("Resource", ""))
+            if "cdk-hnb659fds-assets" not in text or "s3:GetObject" not in many(statement["Action"]):
+                continue
+            decrypt = found[policy, sid.replace("Read", "Decrypt")]
+            assert decrypt["Action"] == "kms:Decrypt", stack
+            assert list(decrypt["Condition"]["StringEquals"]) == ["kms:ViaService"]
+            (context,) = decrypt["Condition"]["ArnLike"].items()
+            assert context[0] == "kms:EncryptionContext:aws:s3:arn"
+            assert statement["Resource"] in context[1]
+            assert "cdk-hnb659fds-assets" in json.dumps(context[1][0])
+
+
+@pytest.mark.parametrize("name", [*environments_of("hyperpod-slurm"), *environments_of("hyperpod-eks")])
+def test_subnets_and_groups_may_be_those_of_another_account(name: str, synthesised: Get) -> None:
+    """A shared subnet is its owner's, and HyperPod's instances are in an account of the service."""
+    wanted = {"AttachToVpc", "AddressesForPods", "PodAddresses"}
+    for template in synthesised(name).templates.values():
+        for _, statement in statements(template):
+            if statement.get("Sid") not in wanted:
+                continue
+            for resource in statement["Resource"]:
+                text = "".join(map(str, resource["Fn::Join"][1]))
+                assert ("network-interface" in text) != ("*:" in text), text

@@ -135,6 +135,81 @@ def test_classic_provisioning_names_its_strategy_and_continuous_has_none(tmp_pat
     assert continuous["NodeProvisioningMode"] == "Continuous"
 
 
+@pytest.mark.parametrize("name", [*environments_of("hyperpod-slurm"), *environments_of("hyperpod-eks")])
+def test_the_mode_of_provisioning_is_always_written(name: str, synthesised: Get) -> None:
+    """AWS's pages do not agree on the default."""
+    ((_, cluster),) = synthesised(name).resources("AWS::SageMaker::Cluster").items()
+
+    assert cluster["Properties"]["NodeProvisioningMode"] == "Continuous"
+
+
+def test_a_group_is_made_in_the_release_of_the_image_that_is_asked_for(tmp_path: Any) -> None:
+    cluster = _cluster({"node_groups.gpu.image_release": "2.1.0"}, tmp_path)
+    releases = {g["InstanceGroupName"]: g.get("ImageReleaseVersion") for g in cluster["InstanceGroups"]}
+
+    assert releases == {"controller": None, "login": None, "gpu": "2.1.0"}
+
+
+@pytest.mark.parametrize(
+    ("name", "user"),
+    [
+        ("dev", "ubuntu"),
+        ("hyperpod-eks-p5", "ec2-user"),
+        ("pcs-p6-b200", "ubuntu"),
+        ("parallelcluster-p5", "ubuntu"),
+    ],
+)
+def test_a_session_runs_as_a_user_of_the_image(name: str, user: str, synthesised: Get) -> None:
+    """Session Manager makes none: "failed to start pty since RunAs user ubuntu does not exist"."""
+    (document,) = synthesised(name).resources("AWS::SSM::Document").values()
+
+    assert document["Properties"]["Content"]["inputs"]["runAsDefaultUser"] == user
+
+
+@pytest.mark.parametrize(
+    ("changes", "user"),
+    [
+        ({}, "ubuntu"),
+        ({"orchestrator.os": "alinux2023"}, "ec2-user"),
+        ({"orchestrator.os": "rhel9"}, "ec2-user"),
+        ({"orchestrator.os": "rocky9"}, "rocky"),
+        ({"orchestrator": {"kind": "pcs", "root_device": "/dev/xvda"}}, "ec2-user"),
+        ({"orchestrator": {"kind": "pcs"}}, "ubuntu"),
+        ({"orchestrator": {"kind": "eks"}}, "ec2-user"),
+        ({"access": {"session_user": "alice"}}, "alice"),
+    ],
+)
+def test_the_user_follows_the_image(changes: dict[str, Any], user: str) -> None:
+    data = changed(environment_data("parallelcluster-p5"), changes)
+
+    assert loaded(data).environment.session_user == user
+
+
+PARAMETER = "/images/train:3"
+
+
+def test_an_image_may_be_a_parameter_everywhere(tmp_path: Any) -> None:
+    """A dynamic reference: of a parameter of the template CloudFormation takes the newest value each time."""
+    wanted = f"{{{{resolve:ssm:{PARAMETER}}}}}"
+    for name, group in (
+        ("pcs-p6-b200", "train"),
+        ("dev", "gpu"),
+        ("parallelcluster-p5", "reserved"),
+        ("eks-p5en", "train"),
+    ):
+        changes: dict[str, Any] = {f"node_groups.{group}.image": PARAMETER}
+        if name == "parallelcluster-p5":  # one image for the whole queue
+            changes["node_groups.more.image"] = PARAMETER
+        if name == "eks-p5en":
+            changes["orchestrator.service_cidr"] = "172.20.0.0/16"
+        made = synthesise(loaded(changed(environment_data(name), changes)).environment, tmp_path / name)
+        text = json.dumps(made.templates)
+
+        assert wanted in text, name
+        assert not made.findings, name
+        assert "AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>" not in text, name
+
+
 def test_customer_keys_on_volumes_only_with_continuous_provisioning(tmp_path_factory: Any) -> None:
     classic = _cluster(
         {"orchestrator.provisioning": "classic", "orchestrator.slurm_config_strategy": "merge"},
@@ -178,11 +253,11 @@ def test_a_changed_script_mode_or_setting_is_a_changed_prefix(tmp_path: Any) -> 
     script = tmp_path / "step.sh"
     script.write_text("true\n")
     script.chmod(0o644)
-    hashes = {content_hash(tmp_path, {"release": "2026.11"}), content_hash(tmp_path, {"release": "2026.12"})}
+    hashes = {content_hash(tmp_path, [script], {"release": release}) for release in ("2026.11", "2026.12")}
     script.chmod(0o755)
-    hashes.add(content_hash(tmp_path, {"release": "2026.11"}))
+    hashes.add(content_hash(tmp_path, [script], {"release": "2026.11"}))
     script.write_text("false\n")
-    hashes.add(content_hash(tmp_path, {"release": "2026.11"}))
+    hashes.add(content_hash(tmp_path, [script], {"release": "2026.11"}))
 
     assert len(hashes) == 4
 
@@ -191,13 +266,14 @@ def test_the_prefix_of_the_nodes_is_the_one_that_is_uploaded_to(synthesised: Get
     template = synthesised("dev").templates["dev-cluster"]
     ((upload_id, upload),) = _of(template, "Custom::CDKBucketDeployment").items()
     ((_, cluster),) = _of(template, "AWS::SageMaker::Cluster").items()
-    prefix = upload["Properties"]["DestinationBucketKeyPrefix"]
     uris = {
-        group["LifeCycleConfig"]["SourceS3Uri"]["Fn::Join"][1][-1]
+        group["InstanceGroupName"]: group["LifeCycleConfig"]["SourceS3Uri"]["Fn::Join"][1][-1]
         for group in cluster["Properties"]["InstanceGroups"]
     }
 
-    assert uris == {f"/{prefix}"}
+    assert upload["Properties"]["DestinationBucketKeyPrefix"] == "dev"
+    assert all(re.fullmatch("/dev/[0-9a-f]{12}", uri) for uri in uris.values())
+    assert len(set(uris.values())) == len(uris)
     assert upload_id in cluster["DependsOn"]
     assert upload["Properties"]["Prune"] is False
     assert upload["Properties"]["RetainOnDelete"] is True
@@ -260,3 +336,16 @@ def _subnets(changes: dict[str, Any], folder: Any) -> list[str]:
     config = loaded(changed(environment_data("dev"), changes)).environment
     made = synthesise(config, folder, validate=False)
     return sorted(subnet["Properties"]["CidrBlock"] for subnet in made.resources("AWS::EC2::Subnet").values())
+
+
+@pytest.mark.parametrize("name", ["eks-p5en", "pcs-p6-b200"])
+def test_root_volumes_keep_up_with_container_images(name: str, synthesised: Get) -> None:
+    """gp3's 125 MiB/s take ten minutes for an image of 40 GB, written and read."""
+    speeds: dict[str, tuple[Any, Any]] = {}
+    for template in synthesised(name).resources("AWS::EC2::LaunchTemplate").values():
+        data = template["Properties"]["LaunchTemplateData"]
+        (volume,) = data["BlockDeviceMappings"]
+        speeds[data["InstanceType"]] = (volume["Ebs"].get("Throughput"), volume["Ebs"].get("Iops"))
+
+    assert {speeds[kind] for kind in speeds if kind.startswith("p")} == {(1000, 4000)}
+    assert {speeds[kind] for kind in speeds if kind.startswith("m")} == {(None, None)}

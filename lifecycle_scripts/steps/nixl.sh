@@ -29,10 +29,24 @@ nixl::install() {
   rm -rf -- "$staged"/*.data # headers of what it is built with
   if [[ ! -e $staged/nixl/__init__.py ]]; then
     mkdir "$staged/nixl"
-    cp -- "$ULTRACLUSTER_HOME/files/nixl.py" "$staged/nixl/__init__.py"
+    nixl::package >"$staged/nixl/__init__.py"
   fi
   software::publish "$staged" "$(nixl::own)"
   software::clean nixl
+}
+
+# Programs import nixl and nixl._api; the library may be loaded only once, under its own name.
+nixl::package() {
+  cat <<'EOT'
+import importlib
+import importlib.util
+import sys
+
+_name = next(name for name in ("nixl_cu13", "nixl_cu12") if importlib.util.find_spec(name))
+for _module in ("_bindings", "_utils", "logging", "_api"):
+    sys.modules[f"nixl.{_module}"] = importlib.import_module(f"{_name}.{_module}")
+sys.modules["nixl"] = importlib.import_module(_name)
+EOT
 }
 
 nixl::verify() {

@@ -149,6 +149,10 @@ pyxis::verify() {
   [[ -e $ULTRACLUSTER_ROOT$PYXIS_LINK ]] || step::fail "$PYXIS_LINK leads nowhere"
   pyxis::is_linked || step::fail "$PYXIS_LINK does not lead to $path"
   pyxis::is_plugged || step::fail "no plugstack names a spank_pyxis.so that is there"
-  [[ $path != /opt/ultracluster/* ]] || step::version "${RELEASE['pyxis.version']}"
+  if [[ $path == /opt/ultracluster/* ]]; then
+    step::version "${RELEASE['pyxis.version']}"
+  else
+    step::component pyxis kept '' "${RELEASE['pyxis.version']}" "the image's own: $path"
+  fi
   step::message "$path, for Slurm $SLURM_VERSION"
 }

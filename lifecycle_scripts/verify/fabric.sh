@@ -129,7 +129,7 @@ with open(types_path, encoding="utf-8") as file:
 try:
     with open(cluster_path, encoding="utf-8") as file:
         cluster = json.load(file)
-    groups = {name: group for name, group in cluster["node_groups"].items() if group["instance_type"] == instance_type}
+    groups = {name: group for name, group in cluster["node_groups"].items() if group.get("instance_type") == instance_type}
 except (OSError, ValueError, KeyError, TypeError, AttributeError):
     cluster, groups = {}, {}
 groups = {group_name: groups[group_name]} if group_name in groups else groups

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tools import catalog_from_authorities as authorities
-from ultracluster.catalog import InstanceType, instance_types, offered_zone_ids, price, regions
+from ultracluster.catalog import InstanceType, figure, instance_types, offered_zone_ids, regions
 
 KNOWN = json.loads((Path(__file__).parent / "known_disagreements.json").read_text())
 TYPES = list(instance_types().values())
@@ -150,7 +150,7 @@ def disagreements() -> dict[tuple[str, str], list[Any]]:
         if t.name in BY_HAND:
             on_demand = [
                 "on-demand" in answer["SupportedUsageClasses"],
-                any(price(t.name, region) for region in regions()),
+                any(figure(f"ec2.{t.name}", region) for region in regions()),
             ]
             if on_demand[0] != on_demand[1]:
                 found[t.name, "sold on demand"] = on_demand

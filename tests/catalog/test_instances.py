@@ -84,7 +84,7 @@ def test_a_row_does_not_contradict_itself(t: InstanceType) -> None:
 def test_lustre_clients_follow_the_rule_of_the_guide(t: InstanceType) -> None:
     client = t.efa_interfaces != 0 and (t.nitro or 0) >= 4 and not t.name.startswith("trn2")
     assert t.lustre_efa_client == client
-    assert t.lustre_gds_client == (t.family in ("p5", "p5e", "p5en", "p6-b200"))
+    assert t.lustre_gds_client == (t.family in ("p5", "p5e", "p5en", "p6-b200", "p6-b300"))
     assert (t.lustre_efa_interfaces > 0) == client
     if t.efa_interfaces is not None:
         assert t.lustre_efa_interfaces <= t.efa_interfaces
@@ -200,7 +200,7 @@ def test_ultraserver_names_of_hyperpod_are_in_botocore() -> None:
 def test_only_the_standard_library_is_imported() -> None:
     program = (
         "import sys; before = set(sys.modules); from ultracluster import catalog;"
-        "catalog.instance_types(); catalog.regions(); catalog.price('p5.48xlarge', 'us-east-1');"
+        "catalog.instance_types(); catalog.regions(); catalog.figure('ec2.p5.48xlarge', 'us-east-1');"
         "print(*{m.partition('.')[0] for m in set(sys.modules) - before})"
     )
     run = subprocess.run(

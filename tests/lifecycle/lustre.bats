@@ -76,6 +76,8 @@ message() { grep "\"step\": \"$1\"" "$REPORT" | tail -n 1 | sed 's/.*"message": 
   ln -s /fsx/home/ubuntu "$ULTRACLUSTER_ROOT/proc/4711/cwd"
   echo python3 >"$ULTRACLUSTER_ROOT/proc/4711/comm"
   run run_steps lustre_efa
+  assert::status 0
+  assert::states lustre_efa=degraded
   assert::contains "$(message lustre_efa)" "/fsx is in use by python3 (4711) and was mounted before EFA was set up: Lustre uses TCP"
   assert::never_called lustre_rmmod
   assert::never_called setup.sh
@@ -88,6 +90,8 @@ message() { grep "\"step\": \"$1\"" "$REPORT" | tail -n 1 | sed 's/.*"message": 
   mkdir -p "$FAKE/lnet"
   touch "$FAKE/lnet/held"
   run run_steps lustre_efa
+  assert::status 0
+  assert::states lustre_efa=degraded
   assert::contains "$(message lustre_efa)" "the Lustre modules are in use and do not unload"
   lustre::is_mounted
 }
@@ -97,6 +101,8 @@ message() { grep "\"step\": \"$1\"" "$REPORT" | tail -n 1 | sed 's/.*"message": 
   lustre::mounted
   echo '60 1 0:66 / /other rw shared:9 - lustre 10.1.0.7@tcp:/another rw' >>"$ULTRACLUSTER_ROOT/proc/self/mountinfo"
   run run_steps lustre_efa
+  assert::status 0
+  assert::states lustre_efa=degraded
   assert::contains "$(message lustre_efa)" "another Lustre file system is mounted at /other"
   assert::never_called umount
   assert::never_called lustre_rmmod
@@ -115,6 +121,8 @@ message() { grep "\"step\": \"$1\"" "$REPORT" | tail -n 1 | sed 's/.*"message": 
   lustre::mounted
   echo 2 >"$FAKE/fsx_interfaces"
   run run_steps lustre_efa
+  assert::status 0
+  assert::states lustre_efa=degraded
   assert::equal "LNet has 2 of 8 EFA interfaces after FSx's set-up: Lustre uses TCP" "$(message lustre_efa)"
   lustre::is_mounted
   rm "$FAKE/modules/kefalnd" "$FAKE/lnet/efa"
@@ -177,6 +185,8 @@ message() { grep "\"step\": \"$1\"" "$REPORT" | tail -n 1 | sed 's/.*"message": 
   echo tcp >"$FAKE/lnet/uses"
   echo 1 >"$FAKE/lnet/tcp"
   run run_steps lustre_efa
+  assert::status 0
+  assert::states lustre_efa=degraded
   assert::contains "$(message lustre_efa)" "8 EFA interfaces are bound, but Lustre uses TCP (14 messages)"
 }
 
@@ -184,6 +194,8 @@ message() { grep "\"step\": \"$1\"" "$REPORT" | tail -n 1 | sed 's/.*"message": 
   lustre::with_efa
   echo 6.5.0-1024-aws >"$FAKE/kernel"
   run run_steps lustre_efa
+  assert::status 0
+  assert::states lustre_efa=degraded
   assert::equal 'Lustre over EFA needs kernel 6.8 or newer on Ubuntu, this is 6.5.0-1024-aws: Lustre uses TCP' "$(message lustre_efa)"
   echo 7.3.0-1001-aws >"$FAKE/kernel"
   run run_steps lustre_efa
@@ -266,6 +278,8 @@ message() { grep "\"step\": \"$1\"" "$REPORT" | tail -n 1 | sed 's/.*"message": 
   sed -i 's/p5.48xlarge/p6-b300.48xlarge/' "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
   echo NVIDIA >"$FAKE/modules/nvidia.license"
   run run_steps nvidia_fs
+  assert::status 0
+  assert::states nvidia_fs=degraded
   assert::contains "$(message nvidia_fs)" "needs NVIDIA's open driver"
 }
 
@@ -326,6 +340,7 @@ EOT
 @test "a kernel that nobody knows, and no modules: the reason names kernel, package and remedy" {
   echo 6.14.0-1010-aws >"$FAKE/kernel"
   run run_steps lustre_client
+  assert::status 1
   assert::equal "no Lustre client for kernel 6.14.0-1010-aws: cannot install lustre-client-modules-6.14.0-1010-aws lustre-client-utils: see the log above; release 2026.11 knows Lustre clients for 6.8.0-1017..6.8.0: choose an image with such a kernel" "$(message lustre_client)"
 }
 

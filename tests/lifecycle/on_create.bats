@@ -6,7 +6,7 @@ load helpers
 @test "a compute node gets its file systems and slurmd" {
   run on_create
   assert::status 0
-  assert::states limits=installed filesystems=installed scratch=installed slurm=installed
+  assert::states limits=installed filesystems=installed homes=skipped scratch=installed container_storage=skipped slurm=installed
   assert::called "mount -t lustre -o relatime,flock fs-0123.fsx.us-east-1.amazonaws.com@tcp:/abcdefgh $ULTRACLUSTER_ROOT/fsx"
   assert::called "mount -t nfs -o nfsvers=4.2,nconnect=16 fs-4567.fsx.us-east-1.amazonaws.com:/fsx $ULTRACLUSTER_ROOT/home"
   assert::called "systemctl restart --no-block slurmd.service"
@@ -19,7 +19,7 @@ load helpers
   node::is_controller
   run on_create
   assert::status 0
-  assert::states limits=installed filesystems=installed scratch=skipped slurm=installed
+  assert::states limits=installed filesystems=installed homes=skipped scratch=skipped container_storage=skipped slurm=installed
   [[ -e $FAKE/units/slurmctld/enabled && -e $FAKE/units/slurmctld/active ]]
   [[ ! -e $FAKE/units/slurmd/enabled ]]
   assert::never_called 'systemctl start slurmdbd'
@@ -31,7 +31,7 @@ load helpers
   forget_calls
   run on_create
   assert::status 0
-  assert::states limits=already filesystems=already scratch=already slurm=already
+  assert::states limits=already filesystems=already homes=skipped scratch=already container_storage=skipped slurm=already
   assert::no_changes
   assert::equal "$before" "$(snapshot)"
 }

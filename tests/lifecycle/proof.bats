@@ -50,6 +50,8 @@ message() { tail -n 1 <(grep '"step": "proof"' "$REPORT") | sed 's/.*"message": 
 @test "a mount that is not there" {
   sed -i '/ \/home /d' "$ULTRACLUSTER_ROOT/proc/self/mountinfo"
   run run_steps proof
+  assert::status 0
+  assert::states proof=degraded
   assert::equal '/home is not mounted (mounts=/fsx:lustre efa=32/32 lustre_efa=8/8 slurmd=IDLE+DYNAMIC_NORM)' "$(message)"
 }
 

@@ -204,7 +204,7 @@ components = {
     "neuron-driver": component("2.30.2.0", "packages", "neuron", packages=[packages("aws-neuronx-dkms=2.30.2.0*")]),
     "neuron-runtime": component("2.34.10.0", "packages", "neuron", packages=[packages("aws-neuronx-runtime-lib=2.34.10.0-abc")]),
     "neuron-collectives": component("2.34.10.0", "packages", "neuron", packages=[packages("aws-neuronx-collectives=2.34.10.0-abc")]),
-    "lustre-client": component("2.15.6", "packages", packages=[packages("lustre-client-modules-aws")]),
+    "lustre-client": component("2.15.6", "packages", need="required", packages=[packages("lustre-client-modules-aws")]),
     "lustre-efa-setup": component("unversioned", "artifact", need="optional", artifacts=[file("configure-efa-fsx-lustre-client.zip")]),
     "nvidia-fs": component("2.26.6", "packages", "nvidia", packages=[packages("nvidia-fs-dkms=2.26.6-1")]),
     "container-toolkit": component("1.20.1", "packages", "nvidia", packages=[

@@ -136,13 +136,8 @@ digest() {
   assert::called "dpkg --force-confold --configure --pending"
 }
 
-@test "a kernel newer than the Lustre matrix is refused, with the kernels that are in it" {
+@test "a kernel newer than the Lustre matrix: the client of the image works with its kernel, that is enough" {
   echo 6.14.0-1010-aws >"$FAKE/kernel"
-  run run_steps lustre_client
-  assert::status 1
-  assert::last_log_line "FAILED lustre_client: kernel 6.14.0-1010-aws has no Lustre client in release 2026.11, which knows: 6.8.0-1017..6.8.0"
-  assert::no_changes
-  # The client of the image works with its kernel: that is enough.
   echo 2.15.6 >"$FAKE/modules/lustre"
   software::script /sbin/mount.lustre
   run run_steps lustre_client

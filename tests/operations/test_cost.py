@@ -1,4 +1,4 @@
-"""What an environment is billed for, and which prices are summed."""
+"""What an environment is billed for, and what it is estimated to cost."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from hypothesis import strategies as st
 from project import ENVIRONMENTS, ROOT
 from rules_support import changed, environment_data, loaded
 
-from ultracluster.catalog import price
-from ultracluster.catalog.prices import Figure, figure, hyperpod_premium
+from ultracluster.catalog.prices import Figure, figure
 from ultracluster.config import Environment
 from ultracluster.operations.billed import billed
 from ultracluster.operations.cost import Estimate, Line, estimate
+from ultracluster.operations.plan import plan
+from ultracluster.operations.plan_cost import rough, summary
 
 TODAY = dt.date(2026, 11, 21)
 FILE = ROOT / "constructs/ultracluster/catalog/service_prices.json"
+CSV = FILE.with_name("prices.csv")
 TABLES: list[dict[str, Any]] = json.loads(FILE.read_text())["tables"]
 
 
@@ -40,14 +42,20 @@ def line(found: Estimate, what: str) -> Line:
 
 def made_up(key: str, usd: float, **changes: Any) -> Figure:
     figure = Figure(
-        key=key, region="us-west-2", usd=usd, unit="hour", source="this test", date=TODAY,
-        expires=TODAY + dt.timedelta(days=90), expired=False, verified=True, live=True,
+        key=key, region="us-west-2", usd=usd, unit="hour", source="this test", date=TODAY, verified=True,
+        live=True,
     )  # fmt: skip
     return replace(figure, **changes)
 
 
+def own(*figures: Figure) -> dict[tuple[str, str], Figure]:
+    return {(one.key, one.region): one for one in figures}
+
+
 EAST = {"region": "us-east-1", "network.zone_id": "use1-az6"}
 NETWORK = ["nat", "ipv4"]
+FAST = ["ebs.gp3", "ebs.gp3-throughput", "ebs.gp3-iops"]
+"""Root volumes of nodes with accelerators."""
 BILLED = {
     "dev": [
         "hyperpod.m5.2xlarge", "hyperpod-volume", "hyperpod.m5.xlarge", "hyperpod-volume",
@@ -65,17 +73,17 @@ BILLED = {
         "lustre.persistent-2-ssd.500", "lustre.persistent-2-ssd.metadata", *NETWORK, "kms.key",
     ],
     "eks-p5en": [
-        "ec2.m5.2xlarge", "ebs.gp3", "capacity-block.p5en.48xlarge", "ebs.gp3", "eks.standard",
+        "ec2.m5.2xlarge", "ebs.gp3", "capacity-block.p5en.48xlarge", *FAST, "eks.standard",
         "lustre.persistent-2-ssd.500", "lustre.persistent-2-ssd.metadata", "openzfs.single-az-ha-2.storage",
         "openzfs.single-az-ha-2.throughput", *NETWORK, "kms.key",
     ],
     "parallelcluster-p5": [
-        "ec2.m7i.4xlarge", "ebs.gp3", "ec2.m7i.xlarge", "ebs.gp3", "ec2.p5.48xlarge", "ebs.gp3",
-        "ec2.p5.48xlarge", "ebs.gp3", "lustre.persistent-2-ssd.125", "openzfs.single-az-2.storage",
+        "ec2.m7i.4xlarge", "ebs.gp3", "ec2.m7i.xlarge", "ebs.gp3", "ec2.p5.48xlarge", *FAST,
+        "ec2.p5.48xlarge", *FAST, "lustre.persistent-2-ssd.125", "openzfs.single-az-2.storage",
         "openzfs.single-az-2.throughput", "rds.mysql.m7g.large", "rds.storage", *NETWORK, "kms.key", "secret",
     ],
     "pcs-p6-b200": [
-        "ec2.m7i.2xlarge", "ebs.gp3", "capacity-block.p6-b200.48xlarge", "ebs.gp3", "pcs.controller.small",
+        "ec2.m7i.2xlarge", "ebs.gp3", "capacity-block.p6-b200.48xlarge", *FAST, "pcs.controller.small",
         "pcs.node", "pcs.accounting", "lustre.persistent-2-ssd.250", "lustre.persistent-2-ssd.metadata",
         "openzfs.single-az-ha-2.storage", "openzfs.single-az-ha-2.throughput", *NETWORK, "kms.key",
     ],
@@ -142,143 +150,191 @@ def test_quantities(base: str, changes: dict[str, Any], quantities: dict[str, fl
     assert {key: sum(one.quantity for one in items if one.key == key) for key in quantities} == quantities
 
 
-def test_a_figure_expires_after_its_last_day() -> None:
-    last = dt.date(2026, 12, 18)
-    states = {
-        day: line(estimated("parallelcluster-p5", today=day), "reserved: p5").state
-        for day in (last, last + dt.timedelta(days=1))
-    }
+def test_the_estimate_has_everything_that_has_a_price() -> None:
+    found = estimated("parallelcluster-p5")
 
-    assert list(states.values()) == ["counted", "expired"]
-    stale = estimated("parallelcluster-p5", today=last + dt.timedelta(days=1))
-    assert stale.per_hour == pytest.approx(0.045 + 0.4 / 730)  # NAT gateway and secret
-    assert not stale.complete
-    assert "reserved: p5.48xlarge (price expired on 2026-12-18)" in stale.left_out
-
-
-def test_expired_figures_are_summed_on_request_and_named() -> None:
-    late = dt.date(2027, 6, 1)
-    found = estimated("parallelcluster-p5", today=late, accept_expired=True)
-
+    nodes = 0.8064 + 0.2016 + 4 * 55.04
+    volumes = sum(one.per_hour or 0 for one in found.lines if "root volumes" in one.item.what)
     file_systems = (38_400 * 0.145 + 512 * 0.09 + 160 * 0.26) / 730
-    rest = 0.168 + 0.045 + 0.4 / 730  # database, NAT gateway, secret
-    assert found.per_hour == pytest.approx(4 * 55.04 + file_systems + rest)
-    assert [one.item.what for one in found.expired_accepted] == [
-        "reserved: p5.48xlarge", "more: p5.48xlarge", "Lustre persistent-2-ssd, 125/TiB",
-        "OpenZFS single-az-2", "OpenZFS throughput", "RDS MySQL db.m7g.large", "NAT gateway",
-        "secret of the database",
-    ]  # fmt: skip
+    rest = 0.168 + (100 * 0.115 + 2 * 1 + 0.4) / 730 + 0.045 + 0.005
+    assert found.per_hour == pytest.approx(nodes + volumes + file_systems + rest)
+    (reserved,) = [one for one in found.lines if one.item.what == "reserved: root volumes"]
+    assert reserved.per_hour == pytest.approx(800 * 0.08 / 730)
+    assert len(found.priced) == len(found.standing)
+    assert not found.not_priced
 
 
-def test_a_figure_without_a_date_is_never_summed() -> None:
-    for accepted in (False, True):
-        found = line(estimated("eks-p5en", accept_expired=accepted), "system: m5")
+def test_age_marks_a_price_and_removes_none() -> None:
+    last = dt.date(2026, 12, 18)  # the 90th day of EC2's price of 2026-09-19
+    young, old = (estimated("parallelcluster-p5", today=last + dt.timedelta(days=one)) for one in (0, 1))
 
-        assert (found.state, found.figure and found.figure.usd) == ("indicative", 0.384)
-        assert found.per_hour == 2 * 0.384
+    assert [(line(one, "reserved: p5").mark, line(one, "reserved: p5").days_old) for one in (young, old)] == [
+        ("", 90),
+        ("old", 91),
+    ]
+    assert young.per_hour == old.per_hour
+    assert young.strict_per_hour == pytest.approx(4 * 55.04 + 0.045 + 0.4 / 730)  # and NAT gateway, secret
+    assert old.strict_per_hour == pytest.approx(0.045 + 0.4 / 730)
+    decades_later = estimated("parallelcluster-p5", today=dt.date(2056, 1, 1))
+    assert decades_later.per_hour == young.per_hour
+    assert decades_later.strict_per_hour is None
 
 
-def test_hyperpod_is_not_priced_with_ec2_figures() -> None:
+def test_an_undated_price_is_in_the_estimate_only() -> None:
+    found = estimated("eks-p5en")
+    system = line(found, "system: m5")
+
+    assert (system.mark, system.days_old, system.per_hour) == ("undated", None, 2 * 0.384)
+    assert system in found.priced
+    assert system not in found.strict
+
+
+def test_hyperpod_is_priced_by_its_own_list() -> None:
     found = estimated("dev", {**EAST, "node_groups.gpu.instance_type": "p5.48xlarge"})
 
-    gpu = line(found, "gpu: p5")
-    assert (gpu.state, gpu.per_hour) == ("counted", 2 * 66.048)
-    assert gpu.premium == pytest.approx(0.2)
-    controller = line(found, "controller: m5")
-    assert (controller.state, controller.figure, controller.per_hour) == ("unknown", None, None)
-    assert controller.around == (pytest.approx(0.384 * 1.18), pytest.approx(0.384 * 1.25))
-    assert found.per_hour == pytest.approx(2 * 66.048 + 0.005)
-    elsewhere = line(estimated("dev", {"node_groups.gpu.instance_type": "p5.48xlarge"}), "gpu: p5")
-    assert (elsewhere.state, elsewhere.figure) == ("unknown", None)
-    assert elsewhere.elsewhere is not None
-    assert elsewhere.elsewhere.region == "us-east-1"
+    gpu, controller = line(found, "gpu: p5"), line(found, "controller: m5")
+    assert (gpu.mark, gpu.per_hour) == ("", 2 * 66.048)
+    assert (controller.mark, controller.per_hour) == ("", 0.461)
+
+
+def test_hyperpod_elsewhere_is_ec2_times_the_factor_of_the_family() -> None:
+    found = estimated("dev")
+
+    gpu = line(found, "gpu: g6e")
+    assert gpu.mark == "derived"
+    assert gpu.per_hour == pytest.approx(2 * 1.25 * 10.49264)
+    assert gpu.figure is not None
+    assert (gpu.figure.region, gpu.figure.verified) == ("us-west-2", False)
+    # where the price list of the Region has it, that counts: p4d in us-west-2
+    p4d = line(estimated("dev", {"node_groups.gpu.instance_type": "p4d.24xlarge"}), "gpu: p4d")
+    assert (p4d.mark, p4d.per_hour) == ("", 2 * 25.91001756)
+
+
+def test_a_price_of_another_region_stands_in_where_nothing_is_known_here() -> None:
+    found = estimated("dev", {"region": "eu-south-2", "network.zone_id": "eus2-az1"})
+
+    nat = line(found, "NAT gateway")
+    assert nat.mark == "elsewhere"
+    assert nat.figure is not None
+    assert (nat.figure.region, nat.per_hour) == ("us-east-1", 0.045)
+    assert not found.strict
 
 
 def test_system_groups_of_hyperpod_on_eks_are_ec2_nodes() -> None:
-    found = estimated("hyperpod-eks-p5", live={"ec2.m5.2xlarge": made_up("ec2.m5.2xlarge", 0.5)})
+    found = estimated("hyperpod-eks-p5", own=own(made_up("ec2.m5.2xlarge", 0.5, region="us-east-2")))
 
     assert line(found, "system: m5").per_hour == 1.0
 
 
-def test_a_capacity_block_is_a_fee_beside_the_sum() -> None:
+def test_a_capacity_block_is_in_the_estimate_by_the_hour_and_has_a_fee() -> None:
     without = estimated("pcs-p6-b200")
     block = line(without, "train: p6-b200")
-    assert (block.state, block.fee, without.upfront) == ("upfront", None, None)
-    assert any("train: p6-b200.48xlarge (paid upfront" in one for one in without.left_out)
+    assert (block.prepaid, block.mark, without.upfront) == (True, "", None)
+    assert block in without.strict
 
     found = estimated("pcs-p6-b200", days=30)
     assert found.upfront == pytest.approx(113.664 * 4 * 24 * 30)
-    assert not any("train: p6-b200" in one for one in found.left_out)
-    assert found.per_hour == without.per_hour == 0
-    assert [one.item.what for one in found.unverified] == ["train: p6-b200.48xlarge"]
+    assert found.per_hour == without.per_hour
 
     before = estimated("pcs-p6-b200", days=30, today=dt.date(2026, 10, 6))
     assert before.upfront == pytest.approx(98.84 * 4 * 24 * 30)
 
 
-def test_a_fee_of_a_price_that_does_not_hold_is_not_given() -> None:
-    assert estimated("eks-trn2", days=10).upfront is None
-    assert estimated("eks-trn2", days=10, accept_expired=True).upfront == pytest.approx(35.7608 * 4 * 24 * 10)
+def test_a_fee_is_unknown_where_one_of_several_is() -> None:
+    found = estimated("parallelcluster-gb200", {"node_groups.gb200.count": 20}, days=1)
+
+    assert line(found, "gb200: p6e").mark == "not priced"
+    assert found.upfront is None
+    assert estimated("dev", days=3).upfront is None  # nothing is paid upfront
 
 
-def test_a_training_plan_has_no_dated_price() -> None:
-    found = estimated("prod", days=30, accept_expired=True)
+def test_a_training_plan_has_no_date() -> None:
+    plan = line(estimated("prod"), "train: p5en")
 
-    plan = line(found, "train: p5en")
-    assert (plan.state, plan.fee, found.upfront) == ("indicative", None, None)
+    assert (plan.mark, plan.prepaid) == ("undated", True)
     assert plan.per_hour == pytest.approx(16 * 1452.63 / 24)
 
 
+def test_a_training_plan_of_another_type_follows_from_capacity_blocks() -> None:
+    plan = line(estimated("trainium"), "trn2: trn2")
+
+    assert plan.mark == "derived"
+    assert plan.per_hour == pytest.approx(8 * 1.102 * 35.7608)
+
+
 def test_a_block_of_ultraservers_is_priced_by_the_ultraserver() -> None:
-    found = estimated("parallelcluster-gb200", days=1, accept_expired=True)
+    found = estimated("parallelcluster-gb200", days=1)
 
     block = line(found, "gb200: p6e")
     assert (block.item.unit, block.item.quantity) == ("UltraServer", 1)
     assert found.upfront == pytest.approx(761.904 * 24)
     assert found.idle is not None
     assert found.idle.node_per_hour == pytest.approx(761.904 / 18)
-    odd = estimated("parallelcluster-gb200", {"node_groups.gb200.count": 20}, days=1)
-    assert line(odd, "gb200: p6e").state == "unknown"
 
 
 def test_a_local_zone_has_prices_of_its_own() -> None:
-    found = estimated("parallelcluster-gb200", accept_expired=True)
+    found = estimated("parallelcluster-gb200")
 
     for what in ("head: m7g", "NAT gateway"):
         local = line(found, what)
-        assert (local.state, local.figure) == ("unknown", None)
-        assert local.elsewhere is not None
-        assert local.elsewhere.region == "us-east-1"
-    assert line(found, "KMS keys").state == "counted"
+        assert local.mark == "elsewhere"
+        assert local.figure is not None
+        assert local.figure.region == "us-east-1"
 
 
-def test_spot_has_a_price_only_when_asked() -> None:
+def test_spot_costs_what_on_demand_does_at_the_most() -> None:
     spot = {"node_groups.more.capacity": {"kind": "spot"}, "node_groups.more.count": 2}
-    assert line(estimated("parallelcluster-p5", spot), "more: p5").state == "unknown"
+    ceiling = line(estimated("parallelcluster-p5", spot), "more: p5")
+    assert (ceiling.mark, ceiling.per_hour) == ("derived", 2 * 55.04)
+    assert "at the most" in (ceiling.figure.source if ceiling.figure else "")
 
-    asked = {"spot.p5.48xlarge": made_up("spot.p5.48xlarge", 20.5)}
-    found = line(estimated("parallelcluster-p5", spot, live=asked), "more: p5")
-    assert (found.state, found.per_hour, found.greatest_per_hour) == ("counted", 41.0, 82.0)
+    asked = own(made_up("spot.p5.48xlarge", 20.5, region="usw2-az2"))
+    zone = {"network.zone_id": "usw2-az2"}
+    found = line(estimated("parallelcluster-p5", spot | zone, own=asked), "more: p5")
+    assert (found.mark, found.per_hour, found.most_per_hour) == ("", 41.0, 82.0)
+    other = line(
+        estimated("parallelcluster-p5", spot | {"network.zone_id": "usw2-az1"}, own=asked), "more: p5"
+    )
+    assert other.mark == "derived"  # Spot has a price in each zone
     hyperpod = estimated("dev", {"node_groups.gpu.capacity": {"kind": "spot"}})
-    assert line(hyperpod, "gpu: g6e").item.key == "hyperpod-spot.g6e.12xlarge"
+    assert line(hyperpod, "gpu: g6e").per_hour == pytest.approx(2 * 1.25 * 10.49264)
 
 
-def test_what_was_asked_of_aws_wins_over_the_table() -> None:
-    asked = {"ec2.p5.48xlarge": made_up("ec2.p5.48xlarge", 50.0)}
+def test_extended_support_has_its_own_price() -> None:
+    extended = {"orchestrator.kubernetes_version": "1.33", "orchestrator.support": "extended"}
 
-    assert line(estimated("parallelcluster-p5", live=asked), "reserved: p5").per_hour == 200.0
+    def eks(changes: dict[str, Any], today: dt.date) -> dict[str, float | None]:
+        found = estimated("eks-trn2", changes, today=today)
+        return {one.item.what: one.per_hour for one in found.lines if one.item.key.startswith("eks.")}
+
+    first = dt.date(2026, 7, 29)
+    assert eks(extended, first) == {"EKS 1.33": 0.1, "extended support of 1.33": 0.5}
+    assert eks(extended, first - dt.timedelta(days=1)) == {"EKS 1.33": 0.1}
+    # standard support upgrades the control plane by itself
+    assert eks({"orchestrator.kubernetes_version": "1.33"}, first) == {"EKS 1.33": 0.1}
+    soon = dt.date(2026, 12, 2)
+    assert eks(extended | {"orchestrator.kubernetes_version": "1.34"}, soon) == {
+        "EKS 1.34": 0.1,
+        "extended support of 1.34": 0.5,
+    }
 
 
-def test_what_may_be_added_makes_a_second_total() -> None:
+def test_what_may_be_added_makes_a_second_sum() -> None:
     found = estimated("parallelcluster-p5")
+    volumes = sum(one.most_per_hour or 0 for one in found.lines if one.item.what.startswith("more: root"))
 
     assert found.grows
-    assert (found.per_hour, found.greatest_per_hour) == (
-        pytest.approx(4 * 55.04 + 0.045 + 0.4 / 730),
-        pytest.approx(8 * 55.04 + 0.045 + 0.4 / 730),
-    )
-    assert found.greatest_left_out == ("more: root volumes (no price known)",)
+    assert found.per_hour is not None
+    assert found.most_per_hour == pytest.approx(found.per_hour + 4 * 55.04 + volumes)
+    assert summary(found).most_per_month == pytest.approx(730 * (found.most_per_hour or 0), abs=0.01)
     assert not estimated("dev").grows
+    assert summary(estimated("dev")).most_per_month is None
+
+
+def test_groups_that_may_grow_weigh_nothing_in_the_estimate() -> None:
+    few = {"node_groups.more.max_count": 0}
+
+    assert estimated("parallelcluster-p5").per_hour == estimated("parallelcluster-p5", few).per_hour
 
 
 def test_karpenter_fills_empty_groups() -> None:
@@ -299,141 +355,191 @@ def test_a_reservation_is_billed_whether_or_not_nodes_run() -> None:
     )
 
 
-def test_the_burn_of_a_failed_node() -> None:
+def test_a_commitment_of_one_year_is_named_where_its_rate_is_known() -> None:
+    changes = {
+        "node_groups.reserved.capacity": {"kind": "on-demand"},
+        "node_groups.reserved.instance_type": "p4d.24xlarge",
+    }
+    (only,) = estimated("parallelcluster-p5", changes).committed
+
+    assert (only.group, only.on_demand.usd) == ("reserved", 21.957642)
+    assert only.figure.usd == pytest.approx(13.92, abs=0.01)
+    assert only.figure.date == dt.date(2026, 1, 21)
+    assert not estimated("dev").committed  # EC2's commitments do not count for HyperPod
+
+
+def test_the_burn_of_an_idle_node() -> None:
     idle = estimated("parallelcluster-p5").idle
 
     assert idle is not None
     assert (idle.group, idle.job_groups, idle.job_nodes) == ("reserved", ("reserved", "more"), 8)
-    assert (idle.node_per_hour, idle.job_per_hour) == (55.04, 8 * 55.04)
-    stale = estimated("eks-trn2").idle
-    assert stale is not None
-    assert (stale.state, stale.node_per_hour, stale.job_per_hour) == ("expired", 35.7608, None)
-    unknown = estimated("dev").idle
+    assert (idle.node_per_hour, idle.job_per_hour, idle.prepaid) == (55.04, 8 * 55.04, False)
+    unknown = estimated("dev", {"node_groups.gpu.instance_type": "p5e.48xlarge"}).idle
     assert unknown is not None
-    assert (unknown.node_per_hour, unknown.job_per_hour) == (None, None)
+    assert (unknown.mark, unknown.node_per_hour, unknown.job_per_hour) == ("not priced", None, None)
 
 
 def test_nothing_burns_without_compute_nodes() -> None:
     found = estimated("parallelcluster-p5", {"node_groups.reserved": ..., "node_groups.more.max_count": 0})
 
     assert found.idle is None
-
-
-# The order of magnitude beside the sums.
-
-
-def test_the_orientation_takes_every_figure_there_is() -> None:
-    found = estimated("dev")
-    parts = found.orientation.parts
-
-    nodes = 1.215 * (0.384 + 0.192 + 2 * 10.49264)  # the middle of 18-25 % over EC2
-    assert parts["derived"] == pytest.approx(nodes, rel=1e-5)
-    assert parts["expired"] == pytest.approx(1200 * 0.21 / 730)
-    assert parts["elsewhere"] == pytest.approx(0.005 + 2 / 730)  # address and keys of us-east-1
-    assert parts["counted"] == found.per_hour == pytest.approx(0.045)
-    assert found.orientation.per_hour == pytest.approx(sum(parts.values()))
-    assert found.orientation.missing == (
-        "controller: second volumes", "login: second volumes", "gpu: second volumes",
-    )  # fmt: skip
-    assert found.idle is not None
-    assert found.idle.node_about == pytest.approx(1.215 * 10.49264, rel=1e-5)
-    assert found.idle.job_about == pytest.approx(2 * 1.215 * 10.49264, rel=1e-5)
-
-
-def test_the_orientation_has_the_hours_of_what_is_paid_upfront() -> None:
-    found = estimated("pcs-p6-b200").orientation
-
-    assert found.parts["upfront"] == pytest.approx(4 * 113.664)
-    assert found.missing == ("PCS fee for each node", "PCS accounting")
+    assert summary(found).idle_line == ""
 
 
 def test_a_database_in_two_zones_follows_from_one_in_one_zone() -> None:
     database = line(estimated("prod"), "RDS MySQL")
 
-    assert (database.state, database.figure, database.basis) == ("unknown", None, "derived")
-    assert database.about_per_hour == pytest.approx(2 * 0.168)
-    assert database.derived is not None
-    assert (database.derived.region, database.derived.verified) == ("us-west-2", False)
+    assert database.mark == "derived"
+    assert database.per_hour == pytest.approx(2 * 0.168)
+    assert database.figure is not None
+    assert (database.figure.region, database.figure.verified) == ("us-west-2", False)
 
 
-def test_what_was_asked_of_aws_needs_nothing_derived() -> None:
-    asked = {"hyperpod.m5.2xlarge": made_up("hyperpod.m5.2xlarge", 0.5)}
-    controller = line(estimated("dev", live=asked), "controller: m5")
-
-    assert (controller.basis, controller.about_per_hour, controller.derived) == ("own", 0.5, None)
+# What wins.
 
 
-def test_groups_that_may_grow_weigh_nothing_in_the_orientation() -> None:
-    few = {"node_groups.more.max_count": 0}
+def test_what_the_team_asked_for_wins_over_the_tables() -> None:
+    asked = own(made_up("ec2.p5.48xlarge", 50.0))
+    assert line(estimated("parallelcluster-p5", own=asked), "reserved: p5").per_hour == 200.0
 
-    grown = estimated("parallelcluster-p5").orientation.per_hour
-    assert grown == estimated("parallelcluster-p5", few).orientation.per_hour
-
-
-@pytest.mark.parametrize("accepted", [False, True])
-@pytest.mark.parametrize("base", ENVIRONMENTS)
-def test_the_orientation_stands_beside_the_sums(base: str, accepted: bool) -> None:
-    found = estimated(base, accept_expired=accepted)
-    about = found.orientation
-
-    assert about.parts.get("counted", 0) == pytest.approx(found.per_hour)
-    assert about.per_hour >= found.per_hour
-    assert about.per_month == pytest.approx(730 * about.per_hour)
-    assert found.per_hour == pytest.approx(sum(one.per_hour or 0 for one in found.counted))
-    assert set(about.missing) <= {one.item.what for one in found.lines if one.state == "unknown"}
-    assert all(one.basis == "own" for one in found.lines if one.state in ("counted", "upfront"))
+    needs_nothing_derived = own(made_up("hyperpod.m5.2xlarge", 0.5))
+    controller = line(estimated("dev", own=needs_nothing_derived), "controller: m5")
+    assert (controller.mark, controller.per_hour) == ("", 0.5)
 
 
-@pytest.mark.parametrize("base", ENVIRONMENTS)
-def test_a_total_is_complete_or_says_what_it_lacks(base: str) -> None:
-    found = estimated(base, days=30)
-    summed = [one for one in found.lines if one.state in ("counted", "upfront")]
-    by_use = [one for one in found.lines if one.state == "by use"]
+def test_an_old_price_of_the_team_still_wins_and_is_marked() -> None:
+    asked = own(made_up("ec2.p5.48xlarge", 50.0, date=dt.date(2026, 1, 1), live=False))
+    found = line(estimated("parallelcluster-p5", own=asked), "reserved: p5")
 
-    named = len(found.left_out) + len(found.greatest_left_out)
-    assert len(summed) + len(by_use) + named == len(found.lines)
-    assert found.complete == (not found.left_out)
+    assert (found.mark, found.per_hour) == ("old", 200.0)
 
 
 def test_complete_once_everything_has_a_price() -> None:
     config = environment("dev")
-    asked = {item.key: made_up(item.key, 1.0) for item in billed(config)}
-    found = estimate(config, today=TODAY, live=asked)
+    asked = own(*(made_up(item.key, 1.0) for item in billed(config, TODAY)))
+    found = estimate(config, today=TODAY, own=asked)
 
     assert found.complete
-    assert found.per_hour == sum(item.quantity for item in billed(config))
+    assert found.per_hour == found.strict_per_hour == sum(item.quantity for item in billed(config, TODAY))
+    assert not estimate(config, today=TODAY, own=asked, faults=["a line that cannot be used"]).complete
+
+
+# What has no price.
+
+
+def test_a_type_without_any_price_is_named_and_is_no_zero() -> None:
+    found = estimated("dev", {"node_groups.gpu.instance_type": "p5e.48xlarge"})
+    told = summary(found)
+
+    assert line(found, "gpu: p5e").per_hour is None
+    assert told.nodes_not_priced == ("gpu",)
+    assert " WITHOUT the nodes of gpu" in told.text
+    assert " WITHOUT the nodes of gpu" in told.short
+
+
+def test_without_any_price_the_cost_is_unknown_and_never_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ultracluster.operations.cost_line.figure", lambda *_, **__: None)
+    monkeypatch.setattr("ultracluster.operations.cost_line.derived_figure", lambda *_, **__: None)
+    found = estimated("parallelcluster-p5")
+    told = summary(found)
+
+    assert (found.per_hour, found.most_per_hour, found.strict_per_hour) == (None, None, None)
+    assert (told.per_hour, told.per_month, told.most_per_month, told.strict_per_month) == (None,) * 4
+    assert told.text == f"unknown: none of the {told.things} things that it is billed for has a price"
+    assert told.short == "cost unknown"
+    document = json.loads(json.dumps(found.document()))
+    assert (document["estimate"], document["at_most"], document["strict"]) == (None, None, None)
+    assert document["lines"][0]["cost"] is None
+
+
+# The headline.
+
+
+def test_the_headline() -> None:
+    told = summary(estimated("dev"))
+
+    assert told.text == (
+        "about 19,900 USD a month (27.3 an hour); 6 of 7 prices are derived, older than 90 days or of "
+        "another Region; not priced: second volumes"
+    )
+    assert told.strict_line == (
+        "strictly 32.9 USD a month: 1 of 10 things have own prices of the last 90 days in this Region"
+    )
+    assert told.idle_line == (
+        "one idle or failed g6e.12xlarge of gpu costs about 13.1 USD an hour; "
+        "a job of 2 nodes that waits for it: 26.2"
+    )
+    assert (told.priced, told.strict, told.things) == (7, 1, 10)
+
+
+@pytest.mark.parametrize(
+    ("usd", "text"),
+    [
+        (0, "0"),
+        (0.00012345, "0.0001"),
+        (0.045, "0.0450"),
+        (26.59, "26.6"),
+        (99.96, "100.0"),
+        (999.6, "1,000"),
+        (19_414, "19,400"),
+        (722_642, "723,000"),
+        (5_394_270_000, "5,390,000,000"),
+    ],
+)
+def test_an_estimate_is_told_in_three_digits(usd: float, text: str) -> None:
+    assert rough(usd) == text
+
+
+@pytest.mark.parametrize("base", ENVIRONMENTS)
+def test_plan_and_cost_say_the_same(base: str) -> None:
+    found = estimated(base)
+
+    planned = plan(environment(base), None, TODAY)
+    assert planned.cost == summary(found)
+    assert json.loads(json.dumps(planned.document()["cost"])) == json.loads(
+        json.dumps(found.document()["summary"])
+    )
+
+
+@pytest.mark.parametrize("base", ENVIRONMENTS)
+def test_every_line_is_in_the_estimate_or_named(base: str) -> None:
+    found = estimated(base, days=30)
+
+    assert {*found.priced, *found.not_priced} == {*found.standing}
+    assert set(found.strict) <= set(found.priced)
+    absent = [one for one in found.lines if not one.item.quantity and one.mark != "by use"]
+    assert len(found.standing) + len(found.by_use) + len(absent) == len(found.lines)
+    assert found.per_hour == pytest.approx(sum(one.per_hour or 0 for one in found.priced))
+    assert (found.strict_per_hour or 0) <= (found.per_hour or 0)
+    assert found.per_hour
+    assert all(one.figure and one.figure.source for one in found.priced)
 
 
 @settings(deadline=None, max_examples=60)
 @given(
-    gpu=st.integers(0, 200),
+    gpu=st.integers(0, 5000),
     more=st.integers(0, 50),
     usd=st.floats(0.01, 500, allow_nan=False),
-    accepted=st.booleans(),
-    today=st.dates(dt.date(2026, 1, 1), dt.date(2027, 12, 31)),
+    today=st.dates(dt.date(2026, 1, 1), dt.date(2036, 12, 31)),
 )
 def test_more_nodes_are_never_cheaper_and_sums_are_of_lines(
-    gpu: int, more: int, usd: float, accepted: bool, today: dt.date
+    gpu: int, more: int, usd: float, today: dt.date
 ) -> None:
-    asked = {
-        "ec2.m7i.4xlarge": made_up("ec2.m7i.4xlarge", usd),
-        "ebs.gp3": made_up("ebs.gp3", usd, unit="month"),
-    }
+    asked = own(made_up("ec2.m7i.4xlarge", usd), made_up("ebs.gp3", usd, unit="month"))
 
     def of(count: int) -> Estimate:
         groups = {"node_groups.reserved.count": count, "node_groups.more.max_count": more}
-        return estimated("parallelcluster-p5", groups, today=today, accept_expired=accepted, live=asked)
+        return estimated("parallelcluster-p5", groups, today=today, own=asked)
 
     small, large = of(gpu), of(gpu + 1)
-    assert large.per_hour >= small.per_hour
-    assert large.greatest_per_hour >= small.greatest_per_hour
+    assert (large.per_hour or 0) >= (small.per_hour or 0)
+    assert (large.most_per_hour or 0) >= (small.most_per_hour or 0)
     for found in (small, large):
-        assert found.per_hour == pytest.approx(sum(one.per_hour or 0 for one in found.counted))
-        assert found.greatest_per_hour >= found.per_hour - 1e-9
-        assert found.per_day == pytest.approx(24 * found.per_hour)
-        assert found.per_month == pytest.approx(730 * found.per_hour)
-        assert all(one.figure and (accepted or not one.figure.expired) for one in found.counted)
-        assert all(one.figure and one.figure.date for one in found.counted)
+        assert found.per_hour == pytest.approx(sum(one.per_hour or 0 for one in found.priced))
+        assert (found.most_per_hour or 0) >= (found.per_hour or 0) - 1e-9
+        assert (found.strict_per_hour or 0) <= (found.per_hour or 0) + 1e-9
+        assert all(one.figure and one.figure.date and not one.figure.old(today) for one in found.strict)
+        assert summary(found).text.startswith("about ")
 
 
 # The table itself.
@@ -449,7 +555,7 @@ def test_every_figure_has_a_source(table: dict[str, Any]) -> None:
     for key, usd in table["usd"].items():
         found = figure(key, table["region"] or "us-east-2", today=TODAY)
         assert found is not None
-        assert (found.usd, found.indicative) == (usd, table["date"] is None)
+        assert (found.usd, found.date is None) == (usd, table["date"] is None)
 
 
 @pytest.mark.parametrize("place", ["us-east-1", "us-east-2", "us-west-2", "eu-west-1"])
@@ -467,17 +573,5 @@ def test_no_figure_stands_twice() -> None:
 
     assert len(keys) == len(set(keys))
     # what prices.csv has is not repeated
-    assert not [key for key, region in keys if key.startswith("ec2.") and price(key[4:], region)]
-
-
-def test_the_premium_is_what_the_figures_say() -> None:
-    low, high = hyperpod_premium()
-    premiums: list[float] = []
-    for table in TABLES:
-        for key, usd in table["usd"].items():
-            ec2 = figure(key.replace("hyperpod.", "ec2."), table["region"] or "us-east-1")
-            if key.startswith("hyperpod.") and ec2:
-                premiums.append(usd / ec2.usd)
-
-    assert len(premiums) == 6
-    assert (round(min(premiums), 2), round(max(premiums), 2)) == (low, high)
+    accelerated = {row.partition(",")[0] for row in CSV.read_text().splitlines()}
+    assert not [key for key, _ in keys if key.startswith("ec2.") and key[4:] in accelerated]

@@ -101,7 +101,11 @@ def service(account: Account) -> Iterator[Service]:
 
 
 def equal(**attributes: str) -> list[dict[str, str]]:
-    return [{"Type": "TERM_MATCH", "Field": name, "Value": value} for name, value in attributes.items()]
+    kinds = {"usagetype": "CONTAINS"}
+    return [
+        {"Type": kinds.get(name, "TERM_MATCH"), "Field": name, "Value": value}
+        for name, value in attributes.items()
+    ]
 
 
 SSD = {"fileSystemType": "Lustre", "storageType": "SSD"}
@@ -165,6 +169,37 @@ ANSWERS: list[tuple[str, str, dict[str, str] | None, list[str], float, str]] = [
         "hour",
     ),
     (
+        "eks.extended",
+        "AmazonEKS",
+        {"regionCode": "us-west-2"},
+        [
+            product("USW2-AmazonEKS-Hours:perCluster", "0.10", unit="hours"),
+            product("USW2-AmazonEKS-Hours:extendedSupport", "0.50", unit="hours"),
+        ],
+        0.5,
+        "hour",
+    ),
+    (
+        "ebs.gp3-throughput",
+        "AmazonEC2",
+        {"regionCode": "us-west-2", "volumeApiName": "gp3"},
+        [
+            product("USW2-EBS:VolumeUsage.gp3", "0.08", unit="GB-Mo"),
+            product("USW2-EBS:VolumeP-IOPS.gp3", "0.005", unit="IOPS-Mo"),
+            product("USW2-EBS:VolumeP-Throughput.gp3", "40.96", unit="GiBps-mo"),
+        ],
+        0.04,
+        "month",
+    ),
+    (
+        "hyperpod-volume",
+        "AmazonSageMaker",
+        {"regionCode": "us-west-2", "usagetype": "Cluster:VolumeUsage"},
+        [product("USW2-Cluster:VolumeUsage.gp2", "0.125", unit="GB-Mo")],
+        0.125,
+        "month",
+    ),
+    (
         "rds.mysql-multi-az.m7g.large",
         "AmazonRDS",
         {
@@ -225,7 +260,7 @@ def test_an_answer(
     assert found.faults == []
     figure = found.figures[key]
     assert (figure.usd, figure.unit, figure.region) == (usd, unit, "us-west-2")
-    assert (figure.live, figure.expired, figure.date) == (True, False, TODAY)
+    assert (figure.live, figure.old(TODAY), figure.date) == (True, False, TODAY)
     assert figure.source.startswith(f"AWS Price List, {code} ")
     assert figure.source.endswith("of 2026-11-18")
 
@@ -282,6 +317,7 @@ def test_spot_is_asked_in_the_zone(service: Service) -> None:
 
     figure = found.figures["spot.p5.48xlarge"]
     assert (figure.usd, figure.source) == (20.25, "EC2 Spot price in usw2-az2")
+    assert found.table == {("spot.p5.48xlarge", "usw2-az2"): figure}
 
 
 def test_no_spot_price(service: Service) -> None:
@@ -297,7 +333,7 @@ def test_no_spot_price(service: Service) -> None:
     "key",
     [
         "capacity-block.p5.48xlarge", "training-plan.p5.48xlarge", "pcs.controller.small", "eks.tier.xl",
-        "hyperpod-volume", "hyperpod-spot.p5.48xlarge", "lustre.persistent-1-hdd.12-cached",
+        "hyperpod-spot.p5.48xlarge", "lustre.persistent-1-hdd.12-cached",
         "lustre.scratch-1",
     ],
 )  # fmt: skip

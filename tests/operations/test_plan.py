@@ -20,9 +20,10 @@ from ultracluster.catalog import InstanceType, instance_types, ultraservers
 from ultracluster.catalog.sizing import accelerator_domain
 from ultracluster.cli.plan import plan as command
 from ultracluster.cli.plan_markdown import as_markdown
-from ultracluster.cli.plan_text import as_text, duration
+from ultracluster.cli.plan_text import as_text, duration, quota_amount
 from ultracluster.config import Environment, load
-from ultracluster.operations.plan import CostPlan, Plan, parameters, plan, size_text
+from ultracluster.operations.cost_idle import Idle
+from ultracluster.operations.plan import CostPlan, Plan, QuotaPlan, parameters, plan, size_text
 from ultracluster.operations.quota_needs import needs
 from ultracluster.rules import enforce
 
@@ -188,6 +189,22 @@ def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 
+@pytest.mark.parametrize(
+    ("amount", "unit", "text"),
+    [
+        (1, "addresses", "1 address"),
+        (2, "addresses", "2 addresses"),
+        (1, "vCPUs", "1 vCPU"),
+        (1, "MB/s", "1 MB/s"),
+        (1536, "vCPUs", "1,536 vCPUs"),
+    ],
+)
+def test_amounts_of_quotas(amount: float, unit: str, text: str) -> None:
+    quota = QuotaPlan(service="ec2", name="n", code="L-1", amount=amount, unit=unit, why="w", scope="region")
+
+    assert quota_amount(quota) == text
+
+
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_every_environment_has_a_plan(name: str) -> None:
     file = load(ROOT / "environments" / f"{name}.yaml")
@@ -204,6 +221,9 @@ def test_every_environment_has_a_plan(name: str) -> None:
         assert f"| {group} |" in markdown
     for one in found.quotas:
         assert one.name in markdown
+    assert "--markdown" not in markdown
+    assert found.cost.text in markdown
+    assert found.cost.per_hour is not None
     for one in found.endpoints:
         assert f"| {one.service} | {one.kind} |" in markdown
     rows = [line.count("|") for line in markdown.splitlines() if line.startswith("|")]
@@ -216,10 +236,14 @@ def told() -> Plan:
     """A plan whose words do not change with prices and quotas."""
     file = load(ROOT / "environments" / "prod.yaml")
     found = plan(file.environment, 70e9, TODAY, warnings=enforce(file))
+    idle = Idle(
+        group="train", instance_type="p5en.48xlarge", prepaid=True, mark="", node_per_hour=0.5,
+        job_groups=("train",), job_nodes=16, job_per_hour=8,
+    )  # fmt: skip
     cost = CostPlan(
-        per_hour=10.5, per_month=7665, greatest_per_hour=12, complete=False,
-        left_out=("train: p5en.48xlarge (no price known)", "KMS keys (no price known)"),
-        groups_left_out=("train",),
+        per_hour=10.5, per_month=7665, most_per_month=8760, strict_per_month=1022, things=15, priced=13,
+        strict=9, marks=("derived", "older than 90 days"), not_priced=("login", "second volumes"),
+        nodes_not_priced=("login",), idle=idle, faults=("prices.csv:3: made up; the line is not used",),
     )  # fmt: skip
     return replace(found, cost=cost, quotas=found.quotas[:3])
 

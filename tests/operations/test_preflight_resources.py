@@ -400,10 +400,39 @@ def image(**changes: Any) -> Any:
 def test_images(changes: dict[str, Any], what: str, level: str) -> None:
     from hyperpod_service import answer
 
-    world = World(shipped("pcs-p6-b200"))
+    environment = shipped("pcs-p6-b200")
+    groups = {
+        name: group.model_copy(update={"image": "ami-0123456789abcdef0"})
+        for name, group in environment.node_groups.items()
+    }
+    world = World(environment.model_copy(update={"node_groups": groups}))
     answer(world.account.client("ec2"), "DescribeImages", image(**changes))
     found = ask(software, world)
     assert found[f"ami-0123456789abcdef0{what}"].level == level
+
+
+def test_the_image_that_a_parameter_holds_is_looked_at() -> None:
+    from hyperpod_service import answer
+
+    world = World(shipped("pcs-p6-b200"))
+    asked: list[Any] = []
+    parameter = "/aws/service/pcs/ami/dlami-base-ubuntu2404/x86_64/latest/ami-id"
+
+    def look(request: dict[str, Any]) -> Any:
+        asked.append(request["ImageIds"])
+        return image(Architecture="arm64")(request)
+
+    answer(world.account.client("ec2"), "DescribeImages", look)
+    answer(
+        world.account.client("ssm"),
+        "GetParameter",
+        lambda request: {"Parameter": {"Name": request["Name"], "Value": "ami-0123456789abcdef0"}},
+    )
+    found = ask(software, world)
+
+    assert asked == [["ami-0123456789abcdef0"]]
+    assert found[f"{parameter} parameter"].found == "is ami-0123456789abcdef0 now"
+    assert found["ami-0123456789abcdef0 architecture"].level == "red"
 
 
 def test_hyperpod_takes_images_of_its_own_account() -> None:

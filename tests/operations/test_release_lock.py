@@ -118,7 +118,7 @@ def github(shop: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def serve(content: bytes, **asset: Any) -> None:
         shop.files[f"github/{ASSET}"] = content
-        assets = [{"name": "another.deb", "digest": "sha256:" + "0" * 64}]
+        assets: list[dict[str, Any]] = [{"name": "another.deb", "digest": "sha256:" + "0" * 64}]
         assets.append({"name": ASSET.rpartition("/")[2], "digest": None, **asset})
         answer = {"tag_name": "v4.2.1", "draft": False, "assets": assets}
         shop.files["api/repos/NVIDIA/enroot/releases/tags/v4.2.1"] = json.dumps(answer).encode()

@@ -27,12 +27,13 @@ from ultracluster.catalog.eks import ami_type, kubectl_release
 from ultracluster.config.capacity import CapacityBlock, Reservation, Spot
 from ultracluster.config.kubernetes import NodeRepair, RepairOverride
 from ultracluster.config.nodes import NodeGroup, Taint
-from ultracluster.lifecycle.one_file import HEAD, one_file
+from ultracluster.lifecycle.one_file import one_file
+from ultracluster.lifecycle.selection import files_of
 from ultracluster.network.efa_security_group import EfaSecurityGroup
 from ultracluster.network.existing import existing_subnet
 from ultracluster.orchestrators.eks_nodes import ClusterEntry, EksNodeGroup
-from ultracluster.orchestrators.eks_scripts import NodeScripts
-from ultracluster.scripts_folder import script_files, scripts_folder
+from ultracluster.orchestrators.eks_scripts import ENTRY, NodeScripts
+from ultracluster.scripts_folder import scripts_folder
 
 KEY = "arn:aws:kms:us-east-2:111122223333:key/12345678-1234-1234-1234-123456789012"
 ROLE = "arn:aws:iam::111122223333:role/nodes"
@@ -58,6 +59,8 @@ CONFIGURATION: dict[str, Any] = {
     "mounts": {"lustre": {"path": "/fsx", "dns_name": "csi.invalid", "mount_name": "csi", "efa": True}},
 }
 
+SCRIPTS = files_of(scripts_folder(), [ENTRY], release="2026.07")
+
 
 class Bench:
     """A stack with what a node group needs."""
@@ -71,13 +74,13 @@ class Bench:
         self.key = kms.Key.from_key_arn(self.stack, "Key", KEY)
         self.role = iam.Role.from_role_arn(self.stack, "Role", ROLE)
         self.subnet = existing_subnet(self.stack, "Subnet", "subnet-0123456789abcdef0")
-        self.scripts = NodeScripts(self.stack, "Scripts", configuration=CONFIGURATION)
 
     def add(self, name: str, t: str | InstanceType = "p5.48xlarge", **arguments: Any) -> EksNodeGroup:
         known = instance_types()[t] if isinstance(t, str) else t
         fields = {"role": "compute", "instance_type": known.name, "count": 2} | arguments.pop("group", {})
         service_cidr = arguments.pop("service_cidr", None)
-        given: dict[str, Any] = {"scripts": self.scripts} | arguments
+        scripts = NodeScripts(self.stack, f"Scripts{name}", configurations={name: CONFIGURATION})
+        given: dict[str, Any] = {"scripts": scripts} | arguments
         return EksNodeGroup(
             self.stack,
             f"Group{name}",
@@ -330,7 +333,7 @@ def test_what_cannot_be_is_refused(arguments: dict[str, Any], says: str, tmp_pat
 
 def test_the_file_unpacks_itself_and_the_scripts_understand_its_configuration(tmp_path: Path) -> None:
     file = tmp_path / "file"
-    file.write_bytes(one_file(scripts_folder(), CONFIGURATION).content)
+    file.write_bytes(one_file(scripts_folder(), CONFIGURATION, SCRIPTS).content)
     root = {"ULTRACLUSTER_ROOT": str(tmp_path), "PATH": "/usr/bin:/bin"}
     refused = subprocess.run(["bash", str(file), "no_such"], capture_output=True, text=True, env=root)
     assert refused.returncode == 2 and "no_such.sh" in refused.stderr
@@ -338,7 +341,7 @@ def test_the_file_unpacks_itself_and_the_scripts_understand_its_configuration(tm
     ran = subprocess.run(["bash", str(file), "eks_user_data", "-x"], capture_output=True, text=True, env=root)
     assert ran.returncode == 2 and "--group NAME" in ran.stderr  # the entry itself answers
     (folder,) = [one for one in (tmp_path / "opt/ultracluster/unpacked").iterdir() if one.suffix != ".new"]
-    wanted = {one.relative_to(scripts_folder()).as_posix() for one in script_files(scripts_folder())} - {HEAD}
+    wanted = {one.relative_to(scripts_folder()).as_posix() for one in SCRIPTS}
     found = {one.relative_to(folder).as_posix() for one in folder.rglob("*") if one.is_file()}
     assert found == wanted | {"cluster.json"}
 

@@ -22,6 +22,7 @@ from ultracluster.catalog import instance_type
 from ultracluster.catalog.eks_calendar import kubernetes_releases
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import NodeGroup
+from ultracluster.lifecycle.configuration import ScriptConfigurations
 from ultracluster.orchestrators.eks_kubectl import existing_kubectl
 from ultracluster.rendering.charts import device_charts
 from ultracluster.rendering.hyperpod_eks import health_agent, karpenter_pools, namespace, service_rights
@@ -376,7 +377,7 @@ def test_a_stranger_is_told_what_cannot_be(change: dict[str, Any], why: str) -> 
             security_groups=["sg-0123456789abcdef0"],
             key=cast("kms.IKey", kms.Key(stack, "Key")),
             scripts_bucket=s3.Bucket.from_bucket_name(stack, "Scripts", "example-scripts"),
-            script_configuration={},
+            script_configurations=ScriptConfigurations(by_group={"train": {}}),
         )
 
 

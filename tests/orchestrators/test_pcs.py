@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,9 +31,12 @@ from ultracluster.config.capacity import Capacity, CapacityBlock, OnDemand, Rese
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.pcs import IMEX_PROLOG, Pcs
 from ultracluster.config.slurm import Partition
+from ultracluster.lifecycle.bundles import NODE_FILE
+from ultracluster.lifecycle.configuration import ScriptConfigurations
 from ultracluster.lifecycle.one_file import HEAD, one_file
-from ultracluster.lifecycle.scripts import script_files, scripts_folder
-from ultracluster.orchestrators.pcs import NODE_FILE, ROLE_PATH
+from ultracluster.lifecycle.selection import files_of
+from ultracluster.orchestrators.pcs import ENTRY, ROLE_PATH
+from ultracluster.scripts_folder import scripts_folder
 from ultracluster.security.acknowledgements import acknowledge
 from ultracluster.security.cluster_key import PCS
 
@@ -43,6 +47,9 @@ BLOCK = CapacityBlock(kind="capacity-block", id=ID)
 MODEL = get_session().get_service_model("pcs")
 EFA_TYPES = {name: known for name, known in instance_types().items() if known.efa_interfaces != 0}
 CONFIGURATION: dict[str, object] = {"schema": 1, "release": "2026.11", "node_groups": {}}
+
+
+SCRIPTS = files_of(scripts_folder(), [ENTRY], release="2026.11")
 
 
 def login(count: int = 1) -> NodeGroup:
@@ -81,7 +88,10 @@ class Bench:
             "security_groups": [self.group.security_group],
             "key": self.key,
             "scripts_bucket": s3.Bucket.from_bucket_name(self.stack, f"Bucket{name}", "example-scripts"),
-            "script_configuration": CONFIGURATION,
+            "script_configurations": ScriptConfigurations(
+                by_group={"login": {**CONFIGURATION, "node_groups": {"login": {}}}, "train": CONFIGURATION}
+                | dict.fromkeys(arguments.get("node_groups", {}), CONFIGURATION)
+            ),
         }
         return PcsCluster(self.stack, name, **(defaults | arguments))
 
@@ -314,31 +324,31 @@ def test_clusters_of_one_region_are_made_one_after_the_other(tmp_path: Path) -> 
 def test_the_checksum_is_that_of_the_file_which_is_uploaded(tmp_path: Path) -> None:
     result = made(tmp_path)
     (upload,) = result.resources("Custom::CDKBucketDeployment").values()
-    (file,) = tmp_path.glob(f"asset.*/{NODE_FILE}")
-    (source,) = {
-        json.dumps(
-            group["Properties"]["NodeLifecycleActions"]["Stages"]["NodeBootstrapped"][0]["ScriptSource"]
-        )
+    (key,) = upload["Properties"]["SourceObjectKeys"]
+    with zipfile.ZipFile(tmp_path / f"asset.{key}") as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    sources = {
+        group["Properties"]["Name"]: group["Properties"]["NodeLifecycleActions"]["Stages"][
+            "NodeBootstrapped"
+        ][0]["ScriptSource"]
         for group in result.resources("AWS::PCS::ComputeNodeGroup").values()
     }
     prefix = upload["Properties"]["DestinationBucketKeyPrefix"]
 
-    assert json.loads(source) == {
-        "Checksum": hashlib.sha256(file.read_bytes()).hexdigest(),
-        "ScriptLocation": f"s3://example-scripts/{prefix}/{NODE_FILE}",
-    }
-    # which of the uploaded archives has it is known by the asset's hash
-    keys = upload["Properties"]["SourceObjectKeys"]
-    assert f"{file.parent.name.removeprefix('asset.')}.zip" in keys
-    assert re.fullmatch(r"cluster/[0-9a-f]{12}", prefix)
+    assert prefix == "cluster" and set(sources) == {"login", "train"}
+    for source in sources.values():
+        path = source["ScriptLocation"].removeprefix(f"s3://example-scripts/{prefix}/")
+        assert re.fullmatch(rf"[0-9a-f]{{12}}/{NODE_FILE}", path)
+        assert source["Checksum"] == hashlib.sha256(content[path]).hexdigest()
+    assert sources["login"] != sources["train"]
 
 
-def test_the_file_holds_all_scripts_and_the_configuration(tmp_path: Path) -> None:
+def test_the_file_holds_the_scripts_of_the_entry_and_the_configuration(tmp_path: Path) -> None:
     folder = scripts_folder()
     head = (folder / HEAD).read_bytes()
-    content = one_file(folder, dict(CONFIGURATION)).content
-    scripts = {file.relative_to(folder).as_posix(): file for file in script_files(folder)}
-    del scripts[HEAD]
+    content = one_file(folder, dict(CONFIGURATION), SCRIPTS).content
+    scripts = {file.relative_to(folder).as_posix(): file for file in SCRIPTS}
+    assert HEAD not in scripts and {"pcs_node.sh", "steps/imex.sh", "releases/2026.11.lock"} <= set(scripts)
     with tarfile.open(fileobj=io.BytesIO(gzip.decompress(content.removeprefix(head)))) as archive:
         inside = {one.name: (one, archive.extractfile(one)) for one in archive.getmembers()}
         texts = {name: file.read() for name, (_, file) in inside.items() if file}
@@ -353,7 +363,7 @@ def test_the_file_holds_all_scripts_and_the_configuration(tmp_path: Path) -> Non
 def test_bash_and_tar_unpack_it(tmp_path: Path) -> None:
     """Run as PCS runs it, with an entry that is not there: unpacking is all that happens."""
     file = tmp_path / "downloaded"
-    file.write_bytes(one_file(scripts_folder(), dict(CONFIGURATION)).content)
+    file.write_bytes(one_file(scripts_folder(), dict(CONFIGURATION), SCRIPTS).content)
     result = subprocess.run(
         ["bash", str(file), "nothing"],
         env={"PATH": os.environ["PATH"], "ULTRACLUSTER_ROOT": str(tmp_path / "root")},
@@ -374,12 +384,13 @@ def test_the_same_scripts_are_the_same_bytes_wherever_they_lie(tmp_path: Path) -
     shutil.copytree(scripts_folder(), copy)
     for file in copy.rglob("*"):
         os.utime(file, (1, 1))
-    first = one_file(scripts_folder(), {"a": 1, "b": 2})
+    first = one_file(scripts_folder(), {"a": 1, "b": 2}, SCRIPTS)
+    files = [copy / file.relative_to(scripts_folder()) for file in SCRIPTS]
 
-    assert one_file(copy, {"b": 2, "a": 1}) == first
-    assert one_file(copy, {"a": 1, "b": 3}) != first
+    assert one_file(copy, {"b": 2, "a": 1}, files) == first
+    assert one_file(copy, {"a": 1, "b": 3}, files) != first
     (copy / "pcs_node.sh").chmod(0o644)
-    assert one_file(copy, {"a": 1, "b": 2}) != first
+    assert one_file(copy, {"a": 1, "b": 2}, files) != first
 
 
 def test_without_lifecycle_nothing_is_uploaded_and_nothing_runs(tmp_path: Path) -> None:
@@ -609,7 +620,9 @@ def problems(value: Any, shape: Any, path: str) -> Iterator[str]:
 
 def refused(kind: str, properties: dict[str, Any]) -> list[str]:
     shape = MODEL.shape_for(OPERATIONS[kind])
-    fields = request(kind, properties)
+    # CloudFormation reads parameters before it asks the service
+    text = re.sub(r"\{\{resolve:ssm:[^}]+\}\}", IMAGE, json.dumps(properties))
+    fields = request(kind, json.loads(text))
     report = ParamValidator().validate(fields, shape).generate_report()
     return ([report] if report else []) + list(problems(fields, shape, ""))
 

@@ -160,7 +160,8 @@ def test_a_setting_of_the_directory_reaches_its_key(more: dict[str, Any], key: s
 @pytest.mark.parametrize(
     ("setting", "value", "path", "key"),
     [
-        ("root_volume_gib", 400, "ComputeSettings.LocalStorage.RootVolume", {"Size": 400, "Encrypted": True}),
+        ("root_volume_gib", 400, "ComputeSettings.LocalStorage.RootVolume.Size", 400),
+        ("root_volume_throughput_mbps", 500, "ComputeSettings.LocalStorage.RootVolume.Throughput", 500),
         ("image", AMI, "Image.CustomAmi", AMI),
         ("capacity", {"kind": "spot"}, "CapacityType", "SPOT"),
         ("capacity", {"kind": "spot", "allocation": "lowest-price"}, "AllocationStrategy", "lowest-price"),
@@ -196,7 +197,8 @@ def test_every_deployed_value_is_used() -> None:
     marks = {
         field.name: f"mark-{field.name.replace('_', '-')}" for field in dataclasses.fields(DeployedValues)
     }
-    text = str(cluster_configuration(environment(), DeployedValues(**marks)))
+    values = {**marks, "queue_scripts": f"train={marks['queue_scripts']}"}
+    text = str(cluster_configuration(environment(), DeployedValues(**values)))
 
     assert [name for name, mark in marks.items() if mark not in text] == []
 
@@ -372,7 +374,9 @@ def test_the_imex_prolog_does_not_need_the_other_scripts() -> None:
 def test_scripts_that_changed_change_nothing_that_must_not_change() -> None:
     """ParallelCluster refuses an update in which OnNodeStart or OnNodeConfigured of head or login differ."""
     before = rendered()
-    newer = dataclasses.replace(VALUES, scripts_prefix="parallelcluster-p5/ba9876543210")
+    newer = dataclasses.replace(
+        VALUES, scripts_prefix="parallelcluster-p5/ba9876543210", queue_scripts="train=ba9876543211"
+    )
     after = cluster_configuration(environment(), newer)
 
     for part in (lambda c: c["HeadNode"], lambda c: c["LoginNodes"]["Pools"][0]):
@@ -380,6 +384,20 @@ def test_scripts_that_changed_change_nothing_that_must_not_change() -> None:
         assert {key for key in old if old[key] != new[key]} == {"OnNodeUpdated"}
     old, new = (at(c, f"{QUEUE}.CustomActions") for c in (before, after))
     assert {key for key in old if old[key] != new[key]} == {"OnNodeStart", "OnNodeConfigured"}
+
+
+def test_queues_have_folders_of_their_own() -> None:
+    """A queue is drained when its scripts change: those of head and login nodes may not count."""
+    values = dataclasses.replace(VALUES, queue_scripts="train=ba9876543210,other=ba9876543211")
+    more = environment({"node_groups.more.partition": "other"})
+    first, second = cluster_configuration(more, values)["Scheduling"]["SlurmQueues"]
+    uris = [queue["CustomActions"]["OnNodeStart"]["Args"][0] for queue in (first, second)]
+
+    assert uris == [f"s3://scripts/parallelcluster-p5/ba987654321{number}" for number in (0, 1)]
+    placeholders = value_sources(more).placeholders()
+    assert placeholders.queue_scripts_uri("train").endswith(
+        "/<parallelcluster-p5-cluster.QueueScripts.train>"
+    )
 
 
 def test_actions_name_the_entry_and_the_group() -> None:
@@ -441,3 +459,20 @@ def test_the_text_says_the_same_to_a_reader_of_yaml_1_1() -> None:
     )
 
     assert yaml.safe_load(yaml_text(configuration)) == configuration
+
+
+def test_root_volumes_of_accelerated_queues_are_fast() -> None:
+    configuration = rendered()
+    slower = rendered(
+        {f"node_groups.{name}.root_volume_throughput_mbps": 125 for name in ("reserved", "more")}
+    )
+
+    assert at(configuration, f"{QUEUE}.ComputeSettings.LocalStorage.RootVolume") == {
+        "Size": 200,
+        "Encrypted": True,
+        "VolumeType": "gp3",
+        "Throughput": 1000,
+        "Iops": 4000,
+    }
+    assert at(slower, f"{QUEUE}.ComputeSettings.LocalStorage.RootVolume") == {"Size": 200, "Encrypted": True}
+    assert "Throughput" not in configuration["HeadNode"]["LocalStorage"]["RootVolume"]

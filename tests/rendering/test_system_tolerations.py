@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from aws_cdk import App, Stack
@@ -76,9 +76,11 @@ def test_without_taints_nothing_is_set() -> None:
 
 
 def test_values_of_ones_own_come_on_top() -> None:
-    own = {"jobset": {"controller": {"tolerations": [{"operator": "Exists"}]}}}
+    own: Any = {"jobset": {"controller": {"tolerations": [{"operator": "Exists"}]}}}
     (jobset,) = [
-        one for one in job_charts(environment(**{"orchestrator.chart_values": own})) if one.name == "jobset"
+        one
+        for one in job_charts(environment("kueue", **{"orchestrator.chart_values": own}))
+        if one.name == "jobset"
     ]
     assert at(jobset.values, "controller.tolerations") == [{"operator": "Exists"}]
 
@@ -103,7 +105,7 @@ def test_addons_of_system_nodes_tolerate_them() -> None:
         "Addons",
         cluster_name="large",
         kubernetes_version="1.36",
-        key=kms.Key(stack, "Key"),
+        key=cast("kms.IKey", kms.Key(stack, "Key")),
         file_systems=True,
         after=[],
         tolerations=system_tolerations(environment()),

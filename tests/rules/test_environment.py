@@ -25,7 +25,28 @@ def tags(count: int) -> dict[str, Any]:
     return {"tags": {f"key-{number}": "value" for number in range(count)}}
 
 
+USER = "access.session_user"
 CASES = [
+    Case("ENV014", {USER: "ec2-user"}, USER, "not on the images of hyperpod-slurm", "ubuntu", {USER: ...}),
+    Case(
+        "ENV014",
+        {USER: "ubuntu"},
+        USER,
+        "not on the images of hyperpod-eks",
+        "ec2-user",
+        {USER: "ec2-user"},
+        base="hyperpod-eks-p5",
+    ),
+    Case("ENV014", {USER: "root"}, USER, "opens no session as root", "ubuntu", {USER: "ubuntu"}),
+    Case("ENV015", {USER: "alice"}, USER, "must be on every node", "ubuntu", {USER: "ubuntu"}),
+    Case(
+        "ENV015",
+        {USER: "ec2-user", "node_groups.gpu.image": "ami-0123456789abcdef0"},
+        USER,
+        "AWS's images for hyperpod-slurm have ubuntu",
+        "acknowledge this",
+        {USER: ...},
+    ),
     Case(
         "ENV001",
         {"region": "us-west-22"},

@@ -248,6 +248,22 @@ CASES = [
         {"node_groups.gpu.patching": {"kind": "when-all-idle"}},
     ),
     Case(
+        "HYP058",
+        {"node_groups.gpu.image_release": "2.1.0", "node_groups.gpu.image": "ami-0123456789abcdef0"},
+        "node_groups.gpu.image_release",
+        "2.1.0 is a release of HyperPod's image, ami-0123456789abcdef0 another image",
+        "the one or the other",
+        {"node_groups.gpu.image": ...},
+    ),
+    Case(
+        "HYP059",
+        {"node_groups.gpu.image_release": "2.1.0"},
+        "node_groups.gpu.image_release",
+        "2.1.0 with Slurm",
+        "acknowledge this",
+        {"node_groups.gpu.image_release": ...},
+    ),
+    Case(
         "HYP066",
         {"orchestrator.provisioning": "classic", "orchestrator.slurm_config_strategy": "merge"},
         "orchestrator.provisioning",

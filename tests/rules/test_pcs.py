@@ -135,7 +135,7 @@ CASES = [
         "PCS010",
         {"node_groups.rack": {k: v for k, v in GB200.items() if k != "image"}},
         "node_groups.rack.image",
-        "replaces the nodes",
+        "PCS has no image of its own",
         "dlami-base-ubuntu2404/arm64/latest/ami-id",
         {"node_groups.rack.image": OTHER_IMAGE},
     ),

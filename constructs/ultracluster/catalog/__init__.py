@@ -14,23 +14,22 @@ from ultracluster.catalog.instances import (
     ultraserver,
     ultraservers,
 )
-from ultracluster.catalog.prices import Price, Purchase, offered_zone_ids, price
+from ultracluster.catalog.prices import Figure, figure, offered_zone_ids
 from ultracluster.catalog.regions import Region, nearest_regions, region, regions, zone_region
 
 __all__ = [
     "Accelerator",
+    "Figure",
     "InstanceType",
     "NetworkCards",
-    "Price",
-    "Purchase",
     "Region",
     "UltraServer",
+    "figure",
     "instance_type",
     "instance_types",
     "nearest_instance_types",
     "nearest_regions",
     "offered_zone_ids",
-    "price",
     "region",
     "regions",
     "ultraserver",

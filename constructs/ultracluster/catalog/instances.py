@@ -144,6 +144,9 @@ class InstanceType:
     lustre_efa_interfaces: int = 0
     """EFA interfaces the FSx client set-up uses by default; each is one of 1024 connections."""
 
+    nvswitch: bool = False
+    """Its GPUs are joined by NVSwitches of its own, whose fabric manager runs on it."""
+
     notes: tuple[str, ...] = ()
     """What a reader should know, contradictions of sources above all."""
     sources: tuple[str, ...] = ()

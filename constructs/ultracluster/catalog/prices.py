@@ -1,132 +1,50 @@
-"""List prices with their age, and the zones that offer a type.
+"""List prices with their source and age, and the zones that offer a type.
 
-`prices.csv` holds EC2 list prices (Linux, shared tenancy, USD per instance-hour), each with source
-and date. HyperPod's prices are 18-25 % higher: never price it with these figures. `service_prices.json`
-holds HyperPod's own and those of everything else that a cluster is billed for; `figure` finds both.
+`prices.csv` holds EC2's (Linux, shared tenancy) and Capacity Blocks', `service_prices.json` HyperPod's and
+everything else that a cluster is billed for. Prices that a team asked for itself go before both.
 """
 
 import csv
 import datetime as dt
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-Purchase = Literal["on-demand", "capacity-block"]
 PriceUnit = Literal["hour", "day", "month", "gb"]
+UNITS: tuple[PriceUnit, ...] = get_args(PriceUnit)
 
-VALID_FOR = dt.timedelta(days=90)
-"""How long a dated figure is taken to hold."""
+YOUNG = dt.timedelta(days=90)
+"""Up to this age a figure counts as the price of today; an older one is marked."""
 
-# AWS announced other Capacity Block prices from this day on. The new figures have one source only
-# (unverified); that the old ones end with it is the reading on the safe side.
-CAPACITY_BLOCK_CHANGE = dt.date(2026, 10, 7)
-_ANNOUNCED = "cb_usd_hr_from_2026_10_07_SINGLE_SOURCE"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
-    """One list price. Show `source` and `date` with it, and never sum it when it has expired."""
-
-    instance_type: str
-    """EC2 name, or an UltraServer's."""
-    region: str
-    """Region, or Local Zone name ("us-east-1-dfw-2a")."""
-    purchase: Purchase
-    usd_per_hour: float
-    """USD per instance-hour; per UltraServer-hour for an UltraServer."""
-    source: str
-    date: dt.date | None
-    """Day of the figure; None = undated."""
-    expires: dt.date | None
-    """Last day on which it is taken to hold; None = undated."""
-    expired: bool
-    """Past that day. Always true of an undated figure."""
-    verified: bool
-    """False where a single source announced it."""
-
-    @property
-    def indicative(self) -> bool:
-        """Undated: an order of magnitude, no more."""
-        return self.date is None
-
-
-def price(
-    instance_type: str,
-    region: str,
-    *,
-    purchase: Purchase = "on-demand",
-    today: dt.date | None = None,
-) -> Price | None:
-    """The list price of one instance-hour, or None where none is known (never "not sold").
-
-    `region` is a Region or a Local Zone name; `today` decides what is expired.
-    """
-    row = _rows().get((instance_type, region))
-    if row is None:
-        return None
-    on = today or dt.date.today()
-    verified = True
-    day: dt.date | None
-    if purchase == "on-demand":
-        usd, source, day = row["on_demand_usd_hr"], row["od_source"], _date(row["od_date"])
-    elif row[_ANNOUNCED] and on >= CAPACITY_BLOCK_CHANGE:
-        usd, source, day = (
-            row[_ANNOUNCED],
-            "announced, single source (unverified)",
-            CAPACITY_BLOCK_CHANGE,
-        )
-        verified = False
-    else:
-        usd, source, day = row["capacity_block_usd_hr"], row["cb_source"], _date(row["cb_date"])
-    if not usd:
-        return None
-    expires = day + VALID_FOR if day else None
-    if expires and day and purchase == "capacity-block" and day < CAPACITY_BLOCK_CHANGE:
-        expires = min(expires, CAPACITY_BLOCK_CHANGE - dt.timedelta(days=1))
-    return Price(
-        instance_type=instance_type,
-        region=region,
-        purchase=purchase,
-        usd_per_hour=float(usd),
-        source=source,
-        date=day,
-        expires=expires,
-        expired=expires is None or on > expires,
-        verified=verified,
-    )
+HOURS_PER_MONTH = 730
+"""Hours of the month that AWS's own calculator and bills by the GB-month count with: 8760 / 12."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """One price of one thing, whatever is sold. Show `source` and `date` with it."""
+    """One price of one thing. Show its source and age with it."""
 
     key: str
     """What is sold: `ec2.p5.48xlarge`, `hyperpod.p5.48xlarge`, `nat`, `lustre.persistent-2-ssd.125`."""
     region: str
-    """Region or Local Zone of the figure; empty where its source does not say."""
+    """Region, Local Zone or, for Spot, zone id of the figure; empty where its source does not say."""
     usd: float
     unit: PriceUnit
     """What `usd` buys: one of the things for an hour, a day or a month, or one GB of data."""
     source: str
     date: dt.date | None
     """Day of the figure; None = undated."""
-    expires: dt.date | None
-    """Last day on which it is taken to hold; None = undated."""
-    expired: bool
-    """Past that day. Always true of an undated figure."""
     verified: bool
     """False where it rests on a single source that is not the price list itself."""
+    overtaken: bool = False
+    """AWS has announced other prices since, and none is known for this."""
     live: bool = False
     """Asked of AWS just now."""
-
-    @property
-    def indicative(self) -> bool:
-        """Undated: an order of magnitude, no more."""
-        return self.date is None
 
     @property
     def per_hour(self) -> float:
@@ -135,59 +53,75 @@ class Figure:
             self.unit
         ]
 
+    def old(self, today: dt.date) -> bool:
+        """Dated, and past the age up to which it counts as today's price."""
+        return self.date is not None and (self.overtaken or today - self.date > YOUNG)
 
-HOURS_PER_MONTH = 730
-"""Hours of the month that AWS's own calculator and bills by the GB-month count with: 8760 / 12."""
+
+Own = Mapping[tuple[str, str], Figure]
+"""Figures that win over the tables, by key and place."""
 
 
-def figure(key: str, region: str, *, today: dt.date | None = None) -> Figure | None:
-    """The list price of what `key` names in a Region or Local Zone; None where none is known.
+def figure(key: str, region: str, *, today: dt.date | None = None, own: Own | None = None) -> Figure | None:
+    """The price of what `key` names in a Region or Local Zone; None where none is known (never "not sold").
 
-    `today` decides what is expired. Keys are described in `service_prices.json`.
+    Args:
+        key: as `service_prices.json` describes it.
+        today: decides which of several announced prices it is.
+        own: figures that win over the tables.
     """
+    if own and (hit := own.get((key, region))):
+        return hit
     on = today or dt.date.today()
-    kind, _, name = key.partition(".")
-    purchase = _PURCHASES.get(kind)
-    if purchase and (found := price(name, region, purchase=purchase, today=on)):
-        return Figure(
-            key=key, region=region, usd=found.usd_per_hour, unit="hour", source=found.source,
-            date=found.date, expires=found.expires, expired=found.expired, verified=found.verified,
-        )  # fmt: skip
-    table = _service_tables().get((key, region)) or _service_tables().get((key, ""))
-    if table is None:
+    found = _figures().get((key, region)) or _figures().get((key, "")) or ()
+    known = [one for since, one in found if since <= on]
+    if not known:
         return None
-    day = _date(table["date"] or "")
-    expires = day + VALID_FOR if day else None
-    return Figure(
-        key=key, region=table["region"] or "", usd=table["usd"][key], unit=table["unit"],
-        source=table["source"], date=day, expires=expires, expired=expires is None or on > expires,
-        verified=table["verified"],
-    )  # fmt: skip
+    blocks = _document()["capacity_blocks"]
+    change = dt.date.fromisoformat(blocks["from"])
+    newest = known[-1]
+    if key.startswith("capacity-block.") and newest.date and newest.date < change <= on:
+        return replace(newest, overtaken=True, source=f"{newest.source}; before other prices of {change}")
+    return newest
 
 
-def derived_figure(key: str, region: str, *, today: dt.date | None = None) -> Figure | None:
-    """A figure that follows from that of another thing in the same place: the instance of a database in two
-    zones costs twice that in one. For orientation alone, never to be summed; None where none follows.
+def derived_figure(
+    key: str, region: str, *, today: dt.date | None = None, own: Own | None = None
+) -> Figure | None:
+    """A figure that follows from that of another thing in the same place; None where none follows.
+
+    HyperPod's price is EC2's times the factor of the family, a training plan's a Capacity Block's times one;
+    a database in two zones costs twice that in one; Spot costs what on demand does, at the most.
     """
-    for rule in _service_document()["derived"]:
-        if not key.startswith(rule["key"]):
+    for rule in _document()["derived"]:
+        kind = str(rule["key"])
+        if not key.startswith(kind) or not re.fullmatch(rule.get("types", ".*"), key.removeprefix(kind)):
             continue
-        base = figure(key.replace(rule["key"], rule["from"], 1), region, today=today)
-        if base:
-            return replace(
-                base, key=key, usd=rule["factor"] * base.usd, verified=False,
-                source=f"{rule['factor']} times {base.key}: {base.source}; {rule['source']}",
-            )  # fmt: skip
+        from_key = key.replace(kind, rule["from"], 1)
+        base = figure(from_key, region, today=today, own=own) or derived_figure(
+            from_key, region, today=today, own=own
+        )
+        if base is None:
+            return None
+        times = f"{rule['factor']:g} times " if rule["factor"] != 1 else ""
+        return replace(
+            base, key=key, usd=rule["factor"] * base.usd, verified=False, live=False,
+            source=f"{times}{base.usd:g} of {base.key} ({rule['source']}); that: {base.source}",
+        )  # fmt: skip
     return None
 
 
-_PURCHASES: Mapping[str, Purchase] = {"ec2": "on-demand", "capacity-block": "capacity-block"}
+def price_kinds() -> frozenset[str]:
+    """First words of all keys that something may be priced by: `ec2`, `nat`, `lustre` ..."""
+    rules = _document()["derived"]
+    names = (
+        {key for key, _ in _figures()} | {rule["key"] for rule in rules} | {rule["from"] for rule in rules}
+    )
+    return frozenset(name.partition(".")[0] for name in names) | _UNPRICED
 
 
-def hyperpod_premium() -> tuple[float, float]:
-    """HyperPod's list price over EC2's: the least and the greatest factor seen. For orientation alone."""
-    low, high = _service_document()["hyperpod_premium"]
-    return low, high
+_UNPRICED = frozenset({"hyperpod-volume"})
+"""Kinds of which the tables have no figure."""
 
 
 def offered_zone_ids(instance_type: str, region: str) -> tuple[str, ...]:
@@ -201,6 +135,45 @@ def offered_zone_ids(instance_type: str, region: str) -> tuple[str, ...]:
 
 
 @cache
+def _figures() -> Mapping[tuple[str, str], tuple[tuple[dt.date, Figure], ...]]:
+    """All figures by key and place, each with the day from which it holds, in that order."""
+    found: dict[tuple[str, str], list[tuple[dt.date, Figure]]] = {}
+    for since, one in (*_of_services(), *_of_instances()):
+        found.setdefault((one.key, one.region), []).append((since, one))
+    return MappingProxyType({place: tuple(figures) for place, figures in found.items()})
+
+
+def _of_services() -> Iterator[tuple[dt.date, Figure]]:
+    for table in _document()["tables"]:
+        for key, usd in table["usd"].items():
+            yield dt.date.min, Figure(
+                key=key, region=table["region"] or "", usd=usd, unit=table["unit"], source=table["source"],
+                date=_date(table["date"] or ""), verified=table["verified"],
+            )  # fmt: skip
+
+
+def _of_instances() -> Iterator[tuple[dt.date, Figure]]:
+    """The figures of `prices.csv`. Capacity Blocks have an earlier and an announced price."""
+    blocks, reserved = _document()["capacity_blocks"], _document()["reserved_1y"]
+    change = dt.date.fromisoformat(blocks["from"])
+    for (name, place), row in _rows().items():
+        for kind, column, since, source, day, verified in (
+            ("ec2", "on_demand_usd_hr", dt.date.min, row["od_source"], row["od_date"], True),
+            ("reserved-1y", "reserved_1y_usd_hr", dt.date.min, reserved["source"], reserved["date"], True),
+            ("capacity-block", "capacity_block_usd_hr", dt.date.min, row["cb_source"], row["cb_date"], True),
+            (
+                "capacity-block", "cb_usd_hr_from_2026_10_07", change,
+                blocks["source"], blocks["from"], blocks["verified"],
+            ),
+        ):  # fmt: skip
+            if row[column]:
+                yield since, Figure(
+                    key=f"{kind}.{name}", region=place, usd=float(row[column]), unit="hour", source=source,
+                    date=_date(day), verified=verified,
+                )  # fmt: skip
+
+
+@cache
 def _rows() -> Mapping[tuple[str, str], Mapping[str, str]]:
     with (Path(__file__).parent / "prices.csv").open(encoding="utf-8", newline="") as file:
         rows = {(r["instance_type"], r["region_or_zone"]): r for r in csv.DictReader(file)}
@@ -208,18 +181,7 @@ def _rows() -> Mapping[tuple[str, str], Mapping[str, str]]:
 
 
 @cache
-def _service_tables() -> Mapping[tuple[str, str], dict[str, Any]]:
-    return MappingProxyType(
-        {
-            (key, table["region"] or ""): table
-            for table in _service_document()["tables"]
-            for key in table["usd"]
-        }
-    )
-
-
-@cache
-def _service_document() -> Mapping[str, Any]:
+def _document() -> Mapping[str, Any]:
     return json.loads((Path(__file__).parent / "service_prices.json").read_text(encoding="utf-8"))
 
 

@@ -24,6 +24,7 @@ COMMANDS = {
     "permissions": "permissions",
     "plan": "plan",
     "preflight": "preflight",
+    "prices": "app",
     "release": "app",
     "render": "app",
     "software": "app",

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ultracluster.cli.cost_document import as_document
 from ultracluster.cli.cost_text import as_markdown, as_text
 from ultracluster.cli.environments import (
     EnvironmentArgument,
     JsonOption,
     ProfileOption,
+    environment_path,
     load_environment,
     refuse,
 )
-from ultracluster.operations.billed import billed
 from ultracluster.operations.cost import estimate
+from ultracluster.operations.price_file import prices_beside, read_prices
 
 if TYPE_CHECKING:
     from ultracluster.config import Environment
@@ -34,61 +34,77 @@ def cost(
     environment: EnvironmentArgument,
     as_json: JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown for a pull request.")] = False,
-    live: Annotated[bool, typer.Option("--live", help="Ask AWS for prices; they win over ours.")] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Ask AWS for prices; they win over all others.")
+    ] = False,
     days: Annotated[
         int | None,
         typer.Option(
             min=1, max=1096, help="Length of Capacity Blocks and training plans, in days.", show_default=False
         ),
     ] = None,
-    accept_expired: Annotated[
-        bool, typer.Option("--accept-expired", help="Sum prices past their date, too.")
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Exit code 1 unless everything has its own price of the last 90 days."),
     ] = False,
     profile: ProfileOption = None,
     today: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Estimate what an environment costs per hour, day and month: list prices, USD, without tax.
 
-    A price is taken to hold for 90 days from its date; later it is shown, not summed. What has no known price
-    is named. --live needs `pricing:GetProducts` and `ec2:DescribeSpotPriceHistory`. Exit code 2: bad input.
+    Everything that has a price is in the estimate, marked where it is old, undated, derived or of another
+    Region; what has none is named. The strict sum has the unmarked ones only. Prices in prices.csv beside the
+    environment file (`ultracluster prices update`) win over the shipped ones. --live needs
+    `pricing:GetProducts` and `ec2:DescribeSpotPriceHistory`. Exit code 1: --strict, and a price is marked,
+    missing or cannot be used; 2: bad input.
     """
     if as_json and markdown:
         refuse("--json and --markdown exclude each other")
-    try:
-        on = dt.date.fromisoformat(today) if today else dt.date.today()
-    except ValueError:
-        refuse(f"--today {today}: write a day as 2026-11-21")
+    on = day(today)
     config = load_environment(environment)
-    asked = _ask(config, profile, on) if live else None
-    found = estimate(
-        config,
-        today=on,
-        days=days,
-        accept_expired=accept_expired,
-        live=asked.figures if asked else None,
-        faults=asked.faults if asked else (),
-    )
+    given = read_prices(prices_beside(environment_path(environment)), today=on)
+    own, faults = dict(given.figures), list(given.faults)
+    if live:
+        asked = ask(config, profile, on)
+        own |= asked.table
+        faults += asked.faults
+    found = estimate(config, today=on, days=days, own=own, faults=faults)
     if as_json:
-        sys.stdout.write(json.dumps(as_document(found), indent=2) + "\n")
+        sys.stdout.write(json.dumps(found.document(), indent=2) + "\n")
     elif markdown:
         sys.stdout.write(as_markdown(found))
     else:
         terminal = sys.stdout.isatty()
         sys.stdout.write(as_text(found, _width(terminal), colour=terminal))
+    if strict and not found.complete:
+        marked = [line.item.what for line in found.standing if line.mark]
+        why = f"{len(marked)} of {len(found.standing)} lack one: {'; '.join(marked)}" if marked else faults[0]
+        typer.echo(f"--strict: not everything has its own price of the last 90 days; {why}", err=True)
+        raise typer.Exit(1)
 
 
-def _ask(config: Environment, profile: str | None, today: dt.date) -> LivePrices:
+def day(text: str | None) -> dt.date:
+    """The day of --today, else the current one."""
+    try:
+        return dt.date.fromisoformat(text) if text else dt.date.today()
+    except ValueError:
+        refuse(f"--today {text}: write a day as 2026-11-21")
+
+
+def ask(config: Environment, profile: str | None, today: dt.date) -> LivePrices:
+    """The prices of everything that an environment is billed for, asked of AWS."""
     from rich.console import Console
     from rich.status import Status
 
     from ultracluster.operations.aws import Account, AccountError
+    from ultracluster.operations.billed import billed
     from ultracluster.operations.live_prices import live_prices
 
     try:
         account = Account(region=config.region, profile=profile)
     except AccountError as error:
         refuse(str(error))
-    keys = [item.key for item in billed(config) if item.key]
+    keys = [item.key for item in billed(config, today) if item.key]
     with Status("asking AWS for prices", console=Console(stderr=True)) as status:
         return live_prices(
             account,

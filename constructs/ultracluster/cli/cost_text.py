@@ -5,8 +5,7 @@ from __future__ import annotations
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from ultracluster.cli.cost_rows import Sources, rows, whole
-from ultracluster.cli.cost_summary import lists, orientation, sentences, title, totals, warnings
+from ultracluster.cli.cost_words import Sources, heading, lists, rows, sentences, totals
 from ultracluster.operations.cost import Estimate
 
 if TYPE_CHECKING:
@@ -27,19 +26,19 @@ def as_text(found: Estimate, width: int, *, colour: bool = False) -> str:
     out = StringIO()
     console = Console(file=out, width=width, highlight=False, markup=False, force_terminal=colour)
     sources = Sources()
-    console.print(Text(title(found), "bold"))
+    title, headline, *others = heading(found)
+    console.print(title)
+    console.print(Text(headline, "bold"))
+    for line in others:
+        console.print(line)
     for fault in found.faults:
         console.print(Text(fault, "yellow"))
     console.print()
     console.print(_table(found, sources, width))
-    if about := orientation(found):
-        console.print(about)
     console.print()
-    for line in warnings(found):
-        console.print(Text(line, "bold red" if line.startswith("STALE") else "yellow"))
     for line in sentences(found, sources):
         console.print(line)
-    for name, lines in lists(found, sources):
+    for name, lines in lists(sources):
         _print_list(console, name, lines)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
@@ -51,31 +50,26 @@ def _table(found: Estimate, sources: Sources, width: int) -> Table:
 
     columns = _columns(width)
     table = Table(box=None, pad_edge=False, padding=(0, 2 if width >= WIDEST else 1, 0, 0))
-    for name, heading in columns.items():
-        numbers = name in ("price", "hour", "day", "month")
+    for name, heading_of in columns.items():
         table.add_column(
-            heading,
-            justify="right" if numbers else "left",
-            no_wrap=name in ("hour", "day", "month", "state"),
+            heading_of,
+            justify="right" if name in ("price", "hour", "day", "month") else "left",
+            no_wrap=name in ("hour", "day", "month", "mark"),
             overflow="fold",
         )
     for area, lines in rows(found, sources).items():
         table.add_row(Text(area, "bold"))
         for row in lines:
-            style = "" if row.state in ("", "upfront") else "dim"
-            cells = [Text(getattr(row, name), style) for name in columns]
+            cells = [Text(getattr(row, name), "dim" if row.mark else "") for name in columns]
             table.add_row(Padding(cells[0], (0, 0, 0, 2)), *cells[1:])
-    for heading, usd in totals(found):
-        sums = {"what": heading, "quantity": "", "price": "", "state": "" if found.complete else "incomplete"}
-        for name, hours in (("hour", 1), ("day", 24), ("month", 730)):
-            sums[name] = "?" if usd is None else whole(usd * hours)
-        table.add_row(*(Text(sums[name], "bold") for name in columns))
+    for row in totals(found):
+        table.add_row(*(Text(getattr(row, name), "bold") for name in columns))
     return table
 
 
 def _columns(width: int) -> dict[str, str]:
     names = {"what": "", "quantity": "quantity", "price": "price", "hour": "per hour"}
-    names |= {"day": "per day", "month": "per month", "state": ""}
+    names |= {"day": "per day", "month": "per month", "mark": ""}
     if width >= WIDEST:
         return names
     if width >= WIDE:
@@ -84,7 +78,7 @@ def _columns(width: int) -> dict[str, str]:
         dropped = {"day", "price"}
     else:
         return {"what": "", "month": "per month"}
-    return {name: heading for name, heading in names.items() if name not in dropped}
+    return {name: text for name, text in names.items() if name not in dropped}
 
 
 def _print_list(console: Console, name: str, lines: list[str]) -> None:
@@ -102,26 +96,22 @@ def _print_list(console: Console, name: str, lines: list[str]) -> None:
 def as_markdown(found: Estimate) -> str:
     """The estimate as a comment for a pull request."""
     sources = Sources()
-    out = [f"### Cost of {_cell(title(found))}", ""]
+    title, headline, *others = heading(found)
+    out = [f"### Cost of {_cell(title)}", "", f"**{headline}**  ", *(f"{line}  " for line in others)]
     out += [f"{fault}  " for fault in found.faults]
     out += [
+        "",
         "| | quantity | price | per hour | per day | per month | |",
         "|---|---:|---:|---:|---:|---:|---|",
     ]
     for lines in rows(found, sources).values():
         for row in lines:
-            cells = (row.what, row.quantity, row.price, row.hour, row.day, row.month, row.state)
+            cells = (row.what, row.quantity, row.price, row.hour, row.day, row.month, row.mark)
             out.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
-    for heading, usd in totals(found):
-        sums = ["?" if usd is None else whole(usd * hours) for hours in (1, 24, 730)]
-        state = "" if found.complete else "incomplete"
-        out.append(f"| **{heading}** | | | " + " | ".join(f"**{one}**" for one in sums) + f" | {state} |")
-    out.append("")
-    if about := orientation(found):
-        out.append(f"{about}  ")
-    out += [f"**{line}**  " for line in warnings(found)]
-    out += [f"{line}  " for line in sentences(found, sources)]
-    for name, lines in lists(found, sources):
+    for row in totals(found):
+        out.append(f"| **{row.what}** | | | **{row.hour}** | **{row.day}** | **{row.month}** | |")
+    out += ["", *(f"{line}  " for line in sentences(found, sources))]
+    for name, lines in lists(sources):
         if lines:
             out += ["", f"<details><summary>{name}</summary>", "", *(f"- {one}" for one in lines)]
             out += ["", "</details>"]

@@ -29,9 +29,14 @@ def load_file(path: Path) -> Loaded:
     Raises:
         InvalidEnvironmentError: it cannot be read, or is no environment.
     """
+    return load(environment_path(path))
+
+
+def environment_path(path: Path) -> Path:
+    """Where an environment file lies that is given by its path, or by its name in environments/."""
     if path.suffix not in {".yaml", ".yml"} and not path.exists():
-        path = Path("environments") / f"{path}.yaml"
-    return load(path)
+        return Path("environments") / f"{path}.yaml"
+    return path
 
 
 def load_environment(path: Path) -> Environment:

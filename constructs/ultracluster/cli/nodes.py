@@ -20,6 +20,7 @@ from ultracluster.cli.environments import (
 )
 
 if TYPE_CHECKING:
+    from ultracluster.config import Environment
     from ultracluster.operations.fleet import Fleet
     from ultracluster.operations.nodes import Action, Outcome
 
@@ -225,11 +226,47 @@ def add(
     _finish(outcomes, as_json, late)
 
 
+@app.command()
+def restore(
+    environment: EnvironmentArgument,
+    group: Annotated[str, typer.Argument(help="The group that comes back.", show_default=False)],
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    wait: Wait = True,
+    timeout: Timeout = 180,
+    profile: ProfileOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Bring a group that HyperPod has set to 0 nodes back to the counts of the environment file.
+
+    HyperPod does that to a new group which has not reached `min_count` within three hours. Find out why with
+    `ultracluster doctor` first: nodes whose scripts fail are charged.
+    """
+    from ultracluster.operations import ec2_nodes, hyperpod_restore
+    from ultracluster.rules.hyperpod import hyperpod_groups
+
+    config = load_environment(environment)
+    fleet = _fleet(config, profile)
+    if fleet.cluster is None:
+        refuse(ec2_nodes.elsewhere(fleet.kind, "add"))
+    groups = hyperpod_groups(config)
+    judged = hyperpod_restore.judge_restore(fleet.cluster, groups, group)
+    if judged.result != "would" or dry_run:
+        _finish([judged], as_json)
+    confirm(f"Bring {group} back, {judged.why}?", yes)
+    outcome = hyperpod_restore.restore(fleet.account, fleet.cluster, group, groups[group])
+    late = wait and outcome.result == "accepted" and _wait(fleet, {group}, set(), 30, timeout)
+    _finish([outcome], as_json, late)
+
+
 def _open(environment: Any, profile: str | None) -> Fleet:
+    return _fleet(load_environment(environment), profile)
+
+
+def _fleet(config: Environment, profile: str | None) -> Fleet:
     from ultracluster.operations.aws import AccountError
     from ultracluster.operations.fleet import Fleet
 
-    config = load_environment(environment)
     account = open_account(config, profile)
     try:
         return Fleet(account, config)

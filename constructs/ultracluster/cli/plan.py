@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ultracluster.cli.environments import EnvironmentArgument, JsonOption, load_file, refuse
+from ultracluster.cli.environments import (
+    EnvironmentArgument,
+    JsonOption,
+    environment_path,
+    load_file,
+    refuse,
+)
 from ultracluster.config import InvalidEnvironmentError
 
 if TYPE_CHECKING:  # each renderer is imported when it is asked for
@@ -45,6 +51,7 @@ def plan(
     """
     from ultracluster.operations.plan import parameters
     from ultracluster.operations.plan import plan as plan_of
+    from ultracluster.operations.price_file import prices_beside, read_prices
     from ultracluster.rules import enforce
 
     if as_json and markdown:
@@ -61,7 +68,8 @@ def plan(
         warnings = enforce(loaded)
     except InvalidEnvironmentError as error:
         refuse(str(error))
-    found = plan_of(loaded.environment, size, day, warnings=warnings)
+    prices = read_prices(prices_beside(environment_path(environment)), today=day)
+    found = plan_of(loaded.environment, size, day, warnings=warnings, prices=prices)
     if picture is not None:
         from ultracluster.operations.picture import PictureError, save_picture
 

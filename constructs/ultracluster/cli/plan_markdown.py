@@ -11,7 +11,7 @@ from ultracluster.operations.plan import Plan
 def as_markdown(plan: Plan) -> str:
     """The node groups and facts in full, the long lists folded away."""
     merged: list[list[str]] = []
-    for name, value in facts(plan):  # a row without a name goes on with the one before
+    for name, value in facts(plan, rest_at="below"):  # a row without a name goes on with the one before
         if name:
             merged.append([name, value])
         else:
@@ -45,7 +45,6 @@ def as_markdown(plan: Plan) -> str:
     parts += _folded(f"takers of addresses in {plan.addresses.subnet}", ("addresses", "by", ""), rows)
     endpoints = ((one.service, one.kind, one.reason) for one in plan.endpoints)
     parts += _folded("VPC endpoints", ("service", "kind", "for"), endpoints)
-    parts += _folded("things without a price that holds", ("what",), ((one,) for one in plan.cost.left_out))
     warnings = ((one.code, one.path, one.message, one.acknowledged or "**open**") for one in plan.warnings)
     parts += _folded("warnings", ("rule", "at", "warning", "accepted because"), warnings)
     return "\n".join(parts) + "\n"

@@ -68,8 +68,12 @@ def group_words(group: GroupPlan) -> dict[str, str]:
     }
 
 
-def facts(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Name and words of everything beside the node groups."""
+def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tuple[str, str]]:
+    """Name and words of everything beside the node groups.
+
+    Args:
+        rest_at: where those of the quotas are named that are only counted.
+    """
     linked = [group for group in plan.groups if group.accelerators]
     for number, group in enumerate(linked):
         place = f" in each {group.domain.ultraserver}" if group.domain and group.domain.ultraserver else ""
@@ -89,13 +93,16 @@ def facts(plan: Plan) -> Iterator[tuple[str, str]]:
     taken = plan.addresses
     estimate = " (estimate)" if taken.estimate else ""
     yield "addresses", f"{taken.total:,} of {taken.usable:,} in {taken.subnet}{estimate}"
-    yield from _quotas(plan)
+    yield from _quotas(plan, rest_at)
     yield "software", f"release {plan.software}"
     for number, line in enumerate(boot_lines(plan.first_boot)):
         yield "" if number else "first boot", line
     yield "protected", "yes: data is retained, stacks refuse deletion" if plan.protect else "no"
     yield "stacks", ", ".join(plan.stacks)
-    yield "cost", f"{plan.cost} (ultracluster cost {plan.name})"
+    yield "cost", f"{plan.cost.text} (ultracluster cost {plan.name})"
+    yield from (
+        ("", line) for line in (plan.cost.strict_line, plan.cost.idle_line, *plan.cost.faults) if line
+    )
     yield "warnings", warning_counts(plan)
     for one in plan.open_warnings:
         yield "", f"{one.code} at {one.path}"
@@ -131,8 +138,10 @@ def duration(seconds: float) -> str:
 
 def quota_amount(quota: QuotaPlan) -> str:
     """`1,536 vCPUs`."""
-    one = quota.amount == 1 and quota.unit.endswith("s") and "/" not in quota.unit
-    return f"{quota.amount:,.0f} {quota.unit.removesuffix('s') if one else quota.unit}"
+    unit = quota.unit
+    if quota.amount == 1 and unit.endswith("s") and "/" not in unit:
+        unit = unit.removesuffix("es") if unit.endswith("sses") else unit.removesuffix("s")
+    return f"{quota.amount:,.0f} {unit}"
 
 
 def warning_counts(plan: Plan) -> str:
@@ -157,7 +166,7 @@ def _events(imports: tuple[str, ...], exports: tuple[str, ...]) -> str:
     return "; ".join(parts) or "on request"
 
 
-def _quotas(plan: Plan) -> Iterator[tuple[str, str]]:
+def _quotas(plan: Plan, rest_at: str) -> Iterator[tuple[str, str]]:
     """Those of instances and capacity, of which an account seldom has enough; the number of the others."""
     shown = [
         one
@@ -167,4 +176,4 @@ def _quotas(plan: Plan) -> Iterator[tuple[str, str]]:
     for number, one in enumerate(shown):
         yield "" if number else "quotas", f"{quota_amount(one)}: {one.name}"
     if rest := len(plan.quotas) - len(shown):
-        yield "" if shown else "quotas", f"{'and ' * bool(shown)}{rest} more: --markdown names them"
+        yield "" if shown else "quotas", f"{'and ' * bool(shown)}{rest} more: {rest_at}"

@@ -39,6 +39,10 @@ Cidr = Annotated[
 AbsolutePath = Annotated[str, Field(pattern=r"^/[A-Za-z0-9._/-]*[A-Za-z0-9._-]$", max_length=4096)]
 Arn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:(\d{12})?:.+$")]
 AmiId = Annotated[str, Field(pattern=r"^ami-[0-9a-f]{8,17}$")]
+ImageName = Annotated[
+    str, Field(pattern=r"^(ami-[0-9a-f]{8,17}|(/[A-Za-z0-9._-]+)+(:[1-9]\d{0,9})?)$", max_length=1024)
+]
+"""An AMI id, or a parameter of Systems Manager that holds one, with `:3` its version 3."""
 SecurityGroupId = Annotated[str, Field(pattern=r"^sg-[0-9a-f]{8,17}$")]
 SubnetId = Annotated[str, Field(pattern=r"^subnet-[0-9a-f]{8,17}$")]
 VpcId = Annotated[str, Field(pattern=r"^vpc-[0-9a-f]{8,17}$")]

@@ -10,6 +10,7 @@ from ultracluster.config.base import Many, Model
 from ultracluster.config.network import Network
 from ultracluster.config.nodes import DeclaredInstanceType, GroupName, NodeGroup
 from ultracluster.config.orchestrator import KUBERNETES, Orchestrator
+from ultracluster.config.session_user import image_user
 from ultracluster.config.storage import DataRepository, Storage
 from ultracluster.config.teams import Team, TeamName
 
@@ -45,8 +46,9 @@ class Software(Model):
 class Access(Model):
     """How people log in: through SSM Session Manager, without SSH ingress."""
 
-    session_user: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")] = "ubuntu"
-    """Operating-system user of a session."""
+    session_user: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")] | None = None
+    """Operating-system user of a session; by default the one that the image has: `ubuntu` on HyperPod with
+    Slurm and on Ubuntu, `ec2-user` on Amazon Linux and Red Hat, `rocky` on Rocky."""
     idle_timeout_minutes: Annotated[int, Field(ge=1, le=60)] = 20
     """Minutes without input until a session ends."""
     max_session_minutes: Annotated[int, Field(ge=1, le=1440)] = 720
@@ -100,6 +102,11 @@ class Environment(Model):
     @property
     def cluster_name(self) -> str:
         return self.orchestrator.cluster_name or self.name
+
+    @property
+    def session_user(self) -> str:
+        """Who a session logs in as."""
+        return self.access.session_user or image_user(self.orchestrator)
 
     @property
     def makes_network(self) -> bool:

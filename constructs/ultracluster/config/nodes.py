@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ultracluster.config.base import AmiId, Many, Model
+from ultracluster.config.base import ImageName, Many, Model
 from ultracluster.config.capacity import Capacity, OnDemand
 from ultracluster.config.slurm import PartitionName, SlurmSettings
 
@@ -81,15 +81,21 @@ class NodeGroup(Model):
     100 GB."""
     root_volume_gib: Annotated[int, Field(ge=20, le=16_384)] = 200
     """Root volume in GiB, at least that of the image. Not on HyperPod."""
+    root_volume_throughput_mbps: Annotated[int, Field(ge=125, le=1000)] | None = None
+    """Throughput of the root volume in MiB/s; by default 1000 for compute groups with accelerators, so that
+    container images are there sooner, else the 125 that cost nothing. Not on HyperPod."""
     threads_per_core: Literal[1, 2] | None = None
     """1 turns simultaneous multithreading off; by default as the instance type has it."""
     efa_interface: Literal["efa", "efa-only"] | None = None
     """`efa-only` interfaces take no IP address; the service's choice by default."""
     deep_health_checks: Many[Literal["instance-stress", "instance-connectivity"]] = ()
     """HyperPod: tests of about two hours that each new node passes before it takes jobs."""
-    image: AmiId | None = None
-    """AMI of the nodes; by default the orchestrator's own. On HyperPod one made from its image; PCS has
-    no default."""
+    image: ImageName | None = None
+    """AMI of the nodes, or the parameter of Systems Manager that holds its id, e.g.
+    `/aws/service/pcs/ami/dlami-base-ubuntu2404/x86_64/latest/ami-id`, with `:3` in its version 3; by default
+    the orchestrator's own. On HyperPod one made from its image; PCS has no default."""
+    image_release: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+$", max_length=64)] | None = None
+    """HyperPod: release of its own image, `2.1.0`, in which a new group is made; the newest by default."""
     patching: Patching | None = None
     """HyperPod: software updates; by default only by hand."""
     slurm_settings: SlurmSettings = {}
@@ -104,6 +110,20 @@ class NodeGroup(Model):
     gpu_time_slices: Annotated[int, Field(ge=2, le=64)] | None = None
     """EKS: hand each GPU to so many pods at once, which take turns and share its memory. They ask for
     `nvidia.com/gpu.shared` instead of `nvidia.com/gpu`."""
+
+    @property
+    def image_parameter(self) -> str | None:
+        """The parameter that `image` names; None for an AMI id."""
+        return self.image if self.image and self.image.startswith("/") else None
+
+    @property
+    def image_in_template(self) -> str | None:
+        """`image` as a template of CloudFormation says it.
+
+        A parameter is read by a dynamic reference, never through a parameter of the template: of that
+        CloudFormation takes the newest value at each update of the stack, and would replace all nodes.
+        """
+        return f"{{{{resolve:ssm:{self.image}}}}}" if self.image_parameter else self.image
 
     @property
     def greatest(self) -> int:

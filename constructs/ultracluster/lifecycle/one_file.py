@@ -1,4 +1,4 @@
-"""All lifecycle scripts as one file that unpacks itself, where nodes are handed a file and not a folder.
+"""Lifecycle scripts as one file that unpacks itself, where nodes are handed a file and not a folder.
 
 The same scripts and configuration give the same bytes on every machine and with every version of Python and
 zlib: the checksum is part of what a deployment compares, and another one replaces nodes.
@@ -12,11 +12,12 @@ import json
 import struct
 import tarfile
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ultracluster.scripts_folder import CONFIGURATION, script_files
+from ultracluster.scripts_folder import CONFIGURATION
 
 HEAD = "files/self_extracting.sh"
 """Unpacks what follows its last line, and runs the entry that its first argument names."""
@@ -32,25 +33,26 @@ class OneFile:
     """64 hex digits, as PCS's `Checksum` takes them."""
 
 
-def one_file(folder: Path, configuration: dict[str, Any]) -> OneFile:
-    """The scripts of `folder` and `configuration` as `cluster.json` behind a head that unpacks them.
+def one_file(folder: Path, configuration: dict[str, Any], files: Sequence[Path]) -> OneFile:
+    """Scripts of `folder` and `configuration` as `cluster.json` behind a head that unpacks them.
 
     Called as `FILE ENTRY [ARGUMENT...]`, where an entry is a script directly below the folder, without `.sh`.
 
     Args:
         folder: the lifecycle scripts.
         configuration: what the scripts must know, all known at synth.
+        files: those of the folder that the nodes run.
     """
     head = (folder / HEAD).read_bytes()
-    content = head + _stored(_archive(folder, configuration))
+    content = head + _stored(_archive(folder, configuration, files))
     return OneFile(content=content, sha256=hashlib.sha256(content).hexdigest())
 
 
-def _archive(folder: Path, configuration: dict[str, Any]) -> bytes:
+def _archive(folder: Path, configuration: dict[str, Any], files: Sequence[Path]) -> bytes:
     """A tar archive without anything that differs between machines: times, owners, order."""
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-        for file in script_files(folder):
+        for file in files:
             name = file.relative_to(folder).as_posix()
             if name not in (HEAD, CONFIGURATION):
                 _add(archive, name, file.read_bytes(), executable=bool(file.stat().st_mode & 0o100))

@@ -1,9 +1,10 @@
-"""The hash of the lifecycle scripts' content; where they are says `ultracluster.software`."""
+"""The hash of what one kind of node runs; where the scripts are says `ultracluster.scripts_folder`."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,10 @@ EKS_ENTRY = "hyperpod_eks_on_create.sh"
 """The one of HyperPod on EKS, which has no other mode than `on-create`."""
 
 
-def content_hash(folder: Path, configuration: dict[str, Any]) -> str:
-    """Twelve hex digits that change when a script, its mode or the configuration changes."""
+def content_hash(folder: Path, files: Sequence[Path], configuration: Mapping[str, Any]) -> str:
+    """Twelve hex digits that change when one of the files, its mode or the configuration changes."""
     digest = hashlib.sha256()
-    for file in script_files(folder):
+    for file in files:
         digest.update(file.relative_to(folder).as_posix().encode() + b"\0")
         digest.update(b"x" if file.stat().st_mode & 0o100 else b"-")
         digest.update(file.read_bytes() + b"\0")

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from dataclasses import replace
 
 from ultracluster.catalog import ultraservers
+from ultracluster.catalog.eks_calendar import standard_support_ends
 from ultracluster.catalog.pcs import pcs_size_for
+from ultracluster.compute.root_volume import INCLUDED_IOPS, INCLUDED_MBPS, root_iops, root_throughput
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD, Pcs
 from ultracluster.operations.billed_item import Item, standing
 from ultracluster.operations.billed_services import services
+from ultracluster.rules.types import instance_type_of
 
 
-def billed(environment: Environment) -> Iterator[Item]:
-    """Everything that an environment is billed for, as far as the file says."""
+def billed(environment: Environment, today: dt.date | None = None) -> Iterator[Item]:
+    """Everything that an environment is billed for, as far as the file says.
+
+    Args:
+        today: decides whether a Kubernetes release is in extended support; the current day by default.
+    """
     yield from _nodes(environment)
-    yield from _control_plane(environment)
+    yield from _control_plane(environment, today or dt.date.today())
     yield from services(environment)
 
 
@@ -40,6 +48,27 @@ def _nodes(environment: Environment) -> Iterator[Item]:
             quantity=gib * group.count,
             greatest=gib * greatest,
         )
+        if ours:
+            yield from _speed(environment, name, group, greatest)
+
+
+def _speed(environment: Environment, name: str, group: NodeGroup, greatest: int) -> Iterator[Item]:
+    """What root volumes cost beyond the speed that is included."""
+    throughput = root_throughput(group, instance_type_of(environment, group))
+    for what, key, unit, more in (
+        ("MB/s", "ebs.gp3-throughput", "MB/s", throughput - INCLUDED_MBPS),
+        ("IOPS", "ebs.gp3-iops", "IOPS", root_iops(throughput) - INCLUDED_IOPS),
+    ):
+        if more:
+            yield Item(
+                area="nodes",
+                what=f"{name}: root volumes, {what}",
+                key=key,
+                purchase="usage",
+                unit=unit,
+                quantity=more * group.count,
+                greatest=more * greatest,
+            )
 
 
 def greatest_nodes(environment: Environment, group: NodeGroup) -> int:
@@ -68,7 +97,8 @@ def _instances(
         return replace(
             item,
             key=f"{'hyperpod-spot' if hyperpod else 'spot'}.{kind}",
-            note="Spot has no list price" + ("" if hyperpod else ": --live asks for the current one"),
+            note="on demand is the most that Spot costs"
+            + ("" if hyperpod else "; --live asks for its price"),
         )
     if capacity == "reservation":
         return replace(item, note="billed whether or not nodes run in it")
@@ -102,14 +132,14 @@ def _in_ultraservers(environment: Environment, item: Item) -> Item:
     return item
 
 
-def _control_plane(environment: Environment) -> Iterator[Item]:
+def _control_plane(environment: Environment, today: dt.date) -> Iterator[Item]:
     orchestrator = environment.orchestrator
     if isinstance(orchestrator, Eks | HyperPodEks):
-        extended = orchestrator.support == "extended"
-        yield replace(
-            standing("control plane", f"EKS {orchestrator.kubernetes_version}", "eks.standard", "cluster"),
-            note="more per hour once the release is in extended support" if extended else "",
-        )
+        version = orchestrator.kubernetes_version
+        yield standing("control plane", f"EKS {version}", "eks.standard", "cluster")
+        ends = standard_support_ends(version)
+        if ends and ends <= today and orchestrator.support == "extended":
+            yield standing("control plane", f"extended support of {version}", "eks.extended", "cluster")
         if orchestrator.scaling_tier != "standard":
             tier = orchestrator.scaling_tier
             yield standing(
@@ -120,8 +150,10 @@ def _control_plane(environment: Environment) -> Iterator[Item]:
     if isinstance(orchestrator, Pcs):
         nodes = sum(group.greatest for group in environment.node_groups.values())
         size = orchestrator.size or pcs_size_for(nodes).name
-        yield standing("control plane", f"PCS controller, {size}", f"pcs.controller.{size}", "controller")
-        yield Item(
+        yield _pcs(
+            standing("control plane", f"PCS controller, {size}", f"pcs.controller.{size}", "controller")
+        )
+        node_fee = Item(
             area="control plane",
             what="PCS fee for each node",
             key="pcs.node",
@@ -130,8 +162,13 @@ def _control_plane(environment: Environment) -> Iterator[Item]:
             quantity=sum(group.count for group in environment.node_groups.values()),
             greatest=nodes,
         )
+        yield _pcs(node_fee)
         if orchestrator.accounting.mode == "standard":
-            yield standing("control plane", "PCS accounting", "pcs.accounting", "cluster")
+            yield _pcs(standing("control plane", "PCS accounting", "pcs.accounting", "cluster"))
+
+
+def _pcs(item: Item) -> Item:
+    return replace(item, note="AWS PCS has no price list that we know: see aws.amazon.com/pcs/pricing")
 
 
 def _capabilities(orchestrator: Eks | HyperPodEks) -> list[str]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+PREPAID = ("capacity-block", "training-plan")
+"""What is paid upfront, for a number of days."""
+
 Area = Literal["nodes", "storage", "network", "control plane", "security", "by use"]
 
 

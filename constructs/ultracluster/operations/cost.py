@@ -1,90 +1,93 @@
-"""What an environment costs: everything it is billed for, priced with dated figures.
+"""What an environment costs: an estimate of everything that has a price, each marked by its age and origin.
 
     found = estimate(environment)
-    found.per_hour, found.complete, found.left_out
+    found.per_hour, found.not_priced, found.strict_per_hour
 
-Nothing is guessed. A figure past its date, or without one, is shown and not summed; HyperPod is never priced
-with EC2's figures; what has no figure is unknown, and the total says that it lacks it.
-`found.orientation` stands apart: an order of magnitude from every figure there is.
+What has no price is named and never 0. The strict sum has only what needs no mark: the thing's own price in
+this Region, of the last 90 days.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
+from typing import Any
 
-from ultracluster.catalog.prices import HOURS_PER_MONTH, Figure
+from ultracluster.catalog.prices import HOURS_PER_MONTH, Figure, Own, figure
 from ultracluster.config import Environment
 from ultracluster.operations.billed import billed
 from ultracluster.operations.cost_idle import Idle, idle_burn
-from ultracluster.operations.cost_line import Line, price_line, reason
+from ultracluster.operations.cost_line import Line, price_line
 
-__all__ = ["Estimate", "Idle", "Line", "Orientation", "estimate", "reason"]
+__all__ = ["Committed", "Estimate", "Idle", "Line", "estimate"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Orientation:
-    """An order of magnitude: what is summed, and beside it what is not, at undated, expired and derived
-    figures and those of other Regions. What is paid upfront is in it by the hour."""
+class Committed:
+    """A group on demand, with a commitment of one year in place of it."""
 
-    parts: Mapping[str, float]
-    """USD per hour by what the figures are: `counted`, `upfront`, `expired`, `indicative`, `derived` (from
-    another thing's price) or `elsewhere` (of another Region)."""
-    missing: tuple[str, ...]
-    """What has no figure at all."""
-
-    @property
-    def per_hour(self) -> float:
-        """USD per hour."""
-        return sum(self.parts.values())
-
-    @property
-    def per_month(self) -> float:
-        """USD per month of 730 hours."""
-        return self.per_hour * HOURS_PER_MONTH
+    group: str
+    figure: Figure
+    on_demand: Figure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What an environment costs. USD, list prices, without tax and discounts."""
+    """What an environment costs. USD, list prices, without tax and discounts; a month has 730 hours."""
 
     environment: str
     region: str
     orchestrator: str
     today: dt.date
     days: int | None
-    accept_expired: bool
     lines: tuple[Line, ...]
     idle: Idle | None
+    committed: tuple[Committed, ...]
     faults: tuple[str, ...]
-    """Why prices could not be asked of AWS."""
+    """Why prices of a file, or of AWS, could not be used."""
 
     @property
-    def counted(self) -> tuple[Line, ...]:
-        """The lines that are summed."""
-        return tuple(line for line in self.lines if line.state == "counted")
+    def standing(self) -> tuple[Line, ...]:
+        """What is always there and not billed by use."""
+        return tuple(line for line in self.lines if line.item.quantity and line.mark != "by use")
 
     @property
-    def per_hour(self) -> float:
-        """USD per hour, of the lines that are counted."""
-        return sum(line.per_hour or 0 for line in self.counted)
+    def priced(self) -> tuple[Line, ...]:
+        """The lines of the estimate."""
+        return tuple(line for line in self.standing if line.figure)
 
     @property
-    def per_day(self) -> float:
-        """USD per day."""
-        return self.per_hour * 24
+    def strict(self) -> tuple[Line, ...]:
+        """The lines of the strict sum."""
+        return tuple(line for line in self.standing if not line.mark)
 
     @property
-    def per_month(self) -> float:
-        """USD per month of 730 hours."""
-        return self.per_hour * HOURS_PER_MONTH
+    def not_priced(self) -> tuple[Line, ...]:
+        """The lines without any price."""
+        return tuple(line for line in self.standing if not line.figure)
 
     @property
-    def greatest_per_hour(self) -> float:
-        """USD per hour at the most, when every group has all the nodes it may have."""
-        return sum(line.greatest_per_hour or 0 for line in self.counted)
+    def complete(self) -> bool:
+        """Whether the strict sum lacks only what is billed by use, and every given price could be used."""
+        return len(self.strict) == len(self.standing) and not self.faults
+
+    @property
+    def per_hour(self) -> float | None:
+        """USD per hour of everything that has a price; None where nothing has. What is paid upfront is in it
+        by the hour."""
+        return _sum(self.priced, lambda line: line.per_hour)
+
+    @property
+    def most_per_hour(self) -> float | None:
+        """USD per hour when every group has all the nodes it may have."""
+        lines = [line for line in self.lines if line.mark != "by use"]
+        return _sum(lines, lambda line: line.most_per_hour)
+
+    @property
+    def strict_per_hour(self) -> float | None:
+        """USD per hour of the strict lines; None where there is none."""
+        return _sum(self.strict, lambda line: line.per_hour)
 
     @property
     def grows(self) -> bool:
@@ -94,67 +97,58 @@ class Estimate:
     @property
     def upfront(self) -> float | None:
         """USD of all fees that are paid upfront, for `days`; None where there is none or one is not known."""
-        fees = [line.fee for line in self.lines if line.state == "upfront" and line.item.quantity]
-        return sum(fee for fee in fees if fee is not None) if fees and None not in fees else None
+        if self.days is None:
+            return None
+        fees = [line.per_hour for line in self.standing if line.prepaid]
+        if not fees or None in fees:
+            return None
+        return sum(fee for fee in fees if fee is not None) * 24 * self.days
 
     @property
-    def left_out(self) -> tuple[str, ...]:
-        """What is billed and in neither sum, each with the reason."""
-        return self._left_out(lambda line: line.item.quantity > 0)
-
-    @property
-    def greatest_left_out(self) -> tuple[str, ...]:
-        """What more is left out of the sum at the most."""
-        return self._left_out(lambda line: not line.item.quantity)
-
-    def _left_out(self, wanted: Callable[[Line], bool]) -> tuple[str, ...]:
-        return tuple(
-            f"{line.item.what} ({reason(line)})"
-            for line in self.lines
-            if wanted(line) and reason(line) and line.state != "by use"
-        )
-
-    @property
-    def by_use(self) -> tuple[str, ...]:
+    def by_use(self) -> tuple[Line, ...]:
         """What is billed by use, and is in no sum."""
-        return tuple(line.item.what for line in self.lines if line.state == "by use")
+        return tuple(line for line in self.lines if line.mark == "by use")
 
-    @property
-    def complete(self) -> bool:
-        """Whether the sums have everything but what is billed by use."""
-        return not self.left_out
+    def document(self) -> dict[str, Any]:
+        """The estimate for machines. Sums are USD; `null` is unknown."""
+        from ultracluster.operations.plan_cost import summary
 
-    @property
-    def expired_accepted(self) -> tuple[Line, ...]:
-        """Lines that are summed although their figure has expired."""
-        return tuple(
-            line
-            for line in self.lines
-            if line.state in ("counted", "upfront") and line.figure and line.figure.expired
-        )
-
-    @property
-    def unverified(self) -> tuple[Line, ...]:
-        """Lines whose figure, summed, rests on one source."""
-        return tuple(
-            line
-            for line in self.lines
-            if line.state in ("counted", "upfront") and line.figure and not line.figure.verified
-        )
-
-    @property
-    def orientation(self) -> Orientation:
-        """Everything at the nearest figure there is, whatever its age and place. Never part of the sums."""
-        always = [line for line in self.lines if line.item.quantity and line.state != "by use"]
-        parts: dict[str, float] = {}
-        for line in always:
-            if line.about_per_hour is not None:
-                kind = line.state if line.basis == "own" else line.basis
-                parts[kind] = parts.get(kind, 0) + line.about_per_hour
-        return Orientation(
-            parts=MappingProxyType(parts),
-            missing=tuple(line.item.what for line in always if line.about_per_hour is None),
-        )
+        idle = self.idle
+        return {
+            "environment": self.environment,
+            "orchestrator": self.orchestrator,
+            "region": self.region,
+            "date": str(self.today),
+            "currency": "USD",
+            "hours_per_month": HOURS_PER_MONTH,
+            "summary": summary(self).document(),
+            "estimate": _periods(self.per_hour),
+            "at_most": _periods(self.most_per_hour),
+            "strict": _periods(self.strict_per_hour),
+            "complete": self.complete,
+            "not_priced": [line.item.what for line in self.not_priced],
+            "days": self.days,
+            "upfront": _rounded(self.upfront),
+            "by_use": [line.item.what for line in self.by_use],
+            "faults": list(self.faults),
+            "lines": [_line(line) for line in self.lines],
+            "committed_one_year": [
+                {"group": one.group, "price": _price(one.figure), "on_demand": _price(one.on_demand)}
+                for one in self.committed
+            ],
+            "idle": {
+                "group": idle.group,
+                "instance_type": idle.instance_type,
+                "prepaid": idle.prepaid,
+                "mark": idle.mark or None,
+                "node": _periods(idle.node_per_hour),
+                "job_groups": list(idle.job_groups),
+                "job_nodes": idle.job_nodes,
+                "job": _periods(idle.job_per_hour),
+            }
+            if idle
+            else None,
+        }
 
 
 def estimate(
@@ -162,32 +156,88 @@ def estimate(
     *,
     today: dt.date | None = None,
     days: int | None = None,
-    accept_expired: bool = False,
-    live: Mapping[str, Figure] | None = None,
+    own: Own | None = None,
     faults: Sequence[str] = (),
 ) -> Estimate:
     """Price an environment.
 
     Args:
-        today: decides which figures have expired.
+        today: decides how old figures are, and which of several announced ones it is.
         days: length of Capacity Blocks and training plans, which are paid upfront.
-        accept_expired: sum figures past their date, too. Those without a date are never summed.
-        live: figures asked of AWS just now, by key; they win over the table.
-        faults: why some could not be asked.
+        own: figures of the team, or asked of AWS just now, by key and place; they win over the tables.
+        faults: why some of them could not be used.
     """
     on = today or dt.date.today()
-    lines = tuple(
-        price_line(environment, item, today=on, days=days, accept_expired=accept_expired, live=live or {})
-        for item in billed(environment)
-    )
+    lines = tuple(price_line(environment, item, today=on, own=own or {}) for item in billed(environment, on))
     return Estimate(
         environment=environment.name,
         region=environment.region,
         orchestrator=environment.orchestrator.kind,
         today=on,
         days=days,
-        accept_expired=accept_expired,
         lines=lines,
         idle=idle_burn(environment, lines),
+        committed=tuple(_committed(environment, lines, on, own)),
         faults=tuple(faults),
     )
+
+
+def _committed(
+    environment: Environment, lines: Sequence[Line], today: dt.date, own: Own | None
+) -> list[Committed]:
+    found: list[Committed] = []
+    for line in lines:
+        kind, _, name = line.item.key.partition(".")
+        if kind == "ec2" and line.figure and line.item.quantity and line.item.purchase == "on-demand":
+            rate = figure(f"reserved-1y.{name}", environment.region, today=today, own=own)
+            if rate:
+                found.append(Committed(group=line.item.group, figure=rate, on_demand=line.figure))
+    return found
+
+
+def _sum(lines: Sequence[Line], of: Callable[[Line], float | None]) -> float | None:
+    sums = [usd for line in lines if (usd := of(line)) is not None]
+    return sum(sums) if sums else None
+
+
+def _line(line: Line) -> dict[str, Any]:
+    item = line.item
+    return {
+        "area": item.area,
+        "what": item.what,
+        "purchase": item.purchase,
+        "quantity": item.quantity,
+        "at_most": item.greatest,
+        "unit": item.unit,
+        "mark": line.mark or None,
+        "days_old": line.days_old,
+        "upfront": line.prepaid,
+        "note": item.note or None,
+        "price": _price(line.figure),
+        "cost": _periods(line.per_hour),
+    }
+
+
+def _price(figure: Figure | None) -> dict[str, Any] | None:
+    if figure is None:
+        return None
+    return {
+        "usd": round(figure.usd, 8),
+        "per": figure.unit,
+        "region": figure.region or None,
+        "source": figure.source,
+        "date": str(figure.date) if figure.date else None,
+        "verified": figure.verified,
+        "live": figure.live,
+    }
+
+
+def _periods(per_hour: float | None) -> dict[str, float | None] | None:
+    if per_hour is None:
+        return None
+    hours = {"hour": 1, "day": 24, "month": HOURS_PER_MONTH}
+    return {name: _rounded(per_hour * number) for name, number in hours.items()}
+
+
+def _rounded(usd: float | None) -> float | None:
+    return None if usd is None else round(usd, 6)

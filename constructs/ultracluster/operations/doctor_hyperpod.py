@@ -13,6 +13,7 @@ from ultracluster.operations.doctor_logs import health_facts, lifecycle_tails, n
 from ultracluster.operations.examination import Examination, Fact, Level, Source, ask, said
 from ultracluster.operations.hyperpod_nodes import Cluster
 from ultracluster.operations.nodes import Node
+from ultracluster.rules.hyperpod import hyperpod_groups
 
 EVENTS = 10
 """Cluster events whose details are asked; only those have the failure message."""
@@ -37,7 +38,7 @@ def examine_hyperpod(
 
     def cluster() -> list[Fact]:
         state.append(hyperpod_nodes.read_cluster(account, name))
-        return list(_cluster_facts(state[0]))
+        return [*_cluster_facts(state[0]), *_set_to_nothing(state[0], environment)]
 
     def node_states() -> list[Fact]:
         nodes.extend(hyperpod_nodes.list_nodes(account, state[0], set(environment.groups("controller"))))
@@ -92,6 +93,20 @@ def _cluster_facts(cluster: Cluster) -> Iterable[Fact]:
             yield Fact("cluster", f"group {group.name}", f"training plan is {group.plan_status}: not active")
         if group.image_status in ("SecurityUpdateRequired", "EndOfLife"):
             yield Fact("cluster", f"group {group.name}", f"image is {group.image_status}", "warning")
+
+
+def _set_to_nothing(cluster: Cluster, environment: Environment) -> Iterable[Fact]:
+    """Groups that the file fills and the cluster has none of: nobody but an operator brings them back."""
+    for name, wanted in hyperpod_groups(environment).items():
+        live = cluster.group(name)
+        if live and wanted.count and live.target == 0:
+            yield Fact(
+                "cluster",
+                f"group {name}",
+                f"is set to 0 nodes, the environment file says {wanted.count}: HyperPod does that where "
+                "min_count was not reached within three hours; once the cause is mended, run `ultracluster "
+                f"nodes restore {environment.name} {name}`",
+            )
 
 
 def _events(account: Account, name: str, since: datetime) -> list[Fact]:

@@ -12,13 +12,12 @@ from ultracluster.catalog.eks import refused_zones
 from ultracluster.catalog.fsx import lustre as lustre_deployment
 from ultracluster.catalog.fsx import lustre_offer, openzfs_deployments
 from ultracluster.catalog.guidelines import Guideline, checkpoint_share, general_family, guideline
+from ultracluster.catalog.pcs import pcs_image_parameter
 from ultracluster.catalog.sizing import lustre_write_mbps_per_tib, model_state
 from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM, OrchestratorKind
 
 CAPACITIES = ("on-demand", "spot", "reservation", "capacity-block", "training-plan")
 ORCHESTRATORS: tuple[OrchestratorKind, ...] = get_args(OrchestratorKind)
-IMAGE = "ami-0123456789abcdef0"
-"""Stands where an image must be named and none is known yet."""
 RESERVATION = "cr-0123456789abcdef0"
 """Stands where a reservation or block must be named and none is bought yet."""
 
@@ -289,9 +288,13 @@ def _group(name: str, role: str, kind: str, count: int, wishes: Wishes) -> Itera
     yield f"    instance_type: {kind}"
     yield f"    count: {count}"
     if wishes.orchestrator == "pcs":
-        yield f"    image: {wishes.image or IMAGE}" + _stands_in(
-            wishes.image, "AMI with the PCS agent and Slurm"
-        )
+        yield f"    image: {wishes.image or _pcs_image(kind)}"
+
+
+def _pcs_image(kind: str) -> str:
+    """AWS's own image for PCS: the parameter is read when the group is made."""
+    known = instance_type(kind)
+    return pcs_image_parameter((known.architecture if known else "") or "x86_64")
 
 
 def _capacity(wishes: Wishes) -> Iterator[str]:
@@ -332,7 +335,6 @@ def _without_doubles(lines: list[str]) -> Iterator[str]:
 
 __all__ = [
     "CAPACITIES",
-    "IMAGE",
     "ORCHESTRATORS",
     "RESERVATION",
     "Wishes",

@@ -148,7 +148,7 @@ def absent(account: Account, cluster: Cluster, name: str, nodes: Sequence[Node])
 
 def judge(action: Action, cluster: Cluster, nodes: Sequence[Node]) -> list[Outcome]:
     """What may be asked now: `would`, `already` or `refused`, one for each node and in their order."""
-    stop = _cluster_stop(action, cluster)
+    stop = cluster_stop(action, cluster)
     return [
         Outcome(node.name, "refused", stop, node.group) if stop else _judge_one(action, node)
         for node in nodes
@@ -163,7 +163,7 @@ def judge_add(cluster: Cluster, group: str, count: int) -> Outcome | None:
             "environment file and deploy"
         )
         return Outcome(f"{count} more", "refused", why, group)
-    stop = _cluster_stop("add", cluster)
+    stop = cluster_stop("add", cluster)
     if stop:
         return Outcome(f"{count} more", "refused", stop, group)
     known = cluster.group(group)
@@ -201,7 +201,7 @@ def resume_command(node: Node, *, eks: bool) -> str:
     return f"scontrol update nodename={node.dns.split('.')[0] or '<node>'} state=resume"
 
 
-def _cluster_stop(action: str, cluster: Cluster) -> str:
+def cluster_stop(action: str, cluster: Cluster) -> str:
     """Why the cluster takes no such request now; empty if it does."""
     if cluster.status == "InService":
         return ""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ultracluster.catalog.prices import VALID_FOR, Figure, PriceUnit
+from ultracluster.catalog.prices import Figure, PriceUnit
 from ultracluster.operations.aws import AWS_ERRORS, Account, AccountError, code, explain, is_credentials
 
 PRICE_LIST_REGION = "us-east-1"
@@ -28,6 +28,11 @@ class LivePrices:
     """By key."""
     faults: list[str] = field(default_factory=list[str])
     """What could not be asked or was not answered, one line each."""
+
+    @property
+    def table(self) -> dict[tuple[str, str], Figure]:
+        """The figures by key and place."""
+        return {(key, one.region): one for key, one in self.figures.items()}
 
 
 def live_prices(
@@ -154,7 +159,13 @@ _SIMPLE: dict[str, tuple[str, dict[str, str], str, PriceUnit]] = {
     "endpoint.gb": ("AmazonVPC", {"productFamily": "VpcEndpoint"}, "VpcEndpoint-Bytes", "gb"),
     "ipv4": ("AmazonVPC", {}, "PublicIPv4:InUseAddress", "hour"),
     "ebs.gp3": ("AmazonEC2", {"volumeApiName": "gp3"}, r"EBS:VolumeUsage\.gp3", "month"),
+    "ebs.gp3-throughput": ("AmazonEC2", {"volumeApiName": "gp3"}, r"EBS:VolumeP-Throughput\.gp3", "month"),
+    "ebs.gp3-iops": ("AmazonEC2", {"volumeApiName": "gp3"}, r"EBS:VolumeP-IOPS\.gp3", "month"),
+    "hyperpod-volume": (
+        "AmazonSageMaker", {"usagetype": "Cluster:VolumeUsage"}, r"Cluster:VolumeUsage\.gp\d", "month",
+    ),
     "eks.standard": ("AmazonEKS", {}, "AmazonEKS-Hours:perCluster", "hour"),
+    "eks.extended": ("AmazonEKS", {}, "AmazonEKS-Hours:extendedSupport", "hour"),
     "rds.storage": ("AmazonRDS", {"productFamily": "Database Storage"}, "RDS:GP3-Storage", "month"),
     "rds.storage-multi-az": (
         "AmazonRDS", {"productFamily": "Database Storage"}, "RDS:Multi-AZ-GP3-Storage", "month",
@@ -212,7 +223,11 @@ def _listed(account: Account, key: str, query: _Query, today: dt.date) -> Figure
 
 def _products(account: Account, query: _Query) -> Iterator[dict[str, Any]]:
     pricing = account.client("pricing", PRICE_LIST_REGION)
-    filters = [{"Type": "TERM_MATCH", "Field": name, "Value": value} for name, value in query.filters.items()]
+    filters = [
+        # usage types begin with the Region's prefix, which is no documented one
+        {"Type": "CONTAINS" if name == "usagetype" else "TERM_MATCH", "Field": name, "Value": value}
+        for name, value in query.filters.items()
+    ]
     token: dict[str, str] = {}
     while True:
         answer = pricing.get_products(
@@ -238,6 +253,8 @@ def _prices(item: dict[str, Any], query: _Query) -> Iterator[tuple[float, str, s
             text = " ".join(str(word) for word in (*attributes.values(), one.get("description", "")))
             fits = re.search(_UNITS[query.unit], str(one.get("unit", "")), re.IGNORECASE)
             usd = float(_object(one.get("pricePerUnit")).get("USD", 0))
+            if str(one.get("unit", "")).lower().startswith("gibps"):  # throughput of gp3; ours is by the MB/s
+                usd /= 1024
             first = float(one.get("beginRange", 0)) == 0  # discounts for volume come after
             named = all(re.search(word, text, re.IGNORECASE | re.DOTALL) for word in query.words)
             if fits and usd and first and named:
@@ -269,13 +286,10 @@ def _spot(account: Account, key: str, zone_id: str, today: dt.date) -> Figure:
     if not prices:
         raise _NotOneError(f"EC2 has no Spot price in {zone_id}")
     newest = max(prices, key=lambda one: one["Timestamp"])
-    return _figure(
-        key, account.region, float(newest["SpotPrice"]), "hour", f"EC2 Spot price in {zone_id}", today
-    )
+    return _figure(key, zone_id, float(newest["SpotPrice"]), "hour", f"EC2 Spot price in {zone_id}", today)
 
 
 def _figure(key: str, region: str, usd: float, unit: PriceUnit, source: str, today: dt.date) -> Figure:
     return Figure(
-        key=key, region=region, usd=usd, unit=unit, source=source, date=today, expires=today + VALID_FOR,
-        expired=False, verified=True, live=True,
+        key=key, region=region, usd=usd, unit=unit, source=source, date=today, verified=True, live=True,
     )  # fmt: skip

@@ -86,7 +86,8 @@ class _Page:
         plan, canvas = self.plan, self.canvas
         canvas.text(20, 34, plan.name, size=20, bold=True)
         kept = "protected" if plan.protect else "not protected"
-        canvas.text(20, 56, f"{plan.orchestrator}, {plan.accelerators:,} accelerators", color=DIM)
+        size = f"{plan.orchestrator}, {plan.accelerators:,} accelerators, {plan.cost.short}"
+        canvas.text(20, 56, shorten(size, 880, 13), color=DIM)
         canvas.text(20, 75, f"software release {plan.software}, {kept}", color=DIM)
         frames: list[tuple[Box, str, str, str, bool]] = []
         top = 150.0  # below the titles of Region, VPC and zone

@@ -30,6 +30,7 @@ from ultracluster.operations.plan_storage import (
     lustre_plan,
     repository_plans,
 )
+from ultracluster.operations.price_file import PriceFile
 from ultracluster.operations.quota_needs import needs
 
 __all__ = [
@@ -129,6 +130,7 @@ def plan(
     today: dt.date | None = None,
     *,
     warnings: Sequence[Finding] = (),
+    prices: PriceFile | None = None,
 ) -> Plan:
     """The plan of an environment that passed its rules.
 
@@ -136,6 +138,7 @@ def plan(
         model: parameters of a model whose checkpoint is to be timed.
         today: which prices hold; the current day by default.
         warnings: what `ultracluster.rules.enforce` returned.
+        prices: those that a team keeps beside the file; they win over the shipped ones.
     """
     groups = tuple(group_plan(environment, name, group) for name, group in environment.node_groups.items())
     lustre = lustre_plan(environment)
@@ -169,7 +172,7 @@ def plan(
             for need in needs(environment)
         ),
         model=None if model is None else model_plan(environment, model, groups, lustre),
-        cost=cost_plan(environment, today),
+        cost=cost_plan(environment, today, prices),
         software=environment.software.release,
         first_boot=boot_plans(environment),
         protect=environment.protect,

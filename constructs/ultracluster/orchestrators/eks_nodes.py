@@ -24,6 +24,7 @@ from ultracluster.catalog.eks import ami_type
 from ultracluster.compute.capacity import decide, placement_for
 from ultracluster.compute.launch_template import NodeLaunchTemplate
 from ultracluster.compute.placement import ClusterPlacementGroup
+from ultracluster.compute.root_volume import root_throughput
 from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.kubernetes import NodeRepair
 from ultracluster.config.nodes import NodeGroup, Taint
@@ -135,8 +136,9 @@ class EksNodeGroup(Construct):
             reserved_in_group=reserved,
             efa=group.efa_interface,
             efa_interfaces=None if compute else 0,
-            image_id=group.image,
+            image_id=group.image_in_template,
             root_volume_gib=group.root_volume_gib,
+            root_throughput_mbps=root_throughput(group, instance_type),
             tags={"Name": f"{Stack.of(self).stack_name}/{name}"},
             threads_per_core=group.threads_per_core,
             user_data=_user_data(

@@ -111,13 +111,16 @@ def addon_role(scope: Construct, construct_id: str, *, cluster_arn: str, addon: 
 def allow_interfaces(role: iam.Role) -> None:
     """The VPC CNI: addresses for pods on the nodes' interfaces."""
     stack = Stack.of(role)
-    # HyperPod's instances are in an account of the service, a shared subnet in that of its owner
+    # HyperPod's instances are in an account of the service, and a shared subnet or group is its owner's
     resources = [
         stack.format_arn(service="ec2", account=account, resource=resource, resource_name="*")
         for resource, account in (
-            ("instance", "*"), ("network-interface", None), ("security-group", None), ("subnet", "*"),
+            ("instance", "*"),
+            ("network-interface", None),
+            ("security-group", "*"),
+            ("subnet", "*"),
         )
-    ]  # fmt: skip
+    ]
     _add(role, "PodAddresses", _CNI, resources)
     _add(role, "TagInterfaces", ["ec2:CreateTags"], resources[1:2])
     _add(role, "DescribeNetwork", _CNI_SEES, ["*"])

@@ -1,4 +1,4 @@
-"""The lifecycle scripts of EKS nodes as one file in S3, and the user data that runs them.
+"""The lifecycle scripts of EKS nodes as one file for each group in S3, and the user data that runs them.
 
 They are an asset of the CDK, known before anything is deployed: nodes need neither the file system nor a
 bucket of the environment to exist. User data runs before nodeadm joins the node (awslabs/amazon-eks-ami).
@@ -13,41 +13,54 @@ from typing import Any
 
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_s3_assets as assets
 from constructs import Construct
 
-from ultracluster.lifecycle.one_file import one_file
-from ultracluster.lifecycle.scripts import scripts_folder
+from ultracluster.lifecycle.bundles import NODE_FILE, NodeFiles
+from ultracluster.security.assets import allow_reading_assets
 
 ENTRY = "eks_user_data"
+SUFFIX = ".run"
+"""Of the files; nothing else among the CDK's assets has it."""
 
 
 class NodeScripts(Construct):
-    """The folder of scripts with its `cluster.json` behind the script that unpacks it.
+    """For each group the scripts with its `cluster.json`, behind the script that unpacks them.
 
     Attributes:
-        uri: `s3://` URI of the file, whose name is the hash of its content.
+        uris: `s3://` URI of the file by group; its name is the hash of its content, so a change of one group
+            launches no node of another.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, configuration: Mapping[str, Any]) -> None:
-        """Make the asset.
+    def __init__(
+        self, scope: Construct, construct_id: str, *, configurations: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        """Make the assets.
 
         Args:
-            configuration: what the scripts read as `cluster.json`; all known at synth.
+            configurations: what the scripts of a group's nodes read as `cluster.json`, by group; all known at
+                synth.
         """
         super().__init__(scope, construct_id)
-        with TemporaryDirectory() as folder:  # the CDK copies it at once
-            file = Path(folder) / "ultracluster.run"
-            file.write_bytes(one_file(scripts_folder(), dict(configuration)).content)
-            self._asset = assets.Asset(self, "File", path=str(file))
-        self.uri = self._asset.s3_object_url
+        releases = (one["release"] for one in configurations.values() if "release" in one)
+        bundles = NodeFiles.of(ENTRY, release=next(releases, None)).bundles(
+            configurations, configurations, one_file=True
+        )
+        self._bucket: s3.IBucket | None = None
+        self.uris: dict[str, str] = {}
+        with TemporaryDirectory() as folder:  # the CDK copies each at once
+            for name, bundle in bundles.items():
+                # one path for all would not do: the CDK reads a path once
+                file = Path(folder) / f"{name}{SUFFIX}"
+                file.write_bytes(bundle.files[NODE_FILE])
+                asset = assets.Asset(self, f"File-{name}", path=str(file))
+                self._bucket, self.uris[name] = asset.bucket, asset.s3_object_url
 
     def grant_read(self, role: iam.Role) -> None:
-        """Let nodes copy this one file."""
-        object_arn = self._asset.bucket.arn_for_objects(self._asset.s3_object_key)
-        role.add_to_policy(
-            iam.PolicyStatement(sid="ReadScripts", actions=["s3:GetObject"], resources=[object_arn])
-        )
+        """Let nodes copy such files, also older ones: a node may start while its group is being updated."""
+        if self._bucket:
+            allow_reading_assets(role, self._bucket, f"*{SUFFIX}", sid="ReadScripts")
 
     def user_data(self, group: str) -> str:
         """A shell script that brings the node to its release, or keeps it out of the cluster."""
@@ -61,7 +74,7 @@ class NodeScripts(Construct):
             'mkdir -p "$state" "$unit"\n'
             'printf \'[Unit]\\nConditionPathExists=%s\\n\' "$state/ready" >"$unit/ultracluster.conf"\n'
             "systemctl daemon-reload\n"
-            f"aws s3 cp --region {region} --no-progress '{self.uri}' \"$file\"\n"
+            f"aws s3 cp --region {region} --no-progress '{self.uris[group]}' \"$file\"\n"
             f'bash "$file" {ENTRY} --group {group}\n'
             'touch "$state/ready"\n'
         )

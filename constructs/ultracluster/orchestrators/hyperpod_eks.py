@@ -18,6 +18,8 @@ from ultracluster.catalog.hyperpod_eks import mig_profiles
 from ultracluster.compute.capacity import decide
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import NodeGroup
+from ultracluster.lifecycle.bundles import NodeFiles, tools
+from ultracluster.lifecycle.configuration import ScriptConfigurations
 from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.lifecycle.scripts import EKS_ENTRY
 from ultracluster.orchestrators.eks_kubectl import Kubectl
@@ -60,7 +62,7 @@ class HyperPodEksCluster(Construct):
         security_groups: Sequence[str],
         key: kms.IKey,
         scripts_bucket: s3.IBucket,
-        script_configuration: dict[str, object],
+        script_configurations: ScriptConfigurations,
         mirror: str | None = None,
         agent_image: str | None = None,
         after: Sequence[IConstruct] = (),
@@ -82,7 +84,7 @@ class HyperPodEksCluster(Construct):
                 API.
             key: encrypts volumes, where the service can (continuous provisioning).
             scripts_bucket: where the lifecycle scripts go.
-            script_configuration: what the lifecycle scripts read as `cluster.json`.
+            script_configurations: what the lifecycle scripts read as `cluster.json`.
             mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read.
             agent_image: a copy of the health-monitoring agent's image.
             after: what else must be there first, for instance device plugins.
@@ -90,7 +92,8 @@ class HyperPodEksCluster(Construct):
             upload_role: uploads the scripts, from `ultracluster.lifecycle.upload_role`; made here by default.
 
         Raises:
-            ValueError: a group's capacity cannot be had with HyperPod, or a GPU lacks the MIG profile.
+            ValueError: a group's capacity cannot be had with HyperPod, a GPU lacks the MIG profile, or a
+                group has no script configuration.
         """
         super().__init__(scope, construct_id)
         self.cluster_name = cluster_name
@@ -102,15 +105,17 @@ class HyperPodEksCluster(Construct):
         )
         if mirror:
             self.role.grant_read_mirror(mirror)
+        files = NodeFiles.of(EKS_ENTRY.removesuffix(".sh"), release=script_configurations.release)
         bundle = ScriptBundle(
             self,
             "Scripts",
             bucket=scripts_bucket,
             name=cluster_name,
-            configuration=script_configuration,
+            bundles=files.bundles(script_configurations.by_group, node_groups),
+            others=tools(script_configurations.of_all),
             role=upload_role,
         )
-        self.role.grant_read_scripts(scripts_bucket, bundle.prefix)
+        self.role.grant_read_scripts(scripts_bucket, cluster_name)
         used = [instance_types[name] for group in node_groups.values() for name in _names(group)]
         home = kubectl.add_manifest("HyperPodNamespace", namespace())
         rights = kubectl.add_manifest("HyperPodRights", *service_rights())
@@ -185,7 +190,7 @@ class HyperPodEksCluster(Construct):
             ),
             execution_role=self.role.role.role_arn,
             life_cycle_config=cluster.ClusterLifeCycleConfigProperty(
-                source_s3_uri=bundle.uri, on_create=EKS_ENTRY
+                source_s3_uri=bundle.uris[name], on_create=EKS_ENTRY
             ),
             # "Customer managed AWS KMS key encryption for SageMaker HyperPod": continuous provisioning only
             instance_storage_configs=volumes(

@@ -28,7 +28,8 @@ def common_properties(group: NodeGroup) -> dict[str, Any]:
             if group.efa_interface
             else None
         ),
-        "image_id": group.image,
+        "image_id": group.image_in_template,
+        "image_release_version": group.image_release,
         "scheduled_update_config": (
             _Cluster.ScheduledUpdateConfigProperty(
                 schedule_expression=group.patching.schedule, deployment_config=_deployment(group.patching)

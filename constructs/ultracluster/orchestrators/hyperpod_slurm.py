@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from aws_cdk import Fn
 from aws_cdk import aws_ec2 as ec2
@@ -14,6 +14,8 @@ from constructs import Construct
 
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HyperPodSlurm
+from ultracluster.lifecycle.bundles import NodeFiles, tools
+from ultracluster.lifecycle.configuration import ScriptConfigurations
 from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.lifecycle.scripts import ENTRIES
 from ultracluster.orchestrators.hyperpod_group import common_properties, volumes
@@ -43,7 +45,7 @@ class HyperPodSlurmCluster(Construct):
         security_groups: list[str],
         key: kms.IKey,
         scripts_bucket: s3.IBucket | None = None,
-        script_configuration: dict[str, object] | None = None,
+        script_configurations: ScriptConfigurations | None = None,
         lustre: LustreMount | None = None,
         open_zfs: OpenZfsMount | None = None,
         accounting: Accounting | None = None,
@@ -61,7 +63,7 @@ class HyperPodSlurmCluster(Construct):
             security_groups: ids; each must allow all traffic from and to itself.
             key: encrypts volumes, where the service can (continuous provisioning).
             scripts_bucket: where the lifecycle scripts go; needed unless `config.lifecycle` is "none".
-            script_configuration: what the lifecycle scripts read as `cluster.json`.
+            script_configurations: what the lifecycle scripts read as `cluster.json`, with it.
             lustre: mounted by the service.
             open_zfs: mounted by the service.
             accounting: external accounting database; only with continuous provisioning.
@@ -70,7 +72,7 @@ class HyperPodSlurmCluster(Construct):
             upload_role: uploads the scripts, from `ultracluster.lifecycle.upload_role`; made here by default.
 
         Raises:
-            ValueError: scripts are wanted but there is no bucket for them.
+            ValueError: scripts are wanted and there is no bucket for them, or no configuration of a group.
         """
         super().__init__(scope, construct_id)
         self.cluster_name = cluster_name
@@ -82,7 +84,10 @@ class HyperPodSlurmCluster(Construct):
             self.role.grant_read_secret(accounting.secret_arn, accounting.secret_key_arn)
         if mirror:
             self.role.grant_read_mirror(mirror)
-        self._bundle = self._upload(scripts_bucket, script_configuration or {}, lustre, open_zfs, upload_role)
+        mounts = _deployed_mounts(lustre, open_zfs)
+        self._bundle = self._upload(
+            scripts_bucket, script_configurations, list(node_groups), mounts, upload_role
+        )
         cluster = sagemaker.CfnCluster
         self.resource = sagemaker.CfnCluster(
             self,
@@ -111,30 +116,30 @@ class HyperPodSlurmCluster(Construct):
     def _upload(
         self,
         bucket: s3.IBucket | None,
-        configuration: dict[str, object],
-        lustre: LustreMount | None,
-        open_zfs: OpenZfsMount | None,
+        configurations: ScriptConfigurations | None,
+        groups: Sequence[str],
+        mounts: Mapping[str, object],
         role: iam.IRole | None,
     ) -> ScriptBundle | None:
         if self._config.lifecycle == "none":
             return None
-        if bucket is None:
-            raise ValueError(f"lifecycle {self._config.lifecycle!r} needs a scripts_bucket")
-        mounts: dict[str, dict[str, str | bool]] = {}
-        if lustre:
-            mounts["lustre"] = {
-                "path": lustre.path,
-                "dns_name": lustre.dns_name,
-                "mount_name": lustre.mount_name,
-                "efa": lustre.efa,
-            }
-        if open_zfs:
-            mounts["openzfs"] = {"path": open_zfs.path, "dns_name": open_zfs.dns_name, "volume_path": "/fsx"}
+        if bucket is None or configurations is None:
+            raise ValueError(
+                f"lifecycle {self._config.lifecycle!r} needs a scripts_bucket and script_configurations"
+            )
+        entry = ENTRIES[self._config.lifecycle].removesuffix(".sh")
+        files = NodeFiles.of(entry, release=configurations.release)
         bundle = ScriptBundle(
-            self, "Scripts", bucket=bucket, name=self.cluster_name,
-            configuration=configuration, deployed_values={"mounts": mounts}, role=role,
-        )  # fmt: skip
-        self.role.grant_read_scripts(bucket, bundle.prefix)
+            self,
+            "Scripts",
+            bucket=bucket,
+            name=self.cluster_name,
+            bundles=files.bundles(configurations.by_group, groups),
+            others=tools(configurations.of_all),
+            deployed_values={"mounts": mounts},
+            role=role,
+        )
+        self.role.grant_read_scripts(bucket, self.cluster_name)
         return bundle
 
     def _group(self, name: str, group: NodeGroup) -> sagemaker.CfnCluster.ClusterInstanceGroupProperty:
@@ -149,21 +154,38 @@ class HyperPodSlurmCluster(Construct):
                 node_type=group.role.capitalize(),
                 partition_names=[group.partition] if group.partition else None,
             ),
-            life_cycle_config=self._lifecycle(),
+            life_cycle_config=self._lifecycle(name),
             instance_storage_configs=[*volumes(group, key), *self._mounts],
             **common_properties(group),
         )
 
-    def _lifecycle(self) -> sagemaker.CfnCluster.ClusterLifeCycleConfigProperty | None:
+    def _lifecycle(self, group: str) -> sagemaker.CfnCluster.ClusterLifeCycleConfigProperty | None:
         if self._bundle is None:
             return None
         entry = ENTRIES[self._config.lifecycle]
         early = self._config.lifecycle == "on-create"
         return sagemaker.CfnCluster.ClusterLifeCycleConfigProperty(
-            source_s3_uri=self._bundle.uri,
+            source_s3_uri=self._bundle.uris[group],
             on_create=entry if early else None,
             on_init_complete=None if early else entry,
         )
+
+
+def _deployed_mounts(
+    lustre: LustreMount | None, open_zfs: OpenZfsMount | None
+) -> dict[str, dict[str, str | bool]]:
+    """The mounts as `cluster.json` tells them."""
+    mounts: dict[str, dict[str, str | bool]] = {}
+    if lustre:
+        mounts["lustre"] = {
+            "path": lustre.path,
+            "dns_name": lustre.dns_name,
+            "mount_name": lustre.mount_name,
+            "efa": lustre.efa,
+        }
+    if open_zfs:
+        mounts["openzfs"] = {"path": open_zfs.path, "dns_name": open_zfs.dns_name, "volume_path": "/fsx"}
+    return mounts
 
 
 def _mounts(

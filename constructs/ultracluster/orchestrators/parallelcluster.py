@@ -10,7 +10,6 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from ultracluster.config import Environment
-from ultracluster.lifecycle.configuration import script_configuration
 from ultracluster.orchestrators.parallelcluster_nodes import (
     ParallelClusterNodePolicy,
     ParallelClusterScripts,
@@ -76,8 +75,7 @@ class ParallelClusterCluster(Construct):
             self,
             "Scripts",
             bucket=scripts_bucket,
-            cluster_name=self.cluster_name,
-            configuration=script_configuration(environment),
+            environment=environment,
             deployed_values={"mounts": _mounts(lustre)},
         )
         self._policy = ParallelClusterNodePolicy(
@@ -96,7 +94,8 @@ class ParallelClusterCluster(Construct):
             security_group_id=security_group_id,
             node_policy_arn=self._policy.policy.managed_policy_arn,
             scripts_bucket=scripts_bucket.bucket_name,
-            scripts_prefix=self._scripts.bundle.prefix,
+            scripts_prefix=self._scripts.prefix,
+            queue_scripts=self._scripts.queues,
             lustre_id=lustre.file_system_id if lustre else "",
             openzfs_volume_id=open_zfs.volume_id if open_zfs else "",
             database_endpoint=accounting.endpoint if accounting else "",

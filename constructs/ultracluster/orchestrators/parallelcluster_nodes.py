@@ -13,21 +13,30 @@ from aws_cdk import aws_s3_deployment as deployment
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
-from ultracluster.lifecycle.script_bundle import ScriptBundle
+from ultracluster.config import Environment
+from ultracluster.lifecycle.bundles import NodeFiles, tools
+from ultracluster.lifecycle.configuration import script_configuration
+from ultracluster.lifecycle.script_bundle import MEMORY_MIB, ScriptBundle
 from ultracluster.rendering.deployed_values import current_prefix
-from ultracluster.rendering.parallelcluster_actions import FETCH
+from ultracluster.rendering.parallelcluster_actions import FETCH, IMEX, ON_CONFIGURED, ON_START
+from ultracluster.rules.partitions import partitions
 from ultracluster.scripts_folder import scripts_folder
 from ultracluster.security.acknowledgements import acknowledge, wildcard
+
+ENTRIES = (ON_START, ON_CONFIGURED)
 
 
 class ParallelClusterScripts(Construct):
     """The scripts of one cluster: a folder for each content hash, and one that stays and names the newest.
 
-    ParallelCluster refuses an update in which the actions of head or login nodes changed, so these name the
-    folder that stays.
+    Head and login nodes have one folder, each queue has its own: a change of the former replaces no compute
+    node. ParallelCluster refuses an update in which the actions of head or login nodes changed, so these name
+    the folder that stays.
 
     Attributes:
-        bundle: the folder of this content hash.
+        bundle: the upload of the folders.
+        prefix: that of head and login nodes, `<cluster>/<content hash>`.
+        queues: content hashes of the queues, as `DeployedValues.queue_scripts` has them.
         current: the upload into the one that stays.
     """
 
@@ -37,42 +46,46 @@ class ParallelClusterScripts(Construct):
         construct_id: str,
         *,
         bucket: s3.IBucket,
-        cluster_name: str,
-        configuration: dict[str, Any],
+        environment: Environment,
         deployed_values: dict[str, Any],
     ) -> None:
         """Upload the scripts.
 
         Args:
             bucket: where to.
-            cluster_name: first part of the prefix.
-            configuration: what the scripts must know, all known at synth.
+            environment: its cluster's name is the first part of the prefix.
             deployed_values: what is known only after deploy (CDK tokens).
         """
         super().__init__(scope, construct_id)
+        cluster_name, release = environment.cluster_name, environment.software.release
+        own = [*environment.groups("controller"), *environment.groups("login")]
+        head = NodeFiles.of(*ENTRIES, release=release, also=[FETCH, f"{IMEX}.sh"])
+        queue = NodeFiles.of(*ENTRIES, release=release, also=[FETCH])
+        queues = {
+            name: queue.in_folder(script_configuration(environment, *groups))
+            for name, groups in partitions(environment).items()
+        }
         self.bundle = ScriptBundle(
-            self, "Bundle", bucket=bucket, name=cluster_name, configuration=configuration,
+            self,
+            "Bundle",
+            bucket=bucket,
+            name=cluster_name,
+            bundles={"": head.in_folder(script_configuration(environment, *own)), **queues},
+            others=tools(script_configuration(environment)),
             deployed_values=deployed_values,
-        )  # fmt: skip
+        )
+        self.prefix = self.bundle.prefixes[""]
+        self.queues = ",".join(f"{name}={one.folder}" for name, one in queues.items())
         prefix = current_prefix(cluster_name)
         # the CDK has one uploading function per stack, and with it one role: that of the bundle
         role = self.bundle.node.find_child("Role")
         log_group = self.bundle.node.find_child("Logs")
         assert isinstance(role, iam.Role) and isinstance(log_group, logs.LogGroup)
-        target = bucket.arn_for_objects(f"{prefix}/*")
-        role.add_to_policy(
-            iam.PolicyStatement(
-                sid="WriteCurrent",
-                actions=["s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"],
-                resources=[target],
-            )
-        )
-        acknowledge(role, {wildcard(self, target): "The folder that names the newest scripts, and no other."})
         self.current = deployment.BucketDeployment(
             self,
             "Current",
             sources=[
-                deployment.Source.data("uri", self.bundle.uri),
+                deployment.Source.data("uri", self.bundle.uris[""]),
                 deployment.Source.data(FETCH, (scripts_folder() / FETCH).read_text(encoding="utf-8")),
             ],
             destination_bucket=bucket,
@@ -80,7 +93,7 @@ class ParallelClusterScripts(Construct):
             prune=False,
             retain_on_delete=True,
             role=role.without_policy_updates(),
-            memory_limit=256,
+            memory_limit=MEMORY_MIB,
             log_group=log_group,
         )
         # it names the bundle: that must be there

@@ -5,16 +5,13 @@ The CDK has L1 constructs of it alone. Launch templates, images, mounts, placeme
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from aws_cdk import Stack, Stage
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_pcs as pcs
 from aws_cdk import aws_s3 as s3
-from aws_cdk import aws_s3_deployment as deployment
 from constructs import Construct
 
 from ultracluster.catalog import InstanceType, instance_type
@@ -23,18 +20,19 @@ from ultracluster.compute.capacity import decide, placement_for
 from ultracluster.compute.launch_template import NodeLaunchTemplate
 from ultracluster.compute.network_cards import EfaKind, takes_combined_efa
 from ultracluster.compute.placement import ClusterPlacementGroup
+from ultracluster.compute.root_volume import root_throughput
 from ultracluster.config.capacity import Reservation, Spot
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.pcs import IMEX_PROLOG, Pcs
 from ultracluster.config.slurm import Partition, SlurmSettings
-from ultracluster.lifecycle.one_file import one_file
+from ultracluster.lifecycle.bundles import NODE_FILE, NodeFiles, tools
+from ultracluster.lifecycle.configuration import ScriptConfigurations
 from ultracluster.lifecycle.script_bundle import ScriptBundle
-from ultracluster.lifecycle.scripts import scripts_folder
 from ultracluster.orchestrators.parts import LustreMount, OpenZfsMount
 from ultracluster.security.node_role import NodeRole
 
-NODE_FILE = "node.sh"
-"""All scripts in one file, beside them below the prefix."""
+ENTRY = "pcs_node"
+"""Of the scripts that the file holds, the one that is run."""
 ROLE_PATH = "/aws-pcs/"
 """PCS looks for it in the ARN of the instance profile, unless its name begins with AWSPCS."""
 
@@ -75,7 +73,7 @@ class PcsCluster(Construct):
         key: kms.IKey,
         instance_types: Mapping[str, InstanceType] | None = None,
         scripts_bucket: s3.IBucket | None = None,
-        script_configuration: dict[str, object] | None = None,
+        script_configurations: ScriptConfigurations | None = None,
         lustre: LustreMount | None = None,
         open_zfs: OpenZfsMount | None = None,
         mirror: str | None = None,
@@ -95,7 +93,7 @@ class PcsCluster(Construct):
                 (`ClusterKey(launched_by=...)`).
             instance_types: those that the catalogue does not have, by name.
             scripts_bucket: where the lifecycle scripts go; needed unless `config.lifecycle` is "none".
-            script_configuration: what the lifecycle scripts read as `cluster.json`.
+            script_configurations: what the lifecycle scripts read as `cluster.json`, with it.
             lustre: mounted by the lifecycle scripts.
             open_zfs: mounted by the lifecycle scripts.
             mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read.
@@ -120,7 +118,8 @@ class PcsCluster(Construct):
         self.role.allow("RegisterNode", ["pcs:RegisterComputeNodeGroupInstance"], ["*"])
         if mirror:
             self.role.grant_read_mirror(mirror)
-        self._bundle, self._checksum = self._upload(scripts_bucket, script_configuration or {})
+        self._checksums: dict[str, str] = {}
+        self._bundle = self._upload(scripts_bucket, script_configurations, list(node_groups))
         self._mount_arguments = _mount_arguments(lustre, open_zfs)
         before = _clusters_before(self)
         self.resource = _CLUSTER(
@@ -154,22 +153,28 @@ class PcsCluster(Construct):
         return {key: value for key, value in IMEX_SETTINGS.items() if key.lower() not in given} | asked
 
     def _upload(
-        self, bucket: s3.IBucket | None, configuration: dict[str, object]
-    ) -> tuple[ScriptBundle | None, str]:
-        """The scripts in S3, as they are and as the one file that PCS hands to nodes, and its checksum."""
+        self, bucket: s3.IBucket | None, configurations: ScriptConfigurations | None, groups: Sequence[str]
+    ) -> ScriptBundle | None:
+        """The scripts in S3, for each group as the one file that PCS hands to its nodes."""
         if self._config.lifecycle == "none":
-            return None, ""
-        if bucket is None:
-            raise ValueError(f"lifecycle {self._config.lifecycle!r} needs a scripts_bucket")
-        bundle = ScriptBundle(
-            self, "Scripts", bucket=bucket, name=self.cluster_name, configuration=configuration
+            return None
+        if bucket is None or configurations is None:
+            raise ValueError(
+                f"lifecycle {self._config.lifecycle!r} needs a scripts_bucket and script_configurations"
+            )
+        files = NodeFiles.of(ENTRY, release=configurations.release)
+        bundles = files.bundles(configurations.by_group, groups, one_file=True)
+        self._checksums = {name: bundle.sha256 for name, bundle in bundles.items()}
+        made = ScriptBundle(
+            self,
+            "Scripts",
+            bucket=bucket,
+            name=self.cluster_name,
+            bundles=bundles,
+            others=tools(configurations.of_all),
         )
-        node_file = one_file(scripts_folder(), dict(configuration))
-        with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / NODE_FILE).write_bytes(node_file.content)
-            bundle.deployment.add_source(deployment.Source.asset(folder))
-        self.role.grant_read_scripts(bucket, bundle.prefix)
-        return bundle, node_file.sha256
+        self.role.grant_read_scripts(bucket, self.cluster_name)
+        return made
 
     def _group(self, name: str, group: NodeGroup) -> pcs.CfnComputeNodeGroup:
         known = self._type(group)
@@ -194,6 +199,7 @@ class PcsCluster(Construct):
             efa=_efa(self._config, known),
             efa_interfaces=None if group.role == "compute" else 0,
             root_volume_gib=group.root_volume_gib,
+            root_throughput_mbps=root_throughput(group, known),
             threads_per_core=group.threads_per_core,
             tags=self._tags,
         )
@@ -202,7 +208,7 @@ class PcsCluster(Construct):
             f"Group{name}",
             name=name,
             cluster_id=self.cluster_id,
-            ami_id=group.image,
+            ami_id=group.image_in_template,
             custom_launch_template=_GROUP.CustomLaunchTemplateProperty(
                 template_id=template.launch_template_id, version=template.latest_version_number
             ),
@@ -269,9 +275,9 @@ class PcsCluster(Construct):
         script = _GROUP.NodeLifecycleScriptProperty(
             name="Ultracluster",
             script_source=_GROUP.ScriptSourceProperty(
-                script_location=f"{self._bundle.uri}/{NODE_FILE}", checksum=self._checksum
+                script_location=f"{self._bundle.uris[group]}/{NODE_FILE}", checksum=self._checksums[group]
             ),
-            arguments=["pcs_node", *self._mount_arguments, "--group", group],
+            arguments=[ENTRY, *self._mount_arguments, "--group", group],
             # it mounts file systems; what is there already takes seconds
             execution_policy="EVERY_BOOT",
             # a node without its file systems or fabric must not take jobs

@@ -17,12 +17,19 @@ class SessionDocument(Construct):
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, access: Access, key: kms.IKey | None = None
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        user: str,
+        access: Access,
+        key: kms.IKey | None = None,
     ) -> None:
         """Make the document.
 
         Args:
-            access: user and time-outs.
+            user: who a session logs in as; the image must have it, Session Manager makes nobody.
+            access: time-outs.
             key: encrypts the session's data on top of TLS; the nodes' role must be able to decrypt.
         """
         super().__init__(scope, construct_id)
@@ -38,7 +45,7 @@ class SessionDocument(Construct):
                 "sessionType": "Standard_Stream",
                 "inputs": {
                     "runAsEnabled": True,
-                    "runAsDefaultUser": access.session_user,
+                    "runAsDefaultUser": user,
                     "idleSessionTimeout": str(access.idle_timeout_minutes),
                     "maxSessionDuration": str(access.max_session_minutes),
                     "kmsKeyId": key.key_arn if key else "",

@@ -24,7 +24,10 @@ class DeployedValues:
     scripts_bucket: str
     """Bucket of the lifecycle scripts."""
     scripts_prefix: str
-    """Their folder there: `<cluster>/<content hash>`."""
+    """Folder there of what head and login nodes run: `<cluster>/<content hash>`."""
+    queue_scripts: str = ""
+    """Folders of what the nodes of the queues run, beside it: `<queue>=<content hash>` for each, separated by
+    commas. Without it queues have the same folder."""
     lustre_id: str = ""
     """`fs-...`"""
     openzfs_volume_id: str = ""
@@ -36,8 +39,22 @@ class DeployedValues:
 
     @property
     def scripts_uri(self) -> str:
-        """The folder of these very scripts; another content, another folder."""
+        """The folder of the very scripts of head and login nodes; another content, another folder."""
         return f"s3://{self.scripts_bucket}/{self.scripts_prefix}"
+
+    def queue_scripts_uri(self, queue: str) -> str:
+        """The folder of the very scripts of a queue's nodes.
+
+        Raises:
+            KeyError: folders of queues are known, and that of this one is not.
+        """
+        if not self.queue_scripts:
+            return self.scripts_uri
+        if self.queue_scripts.startswith("<"):  # a placeholder for all of them
+            return f"s3://{self.scripts_bucket}/{self.queue_scripts[:-1]}.{queue}>"
+        folder = self.scripts_prefix.rpartition("/")[0]
+        hashes = dict(entry.split("=", 1) for entry in self.queue_scripts.split(","))
+        return f"s3://{self.scripts_bucket}/{folder}/{hashes[queue]}"
 
     def current_scripts_uri(self, cluster_name: str) -> str:
         """The folder that stays the same for ever, and names the newest of the others."""
@@ -128,5 +145,5 @@ def value_sources(environment: Environment) -> ValueSources:
             of("storage", [("database_endpoint", "AccountingEndpoint")])
         of("cluster", [("database_secret_arn", "AccountingPasswordSecretArn")])
     of("cluster", [("node_policy_arn", "NodePolicyArn")])
-    of("cluster", [("scripts_prefix", "ScriptsPrefix")])
+    of("cluster", [("scripts_prefix", "ScriptsPrefix"), ("queue_scripts", "QueueScripts")])
     return ValueSources(known=known, outputs=outputs)

@@ -12,6 +12,7 @@ from typing import Any
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.eks import node_image_date
 from ultracluster.compute.network_cards import network_card_plan
+from ultracluster.compute.root_volume import INCLUDED_MBPS, root_iops, root_throughput
 from ultracluster.config import Environment
 from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.kubernetes import Eks
@@ -132,6 +133,7 @@ def node_class(
                 "ebs": {
                     "volumeType": "gp3",
                     "volumeSize": f"{group.root_volume_gib}Gi",
+                    **_speed(root_throughput(group, instance_type)),
                     "encrypted": True,
                     "kmsKeyID": key_arn,
                     "deleteOnTermination": True,
@@ -246,10 +248,16 @@ def _reservations(group: NodeGroup) -> dict[str, str]:
             return {}
 
 
+def _speed(throughput: int) -> dict[str, int]:
+    if throughput == INCLUDED_MBPS:
+        return {}
+    return {"throughput": throughput, "iops": root_iops(throughput)}
+
+
 def _image(group: NodeGroup, kubernetes_version: str, image_date: str | None) -> dict[str, str]:
     """An image of one's own, or EKS's pinned release: Karpenter picks the variant with the type's driver."""
     if group.image:
-        return {"id": group.image}
+        return {"id": group.image_in_template or ""}
     return {"alias": f"al2023@v{image_date or node_image_date(kubernetes_version)}"}
 
 

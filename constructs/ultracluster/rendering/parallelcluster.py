@@ -14,7 +14,7 @@ from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.parallelcluster import DirectoryService, ParallelCluster
 from ultracluster.rendering.deployed_values import DeployedValues
 from ultracluster.rendering.parallelcluster_actions import node_actions
-from ultracluster.rendering.parallelcluster_queues import node_iam, queues, slurm_settings
+from ultracluster.rendering.parallelcluster_queues import node_iam, queues, root_volume, slurm_settings
 
 Mapped = dict[str, Any]
 
@@ -41,7 +41,7 @@ def cluster_configuration(environment: Environment, values: DeployedValues) -> M
     name, controller = controllers[0]
     configuration: Mapped = {
         "Region": environment.region,
-        "Image": _image(orchestrator.os, controller.image),
+        "Image": _image(orchestrator.os, controller.image_in_template),
         "Imds": {"ImdsSupport": "v2.0"},
         "HeadNode": _head(environment, name, controller, values),
     }
@@ -84,7 +84,7 @@ def _head(environment: Environment, name: str, group: NodeGroup, values: Deploye
         "InstanceType": group.instance_type,
         "Networking": {"SubnetId": values.subnet_id, "SecurityGroups": [values.security_group_id]},
         "Ssh": {"AllowedIps": NO_SSH},
-        "LocalStorage": {"RootVolume": {"Size": group.root_volume_gib, "Encrypted": True}},
+        "LocalStorage": {"RootVolume": root_volume(environment, {name: group}, group.root_volume_gib)},
         "SharedStorageType": orchestrator.head_storage.capitalize(),
         "Iam": node_iam(values),
     }
@@ -94,7 +94,7 @@ def _head(environment: Environment, name: str, group: NodeGroup, values: Deploye
     if group.threads_per_core == 1:
         head["DisableSimultaneousMultithreading"] = True
     if group.image:
-        head["Image"] = {"CustomAmi": group.image}
+        head["Image"] = {"CustomAmi": group.image_in_template}
     if actions := node_actions(environment, values, name, head=True):
         head["CustomActions"] = actions
     return head
@@ -118,7 +118,7 @@ def _login_pools(environment: Environment, values: DeployedValues) -> list[Mappe
             "Iam": node_iam(values),
         }
         if group.image:
-            pool["Image"] = {"CustomAmi": group.image}
+            pool["Image"] = {"CustomAmi": group.image_in_template}
         if actions := node_actions(environment, values, name):
             pool["CustomActions"] = actions
         pools.append(pool)

@@ -2,7 +2,8 @@
 
 Head and login nodes name a folder that stays the same, because ParallelCluster refuses every update in which
 their OnNodeStart or OnNodeConfigured differs; `OnNodeUpdated`, which may differ, brings them to the scripts
-of the update. Queues name the folder by its content hash: their nodes are replaced when it changes.
+of the update. Each queue names the folder of its own content hash: its nodes are replaced when that changes,
+and those of no other queue.
 """
 
 from __future__ import annotations
@@ -43,14 +44,15 @@ def node_actions(
     return {key: action for key, action in actions.items() if action}
 
 
-def queue_actions(environment: Environment, values: DeployedValues, groups: list[str]) -> Actions:
+def queue_actions(environment: Environment, values: DeployedValues, queue: str, groups: list[str]) -> Actions:
     """The custom actions of a queue; a node of several groups is found by its instance type."""
     if not _runs_scripts(environment):
         return {}
     which = ["--group", *groups] if len(groups) == 1 else []
+    uri = values.queue_scripts_uri(queue)
     return {
-        "OnNodeStart": _action(values.scripts_uri, [[ON_START, *which]]),
-        "OnNodeConfigured": _action(values.scripts_uri, [[ON_CONFIGURED, *which]]),
+        "OnNodeStart": _action(uri, [[ON_START, *which]]),
+        "OnNodeConfigured": _action(uri, [[ON_CONFIGURED, *which]]),
     }
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeVar
 
 from ultracluster.catalog import InstanceType
 from ultracluster.compute.capacity import fabric_of, market_options, placement_for
+from ultracluster.compute.root_volume import INCLUDED_MBPS, root_iops, root_throughput
 from ultracluster.config import Environment
 from ultracluster.config.capacity import Reservation, Spot
 from ultracluster.config.nodes import NodeGroup
@@ -71,6 +72,17 @@ def slurm_settings(environment: Environment, values: DeployedValues) -> Mapped:
     return settings
 
 
+def root_volume(environment: Environment, groups: Mapping[str, NodeGroup], gib: int) -> Mapped:
+    """The root volumes of a queue, as fast as the group of it that needs it most."""
+    throughput = max(
+        root_throughput(group, instance_type_of(environment, group)) for group in groups.values()
+    )
+    volume: Mapped = {"Size": gib, "Encrypted": True}
+    if throughput > INCLUDED_MBPS:
+        volume |= {"VolumeType": "gp3", "Throughput": throughput, "Iops": root_iops(throughput)}
+    return volume
+
+
 def node_iam(values: DeployedValues) -> Mapped:
     """What nodes may do beyond what ParallelCluster itself needs: one small policy of ours."""
     return {"AdditionalIamPolicies": [{"Policy": values.node_policy_arn}]}
@@ -89,7 +101,7 @@ def _queue(
         name, "capacity.allocation", groups,
         lambda group: group.capacity.allocation if isinstance(group.capacity, Spot) else None,
     )  # fmt: skip
-    image = _one(name, "image", groups, lambda group: group.image)
+    image = _one(name, "image", groups, lambda group: group.image_in_template)
     size = _one(name, "root_volume_gib", groups, lambda group: group.root_volume_gib)
     queue: Mapped = {
         "Name": name,
@@ -97,7 +109,7 @@ def _queue(
         "JobExclusiveAllocation": partition.exclusive,
         "HealthChecks": {"Gpu": {"Enabled": partition.gpu_health_checks}},
         "Networking": {"SubnetIds": [values.subnet_id], "SecurityGroups": [values.security_group_id]},
-        "ComputeSettings": {"LocalStorage": {"RootVolume": {"Size": size, "Encrypted": True}}},
+        "ComputeSettings": {"LocalStorage": {"RootVolume": root_volume(environment, groups, size)}},
         "Iam": node_iam(values),
     }
     if any(kind and kind.local_nvme_disks for kind in map(_kind(environment), groups.values())):
@@ -109,7 +121,7 @@ def _queue(
         queue["Image"] = {"CustomAmi": image}
     if partition.slurm_settings:
         queue["CustomSlurmSettings"] = dict(partition.slurm_settings)
-    if actions := queue_actions(environment, values, list(groups)):
+    if actions := queue_actions(environment, values, name, list(groups)):
         queue["CustomActions"] = actions
     queue["ComputeResources"] = [_resource(environment, *item) for item in groups.items()]
     return queue

@@ -18,9 +18,11 @@ from ultracluster.catalog import (
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.orchestrator import HYPERPOD
+from ultracluster.rules import access
 from ultracluster.rules.engine import Breach, RuleSet
 
 RULES = RuleSet("ENV", "The environment as a whole")
+RULES.include(access.RULES)
 
 _ZONE_ID: Path = ("network", "zone_id")
 _LIST_ZONES = (

@@ -156,7 +156,7 @@ def gds_clients(environment: Environment) -> Iterator[Breach]:
     types = alternatives(sorted({known.name for _, _, known in clients}))
     yield Breach(
         (*LUSTRE, "gds"),
-        "the guide names P5, P5e, P5en and P6-B200 for GPUDirect Storage, and the clients here "
+        "the guide names P5, P5e, P5en, P6-B200 and P6-B300 for GPUDirect Storage, and the clients here "
         f"are {types}: reads would go through host memory.",
         "gds: false",
     )

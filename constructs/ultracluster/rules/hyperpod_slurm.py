@@ -86,14 +86,83 @@ def name_used_once(environment: Environment) -> Iterator[Breach]:
 def lifecycle_on_create(environment: Environment) -> Iterator[Breach]:
     storage = environment.storage
     if asked(environment).lifecycle == "on-create":
-        mounts = " and no file system mounted" if storage.lustre or storage.openzfs else ""
+        mounts = "mount the file systems, " if storage.lustre or storage.openzfs else ""
         yield Breach(
             ("orchestrator", "lifecycle"),
-            "`on-create` runs our scripts instead of the image's set-up: Slurm is not configured "
-            f"or started{mounts} unless the scripts do it. One page of AWS says that topology and "
+            f"`on-create` runs our scripts instead of the image's set-up. They {mounts}start munge and "
+            f"Slurm, and nobody does the rest: {', '.join(LACKING)}. One page of AWS says that topology and "
             "mounts are still done: unproven.",
-            "on-init-complete",
+            "on-init-complete; or acknowledge this with who does it instead",
         )
 
 
-"""What the image has there; a mount on it, or within it, would hide that."""
+LACKING = (
+    "slurmdbd with its database, and so accounts and limits of teams",
+    "docker's and containerd's folders on the second volume",
+    "paths of enroot",
+    "home directories on the shared file system",
+    "ssh keys between nodes",
+    "pam_slurm_adopt",
+    "SSSD",
+    "prolog and epilog with DCGM's map of jobs",
+    "log rotation",
+)
+"""What the image's own set-up does and our scripts for `on-create` do not (awslabs/awsome-distributed-ai,
+5.sagemaker-hyperpod, LifecycleScripts/base-config)."""
+
+
+@RULES.rule(
+    69,
+    "warning",
+    "Classic provisioning is for clusters that are there",
+    source=f'{CONTINUOUS} with Slurm ("the default for new clusters"); botocore 1.44.5, '
+    "ClusterNodeProvisioningMode (Continuous only)",
+    date="2026-11-22",
+    by_hand="aws sagemaker describe-cluster --cluster-name <cluster> --query NodeProvisioningMode",
+)
+def classic_is_not_the_default(environment: Environment) -> Iterator[Breach]:
+    if asked(environment).provisioning == "classic":
+        yield Breach(
+            ("orchestrator", "provisioning"),
+            "the API has no word for `classic`, so the mode is left out, and AWS says that a new cluster is "
+            "then provisioned continuously: it would refuse slurm_config_strategy.",
+            "continuous; or acknowledge this for a cluster that was made so",
+        )
+
+
+@RULES.rule(
+    67,
+    "error",
+    "An accounting database is set up by the image",
+    source=f"{LIFECYCLE}; SageMaker API reference, ClusterOrchestratorSlurmConfig (AccountingDatabase)",
+    date="2026-11-22",
+)
+def accounting_without_setup(environment: Environment) -> Iterator[Breach]:
+    if environment.storage.accounting_database and asked(environment).lifecycle == "on-create":
+        yield Breach(
+            ("orchestrator", "lifecycle"),
+            "with `on-create` nobody writes slurmdbd.conf: slurmdbd is never started, and the accounting "
+            "database stays empty.",
+            "on-init-complete, or remove storage.accounting_database",
+        )
+
+
+@RULES.rule(
+    68,
+    "warning",
+    "An accounting database is for a new image, and for good",
+    source="SageMaker Developer Guide, external accounting database: images after 2026-08-30, not to be "
+    "reverted (a public account of the page; unverified)",
+    date="2026-11-22",
+    by_hand="aws sagemaker describe-cluster --cluster-name <cluster> --query "
+    "'InstanceGroups[].[InstanceGroupName,CurrentImageReleaseVersion]'",
+)
+def accounting_one_way(environment: Environment) -> Iterator[Breach]:
+    if environment.storage.accounting_database:
+        yield Breach(
+            ("storage", "accounting_database"),
+            "the cluster needs an image of HyperPod made after 2026-08-30, and keeps this database: going "
+            "back to the one on the controller is said not to work.",
+            "acknowledge this for a new cluster, which gets the newest image; of one that is there look at "
+            "its image first",
+        )

@@ -144,6 +144,42 @@ def custom_image(environment: Environment) -> Iterator[Breach]:
 
 
 @RULES.rule(
+    58,
+    "error",
+    "A group has an image of one's own or a release of HyperPod's",
+    source=f"{GROUP_API} (ImageId, ImageReleaseVersion)",
+)
+def image_or_release(environment: Environment) -> Iterator[Breach]:
+    for name, group in hyperpod_groups(environment).items():
+        if group.image and group.image_release:
+            yield Breach(
+                ("node_groups", name, "image_release"),
+                f"{group.image_release} is a release of HyperPod's image, {group.image} another image.",
+                "remove the one or the other",
+            )
+
+
+@RULES.rule(
+    59,
+    "warning",
+    "CloudFormation takes a release of HyperPod's image with Slurm",
+    source=f"CloudFormation, AWS::SageMaker::Cluster ImageReleaseVersion (EKS only); {GROUP_API} (no limit)",
+    by_hand="aws sagemaker describe-cluster --cluster-name <cluster> --query "
+    "'InstanceGroups[].[InstanceGroupName,CurrentImageReleaseVersion]'",
+    kinds=frozenset({"hyperpod-slurm"}),
+)
+def release_with_slurm(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        if group.image_release:
+            yield Breach(
+                ("node_groups", name, "image_release"),
+                f"{group.image_release} with Slurm: the API takes it, and CloudFormation's page says that it "
+                "is for EKS only. A later change updates the group's software, which wipes root volumes.",
+                "try it with one group and acknowledge this; or remove image_release, which takes the newest",
+            )
+
+
+@RULES.rule(
     50,
     "warning",
     "With continuous provisioning all groups have an image of their own, or none",

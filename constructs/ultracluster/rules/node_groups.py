@@ -51,6 +51,15 @@ _SETTINGS: Mapping[str, _Setting] = {
         why="HyperPod's root volume is fixed at 100 GB",
         instead="volume_gib, the size of the second volume",
     ),
+    "root_volume_throughput_mbps": _Setting(
+        kinds=EC2,
+        why="HyperPod's root volume is as fast as HyperPod makes it",
+    ),
+    "image_release": _Setting(
+        kinds=HYPERPOD,
+        why="releases of this form are those of HyperPod's image",
+        instead="remove image_release; `image` names an AMI",
+    ),
     "deep_health_checks": _Setting(
         kinds=HYPERPOD,
         why="deep health checks are a service of HyperPod",

@@ -42,6 +42,57 @@ def image_architecture(environment: Environment) -> Iterator[Breach]:
 
 
 @RULES.rule(
+    38,
+    "error",
+    "An image's parameter is one that the nodes can start from, and is read by CloudFormation",
+    source="CloudFormation User Guide, Get a plaintext value from Systems Manager Parameter Store; "
+    "aws-parallelcluster 3.16.1 schema (CustomAmi)",
+    date=DATE,
+    by_hand="aws ssm get-parameter --name <parameter> --query Parameter.Value",
+)
+def image_parameter(environment: Environment) -> Iterator[Breach]:
+    by_command = getattr(environment.orchestrator, "deploy_with", "") == "pcluster"
+    for name, group in environment.node_groups.items():
+        if group.image_parameter is None:
+            continue
+        known = instance_type_of(environment, group)
+        other = {"x86_64": "arm64", "arm64": "x86_64"}.get(known.architecture if known else "")
+        if known and other and f"/{other}/" in group.image_parameter:
+            yield Breach(
+                ("node_groups", name, "image"),
+                f"{group.image} is for {other}, and {known.name} is {known.architecture}.",
+                group.image_parameter.replace(f"/{other}/", f"/{known.architecture}/"),
+            )
+        if by_command:
+            yield Breach(
+                ("node_groups", name, "image"),
+                f"{group.image} is a parameter, which CloudFormation reads, and the file of the pcluster "
+                "command takes the id of an AMI only.",
+                f"image: ami-..., which `aws ssm get-parameter --region {environment.region} --name "
+                f"{group.image} --query Parameter.Value` prints; or deploy_with: cloudformation",
+            )
+
+
+@RULES.rule(
+    39,
+    "warning",
+    "The image of a protected environment is one and the same",
+    source="CloudFormation User Guide, Get a plaintext value from Systems Manager Parameter Store (version)",
+    date=DATE,
+)
+def image_follows_parameter(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        parameter = group.image_parameter
+        if environment.protect and parameter and ":" not in parameter:
+            yield Breach(
+                ("node_groups", name, "image"),
+                f"{parameter} is read again by each deploy that changes anything of the group, a count, too: "
+                "if there is a newer image by then, all nodes of the group are replaced.",
+                f"the id of an AMI; of a parameter of your own a version, {parameter}:<version>",
+            )
+
+
+@RULES.rule(
     31,
     "error",
     "The type has that many threads per core",

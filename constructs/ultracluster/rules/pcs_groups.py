@@ -145,10 +145,8 @@ def image_is_pinned(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("node_groups", name, "image"),
             "PCS has no image of its own, and its nodes need one with its agent and Slurm "
-            f"{asked(environment).slurm_version}. A name that means the latest is read again at each "
-            "deployment and then replaces the nodes, so it is the id that is named.",
-            f"image: ami-..., which `aws ssm get-parameter --region {environment.region} --name {parameter} "
-            "--query Parameter.Value --output text` prints",
+            f"{asked(environment).slurm_version}.",
+            f"image: {parameter}, whose value is read when the group is made or changed; or the id of an AMI",
         )
 
 

@@ -51,9 +51,14 @@ class HyperPodExecutionRole(Construct):
             resource_name=f"/aws/sagemaker/Clusters/{cluster_name}/*",
             arn_format=ArnFormat.COLON_RESOURCE_NAME,
         )
+        own = stack.format_arn(service="ec2", resource="network-interface", resource_name="*")
+        # of a shared subnet or security group the owner is another account (VPC User Guide, "VPC sharing")
         interfaces = [
-            stack.format_arn(service="ec2", resource=resource, resource_name="*")
-            for resource in ("network-interface", "subnet", "security-group")
+            own,
+            *(
+                stack.format_arn(service="ec2", account="*", resource=resource, resource_name="*")
+                for resource in ("subnet", "security-group")
+            ),
         ]
         # the instances are in an account of the service
         instances = stack.format_arn(service="ec2", account="*", resource="instance", resource_name="*")
@@ -112,15 +117,16 @@ class HyperPodExecutionRole(Construct):
     def grant_principal(self) -> iam.IPrincipal:
         return self.role
 
-    def grant_read_scripts(self, bucket: s3.IBucket, prefix: str) -> None:
-        """Let nodes copy the lifecycle scripts below `prefix`."""
-        self.role.add_to_policy(
-            _statement("ListScripts", ["s3:ListBucket"], [bucket.bucket_arn],
-                       {"StringLike": {"s3:prefix": [prefix, f"{prefix}/*"]}})
-        )  # fmt: skip
-        scripts = bucket.arn_for_objects(f"{prefix}/*")
+    def grant_read_scripts(self, bucket: s3.IBucket, cluster_name: str) -> None:
+        """Let nodes copy the lifecycle scripts of a cluster, whichever content hash they are asked for.
+
+        The policy changes before the cluster does: nodes that are replaced meanwhile still read the older
+        folder. How HyperPod lists is not published, so a list without a prefix passes, too.
+        """
+        self.role.add_to_policy(_statement("ListScripts", ["s3:ListBucket"], [bucket.bucket_arn]))
+        scripts = bucket.arn_for_objects(f"{cluster_name}/*")
         self.role.add_to_policy(_statement("ReadScripts", ["s3:GetObject"], [scripts]))
-        acknowledge(self, {wildcard(self, scripts): "The content-hashed folder of the scripts, read-only."})
+        acknowledge(self, {wildcard(self, scripts): "Every content hash of this cluster's scripts."})
 
     def grant_read_mirror(self, uri: str) -> None:
         """Let nodes read a mirrored software release below an `s3://bucket/prefix`.

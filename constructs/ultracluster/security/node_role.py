@@ -77,13 +77,16 @@ class NodeRole(Construct):
             iam.PolicyStatement(sid=sid, actions=actions, resources=resources, conditions=conditions)
         )
 
-    def grant_read_scripts(self, bucket: s3.IBucket, prefix: str) -> None:
-        """Let nodes copy the lifecycle scripts below `prefix`."""
-        within: dict[str, object] = {"StringLike": {"s3:prefix": [prefix, f"{prefix}/*"]}}
+    def grant_read_scripts(self, bucket: s3.IBucket, cluster_name: str) -> None:
+        """Let nodes copy the lifecycle scripts of a cluster, whichever content hash they are asked for.
+
+        The policy changes before the node groups do: nodes that are launched meanwhile read the older one.
+        """
+        within: dict[str, object] = {"StringLike": {"s3:prefix": [cluster_name, f"{cluster_name}/*"]}}
         self.allow("ListScripts", ["s3:ListBucket"], [bucket.bucket_arn], within)
-        scripts = bucket.arn_for_objects(f"{prefix}/*")
+        scripts = bucket.arn_for_objects(f"{cluster_name}/*")
         self.allow("ReadScripts", ["s3:GetObject"], [scripts])
-        acknowledge(self, {wildcard(self, scripts): "The content-hashed folder of the scripts, read-only."})
+        acknowledge(self, {wildcard(self, scripts): "Every content hash of this cluster's scripts."})
 
     def grant_read_mirror(self, uri: str) -> None:
         """Let nodes read a mirrored software release below an `s3://bucket/prefix`.

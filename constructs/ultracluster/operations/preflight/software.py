@@ -56,6 +56,10 @@ def wanted_addons(situation: Situation) -> dict[str, str]:
 
 def _image(situation: Situation, image: str, groups: list[tuple[str, NodeGroup]]) -> Iterator[Row]:
     environment = situation.environment
+    if image.startswith("/"):
+        value = situation.client("ssm").get_parameter(Name=image)["Parameter"]["Value"]
+        yield Row(f"{image} parameter", "green", f"is {value} now")
+        image = value
     answer = situation.client("ec2").describe_images(ImageIds=[image])
     if not answer["Images"]:
         yield Row(

@@ -1,0 +1,33 @@
+"""How fast the root volumes of nodes are (Amazon EBS User Guide, "General Purpose SSD volumes").
+
+Container images of 20 to 40 GB are written to the root volume and read from it again: at gp3's 125 MiB/s
+that is ten minutes of a node's start, at 1000 MiB/s one and a half. At $0.04 for a MB/s and $0.005 for an I/O
+operation a second it adds some $40 a month to a node that costs $20,000 and more.
+"""
+
+from __future__ import annotations
+
+from ultracluster.catalog import InstanceType
+from ultracluster.config.nodes import NodeGroup
+
+INCLUDED_MBPS = 125
+"""What a gp3 volume has for nothing, in MiB/s."""
+INCLUDED_IOPS = 3000
+"""What a gp3 volume has for nothing, in I/O operations a second."""
+ACCELERATED_MBPS = 1000
+"""What nodes with accelerators get by default, in MiB/s: the most that ParallelCluster takes."""
+_MBPS_PER_IOPS = 0.25
+"""At most."""
+
+
+def root_throughput(group: NodeGroup, known: InstanceType | None) -> int:
+    """MiB/s of a group's root volumes."""
+    if group.root_volume_throughput_mbps is not None:
+        return group.root_volume_throughput_mbps
+    accelerated = group.role == "compute" and known is not None and known.accelerator is not None
+    return ACCELERATED_MBPS if accelerated else INCLUDED_MBPS
+
+
+def root_iops(throughput_mbps: int) -> int:
+    """I/O operations a second that EBS asks for beside a throughput."""
+    return max(INCLUDED_IOPS, round(throughput_mbps / _MBPS_PER_IOPS))

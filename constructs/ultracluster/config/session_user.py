@@ -1,0 +1,24 @@
+"""The operating-system user that the images of each orchestrator have for people who log in."""
+
+from __future__ import annotations
+
+from ultracluster.config.orchestrator import Orchestrator
+
+IMAGE_USERS = ("ec2-user", "rocky", "ubuntu")
+"""One of them is in each image of AWS's, and the others are not."""
+
+
+def image_user(orchestrator: Orchestrator) -> str:
+    """The user of the images that an orchestrator boots (release notes of the images; ParallelCluster User
+    Guide, "Image", Os)."""
+    match orchestrator.kind:
+        case "hyperpod-slurm":
+            return "ubuntu"
+        case "hyperpod-eks" | "eks":  # Amazon Linux 2023
+            return "ec2-user"
+        case "parallelcluster":
+            if orchestrator.os.startswith("rocky"):
+                return "rocky"
+            return "ubuntu" if orchestrator.os.startswith("ubuntu") else "ec2-user"
+        case "pcs":  # its root device tells Amazon Linux from Ubuntu
+            return "ec2-user" if orchestrator.root_device == "/dev/xvda" else "ubuntu"

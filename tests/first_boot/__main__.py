@@ -1,0 +1,90 @@
+"""`make rehearse ENV=prod`: what the first boot of every group keeps, installs and lacks, tried in a folder.
+
+With `--all` instead of environments: what `ultracluster init` drafts for every accelerated type on every
+orchestrator; that takes a while.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from first_boot.judge import differences, prediction
+from first_boot.rehearsal import Boot, Outcome, boots, rehearsed
+from project import ROOT
+
+from ultracluster.config import Environment, InvalidEnvironmentError, load
+from ultracluster.software.fit import Fit
+
+
+def main(arguments: list[str]) -> int:
+    """Rehearse, print, and end with `ready: N of N groups`; status 1 where some are not, 2 for bad input."""
+    try:
+        environments = list(_drafts()) if arguments == ["--all"] else [_load(name) for name in arguments]
+    except InvalidEnvironmentError as error:
+        print(error, file=sys.stderr)
+        return 2
+    ready = total = 0
+    for environment in environments:
+        rehearsed_groups = set()
+        for boot in boots(environment):
+            rehearsed_groups.add(boot.group)
+            total += 1
+            ready += _rehearse(boot)
+        for group in environment.node_groups.keys() - rehearsed_groups:
+            total, ready = total + 1, ready + 1
+            print(f"{environment.name}/{group}: nothing of ours runs on its nodes")
+    print(f"ready: {ready} of {total} groups")
+    return 0 if ready == total else 1
+
+
+def _rehearse(boot: Boot) -> bool:
+    outcome = rehearsed(boot)
+    predicted = prediction(boot)
+    print(f"{boot.config.name}/{boot.group}: {boot.node.kind.name} on {boot.image.id}")
+    for title, rows in _rows(outcome, predicted):
+        print(f"  {title:<9} {', '.join(rows) or '-'}")
+    print(f"  {'ends':<9} {outcome.last_line}")
+    for line in differences(boot, outcome, predicted):
+        print(f"  {'differs':<9} {line}")
+    return outcome.status == 0
+
+
+def _rows(outcome: Outcome, predicted: tuple[Fit, ...]) -> Iterator[tuple[str, list[str]]]:
+    minutes = {one.component: one.minutes for one in predicted}
+    said = outcome.components
+    yield (
+        "keeps",
+        [f"{name} {row['found']}".strip() for name, row in said.items() if row["outcome"] == "kept"],
+    )
+    yield (
+        "installs",
+        [
+            f"{name} {row['found']} ({minutes.get(name, 0):g} min)"
+            for name, row in said.items()
+            if row["outcome"] == "installed"
+        ],
+    )
+    yield (
+        "lacks",
+        [
+            f"{name} ({row['detail']})"
+            for name, row in said.items()
+            if row["outcome"] in ("degraded", "refused")
+        ],
+    )
+
+
+def _load(name: str) -> Environment:
+    file = ROOT / "environments" / f"{name}.yaml"
+    return load(file).environment
+
+
+def _drafts() -> Iterator[Environment]:
+    from first_boot.drafts import drafts
+
+    return drafts()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
