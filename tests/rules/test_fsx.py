@@ -537,6 +537,14 @@ CLIENTS = [
     ),
     Case(
         "FSX014",
+        made(P2, capacity_gib=19200),
+        f"{L}.efa",
+        "and gpu could use it",
+        "efa: true",
+        {"region": "us-east-1", "network.zone_id": "use1-atl2-az1"},
+    ),
+    Case(
+        "FSX014",
         made(TIERING),
         f"{L}.efa",
         "only at creation",
