@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip --quiet --no-input
 FILE := environments/$(ENV).yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan rehearse test lint format bench lock generate clean
+.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan rehearse test lint format bench facts lock generate clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -138,6 +138,10 @@ bench: setup-dev ## performance as ratios beside their budgets
 	@python benchmarks/run.py
 
 UV_COMPILE = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" $(LOCK_FLAGS)
+# FRESH=1: with the newest releases of the three, which nothing else here uses
+facts: setup-dev ## what of the catalogue is new, gone, too old or about to end (FRESH=1, FACTS_FLAGS=--today ...)
+	@PYTHONPATH=constructs:. $(if $(FRESH),uv run --quiet --isolated --no-project --with botocore --with cfn-lint --with moto --with pydantic --with ruamel.yaml )python tools/facts.py $(FACTS_FLAGS)
+
 lock: setup-dev ## renew the lock files (LOCK_FLAGS=--upgrade for newer versions)
 	@$(UV_COMPILE) --group dev --extra picture pyproject.toml -o requirements-dev.lock
 	@$(UV_COMPILE) -c requirements-dev.lock pyproject.toml -o requirements.lock

@@ -63,7 +63,7 @@ def general_instances() -> Row:
             f"HyperPod and training plans: botocore {version('botocore')}, sagemaker enums",
             f"Regions: cfn-lint {version('cfn-lint')}, derived from AWS price lists",
             NITRO_SOURCE,
-            "HyperPod addresses: estimate by the rule that AWS publishes for P5 (unverified)",
+            "HyperPod addresses: estimates by the rule that AWS publishes for P5 (instances.json)",
         ],
     }
     return {"about": about, **by_family(types)}
@@ -185,7 +185,7 @@ def regions() -> Row:
             f"hyperpod, fsx, pcs: resource types in cfn-lint {version('cfn-lint')}'s provider schemas",
             f"zone_ids: prices.csv; EC2's offerings as shipped by moto {version('moto')} (undated)",
             "zone_lacks: the same offerings, by family, Local Zones left out",
-            "zone_prefix: form of all known zone ids; that alone (unverified) where there are none",
+            "zone_prefix: form of all known zone ids; that alone where there are none (EC2 would settle)",
         ],
     }
     return {"about": about, "regions": rows}

@@ -259,7 +259,7 @@ def test_places_are_those_of_the_groups() -> None:
     assert {system for system, _ in found} == {"ubuntu22.04"}
 
 
-EKS = "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64"
+EKS = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64"
 
 
 @pytest.fixture
@@ -294,8 +294,8 @@ class Parameters:
         monkeypatch.setattr(BaseClient, "_make_api_call", answer)
 
     def eks(self, variant: str, day: str, image: str, patch: int = 12) -> None:
-        base = f"{EKS}/{variant}/amazon-eks-node-al2023-x86_64-{variant}-1.34-v{day}"
-        self.values |= {f"{base}/image_id": image, f"{base}/release_version": f"1.34.{patch}-{day}"}
+        base = f"{EKS}/{variant}/amazon-eks-node-al2023-x86_64-{variant}-1.36-v{day}"
+        self.values |= {f"{base}/image_id": image, f"{base}/release_version": f"1.36.{patch}-{day}"}
 
 
 @pytest.fixture
@@ -319,10 +319,10 @@ def test_the_release_of_ekss_image_is_resolved_from_its_date(
     done = run(file, account=account)
     images = place.lock("eks-p5en")["images"]
     assert images["train"]["image"] == "ami-00000000000000001"
-    assert images["train"]["release"] == f"1.34.12-{day}"
+    assert images["train"]["release"] == f"1.36.12-{day}"
     assert images["train"]["parameter"].startswith(f"{EKS}/nvidia/")
     assert images["system"]["image"] == "ami-00000000000000002"
-    assert done[f"1.34.12-{day}"].state == "locked"
+    assert done[f"1.36.12-{day}"].state == "locked"
 
     before = file.with_suffix(".lock").read_bytes()
     parameters.asked.clear()
@@ -331,7 +331,7 @@ def test_the_release_of_ekss_image_is_resolved_from_its_date(
     assert (parameters.asked, file.with_suffix(".lock").read_bytes()) == ([], before)
 
     parameters.eks("nvidia", day, "ami-00000000000000003", patch=13)
-    assert run(file, account=account, again=True)[f"1.34.13-{day}"].state == "changed"
+    assert run(file, account=account, again=True)[f"1.36.13-{day}"].state == "changed"
 
 
 def test_a_date_that_the_region_does_not_have(

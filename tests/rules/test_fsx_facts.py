@@ -183,8 +183,22 @@ def test_a_client_that_root_squash_exempts_is_the_models() -> None:
 
 def test_every_region_that_is_named_exists() -> None:
     named = {r for one in openzfs_deployments().values() for r in one.regions_without}
-    named |= {r for regions in limits().reported_absent_regions.values() for r in regions}
+    named |= set(_places()["regions"])
     assert not [name for name in named if region(name) is None]
+
+
+def test_every_deployment_that_a_place_names_exists() -> None:
+    rows = [*_places()["regions"].values(), *_places()["local_zones"].values()]
+    assert {name for row in rows for name in row["deployments"]} <= set(lustre_deployments())
+    tiers = lustre_deployments()["persistent-2-ssd"].throughput
+    assert tiers is not None
+    assert {tier for row in rows for tier in row.get("limited", ())} <= set(tiers.first)
+
+
+def _places() -> dict[str, Any]:
+    from importlib.resources import files
+
+    return json.loads((files("ultracluster.catalog") / "fsx.json").read_text("utf-8"))["places"]
 
 
 def test_every_row_has_a_source_and_a_date() -> None:
@@ -192,10 +206,7 @@ def test_every_row_has_a_source_and_a_date() -> None:
 
     document = json.loads((files("ultracluster.catalog") / "fsx.json").read_text("utf-8"))
     rows = [*document["lustre"].values(), *document["openzfs"].values()]
-    rows += [
-        row for key, row in document.items() if key not in {"about", "lustre", "openzfs", "reported_absent"}
-    ]
-    rows += document["reported_absent"].values()
+    rows += [row for key, row in document.items() if key not in {"about", "lustre", "openzfs"}]
     for row in rows:
         assert row["sources"], row
         assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", row["date"]), row

@@ -129,18 +129,39 @@ class Limits:
     nid_pattern: str
     """Regular expression of a client that root squash exempts."""
     client_version: str
-    """Lustre client in HyperPod's image (unverified)."""
+    """Lustre client in HyperPod's image; the row says how sure it is."""
     client_refused_by: tuple[str, ...]
-    """Server versions that refuse that client (unverified)."""
+    """Server versions that refuse that client; the row says how sure it is."""
     quota_capacity_gib: Mapping[str, int]
     """Default quota by `LustreDeployment.quota`, in GiB."""
     quota_intelligent_tiering_mbps: int
     quota_codes: Mapping[str, str]
     """Service Quotas code by `LustreDeployment.quota`."""
-    reported_absent_regions: Mapping[str, tuple[str, ...]]
-    """LustreDeploymentType -> Regions reported not to have it (unverified)."""
-    reported_absent_local_zones: tuple[str, ...]
-    """LustreDeploymentTypes reported absent from Local Zones (unverified)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LustreOffer:
+    """What FSx for Lustre sells in a place that does not have all of it."""
+
+    deployments: tuple[str, ...]
+    limited: tuple[int, ...]
+    """The only tiers of persistent-2-ssd there, which then has no EFA; empty: all of them."""
+
+
+def lustre_offer(region: str, zone_id: str, *, local: bool) -> LustreOffer | None:
+    """What is sold in a zone of a Region; None where nothing is known to lack.
+
+    `local`: the zone is a Local Zone. One that AWS's table does not list has an empty offer.
+    """
+    places: dict[str, Any] = _document()["places"]
+    if local:
+        named = (row for city, row in places["local_zones"].items() if zone_id.startswith(city))
+        row = next(named, {"deployments": ()})
+    else:
+        row = places["regions"].get(region)
+    if row is None:
+        return None
+    return LustreOffer(deployments=tuple(row["deployments"]), limited=tuple(row.get("limited", ())))
 
 
 def lustre(deployment: str) -> LustreDeployment:
@@ -215,7 +236,6 @@ def limits() -> Limits:
     """Limits of FSx for Lustre."""
     document = _document()
     repositories, quotas = document["data_repositories"], document["default_quotas"]
-    absent: dict[str, Any] = document["reported_absent"]
     return Limits(
         efa_connections=document["efa"]["connections"],
         data_repositories=repositories["maximum"],
@@ -226,10 +246,6 @@ def limits() -> Limits:
         quota_capacity_gib=MappingProxyType(quotas["capacity_gib"]),
         quota_intelligent_tiering_mbps=quotas["intelligent_tiering_mbps"],
         quota_codes=MappingProxyType(quotas["codes"]),
-        reported_absent_regions=MappingProxyType(
-            {name: tuple(row["regions"]) for name, row in absent.items()}
-        ),
-        reported_absent_local_zones=tuple(n for n, row in absent.items() if row["local_zones"]),
     )
 
 

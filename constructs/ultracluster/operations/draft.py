@@ -10,7 +10,7 @@ from typing import get_args
 from ultracluster.catalog import InstanceType, instance_type, offered_zone_ids, region, regions
 from ultracluster.catalog.eks import refused_zones
 from ultracluster.catalog.fsx import lustre as lustre_deployment
-from ultracluster.catalog.fsx import openzfs_deployments
+from ultracluster.catalog.fsx import lustre_offer, openzfs_deployments
 from ultracluster.catalog.guidelines import Guideline, checkpoint_share, general_family, guideline
 from ultracluster.catalog.pcs import pcs_image_parameter
 from ultracluster.catalog.sizing import lustre_write_mbps_per_tib, model_state
@@ -140,19 +140,28 @@ def _storage(wishes: Wishes, known: InstanceType | None, sizes: Guideline) -> It
 def _lustre(wishes: Wishes, known: InstanceType | None, sizes: Guideline) -> Iterator[str]:
     if wishes.lustre_tib == 0:
         return
-    local = _is_local(wishes.zone_id)
-    deployment = "persistent-1-ssd" if local else "persistent-2-ssd"
-    efa = bool(known and known.lustre_efa_client and not local and wishes.orchestrator != "eks")
+    offer = lustre_offer(wishes.region, wishes.zone_id, local=_is_local(wishes.zone_id))
+    sold = offer.deployments if offer else ()
+    other = next((name for name in ("persistent-2-ssd", "persistent-1-ssd") if name in sold), None)
+    deployment, limited = other or "persistent-2-ssd", offer.limited if offer else ()
+    takes_efa = deployment == "persistent-2-ssd" and not limited and wishes.orchestrator != "eks"
+    efa = bool(takes_efa and known and known.lustre_efa_client)
     wanted = _checkpoint_mbps(wishes, known, sizes)
     tib = sizes.lustre_tib if wishes.lustre_tib is None else wishes.lustre_tib
     if wishes.lustre_tib is None and known is not None and known.accelerator is None:
         tib = min(tib, 9.6)
-    capacity, tier = _smallest(deployment, tib, wanted, efa=efa, grows=wishes.lustre_tib is None)
+    grows = wishes.lustre_tib is None
+    capacity, tier = _smallest(deployment, tib, wanted, efa=efa, grows=grows, tiers=limited)
     written = capacity / 1000 * (lustre_write_mbps_per_tib(deployment, tier) or 0)
     yield f"  # {written:,.0f} MB/s. Wanted: {wanted:,.0f}, which writes a checkpoint in about"
     yield f"  # {sizes.checkpoint_minutes:g} minutes; `ultracluster plan --model` has the time for yours."
-    if local:
-        yield "  # persistent-2-ssd is reported absent from Local Zones."
+    if offer and other is None:
+        yield f"  # AWS lists no Lustre file system for {wishes.zone_id}; `--lustre-tib 0` leaves it out."
+    elif limited:
+        alone = ", ".join(map(str, limited))
+        yield f"  # FSx has persistent-2-ssd here with {alone} MB/s per TiB only, and over TCP."
+    elif offer and deployment != "persistent-2-ssd":
+        yield "  # FSx does not have persistent-2-ssd here."
     elif wishes.orchestrator == "eks" and known and known.lustre_efa_client:
         yield "  # Over TCP: with `efa: true` nodes want a release with the digest of FSx's set-up script."
     elif not efa and known and known.efa_interfaces:
@@ -169,14 +178,19 @@ def _lustre(wishes: Wishes, known: InstanceType | None, sizes: Guideline) -> Ite
     yield "    #     export_events: [new, changed]"
 
 
-def _smallest(deployment: str, tib: float, wanted: float, *, efa: bool, grows: bool) -> tuple[int, int]:
+def _smallest(
+    deployment: str, tib: float, wanted: float, *, efa: bool, grows: bool, tiers: Sequence[int] = ()
+) -> tuple[int, int]:
     """The least capacity in GiB that is at least `tib` and gives `wanted` MB/s, and its lowest tier.
 
     Where none does it is the greatest throughput. `grows`: more capacity may be taken for more throughput.
+    `tiers`: the only ones there are, if not all.
     """
     facts = lustre_deployment(deployment)
     found: list[tuple[int, int]] = []
     for tier in facts.throughput.first if facts.throughput else ():
+        if tiers and tier not in tiers:
+            continue
         series = facts.capacity(tier, efa=efa)
         need = max(tib * 1000, wanted / tier * 1000 if grows else 0)
         if series is not None:

@@ -155,7 +155,7 @@ def declared_interfaces(environment: Environment) -> Iterator[Breach]:
     "warning",
     "A declared type takes an address per network card",
     source="SageMaker Developer Guide, Prerequisites for using SageMaker HyperPod: P5 takes 32 "
-    "addresses with 32 cards; other types by the same rule (unverified)",
+    "addresses with 32 cards; other types are estimated by the same rule",
 )
 def declared_addresses(environment: Environment) -> Iterator[Breach]:
     for name, declared in environment.instance_types.items():

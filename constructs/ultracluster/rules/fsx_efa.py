@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ultracluster.catalog import InstanceType
-from ultracluster.catalog.fsx import alternatives, limits, lustre
+from ultracluster.catalog import InstanceType, region
+from ultracluster.catalog.fsx import alternatives, limits, lustre, lustre_offer
 from ultracluster.config import Environment
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.storage import IntelligentTieringLustre, Persistent2SsdLustre
 from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.environment import in_local_zone
 from ultracluster.rules.fsx_lustre import LUSTRE
 from ultracluster.rules.types import instance_type_of
 
@@ -108,7 +109,7 @@ def efa_left_off(environment: Environment) -> Iterator[Breach]:
     made = environment.storage.lustre
     if not isinstance(made, Persistent2SsdLustre | IntelligentTieringLustre):
         return
-    if made.efa or not any(_clients(environment)):
+    if made.efa or not any(_clients(environment)) or _no_efa_here(environment):
         return
     if _connections(environment) > limits().efa_connections:
         return  # turned on, the last nodes would not connect
@@ -125,6 +126,14 @@ def efa_left_off(environment: Environment) -> Iterator[Breach]:
         "creation; later it means a new file system and moving the data.",
         "efa: true",
     )
+
+
+def _no_efa_here(environment: Environment) -> bool:
+    """Whether FSx has no file system with EFA in the Region or Local Zone."""
+    home, zone_id = region(environment.region), environment.network.zone_id
+    local = home is not None and in_local_zone(home, zone_id)
+    offer = lustre_offer(environment.region, zone_id, local=local)
+    return offer is not None and bool(offer.limited)
 
 
 @RULES.rule(15, "error", "GPUDirect Storage goes over EFA", source=_GUIDE)

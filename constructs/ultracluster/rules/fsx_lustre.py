@@ -12,6 +12,7 @@ from ultracluster.catalog.fsx import (
     limits,
     lustre,
     lustre_deployments,
+    lustre_offer,
     read_cache,
 )
 from ultracluster.config import Environment
@@ -313,26 +314,42 @@ def root_squash_clients(environment: Environment) -> Iterator[Breach]:
 @RULES.rule(
     33,
     "warning",
-    "The Region and zone have PERSISTENT_2",
-    source="GovCloud: unconfirmed reports; Local Zones: aravneelaws/hyperpod-local-zone-quickstart",
+    "The Region and zone have the deployment",
+    source="FSx for Lustre User Guide, Deployment type availability",
+    by_hand="aws ec2 describe-availability-zones --all-availability-zones  (the zone's city)",
 )
-def persistent_2_offered(environment: Environment) -> Iterator[Breach]:
+def deployment_offered(environment: Environment) -> Iterator[Breach]:
     made, home = new_lustre(environment), region(environment.region)
     if made is None or home is None:
         return
-    kind = lustre(made.deployment).api_type
     zone_id = environment.network.zone_id
-    if home.name in limits().reported_absent_regions.get(kind, ()):
-        where = home.name
-    elif kind in limits().reported_absent_local_zones and in_local_zone(home, zone_id):
-        where = f"{zone_id}, which is no Availability Zone"
-    else:
+    local = in_local_zone(home, zone_id)
+    offer = lustre_offer(home.name, zone_id, local=local)
+    if offer is None or made.deployment == "scratch-1":
         return
-    yield Breach(
-        (*LUSTRE, "deployment"),
-        f"{kind} ({made.deployment}) is reported absent from {where}: the storage stack would fail.",
-        "persistent-1-ssd, or acknowledge what the guide's table of Regions says",
-    )
+    where = zone_id if local else home.name
+    if made.deployment not in offer.deployments:
+        yield Breach(
+            (*LUSTRE, "deployment"),
+            f"AWS does not list {made.deployment} for {where}: the storage stack would fail.",
+            " or ".join(offer.deployments)
+            or "a zone that the guide lists, or acknowledge if it lists the city of this one",
+        )
+    elif isinstance(made, Persistent2SsdLustre) and offer.limited:
+        tiers = alternatives([str(tier) for tier in offer.limited])
+        if made.throughput_mbps_per_tib not in offer.limited:
+            yield Breach(
+                (*LUSTRE, "throughput_mbps_per_tib"),
+                f"{where} has {made.deployment} with {tiers} MB/s per TiB, not "
+                f"{made.throughput_mbps_per_tib}: the storage stack would fail.",
+                tiers,
+            )
+        if made.efa:
+            yield Breach(
+                (*LUSTRE, "efa"),
+                f"{where} has {made.deployment} without EFA: the storage stack would fail.",
+                "false",
+            )
 
 
 def new_lustre(environment: Environment) -> NewLustre | None:

@@ -57,7 +57,7 @@ def release_of_images(environment: Environment) -> Iterator[Breach]:
     3,
     "warning",
     "HyperPod's add-ons take the Kubernetes release",
-    source="catalog/hyperpod_eks.json: a third party's record of the live API, 2026-10-04 (unverified)",
+    source="catalog/hyperpod_eks.json: a third party's record of the live API, 2026-10-04, which EKS settles",
     by_hand="aws eks describe-addon-versions --addon-name <name> "
     "--query 'addons[].addonVersions[].[addonVersion,compatibilities[].clusterVersion]'",
 )

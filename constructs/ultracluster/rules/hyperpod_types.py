@@ -224,7 +224,7 @@ def patching_custom_image(environment: Environment) -> Iterator[Breach]:
     "warning",
     "The second volume is within the usual quota",
     source="Service Quotas, Maximum size of EBS volume in GB for a SageMaker HyperPod cluster "
-    "instance (1024 seen; unverified for other accounts)",
+    "instance (1024 seen in one account; the command below reads yours)",
     by_hand="aws service-quotas get-service-quota --service-code sagemaker "
     "--quota-code L-E13DF72A --region <region>",
 )
