@@ -104,7 +104,12 @@ def test_tools_are_what_people_run() -> None:
 @pytest.mark.parametrize(
     ("entries", "release", "also", "says"),
     [
-        (["no_such_entry"], None, [], "has no entry 'no_such_entry'; it has bake, bake_kubernetes, eks_user_data"),
+        (
+            ["no_such_entry"],
+            None,
+            [],
+            "has no entry 'no_such_entry'; it has bake, bake_kubernetes, eks_user_data",
+        ),
         (["pcs_node"], "2020.01", [], r"has no releases/2020\.01\.lock"),
         (["pcs_node"], None, ["files/nothing.sh"], r"has no files/nothing\.sh"),
     ],

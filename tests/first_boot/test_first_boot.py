@@ -15,9 +15,7 @@ from project import ENVIRONMENTS, ROOT
 from ultracluster.catalog.images import Fact
 from ultracluster.config import load
 
-VARIANTS = (
-    Variant(unknowns="absent"),
-)
+VARIANTS = (Variant(unknowns="absent"),)
 
 
 def _boots(name: str) -> Iterator[Boot]:
