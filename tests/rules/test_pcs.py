@@ -574,14 +574,16 @@ def test_a_changed_kind_says_all_that_is_to_change() -> None:
         "node_groups.controller": ...,
         "node_groups.login.image": IMAGE,
         "node_groups.gpu.image": IMAGE,
+        "software.release": "pcs-2026.07",
     }
 
     assert {(one.code, one.dotted) for one in said if one.severity == "error"} == {
+        ("IMG006", "software.release"),
         ("GRP010", "node_groups.controller.role"),
         ("PCS010", "node_groups.login.image"),
         ("PCS010", "node_groups.gpu.image"),
     }
-    assert findings(mended) == []
+    assert {one.code for one in findings(mended)} == {"IMG005"}  # nothing is known of an image of one's own
 
 
 @pytest.mark.parametrize(

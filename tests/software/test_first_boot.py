@@ -17,7 +17,7 @@ from ultracluster.software.node_image import full_image_release, image_date, ima
 
 RELEASE = "orchestrator.node_image_release"
 KUBERNETES = "orchestrator.kubernetes_version"
-EKS_134 = "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64"
+EKS_134 = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64"
 
 
 def environment(name: str, changes: dict[str, Any] | None = None) -> Environment:
@@ -39,17 +39,18 @@ IMAGES = [
     ("dev", "gpu", {"node_groups.gpu.instance_type": "p6e-gb200.36xlarge"},
      "hyperpod-slurm-ubuntu22.04-arm64-20260917"),
     ("dev", "gpu", {"node_groups.gpu.image": "ami-0123456789abcdef0"}, None),
-    ("hyperpod-eks-p5", "train", {}, "hyperpod-eks-1.34-x86_64-20260917"),
+    ("hyperpod-eks-p5", "train", {}, "hyperpod-eks-1.36-x86_64-20260917"),
     ("hyperpod-eks-p5", "train", {KUBERNETES: "1.33"}, "hyperpod-eks-1.33-x86_64-20260917"),
-    ("hyperpod-eks-p5", "system", {}, "eks-al2023-standard-1.34-x86_64-20261012"),
-    ("eks-p5en", "train", {}, "eks-al2023-nvidia-1.34-x86_64-20261012"),
-    ("eks-p5en", "train", {RELEASE: "1.34.11-20260930"}, "eks-al2023-nvidia-1.34-x86_64-20260930"),
-    ("eks-p5en", "train", {RELEASE: "20260917"}, "eks-al2023-nvidia-1.34-x86_64-20260917"),
+    ("hyperpod-eks-p5", "system", {}, "eks-al2023-standard-1.36-x86_64-20261012"),
+    ("eks-p5en", "train", {}, "eks-al2023-nvidia-1.36-x86_64-20261012"),
+    ("eks-p5en", "train", {RELEASE: "1.34.11-20260930", KUBERNETES: "1.34"},
+     "eks-al2023-nvidia-1.34-x86_64-20260930"),
+    ("eks-p5en", "train", {RELEASE: "20260917"}, "eks-al2023-nvidia-1.36-x86_64-20260917"),
     ("eks-p5en", "train", {RELEASE: "20301111"}, None),
     ("eks-p5en", "train", {KUBERNETES: "1.20"}, None),
     ("eks-p5en", "train", {"node_groups.train.instance_type": "p6e-gb200.36xlarge"},
-     "eks-al2023-nvidia-1.34-arm64-20261012"),
-    ("eks-trn2", "trn2", {}, "eks-al2023-neuron-1.34-x86_64-20261012"),
+     "eks-al2023-nvidia-1.36-arm64-20261012"),
+    ("eks-trn2", "trn2", {}, "eks-al2023-neuron-1.36-x86_64-20261012"),
     ("parallelcluster-p5", "head", {}, "parallelcluster-3.16.3-ubuntu2204-x86_64"),
     ("parallelcluster-gb200", "gb200", {}, "parallelcluster-3.16.3-ubuntu2204-arm64"),
     ("parallelcluster-p5", "head", {"orchestrator.os": "ubuntu2404", "orchestrator.version": "3.16.1"},
@@ -78,8 +79,8 @@ def test_the_image_of_a_group(name: str, group: str, changes: dict[str, Any], im
          "dlami-base-al2023-x86_64-20260901"),
         ("/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/arm64/nvidia/recommended/image_id",
          "eks-al2023-nvidia-1.35-arm64-20261012"),
-        (f"{EKS_134}/nvidia/amazon-eks-node-al2023-x86_64-nvidia-1.34-v20260917/image_id",
-         "eks-al2023-nvidia-1.34-x86_64-20260917"),
+        (f"{EKS_134}/nvidia/amazon-eks-node-al2023-x86_64-nvidia-1.36-v20260917/image_id",
+         "eks-al2023-nvidia-1.36-x86_64-20260917"),
         ("/aws/service/sagemaker-hyperpod/ami/x86_64/slurm-ubuntu-22.04/latest/ami-id",
          "hyperpod-slurm-ubuntu22.04-x86_64-20260917"),
         ("/aws/service/sagemaker-hyperpod/ami/arm64/eks-1.35-amazon-linux-2023/latest/ami-id",
@@ -100,7 +101,7 @@ def test_what_a_parameter_names(parameter: str, image: str | None) -> None:
 
 
 def test_hyperpods_own_number_names_an_image() -> None:
-    asked = environment("hyperpod-eks-p5")
+    asked = environment("hyperpod-eks-p5", {KUBERNETES: "1.34"})
     for number, image in (("2.1.0", "hyperpod-eks-1.34-x86_64-20260829"), ("9.9.9", None)):
         group = asked.node_groups["train"].model_copy()
         object.__setattr__(group, "image_release", number)
@@ -115,26 +116,26 @@ def test_a_date_is_completed_by_the_lock(tmp_path: Path, monkeypatch: pytest.Mon
     assert image_release(asked, "train") == ("20261012", "pin")
     assert full_image_release(asked, "train") is None
 
-    lock(tmp_path, "eks-p5en", images={"train": image_of("1.34.12-20261012")})
-    assert locked_image(asked, "train") == "1.34.12-20261012"
-    assert image_release(asked, "train") == ("1.34.12-20261012", "lock")
-    assert full_image_release(asked, "train") == "1.34.12-20261012"
+    lock(tmp_path, "eks-p5en", images={"train": image_of("1.36.12-20261012")})
+    assert locked_image(asked, "train") == "1.36.12-20261012"
+    assert image_release(asked, "train") == ("1.36.12-20261012", "lock")
+    assert full_image_release(asked, "train") == "1.36.12-20261012"
     assert full_image_release(asked, "system") is None, "of another group nothing is known"
 
 
 @pytest.mark.parametrize(
     ("asked", "found", "by"),
     [
-        ("20261012", "1.34.12-20261012", "lock"),
+        ("20261012", "1.36.12-20261012", "lock"),
         ("20260917", "20260917", "file"),
-        ("1.34.10-20260917", "1.34.10-20260917", "file"),
+        ("1.36.10-20260917", "1.36.10-20260917", "file"),
     ],
 )
 def test_the_file_stands_above_the_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str, found: str, by: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    lock(tmp_path, "eks-p5en", images={"train": image_of("1.34.12-20261012")})
+    lock(tmp_path, "eks-p5en", images={"train": image_of("1.36.12-20261012")})
     one = environment("eks-p5en", {RELEASE: asked})
 
     assert image_release(one, "train") == (found, by)
@@ -145,7 +146,7 @@ def test_the_lock_of_another_environment_says_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    lock(tmp_path, "eks-p5en", environment="other", images={"train": image_of("1.34.12-20261012")})
+    lock(tmp_path, "eks-p5en", environment="other", images={"train": image_of("1.36.12-20261012")})
 
     assert locked_image(environment("eks-p5en"), "train") is None
 
