@@ -15,7 +15,7 @@ from rules_support import changed, environment_data, loaded
 from ultracluster.operations.preflight import Row, images
 from ultracluster.operations.preflight.rows import Situation
 
-EKS = "/aws/service/eks/optimized-ami/1.36/amazon-linux-2023/x86_64"
+EKS = "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64"
 RELEASE = "orchestrator.node_image_release"
 HYPERPOD = "/aws/service/sagemaker-hyperpod/ami/x86_64/slurm-ubuntu-22.04/latest/ami-id"
 TODAY = "ami-e0000000000000001"
@@ -35,7 +35,9 @@ def aws_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Non
 
 
 def world(name: str, changes: dict[str, Any] | None = None) -> World:
-    made = World(loaded(changed(environment_data(name), changes or {})).environment)
+    # a Kubernetes release whose images the account below has
+    pinned = {"orchestrator.kubernetes_version": "1.34"} if "eks" in name else {}
+    made = World(loaded(changed(environment_data(name), pinned | (changes or {}))).environment)
     images_of_today(made)
     return made
 
@@ -61,7 +63,7 @@ def test_the_newest_image_of_the_pinned_date_is_green_and_says_how_to_keep_it() 
 
     for name in ("system", "train"):
         row = found[f"image of {name}"]
-        assert row.level == "green" and "1.36.12-20261012, the newest" in row.found
+        assert row.level == "green" and "1.34.12-20261012, the newest" in row.found
         assert "release lock --for eks-p5en" in row.found
     assert found["first boot of train"] == Row("first boot of train", "green", "installs nothing")
     assert "first boot of system" not in found
@@ -69,26 +71,26 @@ def test_the_newest_image_of_the_pinned_date_is_green_and_says_how_to_keep_it() 
 
 def test_a_newer_image_than_the_pinned_date_would_boot_and_is_judged_by_the_newest_known() -> None:
     made = world("eks-trn2")
-    made.public_parameter(f"{EKS}/neuron/recommended/release_version", "1.36.13-20261118")
+    made.public_parameter(f"{EKS}/neuron/recommended/release_version", "1.34.13-20261118")
     found = ask(made)
 
     row = found["image of trn2"]
-    assert row.level == "yellow" and "1.36.13-20261118, would boot, 20261012 is pinned" in row.found
-    assert "node_image_release: 1.36.13-20261118" in row.do
-    assert "judged by eks-al2023-neuron-1.36-x86_64-20261012" in found["first boot of trn2"].found
+    assert row.level == "yellow" and "1.34.13-20261118, would boot, 20261012 is pinned" in row.found
+    assert "node_image_release: 1.34.13-20261118" in row.do
+    assert "judged by eks-al2023-neuron-1.34-x86_64-20261012" in found["first boot of trn2"].found
 
 
 @pytest.mark.parametrize(
     ("release", "level", "says"),
     [
-        ("1.36.12-20261012", "green", "1.36.12-20261012, the newest is 1.36.13-20261118"),
-        ("1.36.11-20261012", "red", "has no 1.36.11-20261012: it has 1.36.12-20261012 of that date"),
-        ("1.36.11-20261013", "red", "it has no image of that date"),
+        ("1.34.12-20261012", "green", "1.34.12-20261012, the newest is 1.34.13-20261118"),
+        ("1.34.11-20261012", "red", "has no 1.34.11-20261012: it has 1.34.12-20261012 of that date"),
+        ("1.34.11-20261013", "red", "it has no image of that date"),
     ],
 )
 def test_a_release_in_full_is_looked_for(release: str, level: str, says: str) -> None:
     made = world("eks-trn2", {RELEASE: release})
-    made.public_parameter(f"{EKS}/neuron/recommended/release_version", "1.36.13-20261118")
+    made.public_parameter(f"{EKS}/neuron/recommended/release_version", "1.34.13-20261118")
     found = ask(made)
 
     assert found["image of trn2"].level == level and says in found["image of trn2"].found
@@ -96,9 +98,9 @@ def test_a_release_in_full_is_looked_for(release: str, level: str, says: str) ->
 
 
 def test_an_image_that_field_reports_call_bad_is_yellow() -> None:
-    made = world("eks-p5en", {RELEASE: "1.36.11-20260930"})
+    made = world("eks-p5en", {RELEASE: "1.34.11-20260930"})
     for variant in ("nvidia", "standard"):
-        made.public_parameter(f"{EKS}/{variant}/recommended/release_version", "1.36.11-20260930")
+        made.public_parameter(f"{EKS}/{variant}/recommended/release_version", "1.34.11-20260930")
     row = ask(made)["first boot of train"]
 
     assert row.level == "yellow" and "may panic" in row.found
@@ -179,7 +181,7 @@ def test_an_image_of_ones_own_is_unknown() -> None:
 
 def test_an_ami_that_the_catalogue_names_is_judged_by_its_record() -> None:
     made = world("eks-p5en", {"node_groups.train.image": "ami-0123456789abcdef0"})
-    made.public_image("ami-0123456789abcdef0", "amazon-eks-node-al2023-x86_64-nvidia-1.36-v20260930")
+    made.public_image("ami-0123456789abcdef0", "amazon-eks-node-al2023-x86_64-nvidia-1.34-v20260930")
     row = ask(made)["first boot of train"]
 
     assert row.level == "yellow" and "reported bad" in row.found
