@@ -9,8 +9,9 @@ from first_boot.contents import Contents
 from first_boot.rehearsal import Boot, Outcome, found_on
 
 from ultracluster.catalog.images import Fact, Image
+from ultracluster.config.orchestrator import KUBERNETES
 from ultracluster.software.first_boot import node_of
-from ultracluster.software.fit import Fit, fit
+from ultracluster.software.fit import Fit, fit, in_matrix
 
 _NOT_OURS = frozenset({"slurm"})
 """What the orchestrator starts and stops: no step of ours reports it."""
@@ -34,11 +35,23 @@ def differences(boot: Boot, outcome: Outcome, predicted: tuple[Fit, ...]) -> Ite
         if one.outcome == "not-needed" or one.component in _NOT_OURS:
             continue
         told = said.get(one.component, {}).get("outcome", "nothing")
-        if told != _SAID[one.outcome]:
+        if told != (_in_vain(boot, one) or _SAID[one.outcome]):
             yield (
                 f"{boot.title}: {one.component}: plan says {one.outcome} ({one.detail}), the node {told} "
                 f"({said.get(one.component, {}).get('detail', '')})"
             )
+
+
+def _in_vain(boot: Boot, one: Fit) -> str:
+    """What the node says where the plan says "is tried" and no repository has a module; else nothing."""
+    kernel = found_on(boot)["kernel"]
+    if one.component != "lustre-client" or one.outcome != "installs" or boot.variant.repositories == "offer":
+        return ""
+    if kernel is None or in_matrix(boot.image.os, kernel):
+        return ""
+    assert "is tried" in one.detail, one
+    # On Kubernetes a node without Lustre still takes pods that need none.
+    return "degraded" if boot.node.orchestrator in KUBERNETES else "refused"
 
 
 def prediction(boot: Boot) -> tuple[Fit, ...]:

@@ -57,8 +57,8 @@ class Boot:
             "cluster": self.node.cluster | {"environment": "", "cluster": ""},
             "mounts": self.node.mounts,
             "group": [self.node.role, self.node.kind.name],
-            "image": self.image.id,
-            "variant": str(self.variant),
+            "image": [self.image.id, found_on(self)],
+            "repositories": self.variant.repositories,
             "entries": self.entries,
         }
         return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()[:16]

@@ -81,7 +81,7 @@ def script_configuration(
             if not groups or name in groups or group.role == "controller"
         },
     }
-    if getattr(config.software, "strict", False):
+    if config.software.strict:
         told["strict"] = True
     if found := _locked(config) if locked is None else locked:
         told["locked"] = dict(found)
