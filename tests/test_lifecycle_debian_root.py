@@ -280,7 +280,7 @@ def test_a_bare_system_is_brought_to_the_release(node: Node) -> None:
         ["chroot", node.root, "apt-mark", "showhold"], capture_output=True, text=True, check=True
     )
     assert held.stdout.split() == ["nvidia-container-toolkit"]
-    assert not (node.root / "var/tmp/ultracluster").exists()
+    assert not (node.root / "var/lib/ultracluster/work").exists()
 
     node.server.asked.clear()
     assert node.run().endswith("status 0")
@@ -397,7 +397,7 @@ def test_packages_come_from_the_mirror_without_a_network(
     assert (node.root / "usr/share/cuda-common").exists()
     assert (node.root / "usr/bin/mksquash").exists()  # what enroot's own package depends on
     assert node.server.asked == []
-    assert not (node.root / "var/tmp/ultracluster").exists()
+    assert not (node.root / "var/lib/ultracluster/work").exists()
     assert not list((node.root / "etc/apt/sources.list.d").glob("ultracluster*"))
 
 

@@ -136,7 +136,7 @@ class Node:
 
     def killed_while_compiling(self, component: str) -> None:
         process = self.bake()
-        work = self.root / "var/tmp/ultracluster/work" / component
+        work = self.root / "var/lib/ultracluster/work/builds" / component
         deadline = time.monotonic() + 300
         while not next(work.rglob("*.o"), None):
             assert process.poll() is None, process.communicate()[0]
@@ -217,7 +217,7 @@ def built_once(node: Node, step: str, component: str, version: str) -> str:
     report = node.baked(step)
     assert (report["state"], report["version"]) == ("installed", version)
     assert node.ours(component) == [f"{component}-{version}"]
-    assert not (node.root / "var/tmp/ultracluster").exists()
+    assert not (node.root / "var/lib/ultracluster/work").exists()
     assert (node.root / "var/tmp").is_dir()
     tree = node.tree(folder)
     assert tree

@@ -13,6 +13,8 @@ readonly ROOT=${ULTRACLUSTER_ROOT:-}
 readonly CONFIG=$ROOT/etc/ultracluster/container-storage
 # In the order in which they are stopped; they start in the opposite one.
 readonly SERVICES=(kubelet.service docker.socket docker.service soci-snapshotter.service containerd.service)
+# Those that were stopped and have to run again, also for the run after one that was killed in the middle of this
+readonly STOPPED=$ROOT/run/ultracluster-container-storage.stopped
 
 VOLUME='' STORE='' FOLDERS=''
 if [[ -r $CONFIG ]]; then
@@ -38,6 +40,8 @@ status() {
   left=$(waiting)
   if [[ -z $STORE ]]; then
     echo none
+  elif [[ -e $STOPPED ]]; then
+    echo "absent: services that were stopped for it"
   elif [[ -z $left ]]; then
     echo "ready in $STORE"
   else
@@ -69,25 +73,31 @@ up() {
   local folder service left busy
   [[ -n $STORE ]] || return 0
   left=$(waiting)
-  [[ -n $left ]] || return 0
+  [[ -n $left || -e $STOPPED ]] || return 0
+  # Whatever comes, what ran runs again.
+  trap restart EXIT
   volume_is_there || stop "$VOLUME is not mounted: containers stay on the root disk"
   busy=$(running)
   [[ -z $busy ]] || stop "${busy//$'\n'/ and } run on this node: what they use is not moved"
+  [[ -n $left ]] || return 0
   make_store
-  # Whatever comes, what ran runs again.
-  trap restart EXIT
   for service in "${SERVICES[@]}"; do
     systemctl is-active --quiet "$service" || continue
-    STOPPED=("$service" "${STOPPED[@]}")
+    echo "$service" >>"$STOPPED"
     systemctl stop "$service"
   done
   for folder in $left; do bind "$folder"; done
 }
 
-STOPPED=()
+# In the opposite order
 restart() {
-  local service
-  for service in "${STOPPED[@]}"; do systemctl start "$service" || say "$service does not start"; done
+  local number service
+  [[ -e $STOPPED ]] || return 0
+  for ((number = ${#SERVICES[@]} - 1; number >= 0; number--)); do
+    service=${SERVICES[number]}
+    ! grep -qxF -- "$service" "$STOPPED" || systemctl start "$service" || say "$service does not start"
+  done
+  rm -f -- "$STOPPED"
 }
 
 # Others may write beside it: only a folder of our own is used.

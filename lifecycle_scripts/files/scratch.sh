@@ -118,6 +118,8 @@ up() {
 }
 
 link() {
+  # The image may let everybody write there.
+  [[ ! -L $ROOT$IMAGE_MOUNT/scratch ]] || stop "$IMAGE_MOUNT/scratch is a link that somebody has put there: remove it"
   mkdir -p "$ROOT$IMAGE_MOUNT/scratch"
   chmod 1777 "$ROOT$IMAGE_MOUNT/scratch"
   if [[ -d $ROOT$MOUNT && ! -L $ROOT$MOUNT ]]; then

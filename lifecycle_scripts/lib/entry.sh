@@ -7,7 +7,7 @@ umask 022 # a hardened image has another, with which users could not read what i
 
 ULTRACLUSTER_HOME=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 export ULTRACLUSTER_HOME
-for library in log lock node step steps release clock report files state; do
+for library in log lock node step steps release clock report fetch files state; do
   # shellcheck source=/dev/null
   source "$ULTRACLUSTER_HOME/lib/$library.sh"
 done
@@ -73,8 +73,8 @@ readonly ENTRY_EARLIER=$ULTRACLUSTER_ROOT/run/ultracluster/degraded-earlier
 entry::main() {
   local step
   export LC_ALL=C
-  # A service's PATH may lack these; a test's PATH is its own.
-  [[ -n $ULTRACLUSTER_ROOT ]] || export PATH=${PATH:-/usr/bin:/bin}:/usr/local/sbin:/usr/sbin:/sbin:/opt/slurm/bin:/opt/slurm/sbin
+  # A test's PATH is its own.
+  [[ -n $ULTRACLUSTER_ROOT ]] || entry::path
   ENTRY_STAGE=start
   trap entry::at_exit EXIT
   trap entry::stopped TERM INT HUP
@@ -86,18 +86,19 @@ entry::main() {
   fi
 
   ENTRY_STAGE=lock
-  lock::hold run "${ULTRACLUSTER_RUN_DEADLINE:-900}" || entry::fail "another run of these scripts does not end"
+  # An orchestrator may try again while the first try still works: that one ends within the time of a run.
+  lock::hold run "${ULTRACLUSTER_RUN_DEADLINE:-$((60 * $(steps::run_minutes "$ENTRY_NAME")))}" ||
+    entry::fail "another run of these scripts does not end"
   export ULTRACLUSTER_LOCK=$LOCK_DESCRIPTOR
-  rm -f -- "$REPORT_READY"
+  rm -f -- "$REPORT_READY" "$FETCH_SPREAD"
   ENTRY_STAGE=node
+  command -v python3 >/dev/null || entry::fail "this image has no python3, with which the scripts read their configuration"
   "$ENTRY_IDENTIFY" || entry::fail "${NODE_ERROR:-this node could not be identified}"
   verb::begin_run "$ENTRY_STARTED" "$(steps::run_minutes "$ENTRY_NAME")"
   if steps::need_release "$@"; then
     ENTRY_STAGE=release
     release::load || entry::fail "$RELEASE_ERROR"
     release::facts
-    ENTRY_STAGE=files
-    files::ours /var/tmp/ultracluster || entry::fail "/var/tmp/ultracluster cannot be made a folder of ours"
   fi
   ENTRY_LEFT=("$@")
   # shellcheck disable=SC2034 # step.sh reads it
@@ -109,8 +110,13 @@ entry::main() {
     ENTRY_LEFT=("${ENTRY_LEFT[@]:1}")
   done
   # Downloads and sources, also those of a run that was killed
-  rm -rf -- "$ULTRACLUSTER_ROOT/var/tmp/ultracluster"
+  rm -rf -- "$FILES_WORK"
   entry::end "$@"
+}
+
+# A service's PATH may lack these; the AWS CLI is in /usr/local/bin.
+entry::path() {
+  export PATH=${PATH:-/usr/bin:/bin}:/usr/local/bin:/usr/local/sbin:/usr/sbin:/sbin:/opt/slurm/bin:/opt/slurm/sbin
 }
 
 entry::note_degraded() {

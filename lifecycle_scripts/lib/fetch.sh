@@ -130,24 +130,30 @@ fetch::download() {
   return 1
 }
 
-# Hundreds of nodes of a group start in the same second: the first attempt of a process waits a moment, the longer the more
-# nodes there are.
+# There from the first download of a run on
+readonly FETCH_SPREAD=$ULTRACLUSTER_ROOT/run/ultracluster/spread
+
+# Hundreds of nodes of a group start in the same second: the first downloads of a run wait a moment, the longer the more
+# nodes there are. What comes after them is spread by that.
 fetch::spread() {
   local -r most=${ULTRACLUSTER_SPREAD:-$((${CLUSTER_NODES:-120} / 8 < 60 ? ${CLUSTER_NODES:-120} / 8 : 60))}
   local pause
-  [[ -z ${FETCH_SPREAD:-} ]] || return 0
-  FETCH_SPREAD=yes
-  ((most > 0)) || return 0
+  [[ ! -e $FETCH_SPREAD ]] && ((most > 0)) || return 0
   clock::to_seconds pause "$((RANDOM % (most * 1000)))"
   log::info "waiting $pause s, so that not all nodes ask at once"
   sleep "$pause"
+  # Behind the pause: others that start beside this one wait, too.
+  mkdir -p "${FETCH_SPREAD%/*}"
+  : >"$FETCH_SPREAD"
 }
 
 # A right may be younger than the node: S3 denies it for a minute or two after a role was made. GitHub says 403, too, when
 # too many ask from one address.
 fetch::is_denied_for_good() {
-  FETCH_DENIED_SINCE=${FETCH_DENIED_SINCE:-$EPOCHSECONDS}
-  ((EPOCHSECONDS - FETCH_DENIED_SINCE >= ${ULTRACLUSTER_DENIED_DEADLINE:-120}))
+  local now
+  clock::now now
+  FETCH_DENIED_SINCE=${FETCH_DENIED_SINCE:-$now}
+  ((now - FETCH_DENIED_SINCE >= ${ULTRACLUSTER_DENIED_DEADLINE:-120} * 1000))
 }
 
 fetch::attempt() {
@@ -159,9 +165,13 @@ fetch::attempt() {
   esac || fetch::failed "$url" "$part" "$?"
 }
 
-# Another attempt does not help a full disk.
+# Another attempt helps neither a full disk nor an image without the program.
 fetch::failed() {
   local -r url=$1 part=$2 status=$3
+  if ((status == 127)); then
+    FETCH_ERROR="cannot fetch $url: this image has no command $([[ $url == s3:* ]] && echo aws || echo curl)"
+    return "$RETRY_GIVE_UP"
+  fi
   if (($(fetch::space "$part") == 0)); then
     FETCH_ERROR="no space left for $url in ${part%/*}"
     return "$RETRY_GIVE_UP"

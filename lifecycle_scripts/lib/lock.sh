@@ -7,10 +7,10 @@ ULTRACLUSTER_LIB_LOCK=1
 source "${BASH_SOURCE[0]%/*}/log.sh"
 
 # lock::hold NAME DEADLINE_SECONDS: holds the lock until this process and its children have ended, but for those that close
-# LOCK_DESCRIPTOR.
+# LOCK_DESCRIPTOR. Not in /run/lock: everybody may write there, and hold it for ever.
 lock::hold() {
   local -r name=$1 deadline=$2
-  local -r file=$ULTRACLUSTER_ROOT/run/lock/ultracluster-$name.lock
+  local -r file=$ULTRACLUSTER_ROOT/run/ultracluster/$name.lock
   local descriptor
   mkdir -p "${file%/*}"
   exec {descriptor}>>"$file"

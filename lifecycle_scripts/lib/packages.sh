@@ -191,7 +191,7 @@ EOT
 # --- the mirror ---
 
 # In it the paths are those below the release in the mirror.
-readonly PACKAGES_MIRRORED=$ULTRACLUSTER_ROOT/var/tmp/ultracluster/packages
+readonly PACKAGES_MIRRORED=$FILES_WORK/packages
 
 # packages::mirrored URL CHECKSUM PACKAGE...: URL is the mirror's list of packages for this system. Fetches what these
 # packages take and makes it what packages::install installs from. On failure PACKAGES_ERROR says why.

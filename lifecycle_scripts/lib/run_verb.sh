@@ -15,7 +15,9 @@ source "$ULTRACLUSTER_HOME/steps/$1.sh"
 
 readonly VERB=$2
 run_verb::stopped() {
-  step::say cause "$VERB stopped with status $1 at: $2"
+  local why=''
+  (($(fetch::space "$ULTRACLUSTER_ROOT/") > 0)) || why=' (the root disk is full)'
+  step::say cause "$VERB stopped with status $1 at: $2$why"
 }
 trap 'run_verb::stopped "$?" "$BASH_COMMAND"' ERR
 if [[ $VERB == fetch ]]; then

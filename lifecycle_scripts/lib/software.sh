@@ -10,8 +10,8 @@ for library in release version contract packages fetch retry step; do
 done
 
 # Nothing that a reboot has to find again: downloads, unpacked archives, staged builds.
-readonly SOFTWARE_CACHE=$ULTRACLUSTER_ROOT/var/tmp/ultracluster/files
-readonly SOFTWARE_WORK=$ULTRACLUSTER_ROOT/var/tmp/ultracluster/work
+readonly SOFTWARE_CACHE=$FILES_WORK/files
+readonly SOFTWARE_WORK=$FILES_WORK/builds
 
 # software::for COMPONENT ROLE...: ends `detect` unless nodes of these roles, and this one, should have the component.
 software::for() {

@@ -13,6 +13,7 @@ nvidia_driver::detect() {
   nvidia_driver::branches
   version=$(software::module nvidia)
   software::settle nvidia-driver "$version"
+  nvidia_driver::can_start || step::absent "driver $version is not loaded"
   if nvidia_driver::has_switches && nvidia_driver::can_start; then
     step::about fabric-manager
     step::component fabric-manager kept "$(nvidia_driver::manager "$version")" "$version"
@@ -69,6 +70,8 @@ nvidia_driver::install() {
         "the driver is ${version:-missing}, release $CLUSTER_RELEASE needs $(software::least nvidia-driver): it comes with the $NODE_FAMILY image and is never installed beside it, choose a newer image"
     fi
   fi
+  # At an early stage of the boot, or just installed
+  nvidia_driver::can_start || modprobe nvidia || log::warn "the nvidia module does not load: see the kernel's log"
   nvidia_driver::persists || software::start nvidia-persistenced || log::warn "nvidia-persistenced does not start: see journalctl -u nvidia-persistenced"
   if nvidia_driver::has_switches && nvidia_driver::can_start && ! software::runs nvidia-fabricmanager; then
     nvidia_driver::start_manager "$version"

@@ -31,8 +31,9 @@ scratch::verify() {
   status=$(scratch::status)
   [[ $status == ready* ]] || step::fail "after the set-up: ${status#absent }"
   scratch::survives_boot || step::fail "ultracluster-scratch.service is not enabled"
-  local -r probe=$ULTRACLUSTER_ROOT/scratch/.ultracluster-probe
-  printf 'written\n' >"$probe" || step::fail "cannot write to /scratch"
+  # Everybody may write there: a new file, never one (or a link) that somebody else has put in its place.
+  local -r probe=$ULTRACLUSTER_ROOT/scratch/.ultracluster-probe-$RANDOM$RANDOM
+  (set -o noclobber && printf 'written\n' >"$probe") || step::fail "cannot write to /scratch"
   rm -- "$probe"
   disks=${status#ready }
   disks=${disks%% *}

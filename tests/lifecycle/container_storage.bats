@@ -150,3 +150,13 @@ bound() { awk '$2 == 1 && $1 == 99 { print $5 }' "$ULTRACLUSTER_ROOT/proc/self/m
 @test "killed at any change, the next run completes it" {
   kill_everywhere container_storage 4
 }
+
+@test "killed while the runtimes are stopped, the next run starts them again" {
+  declare -f scenario | sed '1s/scenario/usual_scenario/' >"$SANDBOX/usual"
+  # shellcheck source=/dev/null
+  source "$SANDBOX/usual"
+  scenario() { usual_scenario && touch "$FAKE"/units/{containerd,docker}/active; }
+  node::renew
+  kill_everywhere container_storage 9
+  [[ -e $FAKE/units/containerd/active && -e $FAKE/units/docker/active ]]
+}

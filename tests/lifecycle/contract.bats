@@ -157,6 +157,35 @@ CASES
   assert::last_log_line "FAILED filesystems: no server"
 }
 
+@test "strict is about versions: what is no component ends no node for it" {
+  cluster_json 'cluster["strict"] = True'
+  echo 'holds::install() { step::fail "dnf has no versionlock here"; }; holds::missing() { echo kernel; }' >>"$SCRIPTS/steps/holds.sh"
+  run run_steps holds limits
+  assert::status 0
+  assert::states holds=degraded limits=installed
+}
+
+@test "a driver that is not loaded yet is loaded" {
+  rm "$ULTRACLUSTER_ROOT/proc/driver/nvidia/version"
+  cat >"$SANDBOX/bin/loads" <<'EOT'
+#!/usr/bin/env bash
+echo "modprobe $*" >>"$FAKE/calls"
+[[ -e $FAKE/broken_driver ]] || touch "$ULTRACLUSTER_ROOT/proc/driver/nvidia/version"
+EOT
+  chmod +x "$SANDBOX/bin/loads"
+  ln -sf loads "$SANDBOX/bin/modprobe"
+  run run_steps nvidia_driver
+  assert::status 0
+  assert::called "modprobe nvidia"
+  [[ -e $FAKE/units/nvidia-fabricmanager/active ]]
+  rm "$ULTRACLUSTER_ROOT/proc/driver/nvidia/version"
+  touch "$FAKE/broken_driver"
+  REQUIRED="nvidia-driver" software::lock
+  run run_steps nvidia_driver
+  assert::status 1
+  assert::last_log_line "FAILED nvidia_driver: driver 595.91.07 is not loaded"
+}
+
 @test "several that are lacking make one warning line" {
   release::change 'for name in ("enroot", "gdrcopy"): components[name]["artifacts"][0].pop("sha256")'
   HAVE=cuda node::renew
@@ -219,7 +248,7 @@ CASES
   assert::status 1
   assert::last_log_line "FAILED enroot: could not fetch https://example.org/enroot_4.2.1-1_amd64.deb: HTTP status 404"
   assert::equal yes "$( ((${EPOCHREALTIME/[.,]/} - started < 20000000)) && echo yes)"
-  flock --nonblock "$ULTRACLUSTER_ROOT/run/lock/ultracluster-run.lock" true
+  flock --nonblock "$ULTRACLUSTER_ROOT/run/ultracluster/run.lock" true
   assert::equal '' "$(pgrep --full "tail -f $FAKE/calls")"
 }
 
@@ -304,7 +333,7 @@ CASES
   run run_steps scratch
   assert::status 0
   assert::equal yes "$( ((${EPOCHREALTIME/[.,]/} - started < 10000000)) && echo yes)"
-  flock --nonblock "$ULTRACLUSTER_ROOT/run/lock/ultracluster-run.lock" true
+  flock --nonblock "$ULTRACLUSTER_ROOT/run/ultracluster/run.lock" true
   assert::contains "$output" "started"
 }
 

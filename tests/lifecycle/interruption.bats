@@ -74,10 +74,10 @@ run_in_background() {
 }
 
 @test "a copy that never ends is named" {
-  mkdir -p "$ULTRACLUSTER_ROOT/run/lock"
-  flock "$ULTRACLUSTER_ROOT/run/lock/ultracluster-run.lock" sleep 5 3>&- &
+  mkdir -p "$ULTRACLUSTER_ROOT/run/ultracluster"
+  flock "$ULTRACLUSTER_ROOT/run/ultracluster/run.lock" sleep 5 3>&- &
   local -r holder=$!
-  while flock --nonblock "$ULTRACLUSTER_ROOT/run/lock/ultracluster-run.lock" true; do sleep 0.01; done
+  while flock --nonblock "$ULTRACLUSTER_ROOT/run/ultracluster/run.lock" true; do sleep 0.01; done
   run on_init_complete env ULTRACLUSTER_RUN_DEADLINE=0.1
   pkill -P "$holder" sleep
   assert::status 1

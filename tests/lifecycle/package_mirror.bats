@@ -65,7 +65,7 @@ mirror::fetched() { sed -n 's,^aws .*/\([^/ ]*\) [^ ]*$,\1,p' "$FAKE/calls" | so
   assert::equal "Packages base.deb common.deb libnccl2.deb packages-ubuntu22.04-x86_64.json" "$(mirror::fetched)"
   assert::never_called curl
   assert::contains "$(grep 'apt-get.* install' "$FAKE/calls")" "Dir::Etc::SourceParts=-"
-  [[ ! -e $ULTRACLUSTER_ROOT/var/tmp/ultracluster && ! -e $ULTRACLUSTER_ROOT/etc/apt ]]
+  [[ ! -e $ULTRACLUSTER_ROOT/var/lib/ultracluster/work && ! -e $ULTRACLUSTER_ROOT/etc/apt ]]
 }
 
 @test "modules come for the kernel that runs" {
@@ -81,7 +81,7 @@ mirror::fetched() { sed -n 's,^aws .*/\([^/ ]*\) [^ ]*$,\1,p' "$FAKE/calls" | so
   run library packages "
     packages::mirrored '$(mirror::list)' 'sha256:$(mirror::digest)' libnccl2 && cat \"\$PACKAGES_MIRRORED/mirror.list\""
   assert::status 0
-  assert::contains "$output" "deb [trusted=yes] file:$ULTRACLUSTER_ROOT/var/tmp/ultracluster/packages ./"
+  assert::contains "$output" "deb [trusted=yes] file:$ULTRACLUSTER_ROOT/var/lib/ultracluster/work/packages ./"
 }
 
 mirror::digest() {
@@ -165,6 +165,6 @@ EOT
   assert::states container_toolkit=installed
   assert::equal "base.rpm nvidia-container-toolkit.rpm packages-al2023-x86_64.json primary.xml repomd.xml" "$(mirror::fetched)"
   assert::contains "$(grep '^given' "$FAKE/calls")" \
-    "--repofrompath=ultracluster,file://$ULTRACLUSTER_ROOT/var/tmp/ultracluster/packages --setopt=ultracluster.gpgcheck=0"
+    "--repofrompath=ultracluster,file://$ULTRACLUSTER_ROOT/var/lib/ultracluster/work/packages --setopt=ultracluster.gpgcheck=0"
   assert::never_called curl
 }

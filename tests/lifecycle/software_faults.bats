@@ -12,7 +12,7 @@ export REQUIRED="enroot pyxis efa-installer libfabric gdrcopy aws-ofi-nccl lustr
 # After a failed run of STEP: nothing of it stays, and the next run succeeds.
 recovers() {
   assert::status 1
-  assert::equal '' "$(find "$ULTRACLUSTER_ROOT/opt/ultracluster" "$ULTRACLUSTER_ROOT/var/tmp/ultracluster/work" -mindepth 1 2>/dev/null)"
+  assert::equal '' "$(find "$ULTRACLUSTER_ROOT/opt/ultracluster" "$ULTRACLUSTER_ROOT/var/lib/ultracluster/work/builds" -mindepth 1 2>/dev/null)"
   run run_steps "$1"
   assert::status 0
   assert::states "$1=installed"
@@ -68,7 +68,7 @@ recovers() {
   release::change 'components["efa-installer"]["artifacts"][0]["size"] = 702811844'
   echo 900 >"$FAKE/free_mib"
   run run_steps efa
-  assert::last_log_line "FAILED efa: no space for aws-efa-installer-1.50.0.tar.gz: $ULTRACLUSTER_ROOT/var/tmp/ultracluster/files/$(digest aws-efa-installer-1.50.0.tar.gz) has 900 MiB, it takes 1341 MiB"
+  assert::last_log_line "FAILED efa: no space for aws-efa-installer-1.50.0.tar.gz: $ULTRACLUSTER_ROOT/var/lib/ultracluster/work/files/$(digest aws-efa-installer-1.50.0.tar.gz) has 900 MiB, it takes 1341 MiB"
   assert::never_called curl
   echo 100000 >"$FAKE/free_mib"
   recovers efa
@@ -118,10 +118,10 @@ digest() {
 }
 
 @test "a package lock that somebody else holds for good is told" {
-  mkdir -p "$ULTRACLUSTER_ROOT/run/lock"
-  flock "$ULTRACLUSTER_ROOT/run/lock/ultracluster-packages.lock" sleep 5 3>&- &
+  mkdir -p "$ULTRACLUSTER_ROOT/run/ultracluster"
+  flock "$ULTRACLUSTER_ROOT/run/ultracluster/packages.lock" sleep 5 3>&- &
   local -r holder=$!
-  while flock --nonblock "$ULTRACLUSTER_ROOT/run/lock/ultracluster-packages.lock" true; do sleep 0.01; done
+  while flock --nonblock "$ULTRACLUSTER_ROOT/run/ultracluster/packages.lock" true; do sleep 0.01; done
   run run_steps enroot
   pkill -P "$holder" sleep
   assert::contains "$output" "another process holds the package-manager lock"

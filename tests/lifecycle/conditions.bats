@@ -1,0 +1,69 @@
+#!/usr/bin/env bats
+# Images and moments that nobody wishes for: what breaks is told, and nothing breaks that need not.
+
+load helpers
+load software
+
+@test "where everybody may write, nothing of ours is: hardened images allow no programs there" {
+  local folder
+  for folder in tmp var/tmp run/lock; do
+    mkdir -p "$(dirname "$ULTRACLUSTER_ROOT/$folder")"
+    echo "no folder" >"$ULTRACLUSTER_ROOT/$folder"
+  done
+  run on_init_complete
+  assert::status 0
+  local step
+  for step in efa gdrcopy nccl pyxis enroot; do assert::contains "$output" "\"step\": \"$step\", \"state\": \"installed\""; done
+}
+
+@test "a full root disk is the reason in the last line" {
+  echo 0 >"$FAKE/free_mib"
+  echo 'limits::install() { false; }' >>"$SCRIPTS/steps/limits.sh"
+  run run_steps limits
+  assert::contains "$(tail -n 1 "$LOG")" "install stopped with status 1 at: false (the root disk is full)"
+}
+
+@test "an image without python3 is told at once" {
+  rm "$REAL/python3"
+  run on_init_complete
+  assert::status 1
+  assert::last_log_line "FAILED node: this image has no python3, with which the scripts read their configuration"
+}
+
+@test "somebody's file in the place of the probe of /scratch is left alone" {
+  run run_steps scratch
+  assert::status 0
+  echo precious >"$SANDBOX/victim"
+  ln -s "$SANDBOX/victim" "$ULTRACLUSTER_ROOT/scratch/.ultracluster-probe"
+  run run_steps scratch
+  assert::status 0
+  assert::equal precious "$(cat "$SANDBOX/victim")"
+}
+
+@test "a link in the place of the folder for /scratch is not followed" {
+  node::image_mount
+  mkdir "$SANDBOX/victim"
+  chmod 0700 "$SANDBOX/victim"
+  ln -s "$SANDBOX/victim" "$ULTRACLUSTER_ROOT/opt/dlami/nvme/scratch"
+  run run_steps scratch
+  assert::contains "$(tail -n 1 "$LOG")" "/opt/dlami/nvme/scratch is a link that somebody has put there: remove it"
+  assert::equal 700 "$(stat --format %a "$SANDBOX/victim")"
+}
+
+@test "a second try waits as long as a first one may take" {
+  local entry minutes
+  while read -r entry minutes; do
+    run library entry "lock::hold() { echo \"waits \$2\"; return 1; }; unset ULTRACLUSTER_RUN_DEADLINE; entry::run $entry"
+    assert::status 1
+    assert::contains "$output" "waits $((60 * minutes))"
+  done <<'CASES'
+pcs_node 25
+eks_user_data 12
+hyperpod_on_create 45
+CASES
+}
+
+@test "the AWS CLI is found where it is, whatever the PATH of the service" {
+  run library entry 'PATH=/usr/bin:/bin; entry::path; echo "$PATH"'
+  assert::contains ":$output:" ":/usr/local/bin:"
+}
