@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email
 import email.message
+import hashlib
 import io
 import json
 import re
@@ -290,6 +291,60 @@ def test_scripts_run_before_a_node_joins_and_keep_it_out_when_they_fail(made: Sy
     assert guard < run < ready and "nodeadm-run.service.d" in script
     checked = subprocess.run(["shellcheck", "-s", "bash", "-"], input=script, capture_output=True, text=True)
     assert checked.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("served", "failures", "status", "last"),
+    [
+        ("right", 2, 0, ""),
+        ("right", 99, 1, "FAILED user_data: the scripts of this node cannot be read: see the lines above"),
+        (
+            "changed",
+            0,
+            1,
+            "FAILED user_data: the scripts are not those that were deployed: nothing of them runs here",
+        ),
+    ],
+)
+def test_user_data_waits_for_late_rights_and_runs_only_what_was_synthesised(
+    served: str, failures: int, status: int, last: str, made: Synthesised, tmp_path: Path
+) -> None:
+    script = parts(of(made, "block")[1])["text/x-shellscript"]
+    named = re.search(r"<<<'([0-9a-f]{64})  '", script)
+    assert named
+    script = script.replace(named[1], hashlib.sha256(b"right").hexdigest())
+    for folder in ("/var/lib/ultracluster", "/etc/systemd/system"):
+        script = script.replace(folder, f"{tmp_path}{folder}")
+    fakes = tmp_path / "bin"
+    fakes.mkdir()
+    programs = {
+        "aws": f'echo x >>{tmp_path}/asked\n(($(wc -l <{tmp_path}/asked) > {failures})) || {{ echo "(403)" >&2; exit 1; }}\n'
+        f'printf {served} >"${{*: -1}}"',
+        "sleep": "true",
+        "systemctl": "true",
+        "bash": f"echo ran >>{tmp_path}/ran",
+    }
+    for name, text in programs.items():
+        (fakes / name).write_text(f"#!/bin/bash\n{text}\n")
+        (fakes / name).chmod(0o755)
+    done = subprocess.run(
+        ["/bin/bash", "-c", script],
+        capture_output=True,
+        text=True,
+        env={"PATH": f"{fakes}:/usr/bin:/bin"},
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    assert [*done.stderr.splitlines(), ""][-1 if not last else -2] == last
+    assert (tmp_path / "ran").exists() == (tmp_path / "var/lib/ultracluster/ready").exists() == (not status)
+
+
+def test_the_digest_in_user_data_is_that_of_the_asset(made: Synthesised) -> None:
+    script = parts(of(made, "block")[1])["text/x-shellscript"]
+    (digest,) = re.findall(r"<<<'([0-9a-f]{64})  '", script)
+    assert digest in {
+        hashlib.sha256(file.read_bytes()).hexdigest() for file in Path(made.folder).rglob("*.run")
+    }
 
 
 def test_an_image_of_ones_own_is_told_how_to_join(made: Synthesised) -> None:

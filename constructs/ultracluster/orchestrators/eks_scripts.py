@@ -49,6 +49,7 @@ class NodeScripts(Construct):
         )
         self._bucket: s3.IBucket | None = None
         self.uris: dict[str, str] = {}
+        self._digests = {name: bundle.sha256 for name, bundle in bundles.items()}
         with TemporaryDirectory() as folder:  # the CDK copies each at once
             for name, bundle in bundles.items():
                 # one path for all would not do: the CDK reads a path once
@@ -63,18 +64,29 @@ class NodeScripts(Construct):
             allow_reading_assets(role, self._bucket.bucket_arn, f"*{SUFFIX}", sid="ReadScripts")
 
     def user_data(self, group: str) -> str:
-        """A shell script that brings the node to its release, or keeps it out of the cluster."""
+        """A shell script that brings the node to its release, or keeps it out of the cluster.
+
+        What runs as root is what was synthesised: its digest is compared, wherever the file comes from. A
+        right of the node's role and its network may come a minute or two later than the node.
+        """
         region = Stack.of(self).region
         return (
             "#!/usr/bin/env bash\n"
             "set -euo pipefail\n"
-            "file=/var/tmp/ultracluster.run state=/var/lib/ultracluster\n"
+            "state=/var/lib/ultracluster file=/var/lib/ultracluster/node.run\n"
             "unit=/etc/systemd/system/nodeadm-run.service.d\n"
             "# a node joins only when this has run to its end, also after a reboot; the log says why not\n"
             'mkdir -p "$state" "$unit"\n'
             'printf \'[Unit]\\nConditionPathExists=%s\\n\' "$state/ready" >"$unit/ultracluster.conf"\n'
             "systemctl daemon-reload\n"
-            f"aws s3 cp --region {region} --no-progress '{self.uris[group]}' \"$file\"\n"
+            'fail() { echo "FAILED user_data: $1" >&2; exit 1; }\n'
+            "for left in {9..0}; do\n"
+            f"  aws s3 cp --region {region} --no-progress '{self.uris[group]}' \"$file\" && break\n"
+            '  ((left > 0)) || fail "the scripts of this node cannot be read: see the lines above"\n'
+            "  sleep $((5 + RANDOM % 20))\n"
+            "done\n"
+            f"sha256sum --status --check <<<'{self._digests[group]}  '\"$file\" ||\n"
+            '  fail "the scripts are not those that were deployed: nothing of them runs here"\n'
             f'bash "$file" {ENTRY} --group {group}\n'
             'touch "$state/ready"\n'
         )
