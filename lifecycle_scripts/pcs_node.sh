@@ -13,6 +13,13 @@ pcs_node::usage() {
   exit 2
 }
 
+# pcs_node::unwritten STATUS
+pcs_node::unwritten() {
+  (($1 != 2)) || pcs_node::usage
+  ENTRY_NAME=pcs_node ENTRY_STAGE=mounts
+  entry::fail "the mounts cannot be written into cluster.json: see the line above"
+}
+
 mounts=() rest=()
 while (($# > 0)); do
   case $1 in
@@ -26,7 +33,7 @@ while (($# > 0)); do
 done
 if ((${#mounts[@]} > 0)); then
   # Whole or not at all: another boot may read it. lib/node.sh checks the values.
-  python3 -IS - "$ULTRACLUSTER_HOME/cluster.json" "${mounts[@]}" <<'PYTHON' || pcs_node::usage
+  python3 -IS - "$ULTRACLUSTER_HOME/cluster.json" "${mounts[@]}" <<'PYTHON' || pcs_node::unwritten "$?"
 import json, os, sys
 
 KEYS = {"--lustre": ("path", "dns_name", "mount_name", "efa"), "--openzfs": ("path", "dns_name", "volume_path")}
@@ -39,7 +46,7 @@ while words:
     values = dict(zip(KEYS[kind], words))
     words = words[len(values):]
     if values.get("efa", "no") not in ("yes", "no"):
-        sys.exit(1)
+        sys.exit(2)
     if "efa" in values:
         values["efa"] = values["efa"] == "yes"
     mounts[kind.removeprefix("--")] = values

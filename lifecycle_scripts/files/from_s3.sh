@@ -53,6 +53,7 @@ if [[ $folder == */current ]]; then
   folder=$newest
 fi
 
+command -v python3 >/dev/null || fail "this image has no python3, with which the scripts are compared with their hash"
 readonly NAME=${folder##*/}
 readonly HERE=$ROOT/opt/ultracluster/scripts/$NAME
 if [[ ! -x $HERE/$script.sh ]]; then

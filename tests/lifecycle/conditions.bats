@@ -67,3 +67,28 @@ CASES
   run library entry 'PATH=/usr/bin:/bin; entry::path; echo "$PATH"'
   assert::contains ":$output:" ":/usr/local/bin:"
 }
+
+@test "scripts that cannot be unpacked are told in one last line" {
+  cluster_json 'cluster["mounts"] = {}'
+  { cat "$SCRIPTS/files/self_extracting.sh" && tar --create --gzip --directory "$SCRIPTS" .; } >"$SANDBOX/node.sh"
+  mkdir -p "$ULTRACLUSTER_ROOT/opt"
+  echo "no folder" >"$ULTRACLUSTER_ROOT/opt/ultracluster"
+  run on_node bash "$SANDBOX/node.sh" pcs_node
+  assert::status 1
+  assert::contains "$(tail -n 1 <<<"$output")" "FAILED unpack: the scripts of this node cannot be put into $ULTRACLUSTER_ROOT/opt/ultracluster/unpacked/"
+  assert::contains "$(tail -n 1 <<<"$output")" "which has 100000 MiB"
+}
+
+@test "PCS: mounts that cannot be written are no wrong use" {
+  mkdir "$SCRIPTS/cluster.json.new"
+  run on_node "$SCRIPTS/pcs_node.sh" --openzfs /home fs-2.fsx.us-east-2.amazonaws.com /fsx --group gpu
+  assert::status 1
+  assert::last_log_line "FAILED mounts: the mounts cannot be written into cluster.json: see the line above"
+}
+
+@test "scripts from S3 on an image without python3" {
+  rm "$REAL/python3"
+  run on_node bash "$SCRIPTS/files/from_s3.sh" s3://scripts/dev/0123 pcs_node
+  assert::status 1
+  assert::equal "FAILED from_s3: this image has no python3, with which the scripts are compared with their hash" "$output"
+}
