@@ -26,6 +26,8 @@ files::install() {
     log::info "wrote $2"
   else
     rm -f -- "$new"
+    # shellcheck disable=SC2034 # run_verb.sh tells it
+    FILES_ERROR="cannot write $2"
     return 1
   fi
 }

@@ -17,7 +17,7 @@ readonly VERB=$2
 run_verb::stopped() {
   local why=''
   (($(fetch::space "$ULTRACLUSTER_ROOT/") > 0)) || why=' (the root disk is full)'
-  step::say cause "$VERB stopped with status $1 at: $2$why"
+  step::say cause "${FILES_ERROR:-$VERB stopped with status $1 at: $2}$why"
 }
 trap 'run_verb::stopped "$?" "$BASH_COMMAND"' ERR
 if [[ $VERB == fetch ]]; then

@@ -23,6 +23,13 @@ load software
   assert::contains "$(tail -n 1 "$LOG")" "install stopped with status 1 at: false (the root disk is full)"
 }
 
+@test "a file that cannot be written is named" {
+  printf '#!/usr/bin/env bash\necho "cp: Read-only file system" >&2\nexit 1\n' >"$SANDBOX/bin/cp"
+  chmod +x "$SANDBOX/bin/cp"
+  run run_steps holds
+  assert::contains "$(tail -n 1 "$LOG")" "(cannot write /etc/apt/preferences.d/ultracluster-nvidia)"
+}
+
 @test "an image without python3 is told at once" {
   rm "$REAL/python3"
   run on_init_complete
