@@ -23,15 +23,18 @@ lnet::is_loaded() {
 # and LNET_TCP, the messages on each. Metadata and pings use TCP by design, so that TCP alone proves nothing.
 lnet::probe() {
   local -r path=$1
-  local efa tcp
+  local efa tcp status=0
   efa=$(lnet::messages efa) tcp=$(lnet::messages tcp)
   timeout 30 lfs df "$path" >/dev/null 2>&1 || true
   lnet::moved "$efa" "$tcp"
   ((LNET_EFA == 0)) || return 0
   # What it knows already is answered from memory: a small file is not. It must be new, as the folder may be everybody's.
   local -r file=$path/.ultracluster-probe-$RANDOM$RANDOM
-  ! timeout 60 dd if=/dev/zero of="$file" bs=1M count=4 conv=excl oflag=direct status=none 2>/dev/null || rm -f -- "$file"
+  timeout 60 dd if=/dev/zero of="$file" bs=1M count=4 conv=excl oflag=direct status=none 2>/dev/null || status=$?
+  ((status != 0 && status != 124)) || rm -f -- "$file"
   lnet::moved "$efa" "$tcp"
+  # A file system that takes no files from this node (read-only, full, a quota) proves nothing; one that does not answer does.
+  ((status == 0 || status == 124)) || LNET_TCP=0
 }
 
 # lnet::moved EFA TCP: what was counted before

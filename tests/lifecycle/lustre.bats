@@ -187,7 +187,7 @@ message() { grep "\"step\": \"$1\"" "$REPORT" | tail -n 1 | sed 's/.*"message": 
   run run_steps lustre_efa
   assert::status 0
   assert::states lustre_efa=degraded
-  assert::contains "$(message lustre_efa)" "8 EFA interfaces are bound, but Lustre uses TCP (14 messages)"
+  assert::contains "$(message lustre_efa)" "8 EFA interfaces are bound, but Lustre uses TCP (28 messages)"
 }
 
 @test "over EFA: kernels before 6.8 on Ubuntu are refused, any other is tried" {

@@ -83,6 +83,19 @@ message() { tail -n 1 <(grep '"step": "proof"' "$REPORT") | sed 's/.*"message": 
   assert::contains "$(message)" '8 EFA interfaces are bound, but Lustre uses TCP'
 }
 
+@test "a read-only file system proves nothing of its network" {
+  echo 1 >"$FAKE/lnet/tcp"
+  echo tcp >"$FAKE/lnet/uses"
+  echo 1 >"$FAKE/dd_status"
+  run run_steps proof
+  assert::status 0
+  assert::states proof=already
+  # one that does not answer within its time does
+  echo 124 >"$FAKE/dd_status"
+  run run_steps proof
+  assert::contains "$(message)" '8 EFA interfaces are bound, but Lustre uses TCP'
+}
+
 @test "what Slurm says of the node is told, and never ends it" {
   scontrol_says 'NodeName=ip-10-1-0-21 State=DOWN*+NOT_RESPONDING'
   run run_steps proof
