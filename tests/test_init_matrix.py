@@ -136,7 +136,8 @@ def test_each_default_has_its_reason(orchestrator: OrchestratorKind) -> None:
 
 
 REASONS = r"--zone-id is needed|(ENV002|GRP02[3568]|GRP034|HYP02[36]|PCS022|HYP04[01]|PCL061|PCS001|EKS017) "
-"""Why a combination cannot be had: no zone is known, or a Local one only; sold elsewhere or by other means; not in HyperPod, ParallelCluster or PCS, or not in that Region."""
+"""Why a combination cannot be had: no zone is known, or a Local one only; sold elsewhere or by other means;
+not in HyperPod, ParallelCluster or PCS, or not in that Region."""
 
 
 @pytest.mark.parametrize("orchestrator", ORCHESTRATORS)
@@ -272,7 +273,8 @@ def test_accelerators_that_cannot_be_read(asked: str, says: str) -> None:
     [
         ("1xH100", "p5.4xlarge", 1), ("8xH100", "p5.48xlarge", 1), ("60xH100", "p5.48xlarge", 8),
         ("16xA100-80GB", "p4de.24xlarge", 2), ("64xH200", "p5en.48xlarge", 8),
-        ("32xTrainium2", "trn2.48xlarge", 2), ("16xTrainium", "trn1.32xlarge", 1), ("8 NVIDIA L40S", "g6e.48xlarge", 1),
+        ("32xTrainium2", "trn2.48xlarge", 2), ("16xTrainium", "trn1.32xlarge", 1),
+        ("8 NVIDIA L40S", "g6e.48xlarge", 1),
     ],
 )  # fmt: skip
 def test_accelerators_choose_the_type(asked: str, kind: str, nodes: int) -> None:

@@ -38,7 +38,7 @@ def drafts() -> Iterator[Environment]:
 
 
 def _text(wishes: Wishes) -> str:
-    """As `init` judges it; where it refuses, the nearest with the same type and orchestrator that it writes."""
+    """What `init` writes, or its nearest with this type and orchestrator where it refuses; else empty."""
     try:
         found = judged(wishes)
     except NoZoneError:
