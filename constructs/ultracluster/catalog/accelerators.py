@@ -38,6 +38,11 @@ def types_with(name: str) -> tuple[InstanceType, ...]:
     return _named(_plain(name))
 
 
+def most_in_one(name: str) -> int:
+    """The most accelerators of a name that one instance has; 0 where no type has them."""
+    return max((one.accelerator.count for one in types_with(name) if one.accelerator), default=0)
+
+
 def nearest_accelerators(name: str, *, count: int = 3) -> list[str]:
     """Up to `count` names of accelerators like `name`, best first; those trained on most where none is."""
     names = {one.accelerator.name.lower(): one.accelerator.name for one in _accelerated() if one.accelerator}

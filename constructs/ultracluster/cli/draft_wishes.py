@@ -10,6 +10,7 @@ from typing import Any, cast
 from ultracluster.catalog import instance_type, nearest_instance_types, nearest_regions, region
 from ultracluster.catalog.accelerators import (
     Accelerators,
+    most_in_one,
     nearest_accelerators,
     read_accelerators,
     types_with,
@@ -208,8 +209,7 @@ def _chosen(asked: Accelerators, orchestrator: OrchestratorKind | None, place: s
 
 def _type_with(name: str, orchestrator: OrchestratorKind | None, place: str) -> str:
     """The type with most accelerators of a name."""
-    most = max(one.accelerator.count for one in types_with(name) if one.accelerator)
-    found = type_for(Accelerators(count=most, name=name), orchestrator, place)
+    found = type_for(Accelerators(count=most_in_one(name), name=name), orchestrator, place)
     return found.name if found else name
 
 
