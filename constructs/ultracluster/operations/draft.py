@@ -216,6 +216,8 @@ def _capacity(wishes: Wishes) -> Iterator[str]:
         yield f"      id: {_scalar(wishes.capacity_id or RESERVATION)}" + _stands_in(
             wishes.capacity_id, "id of yours"
         )
+    if wishes.capacity == "capacity-block" and wishes.orchestrator in ("pcs", "eks"):
+        yield f"      # Until the block begins: count: 0 and max_count: {wishes.nodes} above."
     if wishes.capacity == "training-plan":
         plan = f"arn:aws:sagemaker:{wishes.region}:111122223333:training-plan/{wishes.name}"
         yield f"      arn: {_scalar(wishes.capacity_id or plan)}" + _stands_in(
