@@ -399,6 +399,20 @@ def test_questions_are_asked_on_a_terminal(monkeypatch: pytest.MonkeyPatch, tmp_
     assert "there is no Region 'us-east-22'; like it: us-east-2" in told
 
 
+def test_accelerators_are_an_answer_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A number of them leaves no question for the nodes."""
+    environment, wrong, told = asked(
+        monkeypatch, tmp_path / "new.yaml", "0xH100", "64xh900", "64 x h100", "eks", "us-west-2", *[""] * 4
+    )
+
+    assert wrong == []
+    assert environment is not None
+    group = environment.node_groups["train"]
+    assert (group.instance_type, group.count, group.capacity.kind) == ("p5.48xlarge", 8, "on-demand")
+    assert "Compute nodes" not in told
+    assert told.count("]:   ") == 2
+
+
 def test_empty_answers_are_the_defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked(monkeypatch, tmp_path / "asked.yaml", *[""] * 8)
     told = run(
