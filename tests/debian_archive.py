@@ -148,7 +148,7 @@ class Server:
             def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
                 pass
 
-            def log_error(self, *_: object) -> None:
+            def log_error(self, format: str, *args: object) -> None:  # noqa: A002
                 pass
 
         with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
