@@ -41,7 +41,10 @@ class Package:
         )
 
     def build(self, folder: Path) -> Path:
-        """The package's file in this folder."""
+        """The package's file in this folder, made unless it is there."""
+        file = folder / self.file_name
+        if file.exists():
+            return file
         tree = folder / f"tree-{self.name}"
         texts = {"DEBIAN/control": self.control, **self.files}
         if self.postinst:
@@ -51,9 +54,9 @@ class Package:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
             path.chmod(0o755 if text.startswith("#!") else 0o644)
-        output("dpkg-deb", "-Znone", "--build", "--root-owner-group", tree, folder / self.file_name)
+        output("dpkg-deb", "-Znone", "--build", "--root-owner-group", tree, file)
         shutil.rmtree(tree)
-        return folder / self.file_name
+        return file
 
 
 @dataclass(frozen=True)
