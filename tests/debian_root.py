@@ -39,9 +39,8 @@ def make_root(root: Path, cache: pytest.Cache, *, include: str, tools: Sequence[
             debootstrap(root, kept, include)
     root.mkdir()
     subprocess.run(["tar", "--extract", "--numeric-owner", "--file", kept, "--directory", root], check=True)
-    (root / "etc/dpkg/dpkg.cfg.d/test").write_text(
-        "force-unsafe-io\n"
-    )  # no fsync: most of the time otherwise
+    # No fsync: under load it takes most of the time.
+    (root / "etc/dpkg/dpkg.cfg.d/test").write_text("force-unsafe-io\n")
     shutil.copytree(SCRIPTS, root / "scripts", ignore=shutil.ignore_patterns("releases"))
     (root / "scripts/releases").mkdir()
 
