@@ -31,13 +31,17 @@ PACKAGES_FROM=()
 packages::apt() (
   packages::lock
   packages::told packages::repair || exit 1
-  before=$(packages::installed)
-  packages::told packages::quietly apt-get -o "DPkg::Lock::Timeout=${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" -o Dpkg::Options::=--force-confold \
-    --yes --no-install-recommends --allow-change-held-packages "${PACKAGES_FROM[@]}" "$@" && exit 0
-  status=$?
-  packages::undo "$before"
-  exit "$status"
+  packages::or_undo packages::told packages::quietly apt-get -o "DPkg::Lock::Timeout=${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" -o Dpkg::Options::=--force-confold \
+    --yes --no-install-recommends --allow-change-held-packages "${PACKAGES_FROM[@]}" "$@"
 )
+
+packages::or_undo() {
+  local before status=0
+  before=$(packages::installed)
+  "$@" || status=$?
+  ((status == 0)) || packages::undo "$before"
+  return "$status"
+}
 
 # packages::undo BEFORE: what a failed installation has brought and cannot configure, as a kernel module that does not build
 # here: apt would refuse everything after it, also what a node cannot be without.
@@ -51,7 +55,7 @@ packages::undo() {
 
 packages::unconfigured() {
   { dpkg-query --show --showformat='${db:Status-Status} ${Package}\n' 2>/dev/null || true; } |
-    sed -n 's/^\(unpacked\|half-configured\|half-installed\|triggers-awaited\|triggers-pending\) //p'
+    sed -n 's/^\(unpacked\|half-configured\|half-installed\) //p'
 }
 
 # What the package manager said at last on stderr; see packages::cause.
@@ -116,8 +120,12 @@ packages::dnf_command() {
 # packages::alone COMMAND...: for installers that use the package manager themselves
 packages::alone() (
   packages::lock
-  ! command -v dpkg >/dev/null || packages::repair || exit 1
-  packages::quietly "$@"
+  command -v dpkg >/dev/null || {
+    packages::quietly "$@"
+    exit
+  }
+  packages::repair || exit 1
+  packages::or_undo packages::quietly "$@"
 )
 
 # The callers are subshells: the lock ends with them.
