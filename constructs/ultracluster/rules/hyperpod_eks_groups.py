@@ -90,7 +90,7 @@ def room_for_labels(environment: Environment) -> Iterator[Breach]:
     31,
     "warning",
     "Groups with deep health checks have no taints",
-    source="a third party's record of the live API, 2026-10-04 (unverified: one CreateCluster settles it)",
+    source="a third party's record of the live API, 2026-10-04 (unverified: one CreateCluster shows it)",
 )
 def taints_and_checks(environment: Environment) -> Iterator[Breach]:
     for name, group in hyperpod_groups(environment).items():
