@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from tools.rule_examples import found, on_the_day, the_finding, written
+from ultracluster.cli.rule_words import yaml_lines
 from ultracluster.rules import all_rules
 from ultracluster.rules.examples import ABSENT, FILE, applied, examples
 
@@ -56,7 +60,24 @@ def test_keys_are_taken_away_and_counted_out() -> None:
     assert data == {"a": {"b": 1, "c": 2}}
 
 
-def test_the_file_is_as_the_tool_writes_it() -> None:
-    import json
+@pytest.mark.parametrize("code", PLAIN)
+def test_what_is_printed_is_the_yaml_of_the_example(code: str) -> None:
+    """But for what is written as a comment: keys that are taken away, and numbers that stand for many."""
+    example = examples()[code]
+    text = "\n".join(yaml_lines(example.bad))
+    kept = {path: value for path, value in example.bad.items() if value != ABSENT}
 
+    assert max(map(len, text.splitlines())) <= 160
+    if "and so on" not in text and kept:
+        assert without_nothing(YAML(typ="safe").load(text)) == without_nothing(applied({}, kept))
+
+
+def without_nothing(value: Any) -> Any:
+    """A mapping whose keys are all taken away is read as null."""
+    if isinstance(value, dict):
+        return {key: without_nothing(one) for key, one in value.items() if one is not None}
+    return value
+
+
+def test_the_file_is_as_the_tool_writes_it() -> None:
     assert written(json.loads(FILE.read_text())) == FILE.read_text(), "run `make generate`"

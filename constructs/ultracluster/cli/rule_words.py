@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, cast
 
 from ultracluster.rules import Rule
-from ultracluster.rules.examples import ABSENT, Example, bases, examples
+from ultracluster.rules.examples import ABSENT, Example, bases, examples, mapping, numbered
 
 _PLAIN = re.compile(r"[A-Za-z/][\w./-]*(?::[^\s#]+)*|\$\{\w+\}")
 _WORDS = {"yes", "no", "on", "off", "true", "false", "null", "y", "n"}
@@ -21,8 +21,8 @@ def bad_and_good(example: Example) -> str:
     made = bases().get(example.base)
     base = made["named"] if made else f"environments/{example.base}.yaml"
     where = f", where {example.where}" if example.where else ""
-    pieces = (f"# bad, in {base}{where}", *yaml_lines(example.bad), "---", "# good", *yaml_lines(example.good))
-    return "\n".join(pieces)
+    bad, good = yaml_lines(example.bad), yaml_lines(example.good)
+    return "\n".join([f"# bad, in {base}{where}", *bad, "---", "# good", *good])
 
 
 def yaml_lines(changes: dict[str, Any]) -> list[str]:
@@ -100,41 +100,32 @@ def _block(data: dict[str, Any], indent: str) -> list[str]:
         if many:
             name = key.replace(many[0], many[1])
             note = f"  # and so on, to {key.replace(many[0], many[2])}"
-            value = _first(value, many[1])
+            value = numbered(value, many[1])
         if value == ABSENT:
             lines.append(f"{indent}# no {name}")
             continue
-        flow = f"{indent}{_scalar(name)}: {_flow(value)}"
-        deep = isinstance(value, dict) and bool(value) and (not indent or _remarks(value) or len(flow) > _WIDE)
-        if deep:
-            lines += [f"{indent}{_scalar(name)}:{note}", *_block(value, indent + "  ")]  # pyright: ignore[reportUnknownArgumentType]
+        inner = mapping(value)
+        line = f"{indent}{_scalar(name)}: {_flow(value)}"
+        if inner and (not indent or _remarks(inner) or len(line) > _WIDE):
+            lines += [f"{indent}{_scalar(name)}:{note}", *_block(inner, indent + "  ")]
         else:
-            lines.append(flow + note)
+            lines.append(line + note)
     return lines
 
 
-def _remarks(value: Any) -> bool:
+def _remarks(data: dict[str, Any]) -> bool:
     """Is something in it written as a comment, so that it cannot stand on one line?"""
-    return isinstance(value, dict) and any(
-        one == ABSENT or _NUMBERED.search(key) or _remarks(one)
-        for key, one in value.items()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return any(
+        one == ABSENT or _NUMBERED.search(key) or _remarks(mapping(one) or {}) for key, one in data.items()
     )
 
 
-def _first(value: Any, number: str) -> Any:
-    if isinstance(value, str):
-        return value.replace("{n}", number)
-    if isinstance(value, dict):
-        return {key: _first(one, number) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
-    return value
-
-
 def _flow(value: Any) -> str:
-    if isinstance(value, dict):
-        inner = ", ".join(f"{_scalar(key)}: {_flow(one)}" for key, one in value.items())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        return f"{{{inner}}}"
+    inner = mapping(value)
+    if inner is not None:
+        return f"{{{', '.join(f'{_scalar(key)}: {_flow(one)}' for key, one in inner.items())}}}"
     if isinstance(value, list):
-        return f"[{', '.join(_flow(one) for one in value)}]"  # pyright: ignore[reportUnknownVariableType]
+        return f"[{', '.join(_flow(one) for one in cast(list[Any], value))}]"
     return _scalar(value)
 
 

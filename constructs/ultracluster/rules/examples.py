@@ -1,7 +1,7 @@
 """One bad and one good piece of YAML for each rule, with what the rule says of the bad one.
 
-The data is `examples.json`. Tests apply each example to its base and hold the rule to it; `make generate` renews
-the words of the findings. `docs/rules.md` and `ultracluster rules CODE` print them.
+The data is `examples.json`. Tests apply each example to its base and hold the rule to it; `make generate`
+renews the words of the findings. `docs/rules.md` and `ultracluster rules CODE` print them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 FILE = Path(__file__).with_suffix(".json")
 ABSENT = "(absent)"
@@ -25,8 +25,8 @@ _MANY = re.compile(r"\{(\d+)\.\.(\d+)\}")
 class Example:
     """What breaks a rule, and the smallest change that mends it.
 
-    Keys of `bad` and `good` are dotted paths. A key with `{0..9}` stands for ten, in whose values `{n}` is the
-    number.
+    Keys of `bad` and `good` are dotted paths. A key with `{0..9}` stands for ten, in whose values `{n}` is
+    the number.
     """
 
     rule: str
@@ -74,9 +74,23 @@ def applied(environment: dict[str, Any], changes: dict[str, Any]) -> dict[str, A
     return result
 
 
+def mapping(value: Any) -> dict[str, Any] | None:
+    """`value` where it is a mapping."""
+    return cast(dict[str, Any], value) if isinstance(value, dict) else None
+
+
+def numbered(value: Any, number: int | str) -> Any:
+    """`value` with `{n}` replaced in all of its text."""
+    inner = mapping(value)
+    if inner is not None:
+        return {key: numbered(one, number) for key, one in inner.items()}
+    return value.replace("{n}", str(number)) if isinstance(value, str) else value
+
+
 def _written_out(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _written_out(one) for key, one in _each(value)}  # pyright: ignore[reportUnknownArgumentType]
+    inner = mapping(value)
+    if inner is not None:
+        return {key: _written_out(one) for key, one in _each(inner)}
     return copy.deepcopy(value)
 
 
@@ -87,12 +101,4 @@ def _each(changes: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield key, value
             continue
         for number in range(int(found[1]), int(found[2]) + 1):
-            yield key.replace(found[0], str(number)), _numbered(value, number)
-
-
-def _numbered(value: Any, number: int) -> Any:
-    if isinstance(value, str):
-        return value.replace("{n}", str(number))
-    if isinstance(value, dict):
-        return {key: _numbered(one, number) for key, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
-    return value
+            yield key.replace(found[0], str(number)), numbered(value, number)
