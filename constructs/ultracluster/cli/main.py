@@ -106,8 +106,11 @@ def _rules_called(codes: list[str]) -> list[Rule]:
         if not found and wanted in SHAPE:
             refuse(f"{wanted} is about the shape of the file, no rule: {SHAPE[wanted]}")
         if not found:
-            near = difflib.get_close_matches(wanted, [rule.id for rule in all_rules()], n=3)
-            refuse(f"there is no rule {code}: {' or '.join(near) or '`ultracluster rules` lists them'}")
+            known = [rule.id for rule in all_rules()]
+            near = [one for one in known if one.startswith(wanted)] or difflib.get_close_matches(
+                wanted, known
+            )
+            refuse(f"there is no rule {code}: {' or '.join(near[:3]) or '`ultracluster rules` lists them'}")
         chosen |= {rule.id: rule for rule in found}
     return list(chosen.values())
 
