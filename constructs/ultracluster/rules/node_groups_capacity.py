@@ -121,8 +121,8 @@ def block_has_begun(environment: Environment) -> Iterator[Breach]:
     35,
     "warning",
     "The time at which a block begins is still to come",
-    source="docs/kubernetes.md, A Capacity Block that has not begun; EventBridge Scheduler was reported to refuse a "
-    "time in the past (DefangLabs/pulumi-defang#425)",
+    source="docs/kubernetes.md, A Capacity Block that has not begun; EventBridge Scheduler was reported to "
+    "refuse a time in the past (DefangLabs/pulumi-defang#425)",
     date="2026-11-22",
     by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id> "
     "--query 'CapacityReservations[].[State,StartDate]'",
