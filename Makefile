@@ -95,13 +95,13 @@ release-lock: setup ## complete environments/ENV.lock, to be committed: what its
 	@ultracluster release lock --for $(ENV)
 
 # The CDK asks nobody when it deploys several stacks at once (it stops instead), so the question comes before.
-stacks: setup ## deploy the stacks, up to four at once, without looking at anything else (YES=1: no question)
+stacks: setup ## deploy the stacks, up to eight at once, without looking at anything else (YES=1: no question)
 	@ultracluster validate --quiet $(FILE)
 	@test -n "$(YES)" || { cdk diff -c env=$(ENV) --security-only && \
 	  { test -t 0 || { echo "nobody can be asked here: make $@ ENV=$(ENV) YES=1 deploys without a question"; exit 2; }; } && \
 	  printf 'Deploy %s? [y/N] ' "$(ENV)" && read -r answer && \
 	  case "$$answer" in y|Y|yes) ;; *) echo "not confirmed, nothing is deployed"; exit 2;; esac; }
-	@cdk deploy -c env=$(ENV) --all --concurrency 4 --require-approval never
+	@cdk deploy -c env=$(ENV) --all --concurrency 8 --require-approval never
 
 wait: setup ## until every node is ready, then a collective over two of them (WAIT_FLAGS=--no-smoke)
 	@ultracluster wait $(FILE) $(WAIT_FLAGS)

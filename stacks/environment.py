@@ -21,6 +21,7 @@ from stacks.repositories import RepositoryStack
 from stacks.storage import StorageStack, existing_file_systems
 from ultracluster.config import Environment
 from ultracluster.config.orchestrator import KUBERNETES
+from ultracluster.software.locked_images import with_locked_images
 
 WAITS_FOR: dict[str, tuple[str, ...]] = {
     "foundation": (),
@@ -42,8 +43,9 @@ several in a row: a stack that is not made hands nothing on."""
 def build(scope: Construct, config: Environment) -> list[Stack]:
     """Add the stacks of an environment to an app, in the order in which they are deployed.
 
-    What exists as a whole has no stack.
+    What exists as a whole has no stack. Nodes boot the images of the environment's lock.
     """
+    config = with_locked_images(config)
     env = cdk.Environment(account=config.account, region=config.region)
     made: dict[str, Stack] = {}
 

@@ -29,7 +29,7 @@ ALL = [
     "ultracluster validate --quiet environments/dev.yaml",
     "ultracluster diff dev --deployed",
     "ultracluster validate --quiet environments/dev.yaml",
-    "cdk deploy -c env=dev --all --concurrency 4 --require-approval never",
+    "cdk deploy -c env=dev --all --concurrency 8 --require-approval never",
     "ultracluster wait environments/dev.yaml",
 ]
 

@@ -30,7 +30,8 @@ def with_groups(base: str, group: str, count: int, changes: dict[str, Any]) -> d
     ("base", "group", "count", "changes"),
     [
         ("dev", "gpu", 100, {}),
-        ("hyperpod-eks-p5", "train", 100, {}),
+        # a training plan has no room for so many nodes
+        ("hyperpod-eks-p5", "train", 100, {"capacity": {"kind": "on-demand"}}),
         # the type with the most network cards, and a placement group for each
         ("eks-p5en", "train", 100, {"instance_type": "p5.48xlarge", "capacity": {"kind": "on-demand"}}),
         ("pcs-p6-b200", "train", 10, {"count": 2}),  # rule PCS003: PCS makes no more

@@ -25,6 +25,7 @@ declare -rA CONTRACT_LOST=(
   ['nccl-tests']="the acceptance job needs its own nccl-tests"
   ['neuron-runtime']="programs have to bring their own Neuron runtime"
   ['neuron-collectives']="programs have to bring their own Neuron collectives"
+  ['lustre-client']="pods cannot mount Lustre"
   ['lustre-efa-setup']="Lustre over TCP"
   ['nvidia-fs']="no GPUDirect Storage"
   ['container-toolkit']="containers may see no GPUs"

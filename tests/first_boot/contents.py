@@ -134,7 +134,7 @@ def _machine(image: Image) -> str:
 
 
 def _bump(field: str, value: str | None) -> str | None:
-    """A later version: its second number is raised."""
+    """A later version: its second number is raised, of several versions the last one's."""
     if value is None or field in (
         "kernel",
         "login_user",
@@ -144,4 +144,6 @@ def _bump(field: str, value: str | None) -> str | None:
         "ssm_agent",
     ):
         return value
-    return re.sub(r"^(\d+)\.(\d+)", lambda found: f"{found[1]}.{int(found[2]) + 1}", value)
+    older, _, last = value.rpartition(" ")
+    newer = re.sub(r"^(\d+)\.(\d+)", lambda found: f"{found[1]}.{int(found[2]) + 1}", last)
+    return f"{older} {newer}".strip()

@@ -14,8 +14,15 @@ from project import ENVIRONMENTS, ROOT
 
 from ultracluster.catalog.images import Fact
 from ultracluster.config import load
+from ultracluster.operations.wait.evidence import last_word
 
-VARIANTS = (Variant(unknowns="absent"),)
+NO_MODULE = Variant(newer=True, repositories="lack")
+VARIANTS = (
+    Variant(unknowns="absent"),
+    Variant(unknowns="at-floor"),
+    Variant(newer=True, repositories="offer"),
+    NO_MODULE,
+)
 
 
 def _boots(name: str) -> Iterator[Boot]:
@@ -34,9 +41,14 @@ EVERY = {boot.key: boot for name in ENVIRONMENTS for boot in _boots(name)}
 def test_a_node_boots_as_the_plan_says(boot: Boot, tmp_path: Path) -> None:
     outcome = rehearse(boot, tmp_path)
     assert outcome.status == 0, outcome.log
-    assert outcome.report[-1]["run"] == "ended"
-    assert outcome.report[-1]["state"] in ("ready", "degraded")
-    assert outcome.last_line.split()[-1] or True
+    end = outcome.report[-1]
+    assert end["run"] == "ended"
+    word = last_word(outcome.last_line)
+    assert word, outcome.last_line
+    assert (word.state, list(word.degraded)) == (end["state"], end["degraded"])
+    lacking = {name for name, said in outcome.components.items() if said["outcome"] == "degraded"}
+    assert word.state == "degraded" if lacking else word.state in ("ready", "degraded")
+    assert lacking <= set(word.degraded)
     assert not list(differences(boot, outcome, prediction(boot))), outcome.log
 
 
@@ -50,20 +62,29 @@ def _dev_gpu() -> Boot:
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "says"),
+    ("field", "value", "variant", "says"),
     [
-        ("nvidia_driver", False, "FAILED nvidia_driver: "),
-        ("nvidia_driver", "535.183.01", "FAILED nvidia_driver: "),
+        ("nvidia_driver", False, Variant(), "FAILED nvidia_driver: "),
+        ("nvidia_driver", "535.183.01", Variant(), "FAILED nvidia_driver: "),
+        (
+            "lustre_client",
+            False,
+            NO_MODULE,
+            "FAILED lustre_client: no Lustre client for kernel 6.11.0-",
+        ),
     ],
-    ids=["no driver", "a driver of an old branch"],
+    ids=["no driver", "a driver of an old branch", "no Lustre client for an unknown kernel"],
 )
 def test_what_training_cannot_run_without_ends_the_node(
-    field: str, value: str | bool, says: str, tmp_path: Path
+    field: str, value: str | bool, variant: Variant, says: str, tmp_path: Path
 ) -> None:
-    boot = _dev_gpu()
+    boot = replace(_dev_gpu(), variant=variant)
     values = {**boot.image.values, field: Fact(value, "confirmed", "rehearsal", "")}
     boot = replace(boot, image=replace(boot.image, values=values))
     outcome = rehearse(boot, tmp_path)
     assert outcome.status == 1
     assert outcome.last_line.startswith(says)
-    assert not list(differences(boot, outcome, tuple(f for f in prediction(boot) if f.outcome == "refuses")))
+    name = field.replace("_", "-")
+    assert outcome.components[name]["outcome"] == "refused"
+    fatal = tuple(one for one in prediction(boot) if one.component == name or one.outcome == "refuses")
+    assert not list(differences(boot, outcome, fatal))

@@ -23,7 +23,7 @@ from ultracluster.rules import check
 
 FIELDS = json.loads(Path(__file__).with_name("karpenter_fields.json").read_text())["kinds"]
 KEY = "arn:aws:kms:us-east-2:111122223333:key/12345678-1234-1234-1234-123456789012"
-ID = "cr-0123456789abcdef0"
+ID = "cr-0a1b2c3d4e5f60718"
 BLOCK = CapacityBlock(kind="capacity-block", id=ID)
 P5 = instance_types()["p5.48xlarge"]
 TYPES = [t for t in instance_types().values() if t.accelerator and t.efa_interfaces and not t.ultraserver]

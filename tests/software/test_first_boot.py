@@ -12,7 +12,7 @@ from rules_support import changed, environment_data, loaded
 from ultracluster.config import Environment
 from ultracluster.software import InvalidLockError
 from ultracluster.software.first_boot import boot_of, first_boot, node_of, release_of
-from ultracluster.software.locked_images import locked_image
+from ultracluster.software.locked_images import locked_image, with_locked_images
 from ultracluster.software.node_image import full_image_release, image_date, image_release, node_image
 
 RELEASE = "orchestrator.node_image_release"
@@ -149,6 +149,31 @@ def test_the_lock_of_another_environment_says_nothing(
     lock(tmp_path, "eks-p5en", environment="other", images={"train": image_of("1.36.12-20261012")})
 
     assert locked_image(environment("eks-p5en"), "train") is None
+
+
+def test_templates_get_the_image_that_a_parameter_stood_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = environment("pcs-p6-b200")
+    parameter = asked.node_groups["train"].image_parameter
+    assert parameter and with_locked_images(asked) is asked, "there is no lock"
+
+    found = {"image": "ami-0a1b2c3d4e5f60718", "recorded": "2026-11-01"}
+    lock(
+        tmp_path,
+        "pcs-p6-b200",
+        images={
+            "train": {**found, "parameter": parameter},
+            "login": {**found, "parameter": "/of/another/day"},
+            "gone": {**found, "parameter": parameter},
+        },
+    )
+    locked = with_locked_images(asked)
+
+    assert locked.node_groups["train"].image_in_template == "ami-0a1b2c3d4e5f60718"
+    assert locked.node_groups["login"] == asked.node_groups["login"]
+    assert locked.node_groups.keys() == asked.node_groups.keys()
 
 
 def test_a_damaged_lock_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,8 +61,9 @@ def validate(
 def schema() -> None:
     """Print the JSON Schema of an environment file."""
     from ultracluster.config.schema import environment_schema
+    from ultracluster.software import release_names
 
-    typer.echo(json.dumps(environment_schema(), indent=2))
+    typer.echo(json.dumps(environment_schema(release_names()), indent=2))
 
 
 @app.command()

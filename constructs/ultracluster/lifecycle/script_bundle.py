@@ -111,7 +111,7 @@ class ScriptBundle(Construct):
             ("WriteScripts", ["s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"], [target]),
         ):
             role.add_to_policy(iam.PolicyStatement(sid=sid, actions=actions, resources=resources))
-        allow_reading_assets(role, assets_bucket, "*")
+        allow_reading_assets(role, assets_bucket.bucket_arn, "*")
         if bucket.encryption_key:
             role.add_to_policy(
                 iam.PolicyStatement(

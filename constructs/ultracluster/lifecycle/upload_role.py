@@ -8,6 +8,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from ultracluster.security.acknowledgements import acknowledge, wildcard
+from ultracluster.security.assets import allow_reading_assets
 from ultracluster.security.principals import service
 
 
@@ -36,28 +37,14 @@ def upload_role(
     )
     # what the CDK's default synthesizer publishes to, without a look-up
     published = f"arn:{here.partition}:s3:::cdk-*-assets-{Aws.ACCOUNT_ID}-{Aws.REGION}"
-    assets = f"{published}/*"
-    # the key of that bucket, where it was bootstrapped with one; only through S3 and for that bucket
-    keys = here.format_arn(service="kms", account="*", resource="key", resource_name="*")
     target = bucket.arn_for_objects(f"{folder}/*")
     for sid, actions, resources in (
         ("WriteLogs", ["logs:CreateLogStream", "logs:PutLogEvents"], [logs]),
-        ("ReadAssets", ["s3:GetObject"], [assets]),
         ("FindScripts", ["s3:ListBucket"], [bucket.bucket_arn]),
         ("WriteScripts", ["s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"], [target]),
     ):
         role.add_to_policy(iam.PolicyStatement(sid=sid, actions=actions, resources=resources))
-    role.add_to_policy(
-        iam.PolicyStatement(
-            sid="DecryptAssets",
-            actions=["kms:Decrypt"],
-            resources=[keys],
-            conditions={
-                "StringEquals": {"kms:ViaService": f"s3.{here.region}.{here.url_suffix}"},
-                "ArnLike": {"kms:EncryptionContext:aws:s3:arn": [published, assets]},
-            },
-        )
-    )
+    allow_reading_assets(role, published, "*")
     if bucket.encryption_key:
         role.add_to_policy(
             iam.PolicyStatement(
@@ -72,8 +59,6 @@ def upload_role(
             wildcard(
                 scope, logs
             ): "The log group of the function, which CloudFormation names after its stack.",
-            wildcard(scope, assets): "The CDK names its assets by hash; read-only.",
-            wildcard(scope, keys): "The key of the CDK's bootstrap bucket, which no template knows.",
             wildcard(scope, target): "The folders of this cluster's scripts only.",
         },
     )

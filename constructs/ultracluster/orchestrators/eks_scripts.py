@@ -60,7 +60,7 @@ class NodeScripts(Construct):
     def grant_read(self, role: iam.Role) -> None:
         """Let nodes copy such files, also older ones: a node may start while its group is being updated."""
         if self._bucket:
-            allow_reading_assets(role, self._bucket, f"*{SUFFIX}", sid="ReadScripts")
+            allow_reading_assets(role, self._bucket.bucket_arn, f"*{SUFFIX}", sid="ReadScripts")
 
     def user_data(self, group: str) -> str:
         """A shell script that brings the node to its release, or keeps it out of the cluster."""

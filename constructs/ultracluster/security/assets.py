@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_s3 as s3
 
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 
 
-def allow_reading_assets(
-    role: iam.Role, bucket: s3.IBucket, objects: str, *, sid: str = "ReadAssets"
-) -> None:
+def allow_reading_assets(role: iam.Role, bucket_arn: str, objects: str, *, sid: str = "ReadAssets") -> None:
     """Let a role read objects of the bootstrap bucket, whichever key encrypts it.
 
     `cdk bootstrap --bootstrap-customer-key` makes a key whose policy admits everybody in the account who
@@ -21,10 +18,11 @@ def allow_reading_assets(
     (S3 User Guide, "Using server-side encryption with AWS KMS keys", "Encryption context").
 
     Args:
+        bucket_arn: the bootstrap bucket; may be a pattern.
         objects: key, or pattern of keys.
     """
     stack = Stack.of(role)
-    files = bucket.arn_for_objects(objects)
+    files = f"{bucket_arn}/{objects}"
     keys = stack.format_arn(service="kms", account="*", resource="key", resource_name="*")
     role.add_to_policy(iam.PolicyStatement(sid=sid, actions=["s3:GetObject"], resources=[files]))
     role.add_to_policy(
@@ -34,7 +32,7 @@ def allow_reading_assets(
             resources=[keys],
             conditions={
                 "StringEquals": {"kms:ViaService": f"s3.{stack.region}.{stack.url_suffix}"},
-                "ArnLike": {"kms:EncryptionContext:aws:s3:arn": [bucket.bucket_arn, files]},
+                "ArnLike": {"kms:EncryptionContext:aws:s3:arn": [bucket_arn, files]},
             },
         )
     )

@@ -9,11 +9,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import custom_resources as cr
 from constructs import Construct
 
-from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.principals import service
-
-_FUNCTION = "AWS679f53fac002430cb0da5b7982bd2287"
-"""The CDK's own function behind `AwsCustomResource`, one in each stack."""
 
 
 class SdkCalls(Construct):
@@ -55,7 +51,6 @@ class SdkCalls(Construct):
                 resources=[self._logs.log_group_arn],
             )
         )
-        acknowledge(self._role, {wildcard(self, self._logs.log_group_arn): "All streams of one log group."})
 
     def add(
         self,
@@ -86,6 +81,3 @@ class SdkCalls(Construct):
             log_group=self._logs,
         )
         made.node.add_dependency(self._role)
-        if function := Stack.of(self).node.try_find_child(_FUNCTION):
-            chosen = "The runtime of the CDK's own provider function is chosen by the CDK release."
-            acknowledge(function, {"AwsSolutions-L1": chosen})

@@ -15,3 +15,27 @@ def locked_image(environment: Environment, group: str) -> str | None:
     lock = environment_lock(environment.name)
     found = lock.images.get(group) if lock and lock.environment == environment.name else None
     return found.release if found else None
+
+
+def with_locked_images(environment: Environment) -> Environment:
+    """The environment with AMI ids where the lock says what the parameter of a group's `image` stood for.
+
+    Raises:
+        InvalidLockError: the lock is damaged.
+    """
+    lock = environment_lock(environment.name)
+    if not lock or lock.environment != environment.name:
+        return environment
+    ids = {
+        name: found.image
+        for name, found in lock.images.items()
+        if found.image
+        and (group := environment.node_groups.get(name))
+        and group.image_parameter
+        and group.image_parameter == found.parameter
+    }
+    groups = {
+        name: group.model_copy(update={"image": ids[name]}) if name in ids else group
+        for name, group in environment.node_groups.items()
+    }
+    return environment.model_copy(update={"node_groups": groups}) if ids else environment

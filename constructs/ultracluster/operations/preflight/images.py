@@ -45,7 +45,7 @@ def questions(situation: Situation) -> Iterator[Question]:
         known = instance_type_of(environment, group)
         arch = known.architecture if known else "x86_64"
         kind = ami_type(known) if known and _is_eks(situation, name) and not group.image else ""
-        same[f"{group.image or kind or arch}{getattr(group, 'image_release', None) or ''}"].append(name)
+        same[f"{group.image or kind or arch}{group.image_release or ''}"].append(name)
     for names in same.values():
         yield Question(
             "software", f"image of {', '.join(names)}", lambda names=names: _group(situation, names)
@@ -158,7 +158,7 @@ def _hyperpod(situation: Situation, what: str, name: str) -> Answer:
     running = _running(situation, name)
     if running:
         yield Row(what, "green", f"the cluster's group runs {running}")
-    release = getattr(group, "image_release", None)
+    release = group.image_release
     if release:
         if not running:
             yield Row(what, "green", f"release {release}, asked for in the file")
