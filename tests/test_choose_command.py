@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import Any, get_args
 
 import pytest
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from ultracluster.catalog import instance_type
 from ultracluster.cli.choose import choose
+from ultracluster.cli.init import init
 from ultracluster.compute.capacity import decide
 from ultracluster.config import load
 from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM, OrchestratorKind
@@ -182,3 +184,36 @@ def test_who_wants_slurm_is_not_asked_for_pods(monkeypatch: pytest.MonkeyPatch) 
 
     assert document["wanted"] == {"features": ["slurm", "managed"], "capacity": "", "instance_type": ""}
     assert document["ranking"][0]["orchestrator"] == "pcs"
+
+
+@pytest.mark.parametrize(
+    ("asked", "flags"),
+    [
+        ("h100", "--instance-type p5.48xlarge"),
+        ("64xH100", "--accelerators 64xH100"),
+        ("512 b200", "--accelerators 512xB200"),
+        ("8xRTX PRO 4500", "--accelerators '8xRTX PRO 4500'"),
+        ("p5en.48xlarge", "--instance-type p5en.48xlarge"),
+    ],
+)
+def test_accelerators_are_types_and_what_is_known_goes_on_to_init(asked: str, flags: str) -> None:
+    result = run("--slurm", "--instance-type", asked, "--capacity", "on-demand")
+
+    assert result.exit_code == 0, result.stderr
+    following = result.stdout.splitlines()[-1]
+    assert following == f"Next: ultracluster init --orchestrator hyperpod-slurm {flags} --capacity on-demand"
+    both = typer.Typer()
+    both.command("init")(init)
+    nodes = [] if "--accelerators" in flags else ["--nodes", "4"]
+    words = [*shlex.split(following)[3:], "--region", "us-east-2", *nodes]
+    done = CliRunner().invoke(both, words)
+    assert done.exit_code == 0, done.stderr
+
+
+@pytest.mark.parametrize("asked", ["h900", "0xH100", "-5xH100", "*", "p9.48xlarge", "999999999999xH100"])
+def test_a_type_that_nobody_knows_is_a_row(asked: str) -> None:
+    result = run("--instance-type", asked)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"--instance-type {asked}: ")
+    assert "p5" in result.stderr and "Traceback" not in result.stderr

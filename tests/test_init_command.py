@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,6 +14,7 @@ import pytest
 import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from project import ROOT
 from ruamel.yaml import YAML
 from typer.testing import CliRunner
 
@@ -20,19 +25,15 @@ from ultracluster.cli.init import init
 from ultracluster.config import Environment, Finding, InvalidEnvironmentError, load, parse
 from ultracluster.config.orchestrator import KUBERNETES
 from ultracluster.config.source import Source
-from ultracluster.operations.draft import (
+from ultracluster.operations.draft import ORCHESTRATORS, Wishes, draft
+from ultracluster.operations.draft_place import (
     CAPACITIES,
-    ORCHESTRATORS,
-    Wishes,
-    capacity_for,
-    draft,
     only_in_local_zones,
     regions_for,
     zones_for,
 )
 from ultracluster.operations.plan import plan
 from ultracluster.rules import check
-from ultracluster.software import newest_release
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 app.command("init")(init)
@@ -49,16 +50,11 @@ def run(*arguments: str, answers: str | None = None) -> Any:
 def wishes(kind: str, orchestrator: str, nodes: int, region: str = "us-east-2", **changes: Any) -> Wishes:
     return Wishes(
         **{
-            "name": "train",
             "region": region,
             "zone_id": next(iter(zones_for(region, kind)), f"{region}-az1"),
             "orchestrator": orchestrator,
             "instance_type": kind,
             "nodes": nodes,
-            "capacity": capacity_for(cast("Any", orchestrator), kind),
-            "release": newest_release(
-                cast("Any", "eks-al2023" if orchestrator == "eks" else orchestrator)
-            ).release,
         }
         | changes
     )
@@ -89,10 +85,12 @@ def test_what_is_written_validates(kind: str, orchestrator: str) -> None:
         environment, wrong = judged(draft(wishes(kind, orchestrator, nodes)))
 
         if wrong:
-            # 512 nodes with 81 addresses each are more than half of a /16, which no VPC exceeds
-            assert {finding.code for finding in wrong} == {"NET005"}, (nodes, wrong)
+            # 512 nodes with 81 addresses each are more than half of a /16, which no VPC exceeds; and a plan,
+            # the only way to p5e on HyperPod, holds 64
+            assert {finding.code for finding in wrong} <= {"NET005", "GRP028"}, (nodes, wrong)
             assert (kind, orchestrator, nodes) in {
                 ("p5.48xlarge", "hyperpod-eks", 512), ("p5e.48xlarge", "hyperpod-eks", 512),
+                ("p5e.48xlarge", "hyperpod-slurm", 512),
             }  # fmt: skip
         else:
             assert environment is not None
@@ -134,7 +132,7 @@ def test_what_cannot_be_had_is_refused_by_its_rule(case: tuple[str, str, int], t
     assert not file.exists()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(
     kind=st.sampled_from(sorted(name for name, known in instance_types().items() if known.accelerator)),
     orchestrator=st.sampled_from(ORCHESTRATORS),
@@ -156,13 +154,14 @@ def test_it_writes_what_validates_or_refuses_with_a_reason(
     assert result.exit_code in (0, 2), result.exception
     if result.exit_code == 2:
         alone = not zone or only_in_local_zones(region, kind)
-        assert "could not be deployed" in result.stderr or (alone and "--zone-id" in result.stderr)
+        assert "could not be deployed" in result.stderr
+        assert not alone or "--zone-id" in result.stderr
         assert result.stdout == ""
         return
     environment, wrong = judged(result.stdout)
     assert wrong == []
     assert environment is not None
-    assert environment.network.zone_id == zone[0]
+    assert environment.network.zone_id == zones_for(region, kind, cast("Any", orchestrator))[0]
     assert (environment.storage.lustre is None) == (tib == 0)
     lustre = cast("Any", environment.storage.lustre)
     if tib:
@@ -261,16 +260,90 @@ def test_standard_output_is_the_file_and_nothing_else() -> None:
     assert "#" in result.stdout
 
 
-def test_a_file_in_the_project_names_its_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    schema = tmp_path / "constructs" / "ultracluster" / "config" / "environment.schema.json"
-    monkeypatch.setattr("ultracluster.cli.init._SCHEMA", schema)
+def project(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout in which everything is installed; the schema's place in it."""
+    (root / ".venv/bin").mkdir(parents=True)
+    (root / "node_modules/.bin").mkdir(parents=True)
+    shutil.copy(ROOT / "Makefile", root)
+    for name in (
+        "cdk.json", "requirements.lock", "pyproject.toml", "package.json", "package-lock.json",
+        "requirements-node.lock", ".venv/.created", ".venv/.run", ".venv/.node", "node_modules/.stamp",
+    ):  # fmt: skip
+        (root / name).touch()
+    program = root / ".venv/bin/ultracluster"
+    program.write_text(
+        f"#!/bin/bash\nexec '{sys.executable}' -c 'from ultracluster.cli.main import app; app()' \"$@\"\n"
+    )
+    program.chmod(0o755)
+    schema = root / "constructs" / "ultracluster" / "config" / "environment.schema.json"
+    monkeypatch.setattr("ultracluster.cli.draft_words._SCHEMA", schema)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    return schema
+
+
+def told(text: str) -> list[str]:
+    """The commands of a draft's head."""
+    return re.findall(r"^# (?:What it will be and need|Whether the account can have it): (.+)$", text, re.M)
+
+
+@pytest.mark.parametrize("above", [False, True])
+def test_a_file_in_the_project_names_its_schema(
+    above: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = project(tmp_path / "mine", monkeypatch)
+    monkeypatch.chdir(tmp_path if above else tmp_path / "mine")
+
+    run(*FLAGS, "-o", "mine/environments/train.yaml" if above else "environments/train.yaml")
+
+    first = (tmp_path / "mine" / "environments" / "train.yaml").read_text().splitlines()[0]
+    place = first.removeprefix("# yaml-language-server: $schema=")
+    assert (tmp_path / "mine" / "environments" / place).resolve() == schema
+
+
+@pytest.mark.parametrize(
+    ("output", "command"),
+    [
+        ("environments/big.yaml", "make plan ENV=big"),
+        ("environments/more/big.yaml", "ultracluster plan environments/more/big.yaml"),
+        ("my cluster.yml", "ultracluster plan 'my cluster.yml'"),
+        ("../big.yaml", "ultracluster plan ../big.yaml"),
+        (None, "make plan ENV=train"),
+    ],
+)
+def test_the_head_names_commands_that_work_where_the_file_lies(
+    output: str | None, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if shutil.which("make") is None:
+        pytest.skip("no make on this machine")
+    root = tmp_path / "checkout"
+    project(root, monkeypatch)
+    monkeypatch.chdir(root)
+    result = run(*FLAGS, *(["-o", output] if output else []))
+    assert result.exit_code == 0, result.stderr
+    text = Path(output).read_text() if output else result.stdout
+    if not output:  # where the head says that it is to be saved
+        place = re.findall(r"^# Save it as (\S+); then$", text, re.M)
+        assert place == ["environments/train.yaml"]
+        Path("environments").mkdir()
+        Path(place[0]).write_text(text)
+
+    plans, asks = told(text)
+
+    assert plans == command
+    done = subprocess.run(plans, shell=True, capture_output=True, text=True, check=False)  # noqa: S602
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "p5en.48xlarge" in done.stdout
+    # asking needs an account; the command finds the file, and says that credentials are missing
+    assert asks == command.replace("plan", "preflight", 1)
+
+
+def test_outside_a_checkout_the_head_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in an installed wheel."""
+    monkeypatch.setattr("ultracluster.cli.draft_words._SCHEMA", tmp_path / "a/b/c/environment.schema.json")
     monkeypatch.chdir(tmp_path)
 
-    run(*FLAGS, "-o", "environments/train.yaml")
-
-    first = (tmp_path / "environments" / "train.yaml").read_text().splitlines()[0]
-    place = first.removeprefix("# yaml-language-server: $schema=")
-    assert (tmp_path / "environments" / place).resolve() == schema
+    assert told(run(*FLAGS).stdout)[0] == "ultracluster plan train.yaml"
+    assert "# Save it as train.yaml; then" in run(*FLAGS).stdout
 
 
 @pytest.mark.parametrize("extra", [[], ["--yes"]])
@@ -326,6 +399,20 @@ def test_questions_are_asked_on_a_terminal(monkeypatch: pytest.MonkeyPatch, tmp_
     assert "there is no Region 'us-east-22'; like it: us-east-2" in told
 
 
+def test_accelerators_are_an_answer_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A number of them leaves no question for the nodes."""
+    environment, wrong, told = asked(
+        monkeypatch, tmp_path / "new.yaml", "0xH100", "64xh900", "64 x h100", "eks", "us-west-2", *[""] * 4
+    )
+
+    assert wrong == []
+    assert environment is not None
+    group = environment.node_groups["train"]
+    assert (group.instance_type, group.count, group.capacity.kind) == ("p5.48xlarge", 8, "on-demand")
+    assert "Compute nodes" not in told
+    assert told.count("]:   ") == 2
+
+
 def test_empty_answers_are_the_defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked(monkeypatch, tmp_path / "asked.yaml", *[""] * 8)
     told = run(
@@ -333,7 +420,8 @@ def test_empty_answers_are_the_defaults(monkeypatch: pytest.MonkeyPatch, tmp_pat
         "us-east-2", "--yes",
     )  # fmt: skip
 
-    assert (tmp_path / "asked.yaml").read_text() == told.stdout
+    written = (tmp_path / "asked.yaml").read_text()
+    assert written.partition("\nname:")[2] == told.stdout.partition("\nname:")[2]
 
 
 def test_nothing_is_written_when_the_questions_are_left(

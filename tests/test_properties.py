@@ -68,7 +68,7 @@ def environments(draw: st.DrawFn) -> dict[str, Any]:
         "orchestrator": {
             "kind": "hyperpod-slurm",
             "provisioning": "continuous" if continuous else "classic",
-            "lifecycle": draw(st.sampled_from(["on-init-complete", "on-create", "none"])),
+            "lifecycle": draw(st.sampled_from(["on-init-complete", "none"])),
             "node_recovery": draw(st.sampled_from(["automatic", "none"])),
         }
         | (

@@ -265,7 +265,24 @@ def test_what_nobody_knows_of_a_declared_type_is_left_out() -> None:
     told: Any = script_configuration(loaded(changed(environment_data("dev"), changes)).environment, "gpu")
 
     assert told["node_groups"]["gpu"]["efa_interfaces"] == 16
-    assert not told["node_groups"]["gpu"].keys() & {"nvswitch", "gds", "lustre_efa_interfaces"}
+    assert not told["node_groups"]["gpu"].keys() & {"nvswitch", "lustre_efa_interfaces"}
+    assert told["node_groups"]["gpu"]["gds"] is False, "nobody asks for it"
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind", "gds"),
+    [
+        (True, "p5.48xlarge", True),
+        (False, "p5.48xlarge", False),
+        # FSx for Lustre User Guide, "Configuring EFA clients", does not list it
+        (True, "g6e.12xlarge", False),
+    ],
+)
+def test_nodes_get_nvidia_fs_where_the_environment_asks_for_it(asked: bool, kind: str, gds: bool) -> None:
+    changes = {"storage.lustre.gds": asked, "node_groups.train.instance_type": kind}
+    told: Any = script_configuration(loaded(changed(environment_data("prod"), changes)).environment, "train")
+
+    assert told["node_groups"]["train"]["gds"] is gds
 
 
 def test_what_completes_the_lock_travels_along_where_there_is_something() -> None:

@@ -25,12 +25,15 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     ready = total = 0
+    seen: dict[str, bool] = {}
     for environment in environments:
         rehearsed_groups = set()
         for boot in boots(environment):
             rehearsed_groups.add(boot.group)
             total += 1
-            ready += _rehearse(boot)
+            if boot.key not in seen:  # else a node could not tell it from one that was rehearsed
+                seen[boot.key] = _rehearse(boot)
+            ready += seen[boot.key]
         for group in environment.node_groups.keys() - rehearsed_groups:
             total, ready = total + 1, ready + 1
             print(f"{environment.name}/{group}: nothing of ours runs on its nodes")

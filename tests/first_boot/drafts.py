@@ -7,33 +7,48 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ultracluster.catalog import instance_types
-from ultracluster.config import Environment, InvalidEnvironmentError, load
-from ultracluster.operations.draft import ORCHESTRATORS, Wishes, capacity_for, draft, regions_for, zones_for
-from ultracluster.software import newest_release
+from ultracluster.config import Environment, load
+from ultracluster.operations.draft import ORCHESTRATORS, Wishes
+from ultracluster.operations.draft_check import judged, nearest
+from ultracluster.operations.draft_place import NoZoneError, regions_for
 
 
 def drafts() -> Iterator[Environment]:
-    """Each draft that its orchestrator takes, with two nodes."""
+    """Each draft that `init` would write, with two nodes, in the first Region that has the type."""
     for name, kind in sorted(instance_types().items()):
         if not kind.accelerator:
             continue
-        region = regions_for(name)[0]
         for orchestrator in ORCHESTRATORS:
             wishes = Wishes(
                 name=f"{name.replace('.', '-')}-{orchestrator}"[:30].strip("-"),
-                region=region,
-                zone_id=zones_for(region, name)[0],
+                region=next(iter(regions_for(name, orchestrator)), "us-east-2"),
                 orchestrator=orchestrator,
                 instance_type=name,
                 nodes=2,
-                capacity=capacity_for(orchestrator, name),
-                release=newest_release("eks-al2023" if orchestrator == "eks" else orchestrator).release,
                 admin="arn:aws:iam::111122223333:role/platform-engineers",
             )
+            text = _text(wishes)
+            if not text:
+                print(f"{wishes.name}: init refuses it")
+                continue
             with tempfile.TemporaryDirectory() as folder:
                 file = Path(folder) / f"{wishes.name}.yaml"
-                file.write_text(draft(wishes))
-                try:
-                    yield load(file).environment
-                except InvalidEnvironmentError as error:
-                    print(f"{wishes.name}: the draft is refused: {str(error).splitlines()[0]}")
+                file.write_text(text)
+                yield load(file).environment
+
+
+def _text(wishes: Wishes) -> str:
+    """What `init` writes, or its nearest with this type and orchestrator where it refuses; else empty."""
+    try:
+        found = judged(wishes)
+    except NoZoneError:
+        found = None
+    if found and not found.wrong and not found.unsold:
+        return found.text
+    same = (
+        one
+        for one in nearest(wishes)
+        if (one.instance_type, one.orchestrator) == (wishes.instance_type, wishes.orchestrator)
+    )
+    other = next(same, None)
+    return judged(other).text if other else ""

@@ -15,7 +15,13 @@ from ultracluster.software.fit import Fit, fit, in_matrix
 
 _NOT_OURS = frozenset({"slurm"})
 """What the orchestrator starts and stops: no step of ours reports it."""
-_SAID = {"kept": "kept", "installs": "installed", "degraded": "degraded", "refuses": "refused"}
+_SAID = {
+    "not-needed": "nothing",
+    "kept": "kept",
+    "installs": "installed",
+    "degraded": "degraded",
+    "refuses": "refused",
+}
 
 
 def decided(image: Image, found: Contents) -> Image:
@@ -32,9 +38,11 @@ def differences(boot: Boot, outcome: Outcome, predicted: tuple[Fit, ...]) -> Ite
     """A line for each component that the node treated otherwise than predicted."""
     said = outcome.components
     for one in predicted:
-        if one.outcome == "not-needed" or one.component in _NOT_OURS:
+        if one.component in _NOT_OURS:
             continue
         told = said.get(one.component, {}).get("outcome", "nothing")
+        if one.outcome == "not-needed" and told in ("nothing", "not-needed"):
+            continue
         if told != (_in_vain(boot, one) or _SAID[one.outcome]):
             yield (
                 f"{boot.title}: {one.component}: plan says {one.outcome} ({one.detail}), the node {told} "

@@ -53,12 +53,14 @@ class Boot:
     @property
     def key(self) -> str:
         """The same for boots that differ in nothing that a node could see."""
+        found = found_on(self)
         seen = {
             "cluster": self.node.cluster | {"environment": "", "cluster": ""},
             "mounts": self.node.mounts,
             "group": [self.node.role, self.node.kind.name],
-            "image": [self.image.id, found_on(self)],
-            "repositories": self.variant.repositories,
+            "image": [self.image.id, found],
+            # they are asked for the Lustre client only where the image has none
+            "repositories": "" if found["lustre_client"] else self.variant.repositories,
             "entries": self.entries,
         }
         return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()[:16]

@@ -92,7 +92,9 @@ CLUSTER_CASES = [
         "HPS064",
         {"orchestrator.lifecycle": "on-create"},
         "orchestrator.lifecycle",
-        "mount the file systems, start munge and Slurm, and nobody does the rest: slurmdbd",
+        "mount the file systems, move containers to large disks, start munge and Slurm, and nobody does the "
+        "rest: slurmdbd with its database, and so accounts and limits of teams, ssh keys between nodes, "
+        "pam_slurm_adopt, SSSD, prolog and epilog with DCGM's map of jobs, log rotation",
         "on-init-complete",
         {"orchestrator.lifecycle": "on-init-complete"},
     ),

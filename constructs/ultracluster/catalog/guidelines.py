@@ -44,9 +44,9 @@ def checkpoint_share() -> float:
     return _document()["checkpoint_share"]
 
 
-def general_family(kind: Literal["hyperpod", "x86_64", "arm64"]) -> str:
-    """The family of nodes without accelerators: HyperPod's, or by processor architecture."""
-    return _document()["families"][kind]
+def general_families(kind: Literal["hyperpod", "x86_64", "arm64"]) -> tuple[str, ...]:
+    """Families for nodes without accelerators, best first: HyperPod's, or by processor architecture."""
+    return tuple(_document()["families"][kind])
 
 
 @cache

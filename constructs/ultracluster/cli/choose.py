@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ from ultracluster.cli.environments import JsonOption, refuse
 from ultracluster.cli.questions import ask, ask_one_of, ask_whether, can_ask
 
 if TYPE_CHECKING:
+    from ultracluster.catalog import InstanceType
     from ultracluster.operations.choice import Rank, Wanted
 
 
@@ -40,7 +42,9 @@ def choose(
     instance_type: Annotated[
         str | None,
         typer.Option(
-            "--instance-type", help="Type of the compute nodes, UltraServers too.", show_default=False
+            "--instance-type",
+            help="Type of the compute nodes, UltraServers too, or its accelerators: h100, 64xH100.",
+            show_default=False,
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -72,7 +76,7 @@ def choose(
     if as_json:
         sys.stdout.write(json.dumps(_document(wanted, ranks), indent=2) + "\n")
     else:
-        sys.stdout.write(_text(ranks))
+        sys.stdout.write(_text(ranks, wanted, instance_type or ""))
 
 
 def _ask() -> Wanted:
@@ -84,28 +88,45 @@ def _ask() -> Wanted:
             continue  # none has both
         if ask_whether(question):
             features.append(name)
-    kind = ask("Instance type of the compute nodes", "not decided", kind=_type)
+    kind = ask("Instance type or accelerators of the compute nodes", "not decided", kind=_type)
     capacity = ask_one_of("Capacity that you have or will buy", ("any", *CAPACITIES), "any")
     return _wanted(tuple(features), "" if capacity == "any" else capacity, kind)
 
 
 def _type(text: str) -> str:
-    from ultracluster.catalog import instance_type, nearest_instance_types
+    if text == "not decided":
+        return ""
+    return _named(text).name
 
-    if text != "not decided" and instance_type(text) is None:
-        near = ", ".join(nearest_instance_types(text)) or "p5en.48xlarge"
-        raise ValueError(f"no type {text!r} is known; like it: {near}")
-    return text.removeprefix("not decided")
+
+def _named(text: str) -> InstanceType:
+    """A type by its own name, or the usual one with the accelerators of this name: `h100`, `64xH100`.
+
+    Raises:
+        ValueError: none is known.
+    """
+    from ultracluster.catalog import instance_type, nearest_instance_types
+    from ultracluster.catalog.accelerators import Accelerators, most_in_one, read_accelerators
+    from ultracluster.config.nodes import MOST_NODES
+    from ultracluster.operations.draft_place import type_for
+
+    asked = read_accelerators(text) or Accelerators(count=most_in_one(text), name=text)
+    found = instance_type(text) or (type_for(asked, None, "") if asked.count else None)
+    if found is None:
+        near = " or ".join(nearest_instance_types(text)) or "p5en.48xlarge"
+        raise ValueError(f"the catalogue has no such type; the nearest: {near}")
+    if found.accelerator and asked.count > found.accelerator.count * MOST_NODES:
+        raise ValueError(f"{MOST_NODES} nodes of {found.name} have {found.accelerator.count * MOST_NODES:,}")
+    return found
 
 
 def _wanted(features: tuple[str, ...], capacity: str, kind: str) -> Wanted:
-    from ultracluster.catalog import instance_type, nearest_instance_types
     from ultracluster.operations.choice import Wanted
 
-    known = instance_type(kind) if kind else None
-    if kind and known is None:
-        near = " or ".join(nearest_instance_types(kind)) or "p5en.48xlarge"
-        refuse(f"--instance-type {kind}: the catalogue has no such type; the nearest: {near}")
+    try:
+        known = _named(kind) if kind else None
+    except ValueError as error:
+        refuse(f"--instance-type {kind}: {error}")
     return Wanted(features=features, capacity=capacity, instance_type=known)
 
 
@@ -134,7 +155,7 @@ def _document(wanted: Wanted, ranks: list[Rank]) -> dict[str, Any]:
 _MARKS = {"yes": "[green]+[/green]", "partly": "[yellow]~[/yellow]", "no": "[red]-[/red]"}
 
 
-def _text(ranks: list[Rank]) -> str:
+def _text(ranks: list[Rank], wanted: Wanted, asked: str) -> str:
     from io import StringIO
 
     from rich.console import Console
@@ -165,6 +186,18 @@ def _text(ranks: list[Rank]) -> str:
         table.add_row(title, *(reason.answer for reason in row.values()))
     console.print(table)
     best = ranks[0]
-    following = f"Next: ultracluster init --orchestrator {best.orchestrator}"
+    following = f"Next: ultracluster init --orchestrator {best.orchestrator}{_flags(wanted, asked)}"
     console.print(f"\n{following if best.possible else 'No orchestrator has all of it: give up one wish.'}")
     return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
+
+
+def _flags(wanted: Wanted, asked: str) -> str:
+    """What is known already, as flags of `init`."""
+    from ultracluster.catalog.accelerators import read_accelerators
+
+    kind, flags = wanted.instance_type, [""]
+    if kind and kind.accelerator and (number := read_accelerators(asked)):
+        flags += ["--accelerators", shlex.quote(f"{number.count}x{kind.accelerator.name}")]
+    elif kind:
+        flags += ["--instance-type", kind.name]
+    return " ".join([*flags, *(["--capacity", wanted.capacity] if wanted.capacity else [])])

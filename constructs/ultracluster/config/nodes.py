@@ -15,6 +15,10 @@ GroupName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$", 
 InstanceTypeName = Annotated[str, Field(pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$", examples=["p5.48xlarge"])]
 
 
+MOST_NODES = 6758
+"""Of one group, by HyperPod's API (InstanceCount)."""
+
+
 class ScheduledPatching(Model):
     """Software updates of HyperPod at fixed times (`ScheduledUpdateConfig`)."""
 
@@ -65,11 +69,11 @@ class NodeGroup(Model):
     """As EC2 writes it, without `ml.`."""
     instance_types: Annotated[Many[InstanceTypeName], Field(max_length=19)] = ()
     """HyperPod on EKS: further types, in this order, where `instance_type` cannot be had."""
-    count: Annotated[int, Field(ge=0, le=6758)]
+    count: Annotated[int, Field(ge=0, le=MOST_NODES)]
     """Nodes wanted, whether or not they have work."""
-    min_count: Annotated[int, Field(ge=0, le=6758)] | None = None
+    min_count: Annotated[int, Field(ge=0, le=MOST_NODES)] | None = None
     """HyperPod: nodes without which the group is rolled back; equal to `count` is all or nothing."""
-    max_count: Annotated[int, Field(ge=0, le=6758)] | None = None
+    max_count: Annotated[int, Field(ge=0, le=MOST_NODES)] | None = None
     """Nodes at the most, where the scheduler may add some for a job; `count` by default. Not on
     HyperPod."""
     capacity: Capacity = OnDemand()
@@ -156,6 +160,7 @@ class DeclaredInstanceType(Model):
 
 
 __all__ = [
+    "MOST_NODES",
     "AutomaticPatching",
     "DeclaredInstanceType",
     "GroupName",

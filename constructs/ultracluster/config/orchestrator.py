@@ -30,7 +30,7 @@ class HyperPodSlurm(Model):
     provisioning always merges."""
     lifecycle: Literal["on-init-complete", "on-create", "none"] = "on-init-complete"
     """When our scripts run: after the image has set up Slurm and the mounts (`on-init-complete`),
-    instead of that (`on-create`), or not at all (`none`)."""
+    instead of that (`on-create`; refused, as they do not do all that it does), or not at all (`none`)."""
 
 
 Orchestrator = Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Iterable
 from copy import deepcopy
 from itertools import pairwise
 from pathlib import Path
@@ -12,16 +13,17 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from ultracluster.config.environment import Environment
+from ultracluster.config.schema_values import offer_values
 
 PUBLISHED = Path(__file__).with_name("environment.schema.json")
 """The committed schema; `make generate` renews it."""
 
 
-def environment_schema() -> dict[str, Any]:
+def environment_schema(releases: Iterable[str] = ()) -> dict[str, Any]:
     """The schema of one file.
 
     A file that `extends:` another may leave out what its base says, so nothing is required at the top; the
-    loader checks the merged whole.
+    loader checks the merged whole. `releases`: names of software releases, which editors then complete.
     """
     schema = deepcopy(Environment.model_json_schema())
     for model in _models(Environment):
@@ -37,6 +39,7 @@ def environment_schema() -> dict[str, Any]:
     }
     schema["patternProperties"] = {r"^\.": {"description": "A place for YAML anchors; ignored."}}
     schema["required"] = []
+    offer_values(schema, releases)
     return schema
 
 

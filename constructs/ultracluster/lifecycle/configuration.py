@@ -18,7 +18,7 @@ HYPERPOD_DATA_VOLUME = "/opt/sagemaker"
 JOINING_MINUTES = {"pcs": 25, "eks": 12}
 """Minutes that a node's scripts may take: a node of PCS that has not joined after 30 is ended (AWS PCS User
 Guide, "Troubleshooting compute node bootstrap"); an EKS node group waits 15 for a node that is running (field
-reports; unverified). Each leaves room for what runs before and after the scripts."""
+reports). Each leaves room for what runs before and after the scripts."""
 _PARALLELCLUSTER_OWN_MINUTES = 5
 """Of ParallelCluster's bootstrap timeout, for what it does itself."""
 
@@ -115,6 +115,7 @@ def _group(config: Environment, group: NodeGroup) -> dict[str, object]:
         "efa_interfaces": (kind.efa_interfaces or 0) if kind else 0,
         "local_nvme_disks": kind.local_nvme_disks if kind else 0,
         **_type_facts(kind),
+        **_gpudirect_storage(config, kind),
         "data_volume": HYPERPOD_DATA_VOLUME if config.orchestrator.kind in HYPERPOD else None,
     }
 
@@ -125,9 +126,15 @@ def _type_facts(kind: InstanceType | None) -> dict[str, object]:
         return {}
     return {
         "nvswitch": kind.nvswitch,
-        "gds": kind.lustre_gds_client,
         "lustre_efa_interfaces": kind.lustre_efa_interfaces,
     }
+
+
+def _gpudirect_storage(config: Environment, kind: InstanceType | None) -> dict[str, object]:
+    """Whether nodes get nvidia-fs: where the environment asks for it and FSx supports the type."""
+    if not getattr(config.storage.lustre, "gds", False):
+        return {"gds": False}
+    return {} if kind is None or kind.declared else {"gds": kind.lustre_gds_client}
 
 
 def _budget_minutes(config: Environment) -> int | None:

@@ -79,9 +79,10 @@ def name_used_once(environment: Environment) -> Iterator[Breach]:
 
 @RULES.rule(
     64,
-    "warning",
+    "error",
     "Lifecycle scripts run after the image's own set-up",
     source=f"{LIFECYCLE}; CloudFormation, AWS::SageMaker::Cluster LifeCycleConfig",
+    date="2026-11-22",
 )
 def lifecycle_on_create(environment: Environment) -> Iterator[Breach]:
     storage = environment.storage
@@ -89,18 +90,15 @@ def lifecycle_on_create(environment: Environment) -> Iterator[Breach]:
         mounts = "mount the file systems, " if storage.lustre or storage.openzfs else ""
         yield Breach(
             ("orchestrator", "lifecycle"),
-            f"`on-create` runs our scripts instead of the image's set-up. They {mounts}start munge and "
-            f"Slurm, and nobody does the rest: {', '.join(LACKING)}. One page of AWS says that topology and "
-            "mounts are still done: unproven.",
-            "on-init-complete; or acknowledge this with who does it instead",
+            f"`on-create` runs our scripts instead of the image's set-up. They {mounts}move containers to "
+            f"large disks, start munge and Slurm, and nobody does the rest: {', '.join(LACKING)}. One page of "
+            "AWS says that topology and mounts are still done: unproven.",
+            "on-init-complete",
         )
 
 
 LACKING = (
     "slurmdbd with its database, and so accounts and limits of teams",
-    "docker's and containerd's folders on the second volume",
-    "paths of enroot",
-    "home directories on the shared file system",
     "ssh keys between nodes",
     "pam_slurm_adopt",
     "SSSD",
@@ -151,8 +149,8 @@ def accounting_without_setup(environment: Environment) -> Iterator[Breach]:
     68,
     "warning",
     "An accounting database is for a new image, and for good",
-    source="SageMaker Developer Guide, external accounting database: images after 2026-08-30, not to be "
-    "reverted (a public account of the page; unverified)",
+    source="SageMaker Developer Guide: Using an external accounting database with SageMaker HyperPod Slurm "
+    "clusters",
     date="2026-11-22",
     by_hand="aws sagemaker describe-cluster --cluster-name <cluster> --query "
     "'InstanceGroups[].[InstanceGroupName,CurrentImageReleaseVersion]'",

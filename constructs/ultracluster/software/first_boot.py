@@ -99,13 +99,13 @@ def node_of(environment: Environment, group: NodeGroup) -> Node:
         architecture=(kind.architecture if kind else "") or "x86_64",
         accelerator=_accelerator(environment, group),
         efa_interfaces=interfaces if group.role == "compute" else 0,
-        nvswitch=bool(getattr(kind, "nvswitch", False)),
+        nvswitch=kind is not None and kind.nvswitch,
         lustre="none" if lustre is None else "efa" if efa and group.role == "compute" else "tcp",
         gds=gds and group.role == "compute",
         kubernetes=environment.orchestrator.kind in KUBERNETES,
         local_nvme_disks=kind.local_nvme_disks if kind else 0,
         components=frozenset({"nvidia-fs"} if gds else ()),
-        strict=bool(getattr(environment.software, "strict", False)),
+        strict=environment.software.strict,
         sources=_sources(environment),
     )
 

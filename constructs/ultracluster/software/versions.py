@@ -7,7 +7,7 @@ count (`13.3` is `13.3.0`), because upstreams write both for one release.
 from __future__ import annotations
 
 import re
-from functools import total_ordering
+from functools import cache, total_ordering
 
 _TOKEN = re.compile(r"\d+|[a-z]+|[~+-]")
 _EPOCH = re.compile(r"^(\d+):")
@@ -52,6 +52,7 @@ class Version:
         return self._key[0] == series._key[0] and self._key[1 : 1 + len(wanted)] == wanted
 
 
+@cache
 def _key(text: str) -> tuple[tuple[int, int, str], ...]:
     rest = text.strip().lower().removeprefix("v")
     epoch = _EPOCH.match(rest)

@@ -1,0 +1,94 @@
+"""What `ultracluster init` says around a draft: its schema, what to run next, why it was refused."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ultracluster.config import Finding
+    from ultracluster.operations.draft import Commands, Wishes
+
+_SCHEMA = Path(__file__).parents[1] / "config" / "environment.schema.json"
+
+
+def schema_line(output: Path | None) -> str:
+    """Where editors find the schema; nothing where the file does not lie in the project."""
+    root = _project()
+    if output is None or root is None or not output.resolve().is_relative_to(root):
+        return ""
+    place = os.path.relpath(_SCHEMA, output.resolve().parent)
+    return f"# yaml-language-server: $schema={Path(place).as_posix()}\n"
+
+
+def commands_for(output: Path | None, name: str) -> Commands:
+    """What plans the file and what asks the account for it: by make where the Makefile knows the file.
+
+    Without a file: where it is to be saved, in the project or in the folder of the command.
+    """
+    from ultracluster.operations.draft import Commands
+
+    root = _project()
+    saved_as = ""
+    if output is None:
+        here = root is not None and Path.cwd().resolve().is_relative_to(root)
+        saved_as = f"environments/{name}.yaml" if here else f"{name}.yaml"
+        output = root / saved_as if root and here else Path(saved_as)
+    if root and output.resolve().parent == root / "environments" and output.suffix == ".yaml":
+        known = shlex.quote(output.stem)
+        return Commands(
+            plan=f"make plan ENV={known}", preflight=f"make preflight ENV={known}", saved_as=saved_as
+        )
+    file = shlex.quote(str(output))
+    return Commands(
+        plan=f"ultracluster plan {file}", preflight=f"ultracluster preflight {file}", saved_as=saved_as
+    )
+
+
+def refusal(wishes: Wishes, reasons: Iterable[Finding | str]) -> str:
+    """Why no file is written, and commands for the nearest that would be."""
+    from ultracluster.operations.draft_check import UNSOLD, nearest
+
+    reasons = list(reasons)
+    lines = ["no file is written, for it could not be deployed:", *(f"  {_line(one)}" for one in reasons)]
+    if near := nearest(wishes):
+        lines += ["nearest that works:", *(f"  {command(one)}" for one in near)]
+    if all(not isinstance(one, str) and one.code in UNSOLD and not one.blocks for one in reasons):
+        lines.append("--anyway writes it all the same, if you know better")
+    return "\n".join(lines)
+
+
+def command(wishes: Wishes) -> str:
+    """The command that drafts just this."""
+    return shlex.join(["ultracluster", "init", *flags(wishes)])
+
+
+def flags(wishes: Wishes) -> Iterator[str]:
+    """The flags of `ultracluster init` that say what the wishes say."""
+    yield from ("--instance-type", wishes.instance_type, "--nodes", str(wishes.nodes))
+    yield from ("--orchestrator", wishes.orchestrator, "--region", wishes.region)
+    for flag, value in (
+        ("--zone-id", wishes.zone_id), ("--capacity", wishes.capacity), ("--capacity-id", wishes.capacity_id),
+        ("--image", wishes.image), ("--admin", wishes.admin),
+        ("--name", "" if wishes.name == "train" else wishes.name),
+    ):  # fmt: skip
+        if value:
+            yield from (flag, value)
+    if wishes.lustre_tib is not None:
+        yield from ("--lustre-tib", f"{wishes.lustre_tib:g}")
+
+
+def _line(reason: Finding | str) -> str:
+    if isinstance(reason, str):
+        return reason
+    instead = f"; instead: {reason.instead}" if reason.instead else ""
+    return f"{reason.code} {reason.dotted}: {reason.message}{instead}"
+
+
+def _project() -> Path | None:
+    """The checkout that this code runs from; None where it is installed."""
+    root = _SCHEMA.resolve().parents[3]
+    return root if (root / "Makefile").is_file() and (root / "cdk.json").is_file() else None
