@@ -8,6 +8,7 @@ source "${BASH_SOURCE[0]%/*}/log.sh"
 
 # Downloads, sources and builds, until the end of the run: not in /var/tmp, where others may write and which hardened images
 # mount noexec.
+# shellcheck disable=SC2034 # what others read
 readonly FILES_WORK=$ULTRACLUSTER_ROOT/var/lib/ultracluster/work
 
 # files::same SOURCE PATH

@@ -71,6 +71,7 @@ CASES
 }
 
 @test "the AWS CLI is found where it is, whatever the PATH of the service" {
+  # shellcheck disable=SC2016 # expands on the node
   run library entry 'PATH=/usr/bin:/bin; entry::path; echo "$PATH"'
   assert::contains ":$output:" ":/usr/local/bin:"
 }

@@ -318,7 +318,8 @@ def test_user_data_waits_for_late_rights_and_runs_only_what_was_synthesised(
     fakes = tmp_path / "bin"
     fakes.mkdir()
     programs = {
-        "aws": f'echo x >>{tmp_path}/asked\n(($(wc -l <{tmp_path}/asked) > {failures})) || {{ echo "(403)" >&2; exit 1; }}\n'
+        "aws": f"echo x >>{tmp_path}/asked\n"
+        f'(($(wc -l <{tmp_path}/asked) > {failures})) || {{ echo "(403)" >&2; exit 1; }}\n'
         f'printf {served} >"${{*: -1}}"',
         "sleep": "true",
         "systemctl": "true",

@@ -91,8 +91,8 @@ def lifecycle_on_create(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "lifecycle"),
             f"`on-create` runs our scripts instead of the image's set-up. They {mounts}move containers to "
-            f"large disks, start munge and Slurm, and nobody does the rest: {', '.join(LACKING)}. One page of "
-            "AWS says that topology and mounts are still done: unproven.",
+            f"large disks, start munge and Slurm, and nobody does the rest: {', '.join(LACKING)}. One page "
+            "of AWS says that topology and mounts are still done: unproven.",
             "on-init-complete",
         )
 
