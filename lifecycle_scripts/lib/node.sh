@@ -241,6 +241,9 @@ for kind, keys in KEYS.items():
     if mount.get("efa") is True:
         facts[f"{kind}_efa".upper()] = "yes"
 for key, value in facts.items():
+    if "\n" in str(value):
+        stop(GIVE_UP, f"{cluster_path}: {value!r} is no value, it has several lines")
+for key, value in facts.items():
     print(f"{key}={value}")
 PYTHON
 }

@@ -256,7 +256,7 @@ readonly PACKAGES_MIRRORED=$FILES_WORK/packages
 packages::mirrored() {
   local -r url=$1 checksum=$2 list=$PACKAGES_MIRRORED/${1##*/}
   shift 2
-  local files path object digest
+  local files
   PACKAGES_ERROR=
   if ! fetch::file "$url" "$list" "$checksum"; then
     PACKAGES_ERROR=$FETCH_ERROR
@@ -266,12 +266,10 @@ packages::mirrored() {
     PACKAGES_ERROR="the mirror has no package $files for this system: run ultracluster release mirror --renew-packages and deploy"
     return 1
   fi
-  while read -r path object digest; do
-    if ! fetch::file "${url%/*/*}/$object" "$PACKAGES_MIRRORED/$path" "sha256:$digest"; then
-      PACKAGES_ERROR=$FETCH_ERROR
-      return 1
-    fi
-  done <<<"$files"
+  if ! packages::fetch_all "${url%/*/*}" <<<"$files"; then
+    PACKAGES_ERROR=$FETCH_ERROR
+    return 1
+  fi
   if [[ $(packages::system) == dnf ]]; then
     # No gpgcheck: each file was verified by a digest that leads back to the lock file; so was the index. The image's own
     # repositories stay, as Amazon Linux has them in S3; one that is out of reach is no reason to stop.
@@ -285,6 +283,24 @@ packages::mirrored() {
   PACKAGES_FROM=(-o "Dir::Etc::SourceList=$PACKAGES_MIRRORED/mirror.list" -o Dir::Etc::SourceParts=- -o "Dir::State::Lists=$PACKAGES_MIRRORED/lists")
   retry::run "${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" packages::apt update -o APT::Update::Error-Mode=any && return 0
   PACKAGES_ERROR="apt does not read the index of the mirror: $(packages::cause)"
+  return 1
+}
+
+# packages::fetch_all URL: lines "path object digest" from stdin, eight at once: each is a process of the AWS CLI, which takes
+# longer to start than most packages to come. The first that does not come ends it; FETCH_ERROR says why.
+packages::fetch_all() {
+  local -r url=$1 failed=$PACKAGES_MIRRORED/.failed
+  local path object digest running=0
+  rm -f -- "$failed"
+  while read -r path object digest; do
+    ((running < 8)) || { wait -n || true; }
+    [[ ! -e $failed ]] || break
+    { fetch::file "$url/$object" "$PACKAGES_MIRRORED/$path" "sha256:$digest" || echo "$FETCH_ERROR" >>"$failed"; } </dev/null &
+    running=$((running < 8 ? running + 1 : 8))
+  done
+  wait
+  [[ -e $failed ]] || return 0
+  read -r FETCH_ERROR <"$failed"
   return 1
 }
 

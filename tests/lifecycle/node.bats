@@ -9,6 +9,14 @@ who_am_i() {
     echo "$NODE_GROUP $NODE_ROLE $NODE_INSTANCE_TYPE $NODE_ADDRESS $NODE_LOCAL_NVME_DISKS $CLUSTER_CONTROLLERS"'
 }
 
+@test "a value cannot bring another fact with it" {
+  cluster_json() { "$PYTHON" -IS -c 'import json, sys; cluster = json.load(open(sys.argv[1])); exec(sys.argv[2]); json.dump(cluster, open(sys.argv[1], "w"))' "$SCRIPTS/cluster.json" "$1"; }
+  cluster_json 'cluster["cluster"] = "dev\nCLUSTER_MIRROR=s3://theirs"'
+  run on_init_complete
+  assert::status 1
+  assert::contains "$(tail -n 1 "$LOG")" "FAILED node: $SCRIPTS/cluster.json: 'dev\\nCLUSTER_MIRROR=s3://theirs' is no value, it has several lines"
+}
+
 @test "a node finds its group by its address, and drops HyperPod's prefix of the type" {
   run --separate-stderr who_am_i
   assert::equal "gpu compute p5.48xlarge 10.1.0.21 8 10.1.0.10" "$output"

@@ -124,6 +124,22 @@ mirror::list() {
   done
 }
 
+@test "packages come side by side, eight at most" {
+  local -r index=(a b c d e f g h i j k l)
+  mirror::holds ubuntu22.04 Packages "libnccl2=2.30.7-1+cuda13.3>$(IFS=, && echo "${index[*]}")" "${index[@]/%/=1}"
+  mkdir "$FAKE/live"
+  # shellcheck disable=SC2016 # expands on the node
+  printf '#!/usr/bin/env bash\n: >"$FAKE/live/$$"\nls "$FAKE/live" | wc -l >>"$FAKE/side_by_side"\nsleep 0.3\nbash "%s" "$@"\nrm "$FAKE/live/$$"\n' \
+    "$BATS_TEST_DIRNAME/fakes/aws" >"$SANDBOX/slow"
+  chmod +x "$SANDBOX/slow"
+  ln -sf "$SANDBOX/slow" "$SANDBOX/bin/aws"
+  run run_steps nccl
+  assert::status 0
+  local -r most=$(sort -n "$FAKE/side_by_side" | tail -n 1)
+  assert::equal yes "$( ((most > 2 && most <= 8)) && echo yes)"
+  assert::equal 15 "$(grep -c '^aws' "$FAKE/calls")"
+}
+
 @test "an object that is gone is named; with it the next run fetches only that" {
   mirror::ubuntu
   local -r file=$(find "$FAKE/s3" -name common.deb)
