@@ -301,6 +301,27 @@ software::module() {
   modinfo --field version "$1" 2>/dev/null || true
 }
 
+# software::wait_for_image UNIT...: the images of EKS put the kernel modules for a node's devices in place at its boot, by services that
+# run beside user data (awslabs/amazon-eks-ami, templates/al2023/runtime/gpu): until they have ended, a driver seems to be missing.
+software::wait_for_image() {
+  local unit left=${ULTRACLUSTER_IMAGE_SECONDS:-180}
+  for unit in "$@"; do
+    ! software::is_queued "$unit" || log::info "waiting for $unit.service of the image"
+    while software::is_queued "$unit"; do
+      ((left > 0)) || { log::warn "$unit.service of the image has not ended" && return; }
+      left=$((left - 1))
+      sleep 1
+    done
+  done
+}
+
+# Started, or to be started: it has a job in systemd.
+software::is_queued() {
+  local job
+  job=$(systemctl show --property=Job --value "$1.service" 2>/dev/null) || return 1
+  [[ -n $job && $job != 0 ]]
+}
+
 # software::loader_knows FOLDER: are its libraries in the cache of the dynamic loader?
 software::loader_knows() {
   [[ $(ldconfig -p 2>/dev/null) == *"=> $1/"* ]]

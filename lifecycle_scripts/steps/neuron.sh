@@ -5,6 +5,7 @@ neuron::detect() {
   local component
   software::for neuron-driver compute
   [[ $NODE_ACCELERATOR == neuron ]] || step::not_applicable "no Neuron devices"
+  software::wait_for_image neuron-kmod-load
   while read -r component; do
     [[ -n ${RELEASE["$component.version"]:-} ]] || continue
     software::settle "$component" "$(neuron::version "$component")"

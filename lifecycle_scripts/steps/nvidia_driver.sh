@@ -11,6 +11,7 @@ nvidia_driver::detect() {
   software::for nvidia-driver compute
   [[ $NODE_ACCELERATOR == nvidia ]] || step::not_applicable "no NVIDIA accelerators"
   nvidia_driver::branches
+  software::wait_for_image nvidia-kmod-load nvidia-setup
   version=$(software::module nvidia)
   software::settle nvidia-driver "$version"
   nvidia_driver::can_start || step::absent "driver $version is not loaded"

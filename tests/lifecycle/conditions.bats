@@ -100,3 +100,33 @@ CASES
   assert::status 1
   assert::equal "FAILED from_s3: this image has no python3, with which the scripts are compared with their hash" "$output"
 }
+
+@test "EKS: the image's own services bring the driver in while we look: they are waited for" {
+  local unit module device
+  for unit in nvidia-kmod-load nvidia-setup neuron-kmod-load; do
+    node::renew
+    module=nvidia device=p5.48xlarge
+    if [[ $unit == neuron* ]]; then
+      module=neuron device=trn2.48xlarge
+      mkdir -p "$ULTRACLUSTER_ROOT/dev" && touch "$ULTRACLUSTER_ROOT/dev/neuron0"
+      sed -i 's/p5.48xlarge/trn2.48xlarge/' "$SCRIPTS/cluster.json" "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
+    fi
+    REQUIRED="nvidia-driver neuron-driver" FLOORS="neuron-driver=2.0" software::lock
+    rm -f "$FAKE/modules/$module"
+    mkdir -p "$FAKE/units/$unit"
+    echo 4711 >"$FAKE/units/$unit/job"
+    (sleep 2 && echo 595.91.07 >"$FAKE/modules/$module" && rm "$FAKE/units/$unit/job") 3>&- &
+    run run_steps "$([[ $module == neuron ]] && echo neuron || echo nvidia_driver)"
+    assert::status 0
+    assert::contains "$output" "waiting for $unit.service of the image"
+    assert::contains "$output" "$device"
+  done
+}
+
+@test "a service of the image that never ends is not waited for without end" {
+  mkdir -p "$FAKE/units/nvidia-kmod-load"
+  echo 4711 >"$FAKE/units/nvidia-kmod-load/job"
+  run on_node ULTRACLUSTER_IMAGE_SECONDS=1 bash -c "set -euo pipefail; source '$SCRIPTS/lib/entry.sh'; entry::main nvidia_driver"
+  assert::status 0
+  assert::contains "$output" "nvidia-kmod-load.service of the image has not ended"
+}
