@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,19 +15,37 @@ import pytest
 from project import ROOT
 
 SCRIPTS = ROOT / "lifecycle_scripts"
+KEPT_DAYS = 7
+"""How long a root serves later runs: debootstrap takes a minute, and its updates are not what is tested."""
 
 
-def make_root(root: Path, *, include: str, tools: Sequence[str]) -> None:
+def make_root(root: Path, cache: pytest.Cache, *, include: str, tools: Sequence[str]) -> None:
     """Make the root, with the scripts in `scripts` and no release; the test is skipped where that cannot be.
 
     Args:
+        cache: of pytest, which keeps the root itself; `pytest --cache-clear` makes it again.
         include: packages beside the smallest set, separated by commas.
-        tools: programs that the tests run on this machine.
+        tools: programs that the tests run on this machine, beside debootstrap and unshare.
     """
-    if missing := [tool for tool in tools if not shutil.which(tool)]:
+    if missing := [tool for tool in ("debootstrap", "unshare", *tools) if not shutil.which(tool)]:
         pytest.skip(f"not installed: {', '.join(missing)}")
     if os.geteuid() != 0:
         pytest.skip("debootstrap and chroot need root")
+    folder = cache.mkdir("debian_root")
+    kept = folder / f"{hashlib.sha256(include.encode()).hexdigest()[:16]}.tar"
+    with (folder / "lock").open("w") as lock:  # workers ask for the same one
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        if not kept.exists() or kept.stat().st_mtime < time.time() - KEPT_DAYS * 86400:
+            debootstrap(root, kept, include)
+    root.mkdir()
+    subprocess.run(["tar", "--extract", "--numeric-owner", "--file", kept, "--directory", root], check=True)
+    # No fsync: under load it takes most of the time.
+    (root / "etc/dpkg/dpkg.cfg.d/test").write_text("force-unsafe-io\n")
+    shutil.copytree(SCRIPTS, root / "scripts", ignore=shutil.ignore_patterns("releases"))
+    (root / "scripts/releases").mkdir()
+
+
+def debootstrap(root: Path, kept: Path, include: str) -> None:
     archive = mirror()
     if not archive:
         pytest.skip("this machine's apt has no archive over HTTP")
@@ -37,8 +58,13 @@ def make_root(root: Path, *, include: str, tools: Sequence[str]) -> None:
     )
     if made.returncode != 0:
         pytest.skip(f"debootstrap failed: {' '.join(made.stdout.splitlines()[-1:])}")
-    shutil.copytree(SCRIPTS, root / "scripts", ignore=shutil.ignore_patterns("releases"))
-    (root / "scripts/releases").mkdir()
+    new = kept.with_suffix(".new")
+    leave = ["--exclude=./var/cache/apt/*", "--exclude=./proc/*", "--exclude=./sys/*"]
+    subprocess.run(
+        ["tar", "--create", "--numeric-owner", "--file", new, "--directory", root, *leave, "."], check=True
+    )
+    new.rename(kept)
+    shutil.rmtree(root)
 
 
 def mirror() -> str:
@@ -54,3 +80,10 @@ def mirror() -> str:
     return next(
         (word for word in words if word.startswith("http") and word.rstrip("/").endswith("/debian")), ""
     )
+
+
+def enter(root: Path, *command: str, network: bool = True) -> list[str | Path]:
+    """The command, in the root with a /proc that is gone with it, and without a network if need be."""
+    inside = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
+    own = ["--mount"] if network else ["--mount", "--net"]
+    return ["unshare", *own, "sh", "-c", inside, root, *command]

@@ -6,82 +6,55 @@ debootstrap, no right to use it or no archive, the tests are skipped.
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import hashlib
-import http.server
+import itertools
 import json
 import os
 import shutil
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from debian_root import make_root
+from debian_archive import Key, Package, Server, make_archive
+from debian_root import enter, make_root
 
-TOOLS = ["debootstrap", "dpkg-deb", "gpg", "unshare"]
+TOOLS = ["dpkg-deb", "gpg"]
 INCLUDE = "curl,gpg,python3"
-TOOLKIT = "1.20.1-1"
-PACKAGES = {
-    "enroot": ("4.2.1-1", "usr/bin/enroot", "echo 4.2.1"),
-    "nvidia-container-toolkit": (
-        "1.20.1-1",
-        "usr/bin/nvidia-ctk",
-        "echo NVIDIA Container Toolkit CLI version 1.20.1",
-    ),
-    "libnccl2": ("2.30.7-1+cuda13.3", "usr/lib/libnccl.so.2.30.7", ""),
-    "cuda-common": ("13.3-1", "usr/share/cuda-common", ""),
-    "squash-tools": ("4.6-1", "usr/bin/mksquash", ""),
-}
-NEEDS = {"libnccl2": "cuda-common (>= 13)", "enroot": "squash-tools"}
 BUCKET = "example-software"
-SLOW = "/slow"  # while this file is in the root, installing enroot takes a while
-EVERY_STEP_ONCE = 18
+SLOW = "/slow"  # while this file is in the root, installing any of these takes a while
+HOOKS = "usr/share/enroot/hooks.d"
 
 
-@dataclass
-class Server:
-    """Serves a folder; the first answer for a name in `cut` ends in the middle."""
+def package(name: str, version: str, files: dict[str, str], depends: str = "") -> Package:
+    slow = f"#!/bin/sh\n[ ! -e {SLOW} ] || sleep 5\n"
+    return Package(name=name, version=version, files=files, depends=depends, postinst=slow)
 
-    folder: Path
-    cut: set[str] = field(default_factory=set)
-    asked: list[str] = field(default_factory=list)
-    port: int = 0
 
-    @contextlib.contextmanager
-    def running(self) -> Iterator[Server]:
-        server = self
-
-        class Handler(http.server.SimpleHTTPRequestHandler):
-            def __init__(self, *args: object) -> None:
-                super().__init__(*args, directory=str(server.folder))  # type: ignore[arg-type]
-
-            def do_GET(self) -> None:
-                name = self.path.rsplit("/", 1)[-1]
-                server.asked.append(name)
-                if name not in server.cut:
-                    super().do_GET()
-                    return
-                server.cut.remove(name)
-                data = (server.folder / self.path.lstrip("/")).read_bytes()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data[: len(data) // 2])
-
-            def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-                pass
-
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
-            self.port = running.server_address[1]
-            threading.Thread(target=running.serve_forever, daemon=True).start()
-            yield self
-            running.shutdown()
+PACKAGES = [
+    package(
+        "enroot",
+        "4.2.1-1",
+        {
+            "usr/bin/enroot": "#!/bin/sh\necho 4.2.1\n",
+            f"{HOOKS}/50-slurm-pmi.sh": "#!/bin/sh\n",
+            f"{HOOKS}/50-slurm-pytorch.sh": "#!/bin/sh\n",
+        },
+        "squash-tools",
+    ),
+    package(
+        "nvidia-container-toolkit",
+        "1.20.1-1",
+        {"usr/bin/nvidia-ctk": "#!/bin/sh\necho NVIDIA Container Toolkit CLI version 1.20.1\n"},
+    ),
+    package("libnccl2", "2.30.7-1+cuda13.3", {"usr/lib/libnccl.so.2.30.7": ""}, "cuda-common (>= 13)"),
+    package("cuda-common", "13.3-1", {"usr/share/cuda-common": ""}),
+    package("squash-tools", "4.6-1", {"usr/bin/mksquash": "#!/bin/sh\n"}),
+]
 
 
 @dataclass
@@ -91,17 +64,14 @@ class Node:
     fingerprint: str
 
     def start(self, *options: str, network: bool = True) -> subprocess.Popen[str]:
-        # /proc for this run alone: it is gone with the run.
-        enter = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
         bake = ["/scripts/bake.sh", "--release", "2026.11", "--accelerator", "none", "--efa", "no"]
-        own = ["--mount"] if network else ["--mount", "--net"]
         deadlines = {
             "ULTRACLUSTER_SPREAD": "0",
             "ULTRACLUSTER_FETCH_DEADLINE": "10",
             "ULTRACLUSTER_PACKAGES_DEADLINE": "20",
         }
         return subprocess.Popen(
-            ["unshare", *own, "sh", "-c", enter, self.root, *bake, *options],
+            enter(self.root, *bake, *options, network=network),
             env={"PATH": os.environ["PATH"]} | deadlines,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -115,12 +85,15 @@ class Node:
         return f"{said}status {process.returncode}"
 
     def states(self) -> dict[str, str]:
-        """Of the last run."""
+        """Of the last run's steps; the line behind them is about the run."""
         report = (self.root / "var/log/ultracluster/report.jsonl").read_text().splitlines()
-        return {line["step"]: line["state"] for line in map(json.loads, report[-EVERY_STEP_ONCE:])}
+        *before, last = map(json.loads, report)
+        assert last["run"] == "ended"
+        steps = itertools.takewhile(lambda line: "step" in line, reversed(before))
+        return {line["step"]: line["state"] for line in steps}
 
     def lock(self, **changes: dict[str, object]) -> None:
-        url = f"http://127.0.0.1:{self.server.port}"
+        url = self.server.url
         here = {"os": ["debian12"], "arch": ["x86_64", "aarch64"]}
         deb = self.server.folder / "enroot_4.2.1-1_all.deb"
         artifact = {
@@ -152,7 +125,7 @@ class Node:
                 "version": "1.20.1",
                 "kind": "packages",
                 "packages": [
-                    here | {"names": [f"nvidia-container-toolkit={TOOLKIT}"], "repository": repository}
+                    here | {"names": ["nvidia-container-toolkit=1.20.1-1"], "repository": repository}
                 ],
             },
         }
@@ -172,7 +145,7 @@ class Node:
     @property
     def archive(self) -> dict[str, object]:
         """The same repository, as the archive of the distribution."""
-        url = f"http://127.0.0.1:{self.server.port}"
+        url = self.server.url
         key = {"key_url": f"{url}/key.asc", "key_fingerprint": self.fingerprint}
         return {"os": "debian12", "arch": "x86_64", "url": f"{url}/", "suites": ["/"], **key}
 
@@ -186,7 +159,7 @@ class Node:
 
     def reset(self) -> None:
         subprocess.run(
-            ["chroot", self.root, "dpkg", "--purge", "--force-all", *PACKAGES],
+            ["chroot", self.root, "dpkg", "--purge", "--force-all", *(one.name for one in PACKAGES)],
             capture_output=True,
             check=False,
         )
@@ -195,68 +168,22 @@ class Node:
         for file in (self.root / "etc/apt/sources.list.d").glob("*"):
             file.unlink()
         shutil.rmtree(self.root / "var/lib/apt/lists", ignore_errors=True)  # as an image has them
-        self.system_has(f"deb [trusted=yes] http://127.0.0.1:{self.server.port} ./")
+        self.system_has(f"deb [trusted=yes] {self.server.url} ./")
         (self.root / SLOW.lstrip("/")).unlink(missing_ok=True)
         shutil.rmtree(self.root / "bucket", ignore_errors=True)
         self.server.asked.clear()
         self.lock()
 
 
-def output(*command: str | Path) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-def build_package(folder: Path, name: str) -> None:
-    version, path, script = PACKAGES[name]
-    tree = folder / f"tree-{name}"
-    (tree / "DEBIAN").mkdir(parents=True)
-    (tree / path).parent.mkdir(parents=True)
-    (tree / path).write_text(f"#!/bin/sh\n{script}\n")
-    (tree / path).chmod(0o755)
-    (tree / "DEBIAN/control").write_text(
-        f"Package: {name}\nVersion: {version}\nArchitecture: all\n"
-        f"Maintainer: Test <test@example.org>\nDescription: {name}\n"
-        + (f"Depends: {NEEDS[name]}\n" if name in NEEDS else "")
-    )
-    (tree / "DEBIAN/postinst").write_text(f"#!/bin/sh\n[ ! -e {SLOW} ] || sleep 5\n")
-    (tree / "DEBIAN/postinst").chmod(0o755)
-    output("dpkg-deb", "--build", "--root-owner-group", tree, folder / f"{name}_{version}_all.deb")
-    shutil.rmtree(tree)
-
-
-def build_repository(folder: Path, home: Path) -> str:
-    """Packages, Release and its signature; returns the fingerprint of the key."""
-    home.mkdir(mode=0o700)
-    gpg = ["gpg", "--homedir", str(home), "--batch", "--pinentry-mode", "loopback", "--passphrase", ""]
-    output(*gpg, "--quick-gen-key", "Test <test@example.org>", "rsa2048")
-    listed = output(*gpg, "--with-colons", "--list-keys")
-    fingerprint = next(line.split(":")[9] for line in listed.splitlines() if line.startswith("fpr:"))
-    index = ""
-    for deb in sorted(folder.glob("*.deb")):
-        data = deb.read_bytes()
-        index += output("dpkg-deb", "--field", deb) + f"Filename: {deb.name}\nSize: {len(data)}\n"
-        index += f"SHA256: {hashlib.sha256(data).hexdigest()}\n\n"
-    (folder / "Packages").write_text(index)
-    digest = hashlib.sha256(index.encode()).hexdigest()
-    date = time.strftime("%a, %d %b %Y %H:%M:%S UTC", time.gmtime())
-    (folder / "Release").write_text(f"Date: {date}\nSHA256:\n {digest} {len(index)} Packages\n")
-    output(*gpg, "--clearsign", "--output", folder / "InRelease", folder / "Release")
-    output(*gpg, "--detach-sign", "--output", folder / "Release.gpg", folder / "Release")
-    output(*gpg, "--armor", "--export", "--output", folder / "key.asc")
-    return fingerprint
-
-
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+def built(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Node]:
     folder = tmp_path_factory.mktemp("debian")
     root, web = folder / "root", folder / "web"
-    make_root(root, include=INCLUDE, tools=TOOLS)
-    web.mkdir()
-    for name in PACKAGES:
-        build_package(web, name)
-    fingerprint = build_repository(web, folder / "gnupg")
+    make_root(root, pytestconfig.cache, include=INCLUDE, tools=TOOLS)
+    key = Key.make(folder / "gnupg")
+    make_archive(web, PACKAGES, key)
     with Server(web).running() as server:
-        yield Node(root, server, fingerprint)
+        yield Node(root, server, key.fingerprint)
     shutil.rmtree(root)
 
 
@@ -273,13 +200,14 @@ def test_a_bare_system_is_brought_to_the_release(node: Node) -> None:
         "nccl",
         "container_toolkit",
         "enroot",
+        "enroot_config",
         "environment",
         "holds",
     }
     held = subprocess.run(
         ["chroot", node.root, "apt-mark", "showhold"], capture_output=True, text=True, check=True
     )
-    assert held.stdout.split() == ["nvidia-container-toolkit"]
+    assert held.stdout.split() == ["enroot", "libnccl2", "nvidia-container-toolkit"]
     assert not (node.root / "var/tmp/ultracluster").exists()
 
     node.server.asked.clear()

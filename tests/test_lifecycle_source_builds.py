@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from debian_root import make_root
+from debian_root import enter, make_root
 
 VARIABLE = "ULTRACLUSTER_SOURCES"
 GDRCOPY = ("gdrcopy-[0-9]*.tar.gz", "v[0-9]*.tar.gz")
@@ -36,7 +36,6 @@ PLUGIN = ("aws-ofi-nccl-[0-9]*.tar.gz",)
 CUDA = ("nvidia_cuda_runtime*.whl",)
 CUDA_FOR_COMPILERS = ("nvidia_cuda_crt*.whl", "nvidia_cuda_nvcc*.whl")
 
-TOOLS = ["debootstrap", "unshare"]
 INCLUDE = "python3,build-essential,libhwloc-dev,libibverbs-dev,autoconf,automake,libtool,pkgconf"
 EFA = "/opt/amazon/efa"
 # The providers of an EFA node, of a test on one machine, and no others: they take most of the time.
@@ -94,14 +93,9 @@ class Node:
         }
         return {"version": version_of(archive), "kind": "source", "artifacts": [artifact]}
 
-    def command(self, *command: str) -> list[str | Path]:
-        """With a /proc for this run alone: it is gone with the run."""
-        enter = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
-        return ["unshare", "--mount", "sh", "-c", enter, self.root, *command]
-
     def run(self, *command: str) -> str:
         done = subprocess.run(
-            self.command(*command),
+            enter(self.root, *command),
             env={"PATH": os.environ["PATH"]},
             capture_output=True,
             text=True,
@@ -112,8 +106,15 @@ class Node:
 
     def bake(self) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            self.command(
-                "/scripts/bake.sh", "--release", "2026.11", "--accelerator", "nvidia", "--efa", "yes"
+            enter(
+                self.root,
+                "/scripts/bake.sh",
+                "--release",
+                "2026.11",
+                "--accelerator",
+                "nvidia",
+                "--efa",
+                "yes",
             ),
             env={"PATH": os.environ["PATH"]},
             stdout=subprocess.PIPE,
@@ -132,7 +133,7 @@ class Node:
     def report(self, step: str) -> dict[str, str]:
         """Of the last run that came to it."""
         lines = (self.root / "var/log/ultracluster/report.jsonl").read_text().splitlines()
-        return next(line for line in map(json.loads, reversed(lines)) if line["step"] == step)
+        return next(line for line in map(json.loads, reversed(lines)) if line.get("step") == step)
 
     def killed_while_compiling(self, component: str) -> None:
         process = self.bake()
@@ -163,9 +164,9 @@ class Node:
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+def node(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[Node]:
     root = tmp_path_factory.mktemp("builds") / "root"
-    make_root(root, include=INCLUDE, tools=TOOLS)
+    make_root(root, pytestconfig.cache, include=INCLUDE, tools=[])
     (root / "sources").mkdir()
     module_is_here(root)
     cuda_is_here(root)
@@ -256,18 +257,26 @@ def test_libfabric_is_found_and_proven(node: Node, libfabric: str) -> None:
 
 
 @needs_libfabric
-def test_another_libfabric_that_the_loader_prefers_is_refused(node: Node, libfabric: str) -> None:
-    node.lock(libfabric={"version": libfabric, "kind": "bundled"})
+def test_another_libfabric_that_the_loader_prefers_is_told(node: Node, libfabric: str) -> None:
     other = node.root / "opt/other/lib"
     shutil.copytree(node.root / EFA.lstrip("/") / "lib", other, symlinks=True)
-    for name, state in [("900-other.conf", "already"), ("000-other.conf", "failed")]:
+    for name, need, state in [
+        ("900-other.conf", "required", "already"),
+        ("000-other.conf", "wanted", "degraded"),
+        ("000-other.conf", "required", "failed"),
+    ]:
+        node.lock(libfabric={"version": libfabric, "kind": "bundled", "need": need})
         (node.root / "etc/ld.so.conf.d" / name).write_text("/opt/other/lib\n")
         node.run("ldconfig")
         process = node.bake()
         said, _ = process.communicate(timeout=120)
         (node.root / "etc/ld.so.conf.d" / name).unlink()
+        assert process.returncode == (1 if state == "failed" else 0), said
         assert node.report("libfabric")["state"] == state, said
-    assert "comes before the one of EFA: /opt/other/lib/libfabric.so.1" in said.splitlines()[-1]
+        if state != "already":
+            last = said.splitlines()[-1]
+            assert last.startswith(f"{state.upper()} libfabric: "), last
+            assert "comes before the one of EFA: /opt/other/lib/libfabric.so.1" in last
     shutil.rmtree(other)
     node.run("ldconfig")
 

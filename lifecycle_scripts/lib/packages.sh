@@ -30,10 +30,55 @@ PACKAGES_FROM=()
 
 packages::apt() (
   packages::lock
-  packages::repair || exit 1
-  packages::quietly apt-get -o "DPkg::Lock::Timeout=${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" -o Dpkg::Options::=--force-confold \
+  packages::told packages::repair || exit 1
+  packages::or_undo packages::told packages::quietly apt-get -o "DPkg::Lock::Timeout=${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" -o Dpkg::Options::=--force-confold \
     --yes --no-install-recommends --allow-change-held-packages "${PACKAGES_FROM[@]}" "$@"
 )
+
+packages::or_undo() {
+  local before status=0
+  before=$(packages::installed)
+  "$@" || status=$?
+  ((status == 0)) || packages::undo "$before"
+  return "$status"
+}
+
+# packages::undo BEFORE: what a failed installation has brought and cannot configure, as a kernel module that does not build
+# here: apt would refuse everything after it, also what a node cannot be without.
+packages::undo() {
+  local names
+  mapfile -t names < <(packages::unconfigured | grep -vxF -e "$1" || true)
+  ((${#names[@]} > 0)) || return 0
+  log::warn "removed, as it cannot be set up: ${names[*]}"
+  packages::quietly dpkg --force-depends --force-remove-reinstreq --remove "${names[@]}" || log::warn "dpkg cannot remove it either"
+}
+
+packages::unconfigured() {
+  { dpkg-query --show --showformat='${db:Status-Status} ${Package}\n' 2>/dev/null || true; } |
+    sed -n 's/^\(unpacked\|half-configured\|half-installed\) //p'
+}
+
+# What the package manager said at last on stderr; see packages::cause.
+readonly PACKAGES_SAID=$ULTRACLUSTER_ROOT/run/ultracluster/packages-said
+
+packages::told() {
+  local status=0
+  mkdir -p "${PACKAGES_SAID%/*}"
+  "$@" 2>"$PACKAGES_SAID" || status=$?
+  cat -- "$PACKAGES_SAID" >&2
+  return "$status"
+}
+
+# packages::cause: why the last installation failed, in the package manager's words: a package's own script, else its first error
+packages::cause() {
+  local cause
+  cause=$({
+    sed -n 's/^dpkg: error processing package \([^ ]*\) .*/\1 cannot be set up/p' "$PACKAGES_SAID"
+    # That it keeps no log of its own terminal is no reason.
+    sed -n -e '/^E: Can not write log/d' -e 's/^\(E\|Error\): \(.\+\)/\2/p' "$PACKAGES_SAID"
+  } 2>/dev/null | head -n 1) || true
+  printf '%s' "${cause:-see the log above}"
+}
 
 # Without the lock's descriptor: a daemon that a package starts would hold the lock for ever.
 packages::quietly() {
@@ -45,13 +90,21 @@ packages::quietly() {
 packages::repair() {
   [[ -n $(dpkg --audit 2>&1) ]] || return 0
   log::warn "completing what an interrupted package installation has left"
-  retry::run "${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" packages::quietly dpkg --force-confold --configure --pending
+  retry::run "${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" packages::configure
+}
+
+# Status 1: a package's own script fails, and will again.
+packages::configure() {
+  local status=0
+  packages::quietly dpkg --force-confold --configure --pending || status=$?
+  ((status != 1)) || status=$RETRY_GIVE_UP
+  return "$status"
 }
 
 # dnf waits for its own lock by itself.
 packages::dnf() (
   packages::lock
-  packages::dnf_command "$@" || exit
+  packages::told packages::dnf_command "$@" || exit
 )
 
 packages::dnf_command() {
@@ -67,8 +120,12 @@ packages::dnf_command() {
 # packages::alone COMMAND...: for installers that use the package manager themselves
 packages::alone() (
   packages::lock
-  ! command -v dpkg >/dev/null || packages::repair || exit 1
-  packages::quietly "$@"
+  command -v dpkg >/dev/null || {
+    packages::quietly "$@"
+    exit
+  }
+  packages::repair || exit 1
+  packages::or_undo packages::quietly "$@"
 )
 
 # The callers are subshells: the lock ends with them.
@@ -184,7 +241,7 @@ EOT
   retry::run "${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" packages::apt update \
     -o "Dir::Etc::SourceList=/etc/apt/sources.list.d/ultracluster-$name.list" -o Dir::Etc::SourceParts=- -o APT::Get::List-Cleanup=0 \
     -o APT::Update::Error-Mode=any && return 0
-  PACKAGES_ERROR="the repository $url does not answer"
+  PACKAGES_ERROR="the repository $url cannot be read: $(packages::cause)"
   return 1
 }
 
@@ -227,7 +284,7 @@ packages::mirrored() {
   mkdir -p "$PACKAGES_MIRRORED/lists/partial"
   PACKAGES_FROM=(-o "Dir::Etc::SourceList=$PACKAGES_MIRRORED/mirror.list" -o Dir::Etc::SourceParts=- -o "Dir::State::Lists=$PACKAGES_MIRRORED/lists")
   retry::run "${ULTRACLUSTER_PACKAGES_DEADLINE:-300}" packages::apt update -o APT::Update::Error-Mode=any && return 0
-  PACKAGES_ERROR="apt does not read the index of the mirror, see the log above"
+  PACKAGES_ERROR="apt does not read the index of the mirror: $(packages::cause)"
   return 1
 }
 

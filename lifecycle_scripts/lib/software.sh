@@ -222,13 +222,25 @@ software::install() {
   if ((${RELEASE["$component.files"]:-0} > 0)); then
     software::fetch "$component"
     software::dependencies "$component"
-    packages::install "${SOFTWARE_FILES[@]}" || step::fail "cannot install ${SOFTWARE_FILES[*]##*/}: see the log above"
+    packages::install "${SOFTWARE_FILES[@]}" || step::fail "cannot install ${SOFTWARE_FILES[*]##*/}: $(packages::cause)"
   else
     read -r -a names <<<"${RELEASE["$component.packages"]}"
     software::repository "$component"
-    packages::install "${names[@]}" || step::fail "cannot install ${names[*]}: see the log above"
+    packages::install "${names[@]}" || software::again "${names[@]}" || step::fail "cannot install ${names[*]}: $(packages::cause)"
     packages::mirror_clean
   fi
+}
+
+# software::again PACKAGE...: with fresh lists of the image's own repositories. Its lists may be empty, or older than these:
+# then what the packages depend on is not to be had.
+software::again() {
+  [[ -z ${CLUSTER_MIRROR:-} && $(packages::system) == apt ]] || return 1
+  case $(packages::cause) in
+    # of the repository that was just read, or of the package itself
+    *' cannot be set up' | 'Version '*' was not found' | 'Unable to locate package '*) return 1 ;;
+  esac
+  packages::refresh || log::warn "the lists of the image's repositories cannot be renewed"
+  packages::install "$@"
 }
 
 # software::dependencies COMPONENT: what its files ask of the distribution, named beside them in the release: from the mirror, or from
@@ -246,7 +258,7 @@ software::dependencies() {
     packages::mirrored "${RELEASE['mirror.packages']}" "${RELEASE['mirror.checksum']}" "${missing[@]}" ||
       log::warn "$component: $PACKAGES_ERROR"
   fi
-  packages::install "${missing[@]}" || log::warn "$component: cannot install ${missing[*]}, see the log above"
+  packages::install "${missing[@]}" || log::warn "$component: cannot install ${missing[*]}: $(packages::cause)"
   packages::mirror_clean
 }
 

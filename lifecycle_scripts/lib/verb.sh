@@ -84,11 +84,17 @@ verb::run() {
   wait "$copier" || true
 }
 
-# verb::stop: ends the verb that runs, and what it started in its group.
+# verb::stop: ends the verb that runs, and what it started in its group. Called in traps, where bash may not know that the verb
+# has been waited for: `wait` would then wait for the copier, which ends after this process. So it looks, for the seconds that
+# `timeout` takes to kill.
 verb::stop() {
+  local tries
   [[ -n ${VERB_RUNNING:-} ]] || return 0
-  kill -TERM "$VERB_RUNNING" 2>/dev/null || true
-  wait "$VERB_RUNNING" 2>/dev/null || true
+  kill -TERM "$VERB_RUNNING" 2>/dev/null || return 0
+  for ((tries = 0; tries < 70; tries++)); do
+    kill -0 "$VERB_RUNNING" 2>/dev/null || return 0
+    sleep 0.1
+  done
 }
 
 # verb::heard FILE: what the verb told, into the STEP_ variables, and told and cause of the caller.

@@ -7,7 +7,6 @@ import inspect
 import json
 import os
 import re
-import sys
 import urllib.error
 import urllib.request
 from typing import Any
@@ -29,6 +28,8 @@ class NoInternet:
 
 
 def main() -> None:
+    answer = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # the answer is all on stdout: what packages print goes to stderr
     urllib.request.install_opener(NoInternet())  # pyright: ignore[reportArgumentType]
     denied = SLURM_SETTINGS_DENY_LIST
     mounts = inspect.getsource(cluster_validators.SharedStorageMountDirValidator)
@@ -64,7 +65,8 @@ def main() -> None:
             "group": denied["ComputeResource"]["Global"],
         },
     }
-    json.dump(limits, sys.stdout)
+    json.dump(limits, answer)
+    answer.close()
 
 
 if __name__ == "__main__":

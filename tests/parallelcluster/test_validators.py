@@ -7,6 +7,8 @@ last our rules and the validators must say the same of the same mistakes.
 from __future__ import annotations
 
 import copy
+import json
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +26,7 @@ from parallelcluster.account import (
 )
 from parallelcluster.cases import BASE, CASES
 from parallelcluster.explained import EXPLAINED, EXPLAINED_WITH_A_RESERVATION, unexplained
-from parallelcluster.harness import Case, Found, judged
+from parallelcluster.harness import HERE, PYTHON, Case, Found, judged
 from parallelcluster.rendered import case_of, validated
 from parallelcluster.sample import (
     POLICY,
@@ -218,6 +220,23 @@ def test_a_question_without_an_answer_is_named() -> None:
     config["HeadNode"]["Ssh"] = {"KeyName": "mine"}
     with pytest.raises(AssertionError, match=r"ec2\.DescribeKeyPairs"):
         judged([sample("a key pair", config)])
+
+
+@pytest.mark.parametrize("script", ["limits.py", "validate.py"])
+def test_what_packages_print_is_no_part_of_the_answer(script: str) -> None:
+    noisy = (
+        "import atexit, os, runpy, sys\n"
+        "import urllib.request\n"
+        "atexit.register(os.write, 1, b'at exit')\n"
+        "install = urllib.request.install_opener\n"
+        "urllib.request.install_opener = lambda opener: (print('before'), install(opener))\n"
+        "runpy.run_path(sys.argv[1], run_name='__main__')\n"
+    )
+    done = subprocess.run(
+        [PYTHON, "-I", "-c", noisy, HERE / script], input="[]", capture_output=True, text=True, check=True
+    )
+    json.loads(done.stdout)
+    assert "before" in done.stderr and "at exit" in done.stderr
 
 
 def test_an_answer_of_another_form_is_named() -> None:

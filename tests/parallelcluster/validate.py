@@ -306,6 +306,8 @@ def finding(level: str, validator: str, message: str) -> dict[str, str]:
 
 
 def main() -> None:
+    answer = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # the answer is all on stdout: what packages print goes to stderr
     urllib.request.install_opener(NoInternet())  # pyright: ignore[reportArgumentType]
     cases = json.load(sys.stdin)
     for service in sorted({name.partition(".")[0] for name in ANSWERS}):
@@ -313,7 +315,8 @@ def main() -> None:
     # a session is made at every call, only to ask for the Region
     boto3.session.Session = lambda: boto3.DEFAULT_SESSION  # pyright: ignore[reportAttributeAccessIssue]
     with multiprocessing.get_context("fork").Pool(maxtasksperchild=1) as pool:
-        json.dump(pool.map(validate, cases, chunksize=1), sys.stdout)
+        json.dump(pool.map(validate, cases, chunksize=1), answer)
+    answer.close()
 
 
 if __name__ == "__main__":
