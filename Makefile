@@ -130,6 +130,7 @@ generate: setup-dev ## JSON Schemas and docs/rules.md from the code
 	@ultracluster schema > constructs/ultracluster/config/environment.schema.json.new && mv constructs/ultracluster/config/environment.schema.json.new constructs/ultracluster/config/environment.schema.json
 	@ultracluster release schema > lifecycle_scripts/releases/lock.schema.json.new && mv lifecycle_scripts/releases/lock.schema.json.new lifecycle_scripts/releases/lock.schema.json
 	@python tools/releases.py
+	@python tools/rule_examples.py
 	@ultracluster rules --markdown > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
 	@python tools/permissions_from_calls.py
 	@python tools/backends_page.py > docs/backends.md.new && mv docs/backends.md.new docs/backends.md

@@ -13,6 +13,7 @@ from rules_support import changed, environment_data, loaded
 from ultracluster.config import Finding
 from ultracluster.rules import RULE_SETS, RuleSet
 from ultracluster.rules.engine import run
+from ultracluster.rules.examples import Example, applied, examples
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,23 @@ def table_tests(*rule_sets: RuleSet, cases: list[Case]) -> tuple[Callable[..., N
             assert_complete(rule_set, [case for case in cases if _set_of(case) is rule_set])
 
     return breaks, mended, complete
+
+
+def world_tests(rule_set: RuleSet) -> Callable[..., None]:
+    """The test of the examples that need a world of the calling module: releases and images with faults."""
+    here = [one for one in examples().values() if one.where and one.rule.startswith(rule_set.prefix)]
+
+    @pytest.mark.parametrize("example", here, ids=lambda one: one.rule)
+    def says_so(example: Example) -> None:
+        data = applied(environment_data(example.base), example.bad)
+        bad = [one for one in run(rule_set.rules, loaded(data)) if one.code == example.rule]
+        assert (example.at, example.says) in [(one.dotted, one.message) for one in bad], bad
+        assert any(example.instead in one.instead for one in bad), bad
+        good = run(rule_set.rules, loaded(applied(data, example.good)))
+        assert example.rule not in {one.code for one in good}, good
+
+    assert here
+    return says_so
 
 
 def _set_of(case: Case) -> RuleSet:

@@ -108,6 +108,24 @@ def test_rules_as_json_say_which_orchestrators_they_are_about() -> None:
     assert rows["HPS060"]["orchestrators"] == ["hyperpod-slurm"]
 
 
+def test_a_rule_is_printed_in_full_with_bad_and_good_lines() -> None:
+    text = run("ultracluster", "rules", "fsx002").stdout
+
+    assert "# bad, in environments/dev.yaml" in text and "# good" in text
+    assert "instead: 3600 or 7200" in text and "source   botocore" in text
+
+
+def test_a_subject_is_printed_whole_and_what_is_no_rule_is_refused() -> None:
+    rows = json.loads(run("ultracluster", "rules", "EFA", "--json").stdout)
+    unknown, shape = run("ultracluster", "rules", "FSX02"), run("ultracluster", "rules", "CFG003")
+
+    assert [row["id"] for row in rows] == [f"EFA00{number}" for number in range(1, 8)]
+    assert all(row["bad"] and row["good"] and row["says"] for row in rows)
+    assert (unknown.returncode, "there is no rule FSX02: " in unknown.stderr) == (2, True)
+    assert "FSX020" in unknown.stderr
+    assert (shape.returncode, "a key stands twice" in shape.stderr) == (2, True)
+
+
 def test_rules_are_listed() -> None:
     lines = run("ultracluster", "rules").stdout.splitlines()
 

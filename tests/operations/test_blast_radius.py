@@ -31,7 +31,7 @@ HYPERPOD: list[tuple[str, Properties, str, str, str]] = [
      "Orchestrator.Slurm.SlurmConfigStrategy", "in place", "Managed fails"),
     ("database", cluster(Orchestrator={"Slurm": {"SlurmConfigStrategy": "Merge",
                                                  "AccountingDatabase": {"Endpoint": "e"}}}),
-     "Orchestrator.Slurm.AccountingDatabase.Endpoint", "needs scale-to-zero", "unverified"),
+     "Orchestrator.Slurm.AccountingDatabase.Endpoint", "in place", "and back if that fails"),
     ("provisioning mode", cluster(NodeProvisioningMode="Continuous"),
      "NodeProvisioningMode", "replaced", "sources conflict"),
     ("recovery", cluster(NodeRecovery="None"), "NodeRecovery", "in place", "where it is"),

@@ -530,6 +530,14 @@ SLURM_CASES = [
         "Alloc,NoHold",
         {"orchestrator.slurm_settings": {"PrologFlags": "Alloc,NoHold,Contain"}},
     ),
+    case(
+        "PCL050",
+        {"orchestrator.slurm_settings": {"TopologyPlugin": "topology/tree"}},
+        "orchestrator.slurm_settings.TopologyPlugin",
+        "Requested topology configuration is not available",
+        "remove it",
+        {"orchestrator.slurm_settings": {"TopologyPlugin": "topology/flat"}},
+    ),
 ]
 
 CLUSTER_CASES = [

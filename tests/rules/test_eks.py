@@ -719,6 +719,14 @@ CASES = [
         "extra_endpoints: [sqs]",
         {"network.extra_endpoints": ["sqs"]},
     ),
+    case(
+        "EKS056",
+        {**KARPENTER, "node_groups.burst.capacity": {"kind": "reservation", "id": "cr-0fedcba9876543210"}},
+        "orchestrator.karpenter.groups[0]",
+        "was seen to hold such capacity for unavailable",
+        "a managed node group takes reserved capacity",
+        {"node_groups.burst.capacity": {"kind": "on-demand"}},
+    ),
 ]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from project import ENVIRONMENTS
-from rules_table import Case, found, table_tests
+from rules_table import Case, found, table_tests, world_tests
 
 from ultracluster.catalog import images as catalogue
 from ultracluster.catalog.images import Advisory, Fact, Image
@@ -208,6 +208,7 @@ CASES = [
 ]
 
 test_broken, test_mended, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_the_examples_of_a_world_of_their_own = world_tests(RULES)
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)

@@ -446,6 +446,15 @@ CASES = [
         base="pcs-p6-b200",
     ),
     Case(
+        "GRP035",
+        {f"{TRAIN}.capacity": {**BLOCK, "starts": "2026-01-05T11:30:00Z"}},
+        f"{TRAIN}.capacity.starts",
+        "is past: a group that is new",
+        "remove starts",
+        {f"{TRAIN}.capacity": {**BLOCK, "starts": "2099-01-05T11:30:00Z"}},
+        base="eks-p5en",
+    ),
+    Case(
         "GRP023",
         {f"{TRAIN}.instance_type": "p5e.48xlarge", f"{TRAIN}.capacity": {"kind": "on-demand"}},
         f"{TRAIN}.capacity",

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from project import ENVIRONMENTS, ROOT
-from rules_table import Case, found, table_tests
+from rules_table import Case, found, table_tests, world_tests
 
 from ultracluster.rules.software import RULES
 from ultracluster.software import lock
@@ -265,6 +265,7 @@ CASES = [
 ]
 
 test_broken, test_mended, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_the_examples_of_a_world_of_their_own = world_tests(RULES)
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)

@@ -79,7 +79,14 @@ CASES = [
         "SWC021",
         {"efa-installer.version": "1.49.0"},
         "wanted 2.4.0amzn5.0",
-        {"efa-installer.provides": {"libfabric": "2.4.0amzn5.0", "aws-ofi-nccl": "1.20.0"}},
+        {
+            "efa-installer.provides": {
+                "libfabric": "2.4.0amzn5.0",
+                "aws-ofi-nccl": "1.20.0",
+                "efa": "3.1.0",
+                "rdma-core": "63.0",
+            }
+        },
     ),
     Case(
         "SWC021",
@@ -98,9 +105,27 @@ CASES = [
         "SWC021",
         {"efa-installer.version": "1.45.1"},
         "wanted 1.17.2",
-        {"efa-installer.provides": {"aws-ofi-nccl": "1.17.2"}},
+        {"efa-installer.provides": {"aws-ofi-nccl": "1.17.2", "libfabric": "2.3.1amzn3.0"}},
     ),
     Case("SWC021", {"efa-installer.version": "1.43.2"}, "wanted 2.17.2", OLD_EFA),
+    Case(
+        "SWC021",
+        {"efa-installer.version": "1.43.3"},
+        "wanted 2.17.3",
+        {"efa-installer.provides": {"aws-ofi-nccl": "1.16.3", "efa": "2.17.3"}},
+    ),
+    Case(
+        "SWC021",
+        {"efa-installer.version": "1.44.0"},
+        "wanted 1.17.1",
+        {"efa-installer.provides": {"aws-ofi-nccl": "1.17.1", "libfabric": "2.3.1amzn1.0"}},
+    ),
+    Case(
+        "SWC021",
+        {"efa-installer.version": "1.46.0"},
+        "wanted 2.3.1amzn4.0",
+        {"efa-installer.provides": {"libfabric": "2.3.1amzn4.0"}},
+    ),
     Case(
         "SWC022", {"libfabric.version": "2.4.0amzn5.0"}, "wanted 2.6.0amzn1.0", {"libfabric.kind": "source"}
     ),
@@ -128,6 +153,12 @@ CASES = [
         {"aws-ofi-nccl.provides": {"library": "libnccl-net.so"}},
         "wanted libnccl-net-ofi.so",
         {"efa-installer.version": "1.43.3"},
+    ),
+    Case(
+        "SWC025",
+        {"efa-installer.version": "1.41.0"},
+        "wanted libnccl-net.so",
+        {"efa-installer.version": "1.42.0"},
     ),
     Case(
         "SWC025",

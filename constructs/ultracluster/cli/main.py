@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ultracluster.cli.commands import Commands
 from ultracluster.cli.environments import EnvironmentArgument, JsonOption, load_file
+from ultracluster.cli.refusal import refuse
 from ultracluster.config import Finding, InvalidEnvironmentError, render
+
+if TYPE_CHECKING:
+    from ultracluster.rules import Rule
 
 app = typer.Typer(
     cls=Commands,
@@ -63,32 +68,52 @@ def schema() -> None:
 
 @app.command()
 def rules(
+    codes: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[CODE]...", help="Rules in full: FSX002, or FSX for all of a subject."),
+    ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="The page docs/rules.md.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List every rule with its source."""
+    """List every rule; with codes, each in full: what is wrong and why, bad and good lines, the source."""
+    from ultracluster.cli.rule_words import as_row, as_text
     from ultracluster.cli.rules_page import rules_page
     from ultracluster.rules import all_rules
 
     if markdown:
+        if codes:
+            refuse("--markdown prints every rule: leave the codes out")
         typer.echo(rules_page(), nl=False)
         return
+    chosen = _rules_called(codes) if codes else list(all_rules())
     if as_json:
-        rows = [
-            {
-                "id": rule.id,
-                "severity": rule.severity,
-                "title": rule.title,
-                "orchestrators": sorted(rule.kinds) if rule.kinds else None,
-                "source": rule.source,
-                "date": rule.date,
-            }
-            for rule in all_rules()
-        ]
-        typer.echo(json.dumps(rows, indent=2))
-        return
-    for rule in all_rules():
-        typer.echo(f"{rule.id}  {rule.severity:7}  {rule.title}")
+        typer.echo(json.dumps([as_row(rule) for rule in chosen], indent=2))
+    elif codes:
+        typer.echo("\n\n".join(as_text(rule) for rule in chosen))
+    else:
+        for rule in chosen:
+            typer.echo(f"{rule.id}  {rule.severity:7}  {rule.title}")
+
+
+def _rules_called(codes: list[str]) -> list[Rule]:
+    """The rules of these codes and subjects, in the order asked for."""
+    from ultracluster.cli.rules_page import SHAPE
+    from ultracluster.rules import all_rules
+
+    chosen: dict[str, Rule] = {}
+    for code in codes:
+        wanted = code.upper()
+        found = [rule for rule in all_rules() if wanted in (rule.id, rule.id.rstrip("0123456789"))]
+        if not found and wanted in SHAPE:
+            refuse(f"{wanted} is about the shape of the file, no rule: {SHAPE[wanted]}")
+        if not found:
+            known = [rule.id for rule in all_rules()]
+            near = [one for one in known if one.startswith(wanted)] or difflib.get_close_matches(
+                wanted, known
+            )
+            refuse(f"there is no rule {code}: {' or '.join(near[:3]) or '`ultracluster rules` lists them'}")
+        chosen |= {rule.id: rule for rule in found}
+    return list(chosen.values())
 
 
 def _summary(environment: Path, findings: list[Finding]) -> str:

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import re
+
+from ultracluster.cli.rule_words import as_markdown
 from ultracluster.rules import RULE_SETS
 
+SHAPE = {
+    "CFG001": "the file does not exist or cannot be read",
+    "CFG002": "the file is not YAML: a tab, an open bracket, a type that is not used here",
+    "CFG003": "a key stands twice",
+    "CFG004": "a key that does not exist here",
+    "CFG005": "a value of the wrong type, form, unit or range",
+    "CFG006": "a key is missing",
+    "CFG007": "the file is empty",
+    "CFG008": "`extends:` names no file, or the files extend each other",
+    "CFG009": "`${...}`, which is not expanded",
+    "ACK001": "an acknowledgement of an unknown rule or of an error",
+    "ACK002": "an acknowledgement that no longer covers anything",
+}
+"""What is wrong with a file before a rule can judge it, and with its acknowledgements."""
+
 HEAD = """\
-<!-- Written by `make generate` from the rules; edit those instead. -->
+<!-- Written by `make generate` from the rules and rules/examples.json; edit those instead. -->
 # Rules
 
 What AWS would refuse, or silently get wrong, is found before anything is deployed. An **error** stops the
@@ -21,31 +39,25 @@ acknowledge:
 Errors cannot be accepted. An acknowledgement that no longer covers anything is reported (`ACK002`); one of an
 unknown rule or of an error is refused (`ACK001`).
 
-## The shape of the file
+Each rule shows bad lines, set in an environment of this repository, and good lines that mend them; tests run
+both. Quoted is what `ultracluster validate` says of the bad ones: what is wrong, and why it matters.
+`ultracluster rules FSX002` prints one rule, `ultracluster rules FSX` all of a subject.
 
-| id | what is wrong |
-|---|---|
-| CFG001 | the file does not exist or cannot be read |
-| CFG002 | the file is not YAML: a tab, an open bracket, a type that is not used here |
-| CFG003 | a key stands twice |
-| CFG004 | a key that does not exist here |
-| CFG005 | a value of the wrong type, form, unit or range |
-| CFG006 | a key is missing |
-| CFG007 | the file is empty |
-| CFG008 | `extends:` names no file, or the files extend each other |
-| CFG009 | `${...}`, which is not expanded |
 """
 
 
 def rules_page() -> str:
     """The page as Markdown, ending in a newline."""
-    parts = [HEAD]
+    parts = [HEAD, "| subject | rules |\n|---|---|\n"]
     for rule_set in RULE_SETS:
-        if not rule_set.rules:
-            continue
+        first, last = min(rule.id for rule in rule_set.rules), max(rule.id for rule in rule_set.rules)
+        anchor = re.sub(r"[^\w -]", "", rule_set.subject.lower()).replace(" ", "-")
+        parts.append(f"| [{rule_set.subject}](#{anchor}) | {len(rule_set.rules)}, {first} to {last} |\n")
+    parts.append("| [The shape of the file](#the-shape-of-the-file) | CFG, ACK |\n")
+    for rule_set in RULE_SETS:
         parts.append(f"\n## {rule_set.subject}\n")
         for rule in sorted(rule_set.rules, key=lambda rule: rule.id):
-            parts.append(f"\n### {rule.id}: {rule.title}\n\n{rule.severity} · {rule.source} ({rule.date})\n")
-            if rule.by_hand:
-                parts.append(f"\nBy hand: `{rule.by_hand}`\n")
+            parts.append(f"\n### {rule.id}: {rule.title}\n\n{as_markdown(rule)}\n")
+    parts.append("\n## The shape of the file\n\n| id | what is wrong |\n|---|---|\n")
+    parts += [f"| {code} | {what} |\n" for code, what in SHAPE.items()]
     return "".join(parts)

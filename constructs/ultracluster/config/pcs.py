@@ -51,8 +51,8 @@ class Pcs(Model):
     """Name GPUs by type, so that a job may ask for `--gres=gpu:h100:8`; jobs that ask for `--gpus` need it
     not. By default before Slurm 26.05, which detects the GPUs itself, with their place among the cores."""
     efa_interface: Literal["efa", "efa-only"] = "efa"
-    """Kind of EFA interfaces. AWS's guide for PCS shows `efa` alone; whether `efa-only`, which takes no IP
-    address, is accepted, one node group in an account settles (unverified)."""
+    """Kind of EFA interfaces. AWS's guide for PCS shows `efa` alone; that `efa-only`, which takes no IP
+    address, is accepted is open (unverified: one node group in an account shows it)."""
     lifecycle: Literal["node-bootstrapped", "none"] = "node-bootstrapped"
     """When our scripts run: before slurmd starts, or not at all."""
     agent_version: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+(-\d+)?$")] = "1.5.0-1"

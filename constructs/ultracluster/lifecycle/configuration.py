@@ -18,7 +18,7 @@ HYPERPOD_DATA_VOLUME = "/opt/sagemaker"
 JOINING_MINUTES = {"pcs": 25, "eks": 12}
 """Minutes that a node's scripts may take: a node of PCS that has not joined after 30 is ended (AWS PCS User
 Guide, "Troubleshooting compute node bootstrap"); an EKS node group waits 15 for a node that is running (field
-reports; unverified). Each leaves room for what runs before and after the scripts."""
+reports). Each leaves room for what runs before and after the scripts."""
 _PARALLELCLUSTER_OWN_MINUTES = 5
 """Of ParallelCluster's bootstrap timeout, for what it does itself."""
 

@@ -173,3 +173,23 @@ def karpenter_closed(environment: Environment) -> Iterator[Breach]:
             "nodes are about to end.",
             "extra_endpoints: [sqs]",
         )
+
+
+@RULES.rule(
+    56,
+    "warning",
+    "Karpenter finds reserved capacity for nodes with EFA",
+    source="aws/karpenter-provider-aws#9489 (release 1.14.0; which one mends it is not published)",
+    date="2026-11-22",
+    by_hand="kubectl get nodeclaims; kubectl describe ec2nodeclass <group>",
+)
+def karpenter_reserved_efa(environment: Environment) -> Iterator[Breach]:
+    for path, name, group in _groups(environment):
+        known = instance_type_of(environment, group)
+        if group.capacity.kind in ("reservation", "capacity-block") and known and known.efa_interfaces:
+            yield Breach(
+                path,
+                f"`{name}` has reserved capacity and EFA interfaces: Karpenter was seen to hold such "
+                "capacity for unavailable, so that pods wait and no log says why.",
+                "remove it: a managed node group takes reserved capacity; or acknowledge this once it works",
+            )

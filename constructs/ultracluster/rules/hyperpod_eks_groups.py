@@ -88,17 +88,19 @@ def room_for_labels(environment: Environment) -> Iterator[Breach]:
 
 @RULES.rule(
     31,
-    "warning",
+    "error",
     "Groups with deep health checks have no taints",
-    source="a third party's record of the live API, 2026-10-04 (unverified: one CreateCluster settles it)",
+    source="SageMaker Developer Guide, Getting started with Amazon EKS support in SageMaker HyperPod: "
+    "deep health checks (sagemaker-hyperpod-eks-prerequisites)",
+    date="2026-11-22",
 )
 def taints_and_checks(environment: Environment) -> Iterator[Breach]:
     for name, group in hyperpod_groups(environment).items():
         if group.taints and group.deep_health_checks:
             yield Breach(
                 ("node_groups", name, "taints"),
-                "HyperPod was seen to refuse custom taints on a group with deep health checks; it taints "
-                "nodes itself until they have passed.",
+                "HyperPod takes no taints of your own on a group with deep health checks; it taints nodes "
+                "itself until they have passed.",
                 "remove taints, or deep_health_checks",
             )
 

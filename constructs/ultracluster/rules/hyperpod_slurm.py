@@ -151,8 +151,8 @@ def accounting_without_setup(environment: Environment) -> Iterator[Breach]:
     68,
     "warning",
     "An accounting database is for a new image, and for good",
-    source="SageMaker Developer Guide, external accounting database: images after 2026-08-30, not to be "
-    "reverted (a public account of the page; unverified)",
+    source="SageMaker Developer Guide: Using an external accounting database with SageMaker HyperPod Slurm "
+    "clusters",
     date="2026-11-22",
     by_hand="aws sagemaker describe-cluster --cluster-name <cluster> --query "
     "'InstanceGroups[].[InstanceGroupName,CurrentImageReleaseVersion]'",

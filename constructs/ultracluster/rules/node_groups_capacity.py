@@ -12,6 +12,7 @@ from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD, OrchestratorKind
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.hyperpod import typed_groups
+from ultracluster.rules.today import today
 from ultracluster.rules.types import instance_type_of
 
 RULES = RuleSet("GRP", "Node groups")
@@ -114,6 +115,29 @@ def block_has_begun(environment: Environment) -> Iterator[Breach]:
             ('starts: "<StartDate of the block>" beside its id, or ' if eks else "")
             + f"count: 0 and max_count: {group.greatest} until then; acknowledge this where it has begun",
         )
+
+
+@RULES.rule(
+    35,
+    "warning",
+    "The time at which a block begins is still to come",
+    source="docs/kubernetes.md, A Capacity Block that has not begun; EventBridge Scheduler was reported to "
+    "refuse a time in the past (DefangLabs/pulumi-defang#425)",
+    date="2026-11-22",
+    by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id> "
+    "--query 'CapacityReservations[].[State,StartDate]'",
+    kinds=frozenset({"eks"}),
+)
+def block_begins_later(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        block = group.capacity
+        if isinstance(block, CapacityBlock) and block.starts and block.starts[:10] < today().isoformat():
+            yield Breach(
+                ("node_groups", name, "capacity", "starts"),
+                f"{block.starts} is past: a group that is new would be made empty and its schedule refused, "
+                "one that is there begins at 0 again when its size changes.",
+                "remove starts: the nodes are then launched at once",
+            )
 
 
 def _warnings(environment: Environment, rule: str) -> Iterator[Breach]:

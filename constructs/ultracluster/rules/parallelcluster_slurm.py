@@ -15,6 +15,8 @@ from ultracluster.rules.partitions import partitions
 from ultracluster.rules.types import instance_type_of
 
 DENIED = f"{PACKAGE}, CustomSlurmSettingsValidator"
+_NO_FILE = ("topology/default", "topology/flat", "topology/none", "topology/3d_torus")
+"""Plugins that read no topology.conf."""
 
 
 @RULES.rule(
@@ -194,6 +196,27 @@ def imex(environment: Environment) -> Iterator[Breach]:
                 f"{value} without NoHold: the prologs of a job's nodes wait for each other before IMEX is up "
                 "on any.",
                 "Alloc,NoHold; or remove it, as that is set for UltraServers",
+            )
+
+
+@RULES.rule(
+    50,
+    "warning",
+    "A topology plugin comes with its file",
+    source="ParallelCluster User Guide: block topology with p6e-gb200; "
+    "aws-samples/sample-physical-ai-scaffolding-kit#14 (the jobs are refused)",
+    date="2026-11-22",
+)
+def topology_file(environment: Environment) -> Iterator[Breach]:
+    if any(group.instance_type.startswith("p6e-") for group in environment.groups("compute").values()):
+        return
+    for key, value in asked(environment).slurm_settings.items():
+        if key.lower() == "topologyplugin" and str(value).lower() not in _NO_FILE:
+            yield Breach(
+                ("orchestrator", "slurm_settings", key),
+                f"{value} reads topology.conf, and ParallelCluster writes one for UltraServers only: without "
+                "it Slurm refuses jobs (`Requested topology configuration is not available`).",
+                "remove it; or acknowledge this where a script of yours writes the file on the head node",
             )
 
 

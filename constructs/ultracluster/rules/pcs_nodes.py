@@ -111,7 +111,7 @@ def cards_known(environment: Environment) -> Iterator[Breach]:
     source=f"{GUIDE}, Create or update an EC2 launch template; awslabs/awsome-distributed-ai, "
     "architectures/aws-pcs",
 )
-def efa_only_unverified(environment: Environment) -> Iterator[Breach]:
+def efa_only_open(environment: Environment) -> Iterator[Breach]:
     for name, group in environment.groups("compute").items():
         known = instance_type_of(environment, group)
         if known is None or known.efa_interfaces == 0:

@@ -218,7 +218,7 @@ def _of(verdict: Verdict, path: Path = _RELEASE) -> Breach:
     row = verdict.constraint
     return Breach(
         path,
-        f"{row.id}, {row.title[0].lower()}{row.title[1:]}: {verdict.detail}. {row.why} ({row.source}).",
+        f"{row.id}: {row.title}; {verdict.detail}. {row.why} ({row.source}).",
         "another release, or another version in its lock file",
     )
 

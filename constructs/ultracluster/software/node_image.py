@@ -159,7 +159,6 @@ _PARAMETERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Image | None
         lambda m: newest(family="dlami-base", os=("ubuntu" if m[2] == "ubuntu" else "al") + m[3], arch=m[1]),
     ),
     (
-        # spelling of Amazon Linux 2023 unverified
         re.compile(r"/aws/service/sagemaker-hyperpod/ami/(x86_64|arm64)/slurm-ubuntu-([\d.]+)/latest/.+"),
         lambda m: newest(family="hyperpod-slurm", arch=m[1], os=f"ubuntu{m[2]}"),
     ),
