@@ -18,6 +18,7 @@ from project import ENVIRONMENTS, ROOT
 from rules_support import changed, environment_data, loaded
 from templates import Synthesised, synthesise
 
+from ultracluster.catalog import instance_types
 from ultracluster.config import load
 from ultracluster.lifecycle.configuration import script_configuration, script_configurations
 from ultracluster.lifecycle.scripts import content_hash
@@ -267,6 +268,17 @@ def test_what_nobody_knows_of_a_declared_type_is_left_out() -> None:
     assert told["node_groups"]["gpu"]["efa_interfaces"] == 16
     assert not told["node_groups"]["gpu"].keys() & {"nvswitch", "lustre_efa_interfaces"}
     assert told["node_groups"]["gpu"]["gds"] is False, "nobody asks for it"
+
+
+def test_no_node_with_efa_is_told_that_it_has_none() -> None:
+    """AWS names no number for p6e-gb200: its nodes must have the smallest layout, and look for more."""
+    told: Any = script_configuration(
+        load(ROOT / "environments/parallelcluster-gb200.yaml").environment, "gb200"
+    )
+    assert told["node_groups"]["gb200"]["efa_interfaces"] == 4
+
+    for kind in instance_types().values():
+        assert bool(kind.least_efa_interfaces) == bool(kind.efa_cards), kind.name
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ proof::efa() {
   PROOF_WORDS+=("efa=$found/$NODE_EFA_INTERFACES")
   if ((found == 0)); then
     PROOF_LACKS+=("no EFA interface is usable, $NODE_EFA_INTERFACES should be")
-  elif ((found != NODE_EFA_INTERFACES)); then
+  elif ((found < NODE_EFA_INTERFACES)); then
     log::warn "$found EFA interfaces are usable, $NODE_INSTANCE_TYPE should have $NODE_EFA_INTERFACES"
   fi
 }

@@ -134,9 +134,9 @@ except (OSError, ValueError, KeyError, TypeError, AttributeError):
     cluster, groups = {}, {}
 groups = {group_name: groups[group_name]} if group_name in groups else groups
 counts = {group.get("efa_interfaces") for group in groups.values()}
-# zero stands for "none" and for "not published"; of a type with EFA it can only be the second
-# what cluster.json says goes before the table: it is of this cluster, and of today
-if known and not counts - {0, None}:
+# what cluster.json says goes before the table: it is of this cluster, and of today. Of a type with several layouts it has
+# the smallest number, and zero of an older release of ours stands for "not published".
+if known and (not counts - {0, None} or counts < set(known["efa_interfaces"])):
     right = known["efa_interfaces"]
 elif len(counts) == 1 and isinstance(min(counts, key=str), int):
     right = list(counts)

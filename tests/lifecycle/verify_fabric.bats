@@ -148,6 +148,17 @@ TYPES
   assert::status 0
 }
 
+@test "GB200: cluster.json says the smaller number, and either is right" {
+  local count
+  without_cluster
+  for count in 4 8; do
+    efa::fresh p6e-gb200.36xlarge "$count"
+    echo '{"node_groups": {"train": {"instance_type": "p6e-gb200.36xlarge", "efa_interfaces": 4}}}' >"$SCRIPTS/cluster.json"
+    run fabric devices
+    assert::status 0
+  done
+}
+
 @test "devices that come up late are waited for" {
   rm -r "$ULTRACLUSTER_ROOT/sys/class/infiniband/rdmap47s0"
   command_on_node sleep "mkdir -p '$ULTRACLUSTER_ROOT/sys/class/infiniband/rdmap47s0/device'; ln -sfn '$ULTRACLUSTER_ROOT/sys/bus/pci/drivers/efa' '$ULTRACLUSTER_ROOT/sys/class/infiniband/rdmap47s0/device/driver'"

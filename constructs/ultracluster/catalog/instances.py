@@ -164,6 +164,14 @@ class InstanceType:
         return f"ml.{self.name}"
 
     @property
+    def least_efa_interfaces(self) -> int:
+        """So many EFA interfaces a node has at least: as many as the type takes, or, where AWS names no such
+        number (p6e-gb200), those of the smallest layout it describes."""
+        if self.efa_interfaces is not None:
+            return self.efa_interfaces
+        return min(self.recommended_efa_interfaces, default=0)
+
+    @property
     def imex(self) -> bool:
         """Whether its GPUs reach those of other instances over NVLink, in domains that NVIDIA IMEX opens."""
         # a declared type, as P6e-GB300 is for now, has no UltraServers in the catalogue

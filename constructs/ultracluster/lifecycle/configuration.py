@@ -112,7 +112,7 @@ def _group(config: Environment, group: NodeGroup) -> dict[str, object]:
         "role": group.role,
         "instance_type": group.instance_type,
         "accelerators": kind.accelerator.count if kind and kind.accelerator else 0,
-        "efa_interfaces": (kind.efa_interfaces or 0) if kind else 0,
+        "efa_interfaces": kind.least_efa_interfaces if kind else 0,
         "local_nvme_disks": kind.local_nvme_disks if kind else 0,
         **_type_facts(kind),
         **_gpudirect_storage(config, kind),

@@ -90,7 +90,7 @@ def _why(
         yield f"  # Over TCP: a file system takes {most} EFA connections, each node one at least."
     elif efa:
         yield f"  # Over EFA, which {site.instance_type} takes; TCP ends at 100 Gbit/s a node."
-    elif known and known.efa_interfaces:
+    elif known and known.least_efa_interfaces:
         yield f"  # Over TCP: {site.instance_type} is no EFA client of Lustre."
 
 

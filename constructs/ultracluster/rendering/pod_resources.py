@@ -10,14 +10,8 @@ Amazon EKS with Elastic Fabric Adapter)."""
 
 
 def efa_interfaces(pool: Pool) -> int:
-    """EFA interfaces of a node, as nodes are launched with them.
-
-    Where AWS describes layouts and names no greatest number, nodes are launched with the first of them.
-    """
-    known = pool.instance_type
-    if known.efa_interfaces is not None:
-        return known.efa_interfaces
-    return next(iter(known.recommended_efa_interfaces), 0)
+    """EFA interfaces that every node of the pool has."""
+    return pool.instance_type.least_efa_interfaces
 
 
 def whole_node(pool: Pool) -> dict[str, str]:

@@ -92,7 +92,7 @@ def node_of(environment: Environment, group: NodeGroup) -> Node:
     lustre = environment.storage.lustre
     efa = bool(getattr(lustre, "efa", False)) and kind is not None and kind.lustre_efa_client
     gds = bool(getattr(lustre, "gds", False)) and kind is not None and kind.lustre_gds_client
-    interfaces = (kind.efa_interfaces or 0) if kind else 0
+    interfaces = kind.least_efa_interfaces if kind else 0
     return Node(
         role=group.role,
         instance_type=group.instance_type,

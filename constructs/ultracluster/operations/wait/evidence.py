@@ -154,9 +154,9 @@ def expectations(environment: Environment) -> dict[str, Expected]:
 
 
 def efa_interfaces(environment: Environment, instance_type: str) -> int:
-    """EFA interfaces of a type; 0 also where nobody says how many."""
+    """EFA interfaces that a node of a type has at least; 0 also for a type that nobody knows."""
     if known := catalogue(instance_type):
-        return known.efa_interfaces or 0
+        return known.least_efa_interfaces
     declared = environment.instance_types.get(instance_type)
     return declared.efa_interfaces if declared else 0
 

@@ -86,7 +86,8 @@ def pairs(environment: Environment, look: Look, nodes: Sequence[Node]) -> tuple[
 
 def verdict(group: str, pair: Pair, logs: Sequence[Path], environment: Environment) -> Smoke:
     """Judge the logs of a run on two nodes."""
-    interfaces = efa_interfaces(environment, pair.instance_type)
+    # the catalogue's own types the judge knows better: some have one of several numbers
+    interfaces = None if catalogue(pair.instance_type) else efa_interfaces(environment, pair.instance_type)
     report = judge(
         read(logs), instance_type=pair.instance_type, nodes=NODES, efa_interfaces=interfaces or None
     )
@@ -112,8 +113,7 @@ def new_name() -> str:
 
 
 def _on_efa(environment: Environment, kind: str) -> bool:
-    known = catalogue(kind)  # of some types AWS does not say how many interfaces they have
-    return bool(efa_interfaces(environment, kind) or (known and known.recommended_efa_interfaces))
+    return efa_interfaces(environment, kind) > 0
 
 
 def _accelerated(environment: Environment, kind: str) -> bool:
