@@ -68,6 +68,21 @@ mirror::fetched() { sed -n 's,^aws .*/\([^/ ]*\) [^ ]*$,\1,p' "$FAKE/calls" | so
   [[ ! -e $ULTRACLUSTER_ROOT/var/lib/ultracluster/work && ! -e $ULTRACLUSTER_ROOT/etc/apt ]]
 }
 
+@test "what a file of the release depends on comes from the mirror, too" {
+  release::change 'components["enroot"]["packages"] = [packages("jq", "zstd")]'
+  mirror::holds ubuntu22.04 Packages "jq=1.6>libonig5" libonig5=6 zstd=1
+  echo 1.5 >"$FAKE/packages/zstd" # the image has that
+  local -r digest=$(sha256sum <"$FAKE/web/enroot_4.2.1-1_amd64.deb")
+  mkdir -p "$FAKE/s3/bucket/mirror/2026.11/${digest:0:16}"
+  cp "$FAKE/web/enroot_4.2.1-1_amd64.deb" "$FAKE/s3/bucket/mirror/2026.11/${digest:0:16}/"
+  run run_steps enroot
+  assert::status 0
+  assert::states enroot=installed
+  assert::equal "Packages enroot_4.2.1-1_amd64.deb jq.deb libonig5.deb packages-ubuntu22.04-x86_64.json" "$(mirror::fetched | sed 's/\.enroot_\([^ ]*\)\.part/enroot_\1/')"
+  assert::contains "$(grep 'apt-get.* install jq$' "$FAKE/calls")" "Dir::Etc::SourceParts=-"
+  assert::never_called curl
+}
+
 @test "modules come for the kernel that runs" {
   mirror::ubuntu
   run run_steps lustre_client
