@@ -44,9 +44,9 @@ CASES = {
     "fraction": ("count: 1", "count: 1.5", "CFG005", 16, "node_groups.controller.count", "whole number", "2"),
     "below its range": ("count: 1", "count: -1", "CFG005", 16, "node_groups.controller.count", "out of range", "0"),
     "list for mapping": ("network:\n  zone_id: usw2-az2", "network: [a]", "CFG005", 3, "network", "keys and values", ""),
-    "unit": ("1200", "1.2 TiB", "CFG005", 8, "storage.lustre.capacity_gib", "not the text", "1229  (the unit is GiB)"),
-    "decimal unit": ("1200", "1200 GB", "CFG005", 8, "storage.lustre.capacity_gib", "not the text", "1118"),
-    "quoted number": ("1200", '"1200"', "CFG005", 8, "storage.lustre.capacity_gib", "not the text", "1200  (without"),
+    "unit": ("1200", "1.2 TiB", "CFG005", 8, "storage.lustre.capacity_gib", "not the text", "capacity_gib: 1200; the unit is GiB"),
+    "decimal unit": ("1200", "1200 GB", "CFG005", 8, "storage.lustre.capacity_gib", "not the text", "1200"),
+    "quoted number": ("1200", '"1200"', "CFG005", 8, "storage.lustre.capacity_gib", "not the text", "1200; without"),
     "number for text": ('"2026.11"', "2026.10", "CFG005", 18, "software.release", "reads 2026.10 as a number", '"2026.10"'),
     "wrong choice": ("role: controller", "role: head", "CFG005", 14, "node_groups.controller.role", "none of", ""),
     "misspelt choice": ("role: controller", "role: contoller", "CFG005", 14, "node_groups.controller.role", "none of", "controller"),
@@ -109,7 +109,7 @@ def test_the_error_shows_place_line_caret_and_remedy(tmp_path: Path) -> None:
         "  16 |     count: -1\n"
         "     |            ^^\n"
         "  -1 is out of range: input should be greater than or equal to 0.\n"
-        "  instead: 0"
+        "  instead: count: 0"
     )
 
 

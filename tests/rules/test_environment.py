@@ -68,7 +68,7 @@ CASES = [
         {ZONE: "use1-az6"},
         ZONE,
         "a zone of us-east-1, and the environment is in us-west-2",
-        "usw2-az1, usw2-az2, usw2-az3, usw2-az4, or region: us-east-1",
+        "zone_id: usw2-az1 or usw2-az2 or usw2-az3 or usw2-az4",
         {ZONE: "usw2-az4"},
     ),
     Case(
@@ -76,7 +76,7 @@ CASES = [
         {ZONE: "us-west-2a"},
         ZONE,
         "is a zone's name",
-        "the id that this account has for it: usw2-az1",
+        "the id that this account has for it, one of usw2-az1, usw2-az2, usw2-az3, usw2-az4",
         {ZONE: "usw2-az1"},
     ),
     Case(
@@ -100,7 +100,7 @@ CASES = [
         {ZONE: "usw2-az9"},
         ZONE,
         "not among the zones seen in us-west-2",
-        "usw2-az1, usw2-az2",
+        "zone_id: usw2-az1 or usw2-az2 or usw2-az3 or usw2-az4",
         {ZONE: "usw2-az2"},
     ),
     Case(
@@ -116,7 +116,7 @@ CASES = [
         {ZONE: "usw2-lax1-az1"},
         ZONE,
         "no NAT gateway",
-        "opt in first",
+        "zone_id: usw2-az1 or usw2-az2 or usw2-az3 or usw2-az4",
         {ZONE: "usw2-az1"},
     ),
     Case(
@@ -140,7 +140,7 @@ CASES = [
         {"instance_types": {"p5.48xlarge": GB300}},
         'instance_types."p5.48xlarge"',
         "the catalogue now has `p5.48xlarge`",
-        "remove the declaration",
+        "remove p5.48xlarge",
         {"instance_types": {NEW: GB300}, TYPE: NEW},
     ),
     Case(
@@ -157,7 +157,7 @@ CASES = [
         {"tags": {"Project": "a", "project": "b"}},
         "tags.project",
         "the same key as `Project`",
-        "remove `project`",
+        "remove project",
         {"tags": {"Project": "a", "projects": "b"}},
     ),
     Case(
@@ -237,7 +237,7 @@ CASES = [
 ]
 
 
-test_broken, test_mended, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_broken, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
 
 
 def test_nothing_is_said_of_zones_and_arns_in_a_region_that_does_not_exist() -> None:
@@ -305,4 +305,4 @@ def test_an_arn_without_a_region_or_an_account_is_of_every_one() -> None:
 def test_a_declared_type_of_the_same_family_is_suggested() -> None:
     changes = {"instance_types": {NEW: GB300}, TYPE: "p6e-gb300.63xlarge"}
     (wrong, _) = found(RULES, changes)
-    assert wrong.instead.startswith(NEW)
+    assert wrong.remedy.options[0][0].value == NEW

@@ -133,7 +133,7 @@ CASES = [
         {**kind("pcs"), f"{GPU}.capacity": BOTH},
         f"{GPU}.capacity.resource_group_arn",
         "not by both",
-        "the one or the other",
+        "remove resource_group_arn, or remove id",
         {f"{GPU}.capacity.id": ...},
     ),
     Case(
@@ -149,7 +149,7 @@ CASES = [
         {"node_groups.head": {"role": "controller", "instance_type": "m5.2xlarge", "count": 1}},
         "node_groups.head.role",
         "runs Slurm's controller itself",
-        "remove the group",
+        "remove node_groups.head",
         {"node_groups.head": ...},
         base="pcs-p6-b200",
     ),
@@ -167,7 +167,7 @@ CASES = [
         {"node_groups.login": {**SYSTEM, "role": "login"}},
         "node_groups.login.role",
         "kubectl",
-        "remove the group",
+        "remove node_groups.login",
         {"node_groups.login": ...},
         base="eks-p5en",
     ),
@@ -257,7 +257,7 @@ CASES = [
         {"node_groups.train.count": 0},
         "node_groups.train.count",
         "cannot run a job",
-        "1 or more",
+        "count: 1",
         {"node_groups.train.max_count": 4},
         base="pcs-p6-b200",
     ),
@@ -567,7 +567,7 @@ CASES = [
         {f"{GPU}.instance_type": "g7.48xlarge", "node_groups.gpu.threads_per_core": 2},
         "node_groups.gpu.threads_per_core",
         "2 threads per core on g7.48xlarge, which takes 1",
-        "1",
+        "remove threads_per_core",
         {"node_groups.gpu.threads_per_core": 1},
     ),
     Case(
@@ -593,7 +593,7 @@ CASES = [
         },
         f"{TRAIN}.threads_per_core",
         "on g7.48xlarge, which takes 1",
-        "1",
+        "remove threads_per_core",
         {f"{TRAIN}.instance_types": []},
         base="hyperpod-eks-p5",
     ),
@@ -657,8 +657,8 @@ CASES = [
 ]
 
 
-test_each_rule_speaks, test_each_remedy_works, test_every_rule_is_in_the_table = table_tests(
-    RULES, cases=CASES
+test_each_rule_speaks, test_each_remedy_works, test_advice_works, test_every_rule_is_in_the_table = (
+    table_tests(RULES, cases=CASES)
 )
 
 

@@ -10,6 +10,7 @@ from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.findings import Path
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD, OrchestratorKind
+from ultracluster.config.remedy import Remedy, ask, beside, write
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.hyperpod import typed_groups
 from ultracluster.rules.types import instance_type_of
@@ -33,7 +34,7 @@ EC2 = frozenset[OrchestratorKind]({"parallelcluster", "pcs", "eks"})
 def capacity_refused(environment: Environment) -> Iterator[Breach]:
     for path, decision in _decisions(environment):
         if decision.severity == "error":
-            yield Breach(path, decision.reason, decision.instead)
+            yield Breach(path, decision.reason, _remedy(decision))
 
 
 @RULES.rule(
@@ -66,7 +67,7 @@ def spot_for_compute(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "capacity"),
                 f"AWS takes Spot instances back at two minutes' notice: without the {group.role} {lost}.",
-                "{kind: on-demand}",
+                write({"kind": "on-demand"}),
             )
 
 
@@ -111,15 +112,14 @@ def block_has_begun(environment: Environment) -> Iterator[Breach]:
             ("node_groups", name, "capacity"),
             f"the block {block.id} has no instances before it begins: the group would wait for {group.count} "
             "nodes, fail, and be taken back.",
-            ('starts: "<StartDate of the block>" beside its id, or ' if eks else "")
-            + f"count: 0 and max_count: {group.greatest} until then; acknowledge this where it has begun",
+            _not_yet(environment, group),
         )
 
 
 def _warnings(environment: Environment, rule: str) -> Iterator[Breach]:
     for path, decision in _decisions(environment):
         if decision.severity == "warning" and decision.rule == rule:
-            yield Breach(path, decision.reason, decision.instead)
+            yield Breach(path, decision.reason, _remedy(decision))
 
 
 def _decisions(environment: Environment) -> Iterator[tuple[Path, Decision]]:
@@ -148,3 +148,23 @@ def _decision(environment: Environment, group: NodeGroup) -> Decision | None:
     elif not capacity.placement_group:
         placement = "none"
     return decide(capacity, orchestrator=kind, placement=placement, instance_type=known)
+
+
+def _remedy(decision: Decision) -> Remedy:
+    """The table's words; on demand where it names that. Ids and ARNs are the user's."""
+    if "{kind: on-demand}" in decision.instead:
+        return write({"kind": "on-demand"}).noting(decision.instead)
+    return ask("fact", decision.instead)
+
+
+def _not_yet(environment: Environment, group: NodeGroup) -> Remedy:
+    """No nodes until the block begins; ParallelCluster wants all nodes of a block to be there always."""
+    begun = "acknowledge this where it has begun"
+    if environment.orchestrator.kind == "parallelcluster":
+        return ask("action", f"deploy when it begins; {begun}")
+    starts = "until then; " + (
+        'or starts: "<StartDate of the block>" beside its id; '
+        if environment.orchestrator.kind == "eks"
+        else ""
+    )
+    return beside(count=0, max_count=group.greatest).noting(starts + begun)
