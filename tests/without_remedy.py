@@ -29,6 +29,7 @@ WITHOUT_REMEDY = {
     "ENV009": "decision",
     "ENV012": "fact",
     "ENV013": "fact",
+    "ENV017": "fact",
     "FSX007": "action",
     "FSX008": "fact",
     "FSX013": "decision",

@@ -27,6 +27,48 @@ def tags(count: int) -> dict[str, Any]:
 
 USER = "access.session_user"
 CASES = [
+    Case(
+        "ENV016",
+        {"tags": {"AWS:team": "ml"}},
+        "tags.AWS:team",
+        "keeps for tags of its own",
+        "team",
+        {"tags": {"team": "ml"}},
+    ),
+    Case(
+        "ENV016",
+        {"tags": {"aws:": "ml"}},
+        "tags.aws:",
+        "in whatever case",
+        "remove aws:",
+        {"tags": {"aws-team": "ml"}},
+    ),
+    *(
+        Case(
+            "ENV017",
+            {"storage.log_bucket": {"name": name}},
+            "storage.log_bucket.name",
+            why,
+            "the name of the bucket",
+            {"storage.log_bucket": {"name": "logs.example-s3"}},
+        )
+        for name, why in (
+            ("my..logs", "two dots"),
+            ("10.0.0.1", "an IP address"),
+            ("xn--logs", "begin with `xn--`"),
+            ("amzn-s3-demo-logs", "for itself"),
+            ("logs-abc-s3alias", "alias of an access point"),
+            ("logs--usw2-az1--x-s3", "directory bucket"),
+        )
+    ),
+    Case(
+        "ENV017",
+        {"software.mirror": "s3://xn--mirror/a"},
+        "software.mirror",
+        "`xn--mirror`",
+        "the name of the bucket",
+        {"software.mirror": "s3://mirror/a"},
+    ),
     Case("ENV014", {USER: "ec2-user"}, USER, "not on the images of hyperpod-slurm", "ubuntu", {USER: ...}),
     Case(
         "ENV014",

@@ -16,6 +16,7 @@ from ultracluster.rules.node_groups import RULES
 KINDS = sorted(SLURM | KUBERNETES)
 GPU = "node_groups.gpu"
 VALUES: dict[str, Any] = {
+    "placement_group": "none",
     "min_count": 2,
     "max_count": 4,
     "volume_gib": 600,
@@ -34,6 +35,7 @@ VALUES: dict[str, Any] = {
     "image_release": "2.1.0",
 }
 HAVE = {
+    "placement_group": {"parallelcluster", "pcs", "eks"},
     "min_count": HYPERPOD,
     "max_count": {"parallelcluster", "pcs", "eks"},
     "volume_gib": HYPERPOD,
@@ -80,6 +82,39 @@ def kind(name: str) -> dict[str, Any]:
 
 
 CASES = [
+    Case(
+        "GRP035",
+        {"node_groups.train.capacity": {"kind": "on-demand"}, "node_groups.train.placement_group": "none"},
+        "node_groups.train.placement_group",
+        "spread its nodes over the zone",
+        "remove placement_group; or acknowledge",
+        {"node_groups.train.placement_group": ...},
+        base="eks-p5en",
+    ),
+    Case(
+        "GRP036",
+        {
+            "node_groups.train.capacity": {
+                "kind": "reservation",
+                "id": "cr-0123456789abcdef0",
+                "placement_group": "theirs",
+            },
+            "node_groups.train.placement_group": "none",
+        },
+        "node_groups.train.placement_group",
+        "instances outside it do not get it",
+        "remove placement_group",
+        {"node_groups.train.placement_group": ...},
+        base="eks-p5en",
+    ),
+    Case(
+        "GRP001",
+        {"node_groups.gpu.placement_group": "none"},
+        "node_groups.gpu.placement_group",
+        "HyperPod places its instances itself",
+        "remove placement_group",
+        {"node_groups.gpu.placement_group": ...},
+    ),
     Case(
         "GRP001",
         {f"{GPU}.max_count": 4},

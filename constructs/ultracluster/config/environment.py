@@ -78,9 +78,7 @@ class Environment(Model):
     protect: bool = False
     """Retain and protect against deletion what holds data; terminate-protect every stack."""
     tags: dict[
-        Annotated[
-            str, Field(min_length=1, max_length=128, pattern=r"^([^a]|a[^w]|aw[^s]|aws[^:]|a$|aw$|aws$).*$")
-        ],
+        Annotated[str, Field(min_length=1, max_length=128)],
         Annotated[str, Field(max_length=256)],
     ] = {}
     """Tags on every resource, beside `ultracluster:environment`; for cost allocation."""

@@ -44,7 +44,9 @@ class ShapeError(InvalidEnvironmentError):
         for _ in range(_ROUNDS):
             for finding in findings:
                 data = _without(data, finding)
-                places.append(finding.path)
+                # a role that nobody knows leaves nothing of its group to judge
+                guessed = finding.path[-1:] == ("role",) and not finding.remedy.options
+                places.append(finding.path[:-1] if guessed else finding.path)
             try:
                 return Loaded(Environment.model_validate(data), self.source), tuple(places)
             except ValidationError as error:
@@ -75,15 +77,20 @@ def _without(data: Any, finding: Finding) -> Any:
     return apply(data, (Change(path),))
 
 
-def _keys_there(data: Any, path: Path) -> Any:
+def _there(data: Any, path: Path) -> Any:
     for part in path:
         if isinstance(data, dict):
             data = cast("dict[Any, Any]", data).get(part)
         elif isinstance(data, list) and isinstance(part, int) and part < len(cast("list[Any]", data)):
             data = cast("list[Any]", data)[part]
         else:
-            return ()
-    return range(len(cast("list[Any]", data))) if isinstance(data, list) else data or ()
+            return None
+    return data
+
+
+def _keys_there(data: Any, path: Path) -> Any:
+    found = _there(data, path)
+    return range(len(cast("list[Any]", found))) if isinstance(found, list) else found or ()
 
 
 def load(path: FilePath | str) -> Loaded:
@@ -166,6 +173,8 @@ def _blank(source: Source, path: Path) -> Finding:
     message = f"`{name}` has no value{_inside(path[:-1])}."
     if wanted:
         words = f"{name}: with {', '.join(wanted)} below it"
+    elif path[-1] in ("kind", "deployment"):
+        words = f"{name}: {' | '.join(owners(path[:-1], source.data).tags)}"
     elif known.tags:
         words = f"{name}: {{{known.tag}: {' | '.join(known.tags)}, ...}}"
     else:
@@ -221,6 +230,8 @@ def _choice(source: Source, path: Path, error: ErrorDetails) -> Finding:
             message=f"`{tag}` is missing{_inside(path)}.",
             remedy=ask("decision", f"{tag}: {' | '.join(allowed)}"),
         )
+    if _there(source.data, (*path, tag)) is None:
+        return _blank(source, (*path, tag))
     given = str(context["tag"])
     near = meant(str(tag), given, allowed)
     return Finding(

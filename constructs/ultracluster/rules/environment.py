@@ -250,6 +250,50 @@ def tag_characters(environment: Environment) -> Iterator[Breach]:
 
 
 @RULES.rule(
+    16,
+    "error",
+    "No tag's key begins with `aws:`",
+    source="EC2 User Guide, Tag your Amazon EC2 resources (tag restrictions); S3, FSx and IAM have the same",
+    date="2026-11-22",
+)
+def reserved_tags(environment: Environment) -> Iterator[Breach]:
+    for key in environment.tags:
+        if key.lower().startswith("aws:"):
+            own = key[4:].lstrip(": ")
+            yield Breach(
+                ("tags", key),
+                f"`{key}` begins with `aws:`, in whatever case, which AWS keeps for tags of its own and refuses.",
+                rename(own) if own and own not in environment.tags else drop(),
+            )
+
+
+@RULES.rule(
+    17,
+    "error",
+    "A bucket has a name that S3 gives",
+    source="Amazon S3 User Guide, General purpose bucket naming rules",
+    date="2026-11-22",
+)
+def bucket_names(environment: Environment) -> Iterator[Breach]:
+    for path, name in _buckets(environment):
+        why = ""
+        if ".." in name:
+            why = "two dots stand together"
+        elif re.fullmatch(r"\d{1,3}(\.\d{1,3}){3}", name):
+            why = "it is an IP address"
+        elif begin := next((one for one in _RESERVED_BEGINNINGS if name.startswith(one)), ""):
+            why = f"S3 keeps names that begin with `{begin}` for itself"
+        elif end := next((one for one in _RESERVED_ENDINGS if name.endswith(one)), ""):
+            why = f"names that end in `{end}` are not of general purpose buckets: {_RESERVED_ENDINGS[end]}"
+        if why:
+            yield Breach(
+                path,
+                f"`{name}` cannot be the name of a bucket: {why}.",
+                ask("fact", "the name of the bucket, as `aws s3 ls` prints it"),
+            )
+
+
+@RULES.rule(
     12,
     "error",
     "Each ARN is of the environment's Region",
@@ -415,3 +459,26 @@ def continuous(environment: Environment) -> Remedy:
     if getattr(environment.orchestrator, "slurm_config_strategy", None):
         changes["orchestrator", "slurm_config_strategy"] = DROP
     return anywhere(changes)
+
+
+_RESERVED_BEGINNINGS = ("xn--", "sthree-", "amzn-s3-demo-")
+_RESERVED_ENDINGS = {
+    "-s3alias": "it is the alias of an access point",
+    "--ol-s3": "it is the alias of an Object Lambda access point",
+    ".mrap": "it is the alias of a Multi-Region access point",
+    "--x-s3": "it is a directory bucket, which FSx does not link",
+    "--table-s3": "it is a table bucket",
+}
+
+
+def _buckets(environment: Environment) -> Iterator[tuple[Path, str]]:
+    """Each bucket that is named, and where."""
+    storage = environment.storage
+    for folder, link in environment.data_repositories.items():
+        if link.bucket:
+            yield ("storage", "lustre", "data_repositories", folder, "bucket"), link.bucket
+    for key, bucket in (("scripts_bucket", storage.scripts_bucket), ("log_bucket", storage.log_bucket)):
+        if bucket:
+            yield ("storage", key, "name"), bucket.name
+    if environment.software.mirror:
+        yield ("software", "mirror"), environment.software.mirror.removeprefix("s3://").partition("/")[0]

@@ -80,6 +80,10 @@ _SETTINGS: Mapping[str, _Setting] = {
         why="the kind of EFA interfaces is chosen for the whole cluster here",
         moves_to=("orchestrator", "efa_interface"),
     ),
+    "placement_group": _Setting(
+        kinds=EC2,
+        why="HyperPod places its instances itself",
+    ),
     "partition": _Setting(
         kinds=SLURM,
         why="partitions are Slurm's, and this is Kubernetes",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ultracluster.compute.capacity import Decision, decide, placement_for
+from ultracluster.compute.capacity import Decision, decide, fabric_of, placement_for
 from ultracluster.config import Environment
 from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.findings import Path
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD, OrchestratorKind
-from ultracluster.config.remedy import Remedy, ask, beside, write
+from ultracluster.config.remedy import Remedy, ask, beside, drop, write
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.hyperpod import typed_groups
 from ultracluster.rules.types import instance_type_of
@@ -116,6 +116,46 @@ def block_has_begun(environment: Environment) -> Iterator[Breach]:
         )
 
 
+@RULES.rule(
+    35,
+    "warning",
+    "Nodes that train together are placed close together",
+    source="EC2 User Guide, Placement strategies for your placement groups; Elastic Fabric Adapter",
+    date="2026-11-22",
+    kinds=EC2,
+)
+def placement_declined(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.groups("compute").items():
+        known = instance_type_of(environment, group)
+        ours = group.capacity.kind in ("on-demand", "spot")
+        if group.placement_group == "none" and ours and known and fabric_of(known) == "efa":
+            yield Breach(
+                ("node_groups", name, "placement_group"),
+                f"{known.name} has EFA, and without a cluster placement group EC2 may spread its nodes over the "
+                "zone: each collective operation waits for the longest way.",
+                drop().noting("or acknowledge this where EC2 has no room for all nodes in one group"),
+            )
+
+
+@RULES.rule(
+    36,
+    "error",
+    "A placement group is declined or named, not both",
+    source="EC2 User Guide, Use Capacity Reservations with cluster placement groups",
+    date="2026-11-22",
+)
+def placement_declined_and_named(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        named = group.capacity.placement_group if isinstance(group.capacity, Reservation) else None
+        if group.placement_group == "none" and named:
+            yield Breach(
+                ("node_groups", name, "placement_group"),
+                f"the reservation was made in the placement group {named}, and instances outside it do not get "
+                "it.",
+                drop(),
+            )
+
+
 def _warnings(environment: Environment, rule: str) -> Iterator[Breach]:
     for path, decision in _decisions(environment):
         if decision.severity == "warning" and decision.rule == rule:
@@ -142,7 +182,8 @@ def _decision(environment: Environment, group: NodeGroup) -> Decision | None:
         return None  # ParallelCluster launches its other nodes on demand: PCL022
     placement = "reservation-group"
     if not isinstance(capacity, Reservation):
-        placement = placement_for(capacity, instance_type=known, orchestrator=kind).kind
+        declined = group.placement_group == "none"
+        placement = placement_for(capacity, instance_type=known, orchestrator=kind, declined=declined).kind
     elif capacity.id and capacity.resource_group_arn:
         return None  # GRP004 speaks
     elif not capacity.placement_group:
