@@ -87,8 +87,8 @@ def assert_remedy_works(case: Case) -> None:
 
 
 def table_tests(*rule_sets: RuleSet, cases: list[Case]) -> tuple[Callable[..., None], ...]:
-    """The tests of a table: each case breaks its rule, a change by hand mends it, so does the rule's own advice,
-    and no rule of the sets is left out.
+    """The tests of a table: each case breaks its rule, a change by hand mends it, so does the rule's own
+    advice, and no rule of the sets is left out.
 
     Cases may be of other sets, too, where it matters that a rule of theirs speaks of this base.
     """

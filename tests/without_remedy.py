@@ -1,8 +1,8 @@
 """Rules of which a case has no remedy that a program could apply, and what only a person can give.
 
 `decision`: several ways are open, and each changes what the user asked for. `fact`: an id, an ARN, an
-address or an image that only the user's account has. `action`: something is to be done, asked or looked at outside
-the file. The list is kept short: a rule that can name a change names it.
+address or an image that only the user's account has. `action`: something is to be done, asked or looked at
+outside the file. The list is kept short: a rule that can name a change names it.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def _forget() -> None:
     lock.release_names.cache_clear()
-    lock.load_release.cache_clear()
+    lock._loaded.cache_clear()
 
 
 def release(name: str) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def _forget() -> None:
     lock.release_names.cache_clear()
-    lock.load_release.cache_clear()
+    lock._loaded.cache_clear()
 
 
 def _floor(version: str) -> dict[str, str]:

@@ -82,7 +82,7 @@ CASES = [
     ),
     case(
         "TEA006", {**VOLCANO, "node_groups.more": MORE, **team(quota={"train": 8, "more": 4})},
-        "teams.research.quota", "not by node group", "quota: 12, or orchestrator.scheduler: kueue", team(quota=12),
+        "teams.research.quota", "not by node group", "quota: 12, or orchestrator", team(quota=12),
     ),
     case(
         "TEA006", {"node_groups.more": {**MORE, "partition": "more"}, **team(quota={"train": 8})},

@@ -24,7 +24,8 @@ class Software(Model):
             pattern=r"^([a-z][a-z0-9-]*-)?\d+\.\d+(\.\d+)?$", examples=["2026.11", "hyperpod-slurm-2026.09"]
         ),
     ]
-    """Software release, in quotes; `ultracluster release list` prints them."""
+    """Software release, in quotes; `ultracluster release list` prints them. Or the path of a lock file of
+    your own, `./releases/mine-2026.11.lock`, from the folder of the file that names it."""
     mirror: (
         Annotated[
             str,

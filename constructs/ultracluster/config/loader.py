@@ -17,6 +17,7 @@ from ultracluster.config.findings import Finding, InvalidEnvironmentError, Path,
 from ultracluster.config.hints import REFUSED_KEYS, may_be_left_out, owners, required
 from ultracluster.config.remedy import Change, apply, ask, drop, rename, write
 from ultracluster.config.source import Source, read
+from ultracluster.scripts_folder import add_own_release
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,35 @@ def load(path: FilePath | str) -> Loaded:
     Raises:
         InvalidEnvironmentError: with one finding for each thing that is wrong.
     """
-    return parse(read(FilePath(path)))
+    source = read(FilePath(path))
+    _own_release(source)
+    return parse(source)
+
+
+def _own_release(source: Source) -> None:
+    """A release that is named by its path, from then on by its name.
+
+    Raises:
+        InvalidEnvironmentError: there is no such file, or its name is another release's.
+    """
+    place: Path = ("software", "release")
+    named = _there(source.data, place)
+    if not isinstance(named, str) or ("/" not in named and not named.endswith((".lock", ".yaml", ".yml"))):
+        return
+    location = source.locate(place)
+    try:
+        name = add_own_release(FilePath(location.file).parent / named)
+    except OSError as error:
+        finding = Finding(
+            code="CFG008",
+            severity="error",
+            path=place,
+            message=f"{error.args[-1]}.",
+            remedy=ask("fact", "the path of a lock file, from the folder of this file"),
+            location=location,
+        )
+        raise InvalidEnvironmentError([finding]) from None
+    source.data = apply(source.data, (Change(place, name),))
 
 
 def parse(source: Source) -> Loaded:

@@ -230,8 +230,8 @@ def closed_charts(environment: Environment) -> Iterator[Breach]:
             "plugins would not be installed, and the deployment would fail.",
             ask(
                 "fact",
-                "chart_repository: oci://<account>.dkr.ecr.<region>.amazonaws.com/<prefix> with copies of the "
-                "charts, and chart_values with where copies of their images are",
+                "chart_repository: oci://<account>.dkr.ecr.<region>.amazonaws.com/<prefix> with copies of "
+                "the charts, and chart_values with where copies of their images are",
             ),
         )
 

@@ -262,7 +262,7 @@ def reserved_tags(environment: Environment) -> Iterator[Breach]:
             own = key[4:].lstrip(": ")
             yield Breach(
                 ("tags", key),
-                f"`{key}` begins with `aws:`, in whatever case, which AWS keeps for tags of its own and refuses.",
+                f"`{key}` begins with `aws:`, in whatever case, which AWS keeps for tags of its own.",
                 rename(own) if own and own not in environment.tags else drop(),
             )
 

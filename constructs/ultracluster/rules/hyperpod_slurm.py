@@ -169,7 +169,7 @@ def accounting_one_way(environment: Environment) -> Iterator[Breach]:
             "back to the one on the controller is said not to work.",
             ask(
                 "action",
-                "acknowledge this for a new cluster, which gets the newest image; of one that is there look at "
-                "its image first",
+                "acknowledge this for a new cluster, which gets the newest image; of one that is there look "
+                "at its image first",
             ),
         )

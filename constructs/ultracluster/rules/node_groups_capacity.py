@@ -131,8 +131,8 @@ def placement_declined(environment: Environment) -> Iterator[Breach]:
         if group.placement_group == "none" and ours and known and fabric_of(known) == "efa":
             yield Breach(
                 ("node_groups", name, "placement_group"),
-                f"{known.name} has EFA, and without a cluster placement group EC2 may spread its nodes over the "
-                "zone: each collective operation waits for the longest way.",
+                f"{known.name} has EFA, and without a cluster placement group EC2 may spread its nodes over "
+                "the zone: each collective operation waits for the longest way.",
                 drop().noting("or acknowledge this where EC2 has no room for all nodes in one group"),
             )
 
@@ -150,8 +150,8 @@ def placement_declined_and_named(environment: Environment) -> Iterator[Breach]:
         if group.placement_group == "none" and named:
             yield Breach(
                 ("node_groups", name, "placement_group"),
-                f"the reservation was made in the placement group {named}, and instances outside it do not get "
-                "it.",
+                f"the reservation was made in the placement group {named}, and instances outside it do not "
+                "get it.",
                 drop(),
             )
 
