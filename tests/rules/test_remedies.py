@@ -82,8 +82,8 @@ def test_changes_are_made_on_a_copy(changes: list[Change], result: dict[str, Any
 @pytest.mark.parametrize(
     "value",
     ["2.15", "true", "null", "1e3", "use1-az1", "a: b", "a #b", "arn:aws:iam::1:role/x", "", " x",
-     "10.0.0.0/16",     "20261012", "cron(0 3 ? * SUN *)", "*", "- a", "x:", 4800, 1.5, True, None, {"kind": "spot"}, ["a", "1"],
-     {"2.15": "b, c"}],
+     "10.0.0.0/16", "20261012", "cron(0 3 ? * SUN *)", "*", "- a", "x:", 4800, 1.5, True, None,
+     {"kind": "spot"}, ["a", "1"], {"2.15": "b, c"}],
 )  # fmt: skip
 def test_values_in_words_are_yaml(value: object) -> None:
     assert YAML(typ="safe", pure=True).load(f"key: {flow(value)}") == {"key": value}

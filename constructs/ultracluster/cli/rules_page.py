@@ -30,9 +30,9 @@ unknown rule or of an error is refused (`ACK001`).
 | CFG003 | a key stands twice |
 | CFG004 | a key that does not exist here |
 | CFG005 | a value of the wrong type, form, unit or range |
-| CFG006 | a key is missing |
+| CFG006 | a key is missing, or has no value |
 | CFG007 | the file is empty |
-| CFG008 | `extends:` names no file, or the files extend each other |
+| CFG008 | `extends:` or `software.release` names no file, or the files extend each other |
 | CFG009 | `${...}`, which is not expanded |
 """
 

@@ -173,9 +173,8 @@ class HyperPodEks(_Kubernetes):
     @classmethod
     def _governed(cls, data: Any) -> Any:
         """Task governance is the scheduler where none is named."""
-        if isinstance(data, Mapping) and cast("Mapping[str, Any]", data).get("task_governance") is True:
-            return {"scheduler": "none", **cast("Mapping[str, Any]", data)}
-        return data
+        given = cast("Mapping[str, Any]", data) if isinstance(data, Mapping) else {}
+        return {"scheduler": "none", **given} if given.get("task_governance") is True else cast("Any", data)
 
 
 class RepairOverride(Model):

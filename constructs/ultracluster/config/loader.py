@@ -40,7 +40,8 @@ class ShapeError(InvalidEnvironmentError):
 
         So that what is wrong elsewhere is found in the same run. None where too little is left.
         """
-        data, places = self.source.data, []
+        data: Any = self.source.data
+        places: list[Path] = []
         findings: Sequence[Finding] = self.findings
         for _ in range(_ROUNDS):
             for finding in findings:

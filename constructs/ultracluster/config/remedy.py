@@ -193,7 +193,7 @@ def _change(data: Any, change: Change) -> None:
     elif isinstance(target, list) and isinstance(last, int) and last >= len(cast("list[Any]", target)):
         cast("list[Any]", target).append(copy.deepcopy(change.value))
     else:
-        target[last] = copy.deepcopy(change.value)
+        cast("dict[Any, Any]", target)[last] = copy.deepcopy(change.value)
 
 
 def _in_words(options: Sequence[Option], path: Path) -> str:

@@ -126,7 +126,7 @@ def no_reservation(environment: Environment) -> Iterator[Breach]:
                 "matched by account and zone id alone, without being named; in another zone you "
                 "pay for both.",
                 write({"kind": "on-demand"}).noting(
-                    f"and a reservation that the account team has onboarded in {environment.network.zone_id}; "
+                    f"and a reservation that your account team onboarded in {environment.network.zone_id}; "
                     f"or {{kind: training-plan, arn: ...}}"
                 ),
             )

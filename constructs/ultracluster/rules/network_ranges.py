@@ -249,7 +249,7 @@ def _roomier(environment: Environment, budget: AddressBudget) -> Remedy:
         return anywhere({("network", "node_cidr"): str(nodes)})
     if network.vpc is None and fits > LARGEST_PREFIX:
         larger = IPv4Network((whole.network_address, fits - 1), strict=False)
-        changes = {("network", "cidr"): str(larger)}
+        changes: dict[Path, str] = {("network", "cidr"): str(larger)}
         return anywhere(changes | ({("network", "node_cidr"): str(nodes)} if network.node_cidr else {}))
     return ask(
         "fact", f"a VPC with a whole /{fits} for the nodes, e.g. as a second CIDR block of an existing one"

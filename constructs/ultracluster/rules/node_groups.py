@@ -213,8 +213,9 @@ def _says_nothing(group: NodeGroup, key: str) -> bool:
 
 
 def _moved(group: NodeGroup, key: str, setting: _Setting) -> Remedy:
-    value = getattr(group, key)
-    moved = {1: lambda to: beside(**{to[0]: value}), 2: lambda to: anywhere({to: value})}.get(
-        len(setting.moves_to)
-    )
-    return (drop() & moved(setting.moves_to) if moved else drop()).noting(setting.note)
+    remedy = drop()
+    if len(setting.moves_to) == 1:
+        remedy &= beside(**{str(setting.moves_to[0]): getattr(group, key)})
+    elif setting.moves_to:
+        remedy &= anywhere({setting.moves_to: getattr(group, key)})
+    return remedy.noting(setting.note)

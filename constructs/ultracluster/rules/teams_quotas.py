@@ -28,9 +28,10 @@ def unknown_group(environment: Environment) -> Iterator[Breach]:
         return
     there = [pool.group for pool in pools(environment)]
     for path, amounts in amounts_of(environment):
-        for group in amounts if isinstance(amounts, Mapping) else ():
+        given = amounts if isinstance(amounts, Mapping) else {}
+        for group in given:
             if group not in there:
-                near = difflib.get_close_matches(group, [one for one in there if one not in amounts], n=1)
+                near = difflib.get_close_matches(group, [one for one in there if one not in given], n=1)
                 what = "has no accelerators" if group in environment.node_groups else "does not exist"
                 yield Breach(
                     (*path, group),
