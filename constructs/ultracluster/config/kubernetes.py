@@ -173,7 +173,7 @@ class HyperPodEks(_Kubernetes):
     @classmethod
     def _governed(cls, data: Any) -> Any:
         """Task governance is the scheduler where none is named."""
-        given = cast("Mapping[str, Any]", data) if isinstance(data, Mapping) else {}
+        given: Mapping[str, Any] = cast("Mapping[str, Any]", data) if isinstance(data, Mapping) else {}
         return {"scheduler": "none", **given} if given.get("task_governance") is True else cast("Any", data)
 
 

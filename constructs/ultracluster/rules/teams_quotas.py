@@ -28,7 +28,7 @@ def unknown_group(environment: Environment) -> Iterator[Breach]:
         return
     there = [pool.group for pool in pools(environment)]
     for path, amounts in amounts_of(environment):
-        given = amounts if isinstance(amounts, Mapping) else {}
+        given: Mapping[str, int] = amounts if isinstance(amounts, Mapping) else {}
         for group in given:
             if group not in there:
                 near = difflib.get_close_matches(group, [one for one in there if one not in given], n=1)
