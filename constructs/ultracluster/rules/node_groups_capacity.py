@@ -194,7 +194,8 @@ def _decision(environment: Environment, group: NodeGroup) -> Decision | None:
 def _remedy(decision: Decision) -> Remedy:
     """The table's words; on demand where it names that. Ids and ARNs are the user's."""
     if "{kind: on-demand}" in decision.instead:
-        return write({"kind": "on-demand"}).noting(decision.instead)
+        others = decision.instead.replace("capacity: {kind: on-demand}, or ", "or ")
+        return write({"kind": "on-demand"}).noting(others)
     return ask("fact", decision.instead)
 
 
