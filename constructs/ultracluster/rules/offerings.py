@@ -23,7 +23,7 @@ from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD, OrchestratorKind
 from ultracluster.config.remedy import Remedy, anywhere, ask, write
 from ultracluster.rules.engine import Breach, RuleSet
-from ultracluster.rules.environment import in_local_zone, moved_to, second_zones
+from ultracluster.rules.environment import in_local_zone, moved_to, not_a_zone_of, second_zones
 from ultracluster.rules.hyperpod import hyperpod_groups
 from ultracluster.rules.types import every_type_of, instance_type_of
 
@@ -75,8 +75,8 @@ def type_in_region(environment: Environment) -> Iterator[Breach]:
 )
 def type_in_zone(environment: Environment) -> Iterator[Breach]:
     here, zone = region(environment.region), environment.network.zone_id
-    if here is None:
-        return
+    if here is None or not_a_zone_of(here, zone, ("network", "zone_id")):
+        return  # ENV003 speaks
     offered = {known.name: _zones_of(known, here, zone) for _, _, known in _typed(environment)}
     for path, _, known in _typed(environment):
         zones = offered[known.name]
