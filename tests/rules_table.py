@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 from rules_support import changed, environment_data, loaded
+from without_remedy import WITHOUT_REMEDY
 
-from ultracluster.config import Finding
-from ultracluster.rules import RULE_SETS, RuleSet
+from ultracluster.config import Finding, InvalidEnvironmentError
+from ultracluster.config.remedy import apply
+from ultracluster.rules import RULE_SETS, RuleSet, check
 from ultracluster.rules.engine import run
 from ultracluster.rules.examples import Example, applied, examples
 
@@ -58,8 +60,36 @@ def assert_mended(rule_set: RuleSet, case: Case) -> None:
     assert case.rule not in {one.code for one in findings}, findings
 
 
+def assert_remedy_works(case: Case) -> None:
+    """Each option of the remedy, applied as it is, ends the finding and brings no new error."""
+    data = changed(environment_data(case.base), copy.deepcopy(case.broken))
+    before = check(loaded(data))
+    hits = [
+        one for one in before if (one.code, one.dotted) == (case.rule, case.at) and case.says in one.message
+    ]
+    assert hits
+    remedy = hits[0].remedy
+    if not remedy.options:
+        assert remedy.lacking and remedy.note
+        assert WITHOUT_REMEDY.get(case.rule) == remedy.lacking, f"{case.rule} lacks a {remedy.lacking}"
+    errors = {(one.code, one.dotted) for one in before if one.blocks}
+    for option in remedy.options:
+        try:
+            after = check(loaded(apply(data, option)))
+        except InvalidEnvironmentError as error:
+            after = list(error.findings)
+        assert (case.rule, case.at) not in {(one.code, one.dotted) for one in after}, option
+        new = [
+            f"{one.code} {one.dotted}: {one.message}"
+            for one in after
+            if one.blocks and (one.code, one.dotted) not in errors
+        ]
+        assert not new, (option, new)
+
+
 def table_tests(*rule_sets: RuleSet, cases: list[Case]) -> tuple[Callable[..., None], ...]:
-    """The tests of a table: each case breaks its rule, its remedy mends it, no rule of the sets is left out.
+    """The tests of a table: each case breaks its rule, a change by hand mends it, so does the rule's own
+    advice, and no rule of the sets is left out.
 
     Cases may be of other sets, too, where it matters that a rule of theirs speaks of this base.
     """
@@ -72,11 +102,15 @@ def table_tests(*rule_sets: RuleSet, cases: list[Case]) -> tuple[Callable[..., N
     def mended(case: Case) -> None:
         assert_mended(_set_of(case), case)
 
+    @pytest.mark.parametrize("case", cases, ids=str)
+    def advised(case: Case) -> None:
+        assert_remedy_works(case)
+
     def complete() -> None:
         for rule_set in rule_sets:
             assert_complete(rule_set, [case for case in cases if _set_of(case) is rule_set])
 
-    return breaks, mended, complete
+    return breaks, mended, advised, complete
 
 
 def world_tests(rule_set: RuleSet) -> Callable[..., None]:

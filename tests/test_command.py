@@ -101,6 +101,17 @@ def test_validate_says_so_when_all_is_well() -> None:
     assert (result.returncode, result.stdout.strip()) == (0, "dev: 0 errors, 0 warnings")
 
 
+def test_findings_as_json_carry_the_remedy(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    text = (ROOT / "environments" / "dev.yaml").read_text()
+    file.write_text(text.replace("role: login", "role: submit"))
+    (row,) = json.loads(run("ultracluster", "validate", str(file), "--json").stdout)
+
+    change = {"path": ["node_groups", "login", "role"], "value": "login"}
+    assert row["remedy"] == {"options": [[change]], "lacking": None, "note": None}
+    assert row["instead"] == "role: login"
+
+
 def test_rules_as_json_say_which_orchestrators_they_are_about() -> None:
     rows = {row["id"]: row for row in json.loads(run("ultracluster", "rules", "--json").stdout)}
 

@@ -58,3 +58,38 @@ def tree_sha256(folder: Path) -> str:
         digest = hashlib.sha256(names[name].read_bytes()).hexdigest()
         lines.append(digest.encode() + b"  " + name + b"\n")
     return hashlib.sha256(b"".join(lines)).hexdigest()
+
+
+_OWN_RELEASES: dict[str, Path] = {}
+
+
+def add_own_release(file: Path) -> str:
+    """Make the lock file of a team's own release known by the release's name, which is the file's.
+
+    An environment names such a file by its path; from then on it is a release like those of this package.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        FileExistsError: a release of this package has that name.
+    """
+    lock = file.with_suffix(".lock").resolve()
+    if not lock.is_file():
+        raise FileNotFoundError(f"{file.with_suffix('.lock')} does not exist")
+    shipped = scripts_folder() / "releases" / lock.name
+    if shipped.is_file() and shipped.resolve() != lock:
+        raise FileExistsError(f"a release of this package is called {lock.stem}")
+    if shipped.resolve() != lock:
+        _OWN_RELEASES[lock.stem] = lock
+    return lock.stem
+
+
+def own_release(name: str) -> Path | None:
+    """The lock file of a team's own release; None for a release of this package."""
+    return _OWN_RELEASES.get(name)
+
+
+def name_in_folder(folder: Path, file: Path) -> str:
+    """Where a file lies among the scripts, as nodes see it; a team's own release lies beside the others."""
+    if file.is_relative_to(folder):
+        return file.relative_to(folder).as_posix()
+    return f"releases/{file.name}"

@@ -216,6 +216,7 @@ def test_output_is_as_reviewed(monkeypatch: pytest.MonkeyPatch, option: str, fil
         ([], "name an environment, or give --instance-type"),
         ([PCS, "--instance-type", "p5.48xlarge"], "name an environment, or give"),
         (["--instance-type", "p5.48xlarg", "--region", "us-east-2"], "near: p5.48xlarge"),
+        (["--instance-type", "8xH200", "--region", "us-east-2"], "p5e.48xlarge, p5en.48xlarge; name one"),
         (
             ["--instance-type", "m5.xlarge", "--region", "us-east-2"],
             "neither training plans nor Capacity Blocks",

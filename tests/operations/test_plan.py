@@ -83,6 +83,13 @@ def test_a_reservation_in_a_group_is_placed_there() -> None:
     assert found.groups[1].placement == "reservation-group"
 
 
+def test_a_group_may_decline_its_placement_group() -> None:
+    changes: dict[str, Any] = {"node_groups.train.capacity": {"kind": "on-demand"}}
+    assert planned("eks-p5en", changes).groups[1].placement == "cluster"
+    changes["node_groups.train.placement_group"] = "none"
+    assert planned("eks-p5en", changes).groups[1].placement == "none"
+
+
 @pytest.mark.parametrize(
     ("nodes", "size", "name"),
     [(18, 72, "u-p6e-gb200x72"), (36, 72, "u-p6e-gb200x72"), (9, 36, "u-p6e-gb200x36"), (10, None, None)],

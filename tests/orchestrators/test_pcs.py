@@ -255,6 +255,13 @@ def test_a_placement_group_never_beside_a_reservation_or_block(
         assert "SpotOptions" not in group
 
 
+def test_a_placement_group_can_be_declined(tmp_path: Path) -> None:
+    result = bare(tmp_path, node_groups={"train": compute(capacity=OnDemand(), placement_group="none")})
+
+    assert not result.resources("AWS::EC2::PlacementGroup")
+    assert "Placement" not in template_of(result, "train")
+
+
 def test_a_reservation_made_in_a_group_is_launched_into_that_very_group(tmp_path: Path) -> None:
     reserved = Reservation(kind="reservation", id=ID, placement_group="theirs")
     result = bare(tmp_path, node_groups={"train": compute(capacity=reserved)})

@@ -200,7 +200,7 @@ GROUP_CASES = [
         },
         "node_groups.b.capacity",
         "capacity is spot here and on-demand there",
-        "a partition of its own for `b`",
+        "partition: b",
         {"node_groups.b.capacity": {"kind": "reservation"}},
     ),
     case(
@@ -309,7 +309,7 @@ CAPACITY_CASES = [
         {**GB200, "node_groups.gpu.count": 19},
         "node_groups.gpu.count",
         "9 or 18 instances",
-        "18 nodes",
+        "count: 18",
         {"node_groups.gpu.count": 18},
     ),
     case(
@@ -365,7 +365,7 @@ CAPACITY_CASES = [
         {"node_groups.controller.instance_type": "c5.xlarge", "node_groups.gpu.max_count": 200},
         "node_groups.controller.instance_type",
         "8 GB, and the head node of 200 nodes needs 8.6",
-        "m5.4xlarge",
+        "instance_type: m5.xlarge",
         {"node_groups.gpu.max_count": 180},
     ),
     case(
@@ -447,7 +447,7 @@ SLURM_CASES = [
         },
         "orchestrator.slurm_settings.JobAcctGatherType",
         "with an accounting database",
-        "remove it",
+        "remove JobAcctGatherType",
         {"storage.accounting_database": ...},
     ),
     case(
@@ -487,7 +487,7 @@ SLURM_CASES = [
         {"orchestrator.partitions": {"gpus": {"exclusive": False}}},
         "orchestrator.partitions.gpus",
         "would say nothing",
-        "one of gpu",
+        "gpu",
         {"orchestrator.partitions": {"gpu": {"exclusive": False}}},
     ),
     case(

@@ -266,6 +266,15 @@ def test_placement_and_reservation(capacity: dict[str, Any], placement: Any, tar
     assert "PlacementGroup" not in at(configuration, f"{QUEUE}.Networking")
 
 
+def test_a_placement_group_can_be_declined() -> None:
+    changes = {
+        "node_groups.reserved.capacity": {"kind": "on-demand"},
+        "node_groups.reserved.placement_group": "none",
+        "node_groups.more": ...,
+    }
+    assert at(rendered(changes), f"{FIRST}.Networking.PlacementGroup") == {"Enabled": False}
+
+
 def test_a_type_without_efa_has_neither_efa_nor_placement() -> None:
     configuration = rendered({"node_groups.more.instance_type": "g6e.xlarge"})
 

@@ -102,7 +102,7 @@ CASES = [
 ]
 
 
-test_breaks, test_mended, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
 
 
 @pytest.mark.parametrize(

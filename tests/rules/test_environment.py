@@ -27,6 +27,48 @@ def tags(count: int) -> dict[str, Any]:
 
 USER = "access.session_user"
 CASES = [
+    Case(
+        "ENV016",
+        {"tags": {"AWS:team": "ml"}},
+        "tags.AWS:team",
+        "keeps for tags of its own",
+        "team",
+        {"tags": {"team": "ml"}},
+    ),
+    Case(
+        "ENV016",
+        {"tags": {"aws:": "ml"}},
+        "tags.aws:",
+        "in whatever case",
+        "remove aws:",
+        {"tags": {"aws-team": "ml"}},
+    ),
+    *(
+        Case(
+            "ENV017",
+            {"storage.log_bucket": {"name": name}},
+            "storage.log_bucket.name",
+            why,
+            "the name of the bucket",
+            {"storage.log_bucket": {"name": "logs.example-s3"}},
+        )
+        for name, why in (
+            ("my..logs", "two dots"),
+            ("10.0.0.1", "an IP address"),
+            ("xn--logs", "begin with `xn--`"),
+            ("amzn-s3-demo-logs", "for itself"),
+            ("logs-abc-s3alias", "alias of an access point"),
+            ("logs--usw2-az1--x-s3", "directory bucket"),
+        )
+    ),
+    Case(
+        "ENV017",
+        {"software.mirror": "s3://xn--mirror/a"},
+        "software.mirror",
+        "`xn--mirror`",
+        "the name of the bucket",
+        {"software.mirror": "s3://mirror/a"},
+    ),
     Case("ENV014", {USER: "ec2-user"}, USER, "not on the images of hyperpod-slurm", "ubuntu", {USER: ...}),
     Case(
         "ENV014",
@@ -68,7 +110,7 @@ CASES = [
         {ZONE: "use1-az6"},
         ZONE,
         "a zone of us-east-1, and the environment is in us-west-2",
-        "usw2-az1, usw2-az2, usw2-az3, usw2-az4, or region: us-east-1",
+        "zone_id: usw2-az1 or usw2-az2 or usw2-az3 or usw2-az4",
         {ZONE: "usw2-az4"},
     ),
     Case(
@@ -76,7 +118,7 @@ CASES = [
         {ZONE: "us-west-2a"},
         ZONE,
         "is a zone's name",
-        "the id that this account has for it: usw2-az1",
+        "the id that this account has for it, one of usw2-az1, usw2-az2, usw2-az3, usw2-az4",
         {ZONE: "usw2-az1"},
     ),
     Case(
@@ -100,7 +142,7 @@ CASES = [
         {ZONE: "usw2-az9"},
         ZONE,
         "not among the zones seen in us-west-2",
-        "usw2-az1, usw2-az2",
+        "zone_id: usw2-az1 or usw2-az2 or usw2-az3 or usw2-az4",
         {ZONE: "usw2-az2"},
     ),
     Case(
@@ -116,7 +158,7 @@ CASES = [
         {ZONE: "usw2-lax1-az1"},
         ZONE,
         "no NAT gateway",
-        "opt in first",
+        "zone_id: usw2-az1 or usw2-az2 or usw2-az3 or usw2-az4",
         {ZONE: "usw2-az1"},
     ),
     Case(
@@ -140,7 +182,7 @@ CASES = [
         {"instance_types": {"p5.48xlarge": GB300}},
         'instance_types."p5.48xlarge"',
         "the catalogue now has `p5.48xlarge`",
-        "remove the declaration",
+        "remove p5.48xlarge",
         {"instance_types": {NEW: GB300}, TYPE: NEW},
     ),
     Case(
@@ -157,7 +199,7 @@ CASES = [
         {"tags": {"Project": "a", "project": "b"}},
         "tags.project",
         "the same key as `Project`",
-        "remove `project`",
+        "remove project",
         {"tags": {"Project": "a", "projects": "b"}},
     ),
     Case(
@@ -237,7 +279,7 @@ CASES = [
 ]
 
 
-test_broken, test_mended, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_broken, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
 
 
 def test_nothing_is_said_of_zones_and_arns_in_a_region_that_does_not_exist() -> None:
@@ -305,4 +347,4 @@ def test_an_arn_without_a_region_or_an_account_is_of_every_one() -> None:
 def test_a_declared_type_of_the_same_family_is_suggested() -> None:
     changes = {"instance_types": {NEW: GB300}, TYPE: "p6e-gb300.63xlarge"}
     (wrong, _) = found(RULES, changes)
-    assert wrong.instead.startswith(NEW)
+    assert wrong.remedy.options[0][0].value == NEW

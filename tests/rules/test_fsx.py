@@ -104,7 +104,7 @@ FILE_SYSTEM = [
         made(HDD, throughput_mbps_per_tib=50),
         f"{L}.throughput_mbps_per_tib",
         "persistent-1-hdd has the tiers 12 or 40",
-        "40; 50 needs deployment: persistent-1-ssd",
+        "throughput_mbps_per_tib: 40 and capacity_gib: 7200",
         made(HDD, throughput_mbps_per_tib=12),
     ),
     Case(
@@ -201,7 +201,7 @@ FILE_SYSTEM = [
         made(P2, metadata_iops=9000),
         f"{L}.metadata_iops",
         "takes 1500, 3000, 6000 or a multiple of 12000 up to 192000",
-        "6000 or 12000; or automatic",
+        "metadata_iops: 6000 or 12000 or automatic",
         made(P2, metadata_iops=12000),
     ),
     Case(
@@ -209,7 +209,7 @@ FILE_SYSTEM = [
         made(P2, metadata_iops=204000),
         f"{L}.metadata_iops",
         "204000 metadata IOPS",
-        "192000; or automatic",
+        "metadata_iops: 192000 or automatic",
         made(P2, metadata_iops=192000),
     ),
     Case(
@@ -265,7 +265,7 @@ FILE_SYSTEM = [
         made(TIERING, read_cache={"mode": "sized"}),
         f"{L}.read_cache",
         "no size is given",
-        "gib: at least 32",
+        "gib: 32, or mode: proportional",
         made(TIERING, read_cache={"mode": "sized", "gib": 32}),
     ),
     Case(
@@ -273,7 +273,7 @@ FILE_SYSTEM = [
         made(TIERING, read_cache={"gib": 64}),
         f"{L}.read_cache.gib",
         "64 GiB beside mode `proportional`",
-        "mode: sized, or remove gib",
+        "remove gib, or mode: sized",
         made(TIERING, read_cache={"mode": "proportional"}),
     ),
     Case(
@@ -353,7 +353,7 @@ FILE_SYSTEM = [
         {"region": "us-gov-west-1", "network.zone_id": "usgw1-az1", **made(TIERING)},
         f"{L}.deployment",
         "AWS does not list intelligent-tiering for us-gov-west-1",
-        "persistent-2-ssd or persistent-1-ssd",
+        "deployment: persistent-2-ssd and remove throughput_mbps and throughput_mbps_per_tib:",
         made(P2),
     ),
     Case(
@@ -441,7 +441,7 @@ FILE_SYSTEM = [
         homes(deployment="single-az-ha-1"),
         f"{Z}.deployment",
         "shows us-west-2 without SINGLE_AZ_HA_1",
-        "single-az-ha-2, single-az-1 or single-az-2",
+        "deployment: single-az-ha-2, or deployment: single-az-1 and throughput_mbps: 256, or",
         homes(deployment="single-az-ha-2"),
     ),
 ]
@@ -484,7 +484,7 @@ CLIENTS = [
         made(EFA, capacity_gib=28800),
         f"{L}.capacity_gib",
         "FSx takes a multiple of 19200 GiB",
-        "19200 or 38400; at 28800 GiB EFA has the tier 500 or 1000",
+        "capacity_gib: 19200 or 38400, or throughput_mbps_per_tib: 500 or 1000",
         made(EFA, capacity_gib=28800, throughput_mbps_per_tib=500),
     ),
     Case(
@@ -556,7 +556,7 @@ CLIENTS = [
         made(P2, gds=True),
         f"{L}.gds",
         "gds is on and efa is off",
-        "efa: true",
+        "gds: false",
         made(EFA, gds=True),
     ),
     Case(
@@ -720,7 +720,7 @@ LINKS = [
         made(P2, backups={"retention_days": 7}, data_repositories={"/a": {}}),
         f"{L}.backups.retention_days",
         "backups kept for 7 days beside data_repositories",
-        "0, with export_events",
+        "retention_days: 0",
         made(P2, backups={"retention_days": 0}, data_repositories={"/a": {}}),
     ),
 ]
@@ -728,7 +728,7 @@ LINKS = [
 CASES = FILE_SYSTEM + CLIENTS + LINKS
 
 
-test_broken, test_mended, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_broken, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
 
 
 def codes(changes: dict[str, Any]) -> list[str]:
@@ -799,7 +799,7 @@ def test_every_neighbour_in_the_openzfs_region_table_is_offered() -> None:
         for region in deployment.regions_without:
             changes = {"region": region, **homes(deployment=deployment.name, throughput_mbps=640)}
             (hit,) = [one for one in found(RULES, changes) if one.code == "FSX042"]
-            first = openzfs_deployments()[hit.instead.replace(",", " ").split()[0]]
+            first = openzfs_deployments()[hit.remedy.options[0][0].value]
             assert region not in first.regions_without
 
 
@@ -823,8 +823,9 @@ def test_the_capacity_that_is_suggested_is_accepted(
         data["efa"] = efa
     wrong = [one for one in found(RULES, {L: data}) if one.code in ("FSX002", "FSX011")]
     for finding in wrong:
-        for size in finding.instead.partition(";")[0].split(" or "):
-            again = {one.code for one in found(RULES, {L: data | {"capacity_gib": int(size)}})}
+        for option in finding.remedy.options:
+            more = {change.path[-1]: change.value for change in option}
+            again = {one.code for one in found(RULES, {L: data | more})}
             assert not again & {"FSX002", "FSX011"}
 
 

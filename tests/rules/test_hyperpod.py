@@ -69,7 +69,7 @@ CASES = [
         {"node_groups.gpu.min_count": 0},
         "node_groups.gpu.min_count",
         "0 nodes at least",
-        "2, which is all or nothing",
+        "remove min_count, or min_count: 2",
         {"node_groups.gpu.min_count": 1},
     ),
     Case(
@@ -117,7 +117,7 @@ CASES = [
         {"node_groups.gpu.capacity": PLAN},
         TYPE,
         "no training plan is sold for g6e.12xlarge; plans are for p4d",
-        "xlarge",
+        "capacity: {kind: on-demand}",
         {TYPE: "p5.48xlarge"},
     ),
     Case(
@@ -177,7 +177,7 @@ CASES = [
         },
         "node_groups.gpu.deep_health_checks[1]",
         "the group has 1",
-        "count: 2, or [instance-stress]",
+        "node_groups.gpu.count: 2, or remove it",
         {"node_groups.gpu.count": 2},
     ),
     Case(
@@ -188,7 +188,7 @@ CASES = [
         },
         "node_groups.gpu.deep_health_checks[0]",
         "the group has 1",
-        "remove deep_health_checks",
+        "node_groups.gpu.count: 2, or remove node_groups.gpu.deep_health_checks",
         {"node_groups.gpu.deep_health_checks": ["instance-stress"]},
     ),
     Case(
@@ -252,7 +252,7 @@ CASES = [
         {"node_groups.gpu.image_release": "2.1.0", "node_groups.gpu.image": "ami-0123456789abcdef0"},
         "node_groups.gpu.image_release",
         "2.1.0 is a release of HyperPod's image, ami-0123456789abcdef0 another image",
-        "the one or the other",
+        "remove image_release, or remove image",
         {"node_groups.gpu.image": ...},
     ),
     Case(
@@ -300,7 +300,7 @@ CASES = [
     ),
 ]
 
-test_breaks, test_mended, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
 
 
 def test_types_that_nobody_knows_are_left_to_others() -> None:

@@ -86,10 +86,10 @@ CLUSTER_CASES = [
     ),
     case(
         "HPE004",
-        {f"{ASKED}.task_governance": True},
+        {f"{ASKED}.task_governance": True, f"{ASKED}.scheduler": "kueue"},
         f"{ASKED}.task_governance",
         "`scheduler` is kueue",
-        "scheduler: none",
+        "remove scheduler",
         {f"{ASKED}.scheduler": "none"},
     ),
     case(
@@ -97,7 +97,7 @@ CLUSTER_CASES = [
         {f"{ASKED}.task_governance": True, f"{ASKED}.scheduler": "kai"},
         f"{ASKED}.task_governance",
         "`scheduler` is kai",
-        "scheduler: none",
+        "remove scheduler",
         {f"{ASKED}.scheduler": "none"},
     ),
     case(
@@ -316,7 +316,7 @@ GROUP_CASES = [
         {**FLEXIBLE, f"{TRAIN}.instance_types": ["g99.metal"]},
         f"{TRAIN}.instance_types[0]",
         "no instance type g99.metal",
-        "catalogue",
+        "remove it",
         {f"{TRAIN}.instance_types": ["g6e.12xlarge"]},
     ),
 ]
@@ -326,7 +326,7 @@ TYPE_CASES = []
 CASES = [*CLUSTER_CASES, *GROUP_CASES, *TYPE_CASES]
 
 
-test_breaks, test_mended, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
 
 
 def test_a_p5_node_takes_81_addresses() -> None:

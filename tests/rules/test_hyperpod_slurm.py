@@ -20,7 +20,7 @@ GROUP_CASES = [
         {"node_groups.second": LOGIN},
         "node_groups.second.role",
         "`login` is a login group, too",
-        "count: 3 in `login`",
+        "node_groups.login.count: 3 and remove node_groups.second",
         {"node_groups.login": ...},
     ),
     Case(
@@ -127,4 +127,4 @@ CLUSTER_CASES = [
 CASES = [*GROUP_CASES, *TYPE_CASES, *CLUSTER_CASES]
 
 
-test_breaks, test_mended, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)

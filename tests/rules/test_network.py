@@ -214,7 +214,7 @@ CASES = [
         },
         "network.vpc.create_endpoints",
         "route table of subnet-0123456789abcdef0",
-        "remove subnet",
+        "create_endpoints: false",
         {"network.subnet": ...},
     ),
     Case(
@@ -268,7 +268,7 @@ CASES = [
 ]
 
 
-test_breaks, test_mended, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
 
 
 def test_with_nothing_but_existing_parts_only_what_cannot_be_seen_is_warned_of() -> None:

@@ -16,6 +16,7 @@ from ultracluster.rules.node_groups import RULES
 KINDS = sorted(SLURM | KUBERNETES)
 GPU = "node_groups.gpu"
 VALUES: dict[str, Any] = {
+    "placement_group": "none",
     "min_count": 2,
     "max_count": 4,
     "volume_gib": 600,
@@ -34,6 +35,7 @@ VALUES: dict[str, Any] = {
     "image_release": "2.1.0",
 }
 HAVE = {
+    "placement_group": {"parallelcluster", "pcs", "eks"},
     "min_count": HYPERPOD,
     "max_count": {"parallelcluster", "pcs", "eks"},
     "volume_gib": HYPERPOD,
@@ -80,6 +82,39 @@ def kind(name: str) -> dict[str, Any]:
 
 
 CASES = [
+    Case(
+        "GRP036",
+        {"node_groups.train.capacity": {"kind": "on-demand"}, "node_groups.train.placement_group": "none"},
+        "node_groups.train.placement_group",
+        "spread its nodes over the zone",
+        "remove placement_group; or acknowledge",
+        {"node_groups.train.placement_group": ...},
+        base="eks-p5en",
+    ),
+    Case(
+        "GRP037",
+        {
+            "node_groups.train.capacity": {
+                "kind": "reservation",
+                "id": "cr-0123456789abcdef0",
+                "placement_group": "theirs",
+            },
+            "node_groups.train.placement_group": "none",
+        },
+        "node_groups.train.placement_group",
+        "instances outside it do not get it",
+        "remove placement_group",
+        {"node_groups.train.placement_group": ...},
+        base="eks-p5en",
+    ),
+    Case(
+        "GRP001",
+        {"node_groups.gpu.placement_group": "none"},
+        "node_groups.gpu.placement_group",
+        "HyperPod places its instances itself",
+        "remove placement_group",
+        {"node_groups.gpu.placement_group": ...},
+    ),
     Case(
         "GRP001",
         {f"{GPU}.max_count": 4},
@@ -133,7 +168,7 @@ CASES = [
         {**kind("pcs"), f"{GPU}.capacity": BOTH},
         f"{GPU}.capacity.resource_group_arn",
         "not by both",
-        "the one or the other",
+        "remove resource_group_arn, or remove id",
         {f"{GPU}.capacity.id": ...},
     ),
     Case(
@@ -149,7 +184,7 @@ CASES = [
         {"node_groups.head": {"role": "controller", "instance_type": "m5.2xlarge", "count": 1}},
         "node_groups.head.role",
         "runs Slurm's controller itself",
-        "remove the group",
+        "remove node_groups.head",
         {"node_groups.head": ...},
         base="pcs-p6-b200",
     ),
@@ -167,7 +202,7 @@ CASES = [
         {"node_groups.login": {**SYSTEM, "role": "login"}},
         "node_groups.login.role",
         "kubectl",
-        "remove the group",
+        "remove node_groups.login",
         {"node_groups.login": ...},
         base="eks-p5en",
     ),
@@ -257,7 +292,7 @@ CASES = [
         {"node_groups.train.count": 0},
         "node_groups.train.count",
         "cannot run a job",
-        "1 or more",
+        "count: 1",
         {"node_groups.train.max_count": 4},
         base="pcs-p6-b200",
     ),
@@ -576,7 +611,7 @@ CASES = [
         {f"{GPU}.instance_type": "g7.48xlarge", "node_groups.gpu.threads_per_core": 2},
         "node_groups.gpu.threads_per_core",
         "2 threads per core on g7.48xlarge, which takes 1",
-        "1",
+        "remove threads_per_core",
         {"node_groups.gpu.threads_per_core": 1},
     ),
     Case(
@@ -602,7 +637,7 @@ CASES = [
         },
         f"{TRAIN}.threads_per_core",
         "on g7.48xlarge, which takes 1",
-        "1",
+        "remove threads_per_core",
         {f"{TRAIN}.instance_types": []},
         base="hyperpod-eks-p5",
     ),
@@ -666,8 +701,8 @@ CASES = [
 ]
 
 
-test_each_rule_speaks, test_each_remedy_works, test_every_rule_is_in_the_table = table_tests(
-    RULES, cases=CASES
+test_each_rule_speaks, test_each_remedy_works, test_advice_works, test_every_rule_is_in_the_table = (
+    table_tests(RULES, cases=CASES)
 )
 
 

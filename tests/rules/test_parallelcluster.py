@@ -9,7 +9,7 @@ from rules_table import found, table_tests
 from ultracluster.catalog.parallelcluster import parallelcluster
 from ultracluster.rules.parallelcluster import RULES
 
-test_breaks, test_mended, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
 
 
 def test_the_base_breaks_nothing() -> None:

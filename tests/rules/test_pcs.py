@@ -144,7 +144,7 @@ CASES = [
         {"orchestrator.partitions.tarin": {}},
         "orchestrator.partitions.tarin",
         "no compute group is in partition `tarin`",
-        "train",
+        "remove tarin",
         {"orchestrator.partitions.tarin": ...},
     ),
     Case(
@@ -239,7 +239,7 @@ CASES = [
         {"node_groups.rack": GB200, "orchestrator.lifecycle": "none"},
         "orchestrator.lifecycle",
         "nobody writes the IMEX configuration",
-        "node-bootstrapped, or a Prolog of the image",
+        "lifecycle: node-bootstrapped",
         {f"{SETTINGS}.prolog": "/opt/prolog.sh"},
     ),
     Case(
@@ -247,7 +247,7 @@ CASES = [
         {"node_groups.rack": GB200, f"{SETTINGS}.prolog": "/opt/prolog.sh"},
         f"{SETTINGS}.prolog",
         f"/opt/prolog.sh in place of the IMEX prolog, which is on every node as {IMEX_PROLOG}",
-        "run it from yours",
+        "remove prolog",
         {"orchestrator.imex": False},
     ),
     Case(
@@ -371,7 +371,7 @@ CASES = [
         {"orchestrator.slurm_version": "25.05", "node_groups.train.slurm_settings": {"Sockets": 2}},
         "node_groups.train.slurm_settings.Sockets",
         "from Slurm 25.11 on",
-        "remove it",
+        'orchestrator.slurm_version: "25.11", or remove Sockets',
         {"node_groups.train.slurm_settings": {}},
     ),
     Case(
@@ -422,7 +422,7 @@ CASES = [
         },
         "orchestrator.slurmdbd_settings.PrivateData",
         "which is off",
-        "remove it",
+        "orchestrator.accounting: {mode: standard}, or remove PrivateData",
         {"orchestrator.slurmdbd_settings": {}},
     ),
     Case(
@@ -446,7 +446,7 @@ CASES = [
         {"orchestrator.slurm_version": "24.05"},
         "orchestrator.slurm_version",
         "has no Slurm 24.05",
-        '"24.11"',
+        'slurm_version: "25.11"',
         {"orchestrator.slurm_version": "25.11"},
     ),
     Case(
@@ -478,7 +478,7 @@ CASES = [
         {"node_groups.train.count": 31},
         "orchestrator.size",
         "33 nodes at their greatest",
-        "medium (512 nodes)",
+        "size: medium",
         {"node_groups.train.count": 30},
     ),
     Case(
@@ -561,7 +561,7 @@ def that_day(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pcs, "today", lambda: date(2026, 11, 20))
 
 
-test_breaks_it, test_the_remedy_mends_it, test_every_rule_is_in_the_table = table_tests(
+test_breaks_it, test_the_remedy_mends_it, test_advice_works, test_every_rule_is_in_the_table = table_tests(
     RULES, cases=[replace(case, base=BASE) for case in CASES]
 )
 

@@ -46,7 +46,7 @@ CASES = [
     ),
     case(
         "TEA001", {"node_groups.cpu": PLAIN, **team(limit={"cpu": 8})}, "teams.research.limit.cpu",
-        "has no accelerators", "train", team(limit={"train": 8}),
+        "has no accelerators", "remove cpu", team(limit={"train": 8}),
     ),
     case(
         "TEA002", {"teams": {"research": {"quota": {"train": 40}}, "product": {"quota": {"train": 25}}}},
@@ -70,7 +70,7 @@ CASES = [
         "16 guaranteed", "16", team(quota={"train": 16}, limit={"train": 16}),
     ),
     case(
-        "TEA004", team(limit=65), "teams.research.limit", "limits nothing", "remove it", team(limit=64),
+        "TEA004", team(limit=65), "teams.research.limit", "limits nothing", "remove limit", team(limit=64),
     ),
     case(
         "TEA004", team(limit={"train": 65}), "teams.research.limit.train", "limits nothing", "64",
@@ -78,19 +78,19 @@ CASES = [
     ),
     case(
         "TEA005", {"node_groups.more": TRAINIUM, **team(quota=8)}, "teams.research.quota", "8 of what",
-        "{train: ..., more: ...}", team(quota={"train": 8}),
+        "quota: {train: 8}", team(quota={"train": 8}),
     ),
     case(
         "TEA006", {**VOLCANO, "node_groups.more": MORE, **team(quota={"train": 8, "more": 4})},
-        "teams.research.quota", "not by node group", "12, in total", team(quota=12),
+        "teams.research.quota", "not by node group", "quota: 12, or orchestrator", team(quota=12),
     ),
     case(
         "TEA006", {"node_groups.more": {**MORE, "partition": "more"}, **team(quota={"train": 8})},
-        "teams.research.quota", "Slurm", "8, in total", team(quota=8), "prod",
+        "teams.research.quota", "Slurm", "quota: 8", team(quota=8), "prod",
     ),
     case(
         "TEA007", {"node_groups.more": MORE, **team(limit=8)}, "teams.research.limit", "Kueue limits",
-        "{train: ..., more: ...}", team(limit={"train": 8}),
+        "limit: {train: 8}", team(limit={"train": 8}),
     ),
     case(
         "TEA008", KAI | team(lend=False), "teams.research.lend", "always lent", "remove lend",
@@ -136,7 +136,7 @@ CASES = [
     ),
     case(
         "TEA012", team(users=["alice"], limit=8), "orchestrator.slurm_settings", "ignores them",
-        "AccountingStorageEnforce: associations,limits,qos,safe, PriorityWeightFairshare",
+        "AccountingStorageEnforce: \"associations,limits,qos,safe\" and",
         {
             "orchestrator.slurm_settings": {
                 "AccountingStorageEnforce": "associations,limits,qos,safe",
@@ -159,11 +159,11 @@ CASES = [
     ),
     case(
         "TEA013", {"teams": {"research": {}, "product": {"namespace": "research"}}},
-        "teams.product.namespace", "2 teams share", "for each team",
+        "teams.product.namespace", "2 teams share", "remove namespace",
         {"teams": {"research": {}, "product": {"namespace": "vision"}}},
     ),
     case(
-        "TEA014", team(members=[ADMIN]), "teams.research.members[0]", "second entry", "here or there",
+        "TEA014", team(members=[ADMIN]), "teams.research.members[0]", "second entry", "remove it",
         team(members=[ROLE]),
     ),
     case(
@@ -188,7 +188,7 @@ CASES = [
     ),
     case(
         "TEA018", {"node_groups.Train": MORE}, "node_groups.Train", "could not be told apart",
-        "another name", {"node_groups.Train": ..., "node_groups.tune": MORE},
+        "Train-2", {"node_groups.Train": ..., "node_groups.tune": MORE},
     ),
 ]  # fmt: skip
 

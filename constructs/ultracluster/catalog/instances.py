@@ -229,11 +229,15 @@ def nearest_instance_types(
 ) -> list[str]:
     """Up to `count` EC2 names like `name`, best first, other sizes of the same family preferred.
 
-    `name` may carry HyperPod's prefix "ml."; `candidates` limits the answer to these EC2 names.
+    `name` may carry HyperPod's prefix "ml.", or be what people call the accelerator (`8xH100`); `candidates`
+    limits the answer to these EC2 names.
     """
+    from ultracluster.catalog.gpu_names import types_of_gpu_name  # it reads this module's types
+
     wanted = name.strip().lower().removeprefix("ml.")
-    known = instance_types() if candidates is None else candidates
-    return nearest(wanted, known, wanted.partition(".")[0], count)
+    known = list(instance_types() if candidates is None else candidates)
+    meant = [one for one in types_of_gpu_name(wanted) if one in known]
+    return meant[:count] or nearest(wanted, known, wanted.partition(".")[0], count)
 
 
 @cache

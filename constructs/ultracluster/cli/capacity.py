@@ -156,9 +156,15 @@ def _start(text: str | None) -> datetime:
 
 def _known(name: str) -> str:
     from ultracluster.catalog import instance_type, nearest_instance_types
+    from ultracluster.catalog.gpu_names import types_of_gpu_name
 
     name = name.strip().lower().removeprefix("ml.")
     if instance_type(name) is None:
+        types = types_of_gpu_name(name)
+        if len(types) == 1:
+            return types[0]
+        if types:
+            refuse(f"`{name}` is several instance types: {', '.join(types)}; name one")
         refuse(f"there is no instance type `{name}`; near: {', '.join(nearest_instance_types(name))}")
     return name
 

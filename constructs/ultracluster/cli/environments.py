@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ultracluster.cli.refusal import refuse
-from ultracluster.config import Environment, InvalidEnvironmentError, load
+from ultracluster.config import Environment, InvalidEnvironmentError, load, render
 from ultracluster.config.loader import Loaded
 
 if TYPE_CHECKING:  # boto3 is slow to import: only the commands that talk to AWS do it
@@ -61,13 +61,13 @@ def open_account(environment: Environment, profile: str | None) -> Account:
 
 def load_accepted(path: Path) -> Environment:
     """The environment of a file that breaks no rule; otherwise all findings, and exit code 2."""
-    from ultracluster.rules import enforce
+    from ultracluster.rules import enforce, judge_rest
 
     try:
         loaded = load_file(path)
         enforce(loaded)
     except InvalidEnvironmentError as error:
-        refuse(str(error))
+        refuse(render(judge_rest(error)))
     return loaded.environment
 
 

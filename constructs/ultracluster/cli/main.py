@@ -38,12 +38,12 @@ def validate(
     as_json: Annotated[bool, typer.Option("--json", help="Print findings as JSON.")] = False,
 ) -> None:
     """Check an environment file: shape and rules. Exit code 2 if it cannot be deployed."""
-    from ultracluster.rules import check
+    from ultracluster.rules import check, judge_rest
 
     try:
         findings = check(load_file(environment))
     except InvalidEnvironmentError as error:
-        findings = list(error.findings)
+        findings = judge_rest(error)
     wrong = any(finding.blocks for finding in findings)
     if as_json:
         typer.echo(json.dumps([_as_json(finding) for finding in findings], indent=2))
@@ -134,6 +134,7 @@ def _as_json(finding: Finding) -> dict[str, object]:
         "path": finding.dotted,
         "message": finding.message,
         "instead": finding.instead,
+        "remedy": finding.remedy.as_json(),
         "file": place.file if place else None,
         "line": place.line if place else None,
         "column": place.column if place else None,

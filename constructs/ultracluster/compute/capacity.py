@@ -120,6 +120,7 @@ def placement_for(
     instance_type: InstanceType,
     orchestrator: Launcher = "ec2",
     reserved_in_group: bool = False,
+    declined: bool = False,
 ) -> Placement:
     """The placement that fits: a group where it helps, none where it would lose the capacity.
 
@@ -132,6 +133,7 @@ def placement_for(
         orchestrator: who launches them; HyperPod places its nodes itself.
         reserved_in_group: the reservation was made in a placement group (it has a `PlacementGroupArn`), which
             must then be named.
+        declined: no group is to be made of our own.
 
     Raises:
         ValueError: `reserved_in_group` without a reservation, or where no group can be named.
@@ -142,7 +144,7 @@ def placement_for(
     if reserved_in_group:
         kind = "reservation-group"
     elif orchestrator not in _HYPERPOD and capacity.kind in ("on-demand", "spot"):
-        kind = "cluster" if fabric_of(instance_type) == "efa" else "none"
+        kind = "cluster" if fabric_of(instance_type) == "efa" and not declined else "none"
     decision = decide(capacity, orchestrator=orchestrator, placement=kind, instance_type=instance_type)
     if reserved_in_group and decision.severity == "error":
         raise ValueError(decision.message)

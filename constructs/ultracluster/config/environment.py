@@ -24,7 +24,8 @@ class Software(Model):
             pattern=r"^([a-z][a-z0-9-]*-)?\d+\.\d+(\.\d+)?$", examples=["2026.11", "hyperpod-slurm-2026.09"]
         ),
     ]
-    """Software release, in quotes; `ultracluster release list` prints them."""
+    """Software release, in quotes; `ultracluster release list` prints them. Or the path of a lock file of
+    your own, `./releases/mine-2026.11.lock`, from the folder of the file that names it."""
     mirror: (
         Annotated[
             str,
@@ -78,9 +79,7 @@ class Environment(Model):
     protect: bool = False
     """Retain and protect against deletion what holds data; terminate-protect every stack."""
     tags: dict[
-        Annotated[
-            str, Field(min_length=1, max_length=128, pattern=r"^([^a]|a[^w]|aw[^s]|aws[^:]|a$|aw$|aws$).*$")
-        ],
+        Annotated[str, Field(min_length=1, max_length=128)],
         Annotated[str, Field(max_length=256)],
     ] = {}
     """Tags on every resource, beside `ultracluster:environment`; for cost allocation."""

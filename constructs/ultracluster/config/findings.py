@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from ultracluster.config.remedy import Path, Remedy
+
+__all__ = ["Finding", "InvalidEnvironmentError", "Location", "Path", "Remedy", "Severity", "dotted", "render"]
+
 Severity = Literal["error", "warning"]
-Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +29,14 @@ class Location:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that is wrong: what and why (`message`), where, and what to write `instead`."""
+    """One thing that is wrong: what and why (`message`), where, and what mends it."""
 
     code: str
     severity: Severity
     message: str
     path: Path = ()
-    instead: str = ""
+    remedy: Remedy = field(default_factory=Remedy)
+    """With paths from the top of the file."""
     location: Location | None = None
     acknowledged: str = ""
     """The reason given in `acknowledge:`; empty when nobody acknowledged the finding."""
@@ -41,6 +45,11 @@ class Finding:
     def blocks(self) -> bool:
         """Errors stop a synth."""
         return self.severity == "error"
+
+    @property
+    def instead(self) -> str:
+        """The remedy in words."""
+        return self.remedy.text(self.path)
 
     @property
     def dotted(self) -> str:

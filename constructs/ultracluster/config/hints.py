@@ -51,19 +51,51 @@ _UNITS = {
 }
 
 
-def in_unit_of(name: str, text: str) -> str:
-    """`("capacity_gib", "1.2 TiB")` gives `1229  (GiB)`; empty when there is nothing sensible to say."""
+def in_unit_of(name: str, text: str) -> tuple[int | float | None, str]:
+    """`("capacity_gib", "2 TiB")` gives 2048 and a note on the unit; None when there is nothing sensible."""
     match = re.fullmatch(r"\s*([\d_]+(?:\.\d+)?)\s*([A-Za-z/]*)\s*", text)
-    if not match:
-        return ""
-    number, unit = float(match[1].replace("_", "")), match[2].upper()
+    digits = match[1].strip("_").replace("_", "") if match else ""
+    if not match or not digits:
+        return None, ""
+    number, unit = float(digits), match[2].upper()
     if not unit:
-        return f"{number:g}  (without quotes)"
+        return (int(number) if number.is_integer() else number), "without quotes"
     for suffix, (factors, shown) in _UNITS.items():
         if name.endswith(f"_{suffix}") or f"_{suffix}_" in name:
             factor = factors.get(unit)
-            return f"{round(number * factor)}  (the unit is {shown})" if factor else ""
-    return f"{number:g}"
+            return (round(number * factor) if factor else None), f"the unit is {shown}"
+    return (int(number) if number.is_integer() else number), ""
+
+
+def may_be_left_out(path: Path) -> bool:
+    """Whether the key at `path` has a default."""
+    info = _field(path)
+    return info is not None and not info.is_required()
+
+
+def required(path: Path) -> list[str]:
+    """The keys that must stand below `path`; none where it holds no keys or several kinds of them."""
+    info = _field(path)
+    models = _models(info.annotation) if info else []
+    if len(models) != 1:
+        return []
+    return [name for name, field in models[0].model_fields.items() if field.is_required()]
+
+
+def _field(path: Path) -> FieldInfo | None:
+    annotation: Any = Environment
+    info: FieldInfo | None = None
+    for part in path:
+        models = _models(annotation)
+        if not models:
+            annotation, info = _element(annotation), None
+            continue
+        fields = [model.model_fields[str(part)] for model in models if str(part) in model.model_fields]
+        if not fields:
+            return None
+        info = fields[0] if all(one.is_required() == fields[0].is_required() for one in fields) else None
+        annotation = fields[0].annotation
+    return info
 
 
 @dataclass(slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ultracluster.config.base import Cidr, Many, Model, SubnetId
 from ultracluster.config.hyperpod_eks import HyperPodInference, HyperPodObservability, KarpenterAutoscaling
@@ -157,7 +158,7 @@ class HyperPodEks(_Kubernetes):
     """Share of each node's memory, in percent, that holds checkpoints before they reach the file system; none
     by default."""
     task_governance: bool = False
-    """HyperPod's own Kueue with quotas for teams, instead of a `scheduler`."""
+    """HyperPod's own Kueue with quotas for teams; `scheduler` is then `none` unless it is written."""
     training_operator: bool = False
     """HyperPod's training operator, which restarts single processes of a job instead of the job."""
     observability: HyperPodObservability | None = None
@@ -167,6 +168,13 @@ class HyperPodEks(_Kubernetes):
     addon_versions: dict[HyperPodAddon, Annotated[str, Field(pattern=r"^v\d+\.\d+\.\d+-eksbuild\.\d+$")]] = {}
     """Versions of HyperPod's add-ons by name, instead of ours, as `aws eks describe-addon-versions` lists
     them."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _governed(cls, data: Any) -> Any:
+        """Task governance is the scheduler where none is named."""
+        given: Mapping[str, Any] = cast("Mapping[str, Any]", data) if isinstance(data, Mapping) else {}
+        return {"scheduler": "none", **given} if given.get("task_governance") is True else cast("Any", data)
 
 
 class RepairOverride(Model):

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import difflib
-import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any, cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from ultracluster.config.advice import meant, wrong_key, wrong_value
 from ultracluster.config.environment import Environment
 from ultracluster.config.findings import Finding, InvalidEnvironmentError, Path, dotted
-from ultracluster.config.hints import REFUSED_KEYS, in_unit_of, owners
+from ultracluster.config.hints import REFUSED_KEYS, may_be_left_out, owners, required
+from ultracluster.config.remedy import Change, apply, ask, drop, rename, write
 from ultracluster.config.source import Source, read
+from ultracluster.scripts_folder import add_own_release
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +28,108 @@ class Loaded:
     source: Source
 
 
+class ShapeError(InvalidEnvironmentError):
+    """The shape of an environment is wrong; the file itself could be read."""
+
+    def __init__(self, findings: Iterable[Finding], source: Source) -> None:
+        super().__init__(findings)
+        self.source = source
+
+    def rest(self) -> tuple[Loaded, tuple[Path, ...]] | None:
+        """The environment with each wrong part mended or left out, and the places of these parts.
+
+        So that what is wrong elsewhere is found in the same run. None where too little is left.
+        """
+        data: Any = self.source.data
+        places: list[Path] = []
+        findings: Sequence[Finding] = self.findings
+        for _ in range(_ROUNDS):
+            for finding in findings:
+                data = _without(data, finding)
+                # a role that nobody knows leaves nothing of its group to judge
+                guessed = finding.path[-1:] == ("role",) and not finding.remedy.options
+                places.append(finding.path[:-1] if guessed else finding.path)
+            try:
+                return Loaded(Environment.model_validate(data), self.source), tuple(places)
+            except ValidationError as error:
+                trial = replace(self.source, data=data)
+                findings = [_finding(trial, detail) for detail in error.errors(include_url=False)]
+        return None
+
+
+_ROUNDS = 6
+_STAND_INS: dict[str, Any] = {"role": "compute", "count": 1, "instance_type": "unknown.unknown"}
+"""For a group whose own is missing or cannot be read; rules say nothing of a type that nobody knows."""
+
+
+def _without(data: Any, finding: Finding) -> Any:
+    """The data with the finding mended as far as it can be, for the sake of the rest only."""
+    path = finding.path
+    if not path:
+        return data
+    in_group = len(path) == 3 and path[0] == "node_groups"
+    if in_group and path[-1] in _STAND_INS and not finding.remedy.options:
+        return apply(data, (Change(path, _STAND_INS[str(path[-1])]),))
+    if finding.remedy.options:
+        return apply(data, finding.remedy.options[0])
+    if finding.code == "CFG006" or (len(path) > 1 and path[-1] not in _keys_there(data, path[:-1])):
+        path = path[:-1]  # what lacks a key goes as a whole
+    if not path:
+        return data
+    return apply(data, (Change(path),))
+
+
+def _there(data: Any, path: Path) -> Any:
+    for part in path:
+        if isinstance(data, dict):
+            data = cast("dict[Any, Any]", data).get(part)
+        elif isinstance(data, list) and isinstance(part, int) and part < len(cast("list[Any]", data)):
+            data = cast("list[Any]", data)[part]
+        else:
+            return None
+    return data
+
+
+def _keys_there(data: Any, path: Path) -> Any:
+    found = _there(data, path)
+    return range(len(cast("list[Any]", found))) if isinstance(found, list) else found or ()
+
+
 def load(path: FilePath | str) -> Loaded:
     """Read, merge and check the shape of an environment file.
 
     Raises:
         InvalidEnvironmentError: with one finding for each thing that is wrong.
     """
-    return parse(read(FilePath(path)))
+    source = read(FilePath(path))
+    _own_release(source)
+    return parse(source)
+
+
+def _own_release(source: Source) -> None:
+    """A release that is named by its path, from then on by its name.
+
+    Raises:
+        InvalidEnvironmentError: there is no such file, or its name is another release's.
+    """
+    place: Path = ("software", "release")
+    named = _there(source.data, place)
+    if not isinstance(named, str) or ("/" not in named and not named.endswith((".lock", ".yaml", ".yml"))):
+        return
+    location = source.locate(place)
+    try:
+        name = add_own_release(FilePath(location.file).parent / named)
+    except OSError as error:
+        finding = Finding(
+            code="CFG008",
+            severity="error",
+            path=place,
+            message=f"{error.args[-1]}.",
+            remedy=ask("fact", "the path of a lock file, from the folder of this file"),
+            location=location,
+        )
+        raise InvalidEnvironmentError([finding]) from None
+    source.data = apply(source.data, (Change(place, name),))
 
 
 def parse(source: Source) -> Loaded:
@@ -44,12 +142,15 @@ def parse(source: Source) -> Loaded:
         return Loaded(Environment.model_validate(source.data), source)
     except ValidationError as error:
         details = error.errors(include_url=False)
-        raise InvalidEnvironmentError(_finding(source, detail) for detail in details) from None
+        findings = [_finding(source, detail) for detail in details]
+        raise ShapeError(findings, source) from None
 
 
 def _finding(source: Source, error: ErrorDetails) -> Finding:
     path = _yaml_path(source.data, error["loc"])
     kind = error["type"]
+    if error["input"] is None and path and kind not in ("missing", "extra_forbidden") and path[-1] != "[key]":
+        return _blank(source, path)
     if kind == "extra_forbidden":
         return _unknown_key(source, path)
     if kind == "missing":
@@ -60,21 +161,22 @@ def _finding(source: Source, error: ErrorDetails) -> Finding:
             path=(*path[:-1], name),
             location=source.locate(path[:-1], key=True),
             message=f"`{name}` is missing{_inside(path[:-1])}.",
-            instead=_example(path),
+            remedy=ask("decision", _example((*path[:-1], name))),
         )
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         return _choice(source, path, error)
-    message, instead = _wrong_value(source, path, error)
     is_key = path[-1:] == ("[key]",)
     if is_key:
         path = path[:-1]
-        message, instead = _wrong_key(path, error)
+        message, remedy = wrong_key(path, error)
+    else:
+        message, remedy = wrong_value(source, path, error)
     return Finding(
         code="CFG005",
         severity="error",
         path=path,
         message=message,
-        instead=instead,
+        remedy=remedy.placed(path),
         location=source.locate(path, key=is_key),
     )
 
@@ -94,27 +196,52 @@ def _yaml_path(data: Any, loc: tuple[str | int, ...]) -> Path:
     return tuple(path)
 
 
+def _blank(source: Source, path: Path) -> Finding:
+    """A key with nothing after it: where it stands, and what belongs there."""
+    name, known = path[-1], owners(path, source.data)
+    wanted = required(path)
+    message = f"`{name}` has no value{_inside(path[:-1])}."
+    if wanted:
+        words = f"{name}: with {', '.join(wanted)} below it"
+    elif path[-1] in ("kind", "deployment"):
+        words = f"{name}: {' | '.join(owners(path[:-1], source.data).tags)}"
+    elif known.tags:
+        words = f"{name}: {{{known.tag}: {' | '.join(known.tags)}, ...}}"
+    else:
+        words = _example(path)
+    remedy = drop().noting(f"or {words}") if may_be_left_out(path) else ask("decision", words)
+    return Finding(
+        code="CFG006",
+        severity="error",
+        path=path,
+        location=source.locate(path, key=True),
+        message=message,
+        remedy=remedy.placed(path),
+    )
+
+
 def _unknown_key(source: Source, path: Path) -> Finding:
     name = str(path[-1])
     known = owners(path[:-1], source.data)
-    instead = ""
+    there = _keys_there(source.data, path[:-1])
     if reason := REFUSED_KEYS.get(name):
-        message = f"`{name}` is not offered: {reason}"
+        message, remedy = f"`{name}` is not offered: {reason}", drop()
     elif variants := known.elsewhere.get(name):
         message = (
             f"`{name}` does not belong to `{known.tag}: {known.chosen}`; it belongs to {', '.join(variants)}."
         )
-        instead = f"remove `{name}`, or choose {known.tag}: {variants[0]}"
+        remedy = drop().noting(f"or choose {known.tag}: {variants[0]}")
     else:
         message = f"there is no `{name}`{_inside(path[:-1])}."
-        near = difflib.get_close_matches(name, known.here, n=1, cutoff=0.6)
-        instead = near[0] if near else f"one of {', '.join(known.here)}"
+        free = [one for one in known.here if one not in there]
+        near = difflib.get_close_matches(name, free, n=1, cutoff=0.6)
+        remedy = rename(near[0]) if near else drop().noting(f"the keys are {', '.join(known.here)}")
     return Finding(
         code="CFG004",
         severity="error",
         path=path,
         message=message,
-        instead=instead,
+        remedy=remedy.placed(path),
         location=source.locate(path, key=True),
     )
 
@@ -131,83 +258,22 @@ def _choice(source: Source, path: Path, error: ErrorDetails) -> Finding:
             path=(*path, tag),
             location=source.locate(path, key=True),
             message=f"`{tag}` is missing{_inside(path)}.",
-            instead=f"{tag}: {' | '.join(allowed)}",
+            remedy=ask("decision", f"{tag}: {' | '.join(allowed)}"),
         )
+    if _there(source.data, (*path, tag)) is None:
+        return _blank(source, (*path, tag))
     given = str(context["tag"])
-    near = difflib.get_close_matches(given, allowed, n=1, cutoff=0.4)
+    near = meant(str(tag), given, allowed)
     return Finding(
         code="CFG005",
         severity="error",
         path=(*path, tag),
         location=source.locate((*path, tag)),
         message=f"`{given}` is none of {', '.join(allowed)}.",
-        instead=f"{tag}: {near[0]}" if near else "",
+        remedy=(write(near) if near else ask("decision", f"{tag}: {' | '.join(allowed)}")).placed(
+            (*path, tag)
+        ),
     )
-
-
-def _wrong_value(source: Source, path: Path, error: ErrorDetails) -> tuple[str, str]:
-    value = error["input"]
-    context = error.get("ctx", {})
-    shown = source.raw(path) or repr(value)
-    name = str(path[-1]) if path else ""
-    match error["type"]:
-        case "string_type" if isinstance(value, int | float):
-            return f"a text is needed, and YAML reads {shown} as a number.", f'"{shown}"'
-        case "int_type" | "int_from_float" | "float_type" if isinstance(value, str):
-            return f"a number is needed, not the text {value!r}.", in_unit_of(name, value)
-        case "int_type" | "int_from_float":
-            return f"a whole number is needed, not {shown}.", str(round(value)) if isinstance(
-                value, float
-            ) else ""
-        case "bool_type":
-            return f"true or false is needed, not {shown}.", "true or false"
-        case "literal_error":
-            allowed = re.findall(r"'([^']*)'|(\d+)", str(context["expected"]))
-            options = [text or number for text, number in allowed]
-            near = difflib.get_close_matches(str(value), options, n=1, cutoff=0.4)
-            if not near and isinstance(value, int | float):
-                near = sorted((o for o in options if o.isdigit()), key=lambda o: abs(int(o) - value))[:1]
-            quoted = any(text and text[0].isdigit() for text, _ in allowed)
-            instead = (f'"{near[0]}"' if quoted else near[0]) if near else ""
-            return f"{shown} is none of {', '.join(options)}.", instead
-        case "string_pattern_mismatch":
-            return f"`{shown}` does not have the form {context['pattern']}.", _reshaped(
-                shown, context["pattern"]
-            )
-        case "value_error":
-            return f"`{shown}` is {context['error']}.", ""
-        case "greater_than_equal" | "less_than_equal" | "greater_than" | "less_than":
-            limit = next(context[key] for key in ("ge", "le", "gt", "lt") if key in context)
-            step = {"greater_than": 1, "less_than": -1}.get(error["type"], 0)
-            return f"{shown} is out of range: {error['msg'].lower()}.", str(limit + step)
-        case "model_type" | "model_attributes_type" | "dict_type":
-            return f"keys and values are needed here, not {shown}.", ""
-        case "tuple_type":
-            return f"a list is needed here, not {shown}.", f"[{shown}]"
-        case _:
-            text = error["msg"]
-            return f"{shown}: {text[0].lower()}{text[1:]}.", ""
-
-
-def _wrong_key(path: Path, error: ErrorDetails) -> tuple[str, str]:
-    name, pattern = str(path[-1]), error.get("ctx", {}).get("pattern", "")
-    if pattern:
-        return f"the name `{name}` does not have the form {pattern}.", _reshaped(name, pattern)
-    return f"the name `{name}`: {error['msg'].lower()}.", ""
-
-
-def _reshaped(text: str, pattern: str) -> str:
-    """The nearest text of the wanted form that a few ordinary mistakes lead to."""
-    plain = text.strip().removeprefix("ml.")
-    for candidate in (
-        plain,
-        plain.lower(),
-        re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-"),
-        f"/{plain}",
-    ):
-        if re.fullmatch(pattern.removeprefix("^").removesuffix("$"), candidate):
-            return candidate
-    return ""
 
 
 def _inside(path: Path) -> str:
@@ -216,4 +282,4 @@ def _inside(path: Path) -> str:
 
 def _example(path: Path) -> str:
     known = owners(path[:-1], None)
-    return known.examples.get(str(path[-1]), "")
+    return known.examples.get(str(path[-1]), f"{path[-1]}: ...")

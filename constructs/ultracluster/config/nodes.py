@@ -78,6 +78,10 @@ class NodeGroup(Model):
     HyperPod."""
     capacity: Capacity = OnDemand()
     """Where the instances come from."""
+    placement_group: Literal["none"] | None = None
+    """`none` launches nodes with EFA without the cluster placement group that they get by default, where EC2
+    cannot find room for all of them close together. A reservation's own group is named in `capacity`. Not on
+    HyperPod, which places its instances itself."""
     partition: PartitionName | None = None
     """Slurm partition of a compute group."""
     volume_gib: Annotated[int, Field(ge=1, le=16_384)] = 500

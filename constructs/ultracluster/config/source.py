@@ -19,6 +19,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from ultracluster.config.findings import Finding, InvalidEnvironmentError, Location, Path
+from ultracluster.config.remedy import Remedy
 
 _PLAIN_TAGS = {f"tag:yaml.org,2002:{kind}": kind for kind in ("str", "int", "float", "bool", "null", "merge")}
 
@@ -128,10 +129,10 @@ class _Reader:
         return _merged(self.file(base, chain), tree)
 
     def note(self, code: str, message: str, location: Location, instead: str = "", path: Path = ()) -> None:
+        """The file is not data yet, so that what mends it is told in words."""
+        remedy = Remedy(note=instead, lacking="action")
         self.source.findings.append(
-            Finding(
-                code=code, severity="error", message=message, path=path, instead=instead, location=location
-            )
+            Finding(code=code, severity="error", message=message, path=path, remedy=remedy, location=location)
         )
 
     def syntax(self, path: FilePath, lines: list[str], error: MarkedYAMLError) -> None:

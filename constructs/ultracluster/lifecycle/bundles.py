@@ -11,7 +11,7 @@ from typing import Any
 from ultracluster.lifecycle.one_file import one_file
 from ultracluster.lifecycle.scripts import content_hash
 from ultracluster.lifecycle.selection import files_of, tool_files
-from ultracluster.scripts_folder import CONFIGURATION, scripts_folder
+from ultracluster.scripts_folder import CONFIGURATION, name_in_folder, scripts_folder
 
 NODE_FILE = "node.sh"
 """All scripts of a group in one file, below its prefix."""
@@ -110,7 +110,7 @@ def configuration_text(configuration: Mapping[str, Any]) -> bytes:
 
 
 def _contents(root: Path, paths: Sequence[Path]) -> dict[str, bytes]:
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
+    return {name_in_folder(root, path): path.read_bytes() for path in paths}
 
 
 __all__ = ["CONFIGURATION", "NODE_FILE", "TOOLS", "Bundle", "NodeFiles", "configuration_text", "tools"]

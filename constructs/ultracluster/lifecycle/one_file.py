@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ultracluster.scripts_folder import CONFIGURATION
+from ultracluster.scripts_folder import CONFIGURATION, name_in_folder
 
 HEAD = "files/self_extracting.sh"
 """Unpacks what follows its last line, and runs the entry that its first argument names."""
@@ -53,7 +53,7 @@ def _archive(folder: Path, configuration: dict[str, Any], files: Sequence[Path])
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for file in files:
-            name = file.relative_to(folder).as_posix()
+            name = name_in_folder(folder, file)
             if name not in (HEAD, CONFIGURATION):
                 _add(archive, name, file.read_bytes(), executable=bool(file.stat().st_mode & 0o100))
         text = json.dumps(configuration, sort_keys=True, indent=1)

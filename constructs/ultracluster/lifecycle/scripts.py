@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ultracluster.scripts_folder import CONFIGURATION, FORBIDDEN, script_files, scripts_folder
+from ultracluster.scripts_folder import CONFIGURATION, FORBIDDEN, name_in_folder, script_files, scripts_folder
 
 ENTRIES = {
     "on-init-complete": "hyperpod_on_init_complete.sh",
@@ -23,7 +23,7 @@ def content_hash(folder: Path, files: Sequence[Path], configuration: Mapping[str
     """Twelve hex digits that change when one of the files, its mode or the configuration changes."""
     digest = hashlib.sha256()
     for file in files:
-        digest.update(file.relative_to(folder).as_posix().encode() + b"\0")
+        digest.update(name_in_folder(folder, file).encode() + b"\0")
         digest.update(b"x" if file.stat().st_mode & 0o100 else b"-")
         digest.update(file.read_bytes() + b"\0")
     digest.update(json.dumps(configuration, sort_keys=True).encode())
@@ -34,7 +34,7 @@ def not_uploaded(folder: Path) -> list[str]:
     """What the folder holds beside the scripts, to be left out of an asset."""
     keep = set(script_files(folder))
     files = (file for file in sorted(folder.rglob("*")) if file.is_file() and file not in keep)
-    return [file.relative_to(folder).as_posix() for file in files]
+    return [name_in_folder(folder, file) for file in files]
 
 
 __all__ = [

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from ultracluster.scripts_folder import script_files
+from ultracluster.scripts_folder import own_release, script_files
 
 TOOLS = ("acceptance/", "lib/", "verify/")
 """What people run on a node, by hand or in a job: the proofs, and the libraries that they read."""
@@ -52,6 +52,8 @@ def files_of(
         ValueError: an entry or a file does not exist.
     """
     names = {file.relative_to(folder).as_posix(): file for file in script_files(folder)}
+    if release and (own := own_release(release)):
+        names[f"releases/{release}.lock"] = own
     chosen = {name for name in names if name.startswith("lib/")} | set(also)
     for entry in entries:
         chosen |= {f"{entry}.sh", *(f"steps/{step}.sh" for step in steps_of(folder, entry))}

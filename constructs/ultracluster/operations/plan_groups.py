@@ -123,4 +123,5 @@ def _placement(environment: Environment, group: NodeGroup, known: InstanceType |
         orchestrator=environment.orchestrator.kind,
         instance_type=known,
         reserved_in_group=in_group,
+        declined=group.placement_group == "none",
     ).kind

@@ -187,7 +187,11 @@ class EksKarpenterGroup(Construct):
         capacity = group.capacity
         reserved = capacity.placement_group if isinstance(capacity, Reservation) else None
         kind = placement_for(
-            capacity, instance_type=instance_type, orchestrator="eks", reserved_in_group=bool(reserved)
+            capacity,
+            instance_type=instance_type,
+            orchestrator="eks",
+            reserved_in_group=bool(reserved),
+            declined=group.placement_group == "none",
         ).kind
         decision = decide(capacity, orchestrator="eks", placement=kind, instance_type=instance_type)
         if decision.severity == "error":

@@ -199,7 +199,11 @@ class EksNodeGroup(Construct):
         self, group: NodeGroup, instance_type: InstanceType, reserved: bool
     ) -> ec2.IPlacementGroup | None:
         kind = placement_for(
-            group.capacity, instance_type=instance_type, orchestrator="eks", reserved_in_group=reserved
+            group.capacity,
+            instance_type=instance_type,
+            orchestrator="eks",
+            reserved_in_group=reserved,
+            declined=group.placement_group == "none",
         ).kind
         if kind == "none":
             return None

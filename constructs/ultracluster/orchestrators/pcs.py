@@ -181,7 +181,11 @@ class PcsCluster(Construct):
         capacity = group.capacity
         in_group = _reserved_in_group(group)
         placement = placement_for(
-            capacity, instance_type=known, orchestrator="pcs", reserved_in_group=in_group
+            capacity,
+            instance_type=known,
+            orchestrator="pcs",
+            reserved_in_group=in_group,
+            declined=group.placement_group == "none",
         )
         # a login node runs no job over the fabric; a reservation's group is where its instances are
         kind = placement.kind if group.role == "compute" or in_group else "none"

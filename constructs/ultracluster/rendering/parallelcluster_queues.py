@@ -157,6 +157,7 @@ def _placement(group: NodeGroup, kind: InstanceType) -> Mapped:
         instance_type=kind,
         orchestrator="parallelcluster",
         reserved_in_group=reserved_in is not None,
+        declined=group.placement_group == "none",
     )
     if placement.kind == "reservation-group":
         return {"Name": reserved_in}

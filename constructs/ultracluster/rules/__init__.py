@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ultracluster.config import Finding, InvalidEnvironmentError, Loaded
+from ultracluster.config.loader import ShapeError
 from ultracluster.rules import (
     efa,
     eks,
@@ -53,6 +54,24 @@ def check(loaded: Loaded) -> list[Finding]:
     return run(all_rules(), loaded)
 
 
+def judge_rest(error: InvalidEnvironmentError) -> list[Finding]:
+    """What is wrong with the shape, and what the rules find in the parts whose shape is right.
+
+    A finding about a part that holds, is held by or is one whose shape is wrong is left out: it would be of
+    a stand-in, not of the file.
+    """
+    found = list(error.findings)
+    rest = error.rest() if isinstance(error, ShapeError) else None
+    if rest is None:
+        return found
+    loaded, places = rest
+    for one in check(loaded):
+        near = any(one.path[: len(place)] == place or place[: len(one.path)] == one.path for place in places)
+        if not near and not one.code.startswith("ACK"):
+            found.append(one)
+    return found
+
+
 def enforce(loaded: Loaded) -> list[Finding]:
     """The warnings of an environment that may be synthesised.
 
@@ -65,4 +84,4 @@ def enforce(loaded: Loaded) -> list[Finding]:
     return findings
 
 
-__all__ = ["RULE_SETS", "Breach", "Rule", "RuleSet", "all_rules", "check", "enforce"]
+__all__ = ["RULE_SETS", "Breach", "Rule", "RuleSet", "all_rules", "check", "enforce", "judge_rest"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ultracluster.config import Environment
+from ultracluster.config.remedy import drop
 from ultracluster.config.session_user import IMAGE_USERS, image_user
 from ultracluster.rules.engine import Breach, RuleSet
 
@@ -31,14 +32,14 @@ def user_of_another_image(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("access", "session_user"),
             "Session Manager opens no session as root: the account is not one to run as.",
-            f"remove it for {own}, who may sudo",
+            drop().noting(f"sessions are then those of {own}, who may sudo"),
         )
     elif another and not any(group.image for group in environment.node_groups.values()):
         yield Breach(
             ("access", "session_user"),
             f"`{asked}` is not on the images of {environment.orchestrator.kind}, and Session Manager "
             "makes no user: every session would end at once.",
-            f"remove it for {own}",
+            drop().noting(f"sessions are then those of {own}"),
         )
 
 
@@ -60,5 +61,7 @@ def user_of_ones_own(environment: Environment) -> Iterator[Breach]:
         ("access", "session_user"),
         f"`{asked}` must be on every node, also on one that has just been replaced: Session Manager makes no "
         f"user, and AWS's images for {environment.orchestrator.kind} have {own}.",
-        f"remove it for {own}; or acknowledge this when your image or directory has {asked}",
+        drop().noting(
+            f"sessions are then those of {own}; or acknowledge this when your image or directory has {asked}"
+        ),
     )

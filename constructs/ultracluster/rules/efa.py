@@ -8,6 +8,7 @@ from ultracluster.catalog import InstanceType, instance_types
 from ultracluster.config import Environment
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD
+from ultracluster.config.remedy import ask, beside, drop, write
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.types import instance_type_of
 
@@ -31,11 +32,10 @@ def interface_without_efa(environment: Environment) -> Iterator[Breach]:
     for name, group in environment.node_groups.items():
         known = instance_type_of(environment, group)
         if group.efa_interface and known and known.efa_interfaces == 0:
-            other = f", or take {_nearest_with_efa(known)}" if known.accelerator else ""
             yield Breach(
                 ("node_groups", name, "efa_interface"),
                 f"`{group.efa_interface}` is asked for, and {known.name} has no EFA.",
-                f"remove efa_interface{other}",
+                drop() | beside(instance_type=_nearest_with_efa(known)) if known.accelerator else drop(),
             )
 
 
@@ -58,7 +58,7 @@ def training_over_tcp(environment: Environment) -> Iterator[Breach]:
                     ("node_groups", name, "instance_type"),
                     f"{known.name} has no EFA and partition `{partition}` has {nodes} nodes: a job "
                     "on several of them exchanges gradients over TCP.",
-                    _nearest_with_efa(known),
+                    write(_nearest_with_efa(known)),
                 )
 
 
@@ -80,7 +80,7 @@ def p4_with_others(environment: Environment) -> Iterator[Breach]:
                         f"({group.instance_type}) are both in partition `{partition}`: P4d and "
                         "P4de cannot exchange EFA traffic with other types, so a job on both has "
                         "no EFA between them.",
-                        f"partition: {groups[name].instance_type.partition('.')[0]}",
+                        write(groups[name].instance_type.partition(".")[0]),
                     )
 
 
@@ -108,7 +108,7 @@ def mixed_partition(environment: Environment) -> Iterator[Breach]:
                 f"partition `{partition}` has {first.instance_type} and {group.instance_type}: "
                 "Slurm may give one job nodes of both, and then it runs at the pace of the slower "
                 "accelerators and interfaces.",
-                f"partition: {group.instance_type.partition('.')[0]}",
+                write(group.instance_type.partition(".")[0]),
             )
 
 
@@ -129,7 +129,7 @@ def efa_unknown(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "instance_type"),
                 f"AWS's API does not say how many EFA interfaces {known.name} has{described}. "
                 + _attached(environment, known),
-                "count the devices on the first node (fi_info -p efa) and acknowledge this",
+                ask("action", "count the devices on the first node (fi_info -p efa) and acknowledge this"),
             )
 
 
@@ -146,7 +146,7 @@ def declared_interfaces(environment: Environment) -> Iterator[Breach]:
                 ("instance_types", name, "efa_interfaces"),
                 f"{declared.efa_interfaces} EFA interfaces on {declared.network_cards} network "
                 "cards: a card takes one at most.",
-                str(declared.network_cards),
+                write(declared.network_cards),
             )
 
 
@@ -165,7 +165,7 @@ def declared_addresses(environment: Environment) -> Iterator[Breach]:
                 f"{declared.addresses} addresses for {declared.network_cards} network cards; P5 "
                 "takes 32 on its 32 cards under HyperPod with Slurm. A subnet planned with too "
                 "few cannot be changed later.",
-                str(declared.network_cards),
+                write(declared.network_cards),
             )
 
 

@@ -10,8 +10,9 @@ from ultracluster.catalog import region
 from ultracluster.catalog.eks import charts, refused_zones
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import PublicEndpoint
+from ultracluster.config.remedy import anywhere, ask, beside, drop, inside, rename, write
 from ultracluster.rules import eks_karpenter, eks_pods, eks_releases, eks_sharing, eks_system
-from ultracluster.rules.eks_groups import RULES, settings
+from ultracluster.rules.eks_groups import RULES, free_service_network, settings
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment import in_local_zone, not_a_zone_of, unknown_zone
 from ultracluster.rules.types import every_type_of
@@ -30,33 +31,35 @@ PRIVATE = tuple(IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "1
 )
 def two_zones(environment: Environment) -> Iterator[Breach]:
     orchestrator, network = settings(environment), environment.network
-    others = " or ".join(_other_zones(environment)) or "another zone of the Region"
+    others = _other_zones(environment)
     if network.vpc is None:
         if orchestrator.control_plane_subnet_ids:
             yield Breach(
                 _SUBNETS,
                 "these subnets exist, and the VPC is made: a subnet cannot be used in another VPC.",
-                f"remove control_plane_subnet_ids, and second_zone_id: {others}",
+                drop(),
             )
         if orchestrator.second_zone_id is None:
             yield Breach(
                 ("orchestrator",),
                 "EKS refuses a control plane in one zone. Nodes and file systems stay in "
                 f"{network.zone_id}; two small subnets are made for the control plane's interfaces.",
-                f"second_zone_id: {others}",
+                inside(second_zone_id=others[0])
+                if others
+                else ask("fact", "second_zone_id: another zone of the Region"),
             )
         elif orchestrator.second_zone_id == network.zone_id:
             yield Breach(
                 _ZONE,
                 f"`{network.zone_id}` is network.zone_id, too: EKS refuses a control plane in one zone.",
-                others,
+                write(*others) if others else ask("fact", "another zone of the Region"),
             )
         return
     if orchestrator.second_zone_id:
         yield Breach(
             _ZONE,
             f"no subnet is made for the control plane in {network.vpc.id}, which exists.",
-            "remove second_zone_id, and control_plane_subnet_ids: [subnet-..., subnet-...]",
+            drop().noting("control_plane_subnet_ids: [subnet-..., subnet-...] names what is used"),
         )
     if len(orchestrator.control_plane_subnet_ids) < 2:
         yield Breach(
@@ -66,7 +69,7 @@ def two_zones(environment: Environment) -> Iterator[Breach]:
             ),
             f"{network.vpc.id} exists, and EKS wants subnets of it in two zones or more for the control "
             "plane, each with 6 free addresses (16 advised), and with a way to AWS for what applies charts.",
-            "control_plane_subnet_ids: [subnet-..., subnet-...], private and in two zones",
+            ask("fact", "control_plane_subnet_ids: [subnet-..., subnet-...], private and in two zones"),
         )
 
 
@@ -92,21 +95,27 @@ def zone_refused(environment: Environment) -> Iterator[Breach]:
             why = f"{zone} is a Local or Wavelength Zone, where EKS takes no subnet for a control plane"
         else:
             continue
-        others = " or ".join(_other_zones(environment)) or "another zone of the Region"
+        others = _other_zones(environment)
         nodes = path == ("network", "zone_id")
         yield Breach(
             path,
             f"{why}" + (", and one is made for it beside the nodes." if nodes else "."),
-            f"{others}; or nodes there in a network.vpc with control_plane_subnet_ids in two other zones"
-            if nodes
-            else others,
+            (write(*others) if others else ask("fact", "another zone of the Region")).noting(
+                "or nodes there in a network.vpc with control_plane_subnet_ids in two other zones"
+                if nodes
+                else ""
+            ),
         )
 
 
 @RULES.rule(3, "error", "The second zone is a zone of the Region", source="EC2 User Guide, zone IDs")
 def second_zone_in_region(environment: Environment) -> Iterator[Breach]:
     home, zone = region(environment.region), settings(environment).second_zone_id
-    if home and zone and (breach := not_a_zone_of(home, zone, _ZONE, refused_zones())):
+    if (
+        home
+        and zone
+        and (breach := not_a_zone_of(home, zone, _ZONE, {*refused_zones(), environment.network.zone_id}))
+    ):
         yield breach
 
 
@@ -120,7 +129,11 @@ def second_zone_in_region(environment: Environment) -> Iterator[Breach]:
 )
 def second_zone_known(environment: Environment) -> Iterator[Breach]:
     home, zone = region(environment.region), settings(environment).second_zone_id
-    if home and zone and (breach := unknown_zone(home, zone, _ZONE, refused_zones())):
+    if (
+        home
+        and zone
+        and (breach := unknown_zone(home, zone, _ZONE, {*refused_zones(), environment.network.zone_id}))
+    ):
         yield breach
 
 
@@ -144,8 +157,9 @@ def service_network(environment: Environment) -> Iterator[Breach]:
     elif wanted.overlaps(vpc):
         why = f"it overlaps the VPC ({vpc}): pods could not tell a service from a host."
     if why:
-        free = next(one for one in ("172.20.0.0/16", "10.100.0.0/16") if not IPv4Network(one).overlaps(vpc))
-        yield Breach(("orchestrator", "service_cidr"), f"{text}: {why}", free)
+        yield Breach(
+            ("orchestrator", "service_cidr"), f"{text}: {why}", write(free_service_network(environment))
+        )
 
 
 @RULES.rule(
@@ -164,7 +178,9 @@ def open_endpoint(environment: Environment) -> Iterator[Breach]:
                 ("orchestrator", "endpoint", "cidrs", index),
                 f"{cidr} lets {IPv4Network(cidr).num_addresses} addresses of the internet knock at the "
                 "Kubernetes API; only IAM stands behind it.",
-                "the /32 of your VPN's exit, or endpoint: {kind: private}",
+                anywhere({("orchestrator", "endpoint"): {"kind": "private"}}).noting(
+                    "or the /32 of your VPN's exit"
+                ),
             )
 
 
@@ -179,7 +195,7 @@ def nobody(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator",),
             "nobody has an access entry: who deploys gets none either, so kubectl would answer Unauthorized.",
-            "admins: [arn:aws:iam::<account>:role/<role>]",
+            ask("fact", "admins: [arn:aws:iam::<account>:role/<role>]"),
         )
 
 
@@ -194,7 +210,7 @@ def no_accounting(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("storage", "accounting_database"),
             "it keeps Slurm's accounting, and there is no Slurm here: nothing would ever use it.",
-            "remove accounting_database",
+            drop(),
         )
 
 
@@ -212,8 +228,11 @@ def closed_charts(environment: Environment) -> Iterator[Breach]:
             ("orchestrator",),
             "egress is `closed`, and charts come from public repositories, which are not reached: device "
             "plugins would not be installed, and the deployment would fail.",
-            "chart_repository: oci://<account>.dkr.ecr.<region>.amazonaws.com/<prefix> with copies of the "
-            "charts, and chart_values with where copies of their images are",
+            ask(
+                "fact",
+                "chart_repository: oci://<account>.dkr.ecr.<region>.amazonaws.com/<prefix> with copies of "
+                "the charts, and chart_values with where copies of their images are",
+            ),
         )
 
 
@@ -227,7 +246,7 @@ def chart_names(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("orchestrator", "chart_values", name),
                 f"there is no chart `{name}`: these values would be given to nothing.",
-                near[0] if near else f"one of {', '.join(charts())}",
+                rename(near[0]) if near else drop().noting(f"the charts are {', '.join(charts())}"),
             )
 
 
@@ -243,7 +262,7 @@ def trainer_needs_jobset(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "kubeflow_trainer"),
             "Trainer makes a JobSet of each job, and JobSet is off.",
-            "jobset: true",
+            beside(jobset=True),
         )
 
 
@@ -264,7 +283,7 @@ def closed_mpi_operator(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "mpi_operator"),
             "egress is `closed`, and the operator's image comes from a public registry, out of reach.",
-            "mpi_operator_image: <account>.dkr.ecr.<region>.amazonaws.com/<copy>:<tag>",
+            ask("fact", "mpi_operator_image: <account>.dkr.ecr.<region>.amazonaws.com/<copy>:<tag>"),
         )
 
 
@@ -297,6 +316,6 @@ def _charts_asked(environment: Environment) -> bool:
 
 def _other_zones(environment: Environment) -> list[str]:
     home = region(environment.region)
-    taken = (environment.network.zone_id, *refused_zones())
+    taken = (environment.network.zone_id, settings(environment).second_zone_id, *refused_zones())
     zones = home.zone_ids if home else ()
     return [zone for zone in zones if zone not in taken and home and not in_local_zone(home, zone)][:2]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from ipaddress import IPv4Network
 
 from ultracluster.catalog.eks import ami_type, node_group_limits
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.orchestrator import KUBERNETES, OrchestratorKind
+from ultracluster.config.remedy import Remedy, anywhere, ask, beside, drop, inside, rename, write
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.types import instance_type_of
 
@@ -69,7 +71,7 @@ def system_group(environment: Environment) -> Iterator[Breach]:
             ("node_groups",),
             "no group of role `system` has a node: CoreDNS, storage drivers and operators have nowhere to "
             "run, because nodes with accelerators are kept for jobs, and the deployment waits in vain.",
-            "system: {role: system, instance_type: m5.2xlarge, count: 2}",
+            _system_nodes(environment),
         )
 
 
@@ -86,20 +88,20 @@ def modest_system(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "count"),
                 "with one node DNS and operators are gone whenever it is replaced.",
-                "2",
+                write(2),
             )
         if known and known.accelerator:
             yield Breach(
                 ("node_groups", name, "instance_type"),
                 f"{known.name} has {known.accelerator.count} x {known.accelerator.name}, which DNS and "
                 "operators do not use.",
-                "m5.2xlarge",
+                write("m5.2xlarge"),
             )
         if group.capacity.kind != "on-demand":
             yield Breach(
                 ("node_groups", name, "capacity"),
                 f"nodes from {group.capacity.kind} end when AWS says so, and DNS and operators with them.",
-                "capacity: {kind: on-demand}",
+                write({"kind": "on-demand"}),
             )
 
 
@@ -109,13 +111,13 @@ def label_form(environment: Environment) -> Iterator[Breach]:
         for key, value in group.labels.items():
             path: Path = ("node_groups", name, "labels", key)
             if why := _key_fault(key):
-                yield Breach(path, f"the key `{key}` {why}.", _mended_key(key))
+                yield Breach(path, f"the key `{key}` {why}.", rename(_mended_key(key)))
             elif value and not _NAME.fullmatch(value):
                 yield Breach(
                     path,
                     f"the value `{value}` is not at most 63 letters, digits, `-`, `_` and `.` that begin and "
                     "end with a letter or digit.",
-                    _mended(value) or "remove the label",
+                    write(_mended(value)) if _mended(value) else drop(),
                 )
 
 
@@ -126,20 +128,20 @@ def taint_form(environment: Environment) -> Iterator[Breach]:
         for index, taint in enumerate(group.taints):
             path: Path = ("node_groups", name, "taints", index)
             if why := _key_fault(taint.key):
-                yield Breach((*path, "key"), f"the key `{taint.key}` {why}.", _mended_key(taint.key))
+                yield Breach((*path, "key"), f"the key `{taint.key}` {why}.", write(_mended_key(taint.key)))
             elif taint.value and not _NAME.fullmatch(taint.value):
                 yield Breach(
                     (*path, "value"),
                     f"the value `{taint.value}` is not at most 63 letters, digits, `-`, `_` and `.` that "
                     "begin and end with a letter or digit.",
-                    _mended(taint.value) or "remove value",
+                    write(_mended(taint.value)) if _mended(taint.value) else drop(),
                 )
             elif counts[taint.key, taint.effect] > 1:
                 yield Breach(
                     path,
                     f"`{taint.key}` with {taint.effect} stands {counts[taint.key, taint.effect]} times; "
                     "a node has one taint for a key and an effect.",
-                    "keep one",
+                    drop(),
                 )
 
 
@@ -156,7 +158,7 @@ def not_too_many(environment: Environment) -> Iterator[Breach]:
                 yield Breach(
                     ("node_groups", name, key),
                     f"{count} {key}; a group may have {_MOST}.",
-                    f"{_MOST} or fewer",
+                    ask("decision", f"{_MOST} or fewer"),
                 )
 
 
@@ -173,7 +175,7 @@ def foreign_labels(environment: Environment) -> Iterator[Breach]:
         for key in group.labels:
             prefix, _, last = key.rpartition("/")
             if why := _foreign(prefix, key):
-                yield Breach(("node_groups", name, "labels", key), f"{why}.", f"example.com/{last}")
+                yield Breach(("node_groups", name, "labels", key), f"{why}.", rename(f"example.com/{last}"))
 
 
 def _foreign(prefix: str, key: str) -> str:
@@ -209,7 +211,9 @@ def image_for_type(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "instance_type"),
                 f"EKS has no Amazon Linux 2023 image with the driver of {known.name} ({known.architecture}).",
-                "image: ami-... of your own, or a type for which EKS has one, e.g. trn2.48xlarge",
+                ask(
+                    "fact", "image: ami-... of your own, or a type for which EKS has one, e.g. trn2.48xlarge"
+                ),
             )
 
 
@@ -228,7 +232,7 @@ def image_needs_services(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "image"),
                 f"EKS tells nodes on {group.image} nothing: the network of services must be known to join "
                 "them, and without orchestrator.service_cidr EKS chooses it.",
-                "orchestrator.service_cidr: 172.20.0.0/16",
+                anywhere({("orchestrator", "service_cidr"): free_service_network(environment)}),
             )
 
 
@@ -248,14 +252,16 @@ def within_quotas(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("node_groups",),
             f"{len(managed)} groups; by default a cluster may have {groups}.",
-            f"{groups} or fewer, or a raised quota",
+            ask("decision", f"{groups} or fewer, or a raised quota"),
         )
     for name, group in managed.items():
         if group.greatest > nodes:
             yield Breach(
                 ("node_groups", name, "max_count" if group.max_count else "count"),
                 f"{group.greatest} nodes; by default a managed node group may have {nodes}.",
-                f"{nodes} in each of {-(-group.greatest // nodes)} groups, or a raised quota",
+                (
+                    write(nodes) & beside(count=min(group.count, nodes)) if group.max_count else write(nodes)
+                ).noting(f"the others in {-(-group.greatest // nodes) - 1} more groups; or a raised quota"),
             )
 
 
@@ -270,7 +276,7 @@ def operator_without_gpus(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "gpu_plugin"),
             "no compute group has NVIDIA GPUs; Neuron devices get their own plugin by themselves.",
-            "device-plugin",
+            write("device-plugin"),
         )
 
 
@@ -285,7 +291,7 @@ def no_plugin(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "gpu_plugin"),
             "without a device plugin no pod gets a GPU, unless you install one yourself.",
-            "device-plugin",
+            write("device-plugin"),
         )
 
 
@@ -302,7 +308,7 @@ def lustre_over_tcp(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "lifecycle"),
             "the file system speaks EFA, and no script sets nodes up for it before they join: Lustre would "
             "use TCP without a word.",
-            "remove lifecycle: the default sets nodes up",
+            drop().noting("the default sets nodes up"),
         )
 
 
@@ -334,3 +340,18 @@ def _mended_key(key: str) -> str:
 
 def _mended(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "-", text)[:63].strip("-._")
+
+
+def free_service_network(environment: Environment) -> str:
+    """A network for services that is not the VPC's."""
+    network = environment.network
+    vpc = IPv4Network(network.vpc.cidr if network.vpc else network.cidr)
+    usual = ("172.20.0.0/16", "10.100.0.0/16", "192.168.128.0/17")
+    return next(one for one in usual if not IPv4Network(one).overlaps(vpc))
+
+
+def _system_nodes(environment: Environment) -> Remedy:
+    for name in environment.groups("system"):
+        return anywhere({("node_groups", name, "count"): 2})
+    name = next(one for one in ("system", "addons", "system-nodes") if one not in environment.node_groups)
+    return inside(**{name: {"role": "system", "instance_type": "m5.2xlarge", "count": 2}})

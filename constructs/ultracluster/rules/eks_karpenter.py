@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
 from collections.abc import Iterator
 
@@ -9,6 +10,7 @@ from ultracluster.config import Environment
 from ultracluster.config.capacity import Reservation
 from ultracluster.config.findings import Path
 from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, drop, inside, write
 from ultracluster.rules.eks_groups import EKS_ALONE, launched_by_karpenter
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.types import instance_type_of
@@ -39,23 +41,31 @@ def _groups(environment: Environment) -> Iterator[tuple[Path, str, NodeGroup]]:
 def karpenter_groups_exist(environment: Environment) -> Iterator[Breach]:
     names = launched_by_karpenter(environment)
     lower = Counter(name.lower() for name in names)
-    compute = [name for name in environment.groups("compute") if name.lower() not in lower]
-    other = f"one of {', '.join(compute)}" if compute else "remove it"
+    compute = [
+        name
+        for name, group in environment.groups("compute").items()
+        if name.lower() not in lower and group.greatest and group.count in (0, group.greatest)
+    ]
     for index, name in enumerate(names):
         group = environment.node_groups.get(name)
         if group is None:
-            yield Breach((*_GROUPS, index), f"there is no node group `{name}`.", other)
+            near = difflib.get_close_matches(name, compute, n=1)
+            yield Breach(
+                (*_GROUPS, index),
+                f"there is no node group `{name}`.",
+                write(near[0]) if near else _left_to_eks(environment),
+            )
         elif group.role != "compute":
             yield Breach(
                 (*_GROUPS, index),
                 f"`{name}` has the role {group.role}: Karpenter runs there itself and could not start it.",
-                other,
+                _left_to_eks(environment),
             )
         elif lower[name.lower()] > 1:
             yield Breach(
                 (*_GROUPS, index),
                 f"`{name}` is named {lower[name.lower()]} times; names of Kubernetes have no capitals.",
-                "keep one, or rename a group",
+                _left_to_eks(environment),
             )
 
 
@@ -73,7 +83,7 @@ def karpenter_ultraserver(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 path,
                 f"`{name}` is {known.name}, of an UltraServer, which EKS has in managed node groups only.",
-                "remove it: the group is then a managed node group",
+                _left_to_eks(environment).noting("the group is then a managed node group"),
             )
 
 
@@ -90,15 +100,16 @@ def karpenter_counts(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "count"),
                 "0 nodes always, and none at the most: Karpenter would never start one.",
-                "max_count: the number of nodes that it may start",
+                beside(max_count=1).noting("or as many nodes as it may start"),
             )
         elif group.count and group.greatest > group.count:
             yield Breach(
                 ("node_groups", name, "max_count"),
                 f"{group.count} nodes always and up to {group.greatest} for jobs are two pools: one of "
                 "Karpenter's has a fixed size, or grows from nothing.",
-                f"count: 0, or remove max_count and have a second group with max_count: "
-                f"{group.greatest - group.count}",
+                (beside(count=0) | drop()).noting(
+                    f"without max_count a second group may have max_count: {group.greatest - group.count}"
+                ),
             )
 
 
@@ -116,7 +127,7 @@ def karpenter_static(environment: Environment) -> Iterator[Breach]:
                 path,
                 f"`{name}` always has {group.count} nodes, for which a feature of Karpenter is switched on "
                 "that is alpha; a newer image reaches a node only when its NodeClaim is deleted.",
-                "remove it: a managed node group keeps nodes, too",
+                _left_to_eks(environment).noting("a managed node group keeps nodes, too"),
             )
 
 
@@ -134,20 +145,20 @@ def karpenter_lacks(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "threads_per_core"),
                 "Karpenter cannot turn multithreading on or off.",
-                f"remove threads_per_core, or {name} of orchestrator.karpenter.groups",
+                drop(),
             )
         if group.efa_interface == "efa":
             yield Breach(
                 ("node_groups", name, "efa_interface"),
                 "Karpenter's classes of nodes take interfaces of kind `interface` and `efa-only`.",
-                "efa-only",
+                write("efa-only"),
             )
         if isinstance(capacity, Reservation) and capacity.resource_group_arn:
             yield Breach(
                 ("node_groups", name, "capacity", "resource_group_arn"),
                 "Karpenter selects reservations by id or tags, never by resource group, and uses none "
                 "that is not selected.",
-                "id: cr-...",
+                ask("fact", "id: cr-..."),
             )
 
 
@@ -171,7 +182,7 @@ def karpenter_closed(environment: Environment) -> Iterator[Breach]:
             ("network",),
             "egress is `closed` and there is no endpoint for Amazon SQS, from which Karpenter reads that "
             "nodes are about to end.",
-            "extra_endpoints: [sqs]",
+            inside(extra_endpoints=[*network.extra_endpoints, "sqs"]),
         )
 
 
@@ -191,5 +202,12 @@ def karpenter_reserved_efa(environment: Environment) -> Iterator[Breach]:
                 path,
                 f"`{name}` has reserved capacity and EFA interfaces: Karpenter was seen to hold such "
                 "capacity for unavailable, so that pods wait and no log says why.",
-                "remove it: a managed node group takes reserved capacity; or acknowledge this once it works",
+                _left_to_eks(environment).noting(
+                    "a managed node group takes reserved capacity; or acknowledge this once it works"
+                ),
             )
+
+
+def _left_to_eks(environment: Environment) -> Remedy:
+    """The group is named no more; with the last one Karpenter goes."""
+    return drop() if len(launched_by_karpenter(environment)) > 1 else anywhere({_GROUPS[:-1]: DROP})

@@ -8,8 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ultracluster.catalog import InstanceType
+from ultracluster.catalog import InstanceType, instance_types
 from ultracluster.config import Environment
+from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.remedy import Remedy, ask, inside
 from ultracluster.rules.eks_groups import EKS_ALONE, launched_by_karpenter, settings
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.team_shares import scheduler_of
@@ -44,7 +46,7 @@ def room_for_pods(environment: Environment) -> Iterator[Breach]:
             ("node_groups", first),
             f"add-ons, schedulers and operators are about {once} pods beside {every} on each node; system "
             f"nodes have addresses for {room}: what does not fit waits, and its add-on or chart fails.",
-            "instance_type: m5.2xlarge, or more nodes",
+            _more_room(environment.groups("system")[first], every, once - room),
         )
 
 
@@ -63,7 +65,7 @@ def groups_that_fit(environment: Environment) -> Iterator[Breach]:
             ("node_groups",),
             f"{count} compute groups; the template of {GROUPS_THAT_FIT} is known to stay below "
             "CloudFormation's 1 MB, that of more may not.",
-            f"{GROUPS_THAT_FIT} or fewer, or groups that Karpenter launches",
+            ask("decision", f"{GROUPS_THAT_FIT} or fewer, or groups that Karpenter launches"),
         )
 
 
@@ -82,7 +84,7 @@ def resources_of_groups(environment: Environment) -> Iterator[Breach]:
             ("node_groups",),
             f"{count} compute groups are {_OF_A_GROUP * count + _OTHERS} resources or more; a stack may have "
             f"{_RESOURCES}.",
-            f"{GROUPS_THAT_FIT} or fewer, or groups that Karpenter launches",
+            ask("decision", f"{GROUPS_THAT_FIT} or fewer, or groups that Karpenter launches"),
         )
 
 
@@ -130,3 +132,13 @@ def _pods(environment: Environment) -> tuple[int, int]:
 def _table() -> Mapping[str, Any]:
     file = Path(__file__).parents[1] / "catalog" / "system_pods.json"
     return json.loads(file.read_text(encoding="utf-8"))
+
+
+def _more_room(group: NodeGroup, every: int, lacking: int) -> Remedy:
+    """A larger type where the nodes are as many as they should be, else more nodes of it."""
+    large = "m5.4xlarge" if group.instance_type == "m5.2xlarge" else "m5.2xlarge"
+    known, own = instance_types()[large], instance_types().get(group.instance_type)
+    here = group.count * max(0, ((most_pods(own) if own else None) or 0) - every)
+    each = (most_pods(known) or every + 1) - every
+    nodes = max(group.count, -(-(here + lacking) // each))
+    return inside(instance_type=large, count=nodes) if nodes > group.count else inside(instance_type=large)

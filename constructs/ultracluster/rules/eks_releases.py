@@ -14,6 +14,7 @@ from ultracluster.catalog.eks_calendar import (
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.orchestrator import KUBERNETES
+from ultracluster.config.remedy import write
 from ultracluster.rules.eks_groups import settings
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.today import today
@@ -46,14 +47,14 @@ def release_known(environment: Environment) -> Iterator[Breach]:
             _VERSION,
             f"this package has no versions of the add-ons for {wanted}; it has them for {known[0]} to "
             f"{known[-1]}.",
-            f'"{known[-1]}"',
+            write(known[-1]),
         )
     elif support is None or support.phase(today()) == "ended":
         until = f" on {support.extended_ends}" if support else ""
         yield Breach(
             _VERSION,
             f"extended support of {wanted} ended{until}: EKS makes no cluster of it.",
-            f'"{_newest()}"',
+            write(_newest()),
         )
 
 
@@ -72,7 +73,7 @@ def out_of_standard_support(environment: Environment) -> Iterator[Breach]:
             _VERSION,
             f"{support.release} left standard support on {support.standard_ends}: "
             f"{_consequence(environment, support)}.",
-            f'"{_newest()}"',
+            write(_newest()),
         )
 
 
@@ -91,7 +92,7 @@ def leaves_standard_support(environment: Environment) -> Iterator[Breach]:
             _VERSION,
             f"{support.release} leaves standard support on {support.standard_ends}, {left} days from now: "
             f"from then on {_consequence(environment, support)}.",
-            f'"{_newest()}"',
+            write(_newest()),
         )
 
 
@@ -109,7 +110,7 @@ def kubectl_skew(environment: Environment) -> Iterator[Breach]:
             _VERSION,
             f"charts and manifests are applied by kubectl {ours}, which Kubernetes supports with releases "
             f"next to its own, not with {wanted}.",
-            f'"{_newest()}", or acknowledge that you have tried it',
+            write(_newest()).noting("or acknowledge that you have tried it"),
         )
 
 
@@ -127,7 +128,9 @@ def image_of_another_release(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "node_image_release"),
             f"{asked} is an image for another Kubernetes release than {wanted}: EKS refuses the node group.",
-            f"{asked.rpartition('-')[2]}, the date alone, or a release that begins with {wanted}.",
+            write(asked.rpartition("-")[2]).noting(
+                f"the date alone; or a release that begins with {wanted}."
+            ),
         )
 
 

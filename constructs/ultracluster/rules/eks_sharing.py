@@ -8,6 +8,7 @@ from ultracluster.catalog import InstanceType
 from ultracluster.catalog.hyperpod_eks import mig_manager_knows, mig_profiles
 from ultracluster.config import Environment
 from ultracluster.config.orchestrator import KUBERNETES
+from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, drop, write
 from ultracluster.rules.eks_groups import EKS_ALONE, settings
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.hyperpod import hyperpod_groups, typed_groups
@@ -27,11 +28,10 @@ _FIELDS = ("mig_profile", "gpu_time_slices")
 def mig_by_label(environment: Environment) -> Iterator[Breach]:
     for name, group in hyperpod_groups(environment).items():
         if label := group.labels.get(MIG_LABEL):
-            profile = label.removeprefix("all-")
             yield Breach(
                 ("node_groups", name, "labels", MIG_LABEL),
                 f"`{label}` is not checked against the GPU; nodes whose GPUs lack it take no pods.",
-                f"mig_profile: {profile}" if label.startswith("all-") else "mig_profile, or acknowledge this",
+                _profile_of_label(environment, name, label),
             )
 
 
@@ -46,7 +46,7 @@ def mig_profile_exists(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             (*path[:2], "mig_profile"),
             f"`{group.mig_profile}` on {known.name} ({what}): {has}.",
-            _nearest_profile(group.mig_profile, known) or "remove mig_profile",
+            write(near) if (near := _nearest_profile(group.mig_profile, known)) else drop(),
         )
 
 
@@ -64,13 +64,13 @@ def sharing_needs(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "mig_profile"),
                 f"gpu_plugin is {plugin}, and the MIG manager that cuts GPUs is a part of the GPU operator.",
-                "orchestrator.gpu_plugin: gpu-operator",
+                anywhere({("orchestrator", "gpu_plugin"): "gpu-operator"}),
             )
         if group.gpu_time_slices and plugin == "none":
             yield Breach(
                 ("node_groups", name, "gpu_time_slices"),
                 "gpu_plugin is none, and it is the device plugin that hands a GPU to several pods.",
-                "orchestrator.gpu_plugin: device-plugin",
+                anywhere({("orchestrator", "gpu_plugin"): "device-plugin"}),
             )
 
 
@@ -88,7 +88,10 @@ def mig_manager_has_it(environment: Environment) -> Iterator[Breach]:
                 (*path[:2], "mig_profile"),
                 f"no list of the operator that we know has profiles of {known.name}: "
                 f"`all-{group.mig_profile}` would mean nothing to it.",
-                "chart_values: {gpu-operator: {migManager: {config: ...}}} with a list of your own",
+                ask(
+                    "fact",
+                    "chart_values: {gpu-operator: {migManager: {config: ...}}} with a list of your own",
+                ),
             )
 
 
@@ -110,14 +113,14 @@ def sharing_where(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, asked[0]),
                 f"nodes of role {group.role} run no jobs, and no device plugin for them is installed.",
-                f"remove {asked[0]}, or role: compute",
+                drop(),
             )
         elif len(asked) > 1:
             yield Breach(
                 ("node_groups", name, "gpu_time_slices"),
                 "GPUs that MIG has cut are not sliced again: pods that share an instance of MIG would lose "
                 "the memory of their own that it is for.",
-                "remove gpu_time_slices, or mig_profile",
+                drop() | beside(mig_profile=DROP),
             )
         elif known and group.gpu_time_slices:
             accelerator = known.accelerator
@@ -126,7 +129,7 @@ def sharing_where(environment: Environment) -> Iterator[Breach]:
                 yield Breach(
                     ("node_groups", name, "gpu_time_slices"),
                     f"{known.name} has {what}: there is no GPU to take turns on.",
-                    "remove gpu_time_slices",
+                    drop(),
                 )
 
 
@@ -146,7 +149,7 @@ def slices_and_fabric(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "gpu_time_slices"),
                 f"{known.name} has EFA, and a job over several nodes is as slow as its slowest turn: any pod "
                 "beside it may take its time and its memory.",
-                "remove gpu_time_slices; a type without EFA for notebooks and small models",
+                drop().noting("a type without EFA is for notebooks and small models"),
             )
 
 
@@ -155,3 +158,18 @@ def _nearest_profile(wanted: str, known: InstanceType) -> str:
     profiles = mig_profiles(known)
     same = [one for one in profiles if one.partition(".")[0] == wanted.partition(".")[0]]
     return next(iter(same or profiles), "")
+
+
+def _profile_of_label(environment: Environment, name: str, label: str) -> Remedy:
+    """The same cut, asked for by the field that is checked; HyperPod and EKS need the GPU operator for it."""
+    known = instance_type_of(environment, environment.node_groups[name])
+    profile = label.removeprefix("all-")
+    if known is None or profile not in mig_profiles(known):
+        return ask("fact", "mig_profile, with a profile that all GPUs of a node are cut into")
+    return anywhere(
+        {
+            ("node_groups", name, "mig_profile"): profile,
+            ("node_groups", name, "labels", MIG_LABEL): DROP,
+            ("orchestrator", "gpu_plugin"): "gpu-operator",
+        }
+    )

@@ -11,6 +11,7 @@ from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.nodes import Taint
 from ultracluster.config.orchestrator import KUBERNETES
+from ultracluster.config.remedy import drop
 from ultracluster.rules.eks_groups import settings
 from ultracluster.rules.engine import Breach, RuleSet
 
@@ -43,7 +44,7 @@ def tolerations_that_shut_out(environment: Environment) -> Iterator[Breach]:
                 ("orchestrator", "chart_values", name, *key.split(".")),
                 f"no system group is left for the chart's pods: `{first}` has {_words(tainted[first])}, "
                 "which this list does not tolerate. They would wait for ever.",
-                f"remove {key}, and ours tolerates it",
+                drop().noting("ours tolerates it"),
             )
 
 
@@ -73,7 +74,7 @@ def addons_without_tolerations(environment: Environment) -> Iterator[Breach]:
         f"every system group has taints, and how pods of {', '.join(names)} are let tolerate "
         f"{_words(tainted[first])} is not published: unless they run on HyperPod's nodes, they wait for "
         "ever.",
-        "one system group without taints",
+        drop().noting("or one system group more, without taints"),
     )
 
 

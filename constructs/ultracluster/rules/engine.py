@@ -14,17 +14,23 @@ from dataclasses import dataclass, replace
 from ultracluster.config import Environment, Finding, Loaded
 from ultracluster.config.findings import Path, Severity, dotted
 from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.config.remedy import Remedy, drop, inside
 
 Check = Callable[[Environment], Iterator["Breach"]]
 
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """One place where a rule is broken: where, what and why, and the nearest thing that works."""
+    """One place where a rule is broken: where, what and why, and what mends it (relative to `path`)."""
 
     path: Path
     message: str
-    instead: str = ""
+    remedy: Remedy
+
+    @property
+    def instead(self) -> str:
+        """The remedy in words."""
+        return self.remedy.placed(self.path).text(self.path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +135,7 @@ def run(rules: Iterable[Rule], loaded: Loaded) -> list[Finding]:
                     code=rule.id,
                     severity=rule.severity,
                     path=breach.path,
-                    instead=breach.instead,
+                    remedy=breach.remedy.placed(breach.path),
                     message=breach.message,
                     location=source.locate(breach.path),
                 )
@@ -146,21 +152,21 @@ def _acknowledged(findings: list[Finding], loaded: Loaded, rules: dict[str, Rule
             for number, finding in enumerate(findings)
             if finding.code == entry.rule and _covers(entry.at, finding)
         ]
-        problem = ""
-        instead = ""
-        code, severity = "ACK001", "error"
+        problem, remedy = "", drop()
+        code: str = "ACK001"
+        severity: Severity = "error"
         if entry.rule not in rules:
             problem = f"there is no rule {entry.rule}."
             near = difflib.get_close_matches(entry.rule, list(rules), n=1)
-            instead = near[0] if near else "see docs/rules.md"
+            remedy = inside(rule=near[0]) if near and _may_be_meant(near[0], findings, rules) else remedy
+            remedy = remedy.noting("docs/rules.md lists the rules")
         elif rules[entry.rule].severity == "error":
             problem = f"{entry.rule} is an error: AWS refuses it or data is lost, so it cannot be silenced."
-            instead = "mend what it reports and remove this entry"
+            remedy = drop().noting("mend what it reports")
         elif not hits and not rules[entry.rule].settles:
             where = f" at `{entry.at}`" if entry.at else ""
             code, severity = "ACK002", "warning"
             problem = f"{entry.rule} finds nothing{where}: this acknowledgement is out of date."
-            instead = "remove it"
         if problem:
             result.append(
                 Finding(
@@ -168,7 +174,7 @@ def _acknowledged(findings: list[Finding], loaded: Loaded, rules: dict[str, Rule
                     severity=severity,
                     path=path,
                     message=problem,
-                    instead=instead,  # pyright: ignore[reportArgumentType]
+                    remedy=remedy.placed(path),
                     location=loaded.source.locate(path),
                 )
             )
@@ -176,6 +182,11 @@ def _acknowledged(findings: list[Finding], loaded: Loaded, rules: dict[str, Rule
         for number in hits:
             result[number] = replace(result[number], acknowledged=entry.reason)
     return result
+
+
+def _may_be_meant(rule: str, findings: list[Finding], rules: dict[str, Rule]) -> bool:
+    """Whether it is a warning that speaks here: another rule would be no better than the unknown one."""
+    return rules[rule].severity == "warning" and any(finding.code == rule for finding in findings)
 
 
 def _covers(at: str | None, finding: Finding) -> bool:

@@ -15,9 +15,11 @@ from ultracluster.catalog import (
     region,
     zone_region,
 )
+from ultracluster.catalog.eks import refused_zones
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.orchestrator import HYPERPOD
+from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, drop, either, rename, write
 from ultracluster.rules import access
 from ultracluster.rules.engine import Breach, RuleSet
 
@@ -49,7 +51,7 @@ def region_exists(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("region",),
             f"`{environment.region}` is not an AWS Region: no stack can be deployed to it.",
-            " or ".join(near) or "us-east-1",
+            moved_to(environment, *(near or ["us-east-1"])),
         )
 
 
@@ -68,7 +70,10 @@ def region_has_hyperpod(environment: Environment) -> Iterator[Breach]:
             ("region",),
             f"CloudFormation was not seen to have AWS::SageMaker::Cluster in {known.name}. If that "
             "still holds, the cluster stack cannot be created. The table may be behind AWS.",
-            "ask HyperPod in this Region with the command of this rule, or choose another Region",
+            ask(
+                "action",
+                "ask HyperPod in this Region with the command of this rule, or choose another Region",
+            ),
         )
 
 
@@ -81,7 +86,7 @@ def region_has_hyperpod(environment: Environment) -> Iterator[Breach]:
 )
 def zone_in_region(environment: Environment) -> Iterator[Breach]:
     known = region(environment.region)
-    breach = known and not_a_zone_of(known, environment.network.zone_id, _ZONE_ID)
+    breach = known and not_a_zone_of(known, environment.network.zone_id, _ZONE_ID, second_zones(environment))
     if breach:
         yield breach
 
@@ -95,7 +100,7 @@ def zone_in_region(environment: Environment) -> Iterator[Breach]:
 )
 def zone_known(environment: Environment) -> Iterator[Breach]:
     known = region(environment.region)
-    breach = known and unknown_zone(known, environment.network.zone_id, _ZONE_ID)
+    breach = known and unknown_zone(known, environment.network.zone_id, _ZONE_ID, second_zones(environment))
     if breach:
         yield breach
 
@@ -121,7 +126,7 @@ def local_zone(environment: Environment) -> Iterator[Breach]:
         _ZONE_ID,
         f"`{zone_id}` is a Local or Wavelength Zone of {known.name}. The account must opt in to it "
         f"before a subnet can be made there, and it offers fewer services.{nat}",
-        f"opt in first, or an Availability Zone: {_zones(known)}",
+        _zone(known, second_zones(environment)).noting("or opt in to it first"),
     )
 
 
@@ -140,12 +145,15 @@ def instance_type_known(environment: Environment) -> Iterator[Breach]:
         family = wanted.partition(".")[0]
         near = [name for name in environment.instance_types if name.partition(".")[0] == family]
         near += nearest_instance_types(wanted)
+        if environment.orchestrator.kind in HYPERPOD:
+            near = [one for one in near if not (known := instance_type(one)) or known.hyperpod]
         yield Breach(
             ("node_groups", name, "instance_type"),
             f"the catalogue has no instance type `{wanted}`: its network cards, addresses and "
             "place in HyperPod are unknown, and nothing about this group can be checked.",
-            (f"{' or '.join(near)}; " if near else "")
-            + f"one just announced is declared under instance_types: {{{wanted}: ...}}",
+            (write(*near) if near else ask("fact", "a type of the catalogue")).noting(
+                f"one just announced is declared under instance_types: {{{wanted}: ...}}"
+            ),
         )
 
 
@@ -162,7 +170,7 @@ def declaration_outdated(environment: Environment) -> Iterator[Breach]:
                 ("instance_types", name),
                 f"the catalogue now has `{name}`. Its figures are compared with AWS's, so they are "
                 "used and this declaration is not.",
-                "remove the declaration",
+                drop(),
             )
 
 
@@ -179,7 +187,7 @@ def declaration_unused(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("instance_types", name),
                 f"`{name}` is declared and no node group uses it.",
-                f"remove it, or write instance_type: {name} in a node group",
+                drop().noting(f"or write instance_type: {name} in a node group"),
             )
 
 
@@ -196,7 +204,7 @@ def tag_count(environment: Environment) -> Iterator[Breach]:
             ("tags",),
             f"{len(environment.tags)} tags. AWS takes {_MAX_TAGS} on a resource, and "
             f"{' and '.join(f'`{tag}`' for tag in TAGS_OF_OURS)} are added to these.",
-            f"at most {most} tags",
+            ask("decision", f"at most {most} tags"),
         )
 
 
@@ -217,7 +225,7 @@ def tag_case(environment: Environment) -> Iterator[Breach]:
             ("tags", key),
             f"`{key}` is the same key as `{first}`, {whose}. IAM does not tell tag keys apart by "
             "case and refuses the role that carries both.",
-            f"remove `{key}` or rename it",
+            drop().noting("or rename it"),
         )
 
 
@@ -232,12 +240,57 @@ def tag_characters(environment: Environment) -> Iterator[Breach]:
         for what, text in (("key", key), ("value", value)):
             wrong = {sign for sign in text if not _in_tags(sign)}
             if wrong:
+                mended = "".join("-" if sign in wrong else sign for sign in text)
                 yield Breach(
                     ("tags", key),
                     f"the {what} `{text}` has {' '.join(sorted(wrong))}; FSx and others refuse the "
                     f"resource. Letters, digits, spaces and {' '.join(_IN_TAGS)} are taken.",
-                    "".join("-" if sign in wrong else sign for sign in text),
+                    rename(mended) if what == "key" else write(mended),
                 )
+
+
+@RULES.rule(
+    16,
+    "error",
+    "No tag's key begins with `aws:`",
+    source="EC2 User Guide, Tag your Amazon EC2 resources (tag restrictions); S3, FSx and IAM have the same",
+    date="2026-11-22",
+)
+def reserved_tags(environment: Environment) -> Iterator[Breach]:
+    for key in environment.tags:
+        if key.lower().startswith("aws:"):
+            own = key[4:].lstrip(": ")
+            yield Breach(
+                ("tags", key),
+                f"`{key}` begins with `aws:`, in whatever case, which AWS keeps for tags of its own.",
+                rename(own) if own and own not in environment.tags else drop(),
+            )
+
+
+@RULES.rule(
+    17,
+    "error",
+    "A bucket has a name that S3 gives",
+    source="Amazon S3 User Guide, General purpose bucket naming rules",
+    date="2026-11-22",
+)
+def bucket_names(environment: Environment) -> Iterator[Breach]:
+    for path, name in _buckets(environment):
+        why = ""
+        if ".." in name:
+            why = "two dots stand together"
+        elif re.fullmatch(r"\d{1,3}(\.\d{1,3}){3}", name):
+            why = "it is an IP address"
+        elif begin := next((one for one in _RESERVED_BEGINNINGS if name.startswith(one)), ""):
+            why = f"S3 keeps names that begin with `{begin}` for itself"
+        elif end := next((one for one in _RESERVED_ENDINGS if name.endswith(one)), ""):
+            why = f"names that end in `{end}` are not of general purpose buckets: {_RESERVED_ENDINGS[end]}"
+        if why:
+            yield Breach(
+                path,
+                f"`{name}` cannot be the name of a bucket: {why}.",
+                ask("fact", "the name of the bucket, as `aws s3 ls` prints it"),
+            )
 
 
 @RULES.rule(
@@ -257,14 +310,14 @@ def arn_region(environment: Environment) -> Iterator[Breach]:
                 path,
                 f"the ARN is of the partition `{partition}`, and {home.name} belongs to "
                 f"`{home.partition}`. Partitions share neither accounts nor resources.",
-                f"an ARN that begins with arn:{home.partition}:{service}:{home.name}:",
+                ask("fact", f"an ARN that begins with arn:{home.partition}:{service}:{home.name}:"),
             )
         elif where and where != home.name:
             yield Breach(
                 path,
                 f"the ARN is of {where}, and the environment is in {home.name}. What is deployed "
                 f"in one Region cannot use what {service} has in another.",
-                f"an ARN that begins with arn:{partition}:{service}:{home.name}:",
+                ask("fact", f"an ARN that begins with arn:{partition}:{service}:{home.name}:"),
             )
 
 
@@ -285,7 +338,7 @@ def arn_account(environment: Environment) -> Iterator[Breach]:
                 f"the ARN is of account {owner}, and the environment is deployed to "
                 f"{environment.account}. AWS denies the use unless {owner} shares the resource: by "
                 "the policy of the key or secret, or by AWS Resource Access Manager.",
-                f"an ARN of {environment.account}, or acknowledge with where it is shared",
+                ask("fact", f"an ARN of {environment.account}, or acknowledge with where it is shared"),
             )
 
 
@@ -298,17 +351,19 @@ def not_a_zone_of(home: Region, zone_id: str, path: Path, avoid: Container[str] 
             path,
             f"`{zone_id}` is a zone's name. AWS deals names out anew in each account; reservations "
             "and training plans are matched by the zone's id.",
-            f"the id that this account has for it: {zones}",
+            ask("fact", f"the id that this account has for it, one of {', '.join(zones) or 'its zones'}"),
         )
     if found and found.name != home.name:
         return Breach(
             path,
             f"`{zone_id}` is a zone of {found.name}, and the environment is in {home.name}: a "
             "subnet cannot be made there.",
-            f"{zones}, or region: {found.name}",
+            _zone(home, avoid).noting(f"or region: {found.name}"),
         )
     if not found and home.zone_prefix:
-        return Breach(path, f"`{zone_id}` does not have the form of a zone id of {home.name}.", zones)
+        return Breach(
+            path, f"`{zone_id}` does not have the form of a zone id of {home.name}.", _zone(home, avoid)
+        )
     return None
 
 
@@ -322,13 +377,14 @@ def unknown_zone(home: Region, zone_id: str, path: Path, avoid: Container[str] =
         path,
         f"`{zone_id}` is not among the zones seen in {home.name}. If this account does not have "
         "it, the subnet cannot be made.",
-        _zones(home, avoid),
+        _zone(home, avoid),
     )
 
 
 def in_local_zone(home: Region, zone_id: str) -> bool:
     """Whether a zone of `home` is a Local Zone or a Wavelength Zone, by the form of its id."""
-    return bool(home.zone_prefix) and not re.fullmatch(rf"{home.zone_prefix}-az\d+", zone_id)
+    mine = bool(home.zone_prefix) and zone_id.startswith(f"{home.zone_prefix}-")
+    return mine and not re.fullmatch(rf"{home.zone_prefix}-az\d+", zone_id)
 
 
 def _in_tags(sign: str) -> bool:
@@ -351,6 +407,78 @@ def _arns(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
         yield path, value
 
 
-def _zones(home: Region, avoid: Container[str] = ()) -> str:
-    zones = [zone for zone in home.zone_ids if zone not in avoid and not in_local_zone(home, zone)]
-    return ", ".join(zones) or f"{home.zone_prefix or '<prefix>'}-az1, -az2 ..."
+def _zones(home: Region, avoid: Container[str] = ()) -> list[str]:
+    return [zone for zone in home.zone_ids if zone not in avoid and not in_local_zone(home, zone)]
+
+
+def _zone(home: Region, avoid: Container[str] = ()) -> Remedy:
+    zones = _zones(home, avoid)
+    return write(*zones) if zones else ask("fact", f"{home.zone_prefix or '<prefix>'}-az1, -az2 ...")
+
+
+def second_zones(environment: Environment) -> list[str]:
+    """Zones that a control plane or a database has beside that of the nodes."""
+    database = environment.storage.accounting_database
+    parts = (environment.orchestrator, database)
+    return [zone for part in parts if (zone := getattr(part, "second_zone_id", None))]
+
+
+def moved_to(environment: Environment, *names: str) -> Remedy:
+    """The environment in one of these Regions, with zones that are there; ARNs and ids cannot move."""
+    if any(True for _ in arns(environment)) or environment.network.vpc:
+        return ask("decision", f"region: {' or '.join(names)}, with what exists there")
+    return either(*(_moved_to(environment, name) for name in names))
+
+
+def _moved_to(environment: Environment, name: str) -> Remedy:
+    home = region(name)
+    zones = _zones(home, refused_zones()) if home else []
+    changes: dict[Path, Any] = {("region",): name}
+    if zones and home and not environment.network.zone_id.startswith(f"{home.zone_prefix}-"):
+        changes[_ZONE_ID] = zones[0]
+        if getattr(environment.orchestrator, "second_zone_id", None):
+            changes["orchestrator", "second_zone_id"] = zones[-1]
+        if getattr(environment.storage.accounting_database, "second_zone_id", None):
+            changes["storage", "accounting_database", "second_zone_id"] = zones[-1]
+    return anywhere(changes)
+
+
+def new_database(environment: Environment) -> Remedy:
+    """An accounting database of our own, where its second zone is known."""
+    home, network = region(environment.region), environment.network
+    zones = _zones(home, (network.zone_id,)) if home else []
+    if network.vpc or not zones:
+        return ask("fact", "storage.accounting_database: {kind: rds-mysql, ...} with its zone or subnets")
+    database = {"kind": "rds-mysql", "second_zone_id": zones[0]}
+    return anywhere({("storage", "accounting_database"): database})
+
+
+def continuous(environment: Environment) -> Remedy:
+    """HyperPod's continuous provisioning, which takes no strategy."""
+    changes: dict[Path, Any] = {("orchestrator", "provisioning"): "continuous"}
+    if getattr(environment.orchestrator, "slurm_config_strategy", None):
+        changes["orchestrator", "slurm_config_strategy"] = DROP
+    return anywhere(changes)
+
+
+_RESERVED_BEGINNINGS = ("xn--", "sthree-", "amzn-s3-demo-")
+_RESERVED_ENDINGS = {
+    "-s3alias": "it is the alias of an access point",
+    "--ol-s3": "it is the alias of an Object Lambda access point",
+    ".mrap": "it is the alias of a Multi-Region access point",
+    "--x-s3": "it is a directory bucket, which FSx does not link",
+    "--table-s3": "it is a table bucket",
+}
+
+
+def _buckets(environment: Environment) -> Iterator[tuple[Path, str]]:
+    """Each bucket that is named, and where."""
+    storage = environment.storage
+    for folder, link in environment.data_repositories.items():
+        if link.bucket:
+            yield ("storage", "lustre", "data_repositories", folder, "bucket"), link.bucket
+    for key, bucket in (("scripts_bucket", storage.scripts_bucket), ("log_bucket", storage.log_bucket)):
+        if bucket:
+            yield ("storage", key, "name"), bucket.name
+    if environment.software.mirror:
+        yield ("software", "mirror"), environment.software.mirror.removeprefix("s3://").partition("/")[0]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ultracluster.config import Environment
+from ultracluster.config.remedy import ask, beside, write
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs
 from ultracluster.rules.engine import Breach, RuleSet
 
@@ -35,14 +36,14 @@ def name_and_id(environment: Environment) -> Iterator[Breach]:
                 ("storage", key, "dns_name"),
                 f"the name is that of {own}, and id says {made.id}: nodes would mount the one, and "
                 "everything else be about the other.",
-                f"{made.id}.fsx.{where}.{suffix}, or id: {own}",
+                write(f"{made.id}.fsx.{where}.{suffix}") | beside(id=own),
             )
         elif where != environment.region:
             yield Breach(
                 ("storage", key, "dns_name"),
                 f"the file system is in {where}, and the environment in {environment.region}: nodes mount "
                 "file systems of their own VPC.",
-                f"a file system in {environment.region}, or region: {where}",
+                ask("fact", f"a file system in {environment.region}, or region: {where}"),
             )
 
 
@@ -64,7 +65,7 @@ def endpoint_elsewhere(environment: Environment) -> Iterator[Breach]:
             ("storage", "accounting_database", "endpoint"),
             f"the endpoint is in {found[1]}, and a rule is added to {database.security_group_id} in "
             f"{environment.region}: that cannot be the group of this database.",
-            f"the endpoint of a database in {environment.region}, or region: {found[1]}",
+            ask("fact", f"the endpoint of a database in {environment.region}, or region: {found[1]}"),
         )
 
 

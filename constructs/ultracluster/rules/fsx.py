@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from ultracluster.catalog import region
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.remedy import ask, beside, drop
 from ultracluster.config.storage import Backups, ScratchLustre
 from ultracluster.rules import existing, fsx_efa, fsx_lustre, fsx_openzfs, fsx_repositories
 from ultracluster.rules.engine import Breach, RuleSet
@@ -36,7 +37,7 @@ def region_has_fsx(environment: Environment) -> Iterator[Breach]:
                 path,
                 f"CloudFormation was not seen to have AWS::FSx::FileSystem in {home.name}. If that "
                 "still holds, the storage stack fails. The table may be behind AWS.",
-                "ask with the command of this rule, or choose another Region",
+                ask("action", "ask with the command of this rule, or choose another Region"),
             )
 
 
@@ -53,7 +54,9 @@ def backup_window(environment: Environment) -> Iterator[Breach]:
                 (*path, "backups", "start_time"),
                 f"backups start at {backups.start_time} and are kept for 0 days, which is no "
                 "backups: FSx refuses a window without a retention.",
-                "retention_days: 7, or remove start_time",
+                drop()
+                if path == LUSTRE and environment.data_repositories
+                else beside(retention_days=7) | drop(),
             )
 
 

@@ -8,10 +8,11 @@ from ultracluster.catalog import InstanceType, region
 from ultracluster.catalog.fsx import alternatives, limits, lustre, lustre_offer
 from ultracluster.config import Environment
 from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.remedy import ask, beside, either, write
 from ultracluster.config.storage import IntelligentTieringLustre, Persistent2SsdLustre
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.environment import in_local_zone
-from ultracluster.rules.fsx_lustre import LUSTRE
+from ultracluster.rules.fsx_lustre import LUSTRE, efa_off
 from ultracluster.rules.types import instance_type_of
 
 RULES = RuleSet("FSX", "FSx for Lustre and OpenZFS")
@@ -27,7 +28,7 @@ def efa_metadata(environment: Environment) -> Iterator[Breach]:
             (*LUSTRE, "metadata_iops"),
             "EFA is on and metadata_iops is null: FSx refuses EFA on a file system without a "
             "metadata configuration.",
-            "metadata_iops: automatic",
+            write("automatic"),
         )
 
 
@@ -42,12 +43,14 @@ def efa_capacity(environment: Environment) -> Iterator[Breach]:
         return
     tiers = lustre(made.deployment).efa_capacities
     fitting = [other for other, own in tiers.items() if made.capacity_gib in own]
-    elsewhere = f"; at {made.capacity_gib} GiB EFA has the tier {alternatives(fitting)}"
     yield Breach(
         (*LUSTRE, "capacity_gib"),
         f"{made.capacity_gib} GiB at {tier} MB/s per TiB: with EFA each file server holds more, "
         f"and FSx takes {sizes} GiB. EFA and the tier cannot change after creation.",
-        sizes.near(made.capacity_gib) + (elsewhere if fitting else ""),
+        either(
+            write(*sizes.neighbours(made.capacity_gib)),
+            *(beside(throughput_mbps_per_tib=int(one)) for one in fitting),
+        ),
     )
 
 
@@ -68,7 +71,7 @@ def efa_without_client(environment: Environment) -> Iterator[Breach]:
         (*LUSTRE, "efa"),
         "EFA is on, and no node group has instances that mount Lustre over EFA: that takes an "
         "EFA type from Nitro v4, and not trn2. All nodes would go over TCP.",
-        "efa: false, or a node group of such a type (p5, p6, g6e, trn1)",
+        efa_off(environment).noting("or a node group of such a type (p5, p6, g6e, trn1)"),
     )
 
 
@@ -94,7 +97,7 @@ def efa_type_on_tcp(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "instance_type"),
                 f"{known.name} has EFA and mounts {_mount_path(environment)} over TCP: {why}. Its "
                 "nodes read at 100 Gbit/s at most.",
-                "acknowledge it, or another instance type",
+                ask("decision", "acknowledge it, or another instance type"),
             )
 
 
@@ -124,7 +127,7 @@ def efa_left_off(environment: Environment) -> Iterator[Breach]:
         f"EFA is off, the file system is large enough for it, and {names} could use it: over TCP "
         "a client reads at 100 Gbit/s at most, over EFA at up to 700. It can be turned on only at "
         "creation; later it means a new file system and moving the data.",
-        "efa: true",
+        write(True),
     )
 
 
@@ -143,7 +146,7 @@ def gds_needs_efa(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             (*LUSTRE, "gds"),
             "gds is on and efa is off: GPUDirect Storage reads into accelerator memory over EFA alone.",
-            "efa: true, or gds: false",
+            beside(efa=True) | write(False) if _may_have_efa(environment) else write(False),
         )
 
 
@@ -167,7 +170,7 @@ def gds_clients(environment: Environment) -> Iterator[Breach]:
         (*LUSTRE, "gds"),
         "the guide names P5, P5e, P5en, P6-B200 and P6-B300 for GPUDirect Storage, and the clients here "
         f"are {types}: reads would go through host memory.",
-        "gds: false",
+        write(False),
     )
 
 
@@ -190,8 +193,10 @@ def efa_connections(environment: Environment) -> Iterator[Breach]:
         (*LUSTRE, "efa"),
         f"{wanted} EFA connections: {_counted(clients)}. FSx takes {most} per file system, and "
         "each interface that a client configures is one; the last nodes would not connect.",
-        f"efa: false, or {fewer}; "
-        f"or leave {most // nodes} interfaces on each with `lnetctl net del`, and acknowledge that",
+        efa_off(environment).noting(
+            f"or {fewer}; or leave {most // nodes} interfaces on each with `lnetctl net del`, and "
+            "acknowledge that"
+        ),
     )
 
 
@@ -210,7 +215,7 @@ def efa_clients(environment: Environment) -> Iterator[Breach]:
             (*LUSTRE, "efa"),
             f"{nodes} clients with EFA: FSx takes {most} EFA connections per file system, so that "
             f"{nodes - most} of them would have none, even with one interface each.",
-            f"efa: false, or at most {most} such nodes in this environment",
+            efa_off(environment).noting(f"or at most {most} such nodes in this environment"),
         )
 
 
@@ -245,3 +250,14 @@ def _counted(clients: list[tuple[str, NodeGroup, InstanceType]]) -> str:
     return " + ".join(
         f"{group.count} x {known.lustre_efa_interfaces} of {name}" for name, group, known in clients
     )
+
+
+def _may_have_efa(environment: Environment) -> bool:
+    """Whether the file system may be made with EFA as it is, and all clients would connect."""
+    made = environment.storage.lustre
+    if _no_efa_here(environment) or _connections(environment) > limits().efa_connections:
+        return False
+    if isinstance(made, Persistent2SsdLustre):
+        sizes = lustre(made.deployment).capacity(made.throughput_mbps_per_tib, efa=True)
+        return sizes is not None and made.capacity_gib in sizes and made.metadata_iops is not None
+    return isinstance(made, IntelligentTieringLustre)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any, get_args
 
 from ultracluster.catalog import region
 from ultracluster.catalog.fsx import (
@@ -17,6 +18,7 @@ from ultracluster.catalog.fsx import (
 )
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.remedy import DROP, Remedy, ask, beside, drop, either, inside, whole, write
 from ultracluster.config.storage import (
     ExistingLustre,
     IntelligentTieringLustre,
@@ -60,11 +62,12 @@ def throughput_tier(environment: Environment) -> Iterator[Breach]:
         for other in lustre_deployments().values()
         if other.capacities and other.throughput and tier in other.throughput
     ]
-    elsewhere = f"; {tier} needs deployment: {alternatives(others)}" if others else ""
     yield Breach(
         (*LUSTRE, "throughput_mbps_per_tib"),
         f"{tier} MB/s per TiB: {made.deployment} has the tiers {tiers}, and FSx refuses others.",
-        f"{tiers.near(tier)}{elsewhere}",
+        _tiers(made, tiers.neighbours(tier)).noting(
+            f"{tier} needs deployment: {alternatives(others)}" if others else ""
+        ),
     )
 
 
@@ -89,7 +92,7 @@ def lustre_capacity(environment: Environment) -> Iterator[Breach]:
         (*LUSTRE, "capacity_gib"),
         f"{made.capacity_gib} GiB: storage comes in whole disks, and for {made.deployment}{at} FSx "
         f"takes {sizes} GiB.",
-        sizes.near(made.capacity_gib),
+        write(*sizes.neighbours(made.capacity_gib)),
     )
 
 
@@ -107,7 +110,7 @@ def lustre_version(environment: Environment) -> Iterator[Breach]:
             (*LUSTRE, "version"),
             f"Lustre {made.version}: {made.deployment} runs {alternatives(list(versions))}, and "
             "the file system fails to be created.",
-            f'"{versions[-1]}"',
+            write(versions[-1]),
         )
 
 
@@ -128,7 +131,7 @@ def metadata_version(environment: Environment) -> Iterator[Breach]:
             (*LUSTRE, "version"),
             f"Lustre {made.version} takes no metadata configuration, and metadata_iops is "
             f"{made.metadata_iops}: FSx refuses the two together.",
-            f'"{newest}", or metadata_iops: null',
+            write(newest) | beside(metadata_iops=None),
         )
 
 
@@ -152,7 +155,7 @@ def client_refused(environment: Environment) -> Iterator[Breach]:
             (*LUSTRE, "version"),
             f"HyperPod's image has Lustre client {client}, and servers of {made.version} were "
             f"seen to refuse it: the nodes would not mount {made.mount_path}.",
-            f'"{client}"',
+            write(client),
         )
 
 
@@ -168,12 +171,13 @@ def metadata_iops(environment: Environment) -> Iterator[Breach]:
         return
     iops, accepted = made.metadata_iops, lustre(made.deployment).metadata_iops
     if isinstance(iops, int) and accepted and iops not in accepted:
-        automatic = "; or automatic" if isinstance(made, Persistent2SsdLustre) else ""
         yield Breach(
             (*LUSTRE, "metadata_iops"),
             f"{iops} metadata IOPS: {made.deployment} takes {accepted}. They can grow later and "
             "never shrink.",
-            f"{accepted.near(iops)}{automatic}",
+            write(
+                *accepted.neighbours(iops), *(["automatic"] if isinstance(made, Persistent2SsdLustre) else [])
+            ),
         )
 
 
@@ -201,7 +205,7 @@ def default_quota(environment: Environment) -> Iterator[Breach]:
             (*LUSTRE, key),
             f"{wanted} {unit} of {made.deployment}: an account begins with {most} {unit} in a "
             "Region, and FSx refuses what goes beyond.",
-            f"have quota {code} raised first, or at most {most}",
+            ask("action", f"have quota {code} raised first, or at most {most}"),
         )
 
 
@@ -221,7 +225,7 @@ def tiering_throughput(environment: Environment) -> Iterator[Breach]:
             (*LUSTRE, "throughput_mbps"),
             f"{made.throughput_mbps} MB/s: file servers of an Intelligent-Tiering file system come "
             f"whole, and FSx takes {steps}. Throughput can grow later and never shrink.",
-            steps.near(made.throughput_mbps),
+            write(*steps.neighbours(made.throughput_mbps)),
         )
 
 
@@ -238,17 +242,16 @@ def read_cache_mode(environment: Environment) -> Iterator[Breach]:
     cache = made.read_cache
     if cache.mode == "sized" and cache.gib is None:
         sizes = _cache_sizes(made)
-        least = f"at least {sizes.minimum}" if sizes else "the size in GiB"
         yield Breach(
             (*LUSTRE, "read_cache"),
             "mode is `sized` and no size is given; FSx wants SizeGiB with it.",
-            f"gib: {least}, or mode: proportional",
+            inside(gib=sizes.minimum) | inside(mode="proportional") if sizes else inside(mode="proportional"),
         )
     elif cache.mode != "sized" and cache.gib is not None:
         yield Breach(
             (*LUSTRE, "read_cache", "gib"),
             f"{cache.gib} GiB beside mode `{cache.mode}`, which leaves the size to FSx.",
-            "mode: sized, or remove gib",
+            drop() | beside(mode="sized") if cache.gib in (_cache_sizes(made) or ()) else drop(),
         )
 
 
@@ -268,7 +271,7 @@ def read_cache_size(environment: Environment) -> Iterator[Breach]:
             (*LUSTRE, "read_cache", "gib"),
             f"{gib} GiB of cache at {made.throughput_mbps} MB/s: each file server takes 32 to "
             f"131072 GiB for its 4000 MB/s, so that this file system takes {sizes}.",
-            sizes.near(gib),
+            write(*sizes.neighbours(gib)),
         )
 
 
@@ -287,7 +290,7 @@ def root_squash_ids(environment: Environment) -> Iterator[Breach]:
             (*LUSTRE, "root_squash", zero),
             f"{squash.uid}:{squash.gid}: zero is root itself. FSx takes 0:0 (off) or two ids above "
             "zero, and refuses one of each.",
-            f"{zero}: {other}, or remove root_squash",
+            write(other) | whole(DROP),
         )
 
 
@@ -307,7 +310,9 @@ def root_squash_clients(environment: Environment) -> Iterator[Breach]:
                 (*LUSTRE, "root_squash", "exempt_clients", index),
                 f"`{nid}` is not a client: FSx takes an IPv4 address, each part a number from 0 "
                 "to 255 or a range in brackets, and `@tcp`.",
-                f"{address}@tcp" if _is_nid(f"{address}@tcp") else "10.0.1.6@tcp, 10.0.[2-10].[1-255]@tcp",
+                write(f"{address}@tcp")
+                if _is_nid(f"{address}@tcp")
+                else ask("fact", "a client such as 10.0.1.6@tcp or 10.0.[2-10].[1-255]@tcp"),
             )
 
 
@@ -332,8 +337,9 @@ def deployment_offered(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             (*LUSTRE, "deployment"),
             f"AWS does not list {made.deployment} for {where}: the storage stack would fail.",
-            " or ".join(offer.deployments)
-            or "a zone that the guide lists, or acknowledge if it lists the city of this one",
+            either(*(other_deployment(made, one) for one in offer.deployments))
+            if offer.deployments
+            else ask("fact", "a zone that the guide lists, or acknowledge if it lists the city of this one"),
         )
     elif isinstance(made, Persistent2SsdLustre) and offer.limited:
         tiers = alternatives([str(tier) for tier in offer.limited])
@@ -342,13 +348,13 @@ def deployment_offered(environment: Environment) -> Iterator[Breach]:
                 (*LUSTRE, "throughput_mbps_per_tib"),
                 f"{where} has {made.deployment} with {tiers} MB/s per TiB, not "
                 f"{made.throughput_mbps_per_tib}: the storage stack would fail.",
-                tiers,
+                _tiers(made, offer.limited),
             )
         if made.efa:
             yield Breach(
                 (*LUSTRE, "efa"),
                 f"{where} has {made.deployment} without EFA: the storage stack would fail.",
-                "false",
+                efa_off(environment),
             )
 
 
@@ -382,3 +388,44 @@ def _is_nid(text: str) -> bool:
         if numbers != sorted(numbers) or numbers[-1] > 255:
             return False
     return True
+
+
+def efa_off(environment: Environment) -> Remedy:
+    """No EFA, and nothing that needs it."""
+    gds = getattr(environment.storage.lustre, "gds", False)
+    return beside(efa=False, gds=False) if gds else beside(efa=False)
+
+
+def _tiers(made: Any, tiers: Iterable[int]) -> Remedy:
+    """These tiers, each with the nearest capacity that it allows."""
+    return either(*(beside(**_sized(made.deployment, made, tier)) for tier in tiers))
+
+
+def _sized(name: str, made: Any, tier: int) -> dict[str, Any]:
+    changes: dict[str, Any] = {"throughput_mbps_per_tib": tier}
+    sizes = lustre(name).capacity(tier, efa=getattr(made, "efa", False) and name == made.deployment)
+    if sizes and made.capacity_gib not in sizes:
+        changes["capacity_gib"] = sizes.neighbours(made.capacity_gib)[-1]
+    return changes
+
+
+_MODELS = (ScratchLustre, Persistent1SsdLustre, Persistent1HddLustre, Persistent2SsdLustre)
+
+
+def other_deployment(made: NewLustre, name: str) -> Remedy:
+    """Another deployment with what it needs and without what it lacks; for a finding at a key of `lustre`."""
+    model = next(one for one in _MODELS if name in get_args(one.model_fields["deployment"].annotation))
+    changes: dict[str, Any] = {"deployment": name}
+    changes |= {key: DROP for key in sorted(made.model_fields_set) if key not in model.model_fields}
+    known, tier = lustre(name), getattr(made, "throughput_mbps_per_tib", None)
+    if known.throughput and (tier is None or tier not in known.throughput):
+        tier = (known.throughput.neighbours(tier) if tier else known.throughput.neighbours(0))[-1]
+        changes["throughput_mbps_per_tib"] = tier
+    sizes, capacity = known.capacity(tier), getattr(made, "capacity_gib", 0)
+    if sizes and capacity not in sizes:
+        changes["capacity_gib"] = sizes.neighbours(capacity)[-1]
+    if name == "persistent-1-hdd" and made.deployment != name:
+        changes["drive_cache"] = "none"
+    if made.version not in known.versions:
+        changes["version"] = known.versions[-1]
+    return beside(**changes)

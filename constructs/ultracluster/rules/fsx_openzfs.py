@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ultracluster.catalog.fsx import alternatives, openzfs, openzfs_deployments
+from ultracluster.catalog.fsx import openzfs, openzfs_deployments
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.remedy import Remedy, ask, beside, either, write
 from ultracluster.config.storage import NewOpenZfs
 from ultracluster.rules.engine import Breach, RuleSet
 
@@ -29,7 +30,7 @@ def openzfs_throughput(environment: Environment) -> Iterator[Breach]:
             (*OPENZFS, "throughput_mbps"),
             f"{made.throughput_mbps} MB/s: each value is a size of file server, and "
             f"{made.deployment} has {values}.",
-            values.near(made.throughput_mbps),
+            write(*values.neighbours(made.throughput_mbps)),
         )
 
 
@@ -45,7 +46,7 @@ def openzfs_capacity(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             (*OPENZFS, "capacity_gib"),
             f"{made.capacity_gib} GiB: FSx makes OpenZFS file systems of {sizes} GiB.",
-            sizes.near(made.capacity_gib),
+            write(*sizes.neighbours(made.capacity_gib)),
         )
 
 
@@ -70,7 +71,9 @@ def openzfs_offered(environment: Environment) -> Iterator[Breach]:
         (*OPENZFS, "deployment"),
         f"AWS's table shows {environment.region} without {openzfs(made.deployment).api_type}: FSx "
         "refuses it as not available in the zone.",
-        alternatives(others),
+        either(*(_other_deployment(made, one) for one in others))
+        if others
+        else ask("decision", "another Region"),
     )
 
 
@@ -78,3 +81,10 @@ def new_openzfs(environment: Environment) -> NewOpenZfs | None:
     """The OpenZFS file system that is made; None for none and for one that exists."""
     made = environment.storage.openzfs
     return made if isinstance(made, NewOpenZfs) else None
+
+
+def _other_deployment(made: NewOpenZfs, name: str) -> Remedy:
+    values = openzfs(name).throughput
+    if made.throughput_mbps in values:
+        return write(name)
+    return beside(deployment=name, throughput_mbps=values.neighbours(made.throughput_mbps)[-1])

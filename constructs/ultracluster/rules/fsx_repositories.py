@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from ultracluster.catalog.fsx import limits, lustre
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, inside, rename, write
 from ultracluster.config.storage import DataRepository, ScratchLustre
 from ultracluster.rules.engine import Breach, RuleSet
-from ultracluster.rules.fsx_lustre import LUSTRE, new_lustre
+from ultracluster.rules.fsx_lustre import LUSTRE, new_lustre, other_deployment
 
 RULES = RuleSet("FSX", "FSx for Lustre and OpenZFS")
 
@@ -27,7 +28,7 @@ def link_count(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             _FOLDERS,
             f"{len(links)} data repository associations: FSx takes {most} per file system.",
-            f"at most {most}: link a folder further up, with a shorter prefix",
+            ask("decision", f"at most {most}: link a folder further up, with a shorter prefix"),
         )
 
 
@@ -40,7 +41,7 @@ def link_folder(environment: Environment) -> Iterator[Breach]:
             (*_FOLDERS, folder),
             f"`{folder}` is not a folder of the file system: FSx wants a path from its root, at "
             "most 4096 characters. The root is /, whatever the nodes mount it as.",
-            "/" + _NO_LINE_BREAKS.sub("", folder).strip("/ "),
+            rename("/" + _NO_LINE_BREAKS.sub("", folder).strip("/ ")),
         )
 
 
@@ -53,7 +54,7 @@ def link_folder_overlap(environment: Environment) -> Iterator[Breach]:
             (*_FOLDERS, inner),
             f"`{inner}` lies in `{outer}`, which is linked too: FSx ties each file to one place "
             f"in S3 and refuses the second.{root}",
-            f"a folder beside `{outer}`, or remove one of the two",
+            ask("decision", f"a folder beside `{outer}`, or remove one of the two"),
         )
 
 
@@ -69,7 +70,7 @@ def link_prefix_overlap(environment: Environment) -> Iterator[Breach]:
                 f"`{inner}` and `{outer}` are linked to {where}{own[inner]} and "
                 f"{where}{own[outer]}, of which one holds the other: each object belongs to one "
                 "folder.",
-                f"prefix: {inner.strip('/') or 'data'}/ in one and {outer.strip('/') or 'all'}/ in the other",
+                _prefixes(bucket, inner, outer),
             )
 
 
@@ -83,7 +84,7 @@ def link_version(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             (*LUSTRE, "version"),
             f"Lustre {made.version} with data_repositories: FSx links {' and '.join(versions)} to S3.",
-            f'"{versions[-1]}"',
+            write(versions[-1]),
         )
 
 
@@ -95,7 +96,7 @@ def link_deployment(environment: Environment) -> Iterator[Breach]:
             (*LUSTRE, "deployment"),
             f"{made.deployment} with data_repositories: FSx makes no data repository association "
             f"on {lustre(made.deployment).api_type}.",
-            "scratch-2",
+            other_deployment(made, "scratch-2" if made.deployment == "scratch-1" else "persistent-2-ssd"),
         )
 
 
@@ -105,9 +106,13 @@ def link_prefix(environment: Environment) -> Iterator[Breach]:
         prefix = link.prefix or ""
         url = re.fullmatch(r"s3://([^/]+)/*(.*)", prefix)
         if url:
-            wanted = f"bucket: {url[1]}" + (f" and prefix: {url[2]}" if url[2] else "")
+            key = re.sub("/+", "/", _NO_LINE_BREAKS.sub("", url[2])).lstrip("/")
+            if link.bucket in (None, url[1]):
+                wanted = beside(bucket=url[1], prefix=key or DROP)
+            else:
+                wanted = ask("decision", f"bucket: {link.bucket} or {url[1]}, and prefix: {key}")
         elif "//" in prefix or _NO_LINE_BREAKS.search(prefix):
-            wanted = re.sub("/+", "/", _NO_LINE_BREAKS.sub("", prefix))
+            wanted = write(re.sub("/+", "/", _NO_LINE_BREAKS.sub("", prefix)))
         else:
             continue
         yield Breach(
@@ -133,7 +138,7 @@ def link_events(environment: Environment) -> Iterator[Breach]:
                 yield Breach(
                     (*_FOLDERS, folder, key),
                     f"{', '.join(twice)} stands more than once; CloudFormation wants each event once.",
-                    f"[{', '.join(dict.fromkeys(events))}]",
+                    write(list(dict.fromkeys(events))),
                 )
 
 
@@ -145,7 +150,7 @@ def link_idle(environment: Environment) -> Iterator[Breach]:
                 (*_FOLDERS, folder),
                 f"`{folder}` neither lists what is in S3, nor imports, nor exports: nothing moves "
                 "until somebody runs a data repository task by hand.",
-                "import_events or export_events: [new, changed, deleted], or import_existing: true",
+                inside(import_existing=True) | inside(import_events=["new", "changed", "deleted"]),
             )
 
 
@@ -162,7 +167,7 @@ def link_export_blind(environment: Environment) -> Iterator[Breach]:
                 (*_FOLDERS, folder, "import_existing"),
                 f"`{folder}` exports to {link.bucket} and lists nothing from it: a new file of "
                 "the same name replaces an object that nobody on the cluster has seen.",
-                "import_existing: true, or a prefix that nothing else writes to",
+                write(True).noting("or a prefix that nothing else writes to"),
             )
 
 
@@ -182,7 +187,7 @@ def link_backups(environment: Environment) -> Iterator[Breach]:
             (*LUSTRE, "backups", "retention_days"),
             f"backups kept for {days} days beside data_repositories: FSx backs up no file system "
             "that is linked to S3, because S3 is where its data is kept.",
-            "0, with export_events: [new, changed] on what must be kept",
+            write(0).noting("with export_events: [new, changed] on what must be kept"),
         )
 
 
@@ -209,3 +214,13 @@ def _overlaps(paths: dict[str, str]) -> Iterator[tuple[str, str]]:
                 yield earlier, later
             elif paths[earlier].startswith(paths[later]):
                 yield later, earlier
+
+
+def _prefixes(bucket: str | None, inner: str, outer: str) -> Remedy:
+    """Prefixes after the folders in our own bucket; of another bucket only its user knows."""
+    names = (inner.strip("/") or "data", outer.strip("/") or "all")
+    if bucket:
+        return ask("decision", f"prefix: {names[0]}/ in one and {names[1]}/ in the other")
+    return anywhere(
+        {(*_FOLDERS, key, "prefix"): f"{name}/" for key, name in zip((inner, outer), names, strict=True)}
+    )

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from ultracluster.catalog import InstanceType, instance_types, nearest_instance_types
+from ultracluster.catalog import InstanceType, instance_types
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD, HyperPodSlurm
+from ultracluster.config.remedy import ask, beside, drop, write
 from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.environment import continuous
 from ultracluster.rules.types import every_type_of, instance_type_of
 
 RULES = RuleSet("HYP", "HyperPod", kinds=HYPERPOD)
@@ -53,7 +55,7 @@ def group_limit(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("node_groups",),
             f"{count} groups; the API takes 100.",
-            "fewer groups: those of one type, partition and capacity can be one",
+            ask("decision", "fewer groups: those of one type, partition and capacity can be one"),
         )
 
 
@@ -63,7 +65,7 @@ def group_limit_of_guide(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("node_groups",),
             f"{count} groups; the API takes 100, the guide says 20 at most (the two disagree).",
-            "20 groups or fewer: those of one type, partition and capacity can be one",
+            ask("decision", "20 groups or fewer: those of one type, partition and capacity can be one"),
         )
 
 
@@ -75,7 +77,7 @@ def min_count_within_count(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "min_count"),
                 f"{group.min_count} nodes at least, and {group.count} wanted: HyperPod refuses "
                 "a minimum above the count.",
-                str(group.count),
+                write(group.count),
             )
 
 
@@ -89,7 +91,7 @@ def min_count_is_continuous(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "min_count"),
                 "HyperPod refuses MinInstanceCount with classic provisioning, which is all or "
                 "nothing anyway.",
-                "remove min_count, or orchestrator.provisioning: continuous",
+                drop() | continuous(environment),
             )
 
 
@@ -100,9 +102,9 @@ def min_count_is_positive(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "min_count"),
                 "0 nodes at least is what continuous provisioning does without it.",
-                f"{group.count}, which is all or nothing, or remove min_count"
-                if group.count
-                else "remove min_count",
+                drop() | write(group.count)
+                if group.count and provisioning(environment) == "continuous"
+                else drop(),
             )
 
 
@@ -123,8 +125,10 @@ def no_reservation(environment: Environment) -> Iterator[Breach]:
                 f"({group.capacity.id or 'open'}). One that your account team has onboarded is "
                 "matched by account and zone id alone, without being named; in another zone you "
                 "pay for both.",
-                "{kind: training-plan, arn: ...}; or {kind: on-demand} with a reservation that "
-                f"the account team has onboarded in {environment.network.zone_id}",
+                write({"kind": "on-demand"}).noting(
+                    f"and a reservation that your account team onboarded in {environment.network.zone_id}; "
+                    f"or {{kind: training-plan, arn: ...}}"
+                ),
             )
 
 
@@ -142,7 +146,7 @@ def no_capacity_block(environment: Environment) -> Iterator[Breach]:
                 "HyperPod's instances run in an account of AWS, where the block "
                 f"{group.capacity.id} cannot be used. What a block is to EC2, a SageMaker "
                 "training plan is to HyperPod.",
-                "{kind: training-plan, arn: ...} with a plan whose target is hyperpod-cluster",
+                ask("fact", "{kind: training-plan, arn: ...} with a plan whose target is hyperpod-cluster"),
             )
 
 
@@ -155,7 +159,7 @@ def spot_is_continuous(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "capacity"),
                 "HyperPod refuses Spot capacity with classic provisioning.",
-                "orchestrator.provisioning: continuous, or capacity: {kind: on-demand}",
+                continuous(environment) | write({"kind": "on-demand"}),
             )
 
 
@@ -173,7 +177,9 @@ def spot_is_sold(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 (*path[:2], "capacity"),
                 f"EC2 does not list {known.name} for Spot: the group would wait for ever.",
-                "{kind: training-plan, arn: ...}" if known.training_plan else "{kind: on-demand}",
+                ask("fact", "{kind: training-plan, arn: ...}")
+                if known.training_plan
+                else write({"kind": "on-demand"}),
             )
 
 
@@ -185,7 +191,7 @@ def plan_for_compute(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "capacity"),
                 f"a training plan on a {group.role} group: plans hold accelerated instances for "
                 "compute, and take their instances back when they end.",
-                "{kind: on-demand}",
+                write({"kind": "on-demand"}),
             )
 
 
@@ -204,9 +210,8 @@ def plan_type(environment: Environment) -> Iterator[Breach]:
         if group.capacity.kind != "training-plan" or known is None or known.declared:
             continue
         if not known.training_plan:
-            near = nearest_instance_types(known.name, candidates=sold, count=1)
             yield Breach(
                 ("node_groups", name, "instance_type"),
                 f"no training plan is sold for {known.name}; plans are for {', '.join(sold)}.",
-                f"{near[0]}, or capacity: {{kind: on-demand}}" if near else "capacity: {kind: on-demand}",
+                beside(capacity={"kind": "on-demand"}),
             )

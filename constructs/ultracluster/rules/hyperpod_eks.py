@@ -12,7 +12,9 @@ from ultracluster.catalog.hyperpod_eks import (
 )
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.remedy import DROP, anywhere, ask, drop, rename, write
 from ultracluster.rules.engine import Breach
+from ultracluster.rules.environment import continuous
 from ultracluster.rules.hyperpod import hyperpod_groups
 from ultracluster.rules.hyperpod_eks_groups import RULES, asked
 from ultracluster.rules.types import instance_type_of
@@ -38,7 +40,7 @@ def name_for_both(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "cluster_name"),
             f"`{name}` names the EKS cluster and the HyperPod cluster, and HyperPod takes no `-` at the end.",
-            name.rstrip("-") or environment.name,
+            write(name.rstrip("-") or environment.name),
         )
 
 
@@ -49,7 +51,7 @@ def release_of_images(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "kubernetes_version"),
             f"HyperPod's images are for {first} to {last}: nodes would not join a control plane of {wanted}.",
-            f'"{last}"',
+            write(last),
         )
 
 
@@ -72,7 +74,9 @@ def release_of_addons(environment: Environment) -> Iterator[Breach]:
             path,
             f"the pinned version of {name} is for Kubernetes {first} to {last or 'some later one'}, not for "
             f"{wanted}: EKS would refuse it.",
-            f'kubernetes_version: "{first if early else last}", or addon_versions with one that fits',
+            anywhere({("orchestrator", "kubernetes_version"): first if early else last}).noting(
+                "or addon_versions with one that fits"
+            ),
         )
 
 
@@ -89,7 +93,7 @@ def one_kueue(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "task_governance"),
             "the add-on brings a Kueue of its own, and `scheduler` is kueue: their definitions clash.",
-            "scheduler: none, or remove task_governance",
+            anywhere({("orchestrator", "scheduler"): DROP}) | drop(),
         )
 
 
@@ -101,7 +105,9 @@ def one_scheduler(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "task_governance"),
             f"the add-on's Kueue admits jobs against quotas, and `scheduler` is {orchestrator.scheduler}, "
             "which places pods past them.",
-            "scheduler: none, or acknowledge that no job names the other scheduler",
+            anywhere({("orchestrator", "scheduler"): DROP}).noting(
+                "or acknowledge that no job names the other scheduler"
+            ),
         )
 
 
@@ -117,7 +123,7 @@ def agent_in_region(environment: Environment) -> Iterator[Breach]:
             ("region",),
             f"no image of the agent is known in {environment.region}: it would be pulled from us-east-1, "
             "which a closed network does not reach, and without it no faulty node is found.",
-            f"region: one of {', '.join(health_agent_regions())}",
+            ask("decision", f"region: one of {', '.join(health_agent_regions())}"),
         )
 
 
@@ -134,7 +140,7 @@ def version_of_nothing(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("orchestrator", "addon_versions", name),
                 f"{name} is not installed: nothing asks for it.",
-                f"remove it; these are installed: {', '.join(wanted) or 'none'}",
+                drop().noting(f"these are installed: {', '.join(wanted) or 'none'}"),
             )
 
 
@@ -147,13 +153,13 @@ def karpenter_needs(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "provisioning"),
             "Karpenter adds nodes one by one, which classic provisioning cannot.",
-            "continuous",
+            continuous(environment),
         )
     if orchestrator.node_recovery != "automatic":
         yield Breach(
             ("orchestrator", "node_recovery"),
             "HyperPod's Karpenter wants node recovery to be automatic.",
-            "automatic",
+            write("automatic"),
         )
 
 
@@ -164,7 +170,7 @@ def karpenter_groups(environment: Environment) -> Iterator[Breach]:
             _SCALING,
             "every compute group has a `count`, and Karpenter starts from 0: what it manages it would first "
             "scale down to 0.",
-            "count: 0 in the groups that it is to scale",
+            ask("decision", "count: 0 in the groups that it is to scale"),
         )
 
 
@@ -179,20 +185,20 @@ def karpenter_takes(environment: Environment) -> Iterator[Breach]:
                 (*path, "capacity"),
                 "Karpenter takes no group with a training plan, whose nodes are paid for whether they run or "
                 "not.",
-                "count: the plan's nodes, or capacity: {kind: on-demand}",
+                write({"kind": "on-demand"}).noting("or count: the plan's nodes"),
             )
         if group.deep_health_checks:
             yield Breach(
                 (*path, "deep_health_checks"),
                 "Karpenter takes no group with deep health checks: pods would wait for hours, and it would "
                 "start more and more nodes for them.",
-                "remove deep_health_checks",
+                drop(),
             )
         if known and known.ultraserver:
             yield Breach(
                 (*path, "instance_type"),
                 f"{known.name} is a part of an UltraServer, which is started as a whole, not by Karpenter.",
-                "a count, or another type",
+                ask("decision", "a count, or another type"),
             )
 
 
@@ -210,7 +216,7 @@ def karpenter_names(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name),
                 f"another group is `{name.lower()}`, too, when written in lower case, as Kubernetes writes "
                 "the names of pools.",
-                f"{name}-2",
+                rename(f"{name}-2"),
             )
 
 
@@ -226,7 +232,7 @@ def tiered_share(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "tiered_checkpoints_percent"),
             f"{percent} %: the guide asks for 20 at least, the API for nothing (the two disagree).",
-            "20",
+            write(20),
         )
 
 
@@ -244,7 +250,7 @@ def ultraserver_domain(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "instance_type"),
                 f"between nodes of an UltraServer {known.name} speaks NVLink only inside a ComputeDomain of "
                 "NVIDIA's DRA driver, which is not installed here: without one it is EFA alone.",
-                "install dra-driver-nvidia-gpu, and acknowledge this",
+                ask("action", "install dra-driver-nvidia-gpu, and acknowledge this"),
             )
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ultracluster.catalog import InstanceType, instance_types
+from ultracluster.catalog import InstanceType, instance_types, nearest_instance_types
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import HyperPodEks
+from ultracluster.config.remedy import DROP, ask, beside, drop, write
 from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.environment import continuous
 from ultracluster.rules.hyperpod import GROUP_API, hyperpod_groups, provisioning
 from ultracluster.rules.types import every_type_of, instance_type_of
 
@@ -45,7 +47,7 @@ def some_group(environment: Environment) -> Iterator[Breach]:
             ("node_groups",),
             "no group has the role `compute`, and system nodes are EKS's: HyperPod refuses a cluster without "
             "groups.",
-            "a group with role: compute, or orchestrator.kind: eks",
+            ask("decision", "a group with role: compute, or orchestrator.kind: eks"),
         )
 
 
@@ -62,7 +64,7 @@ def system_is_eks(environment: Environment) -> Iterator[Breach]:
                 yield Breach(
                     ("node_groups", name, key),
                     f"EKS manages system nodes, and `{key}` is HyperPod's: it would be ignored.",
-                    f"remove {key}",
+                    drop(),
                 )
 
 
@@ -82,7 +84,7 @@ def room_for_labels(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "labels"),
                 f"{len(group.labels)} labels, and {ours} of this package that say what the node is; HyperPod "
                 f"takes {_MOST_LABELS} together.",
-                f"{_MOST_LABELS - ours} or fewer",
+                ask("decision", f"{_MOST_LABELS - ours} or fewer"),
             )
 
 
@@ -101,7 +103,7 @@ def taints_and_checks(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "taints"),
                 "HyperPod takes no taints of your own on a group with deep health checks; it taints nodes "
                 "itself until they have passed.",
-                "remove taints, or deep_health_checks",
+                drop() | beside(deep_health_checks=DROP),
             )
 
 
@@ -116,14 +118,14 @@ def flexible_when(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "instance_types"),
                 "HyperPod refuses several types with classic provisioning.",
-                "orchestrator.provisioning: continuous, or remove instance_types",
+                continuous(environment) | drop(),
             )
         if group.capacity.kind == "training-plan":
             yield Breach(
                 ("node_groups", name, "instance_types"),
                 f"a training plan holds instances of one type; others than {group.instance_type} would never "
                 "come from it.",
-                "remove instance_types",
+                drop(),
             )
 
 
@@ -151,7 +153,7 @@ def flexible_kind(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "instance_types", index),
                 f"{known.name} has {_words(known)}, {first.name} has {_words(first)}. HyperPod takes it, as "
                 "for inference; a training job that gets both is as slow as the slower, or does not run.",
-                f"{alike[0] if alike else 'remove it'}, or acknowledge that no job spans both",
+                (write(alike[0]) if alike else drop()).noting("or acknowledge that no job spans both"),
             )
 
 
@@ -164,7 +166,7 @@ def flexible_once(environment: Environment) -> Iterator[Breach]:
                 yield Breach(
                     ("node_groups", name, "instance_types", index),
                     f"{one} stands before already.",
-                    "remove it",
+                    drop(),
                 )
             before.append(one)
 
@@ -179,10 +181,16 @@ def flexible_known(environment: Environment) -> Iterator[Breach]:
     for name, group in hyperpod_groups(environment).items():
         for index, known in enumerate(every_type_of(environment, group)[1:]):
             if known is None:
+                near = [
+                    one
+                    for one in nearest_instance_types(group.instance_types[index])
+                    if one not in (group.instance_type, *group.instance_types)
+                    and instance_types()[one].hyperpod
+                ]
                 yield Breach(
                     ("node_groups", name, "instance_types", index),
                     f"there is no instance type {group.instance_types[index]}, as far as is known.",
-                    "a type of the catalogue, or declare it under instance_types",
+                    (write(near[0]) if near else drop()).noting("or declare it under instance_types"),
                 )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ultracluster.config import Environment
+from ultracluster.config.remedy import DROP, anywhere, ask, drop, write
 from ultracluster.rules.engine import Breach
+from ultracluster.rules.environment import continuous
 from ultracluster.rules.hyperpod import CONTINUOUS
 from ultracluster.rules.hyperpod_slurm_groups import RULES, asked
 
@@ -24,7 +26,7 @@ def strategy_with_continuous(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "slurm_config_strategy"),
             f"`{strategy}` with continuous provisioning: HyperPod refuses any strategy there, "
             "because it always merges.",
-            "remove slurm_config_strategy",
+            drop(),
         )
 
 
@@ -36,8 +38,7 @@ def strategy_with_classic(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "slurm_config_strategy"),
             "without a strategy HyperPod takes a default on which AWS's own pages disagree "
             "(managed, merge); managed rolls updates back when a partition was edited by hand.",
-            "slurm_config_strategy: merge, which keeps hand edits and leaves the way to "
-            "continuous provisioning open",
+            write("merge").noting("it keeps hand edits and leaves the way to continuous provisioning open"),
         )
 
 
@@ -54,7 +55,7 @@ def accounting_is_continuous(environment: Environment) -> Iterator[Breach]:
             ("storage", "accounting_database"),
             f"an accounting database ({database.kind}) with classic provisioning: HyperPod takes "
             "one with continuous provisioning only.",
-            "orchestrator.provisioning: continuous, or remove accounting_database",
+            continuous(environment) | drop(),
         )
 
 
@@ -73,7 +74,10 @@ def name_used_once(environment: Environment) -> Iterator[Breach]:
             ("storage", "accounting_database"),
             f"if a cluster `{name}` has written to {database.endpoint} before, Slurm's controller "
             "ends again and again with a cluster id mismatch: each creation has a new id.",
-            f"orchestrator.cluster_name: {name}-2 when it was there before; else acknowledge this",
+            ask(
+                "action",
+                f"orchestrator.cluster_name: {name}-2 when it was there before; else acknowledge this",
+            ),
         )
 
 
@@ -93,7 +97,7 @@ def lifecycle_on_create(environment: Environment) -> Iterator[Breach]:
             f"`on-create` runs our scripts instead of the image's set-up. They {mounts}move containers to "
             f"large disks, start munge and Slurm, and nobody does the rest: {', '.join(LACKING)}. One page "
             "of AWS says that topology and mounts are still done: unproven.",
-            "on-init-complete",
+            write("on-init-complete"),
         )
 
 
@@ -124,7 +128,7 @@ def classic_is_not_the_default(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "provisioning"),
             "the API has no word for `classic`, so the mode is left out, and AWS says that a new cluster is "
             "then provisioned continuously: it would refuse slurm_config_strategy.",
-            "continuous; or acknowledge this for a cluster that was made so",
+            continuous(environment).noting("or acknowledge this for a cluster that was made so"),
         )
 
 
@@ -141,7 +145,7 @@ def accounting_without_setup(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "lifecycle"),
             "with `on-create` nobody writes slurmdbd.conf: slurmdbd is never started, and the accounting "
             "database stays empty.",
-            "on-init-complete, or remove storage.accounting_database",
+            write("on-init-complete") | anywhere({("storage", "accounting_database"): DROP}),
         )
 
 
@@ -161,6 +165,9 @@ def accounting_one_way(environment: Environment) -> Iterator[Breach]:
             ("storage", "accounting_database"),
             "the cluster needs an image of HyperPod made after 2026-08-30, and keeps this database: going "
             "back to the one on the controller is said not to work.",
-            "acknowledge this for a new cluster, which gets the newest image; of one that is there look at "
-            "its image first",
+            ask(
+                "action",
+                "acknowledge this for a new cluster, which gets the newest image; of one that is there look "
+                "at its image first",
+            ),
         )

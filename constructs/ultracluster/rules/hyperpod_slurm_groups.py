@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ultracluster.config import Environment
 from ultracluster.config.orchestrator import HyperPodSlurm
+from ultracluster.config.remedy import DROP, anywhere, drop, write
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.hyperpod_types import PATCHING
 from ultracluster.rules.node_groups_roles import GETTING_STARTED
@@ -30,13 +31,17 @@ def asked(environment: Environment) -> HyperPodSlurm:
 def one_login_group(environment: Environment) -> Iterator[Breach]:
     logins = environment.groups("login")
     first, *others = logins or [""]
-    nodes = sum(group.count for group in logins.values())
     for name in others:
         yield Breach(
             ("node_groups", name, "role"),
             f"`{first}` is a login group, too. AWS documents clusters with one, and its older configuration "
             "file has room for one only; nothing says that two are refused or that they work.",
-            f"count: {nodes} in `{first}`, and remove `{name}`",
+            anywhere(
+                {
+                    ("node_groups", first, "count"): logins[first].count + logins[name].count,
+                    ("node_groups", name): DROP,
+                }
+            ),
         )
 
 
@@ -54,7 +59,7 @@ def partition_dev(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "partition"),
                 "HyperPod puts every compute node, and login nodes with them, into a default "
                 "partition `dev` of its own: this group would not have the partition to itself.",
-                f"partition: {own_partition(name)}",
+                write(own_partition(name)),
             )
 
 
@@ -76,5 +81,5 @@ def patching_controller(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "patching"),
                 "patching replaces the root volume of the controller: the queue's state and hand "
                 f"edits of slurm.conf are gone unless someone saved them before.{more}",
-                "remove patching here; save /opt/slurm/etc and update the software by hand",
+                drop().noting("save /opt/slurm/etc and update the software by hand"),
             )

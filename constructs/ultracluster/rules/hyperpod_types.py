@@ -10,7 +10,9 @@ from ultracluster.catalog import instance_types, nearest_instance_types, region
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import ScheduledPatching
+from ultracluster.config.remedy import DROP, anywhere, ask, beside, drop, whole, write
 from ultracluster.rules.engine import Breach
+from ultracluster.rules.environment import continuous, moved_to
 from ultracluster.rules.hyperpod import GROUP_API, RULES, hyperpod_groups, provisioning, typed_groups
 from ultracluster.rules.types import instance_type_of
 
@@ -44,7 +46,7 @@ def type_in_hyperpod(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             path,
             f"EC2 has {known.name}, HyperPod's API refuses {known.hyperpod_name}.",
-            near[0] if near else "a type of HyperPod's list",
+            write(near[0]) if near else ask("fact", "a type of HyperPod's list"),
         )
 
 
@@ -66,7 +68,9 @@ def type_in_region(environment: Environment) -> Iterator[Breach]:
                 path,
                 f"no price is published for {known.hyperpod_name} in {environment.region}, so it "
                 f"is probably not offered there. Known: {', '.join(known.hyperpod_regions)}.",
-                f"region: {_nearest(environment.region, known.hyperpod_regions)}, or another type",
+                moved_to(environment, _nearest(environment.region, known.hyperpod_regions)).noting(
+                    "or another type"
+                ),
             )
 
 
@@ -90,7 +94,7 @@ def deep_checks_need_accelerators(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "deep_health_checks"),
                 f"the checks load accelerators and EFA for about two hours, and {why}.",
-                "remove deep_health_checks",
+                drop(),
             )
         elif environment.orchestrator.kind == "hyperpod-slurm" and known.accelerator.manufacturer != "NVIDIA":
             yield Breach(
@@ -98,7 +102,7 @@ def deep_checks_need_accelerators(environment: Environment) -> Iterator[Breach]:
                 f"with Slurm the guide lists checks of GPUs only, and {known.name} has "
                 f"{known.accelerator.name}: HyperPod refuses them, or none is run. On EKS it checks "
                 "Trainium, too.",
-                "remove deep_health_checks",
+                drop(),
             )
 
 
@@ -114,7 +118,7 @@ def connectivity_needs_two(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "deep_health_checks", checks.index("instance-connectivity")),
                 f"instance-connectivity tests nodes against each other, and the group has {group.count}: "
                 "there is nothing to test until it grows.",
-                f"count: 2, or [{', '.join(rest)}]" if rest else "count: 2, or remove deep_health_checks",
+                anywhere({("node_groups", name, "count"): 2}) | (drop() if rest else whole(DROP)),
             )
 
 
@@ -139,7 +143,7 @@ def custom_image(environment: Environment) -> Iterator[Breach]:
                 f"{group.image} must be made from {image}, be of the same account and have a root snapshot "
                 "only. On encryption AWS contradicts itself: unencrypted (API) or with the key of the root "
                 "volume (guide). AWS's support policy for images does not cover it.",
-                "remove image to use HyperPod's own, or look and acknowledge this",
+                drop().noting("HyperPod's own image is then used; or look and acknowledge this"),
             )
 
 
@@ -155,7 +159,7 @@ def image_or_release(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "image_release"),
                 f"{group.image_release} is a release of HyperPod's image, {group.image} another image.",
-                "remove the one or the other",
+                drop() | beside(image=DROP),
             )
 
 
@@ -175,7 +179,7 @@ def release_with_slurm(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "image_release"),
                 f"{group.image_release} with Slurm: the API takes it, and CloudFormation's page says that it "
                 "is for EKS only. A later change updates the group's software, which wipes root volumes.",
-                "try it with one group and acknowledge this; or remove image_release, which takes the newest",
+                drop().noting("which takes the newest; or try it with one group and acknowledge this"),
             )
 
 
@@ -197,7 +201,7 @@ def image_inherited(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name),
                 "other groups have a custom image and this one has none: with continuous "
                 "provisioning a group that is added later inherits the image of the oldest one.",
-                "image: ami-... here, too, or on no group",
+                ask("decision", "image: ami-... here, too, or on no group"),
             )
 
 
@@ -215,7 +219,7 @@ def patching_custom_image(environment: Environment) -> Iterator[Breach]:
                 "patching puts HyperPod's newer image on the nodes; what it does with "
                 f"{group.image} is not published. It may be replaced, and what you built into it "
                 "with it.",
-                "remove patching and change image when you have built a new one",
+                drop().noting("change image when you have built a new one"),
             )
 
 
@@ -235,7 +239,7 @@ def volume_quota(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "volume_gib"),
                 f"{group.volume_gib} GiB per node; the quota for a HyperPod volume was seen at "
                 f"{QUOTA_SEEN_GIB}. Above it creation fails.",
-                f"{QUOTA_SEEN_GIB}, or ask for a larger quota first",
+                write(QUOTA_SEEN_GIB).noting("or ask for a larger quota first"),
             )
 
 
@@ -264,7 +268,7 @@ def patching_schedule(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "patching", "schedule"),
                 f"`{group.patching.schedule}`: {problem}. Each of the six fields is one value.",
-                "cron(0 3 ? * SUN *), which is Sundays at 03:00 UTC",
+                write("cron(0 3 ? * SUN *)").noting("Sundays at 03:00 UTC"),
             )
 
 
@@ -297,5 +301,5 @@ def classic_has_no_key(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "provisioning"),
             "with classic provisioning HyperPod takes no customer-managed key: root and second volumes are "
             "encrypted with a key of AWS's.",
-            "provisioning: continuous",
+            continuous(environment),
         )

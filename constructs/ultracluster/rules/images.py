@@ -10,6 +10,7 @@ from ultracluster.config.findings import Path
 from ultracluster.config.instance_types import instance_type_of
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.orchestrator import KUBERNETES
+from ultracluster.config.remedy import Remedy, anywhere, ask, write
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.software import InvalidLockError, UnknownReleaseError, load_release, newest_release
 from ultracluster.software.contradictions import contradictions
@@ -55,7 +56,7 @@ def cannot_boot(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 _path(environment, boot.group),
                 f"the nodes of `{boot.group}` would fail on {boot.image_text}: {_each(lost)}.",
-                _instead(environment, boot),
+                _remedy(environment, boot),
             )
 
 
@@ -75,7 +76,7 @@ def may_not_boot(environment: Environment) -> Iterator[Breach]:
                 _path(environment, boot.group),
                 f"the nodes of `{boot.group}` may fail on {boot.image_text}: {_each(lost)}. Not all of this "
                 "is confirmed by the image's maker.",
-                _instead(environment, boot),
+                _remedy(environment, boot),
             )
 
 
@@ -98,7 +99,10 @@ def unknown_image(environment: Environment) -> Iterator[Breach]:
             _path(environment, names[0]),
             f"{', '.join(names)}: {text}. Nodes find out what is there and install what is absent; nothing "
             "of it can be said before.",
-            f"{near.id} is the newest known" if near else "`ultracluster image record` on one node tells",
+            ask(
+                "action",
+                f"{near.id} is the newest known" if near else "`ultracluster image record` on one node tells",
+            ),
         )
 
 
@@ -158,7 +162,10 @@ def image_by_date(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "node_image_release"),
             f"only the date of EKS's image is known ({asked}), and EKS takes releases in full: "
             f"{', '.join(names)} boot{'s' if len(names) == 1 else ''} the newest image.",
-            f"`ultracluster release lock --for {environment.name}`, which asks SSM, or the full release",
+            ask(
+                "action",
+                f"`ultracluster release lock --for {environment.name}`, which asks SSM, or the full release",
+            ),
         )
 
 
@@ -172,7 +179,10 @@ def contradictory(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 _path(environment, name),
                 f"the record of {found.image.id} contradicts itself: {'; '.join(wrong)}.",
-                "mend the record in catalog/images.json with `ultracluster image record` on one node",
+                ask(
+                    "action",
+                    "mend the record in catalog/images.json with `ultracluster image record` on one node",
+                ),
             )
 
 
@@ -191,7 +201,7 @@ def _advisories(environment: Environment, by: str, words: str) -> Iterator[Breac
                 yield Breach(
                     _path(environment, names[0]),
                     f"{', '.join(names)}: {image.id}, of which {words}: {note.text} ({source(note.source)}).",
-                    f"{better.release} of {better.date}" if better else "another image",
+                    _better(_path(environment, names[0]), better),
                 )
 
 
@@ -235,25 +245,34 @@ def _each(fits: list[Fit]) -> str:
     return "; ".join(f"{one.component} ({one.detail})" for one in fits)
 
 
-def _instead(environment: Environment, boot: GroupBoot) -> str:
+def _remedy(environment: Environment, boot: GroupBoot) -> Remedy:
     """The nearest that works: a newer image, or the release of this family."""
     if environment.software.strict:
-        return "strict: false, or a release made for this image"
+        return anywhere({("software", "strict"): False}).noting("or a release made for this image")
     better = (
         newest(family=boot.image.family, arch=boot.image.arch, kubernetes=boot.image.kubernetes)
         if boot.image
         else None
     )
     if better and boot.image and better.id != boot.image.id:
-        return f"the image {better.id}"
+        return _better(_path(environment, boot.group), better)
     return _release_for(FAMILIES[environment.orchestrator.kind])
 
 
-def _release_for(family: NodeFamily) -> str:
+def _better(path: Path, better: Image | None) -> Remedy:
+    """A newer image, as the key at `path` names it; an AMI has another id in each Region."""
+    if better and better.release and path[-1] == "version":
+        return write(better.release)
+    if better and better.release and path[-1] == "node_image_release":
+        return write(better.release.rpartition("-")[2]).noting(better.id)
+    return ask("fact", f"the image {better.id} of {better.date}" if better else "another image")
+
+
+def _release_for(family: NodeFamily) -> Remedy:
     try:
-        return f"release: {newest_release(family).release}"
+        return anywhere({("software", "release"): newest_release(family).release})
     except UnknownReleaseError:
-        return "a release whose `families` have it (`ultracluster release list`)"
+        return ask("fact", "a release whose `families` have it (`ultracluster release list`)")
 
 
 def _path(environment: Environment, name: str) -> Path:

@@ -9,6 +9,7 @@ from ultracluster.catalog.parallelcluster import parallelcluster
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.orchestrator import SLURM, OrchestratorKind, ParallelCluster
+from ultracluster.config.remedy import write
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.types import instance_type_of
 
@@ -34,7 +35,7 @@ def mounts_differ(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 path,
                 f"{place} is the mount of another file system already: one hides the other.",
-                _free_place(environment, path),
+                write(_free_place(environment, path)),
             )
 
 
@@ -54,7 +55,7 @@ def mounts_spare_system(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 path,
                 f"a mount at {place} would hide {hidden}, which holds {what}.",
-                _free_place(environment, path),
+                write(_free_place(environment, path)),
             )
 
 
@@ -73,7 +74,7 @@ def mounts_not_nested(environment: Environment) -> Iterator[Breach]:
             path,
             f"{place} lies within the mount {outer}: it is hidden on nodes that mount {outer} last, and "
             "hangs when that one does.",
-            _free_place(environment, path),
+            write(_free_place(environment, path)),
         )
 
 
@@ -91,7 +92,7 @@ def mounts_in_unknown_order(environment: Environment) -> Iterator[Breach]:
             path,
             f"{place} lies within the mount {outer}; the order in which HyperPod mounts is not published, "
             "and in the wrong one it is hidden.",
-            _free_place(environment, path),
+            write(_free_place(environment, path)),
         )
 
 

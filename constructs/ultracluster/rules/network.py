@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.remedy import anywhere, ask, drop, write
 from ultracluster.rules.endpoints import closed_endpoints
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.network_ranges import PREREQUISITES, RULES
@@ -27,7 +28,7 @@ def existing_parts_need_vpc(environment: Environment) -> Iterator[Breach]:
                 ("network", key),
                 f"{part.id} lives in a VPC that exists, and a new VPC would be made beside it; a "
                 "subnet or security group cannot be used in another VPC.",
-                f"network.vpc with the id and cidr of the VPC of {part.id}, or remove {key}",
+                drop().noting(f"or network.vpc with the id and cidr of the VPC of {part.id}"),
             )
 
 
@@ -39,7 +40,7 @@ def node_cidr_or_subnet(environment: Environment) -> Iterator[Breach]:
             ("network", "node_cidr"),
             f"{network.node_cidr} stands beside the existing subnet {network.subnet.id} "
             f"({network.subnet.cidr}), whose CIDR cannot change.",
-            "remove node_cidr, or remove subnet to have one made",
+            drop().noting("or subnet, to have one made"),
         )
 
 
@@ -58,7 +59,7 @@ def nat_gateway_needed(environment: Environment) -> Iterator[Breach]:
             f"egress is `nat` and the node subnet is made in {network.vpc.id}, where no NAT "
             "gateway is made: nodes would reach neither AWS nor the internet, and HyperPod's "
             "creation would fail.",
-            "nat_gateway_id: nat-... of a NAT gateway in that VPC, or egress: closed",
+            ask("fact", "nat_gateway_id: nat-... of a NAT gateway in that VPC, or egress: closed"),
         )
 
 
@@ -81,7 +82,7 @@ def nat_gateway_unused(environment: Environment) -> Iterator[Breach]:
     yield Breach(
         ("network", "vpc", "nat_gateway_id"),
         f"{network.vpc.nat_gateway_id} would not be used: {why}",
-        "remove nat_gateway_id",
+        drop(),
     )
 
 
@@ -95,7 +96,7 @@ def ignored_with_existing_vpc(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("network", key),
                 f"`{key}` is about a VPC that is made; {network.vpc.id} exists and is left as it is.",
-                f"remove {key}",
+                drop(),
             )
 
 
@@ -118,7 +119,7 @@ def closed_needs_endpoints(environment: Environment) -> Iterator[Breach]:
             ("network", "vpc", "create_endpoints"),
             f"nodes reach AWS through endpoints only, and none is made in {network.vpc.id}. It "
             f"must have, with private DNS and open to the nodes on TCP 443: {names}.",
-            "create_endpoints: true if it has none; else look, and acknowledge this",
+            write(True).noting("if it has none; else look, and acknowledge this"),
         )
 
 
@@ -137,7 +138,7 @@ def gateway_needs_route_table(environment: Environment) -> Iterator[Breach]:
             "the gateway endpoint to S3 is an entry in route tables, and the route table of "
             f"{network.subnet.id} is not known here: without the entry its nodes do not use the "
             "endpoint.",
-            "remove subnet to have one made, or create_endpoints: false with the endpoints made by hand",
+            write(False).noting("with false the endpoints are made by hand"),
         )
 
 
@@ -149,7 +150,7 @@ def extra_endpoints_unused(environment: Environment) -> Iterator[Breach]:
             ("network", "extra_endpoints"),
             f"{', '.join(network.extra_endpoints)} would not be made: no endpoint is made in "
             f"{network.vpc.id}, because vpc.create_endpoints is off.",
-            "create_endpoints: true if that VPC has no endpoints, or remove extra_endpoints",
+            anywhere({("network", "vpc", "create_endpoints"): True}) | drop(),
         )
 
 
@@ -167,17 +168,18 @@ def extra_endpoint_names(environment: Environment) -> Iterator[Breach]:
         path: Path = ("network", "extra_endpoints", index)
         prefix = f"com.amazonaws.{environment.region}."
         if service.startswith("com.amazonaws."):
+            short = service.removeprefix(prefix) if service.startswith(prefix) else service.split(".", 3)[-1]
             yield Breach(
                 path,
                 f"`{service}` carries the prefix com.amazonaws.<region>., which is added to each name.",
-                service.removeprefix(prefix) if service.startswith(prefix) else service.split(".", 3)[-1],
+                drop() if short in network.extra_endpoints else write(short),
             )
         elif network.extra_endpoints.index(service) != index:
             yield Breach(
                 path,
                 f"`{service}` stands {counts[service]} times; EC2 refuses a second endpoint with "
                 "private DNS for one service.",
-                "remove it",
+                drop(),
             )
         elif network.egress == "closed" and service in made and made[service].kind == "interface":
             yield Breach(
@@ -185,7 +187,7 @@ def extra_endpoint_names(environment: Environment) -> Iterator[Breach]:
                 f"`{service}` is made already, because egress is `closed` "
                 f"({made[service].reason}); EC2 refuses a second endpoint with private DNS for one "
                 "service.",
-                "remove it",
+                drop(),
             )
 
 
@@ -206,7 +208,10 @@ def self_rules_unseen(environment: Environment) -> Iterator[Breach]:
             f"from {group.id} and out to {group.id}; outbound 0.0.0.0/0 does not replace the "
             "second. Without them the EFA health check ends the nodes before any script runs, and "
             "no log is left.",
-            f"look with: aws ec2 describe-security-group-rules --filters Name=group-id,Values={group.id}",
+            ask(
+                "action",
+                f"look with: aws ec2 describe-security-group-rules --filters Name=group-id,Values={group.id}",
+            ),
         )
 
 
@@ -224,5 +229,5 @@ def flow_log_volume(environment: Environment) -> Iterator[Breach]:
             "`all` records every accepted connection of every node and file server, too, and "
             "CloudWatch Logs bills what it takes in. EFA traffic is in neither setting: it "
             "bypasses the IP stack.",
-            "reject",
+            write("reject"),
         )

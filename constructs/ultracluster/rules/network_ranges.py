@@ -7,6 +7,7 @@ from ipaddress import IPv4Network
 
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, write
 from ultracluster.rules.address_budget import (
     LARGEST_PREFIX,
     SMALLEST_PREFIX,
@@ -44,7 +45,7 @@ def vpc_size(environment: Environment) -> Iterator[Breach]:
             _vpc_path(environment),
             f"{whole} is a /{whole.prefixlen}; EC2 makes VPC networks from /16 (65,536 addresses) "
             "to /28 (16).",
-            _resized(whole),
+            write(_resized(whole)),
         )
 
 
@@ -56,7 +57,7 @@ def node_subnet_size(environment: Environment) -> Iterator[Breach]:
             _node_path(environment),
             f"{given} is a /{given.prefixlen}; EC2 makes subnets from /16 (65,531 usable "
             "addresses) to /28 (11).",
-            _resized(given),
+            write(_resized(given)),
         )
 
 
@@ -64,15 +65,14 @@ def node_subnet_size(environment: Environment) -> Iterator[Breach]:
 def node_subnet_within_vpc(environment: Environment) -> Iterator[Breach]:
     given, whole = _given_node_network(environment), _vpc(environment)
     if given and not given.subnet_of(whole):
-        instead = f"a network within {whole}"
+        half = None if environment.network.vpc else _half(whole)
+        remedy = write(str(half)) if half else ask("fact", f"a network within {whole}")
         if environment.network.vpc:
-            instead += ", or give as network.vpc.cidr the block of the VPC that holds it"
-        elif (half := _half(whole)) is not None:
-            instead = str(half)
+            remedy = remedy.noting("or give as network.vpc.cidr the block of the VPC that holds it")
         yield Breach(
             _node_path(environment),
             f"{given} is not part of the VPC's {whole}; EC2 refuses the subnet.",
-            instead,
+            remedy,
         )
 
 
@@ -96,7 +96,7 @@ def small_subnets_fit(environment: Environment) -> Iterator[Breach]:
             f"the nodes' {cut.nodes} leaves no room in {whole} for the subnet of the {purpose} "
             f"({', '.join(map(str, wrong))}: the last addresses of the VPC); EC2 refuses subnets "
             "that overlap.",
-            f"node_cidr: {half}" if halved and environment.network.node_cidr else _roomier_vpc(whole),
+            write(str(half)) if halved and environment.network.node_cidr else _roomier_vpc(whole),
         )
 
 
@@ -164,7 +164,7 @@ def private_range(environment: Environment) -> Iterator[Breach]:
         _vpc_path(environment),
         f"{whole} is not within 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 (RFC 1918) or "
         "100.64.0.0/10 (RFC 6598): nodes cannot reach the public hosts that own these addresses.",
-        f"10.0.0.0/{_prefix(whole)}",
+        _at_ten(environment),
     )
 
 
@@ -183,9 +183,9 @@ def docker_bridge(environment: Environment) -> Iterator[Breach]:
             _vpc_path(environment),
             f"{whole} overlaps 172.17.0.0/16, which Docker gives to the bridge docker0 on every "
             "node: traffic to those addresses of the VPC never leaves the node.",
-            f"10.0.0.0/{_prefix(whole)}"
+            _at_ten(environment)
             if made
-            else "another VPC, or docker's `bip` set elsewhere in a custom image",
+            else ask("decision", "another VPC, or docker's `bip` set elsewhere in a custom image"),
         )
 
 
@@ -228,24 +228,35 @@ def _half(whole: IPv4Network) -> IPv4Network | None:
     return IPv4Network((whole.network_address, max(LARGEST_PREFIX, whole.prefixlen + 1)))
 
 
-def _roomier_vpc(whole: IPv4Network) -> str:
+def _roomier_vpc(whole: IPv4Network) -> Remedy:
     prefix = max(LARGEST_PREFIX, min(whole.prefixlen - 1, 25))
-    return f"cidr: {IPv4Network((whole.network_address, prefix), strict=False)}"
+    return anywhere({("network", "cidr"): str(IPv4Network((whole.network_address, prefix), strict=False))})
 
 
-def _roomier(environment: Environment, budget: AddressBudget) -> str:
+def _roomier(environment: Environment, budget: AddressBudget) -> Remedy:
     """The smallest network that the cluster fills to less than 80 %, and where to write it."""
     prefixes = range(SMALLEST_PREFIX, LARGEST_PREFIX - 1, -1)
     fits = next((p for p in prefixes if budget.total < FULL * usable_addresses(p)), None)
     if fits is None:
-        return f"fewer nodes: a /16, the largest subnet, has {usable_addresses(16)} usable addresses"
+        return ask(
+            "decision", f"fewer nodes: a /16, the largest subnet, has {usable_addresses(16)} usable addresses"
+        )
     network, whole, cut = environment.network, _vpc(environment), subnets(environment)
     if network.subnet:
-        return f"an existing subnet of /{fits} or larger"
+        return ask("fact", f"an existing subnet of /{fits} or larger")
     nodes = IPv4Network((cut.nodes.network_address, fits), strict=False)
     if nodes.subnet_of(whole) and not any(nodes.overlaps(small) for small in cut.small):
-        return f"node_cidr: {nodes}"
+        return anywhere({("network", "node_cidr"): str(nodes)})
     if network.vpc is None and fits > LARGEST_PREFIX:
         larger = IPv4Network((whole.network_address, fits - 1), strict=False)
-        return f"cidr: {larger}" + (f" and node_cidr: {nodes}" if network.node_cidr else "")
-    return f"a VPC with a whole /{fits} for the nodes, e.g. as a second CIDR block of an existing one"
+        changes: dict[Path, str] = {("network", "cidr"): str(larger)}
+        return anywhere(changes | ({("network", "node_cidr"): str(nodes)} if network.node_cidr else {}))
+    return ask(
+        "fact", f"a VPC with a whole /{fits} for the nodes, e.g. as a second CIDR block of an existing one"
+    )
+
+
+def _at_ten(environment: Environment) -> Remedy:
+    """A private range of the same size; the nodes' own part of it is cut anew."""
+    ten = write(f"10.0.0.0/{_prefix(_vpc(environment))}")
+    return ten & beside(node_cidr=DROP) if environment.network.node_cidr else ten

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ultracluster.config import Environment
+from ultracluster.config.findings import Path
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM, OrchestratorKind
+from ultracluster.config.remedy import DROP, Remedy, anywhere, beside, drop, write
 from ultracluster.rules import node_groups_capacity, node_groups_roles, node_groups_types, offerings
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.node_groups_capacity import EC2
@@ -25,31 +27,34 @@ class _Setting:
     kinds: frozenset[OrchestratorKind]
     """Orchestrators that have it."""
     why: str
-    instead: str = ""
-    """By default: remove it."""
+    note: str = ""
+    """Beside removing it."""
+    moves_to: Path = ()
+    """Where its value belongs: a key of the group, or of the file."""
 
 
 _SETTINGS: Mapping[str, _Setting] = {
     "min_count": _Setting(
         kinds=HYPERPOD,
         why="only HyperPod rolls a group back that does not reach a number of nodes",
-        instead="remove min_count; `count` nodes are kept whether or not they have work, and `max_count` is "
-        "how many there may be",
+        note="`count` nodes are kept whether or not they have work, and `max_count` is how many there may be",
     ),
     "max_count": _Setting(
         kinds=EC2,
         why="HyperPod keeps `count` nodes and adds none for a job",
-        instead="remove max_count, and set count to what is wanted",
+        note="set count to what is wanted",
     ),
     "volume_gib": _Setting(
         kinds=HYPERPOD,
         why="the second volume at /opt/sagemaker is HyperPod's",
-        instead="root_volume_gib, the size of the root volume",
+        note="the size of the root volume",
+        moves_to=("root_volume_gib",),
     ),
     "root_volume_gib": _Setting(
         kinds=EC2,
         why="HyperPod's root volume is fixed at 100 GB",
-        instead="volume_gib, the size of the second volume",
+        note="the size of the second volume",
+        moves_to=("volume_gib",),
     ),
     "root_volume_throughput_mbps": _Setting(
         kinds=EC2,
@@ -58,27 +63,31 @@ _SETTINGS: Mapping[str, _Setting] = {
     "image_release": _Setting(
         kinds=HYPERPOD,
         why="releases of this form are those of HyperPod's image",
-        instead="remove image_release; `image` names an AMI",
+        note="`image` names an AMI",
     ),
     "deep_health_checks": _Setting(
         kinds=HYPERPOD,
         why="deep health checks are a service of HyperPod",
-        instead="remove deep_health_checks, and run `ultracluster acceptance` on new nodes",
+        note="run `ultracluster acceptance` on new nodes",
     ),
     "patching": _Setting(
         kinds=HYPERPOD,
         why="software updates on a schedule are a service of HyperPod",
-        instead="remove patching, and name a newer `image` when nodes are to be replaced",
+        note="name a newer `image` when nodes are to be replaced",
     ),
     "efa_interface": _Setting(
         kinds=_CHOSEN_BY_GROUP,
         why="the kind of EFA interfaces is chosen for the whole cluster here",
-        instead="orchestrator.efa_interface",
+        moves_to=("orchestrator", "efa_interface"),
+    ),
+    "placement_group": _Setting(
+        kinds=EC2,
+        why="HyperPod places its instances itself",
     ),
     "partition": _Setting(
         kinds=SLURM,
         why="partitions are Slurm's, and this is Kubernetes",
-        instead="remove partition; `labels` say where pods may run",
+        note="`labels` say where pods may run",
     ),
     "slurm_settings": _Setting(
         kinds=_OWN_SLURM,
@@ -87,17 +96,17 @@ _SETTINGS: Mapping[str, _Setting] = {
     "labels": _Setting(
         kinds=KUBERNETES,
         why="labels are Kubernetes', and this is Slurm",
-        instead="slurm_settings: {Features: ...} on ParallelCluster and PCS; else remove labels",
+        note="on ParallelCluster and PCS slurm_settings: {Features: ...} names nodes",
     ),
     "taints": _Setting(
         kinds=KUBERNETES,
         why="taints are Kubernetes', and this is Slurm",
-        instead="a partition of its own for these nodes",
+        note="a partition of its own keeps others from these nodes",
     ),
     "instance_types": _Setting(
         kinds=_HYPERPOD_EKS,
         why="only HyperPod on EKS takes several types for one group",
-        instead="a group for each type",
+        note="make a group for each type",
     ),
     "mig_profile": _Setting(
         kinds=KUBERNETES,
@@ -128,7 +137,7 @@ def setting_of_another_orchestrator(environment: Environment) -> Iterator[Breach
             yield Breach(
                 ("node_groups", name, key),
                 f"`{key}` says nothing to {kind}: {setting.why}.",
-                setting.instead or f"remove {key}",
+                _moved(group, key, setting),
             )
 
 
@@ -148,7 +157,7 @@ def detail_of_another_orchestrator(environment: Environment) -> Iterator[Breach]
             yield Breach(
                 ("node_groups", name, "capacity", "allocation"),
                 f"how Spot pools are picked cannot be told to {kind}.",
-                "remove allocation",
+                drop(),
             )
 
 
@@ -166,7 +175,7 @@ def greatest_below_count(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "max_count"),
                 f"{group.max_count} nodes at the most, and {group.count} always there.",
-                f"max_count: {group.count}, or remove it",
+                write(group.count) | drop(),
             )
 
 
@@ -185,7 +194,7 @@ def reservation_named_twice(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "capacity", "resource_group_arn"),
                 f"a reservation is targeted by id ({capacity.id}) or by resource group "
                 f"({capacity.resource_group_arn}), not by both.",
-                "remove the one or the other",
+                drop() | beside(id=DROP),
             )
 
 
@@ -201,3 +210,12 @@ def _kind(environment: Environment, group: NodeGroup) -> OrchestratorKind:
 def _says_nothing(group: NodeGroup, key: str) -> bool:
     """Whether the key is there and empty: `taints: []`."""
     return getattr(group, key) in (None, (), {})
+
+
+def _moved(group: NodeGroup, key: str, setting: _Setting) -> Remedy:
+    remedy = drop()
+    if len(setting.moves_to) == 1:
+        remedy &= beside(**{str(setting.moves_to[0]): getattr(group, key)})
+    elif setting.moves_to:
+        remedy &= anywhere({setting.moves_to: getattr(group, key)})
+    return remedy.noting(setting.note)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ultracluster.compute.capacity import Decision, decide, placement_for
+from ultracluster.compute.capacity import Decision, decide, fabric_of, placement_for
 from ultracluster.config import Environment
 from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.findings import Path
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD, OrchestratorKind
+from ultracluster.config.remedy import Remedy, ask, beside, drop, write
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.hyperpod import typed_groups
 from ultracluster.rules.today import today
@@ -34,7 +35,7 @@ EC2 = frozenset[OrchestratorKind]({"parallelcluster", "pcs", "eks"})
 def capacity_refused(environment: Environment) -> Iterator[Breach]:
     for path, decision in _decisions(environment):
         if decision.severity == "error":
-            yield Breach(path, decision.reason, decision.instead)
+            yield Breach(path, decision.reason, _remedy(decision))
 
 
 @RULES.rule(
@@ -67,7 +68,7 @@ def spot_for_compute(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "capacity"),
                 f"AWS takes Spot instances back at two minutes' notice: without the {group.role} {lost}.",
-                "{kind: on-demand}",
+                write({"kind": "on-demand"}),
             )
 
 
@@ -112,8 +113,7 @@ def block_has_begun(environment: Environment) -> Iterator[Breach]:
             ("node_groups", name, "capacity"),
             f"the block {block.id} has no instances before it begins: the group would wait for {group.count} "
             "nodes, fail, and be taken back.",
-            ('starts: "<StartDate of the block>" beside its id, or ' if eks else "")
-            + f"count: 0 and max_count: {group.greatest} until then; acknowledge this where it has begun",
+            _not_yet(environment, group),
         )
 
 
@@ -136,14 +136,54 @@ def block_begins_later(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "capacity", "starts"),
                 f"{block.starts} is past: a group that is new would be made empty and its schedule refused, "
                 "one that is there begins at 0 again when its size changes.",
-                "remove starts: the nodes are then launched at once",
+                drop().noting("the nodes are then launched at once"),
+            )
+
+
+@RULES.rule(
+    36,
+    "warning",
+    "Nodes that train together are placed close together",
+    source="EC2 User Guide, Placement strategies for your placement groups; Elastic Fabric Adapter",
+    date="2026-11-22",
+    kinds=EC2,
+)
+def placement_declined(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.groups("compute").items():
+        known = instance_type_of(environment, group)
+        ours = group.capacity.kind in ("on-demand", "spot")
+        if group.placement_group == "none" and ours and known and fabric_of(known) == "efa":
+            yield Breach(
+                ("node_groups", name, "placement_group"),
+                f"{known.name} has EFA, and without a cluster placement group EC2 may spread its nodes over "
+                "the zone: each collective operation waits for the longest way.",
+                drop().noting("or acknowledge this where EC2 has no room for all nodes in one group"),
+            )
+
+
+@RULES.rule(
+    37,
+    "error",
+    "A placement group is declined or named, not both",
+    source="EC2 User Guide, Use Capacity Reservations with cluster placement groups",
+    date="2026-11-22",
+)
+def placement_declined_and_named(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        named = group.capacity.placement_group if isinstance(group.capacity, Reservation) else None
+        if group.placement_group == "none" and named:
+            yield Breach(
+                ("node_groups", name, "placement_group"),
+                f"the reservation was made in the placement group {named}, and instances outside it do not "
+                "get it.",
+                drop(),
             )
 
 
 def _warnings(environment: Environment, rule: str) -> Iterator[Breach]:
     for path, decision in _decisions(environment):
         if decision.severity == "warning" and decision.rule == rule:
-            yield Breach(path, decision.reason, decision.instead)
+            yield Breach(path, decision.reason, _remedy(decision))
 
 
 def _decisions(environment: Environment) -> Iterator[tuple[Path, Decision]]:
@@ -166,9 +206,31 @@ def _decision(environment: Environment, group: NodeGroup) -> Decision | None:
         return None  # ParallelCluster launches its other nodes on demand: PCL022
     placement = "reservation-group"
     if not isinstance(capacity, Reservation):
-        placement = placement_for(capacity, instance_type=known, orchestrator=kind).kind
+        declined = group.placement_group == "none"
+        placement = placement_for(capacity, instance_type=known, orchestrator=kind, declined=declined).kind
     elif capacity.id and capacity.resource_group_arn:
         return None  # GRP004 speaks
     elif not capacity.placement_group:
         placement = "none"
     return decide(capacity, orchestrator=kind, placement=placement, instance_type=known)
+
+
+def _remedy(decision: Decision) -> Remedy:
+    """The table's words; on demand where it names that. Ids and ARNs are the user's."""
+    if "{kind: on-demand}" in decision.instead:
+        others = decision.instead.replace("capacity: {kind: on-demand}, or ", "or ")
+        return write({"kind": "on-demand"}).noting(others)
+    return ask("fact", decision.instead)
+
+
+def _not_yet(environment: Environment, group: NodeGroup) -> Remedy:
+    """No nodes until the block begins; ParallelCluster wants all nodes of a block to be there always."""
+    begun = "acknowledge this where it has begun"
+    if environment.orchestrator.kind == "parallelcluster":
+        return ask("action", f"deploy when it begins; {begun}")
+    starts = "until then; " + (
+        'or starts: "<StartDate of the block>" beside its id; '
+        if environment.orchestrator.kind == "eks"
+        else ""
+    )
+    return beside(count=0, max_count=group.greatest).noting(starts + begun)

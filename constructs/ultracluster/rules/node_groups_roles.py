@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from ultracluster.config import Environment
 from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM, OrchestratorKind
+from ultracluster.config.remedy import DROP, Remedy, ask, beside, drop, inside, whole, write
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.partitions import own_partition
+from ultracluster.rules.types import instance_type_of
 
 RULES = RuleSet("GRP", "Node groups")
 
@@ -20,30 +22,30 @@ GETTING_STARTED = "SageMaker Developer Guide, Getting started with SageMaker Hyp
 SCHEMA = "aws-parallelcluster 3.16.1, schema"
 PCS_GUIDE = "AWS PCS User Guide"
 
-_MISSING_ROLES: tuple[tuple[frozenset[OrchestratorKind], str, str, str], ...] = (
+_MISSING_ROLES: tuple[tuple[frozenset[OrchestratorKind], str, str, Remedy], ...] = (
     (
         SLURM,
         "system",
         "`system` is for the add-ons of Kubernetes, and Slurm has none.",
-        "role: login, or role: compute",
+        write("login"),
     ),
     (
         frozenset({"pcs"}),
         "controller",
         "PCS runs Slurm's controller itself, in an account of its own: there are no nodes for it.",
-        "remove the group; orchestrator.size says how many nodes and jobs the controller takes",
+        whole(DROP).noting("orchestrator.size says how many nodes and jobs the controller takes"),
     ),
     (
         KUBERNETES,
         "controller",
         "EKS runs the control plane itself; CoreDNS, drivers and operators run on nodes of role `system`.",
-        "role: system, with 2 nodes",
+        write("system") & beside(count=2),
     ),
     (
         KUBERNETES,
         "login",
         "people speak to the Kubernetes API with kubectl, as one of orchestrator.admins, and log in nowhere.",
-        "remove the group, or role: system",
+        whole(DROP).noting("or role: system"),
     ),
 )
 """Orchestrators, the role that they lack, why, and what to do instead."""
@@ -58,10 +60,10 @@ _MISSING_ROLES: tuple[tuple[frozenset[OrchestratorKind], str, str, str], ...] = 
     date=DATE,
 )
 def role_of_another_orchestrator(environment: Environment) -> Iterator[Breach]:
-    for kinds, role, why, instead in _MISSING_ROLES:
+    for kinds, role, why, remedy in _MISSING_ROLES:
         if environment.orchestrator.kind in kinds:
             for name in environment.groups(role):
-                yield Breach(("node_groups", name, "role"), why, instead)
+                yield Breach(("node_groups", name, "role"), why, remedy)
 
 
 _ONE_CONTROLLER: Mapping[OrchestratorKind, str] = {
@@ -86,14 +88,15 @@ def one_controller_group(environment: Environment) -> Iterator[Breach]:
             ("node_groups",),
             "no group has the role `controller`, on which Slurm's controller runs: the cluster is refused "
             "without one.",
-            "controller: {role: controller, instance_type: m5.4xlarge, count: 1}",
+            _a_controller(environment),
         )
     for name in others:
         yield Breach(
             ("node_groups", name, "role"),
             f"`{first}` is the controller group already: {_ONE_CONTROLLER[environment.orchestrator.kind]}.",
-            "role: login or compute, or remove the group; storage.accounting_database keeps the accounting "
-            "off the controller",
+            (whole(DROP) | write("login")).noting(
+                "storage.accounting_database keeps the accounting off the controller"
+            ),
         )
 
 
@@ -115,7 +118,7 @@ def one_controller_node(environment: Environment) -> Iterator[Breach]:
             why = "the other nodes fetch their Slurm configuration from it and never come up"
             if value:
                 why = _ONE_CONTROLLER[environment.orchestrator.kind]
-            yield Breach(("node_groups", name, key), f"{value} controllers: {why}.", "1")
+            yield Breach(("node_groups", name, key), f"{value} controllers: {why}.", write(1))
 
 
 @RULES.rule(
@@ -133,7 +136,7 @@ def login_is_fixed(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "max_count"),
                 f"{group.count} to {group.greatest} login nodes: nodes are added for jobs, and none run "
                 "there.",
-                f"count: {group.greatest}, and remove max_count",
+                drop() & beside(count=group.greatest),
             )
 
 
@@ -151,7 +154,7 @@ def compute_has_partition(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "partition"),
                 "a compute group without a partition: no job can run on it, and HyperPod refuses it.",
-                f"partition: {own_partition(name)}",
+                write(own_partition(name)),
             )
 
 
@@ -170,7 +173,7 @@ def others_have_no_partition(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "partition"),
                 f"`{group.partition}` on a {group.role} group, which runs no jobs: partitions are of compute "
                 "groups.",
-                "remove partition",
+                drop(),
             )
 
 
@@ -189,7 +192,7 @@ def partition_default(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "partition"),
                 f"`{group.partition}` is not a partition to slurm.conf: a line with PartitionName=DEFAULT "
                 "sets the defaults of the lines after it.",
-                f"partition: {own_partition(name)}",
+                write(own_partition(name)),
             )
 
 
@@ -210,5 +213,14 @@ def some_compute_nodes(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("node_groups", name, "count") if name else ("node_groups",),
             "no compute group may have a node: the cluster comes up and cannot run a job.",
-            "count: 1 or more" if name else "a group with role: compute and a count",
+            write(1).noting("or more") if name else ask("decision", "a group with role: compute and a count"),
         )
+
+
+def _a_controller(environment: Environment) -> Remedy:
+    """One node, of the architecture that ParallelCluster's compute nodes have."""
+    types = (instance_type_of(environment, group) for group in environment.groups("compute").values())
+    arm = any(known and known.architecture == "arm64" for known in types)
+    name = next(one for one in ("controller", "head", "slurmctld") if one not in environment.node_groups)
+    kind = "m7g.4xlarge" if arm and environment.orchestrator.kind == "parallelcluster" else "m5.4xlarge"
+    return inside(**{name: {"role": "controller", "instance_type": kind, "count": 1}})

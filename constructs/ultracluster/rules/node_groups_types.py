@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from ultracluster.config import Environment
 from ultracluster.config.orchestrator import SLURM, OrchestratorKind
+from ultracluster.config.remedy import anywhere, ask, drop, write
 from ultracluster.rules.engine import Breach, RuleSet
-from ultracluster.rules.types import every_type_of, instance_type_of, type_alike
+from ultracluster.rules.types import alike, every_type_of, instance_type_of
 
 RULES = RuleSet("GRP", "Node groups")
 
@@ -37,7 +38,7 @@ def image_architecture(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "image"),
                 f"{group.image} is the image of `{other}` ({architecture}), too, and {known.name} is "
                 f"{known.architecture}: one of the two cannot start.",
-                f"an image made for {known.architecture}",
+                ask("fact", f"an image made for {known.architecture}"),
             )
 
 
@@ -61,15 +62,17 @@ def image_parameter(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "image"),
                 f"{group.image} is for {other}, and {known.name} is {known.architecture}.",
-                group.image_parameter.replace(f"/{other}/", f"/{known.architecture}/"),
+                write(group.image_parameter.replace(f"/{other}/", f"/{known.architecture}/")),
             )
         if by_command:
             yield Breach(
                 ("node_groups", name, "image"),
                 f"{group.image} is a parameter, which CloudFormation reads, and the file of the pcluster "
                 "command takes the id of an AMI only.",
-                f"image: ami-..., which `aws ssm get-parameter --region {environment.region} --name "
-                f"{group.image} --query Parameter.Value` prints; or deploy_with: cloudformation",
+                anywhere({("orchestrator", "deploy_with"): "cloudformation"}).noting(
+                    f"or image: ami-..., which `aws ssm get-parameter --region {environment.region} "
+                    f"--name {group.image} --query Parameter.Value` prints"
+                ),
             )
 
 
@@ -88,7 +91,7 @@ def image_follows_parameter(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "image"),
                 f"{parameter} is read again by each deploy that changes anything of the group, a count, too: "
                 "if there is a newer image by then, all nodes of the group are replaced.",
-                f"the id of an AMI; of a parameter of your own a version, {parameter}:<version>",
+                ask("fact", f"the id of an AMI; of a parameter of your own a version, {parameter}:<version>"),
             )
 
 
@@ -113,7 +116,7 @@ def threads(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "threads_per_core"),
                 f"{group.threads_per_core} threads per core on {known.name}, "
                 + (f"which takes {allowed}." if allowed else "whose numbers are unknown or cannot be set."),
-                f"{allowed}, or remove threads_per_core" if allowed else "remove threads_per_core",
+                write(*known.threads_per_core) | drop() if allowed and not group.instance_types else drop(),
             )
 
 
@@ -133,7 +136,7 @@ def plain_controller(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "instance_type"),
                 f"{known.name} has {known.accelerator.count} x {known.accelerator.name}, which a "
                 f"{group.role} node does not use and you pay for all day.",
-                type_alike(known, known.architecture, group.role),
+                alike(known, known.architecture, group.role),
             )
 
 
@@ -159,5 +162,5 @@ def one_architecture(environment: Environment) -> Iterator[Breach]:
                     ("node_groups", name, "instance_type"),
                     f"{known.name} is {known.architecture}, and `{kinds[first]}` is {first}: programs, "
                     "Python environments and container images made on one do not run on the other.",
-                    type_alike(known, first, role),
+                    alike(known, first, role),
                 )

@@ -21,8 +21,9 @@ from ultracluster.config.capacity import CapacityBlock, Reservation, TrainingPla
 from ultracluster.config.findings import Path
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD, OrchestratorKind
+from ultracluster.config.remedy import Remedy, anywhere, ask, write
 from ultracluster.rules.engine import Breach, RuleSet
-from ultracluster.rules.environment import in_local_zone
+from ultracluster.rules.environment import in_local_zone, moved_to, not_a_zone_of, second_zones
 from ultracluster.rules.hyperpod import hyperpod_groups
 from ultracluster.rules.types import every_type_of, instance_type_of
 
@@ -60,7 +61,7 @@ def type_in_region(environment: Environment) -> Iterator[Breach]:
             path,
             f"no price, offer or Capacity Block of {known.name} is known in {here}: instances would be "
             f"refused (Unsupported). Known: {', '.join(places)}.",
-            f"region: {_like(here, places)}, or {_other_type(known, here)}",
+            moved_to(environment, _like(here, places)) | _other_type(known, here),
         )
 
 
@@ -74,22 +75,26 @@ def type_in_region(environment: Environment) -> Iterator[Breach]:
 )
 def type_in_zone(environment: Environment) -> Iterator[Breach]:
     here, zone = region(environment.region), environment.network.zone_id
-    if here is None:
-        return
+    if here is None or not_a_zone_of(here, zone, ("network", "zone_id")):
+        return  # ENV003 speaks
     offered = {known.name: _zones_of(known, here, zone) for _, _, known in _typed(environment)}
     for path, _, known in _typed(environment):
         zones = offered[known.name]
         if not zones or zone in zones:
             continue
         for_all = [one for one in zones if all(one in others for others in offered.values() if others)]
-        near = [one for one in for_all or zones if not in_local_zone(here, one)]
+        taken = second_zones(environment)
+        near = [one for one in for_all or zones if not in_local_zone(here, one) and one not in taken]
         yield Breach(
             path,
             f"{known.name} was seen in {', '.join(zones)}, not in {zone}. In the wrong zone creation fails "
             "for want of capacity and is rolled back.",
-            f"network.zone_id: {near[0]}"
+            anywhere({("network", "zone_id"): near[0]})
             if near
-            else f"another Region; only Local Zones have it ({', '.join(zones)}), each to be opted in to",
+            else ask(
+                "decision",
+                f"another Region; only Local Zones have it ({', '.join(zones)}), each to be opted in to",
+            ),
         )
 
 
@@ -113,7 +118,7 @@ def one_type_of_an_id(environment: Environment) -> Iterator[Breach]:
                     f"{_short(identifier)} is the capacity of `{first}` ({leader.instance_type}), too, and "
                     f"`{name}` is {group.instance_type}: it holds instances of one type, and the others "
                     "never come.",
-                    f"one of {group.instance_type}, or capacity: {{kind: on-demand}}",
+                    write({"kind": "on-demand"}).noting(f"or one of {group.instance_type}"),
                 )
 
 
@@ -139,7 +144,7 @@ def more_than_one_holds(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", last, "capacity"),
                 f"{nodes} nodes{names} from {_short(identifier)}: AWS sells no {what} of more than {most} "
                 "instances.",
-                f"at most {most} nodes, and a group of its own for each further {what}",
+                ask("fact", f"at most {most} nodes, and a group of its own for each further {what}"),
             )
 
 
@@ -162,8 +167,11 @@ def all_blocks(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("node_groups", list(groups)[-1], "capacity"),
             f"{nodes} nodes from Capacity Blocks; an organisation has {most} of them on one day.",
-            f"{most} nodes or fewer at a time, the rest on demand or by a reservation; acknowledge this "
-            "where the blocks follow each other",
+            ask(
+                "decision",
+                f"{most} nodes or fewer at a time, the rest on demand or by a reservation; "
+                "acknowledge this where the blocks follow each other",
+            ),
         )
 
 
@@ -188,7 +196,9 @@ def block_in_region(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "capacity"),
                 f"AWS sells no Capacity Block of {known.name} in {here}, by its guide. It does in "
                 f"{', '.join(known.capacity_block_regions)}.",
-                f"region: {_like(here, places)}, or capacity: {{kind: on-demand}}",
+                ask("decision", f"region: {_like(here, places)}")
+                if known.ultraserver
+                else write({"kind": "on-demand"}).noting(f"or region: {_like(here, places)}"),
             )
 
 
@@ -240,14 +250,14 @@ def _like(name: str, places: tuple[str, ...]) -> str:
     return difflib.get_close_matches(name, places, n=1, cutoff=0)[0]
 
 
-def _other_type(known: InstanceType, here: str) -> str:
+def _other_type(known: InstanceType, here: str) -> Remedy:
     alike = [
         one.name
         for one in instance_types().values()
         if here in one.regions and bool(one.accelerator) == bool(known.accelerator)
     ]
     near = nearest_instance_types(known.name, candidates=alike, count=1)
-    return f"{near[0]}, which {here} has" if near else "another type"
+    return write(near[0]).noting(f"which {here} has") if near else ask("decision", "another type")
 
 
 def _by_id(environment: Environment) -> dict[str, dict[str, NodeGroup]]:

@@ -8,7 +8,9 @@ from urllib.parse import urlparse
 
 from ultracluster.catalog.parallelcluster import parallelcluster, version
 from ultracluster.config import Environment
+from ultracluster.config.remedy import ask, beside, drop, rename, write
 from ultracluster.rules.engine import Breach
+from ultracluster.rules.environment import moved_to
 from ultracluster.rules.parallelcluster_groups import DATE, PACKAGE, asked
 from ultracluster.rules.parallelcluster_slurm import RULES
 from ultracluster.rules.types import instance_type_of
@@ -34,7 +36,7 @@ def name_with_accounting(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "cluster_name"),
             f"`{name}` has {len(name)} characters. With an accounting database {longest} are allowed: "
             "Slurm calls its tables after the cluster.",
-            name[:longest].rstrip("-"),
+            write(name[:longest].rstrip("-")),
         )
 
 
@@ -50,7 +52,7 @@ def supported_region(environment: Environment) -> Iterator[Breach]:
             ("region",),
             f"ParallelCluster {asked(environment).version} does not support {environment.region}: it refuses "
             "to make a cluster there.",
-            ", ".join(near[:3]),
+            moved_to(environment, *near[:3]),
         )
 
 
@@ -72,7 +74,7 @@ def checked_release(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "version"),
             f"what is written for {release} has only been checked with the schema and validators of "
             f"{', '.join(checked)}.{older}",
-            parallelcluster().judged_versions[-1],
+            write(parallelcluster().judged_versions[-1]),
         )
 
 
@@ -90,7 +92,7 @@ def fleet_stop(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "queue_update"),
             "ParallelCluster's custom resource cannot stop the fleet before an update: every `cdk deploy` "
             "that changes a queue would fail.",
-            "drain, which waits for jobs; or deploy_with: pcluster",
+            write("drain").noting("which waits for jobs; or deploy_with: pcluster"),
         )
 
 
@@ -109,7 +111,7 @@ def slower_than_cloudformation(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "bootstrap_timeout_minutes"),
             f"{minutes} minutes for the head node and as many for compute nodes after it: CloudFormation "
             "gives the custom resource an hour, and rolls the stack back while nodes still come up.",
-            "30, with images that hold the software release; or deploy_with: pcluster",
+            write(30).noting("with images that hold the software release; or deploy_with: pcluster"),
         )
 
 
@@ -128,7 +130,7 @@ def log_retention(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "monitoring", "log_retention_days"),
             f"{days} days; offered are {', '.join(map(str, offered))} (0 is for ever).",
-            str(nearest),
+            write(nearest),
         )
 
 
@@ -146,7 +148,7 @@ def database_user(environment: Environment) -> Iterator[Breach]:
             ("storage", "accounting_database", "username"),
             "ParallelCluster takes only the password from the secret and wants the user in its "
             "configuration.",
-            "username: the `username` of the secret",
+            ask("fact", "username: the `username` of the secret"),
         )
 
 
@@ -165,7 +167,7 @@ def openzfs_volume(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("storage", "openzfs", "volume_id"),
             f"ParallelCluster mounts a volume, not a file system, and {openzfs.id} has several.",
-            "volume_id: fsvol-..., its RootVolumeId",
+            ask("fact", "volume_id: fsvol-..., its RootVolumeId"),
         )
 
 
@@ -183,7 +185,7 @@ def tag_limit(environment: Environment) -> Iterator[Breach]:
             ("tags",),
             f"{len(environment.tags)} tags: ParallelCluster takes {limit + OUR_TAGS} on its nodes, and one "
             "of ours is added to these.",
-            f"at most {limit} tags",
+            ask("decision", f"at most {limit} tags"),
         )
 
 
@@ -197,7 +199,7 @@ def reserved_tags(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("tags", key),
                 f"`{key}` begins with `{prefix}`, which ParallelCluster keeps for itself.",
-                key.removeprefix(prefix) or "another key",
+                rename(key.removeprefix(prefix)) if key != prefix else drop(),
             )
 
 
@@ -218,7 +220,7 @@ def efa_interfaces(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "efa_interface"),
             f"ParallelCluster {orchestrator.version} attaches interfaces of this kind and knows no setting "
             f"for it: {since} is the first that has one.",
-            f"version: {parallelcluster().judged_versions[-1]}",
+            beside(version=parallelcluster().judged_versions[-1]),
         )
     elif any(
         (known := instance_type_of(environment, group)) and known.efa_interfaces
@@ -228,7 +230,7 @@ def efa_interfaces(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "efa_interface"),
             f"ParallelCluster attaches efa-only interfaces from {since} on; {orchestrator.version} takes an "
             "address of the subnet for each network card.",
-            f"version: {parallelcluster().judged_versions[-1]}",
+            beside(version=parallelcluster().judged_versions[-1]),
         )
 
 
@@ -249,7 +251,7 @@ def domain_name(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "directory_service", "domain_name"),
             f"`{directory.domain_name}` is neither a domain nor a distinguished name.",
-            "corp.example.com, or DC=corp,DC=example,DC=com",
+            ask("fact", "corp.example.com, or DC=corp,DC=example,DC=com"),
         )
 
 
@@ -272,13 +274,13 @@ def directory_over_tls(environment: Environment) -> Iterator[Breach]:
                 f"`{address.strip()}` "
                 + (f"is reached over {scheme}: passwords cross the network in the clear." if scheme else
                    "says no protocol."),
-                f"ldaps://{address.strip().split('://')[-1]}",
+                write(_over_tls(directory.domain_address)),
             )  # fmt: skip
     if directory.tls_require_certificate not in ("hard", "demand"):
         yield Breach(
             ("orchestrator", "directory_service", "tls_require_certificate"),
             f"`{directory.tls_require_certificate}` lets anybody answer as the directory.",
-            "hard, with tls_ca_certificate where its authority is your own",
+            write("hard").noting("with tls_ca_certificate where its authority is your own"),
         )
 
 
@@ -302,7 +304,7 @@ def sssd_settings(environment: Environment) -> Iterator[Breach]:
                 ("orchestrator", "directory_service", "sssd_settings", key),
                 f"`{value}`: ParallelCluster takes `{wanted[key]}` only"
                 + (" beside access_filter." if key == "access_provider" else "."),
-                f"{wanted[key]}, or remove it",
+                write(wanted[key]) | drop(),
             )
 
 
@@ -319,5 +321,9 @@ def directory_secret(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "directory_service", "password_secret_arn"),
             f"{directory.password_secret_arn} is not the ARN of a secret.",
-            "arn:aws:secretsmanager:...:secret:..., whose text is the password alone",
+            ask("fact", "arn:aws:secretsmanager:...:secret:..., whose text is the password alone"),
         )
+
+
+def _over_tls(addresses: str) -> str:
+    return ",".join(f"ldaps://{one.strip().split('://')[-1]}" for one in addresses.split(","))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ultracluster.catalog import InstanceType, instance_types
 from ultracluster.catalog.parallelcluster import Family, parallelcluster, version
 from ultracluster.config import Environment
 from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, drop, whole, write
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.parallelcluster_groups import DATE, PACKAGE, RULES, asked
-from ultracluster.rules.types import instance_type_of, type_alike
+from ultracluster.rules.types import alike, instance_type_of
 
 
 @RULES.rule(
@@ -27,7 +29,7 @@ def head_capacity(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "capacity"),
                 f"{group.capacity.kind} for a {group.role} group: ParallelCluster launches these nodes on "
                 "demand and has no field for anything else.",
-                "{kind: on-demand}, which uses an open reservation by itself",
+                write({"kind": "on-demand"}).noting("which uses an open reservation by itself"),
             )
 
 
@@ -47,14 +49,14 @@ def block_counts(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "count"),
                 "0 nodes always there, of a Capacity Block: ParallelCluster wants MinCount above 0, as the "
                 "block is paid for anyway.",
-                f"count: {group.greatest or 1}",
+                write(group.greatest or 1),
             )
         elif group.max_count not in (None, group.count):
             yield Breach(
                 ("node_groups", name, "max_count"),
                 f"{group.count} to {group.max_count} nodes from a Capacity Block: ParallelCluster wants "
                 "MinCount and MaxCount equal.",
-                f"count: {group.max_count}, and remove max_count",
+                drop() & beside(count=group.max_count),
             )
 
 
@@ -76,7 +78,7 @@ def one_type_of_a_reservation(environment: Environment) -> Iterator[Breach]:
                     ("node_groups", name, "capacity", "id"),
                     f"{reservation} is the reservation of `{first}` ({leader.instance_type}), too, and "
                     f"`{name}` is {group.instance_type}: a reservation is for one type.",
-                    f"a reservation of {group.instance_type}, or capacity: {{kind: on-demand}}",
+                    whole({"kind": "on-demand"}).noting(f"or a reservation of {group.instance_type}"),
                 )
 
 
@@ -93,7 +95,7 @@ def block_too_small(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", groups[-1], "count"),
                 f"{nodes} nodes from {block}: blocks of this type have {_either(sizes)} instances.",
-                f"{max(sizes)} nodes in all from one block; more blocks for more",
+                _counted(environment, groups[-1], max(sizes) - nodes).noting("more blocks for more"),
             )
 
 
@@ -112,7 +114,7 @@ def block_half_used(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", groups[-1], "count"),
                 f"{nodes} nodes from {block}: blocks of {kind} have {_either(sizes)} instances, so "
                 f"{size - nodes} that you pay for would do nothing.",
-                str(environment.node_groups[groups[-1]].count + size - nodes),
+                _counted(environment, groups[-1], size - nodes),
             )
 
 
@@ -132,7 +134,7 @@ def type_and_system(environment: Environment) -> Iterator[Breach]:
                 ("orchestrator", "os"),
                 f"{system}, and `{name}` is {group.instance_type}, for which ParallelCluster takes "
                 f"{', '.join(family.systems)}.",
-                "ubuntu2404" if "ubuntu2404" in family.systems else family.systems[0],
+                write("ubuntu2404" if "ubuntu2404" in family.systems else family.systems[0]),
             )
 
 
@@ -152,7 +154,7 @@ def type_and_release(environment: Environment) -> Iterator[Breach]:
                 ("orchestrator", "version"),
                 f"{release}, and `{name}` is {group.instance_type}, which ParallelCluster launches from "
                 f"{family.since} on ({family.source}).",
-                parallelcluster().judged_versions[-1],
+                write(parallelcluster().judged_versions[-1]),
             )
 
 
@@ -177,7 +179,7 @@ def one_architecture(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "instance_type"),
                 f"{kind.name} is {kind.architecture}, and `{leader}` ({model.name}) is "
                 f"{model.architecture}: head, login and compute nodes of a cluster have one architecture.",
-                type_alike(kind, model.architecture, group.role),
+                alike(kind, model.architecture, group.role),
             )
 
 
@@ -198,7 +200,7 @@ def head_memory(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "instance_type"),
                 f"{known.name} has {known.memory_gib:g} GB, and the head node of {nodes} nodes needs "
                 f"{needed:.1f}.",
-                "m7g.4xlarge" if known.architecture == "arm64" else "m5.4xlarge",
+                _with_memory(known, needed),
             )
 
 
@@ -219,7 +221,7 @@ def too_small(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "instance_type"),
                 f"{group.instance_type} with {asked(environment).os}: ParallelCluster asks for 1.7 GB of "
                 "memory or more.",
-                "m5.xlarge",
+                write("m7g.xlarge" if _arm(environment, group) else "m5.xlarge"),
             )
 
 
@@ -239,7 +241,9 @@ def image_needed(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "image"),
                 f"ParallelCluster publishes no image of {system}.",
-                "image: ami-... from `pcluster build-image`; or orchestrator.os: ubuntu2404",
+                anywhere({("orchestrator", "os"): "ubuntu2404"}).noting(
+                    "or image: ami-... from `pcluster build-image`"
+                ),
             )
 
 
@@ -260,7 +264,7 @@ def image_of_the_release(environment: Environment) -> Iterator[Breach]:
                 f"{group.image} must come from `pcluster build-image` of {orchestrator.version} with "
                 f"{orchestrator.os}: ParallelCluster refuses images of other releases by their tags, and "
                 "nodes from images without its software never come up.",
-                "remove image to use ParallelCluster's own, or look and acknowledge this",
+                drop().noting("ParallelCluster's own image is then used; or look and acknowledge this"),
             )
 
 
@@ -279,7 +283,7 @@ def root_volume(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "root_volume_gib"),
                 f"{group.root_volume_gib} GiB; ParallelCluster's images of {release} have {least}.",
-                str(least),
+                write(least),
             )
 
 
@@ -311,3 +315,29 @@ def _ultraserver_blocks(
 
 def _either(sizes: tuple[int, ...]) -> str:
     return " or ".join(map(str, sizes))
+
+
+def _counted(environment: Environment, name: str, more: int) -> Remedy:
+    """The group with so many nodes more, or less where that leaves any; a block's group is of one size."""
+    group = environment.node_groups[name]
+    if group.greatest + more < 1:
+        return ask("decision", f"{-more} nodes fewer in all")
+    other = beside(max_count=DROP) if group.max_count else None
+    return write(group.greatest + more) & other if other else write(group.greatest + more)
+
+
+def _arm(environment: Environment, group: NodeGroup) -> bool:
+    known = instance_type_of(environment, group)
+    return bool(known and known.architecture == "arm64")
+
+
+def _with_memory(known: InstanceType, needed: float) -> Remedy:
+    """The smallest general type of the architecture with that memory."""
+    family = "m7g." if known.architecture == "arm64" else "m5."
+    fits = [
+        one
+        for one in instance_types().values()
+        if one.name.startswith(family) and one.memory_gib and one.memory_gib >= needed
+    ]
+    least = min(fits, key=lambda one: (one.memory_gib, one.name), default=None)
+    return write(least.name) if least else ask("decision", "fewer nodes, or a type with more memory")

@@ -9,6 +9,7 @@ from ultracluster.catalog.parallelcluster import parallelcluster
 from ultracluster.config import Environment
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import ParallelCluster
+from ultracluster.config.remedy import anywhere, ask, rename, write
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.partitions import partitions
 
@@ -32,7 +33,7 @@ def some_compute(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("node_groups",),
             "no group has the role `compute`: ParallelCluster makes no cluster without a queue.",
-            "a group with role: compute",
+            ask("decision", "a group with role: compute"),
         )
 
 
@@ -45,7 +46,7 @@ def room_for_a_node(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "max_count"),
                 "no node is there, and none may be added: ParallelCluster takes a MaxCount of 1 or more.",
-                "max_count: 1 or more, which costs nothing while no job asks for it; or remove the group",
+                write(1).noting("which costs nothing while no job asks for it; or remove the group"),
             )
 
 
@@ -65,7 +66,7 @@ def group_names(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name),
                 f"`{name}` is to be the name of {what}: {problem}.",
-                _legal(name, taken=environment.node_groups),
+                rename(_legal(name, taken=environment.node_groups)),
             )
 
 
@@ -82,7 +83,7 @@ def partition_names(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "partition"),
                 f"`{group.partition}` is to be the name of a queue: {problem}.",
-                _legal(group.partition, taken=partitions(environment)),
+                write(_legal(group.partition, taken=partitions(environment))),
             )
 
 
@@ -93,7 +94,7 @@ def queue_limit(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("node_groups",),
             f"{count} partitions; ParallelCluster takes {limit} queues.",
-            f"{limit} partitions: groups that share one are different nodes of one queue",
+            ask("decision", f"{limit} partitions: groups that share one are different nodes of one queue"),
         )
 
 
@@ -106,7 +107,7 @@ def compute_limit(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("node_groups",),
             f"{count} compute groups; ParallelCluster takes {limit} compute resources over all queues.",
-            f"{limit} groups: those of one type, partition and capacity can be one",
+            ask("decision", f"{limit} groups: those of one type, partition and capacity can be one"),
         )
 
 
@@ -119,7 +120,7 @@ def login_limit(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("node_groups",),
             f"{count} login groups; ParallelCluster takes {limit} pools.",
-            f"{limit} groups with more nodes each",
+            ask("decision", f"{limit} groups with more nodes each"),
         )
 
 
@@ -150,7 +151,9 @@ def one_queue_one_setting(environment: Environment) -> Iterator[Breach]:
                         ("node_groups", name, *key.split(".")),
                         f"`{name}` and `{first}` are both in partition `{queue}`, and {key} is "
                         f"{mine} here and {theirs} there: ParallelCluster has one {field} for a queue.",
-                        f"{key} as in `{first}`, or a partition of its own for `{name}`",
+                        anywhere(
+                            {("node_groups", name, "partition"): _legal(name, taken=partitions(environment))}
+                        ).noting(f"or {key} as in `{first}`"),
                     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Mapping
 
 from ultracluster.catalog.parallelcluster import parallelcluster
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.remedy import ask, drop, rename, write
 from ultracluster.config.slurm import SlurmSettings
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.parallelcluster_capacity import RULES
@@ -74,7 +76,7 @@ def settings_of_others(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "slurm_settings"),
                 f"a {group.role} node has no line in slurm.conf.",
-                "orchestrator.slurm_settings for the cluster, or remove it",
+                drop().noting("orchestrator.slurm_settings are for the cluster"),
             )
 
 
@@ -92,7 +94,7 @@ def node_names(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("orchestrator", "slurm_settings", key),
                 f"{value} has {marks[0]} in it, by which ParallelCluster knows the nodes that it may end.",
-                "another name",
+                ask("decision", "another name"),
             )
 
 
@@ -107,10 +109,12 @@ def partition_without_group(environment: Environment) -> Iterator[Breach]:
     queues = list(partitions(environment))
     for name in asked(environment).partitions:
         if name not in queues:
+            free = [one for one in queues if one not in asked(environment).partitions]
+            near = difflib.get_close_matches(name, free, n=1)
             yield Breach(
                 ("orchestrator", "partitions", name),
                 f"no compute group is in partition `{name}`: its settings would say nothing.",
-                f"one of {', '.join(queues)}" if queues else "a compute group with this partition",
+                rename(near[0]) if near else drop(),
             )
 
 
@@ -132,7 +136,7 @@ def hanging_health_checks(environment: Environment) -> Iterator[Breach]:
                     ("orchestrator", "partitions", queue, "gpu_health_checks"),
                     f"DCGM's check was reported to hang before jobs on {group.instance_type}: the node "
                     "neither starts the job nor is drained.",
-                    "false, and run `ultracluster acceptance` on new nodes",
+                    write(False).noting("and run `ultracluster acceptance` on new nodes"),
                 )
                 break
 
@@ -156,7 +160,7 @@ def health_checks_without_gpu(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("orchestrator", "partitions", queue, "gpu_health_checks"),
                 "no group of the partition has NVIDIA GPUs, and DCGM tests nothing else.",
-                "false",
+                write(False),
             )
 
 
@@ -179,7 +183,7 @@ def imex(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "imex"),
             f"nobody writes the IMEX configuration of jobs in `{queues[0]}`: NCCL leaves NVLink between "
             "nodes unused, or fails.",
-            "true",
+            write(True),
         )
     for queue in queues:
         partition = orchestrator.partitions.get(queue)
@@ -187,7 +191,7 @@ def imex(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("orchestrator", "partitions", queue, "exclusive"),
                 "the IMEX prolog acts on jobs that have whole nodes: others have no NVLink between nodes.",
-                "true",
+                write(True),
             )
     for key, value in orchestrator.slurm_settings.items():
         if queues and key.lower() == "prologflags" and "nohold" not in str(value).lower():
@@ -195,7 +199,7 @@ def imex(environment: Environment) -> Iterator[Breach]:
                 ("orchestrator", "slurm_settings", key),
                 f"{value} without NoHold: the prologs of a job's nodes wait for each other before IMEX is up "
                 "on any.",
-                "Alloc,NoHold; or remove it, as that is set for UltraServers",
+                (drop() | write("Alloc,NoHold")).noting("without it, it is set for UltraServers"),
             )
 
 
@@ -216,7 +220,7 @@ def topology_file(environment: Environment) -> Iterator[Breach]:
                 ("orchestrator", "slurm_settings", key),
                 f"{value} reads topology.conf, and ParallelCluster writes one for UltraServers only: without "
                 "it Slurm refuses jobs (`Requested topology configuration is not available`).",
-                "remove it; or acknowledge this where a script of yours writes the file on the head node",
+                drop().noting("or acknowledge this where a script of yours writes the file on the head node"),
             )
 
 
@@ -228,5 +232,5 @@ def _denied(path: Path, settings: SlurmSettings, denied: Mapping[str, str], wher
             yield Breach(
                 (*path, key),
                 f"ParallelCluster sets {name} itself for {where} and refuses it here.",
-                text,
+                drop().noting(text.removeprefix("remove it: ")),
             )

@@ -8,6 +8,7 @@ from datetime import date
 
 from ultracluster.catalog.pcs import pcs_agent, pcs_since, pcs_size_for, pcs_sizes, pcs_slurm_versions
 from ultracluster.config import Environment
+from ultracluster.config.remedy import anywhere, ask, beside, drop, write
 from ultracluster.rules import pcs_nodes, pcs_settings
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.pcs_groups import API, GUIDE, QUOTAS, RULES, asked
@@ -35,11 +36,10 @@ def ending(version: str, *, on: date) -> int | None:
 def version_known(environment: Environment) -> Iterator[Breach]:
     version, versions = asked(environment).slurm_version, list(pcs_slurm_versions())
     if version not in versions:
-        newer = [one for one in versions if one > version]
         yield Breach(
             ("orchestrator", "slurm_version"),
             f"PCS has no Slurm {version}; it has {', '.join(versions)}.",
-            f'"{newer[0] if newer else versions[-1]}"',
+            write(*_nearest_supported(version)),
         )
 
 
@@ -51,7 +51,9 @@ def version_supported(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "slurm_version"),
             f"PCS supports Slurm {version} until {pcs_slurm_versions()[version]}, which is past.",
-            f"{_supported()}; docs/pcs.md says in which order a cluster that is there is upgraded",
+            write(*_supported()).noting(
+                "docs/pcs.md says in which order a cluster that is there is upgraded"
+            ),
         )
 
 
@@ -63,14 +65,21 @@ def version_ends_soon(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "slurm_version"),
             f"PCS supports Slurm {version} until {pcs_slurm_versions()[version]}, {left} days from now.",
-            _supported(),
+            write(*_supported()),
         )
 
 
-def _supported() -> str:
+def _nearest_supported(version: str) -> list[str]:
+    """The supported versions next to one that PCS does not have."""
+    supported = _supported() or [*pcs_slurm_versions()][-1:]
+    newer = [one for one in supported if one > version]
+    return newer[:1] or supported[-1:]
+
+
+def _supported() -> list[str]:
     """The versions that are supported for a while."""
     ends = {version: ending(version, on=today()) for version in pcs_slurm_versions()}
-    return " or ".join(f'"{version}"' for version, left in ends.items() if left is None or left > SOON_DAYS)
+    return [version for version, left in ends.items() if left is None or left > SOON_DAYS]
 
 
 @RULES.rule(63, "error", "The size holds all nodes", source=f"{QUOTAS}; {API}, CreateCluster (size)")
@@ -83,7 +92,7 @@ def size_holds(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("node_groups",),
             f"{nodes} nodes at their greatest; the largest PCS cluster has {largest.nodes}.",
-            f"{largest.nodes} nodes or fewer, in this environment",
+            ask("decision", f"{largest.nodes} nodes or fewer, in this environment"),
         )
     elif asked_size and nodes > asked_size.nodes:
         fit = pcs_size_for(nodes)
@@ -91,7 +100,7 @@ def size_holds(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "size"),
             f"{nodes} nodes at their greatest, login nodes included; a {asked_size.name} cluster has "
             f"{asked_size.nodes}.",
-            f"{fit.name} ({fit.nodes} nodes), which is a new cluster: the size cannot change",
+            write(fit.name).noting(f"{fit.nodes} nodes, which is a new cluster: the size cannot change"),
         )
 
 
@@ -108,7 +117,7 @@ def size_named(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "size"),
             "without a size the cluster has the smallest that holds its nodes, and cannot change it: the "
             f"first node above {fit.nodes} would be a new cluster, and all jobs gone.",
-            f"{fit.name}, or a larger one if nodes are to be added",
+            write(fit.name).noting("or a larger one if nodes are to be added"),
         )
 
 
@@ -122,7 +131,7 @@ def cluster_name(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "cluster_name"),
             f"`{name}` would be the cluster's name; PCS takes 3 to 40 letters, digits and hyphens, a letter "
             "first.",
-            f"{name}-pcs",
+            write(_taken(name)),
         )
 
 
@@ -133,7 +142,7 @@ def no_database(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("storage", "accounting_database"),
             f"PCS runs slurmdbd and its database itself and takes no other ({database.kind}).",
-            "remove accounting_database; orchestrator.accounting is {mode: standard} by default",
+            drop().noting("orchestrator.accounting is {mode: standard} by default"),
         )
 
 
@@ -144,7 +153,7 @@ def records_end(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "accounting", "purge_days"),
             "records are kept for ever, and PCS bills the storage of accounting by the month.",
-            "365",
+            write(365),
         )
 
 
@@ -155,7 +164,7 @@ def rest_version(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "rest"),
             f"PCS has Slurm's REST API from {since} on, and this cluster has {orchestrator.slurm_version}.",
-            f'rest: false, or slurm_version: "{since}" or newer',
+            write(False) | beside(slurm_version=since),
         )
 
 
@@ -167,7 +176,7 @@ def agent_floor(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "agent_version"),
             f"lifecycle actions need version {floor} of PCS's agent in the images, which have "
             f"{orchestrator.agent_version}: our scripts would not run.",
-            f"images with {floor} or newer, or lifecycle: none",
+            ask("action", f"images with {floor} or newer, or lifecycle: none"),
         )
 
 
@@ -178,7 +187,7 @@ def agent_upgrades(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "agent_version"),
             f"with an agent older than {floor} the next Slurm version means stopping the whole fleet.",
-            f"images with {pcs_agent('lifecycle_actions')} or newer",
+            ask("action", f"images with {pcs_agent('lifecycle_actions')} or newer"),
         )
 
 
@@ -200,5 +209,14 @@ def nothing_mounts(environment: Environment) -> Iterator[Breach]:
                 ("storage", key),
                 f"PCS mounts nothing itself, and with lifecycle `none` our scripts do not mount "
                 f"{system.mount_path} either.",
-                "lifecycle: node-bootstrapped, or acknowledge that the image mounts it",
+                anywhere({("orchestrator", "lifecycle"): "node-bootstrapped"}).noting(
+                    "or acknowledge that the image mounts it"
+                ),
             )
+
+
+def _taken(name: str) -> str:
+    """The nearest name that PCS takes."""
+    plain = re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-")
+    plain = plain if plain[:1].isalpha() else f"c-{plain}"
+    return (plain if len(plain) > 2 else f"{plain}-pcs")[:40].rstrip("-")

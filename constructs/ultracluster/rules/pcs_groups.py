@@ -11,7 +11,9 @@ from ultracluster.catalog.pcs import pcs_image_parameter, pcs_limit, pcs_name_li
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.orchestrator import Pcs
+from ultracluster.config.remedy import Remedy, anywhere, ask, drop, inside, rename, write
 from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.environment import moved_to
 from ultracluster.rules.partitions import partitions
 from ultracluster.rules.types import instance_type_of
 
@@ -44,7 +46,7 @@ def region_has_pcs(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("region",),
             f"AWS PCS has no endpoint in {known.name}, and CloudFormation does not know it there.",
-            _with_pcs(known.name),
+            moved_to(environment, _with_pcs(known.name)),
         )
 
 
@@ -63,7 +65,9 @@ def region_in_guide(environment: Environment) -> Iterator[Breach]:
             ("region",),
             f"the guide names no endpoint of AWS PCS in {known.name}, though CloudFormation's schemas "
             + ("have it there." if known.pcs else "could not be read for it."),
-            f"{_with_pcs(known.name)}, or ask with the command of this rule and acknowledge this",
+            moved_to(environment, _with_pcs(known.name)).noting(
+                "or ask with the command of this rule and acknowledge this"
+            ),
         )
 
 
@@ -81,8 +85,11 @@ def group_limit(environment: Environment) -> Iterator[Breach]:
             f"{len(groups)} login and compute groups: by default PCS makes {most} compute node groups in a "
             "cluster, login groups included, and refuses the next (ServiceLimitExceeded). A support case "
             "raises that; Service Quotas does not have it.",
-            f"{most} groups or fewer: those of one type, partition and capacity can be one; or acknowledge "
-            "that AWS raised the quota",
+            ask(
+                "decision",
+                f"{most} groups or fewer: those of one type, partition and capacity can be one; or "
+                "acknowledge that AWS raised the quota",
+            ),
         )
 
 
@@ -96,8 +103,11 @@ def partition_limit(environment: Environment) -> Iterator[Breach]:
             ("node_groups",),
             f"{count} partitions: by default PCS makes {most} queues in a cluster; a support case raises "
             "that.",
-            f"{most} partitions or fewer: several groups can be in one; or acknowledge that AWS raised the "
-            "quota",
+            ask(
+                "decision",
+                f"{most} partitions or fewer: several groups can be in one; or acknowledge that "
+                "AWS raised the quota",
+            ),
         )
 
 
@@ -124,7 +134,7 @@ def _named(name: str, path: Path, what: str) -> Iterator[Breach]:
         path,
         f"`{name}` cannot be the name of {what}: PCS takes {shortest} to {longest} letters, digits and "
         "hyphens, a letter first.",
-        near,
+        write(near) if path[-1] == "partition" else rename(near),
     )
 
 
@@ -146,7 +156,9 @@ def image_is_pinned(environment: Environment) -> Iterator[Breach]:
             ("node_groups", name, "image"),
             "PCS has no image of its own, and its nodes need one with its agent and Slurm "
             f"{asked(environment).slurm_version}.",
-            f"image: {parameter}, whose value is read when the group is made or changed; or the id of an AMI",
+            write(parameter).noting(
+                "whose value is read when the group is made or changed; or the id of an AMI"
+            ),
         )
 
 
@@ -155,10 +167,11 @@ def partition_used(environment: Environment) -> Iterator[Breach]:
     there = partitions(environment)
     for name in asked(environment).partitions:
         if name not in there:
+            near = difflib.get_close_matches(name, there.keys() - asked(environment).partitions.keys(), n=1)
             yield Breach(
                 ("orchestrator", "partitions", name),
                 f"no compute group is in partition `{name}`: no queue is made of it.",
-                f"{' or '.join(there) or 'remove it'}",
+                rename(near[0]) if near else drop(),
             )
 
 
@@ -168,7 +181,7 @@ def some_login_nodes(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("node_groups",),
             "no login node: PCS has none of its own, and people would work on the nodes that run jobs.",
-            "login: {role: login, instance_type: m7i.2xlarge, count: 1, image: ami-...}",
+            _a_login_node(environment),
         )
 
 
@@ -184,5 +197,21 @@ def scaledown_says_something(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("orchestrator", "scaledown_seconds"),
             "every group has as many nodes as it may ever have: none ends for want of work.",
-            "remove scaledown_seconds, or max_count above count in a compute group",
+            drop().noting("or max_count above count in a compute group"),
         )
+
+
+def _a_login_node(environment: Environment) -> Remedy:
+    """One node of the architecture that most compute nodes have."""
+    for name in environment.groups("login"):
+        return anywhere({("node_groups", name, "count"): 1})
+    types = [instance_type_of(environment, group) for group in environment.groups("compute").values()]
+    arm = any(known and known.architecture == "arm64" for known in types)
+    name = next(one for one in ("login", "login-nodes") if one not in environment.node_groups)
+    group = {
+        "role": "login",
+        "instance_type": "m7g.2xlarge" if arm else "m7i.2xlarge",
+        "count": 1,
+        "image": pcs_image_parameter("arm64" if arm else "x86_64"),
+    }
+    return inside(**{name: group})

@@ -10,6 +10,7 @@ from ultracluster.compute.network_cards import network_card_plan, takes_combined
 from ultracluster.config import Environment
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.pcs import IMEX_PROLOG
+from ultracluster.config.remedy import ask, beside, drop, write
 from ultracluster.config.slurm import Partition
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.partitions import partitions
@@ -33,7 +34,9 @@ def ultraserver_size(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "max_count" if group.max_count else "count"),
                 f"{group.greatest} nodes: a group takes one Capacity Block, and the largest UltraServer of "
                 f"{known.name} has {most}.",
-                f"{most}, and a group for each further UltraServer's block",
+                (
+                    write(most) & beside(count=min(group.count, most)) if group.max_count else write(most)
+                ).noting("and a group for each further UltraServer's block"),
             )
 
 
@@ -50,13 +53,13 @@ def ultraserver_partition(environment: Environment) -> Iterator[Breach]:
                     ("node_groups", name, "partition"),
                     f"partition `{partition}` has the UltraServer of `{ultra[0]}`: PCS writes Slurm's block "
                     "topology for queues of UltraServers alone.",
-                    f"partition: {name}",
+                    write(name),
                 )
         if not settings.get(partition, Partition()).exclusive:
             yield Breach(
                 ("orchestrator", "partitions", partition, "exclusive"),
                 f"partition `{partition}` has UltraServers, whose jobs take whole nodes (`--exclusive`).",
-                "exclusive: true",
+                write(True),
             )
 
 
@@ -72,7 +75,7 @@ def ultraserver_ratio(environment: Environment) -> Iterator[Breach]:
                     ("node_groups", name, "count"),
                     f"{count} nodes beside a group of {least}: the sizes of Slurm's blocks are one size "
                     "times powers of two.",
-                    f"{least * 2 ** (count // least).bit_length() // 2}",
+                    write(least * 2 ** (count // least).bit_length() // 2),
                 )
 
 
@@ -100,7 +103,7 @@ def cards_known(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "instance_type"),
                 f"the launch template names each network interface of a node, and that fails: {error}.",
-                "a type of the catalogue, or HyperPod, which lays interfaces out itself",
+                ask("fact", "a type of the catalogue, or HyperPod, which lays interfaces out itself"),
             )
 
 
@@ -121,14 +124,14 @@ def efa_only_open(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "instance_type"),
                 f"the EFA cards of {known.name} take `efa-only` alone, and AWS's guide for PCS shows `efa` "
                 "alone: whether PCS accepts the other is not known.",
-                "try one node first, and acknowledge this",
+                ask("action", "try one node first, and acknowledge this"),
             )
         elif asked(environment).efa_interface == "efa-only":
             yield Breach(
                 ("orchestrator", "efa_interface"),
                 "AWS's guide for PCS shows `efa` alone, and AWS's own templates say that it must be that: "
                 "whether PCS accepts `efa-only` is not known.",
-                "efa, or try one node first and acknowledge this",
+                write("efa").noting("or try one node first and acknowledge this"),
             )
             return
 
@@ -154,8 +157,9 @@ def imex(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", off),
             "nobody writes the IMEX configuration of jobs: NCCL leaves NVLink between nodes unused, or "
             "fails.",
-            f"{'node-bootstrapped' if orchestrator.imex else 'true'}, or a Prolog of the image in "
-            "orchestrator.slurm_settings",
+            write("node-bootstrapped" if orchestrator.imex else True).noting(
+                "or a Prolog of the image in orchestrator.slurm_settings"
+            ),
         )
 
 
@@ -165,7 +169,9 @@ def _beside_our_prolog(settings: Mapping[str, tuple[str, str]], version: str) ->
         yield Breach(
             ("orchestrator", "slurm_settings", key),
             f"Slurm runs {value} in place of the IMEX prolog, which is on every node as {IMEX_PROLOG}.",
-            f"{IMEX_PROLOG}, and run it from yours; or orchestrator.imex: false if yours does the same",
+            drop().noting(
+                f"and run {IMEX_PROLOG} from yours; or orchestrator.imex: false if yours does the same"
+            ),
         )
     key, value = settings.get("prologflags", ("", "Alloc,NoHold"))
     lacking = [flag for flag in ("Alloc", "NoHold") if flag.lower() not in value.lower().split(",")]
@@ -174,13 +180,13 @@ def _beside_our_prolog(settings: Mapping[str, tuple[str, str]], version: str) ->
             ("orchestrator", "slurm_settings", key),
             f"{value} without {' and '.join(lacking)}: the prologs of a job's nodes have to run at once, at "
             "its allocation, and wait for each other's IMEX.",
-            "Alloc,NoHold; or remove it, as that is set for UltraServers",
+            (drop() | write("Alloc,NoHold")).noting("without it, it is set for UltraServers"),
         )
     if version < "25.05":
         yield Breach(
             ("orchestrator", "slurm_version"),
             f"AWS describes IMEX on PCS from Slurm 25.05 on, and this cluster has {version}.",
-            "25.11",
+            write("25.11"),
         )
 
 
@@ -198,7 +204,7 @@ def spot_allocation(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "capacity", "allocation"),
                 "the cheapest pools are the ones that are interrupted most, and one node that goes ends a "
                 "job on all.",
-                "price-capacity-optimized",
+                write("price-capacity-optimized"),
             )
 
 
@@ -215,5 +221,5 @@ def block_is_elastic(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", name, "count"),
                 f"{group.count} to {group.greatest} nodes from a block that is paid for as a whole: idle "
                 "nodes end, and the next job waits for them to come back.",
-                str(group.greatest),
+                write(group.greatest),
             )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from ultracluster.catalog.pcs import SettingLevel, pcs_settings
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.remedy import anywhere, drop, rename, write
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.pcs_groups import GUIDE, RULES, asked
 
@@ -40,10 +41,10 @@ def setting_refused(environment: Environment) -> Iterator[Breach]:
             why += "; it writes the topology itself, and for UltraServers alone"
         others: list[SettingLevel] = [one for one in LEVELS if one != level and name in pcs_settings(one)]
         near = taken.nearest(name)
-        instead = f"{near}, or remove {name}" if near else f"remove {name}"
+        remedy = rename(near) | drop() if near else drop()
         if others:
-            instead = f"{name} in slurm_settings of {_PLACES[others[0]]}"
-        yield Breach(path, f"{why}.", instead)
+            remedy = drop().noting(f"{name} in slurm_settings of {_PLACES[others[0]]}")
+        yield Breach(path, f"{why}.", remedy)
 
 
 _PLACES: Mapping[SettingLevel, str] = {
@@ -62,7 +63,7 @@ def setting_too_new(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 path,
                 f"PCS takes {what} from Slurm {since} on, and this cluster has {version}.",
-                f'orchestrator.slurm_version: "{since}", or remove it',
+                anywhere({("orchestrator", "slurm_version"): since}) | drop(),
             )
 
 
@@ -76,7 +77,7 @@ def own_gres(environment: Environment) -> Iterator[Breach]:
                     "PCS takes Gres together with custom GRES records (gresCustomSettings) of the same type "
                     "and number, and this configuration has no field for those: it writes both for the "
                     "GPUs, by orchestrator.gpu_types.",
-                    f"remove {key}",
+                    drop(),
                 )
 
 
@@ -93,7 +94,7 @@ def types_hide_affinity(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "gpu_types"),
             "from 26.05 on PCS detects GPUs with the cores that are near them, and our line with the type "
             "replaces that: jobs lose the affinity.",
-            "remove gpu_types",
+            drop(),
         )
 
 
@@ -108,13 +109,13 @@ def exclusive_twice(environment: Environment) -> Iterator[Breach]:
                     ("orchestrator", "partitions", name, "slurm_settings", key),
                     f"{key}={value} stands beside OverSubscribe=EXCLUSIVE, which it replaces and which "
                     "`exclusive: true` writes.",
-                    f"exclusive: false of the partition, which leaves it to {key}",
+                    drop() | anywhere({("orchestrator", "partitions", name, "exclusive"): False}),
                 )
             if key.lower() == "oversubscribe" and partition.exclusive and str(value).upper() != "EXCLUSIVE":
                 yield Breach(
                     ("orchestrator", "partitions", name, "slurm_settings", key),
                     f"{key}={value} shares nodes between jobs, and the partition is exclusive.",
-                    "exclusive: false, or remove it",
+                    drop() | anywhere({("orchestrator", "partitions", name, "exclusive"): False}),
                 )
 
 
@@ -132,7 +133,7 @@ def qos_later(environment: Environment) -> Iterator[Breach]:
                 path,
                 f"{name}={value}: PCS refuses a queue with a QOS that accounting does not have, and a new "
                 "cluster has none of yours.",
-                "deploy without it, make the QOS with sacctmgr, then name it and acknowledge this",
+                drop().noting("make the QOS with sacctmgr, then name it and acknowledge this"),
             )
 
 
@@ -155,7 +156,7 @@ def needs_accounting(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             path,
             f"{path[-1]} is about accounting, which is off: PCS refuses it.",
-            "orchestrator.accounting: {mode: standard}, or remove it",
+            anywhere({("orchestrator", "accounting"): {"mode": "standard"}}) | drop(),
         )
 
 
@@ -163,7 +164,7 @@ def needs_accounting(environment: Environment) -> Iterator[Breach]:
 def job_age(environment: Environment) -> Iterator[Breach]:
     for level, path, name, value in _settings(environment):
         if level == "cluster" and name.lower() == "minjobage" and not (value.isdigit() and int(value) >= 5):
-            yield Breach(path, f"MinJobAge={value}: PCS takes 5 seconds or more.", "5")
+            yield Breach(path, f"MinJobAge={value}: PCS takes 5 seconds or more.", write(5))
 
 
 @RULES.rule(49, "error", "A setting stands once", source="Slurm documentation, slurm.conf: names by any case")
@@ -172,6 +173,4 @@ def setting_twice(environment: Environment) -> Iterator[Breach]:
     for _, path, name, _ in _settings(environment):
         first = seen.setdefault((path[:-1], name.lower()), name)
         if first != name:
-            yield Breach(
-                path, f"{name} is {first} once more: Slurm does not tell them apart.", f"remove {name}"
-            )
+            yield Breach(path, f"{name} is {first} once more: Slurm does not tell them apart.", drop())

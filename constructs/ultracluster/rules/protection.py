@@ -9,11 +9,18 @@ from ultracluster.catalog._nearest import nearest
 from ultracluster.catalog.rds import rds_families, rds_sizes
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.remedy import DROP, anywhere, ask, drop, whole, write
 from ultracluster.config.storage import RdsMySql, ScratchLustre
 from ultracluster.rules import existing
 from ultracluster.rules.engine import Breach, RuleSet
-from ultracluster.rules.environment import in_local_zone, not_a_zone_of, unknown_zone
-from ultracluster.rules.fsx_lustre import LUSTRE, new_lustre
+from ultracluster.rules.environment import (
+    continuous,
+    in_local_zone,
+    new_database,
+    not_a_zone_of,
+    unknown_zone,
+)
+from ultracluster.rules.fsx_lustre import LUSTRE, new_lustre, other_deployment
 from ultracluster.rules.fsx_openzfs import OPENZFS, new_openzfs
 
 RULES = RuleSet("DATA", "Keys, retention and the accounting database")
@@ -38,7 +45,7 @@ def scratch_protected(environment: Environment) -> Iterator[Breach]:
             f"protect is on and {made.deployment} keeps one copy of the data: FSx does not "
             "replace a file server that fails, and what it held is lost. Protection from "
             "deletion does not help.",
-            "persistent-2-ssd, or protect: false",
+            other_deployment(made, "persistent-2-ssd").noting("or protect: false"),
         )
 
 
@@ -60,7 +67,11 @@ def lustre_once(environment: Environment) -> Iterator[Breach]:
         LUSTRE,
         "protect is on, and the file system has neither backups nor a folder that is exported to "
         "S3: checkpoints exist once, in one Availability Zone.",
-        f"export_events: [new, changed] on {folder}" if folder else f"backups: {{retention_days: {_DAYS}}}",
+        anywhere(
+            {(*_FOLDERS, folder, "export_events"): ["new", "changed"]}
+            if folder
+            else {(*LUSTRE, "backups", "retention_days"): _DAYS}
+        ),
     )
 
 
@@ -76,7 +87,7 @@ def openzfs_once(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             (*OPENZFS, "backups", "retention_days"),
             "protect is on and home directories have no backups: they exist once, in one zone.",
-            f"retention_days: {_DAYS}",
+            write(_DAYS),
         )
 
 
@@ -95,7 +106,7 @@ def short_retention(environment: Environment) -> Iterator[Breach]:
                 path,
                 f"protect is on and backups are kept for {_in_days(days)}: what was damaged "
                 "before a long weekend has no good backup left when it is noticed.",
-                str(_DAYS),
+                write(_DAYS),
             )
 
 
@@ -112,7 +123,7 @@ def scratch_key(environment: Environment) -> Iterator[Breach]:
             (*LUSTRE, "deployment"),
             f"storage.key is given, and FSx encrypts {made.deployment} with a key of its own: "
             "this file system is the one thing here that the key does not cover.",
-            "persistent-2-ssd, or acknowledge it",
+            other_deployment(made, "persistent-2-ssd").noting("or acknowledge it"),
         )
 
 
@@ -133,7 +144,7 @@ def deletes_exported(environment: Environment) -> Iterator[Breach]:
                 f"protect is on, and deleting a file under `{folder}` deletes its object in "
                 f"{link.bucket}. Unless that bucket keeps versions, one `rm -r` removes both "
                 "copies.",
-                f"[{', '.join(kept)}], or acknowledge that the bucket keeps versions",
+                write(kept).noting("or acknowledge that the bucket keeps versions"),
             )
 
 
@@ -154,7 +165,7 @@ def log_bucket_admits_s3(environment: Environment) -> Iterator[Breach]:
             f"{bucket.name} was made elsewhere: the guide wants a bucket of this Region and "
             "account that lets logging.s3.amazonaws.com put objects, is encrypted by S3 itself "
             "(SSE-S3) and has no Object Lock. With another, logs are missing without an error.",
-            "look with the commands of this rule, and acknowledge what you saw",
+            ask("action", "look with the commands of this rule, and acknowledge what you saw"),
         )
 
 
@@ -171,7 +182,7 @@ def log_bucket_unused(environment: Environment) -> Iterator[Breach]:
             ("storage", "log_bucket"),
             f"no bucket is made here, so nothing logs to {storage.log_bucket.name}. Logging of "
             "buckets that exist is set where they are made.",
-            "remove log_bucket",
+            drop(),
         )
 
 
@@ -193,7 +204,7 @@ def log_bucket_apart(environment: Environment) -> Iterator[Breach]:
             ("storage", "log_bucket", "name"),
             f"{name} is the bucket of {' and '.join(users)}, too: logs would lie among the data, "
             "be imported with it, and the writing of each would be logged in turn.",
-            "a bucket for logs alone, or remove log_bucket and one is made",
+            whole(DROP).noting("one is then made; or a bucket for logs alone"),
         )
 
 
@@ -208,7 +219,7 @@ def log_bucket_apart(environment: Environment) -> Iterator[Breach]:
 def second_zone_in_region(environment: Environment) -> Iterator[Breach]:
     home, database = region(environment.region), _rds(environment)
     if home and database and database.second_zone_id:
-        breach = not_a_zone_of(home, database.second_zone_id, _SECOND_ZONE)
+        breach = not_a_zone_of(home, database.second_zone_id, _SECOND_ZONE, (environment.network.zone_id,))
         if breach:
             yield breach
 
@@ -224,7 +235,7 @@ def second_zone_in_region(environment: Environment) -> Iterator[Breach]:
 def second_zone_known(environment: Environment) -> Iterator[Breach]:
     home, database = region(environment.region), _rds(environment)
     if home and database and database.second_zone_id:
-        breach = unknown_zone(home, database.second_zone_id, _SECOND_ZONE)
+        breach = unknown_zone(home, database.second_zone_id, _SECOND_ZONE, (environment.network.zone_id,))
         if breach:
             yield breach
 
@@ -244,7 +255,7 @@ def second_zone_differs(environment: Environment) -> Iterator[Breach]:
             _SECOND_ZONE,
             f"`{database.second_zone_id}` is network.zone_id, too: RDS wants subnets in two zones "
             "and refuses a subnet group in one.",
-            " or ".join(others[:2]) or "another zone of the Region",
+            write(*others[:2]) if others else ask("fact", "another zone of the Region"),
         )
 
 
@@ -261,7 +272,7 @@ def database_standby(environment: Environment) -> Iterator[Breach]:
             (*_DATABASE, "multi_az"),
             "protect is on and the accounting database is in one zone: while RDS repairs or "
             "patches it, slurmdbd has no database and new users and limits cannot be set.",
-            f"multi_az: true  (a standby in {database.second_zone_id or 'the other subnet'})",
+            write(True).noting(f"a standby in {database.second_zone_id or 'the other subnet'}"),
         )
 
 
@@ -284,8 +295,7 @@ def accounting_on_controller(environment: Environment) -> Iterator[Breach]:
         "protect is on, and without an accounting_database Slurm's accounting is kept on the "
         "disk of the controller: users, limits and the history of jobs are lost when the node is "
         "replaced.",
-        "accounting_database: {kind: rds-mysql, second_zone_id: ...}"
-        + (" with provisioning: continuous" if classic else ""),
+        new_database(environment) & continuous(environment) if classic else new_database(environment),
     )
 
 
@@ -304,19 +314,19 @@ def database_subnets(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             (*_DATABASE, "subnet_ids"),
             f"the database goes into {vpc.id}, which was made elsewhere; RDS wants subnets in two zones.",
-            "subnet_ids: [subnet-..., subnet-...]",
+            ask("fact", "subnet_ids: [subnet-..., subnet-...]"),
         )
     if vpc and database.second_zone_id:
         yield Breach(
             _SECOND_ZONE,
             f"{vpc.id} was made elsewhere: no subnet is made in a second zone.",
-            "remove second_zone_id and name subnet_ids",
+            drop().noting("subnet_ids names those that are used"),
         )
     if not vpc and database.subnet_ids:
         yield Breach(
             (*_DATABASE, "subnet_ids"),
             "the VPC is made here, and so are the subnets of the database.",
-            "remove subnet_ids, or name network.vpc",
+            drop().noting("or name network.vpc"),
         )
     if not vpc and database.second_zone_id is None:
         home = region(environment.region)
@@ -325,7 +335,7 @@ def database_subnets(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             _SECOND_ZONE,
             "RDS wants subnets in two zones and refuses a subnet group in one.",
-            f"second_zone_id: {others[0] if others else '<another zone of the Region>'}",
+            write(others[0]) if others else ask("fact", "second_zone_id: another zone of the Region"),
         )
 
 
@@ -347,7 +357,7 @@ def class_size(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             (*_DATABASE, "instance_class"),
             f"RDS for MySQL has no db.{family}.{size}: it has {', '.join(sizes)}.",
-            f"{family}.{near[0]}",
+            write(f"{family}.{near[0]}"),
         )
 
 
@@ -370,7 +380,7 @@ def class_family(environment: Environment) -> Iterator[Breach]:
     yield Breach(
         (*_DATABASE, "instance_class"),
         f"no price of db.{family} for MySQL is known in {environment.region}.",
-        f"{near[0]}.{size if size in rds_sizes()[near[0]] else rds_sizes()[near[0]][0]}",
+        write(f"{near[0]}.{size if size in rds_sizes()[near[0]] else rds_sizes()[near[0]][0]}"),
     )
 
 

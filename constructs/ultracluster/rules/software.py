@@ -8,8 +8,10 @@ from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import KUBERNETES, SLURM
+from ultracluster.config.remedy import Remedy, anywhere, ask, either, write
 from ultracluster.rules import software_sources
 from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.fsx_lustre import efa_off
 from ultracluster.rules.types import instance_type_of
 from ultracluster.software import (
     Component,
@@ -21,9 +23,10 @@ from ultracluster.software import (
     instance_breaches,
     load_release,
     nearest_releases,
+    newest_release,
     release_names,
 )
-from ultracluster.software.first_boot import node_of
+from ultracluster.software.first_boot import first_boot, node_of
 from ultracluster.software.fit import ON_KUBERNETES, unneeded
 from ultracluster.software.node_image import FAMILIES
 
@@ -52,18 +55,18 @@ def release_exists(environment: Environment) -> Iterator[Breach]:
     try:
         load_release(name)
     except UnknownReleaseError:
-        near = nearest_releases(name)
+        near = [one for one in nearest_releases(name) if _for_family(environment, one)]
         yield Breach(
             _RELEASE,
             f"there is no release {name}: nodes would not know which versions to bring themselves to.",
-            " or ".join(f'"{one}"' for one in near) or "a release of `ultracluster release list`",
+            write(*near) if near else ask("fact", "a release of `ultracluster release list`"),
         )
     except InvalidLockError as error:
-        others = [f'"{one}"' for one in release_names() if one != name]
+        others = [one for one in release_names() if one != name and _for_family(environment, one)]
         yield Breach(
             _RELEASE,
             f"the lock file of release {name} is damaged ({_one_line(error)}).",
-            f"install this package anew, or {' or '.join(others)}" if others else "install this package anew",
+            (write(*others) if others else ask("action", "")).noting("install this package anew"),
         )
 
 
@@ -118,7 +121,7 @@ def instances_served(environment: Environment) -> Iterator[Breach]:
                 path,
                 f"{kind.name} is {kind.architecture}, and release {release.release} has nothing for it of "
                 f"{', '.join(lacking)}.",
-                "an x86_64 type, or a release with files for aarch64",
+                ask("decision", "an x86_64 type, or a release with files for aarch64"),
             )
         for verdict in instance_breaches(release, kind.family):
             if verdict.blocks:
@@ -144,7 +147,8 @@ def lustre_served(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 (*_STORAGE, field),
                 f"{field} is on, and release {release.release} has no {', no '.join(missing)}: {harm}.",
-                f"{field}: false, or {_other_releases(environment, *missing)}",
+                (efa_off(environment) if field == "efa" else write(False))
+                | _other_releases(environment, *missing),
             )
 
 
@@ -197,7 +201,7 @@ def lifecycle_none(environment: Environment) -> Iterator[Breach]:
     yield Breach(
         ("orchestrator", "lifecycle"),
         f"with `none` the nodes are what their image makes of them: {'; '.join(missing)}.",
-        _SCRIPTS[environment.orchestrator.kind],
+        _scripts_on(environment),
     )
 
 
@@ -219,7 +223,7 @@ def _of(verdict: Verdict, path: Path = _RELEASE) -> Breach:
     return Breach(
         path,
         f"{row.id}: {row.title}; {verdict.detail}. {row.why} ({row.source}).",
-        "another release, or another version in its lock file",
+        ask("decision", "another release, or another version in its lock file"),
     )
 
 
@@ -235,7 +239,7 @@ def _scripts_run(environment: Environment) -> bool:
     return environment.orchestrator.lifecycle != "none"
 
 
-def _other_releases(environment: Environment, *wanted: str) -> str:
+def _other_releases(environment: Environment, *wanted: str) -> Remedy:
     """Releases for the images of this orchestrator that have all of it, those for it alone first."""
     family = FAMILIES[environment.orchestrator.kind]
     having: list[Release] = []
@@ -246,11 +250,39 @@ def _other_releases(environment: Environment, *wanted: str) -> str:
             continue
         if name != environment.software.release and family in other.families:
             having += [other] if all(part in other.components for part in wanted) else []
+    having = [one for one in having if not any(verdict.blocks for verdict in breaches(one))]
+    having = [one for one in having if not any(_unlocked(environment, one.release))]
     having.sort(key=lambda one: len(one.families))
-    return (
-        " or ".join(f'release: "{one.release}"' for one in having[:2])
-        or f"a release with {', '.join(wanted)}"
-    )
+    if not having:
+        return ask("fact", f"a release with {', '.join(wanted)}")
+    return either(*(anywhere({_RELEASE: one.release}) for one in having[:2]))
+
+
+def _scripts_on(environment: Environment) -> Remedy:
+    """Scripts run, with a release that is made for the images."""
+    kind, remedy = environment.orchestrator.kind, write(_SCRIPTS[environment.orchestrator.kind])
+    if _release(environment) is None or _for_family(environment, environment.software.release):
+        return remedy
+    return remedy & anywhere({_RELEASE: newest_release(FAMILIES[kind]).release})
+
+
+def _unlocked(environment: Environment, name: str) -> Iterator[str]:
+    """Components that nodes could not do without and, with this release, could not check."""
+    software = environment.software.model_copy(update={"release": name})
+    for boot in first_boot(environment.model_copy(update={"software": software})):
+        yield from (one.component for one in boot.of("refuses") if one.certain)
+
+
+def _for_family(environment: Environment, name: str) -> bool:
+    """Whether a release is made for the images of the orchestrator."""
+    try:
+        release = load_release(name)
+        fits = not any(verdict.blocks for verdict in breaches(release)) and not any(
+            _unlocked(environment, name)
+        )
+        return fits and FAMILIES[environment.orchestrator.kind] in release.families
+    except (UnknownReleaseError, InvalidLockError):
+        return False
 
 
 def _one_line(error: Exception) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ultracluster.catalog.images import Image
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.remedy import ask
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.software import InvalidLockError, UnknownReleaseError
 from ultracluster.software.environment_lock import environment_lock, lock_file_of
@@ -37,14 +38,17 @@ def closed_without_source(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             _SOFTWARE,
             f"egress is closed and there is no mirror. Of release {name}, nodes have no source for {words}.",
-            "mirror: s3://<bucket>/<prefix> after `ultracluster release mirror`",
+            ask("action", "mirror: s3://<bucket>/<prefix> after `ultracluster release mirror`"),
         )
     else:
         yield Breach(
             (*_SOFTWARE, "mirror"),
             f"egress is closed, and release {name} does not record which packages the mirror holds. Nodes "
             f"have no source for {words}.",
-            f"`ultracluster release mirror --release {name}`, which records them in the lock file",
+            ask(
+                "action",
+                f"`ultracluster release mirror --release {name}`, which records them in the lock file",
+            ),
         )
 
 
@@ -63,7 +67,7 @@ def unlocked(environment: Environment) -> Iterator[Breach]:
             _RELEASE,
             f"nodes refuse what they cannot check, and release {environment.software.release} has no digest "
             f"or key for {_in_words(lost)}.",
-            f"`ultracluster release lock --for {environment.name}`",
+            ask("action", f"`ultracluster release lock --for {environment.name}`"),
         )
 
 
@@ -82,7 +86,7 @@ def required_unlocked(environment: Environment) -> Iterator[Breach]:
             _RELEASE,
             f"nodes refuse what they cannot check, and release {environment.software.release} has no digest "
             f"or key for {_in_words(lost)}. They would fail.",
-            f"`ultracluster release lock --for {environment.name}`",
+            ask("action", f"`ultracluster release lock --for {environment.name}`"),
         )
 
 
@@ -95,7 +99,7 @@ def required_unlocked(environment: Environment) -> Iterator[Breach]:
     by_hand="ultracluster release lock --for <environment>",
 )
 def lock_belongs(environment: Environment) -> Iterator[Breach]:
-    again = f"`ultracluster release lock --for {environment.name}`"
+    again = ask("action", f"`ultracluster release lock --for {environment.name}`")
     try:
         lock = environment_lock(environment.name)
     except InvalidLockError as error:

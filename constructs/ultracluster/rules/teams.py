@@ -14,6 +14,7 @@ from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.orchestrator import KUBERNETES
+from ultracluster.config.remedy import Remedy, anywhere, drop, rename, write
 from ultracluster.rules import teams_counting, teams_fields, teams_quotas, teams_slurm
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.team_shares import namespace_of, pools, scheduler_of
@@ -39,7 +40,7 @@ def no_scheduler(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("teams",),
             "orchestrator.scheduler is `none`: nothing would keep a quota.",
-            "orchestrator.scheduler: kueue",
+            anywhere({("orchestrator", "scheduler"): "kueue"}),
         )
 
 
@@ -58,19 +59,19 @@ def taken_names(environment: Environment) -> Iterator[Breach]:
         path: Path = ("teams", name, *(["namespace"] if team.namespace else []))
         namespace = namespace_of(environment, name)
         if name in _RESERVED_TEAMS:
-            yield Breach(
-                ("teams", name), f"schedulers have a `{name}` of their own.", f"another name: {name}-team"
-            )
+            yield Breach(("teams", name), f"schedulers have a `{name}` of their own.", rename(f"{name}-team"))
         elif kubernetes and (namespace in own or namespace.startswith("kube-")):
             yield Breach(
-                path, f"the namespace `{namespace}` belongs to the cluster itself.", f"team-{namespace}"
+                path,
+                f"the namespace `{namespace}` belongs to the cluster itself.",
+                write(f"team-{namespace}") if team.namespace else rename(f"team-{name}"),
             )
         elif kubernetes and names[namespace] > 1:
             yield Breach(
                 path,
                 f"{names[namespace]} teams share the namespace `{namespace}`: each could use the "
                 "other's quota.",
-                "a namespace for each team",
+                _own_namespace(environment, name),
             )
 
 
@@ -91,7 +92,7 @@ def member_and_admin(environment: Environment) -> Iterator[Breach]:
                 yield Breach(
                     ("teams", name, "members", index),
                     f"{member} is in orchestrator.admins, may do everything, and cannot have a second entry.",
-                    "remove it here or there",
+                    drop(),
                 )
 
 
@@ -113,8 +114,17 @@ def same_in_lower_case(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", pool.group),
                 f"in Kubernetes it is `{pool.group.lower()}`, as another group is: their accelerators could "
                 "not be told apart.",
-                "another name",
+                rename(f"{pool.group}-2"),
             )
 
 
 RULES.include(teams_quotas.RULES, teams_counting.RULES, teams_fields.RULES, teams_slurm.RULES)
+
+
+def _own_namespace(environment: Environment, name: str) -> Remedy:
+    taken = {namespace_of(environment, other) for other in environment.teams if other != name}
+    return drop() if environment.teams[name].namespace and name not in taken else _named(name)
+
+
+def _named(name: str) -> Remedy:
+    return anywhere({("teams", name, "namespace"): f"{name}-team"})

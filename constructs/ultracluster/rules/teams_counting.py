@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ultracluster.config import Environment
+from ultracluster.config.remedy import anywhere, ask, drop, write
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.team_shares import asked, pools, scheduler_of
 from ultracluster.rules.teams_quotas import amounts_of
@@ -39,7 +40,9 @@ def total_of_several_kinds(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 path,
                 f"{amounts} of what? The cluster has {' and '.join(kinds)}.",
-                _by_group(environment) if by_group else "node groups with accelerators of one kind",
+                write(_by_group(environment, amounts))
+                if by_group
+                else ask("decision", "node groups with accelerators of one kind"),
             )
 
 
@@ -60,8 +63,9 @@ def by_group_not_there(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 path,
                 f"{TITLES[scheduler]} counts accelerators of the whole cluster, not by node group.",
-                f"{sum(amounts.values())}, in total"
-                + ("; or orchestrator.scheduler: kueue" if scheduler != "slurm" else ""),
+                write(sum(amounts.values()))
+                if scheduler == "slurm"
+                else write(sum(amounts.values())) | anywhere({("orchestrator", "scheduler"): "kueue"}),
             )
 
 
@@ -81,7 +85,7 @@ def limit_in_total(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("teams", name, "limit"),
                 f"{TITLES[scheduler]} limits what is borrowed of each node group, not of all together.",
-                _by_group(environment),
+                write(_by_group(environment, team.limit)),
             )
 
 
@@ -103,9 +107,15 @@ def not_gpus(environment: Environment) -> Iterator[Breach]:
                 path,
                 f"{TITLES[scheduler]} counts whole NVIDIA GPUs, and {others[0].group} has "
                 f"{others[0].resource}: {asked(amounts)} of them cannot be counted.",
-                "remove limit" if scheduler == "slurm" else "orchestrator.scheduler: kueue",
+                drop() if scheduler == "slurm" else anywhere({("orchestrator", "scheduler"): "kueue"}),
             )
 
 
-def _by_group(environment: Environment) -> str:
-    return "{" + ", ".join(f"{pool.group}: ..." for pool in pools(environment)) + "}"
+def _by_group(environment: Environment, amounts: int) -> dict[str, int]:
+    """A total, taken from the groups in their order."""
+    split: dict[str, int] = {}
+    for pool in pools(environment):
+        if taken := min(amounts, pool.total):
+            split[pool.group] = taken
+            amounts -= taken
+    return split

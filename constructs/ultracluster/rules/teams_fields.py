@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ultracluster.config import Environment
 from ultracluster.config.orchestrator import SLURM
+from ultracluster.config.remedy import beside, drop, write
 from ultracluster.config.teams import Team
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.team_shares import Scheduler, asked, scheduler_of
@@ -23,41 +24,38 @@ class _Option:
 
     schedulers: frozenset[Scheduler]
     why: str
-    instead: str = ""
-    """By default: remove it."""
+    note: str = ""
+    """Beside removing it."""
 
 
 _OPTIONS: Mapping[str, _Option] = {
     "lend": _Option(
         schedulers=frozenset({"kueue", "volcano", "task-governance"}),
         why="what a team leaves idle is always lent there",
-        instead="remove lend; a quota is taken back as soon as the team wants it",
+        note="a quota is taken back as soon as the team wants it",
     ),
     "weight": _Option(
         schedulers=frozenset({"kueue", "kai", "task-governance"}),
         why="idle accelerators are shared in proportion to the quotas there",
-        instead="remove weight",
     ),
     "preempt_own": _Option(
         schedulers=frozenset({"kueue", "task-governance"}),
         why="whether jobs end others is decided for the whole cluster there",
-        instead="remove preempt_own",
     ),
     "namespace": _Option(
         schedulers=frozenset({"kueue", "volcano", "kai"}),
         why="HyperPod makes the namespace itself, `hyperpod-ns-<team>`, and Slurm has none",
-        instead="remove namespace",
     ),
     "members": _Option(
         schedulers=frozenset({"kueue", "volcano", "kai"}),
         why="the team's namespace is HyperPod's to make after the cluster, and Slurm knows Unix users",
-        instead="users: [...] with Slurm; with task governance access entries of your own, once the quota "
+        note="users: [...] with Slurm; with task governance access entries of your own, once the quota "
         "exists",
     ),
     "users": _Option(
         schedulers=frozenset({"slurm"}),
         why="Kubernetes knows IAM principals, not Unix users",
-        instead="members: [arn:aws:iam::<account>:role/<role>]",
+        note="members: [arn:aws:iam::<account>:role/<role>]",
     ),
 }
 
@@ -82,7 +80,7 @@ def option_of_another_scheduler(environment: Environment) -> Iterator[Breach]:
                 yield Breach(
                     ("teams", name, key),
                     f"{TITLES[scheduler]} has no `{key}`: {option.why}.",
-                    option.instead,
+                    drop().noting(option.note),
                 )
 
 
@@ -102,7 +100,7 @@ def option_without_meaning(environment: Environment) -> Iterator[Breach]:
                     ("teams", name, key),
                     f"Slurm has no `{key}` of an account: a quota becomes the account's fair share, idle "
                     "nodes go to whoever is furthest below it, and preemption is one setting of the cluster.",
-                    f"remove {key}",
+                    drop(),
                 )
 
 
@@ -122,7 +120,7 @@ def borrows_and_keeps(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("teams", name, "lend"),
                 "the service has no team that borrows and does not lend.",
-                f"limit: {asked(team.quota)}, so that it does not borrow either; or lend: true",
+                write(True) | beside(limit=asked(team.quota)),
             )
 
 
@@ -144,7 +142,7 @@ def weight_in_bounds(environment: Environment) -> Iterator[Breach]:
                 ("teams", name, "weight"),
                 f"{team.weight}: the service takes up to {_MOST_WEIGHT}. Weights count relative to each "
                 "other.",
-                str(max(1, team.weight * _MOST_WEIGHT // largest)),
+                write(max(1, team.weight * _MOST_WEIGHT // largest)),
             )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Mapping
 
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.remedy import Remedy, ask, drop, rename, write
 from ultracluster.rules.engine import Breach, RuleSet
 from ultracluster.rules.team_shares import Pool, asked, pools
 from ultracluster.rules.teams_schedulers import DATE, KUEUE, VOLCANO
@@ -26,13 +28,15 @@ def unknown_group(environment: Environment) -> Iterator[Breach]:
         return
     there = [pool.group for pool in pools(environment)]
     for path, amounts in amounts_of(environment):
-        for group in amounts if isinstance(amounts, Mapping) else ():
+        given: Mapping[str, int] = amounts if isinstance(amounts, Mapping) else {}
+        for group in given:
             if group not in there:
+                near = difflib.get_close_matches(group, [one for one in there if one not in given], n=1)
                 what = "has no accelerators" if group in environment.node_groups else "does not exist"
                 yield Breach(
                     (*path, group),
                     f"`{group}` {what}: there is nothing to share.",
-                    f"one of {', '.join(there)}" if there else "remove it",
+                    rename(near[0]) if near else drop(),
                 )
 
 
@@ -88,13 +92,13 @@ def limit_below_quota(environment: Environment) -> Iterator[Breach]:
                     yield Breach(
                         ("teams", name, "limit", group),
                         f"{amount} accelerators of {group} at the most, and {quota} guaranteed.",
-                        str(quota),
+                        write(quota),
                     )
         elif (limit := asked(team.limit)) < (quota := asked(team.quota)):
             yield Breach(
                 ("teams", name, "limit"),
                 f"{limit} accelerators at the most, and {quota} guaranteed.",
-                str(quota),
+                write(quota),
             )
 
 
@@ -117,7 +121,7 @@ def limit_above_cluster(environment: Environment) -> Iterator[Breach]:
                 yield Breach(
                     ("teams", name, "limit", *([group] if group else [])),
                     f"{amount} accelerators at the most, and there are {most}: the limit limits nothing.",
-                    "remove it" if not group else str(most),
+                    write(most) if group else drop(),
                 )
 
 
@@ -147,6 +151,6 @@ def _listed(amounts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {amount}" for name, amount in amounts.items() if amount)
 
 
-def _fit(largest: int, over: int) -> str:
+def _fit(largest: int, over: int) -> Remedy:
     """What the largest quota may be, or that it alone does not help."""
-    return str(largest - over) if largest >= over else f"{over} fewer, over all teams"
+    return write(largest - over) if largest >= over else ask("decision", f"{over} fewer, over all teams")

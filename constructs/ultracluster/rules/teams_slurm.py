@@ -8,7 +8,9 @@ from ultracluster.config import Environment
 from ultracluster.config.orchestrator import SLURM, HyperPodSlurm
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.pcs import Pcs
+from ultracluster.config.remedy import anywhere, ask
 from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.environment import new_database
 from ultracluster.rules.teams_schedulers import DATE, SACCTMGR
 
 RULES = RuleSet("TEA", "Teams")
@@ -30,13 +32,13 @@ def no_accounting(environment: Environment) -> Iterator[Breach]:
         yield Breach(
             ("teams",),
             "orchestrator.accounting.mode is `none`: there is nowhere to keep accounts.",
-            "accounting: {mode: standard}",
+            anywhere({("orchestrator", "accounting"): {"mode": "standard"}}),
         )
     if isinstance(orchestrator, ParallelCluster) and environment.storage.accounting_database is None:
         yield Breach(
             ("teams",),
             "without a database ParallelCluster runs no slurmdbd: there is nowhere to keep accounts.",
-            "storage.accounting_database: {kind: rds-mysql, ...}",
+            new_database(environment),
         )
 
 
@@ -58,16 +60,16 @@ def not_enforced(environment: Environment) -> Iterator[Breach]:
     missing = [
         setting
         for setting, wanted in (
-            ("AccountingStorageEnforce: associations,limits,qos,safe", enforced),
-            ("PriorityWeightFairshare: 100000", True),
+            (("AccountingStorageEnforce", "associations,limits,qos,safe"), enforced),
+            (("PriorityWeightFairshare", 100000), True),
         )
-        if wanted and setting.partition(":")[0].lower() not in have
+        if wanted and setting[0].lower() not in have
     ]
     if missing:
         yield Breach(
             ("orchestrator", *(["slurm_settings"] if orchestrator.slurm_settings else [])),
             "shares and limits of accounts are written down, and slurmctld ignores them by default.",
-            f"slurm_settings: {{{', '.join(missing)}}}",
+            anywhere({("orchestrator", "slurm_settings", key): value for key, value in missing}),
         )
 
 
@@ -85,5 +87,5 @@ def nobody(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("teams", name),
                 "the account has no users: nobody can submit a job for it.",
-                "users: [...]; or acknowledge it, and add them with sacctmgr",
+                ask("fact", "users: [...]; or acknowledge it, and add them with sacctmgr"),
             )

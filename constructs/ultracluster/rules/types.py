@@ -6,8 +6,9 @@ from ultracluster.catalog import InstanceType, instance_types
 from ultracluster.config import Environment
 from ultracluster.config.instance_types import instance_type_of, made_from
 from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.remedy import Remedy, ask, write
 
-__all__ = ["every_type_of", "instance_type_of", "made_from", "type_alike"]
+__all__ = ["alike", "every_type_of", "instance_type_of", "made_from"]
 
 
 def known_type_of(environment: Environment, group: NodeGroup) -> InstanceType:
@@ -28,13 +29,13 @@ def every_type_of(environment: Environment, group: NodeGroup) -> tuple[InstanceT
     )
 
 
-def type_alike(known: InstanceType, architecture: str, role: str) -> str:
+def alike(known: InstanceType, architecture: str, role: str) -> Remedy:
     """A type of `architecture` and about this size for a node that runs no jobs.
 
     For compute there is no simple exchange.
     """
     if role == "compute":
-        return f"a second environment for these nodes, or a type that is {architecture}"
+        return ask("decision", f"a second environment for these nodes, or a type that is {architecture}")
     prefix = "m7g." if architecture == "arm64" else "m7i."
     sizes = [one for one in instance_types().values() if one.name.startswith(prefix)]
-    return min(sizes, key=lambda one: (abs(one.vcpu - known.vcpu), one.name)).name
+    return write(min(sizes, key=lambda one: (abs(one.vcpu - known.vcpu), one.name)).name)

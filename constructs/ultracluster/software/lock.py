@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field, ValidationError, model_validator
 
 from ultracluster.config.base import Many, Model
-from ultracluster.scripts_folder import scripts_folder
+from ultracluster.scripts_folder import own_release, scripts_folder
 from ultracluster.software.artifact import Artifact, PackageSet
 
 ComponentName = Literal[
@@ -220,13 +220,14 @@ def release_file(name: str) -> Path:
     Raises:
         UnknownReleaseError: there is none.
     """
+    if own := own_release(name):
+        return own
     if name not in release_names():
         near = " or ".join(nearest_releases(name)) or "none: there is no release at all"
         raise UnknownReleaseError(f"there is no release {name!r}; the nearest is {near}")
     return releases_folder() / f"{name}.lock"
 
 
-@cache
 def load_release(name: str) -> Release:
     """The release `name`.
 
@@ -234,7 +235,12 @@ def load_release(name: str) -> Release:
         UnknownReleaseError: there is none.
         InvalidLockError: its file is damaged.
     """
-    return read_lock(release_file(name))
+    return _loaded(release_file(name))
+
+
+@cache
+def _loaded(file: Path) -> Release:
+    return read_lock(file)
 
 
 def read_lock(file: Path) -> Release:

@@ -58,7 +58,7 @@ def node_image(environment: Environment, name: str) -> NodeImage:
     if group.image:
         return _named(group.image)
     orchestrator = environment.orchestrator
-    if isinstance(orchestrator, Eks) or group.role == "system":
+    if isinstance(orchestrator, Eks) or (isinstance(orchestrator, HyperPodEks) and group.role == "system"):
         return _eks(environment, name, group)
     arch = _arch(environment, group)
     release: str | None = getattr(group, "image_release", None)

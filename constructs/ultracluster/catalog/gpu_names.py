@@ -1,0 +1,36 @@
+"""Instance types by what people call them: 8xH100, h100, B200, Trainium2."""
+
+from __future__ import annotations
+
+import re
+
+from ultracluster.catalog.instances import InstanceType, instance_types
+
+_OTHER_NAMES = {"trn1": "trainium", "trn2": "trainium2", "trn3": "trainium3", "gh200": "h200"}
+_FORM = re.compile(r"(?:(\d+)\s*[x*\u00d7]\s*)?(?:nvidia|aws)?[\s-]*([a-z]+\d*[a-z]?)", re.IGNORECASE)
+
+
+def types_of_gpu_name(text: str) -> tuple[str, ...]:
+    """Types with that accelerator, those with that many first; without a number the largest first.
+
+    `8xH100` is p5.48xlarge. Empty where the text names no accelerator that the catalogue has.
+    """
+    match = _FORM.fullmatch(text.strip())
+    if not match:
+        return ()
+    count, name = int(match[1] or 0), match[2].lower()
+    name = _OTHER_NAMES.get(name, name)
+    found = [one for one in instance_types().values() if _named(one, name)]
+    if count:
+        exact = [one for one in found if one.accelerator and one.accelerator.count == count]
+        found = exact or found
+    found.sort(key=lambda one: (-(one.accelerator.count if one.accelerator else 0), -one.vcpu, one.name))
+    most = found[0].accelerator if found else None
+    return tuple(
+        one.name for one in found if one.accelerator and most and one.accelerator.count == most.count
+    )
+
+
+def _named(one: InstanceType, name: str) -> bool:
+    words = re.findall(r"[a-z0-9]+", one.accelerator.name.lower()) if one.accelerator else []
+    return name in words

@@ -1,0 +1,171 @@
+"""What to write in the place of a value of the wrong type, form or range."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from ipaddress import IPv4Network
+from typing import Any, cast
+
+from pydantic_core import ErrorDetails
+
+from ultracluster.catalog.fsx import lustre, lustre_deployments
+from ultracluster.catalog.gpu_names import types_of_gpu_name
+from ultracluster.config.findings import Path
+from ultracluster.config.hints import in_unit_of
+from ultracluster.config.remedy import Remedy, ask, beside, rename, write
+from ultracluster.config.source import Source
+
+_MEANT = {
+    "role": {
+        "worker": "compute", "workers": "compute", "gpu": "compute", "train": "compute", "node": "compute",
+        "head": "controller", "headnode": "controller", "head-node": "controller", "master": "controller",
+        "submit": "login", "bastion": "login", "jump": "login",
+        "infra": "system", "addons": "system", "default": "system",
+    },
+    "kind": {
+        "ondemand": "on-demand", "odcr": "reservation", "block": "capacity-block", "cbml": "capacity-block",
+        "plan": "training-plan", "hyperpod": "hyperpod-slurm", "slurm": "hyperpod-slurm", "k8s": "eks",
+        "kubernetes": "eks", "pcluster": "parallelcluster",
+    },
+    "egress": {"none": "closed", "private": "closed", "internet": "nat"},
+}  # fmt: skip
+"""Words of other tools for our values. A word that merely looks alike means something else."""
+_ALIKE = 0.75
+
+
+def meant(name: str, given: str, allowed: list[str]) -> str:
+    """The value that was probably meant; empty where a guess would be a guess."""
+    plain = given.strip().lower().replace("_", "-")
+    if plain in allowed:
+        return plain
+    if (other := _MEANT.get(name, {}).get(plain)) in allowed:
+        return other or ""
+    return next(iter(difflib.get_close_matches(plain, allowed, n=1, cutoff=_ALIKE)), "")
+
+
+def wrong_value(source: Source, path: Path, error: ErrorDetails) -> tuple[str, Remedy]:
+    """What is wrong with the value at `path`, and what mends it."""
+    value = error["input"]
+    context = error.get("ctx", {})
+    shown = source.raw(path) or repr(value)
+    name = str(path[-1]) if path else ""
+    nothing = ask("decision", "")
+    match error["type"]:
+        case "string_type" if isinstance(value, int | float):
+            return f"a text is needed, and YAML reads {shown} as a number.", write(shown)
+        case "int_type" | "int_from_float" | "float_type" if isinstance(value, str):
+            return f"a number is needed, not the text {value!r}.", _number(source.data, path, value)
+        case "int_type" | "int_from_float":
+            rounded = write(round(value)) if isinstance(value, float) and abs(value) < 1e15 else nothing
+            return f"a whole number is needed, not {shown}.", rounded
+        case "bool_type":
+            word = str(value).lower()
+            said = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}.get(
+                word
+            )
+            return f"true or false is needed, not {shown}.", (
+                ask("decision", "true or false") if said is None else write(said)
+            )
+        case "literal_error":
+            return _one_of(name, shown, value, str(context["expected"]))
+        case "string_pattern_mismatch":
+            return _form(source, path, shown, str(context["pattern"]))
+        case "value_error":
+            return f"`{shown}` is {context['error']}.", _network(shown)
+        case "greater_than_equal" | "less_than_equal" | "greater_than" | "less_than":
+            limit = next(context[key] for key in ("ge", "le", "gt", "lt") if key in context)
+            step = {"greater_than": 1, "less_than": -1}.get(error["type"], 0)
+            return f"{shown} is out of range: {error['msg'].lower()}.", write(limit + step)
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return f"keys and values are needed here, not {shown}.", ask("decision", "keys and values")
+        case "tuple_type" if isinstance(value, str | int | float):
+            return f"a list is needed here, not {shown}.", write([value])
+        case _:
+            text = error["msg"]
+            return f"{shown}: {text[0].lower()}{text[1:]}.", nothing
+
+
+def wrong_key(path: Path, error: ErrorDetails) -> tuple[str, Remedy]:
+    """What is wrong with the name that `path` ends in, and what mends it."""
+    name, pattern = str(path[-1]), error.get("ctx", {}).get("pattern", "")
+    if pattern:
+        near = _reshaped(name, pattern)
+        words = f"the name `{name}` does not have the form {pattern}."
+        return words, rename(near) if near and near != name else ask("decision", "another name")
+    return f"the name `{name}`: {error['msg'].lower()}.", ask("decision", "another name")
+
+
+def _one_of(name: str, shown: str, value: Any, expected: str) -> tuple[str, Remedy]:
+    allowed = re.findall(r"'([^']*)'|(\d+)", expected)
+    options = [text or number for text, number in allowed]
+    message = f"{shown} is none of {', '.join(options)}."
+    numbers = [int(number) for _, number in allowed if number]
+    if isinstance(value, int | float) and not isinstance(value, bool) and numbers:
+        return message, write(min(numbers, key=lambda one: abs(one - value)))
+    near = meant(name, str(value), options)
+    if not near:
+        return message, ask("decision", f"one of {', '.join(options)}")
+    return message, write(int(near) if near.isdigit() and int(near) in numbers else near)
+
+
+def _form(source: Source, path: Path, shown: str, pattern: str) -> tuple[str, Remedy]:
+    name, message = path[-1] if path else "", f"`{shown}` does not have the form {pattern}."
+    url = re.fullmatch(r"(?:s3://|arn:aws[a-z-]*:s3:::)([^/]+)/*(.*)", shown)
+    if url and name in ("bucket", "name") and re.fullmatch(pattern, url[1]):
+        if name == "bucket" and url[2]:
+            return message, beside(bucket=url[1], prefix=f"{url[2].strip('/')}/")
+        return message, write(url[1])
+    types = types_of_gpu_name(shown)
+    if types and (name == "instance_type" or path[-2:-1] == ("instance_types",)):
+        return f"`{shown}` is not a type as EC2 writes it, like p5.48xlarge.", write(*types)
+    near = "" if "//" in shown else _reshaped(shown, pattern)
+    return message, write(near) if near else ask("fact", f"a value of the form {pattern}")
+
+
+def _network(shown: str) -> Remedy:
+    try:
+        return write(str(IPv4Network(shown, strict=False)))
+    except ValueError:
+        return ask("fact", "an IPv4 network such as 10.0.0.0/16")
+
+
+def _number(data: Any, path: Path, text: str) -> Remedy:
+    name = str(path[-1]) if path else ""
+    number, note = in_unit_of(name, text)
+    if number is None:
+        return ask("decision", "a number")
+    if name == "capacity_gib" and path[:2] == ("storage", "lustre"):
+        number = _file_system_size(data, text, number)
+    return write(number).noting(note)
+
+
+def _file_system_size(data: Any, text: str, gib: int | float) -> int | float:
+    """FSx says 1.2 TiB of 1200 GiB; the size that it makes and that is nearest to what was written."""
+    made = cast("dict[str, Any]", data["storage"]["lustre"])
+    name, tier = made.get("deployment"), made.get("throughput_mbps_per_tib")
+    if name not in lustre_deployments() or not lustre_deployments()[str(name)].capacities:
+        return gib
+    if not isinstance(tier, int | None):
+        return gib
+    sizes = lustre(str(name)).capacity(tier, efa=made.get("efa") is True)
+    as_fsx_says, wanted = round(gib / 1024 * 1000), round(gib)
+    if sizes is None or wanted in sizes:
+        return wanted
+    if re.search(r"[tp]i", text, re.IGNORECASE) and as_fsx_says in sizes:
+        return as_fsx_says
+    return sizes.neighbours(wanted)[-1]
+
+
+def _reshaped(text: str, pattern: str) -> str:
+    """The nearest text of the form asked for that a few ordinary mistakes lead to."""
+    plain = text.strip().removeprefix("ml.")
+    for candidate in (
+        plain,
+        plain.lower(),
+        re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-"),
+        f"/{plain}",
+    ):
+        if re.fullmatch(pattern.removeprefix("^").removesuffix("$"), candidate):
+            return candidate
+    return ""

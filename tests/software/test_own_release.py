@@ -1,0 +1,71 @@
+"""A team's own release, which an environment names by the path of its lock file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from project import ROOT
+
+from ultracluster import scripts_folder
+from ultracluster.config import InvalidEnvironmentError, load
+from ultracluster.lifecycle.bundles import NodeFiles
+from ultracluster.lifecycle.configuration import script_configuration
+from ultracluster.operations.plan import plan
+from ultracluster.rules import check
+from ultracluster.software import load_release
+
+NAME = "mine-2026.11"
+
+
+@pytest.fixture(autouse=True)
+def none_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scripts_folder, "_OWN_RELEASES", {})
+
+
+def write(folder: Path, release: str, name: str = NAME) -> Path:
+    """An environment beside a release of its own."""
+    text = (ROOT / "environments" / "dev.yaml").read_text()
+    shipped = load(ROOT / "environments" / "dev.yaml").environment.software.release
+    lock = json.loads((ROOT / "lifecycle_scripts" / "releases" / f"{shipped}.lock").read_text())
+    (folder / "releases").mkdir(exist_ok=True)
+    (folder / "releases" / f"{name}.lock").write_text(json.dumps({**lock, "release": name}))
+    file = folder / "env.yaml"
+    file.write_text(text.replace(shipped, release))
+    assert release in file.read_text()
+    return file
+
+
+@pytest.mark.parametrize("suffix", ["lock", "yaml"])
+def test_it_is_used_like_one_of_this_package(suffix: str, tmp_path: Path) -> None:
+    loaded = load(write(tmp_path, f"./releases/{NAME}.{suffix}"))
+    environment = loaded.environment
+
+    assert environment.software.release == NAME
+    assert load_release(NAME).release == NAME
+    assert not [one for one in check(loaded) if one.blocks]
+    assert plan(environment).software == NAME
+    assert script_configuration(environment)["release"] == NAME
+    entries = ["hyperpod_on_init_complete"]
+    files = NodeFiles.of(*entries, release=NAME).in_folder(script_configuration(environment)).files
+    assert json.loads(files[f"releases/{NAME}.lock"])["release"] == NAME
+    assert [name for name in files if name.startswith("releases/")] == [f"releases/{NAME}.lock"]
+
+
+@pytest.mark.parametrize(
+    ("release", "name", "message"),
+    [
+        ("./releases/other-2026.11.lock", NAME, "other-2026.11.lock does not exist"),
+        ("./releases/2026.11.lock", "2026.11", "a release of this package is called 2026.11"),
+    ],
+)
+def test_a_path_that_names_no_release_of_ones_own(
+    release: str, name: str, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidEnvironmentError) as caught:
+        load(write(tmp_path, release, name))
+
+    (finding,) = caught.value.findings
+    assert (finding.code, finding.dotted) == ("CFG008", "software.release")
+    assert message in finding.message
