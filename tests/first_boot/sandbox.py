@@ -55,7 +55,7 @@ class Sandbox:
             "FAKE": str(self.fake),
             "REAL": str(self.real),
             "ULTRACLUSTER_LINGER": "0",
-            "ULTRACLUSTER_SPREAD_SECONDS": "0",
+            "ULTRACLUSTER_SPREAD": "0",
             "ULTRACLUSTER_RETRY_PAUSE": "0.02",
             "ULTRACLUSTER_RETRY_LONGEST_PAUSE": "0.1",
             "ULTRACLUSTER_RUN_DEADLINE": "10",
