@@ -34,7 +34,7 @@ def load_file(path: Path) -> Loaded:
 
 def environment_path(path: Path) -> Path:
     """Where an environment file lies that is given by its path, or by its name in environments/."""
-    if path.suffix not in {".yaml", ".yml"} and not path.exists():
+    if path.suffix not in {".yaml", ".yml"} and not path.is_file():
         return Path("environments") / f"{path}.yaml"
     return path
 

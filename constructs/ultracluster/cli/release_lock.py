@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ultracluster.cli.environments import ProfileOption, load_environment, open_account
+from ultracluster.cli.environments import ProfileOption, environment_path, load_environment, open_account
 from ultracluster.cli.refusal import refuse
 from ultracluster.cli.release_files import CacheOption, ForOption, progress_bar
 
@@ -48,7 +48,7 @@ def lock(
     if file is not None and environment is None:
         results = _shown(file, cache, again, lambda options: _release(file, component or [], options))
     elif environment is not None and file is None:
-        path = environment if environment.exists() else Path("environments") / f"{environment}.yaml"
+        path = environment_path(environment)
         config = load_environment(path)
         account = _account(config, profile)
         results = _shown(

@@ -31,7 +31,8 @@ def load(path: FilePath | str) -> Loaded:
     Raises:
         InvalidEnvironmentError: with one finding for each thing that is wrong.
     """
-    return parse(read(FilePath(path)))
+    found = parse(read(FilePath(path)))
+    return Loaded(found.environment.at(FilePath(path)), found.source)
 
 
 def parse(source: Source) -> Loaded:

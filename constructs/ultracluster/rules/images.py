@@ -158,7 +158,7 @@ def image_by_date(environment: Environment) -> Iterator[Breach]:
             ("orchestrator", "node_image_release"),
             f"only the date of EKS's image is known ({asked}), and EKS takes releases in full: "
             f"{', '.join(names)} boot{'s' if len(names) == 1 else ''} the newest image.",
-            f"`ultracluster release lock --for {environment.name}`, which asks SSM, or the full release",
+            f"`ultracluster release lock --for {environment.asked_as}`, which asks SSM, or the full release",
         )
 
 

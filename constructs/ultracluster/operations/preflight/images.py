@@ -95,7 +95,7 @@ def _eks(situation: Situation, what: str, name: str) -> Answer:
         return None
     asked, _ = image_release(environment, name)
     full, date = full_image_release(environment, name), asked.rpartition("-")[2]
-    lock = f"`ultracluster release lock --for {environment.name}`"
+    lock = f"`ultracluster release lock --for {environment.asked_as}`"
     if full:
         dated = f"{base}/amazon-eks-node-al2023-{arch}-{variant}-{kubernetes}-v{date}/release_version"
         there = latest if latest == full else _parameter(situation, dated)
