@@ -23,9 +23,9 @@ def checkout() -> Path:
 def environment_file(root: Path, name: str) -> Path:
     """An environment file by its path, or by its name in the checkout's environments/."""
     file = Path(name)
-    if file.suffix in {".yaml", ".yml"} or file.is_file():
-        return file.resolve()
-    return root / "environments" / f"{name}.yaml"
+    named = root / "environments" / f"{name}.yaml"
+    given = file.suffix in {".yaml", ".yml"} or (file.exists() and not named.is_file())
+    return file.resolve() if given else named
 
 
 def unpack(root: Path, revision: str, into: Path) -> str:

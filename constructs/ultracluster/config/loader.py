@@ -200,6 +200,8 @@ def _wrong_key(path: Path, error: ErrorDetails) -> tuple[str, str]:
 def _reshaped(text: str, pattern: str) -> str:
     """The nearest text of the wanted form that a few ordinary mistakes lead to."""
     plain = text.strip().removeprefix("ml.")
+    if plain.startswith("ami-"):
+        return "ami-0123456789abcdef0"  # no parameter is meant
     for candidate in (
         plain,
         plain.lower(),

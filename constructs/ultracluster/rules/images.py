@@ -219,7 +219,7 @@ def _newest_known(environment: Environment, name: str) -> Image | None:
     if environment.orchestrator.kind == "pcs":
         known = instance_type_of(environment, environment.node_groups[name])
         return newest(family="pcs-ready-dlami", arch=known.architecture) if known else None
-    group = environment.node_groups[name].model_copy(update={"image": None})
+    group = environment.node_groups[name].model_copy(update={"image": None, "image_release": None})
     groups = {**environment.node_groups, name: group}
     orchestrator = environment.orchestrator
     unpinned = {key: None for key in ("node_image_release", "image_release") if hasattr(orchestrator, key)}
