@@ -165,10 +165,10 @@ def _hyperpod(situation: Situation, what: str, name: str) -> Answer:
         elif not running:
             near = _newest_of(situation, name)
             alike = (one for one in images() if near and (one.family, one.arch) == (near.family, near.arch))
-            numbers = " or ".join(sorted({one.version for one in alike if one.version}))
+            known = " or ".join(sorted({one.version for one in alike if one.version}))
             yield Row(
                 what, "unknown", f"nobody knows a release {release} for this group, and HyperPod says only "
-                "when the cluster is made", f"{f'{numbers}, or ' if numbers else ''}no image_release: the newest",
+                "when the cluster is made", f"{known}{', or ' * bool(known)}no image_release: the newest",
             )  # fmt: skip
         return Seen(f"HyperPod's image {release}", said.image, said.image is not None)
     image = said.image or _newest_of(situation, name)
