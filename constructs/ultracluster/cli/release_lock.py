@@ -59,9 +59,11 @@ def lock(
         )
     else:
         refuse("name either a lock file, or an environment with --for")
-    for result in results:
-        if result.state != "unchanged":
-            typer.echo(f"{result.state:9}  {result.component}: {_about(result)}", err=True)
+    told = [result for result in results if result.state != "unchanged"]
+    for result in told:
+        typer.echo(f"{result.state:9}  {result.component}: {_about(result)}", err=True)
+    if not told:
+        typer.echo("no file and no key is open: nothing to record", err=True)
     if any(result.state in ("failed", "changed") for result in results):
         raise typer.Exit(1)
 
