@@ -107,7 +107,7 @@ CASES = [
         {**OLD, IMAGE: BAD},
         IMAGE,
         "eks-al2023-standard-1.34-x86_64-20260930, of which a field report says: the kernel may panic",
-        "20261012 of 2026-10-12",
+        '"20261012", of 2026-10-12',
         {IMAGE: FULL},
         base="eks-trn2",
     ),

@@ -191,13 +191,19 @@ def _advisories(environment: Environment, by: str, words: str) -> Iterator[Breac
                 yield Breach(
                     _path(environment, names[0]),
                     f"{', '.join(names)}: {image.id}, of which {words}: {note.text} ({source(note.source)}).",
-                    f"{better.release} of {better.date}" if better else "another image",
+                    f"{_as_asked(better)}, of {better.date}" if better else "another image",
                 )
 
 
 def _newest_sound(image: Image) -> Image | None:
     better = newest(family=image.family, arch=image.arch, os=image.os, kubernetes=image.kubernetes)
     return better if better and not better.advisories else None
+
+
+def _as_asked(image: Image) -> str:
+    """Its release as a file takes it: of EKS the date where the patch level was not seen."""
+    head, _, day = image.release.rpartition("-")
+    return f'"{day if head.endswith(".?") else image.release}"'
 
 
 def _boots(environment: Environment) -> tuple[GroupBoot, ...]:
