@@ -98,7 +98,7 @@ CASES = [
         {"orchestrator.version": "3.16.1"},
         "orchestrator.version",
         "its maker withdrew it: its driver does not load",
-        "3.16.3 of 2026-11-17",
+        '"3.16.3", of 2026-11-17',
         {"orchestrator.version": "3.16.3"},
         base="parallelcluster-p5",
     ),
