@@ -230,6 +230,27 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
 
 
+def test_a_revision_has_its_own_locks(tmp_path: Path) -> None:
+    """Else the scripts of then would be hashed with the digests of today."""
+    from ultracluster.cli.checkout import unpack
+
+    folder = tmp_path / "checkout" / "environments"
+    folder.mkdir(parents=True)
+    (folder / "dev.yaml").write_text("then")
+    (folder / "dev.lock").write_text("then")
+    git(tmp_path / "checkout", "init", "--quiet")
+    git(tmp_path / "checkout", "add", ".")
+    git(tmp_path / "checkout", "commit", "--quiet", "-m", "first")
+    (folder / "dev.lock").write_text("now")
+    unpack(tmp_path / "checkout", "HEAD", tmp_path / "then")
+    assert [
+        (one.name, one.read_text()) for one in sorted((tmp_path / "then" / "environments").iterdir())
+    ] == [
+        ("dev.lock", "then"),
+        ("dev.yaml", "then"),
+    ]
+
+
 def test_a_revision_of_the_environment_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole way: git, two runs of the app, and the file system that would be lost."""
     for name in ("app.py", "cdk.json", "environments/dev.yaml"):

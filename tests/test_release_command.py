@@ -157,6 +157,16 @@ def test_a_damaged_lock_is_refused_and_stays(name: str, content: str, says: str,
     assert lock.read_text() == content
 
 
+def test_where_nothing_is_open_it_says_so(folder: Path) -> None:
+    """TCP to Lustre, and all else is on the image or locked by the release: no file is made."""
+    (folder / "environments" / "dev.yaml").write_text((ROOT / "environments" / "dev.yaml").read_text())
+    (folder / "dev").mkdir()  # a folder of its name is not meant
+    result = run("release", "lock", "--for", "dev", cwd=folder)
+    assert (result.returncode, result.stdout) == (0, "")
+    assert result.stderr.strip() == "no file and no key is open: nothing to record"
+    assert not (folder / "environments" / "dev.lock").exists()
+
+
 @pytest.mark.parametrize("form", ["imagebuilder", "packer"])
 def test_a_recipe_is_printed(form: str) -> None:
     result = run(

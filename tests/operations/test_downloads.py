@@ -125,3 +125,11 @@ def test_a_full_disk_is_not_retried(shop: Any, target: Path, monkeypatch: pytest
     monkeypatch.setattr(downloads, "_fetch", full)
     with pytest.raises(OSError, match="No space left"):
         download(shop.url("tool.bin"), target, pause=_stop)
+
+
+def test_without_a_network_it_is_said_soon(tmp_path: Path) -> None:
+    """Nine files that are each tried for 75 seconds are a command that hangs."""
+    waits: list[float] = []
+    with pytest.raises(DownloadError, match=r"nowhere\.invalid could not be looked up .*: no network\?"):
+        download("https://nowhere.invalid/tool.bin", tmp_path / "tool.bin", pause=waits.append)
+    assert waits == [5]

@@ -252,6 +252,18 @@ def test_a_write_that_fails_leaves_the_old_lock(
     assert not list(file.parent.glob(".*.lock.*"))
 
 
+def test_one_that_somebody_made_read_only_stays(place: Place, run: Run) -> None:
+    file = place.environment("parallelcluster-gb200")
+    run(file)
+    lock = file.with_suffix(".lock")
+    lock.write_text(lock.read_text().replace('"parallelcluster-3.16.3"', '"2026.11"'))
+    before = lock.read_bytes()
+    lock.chmod(0o444)
+    with pytest.raises(PermissionError, match="it is read-only"):
+        run(file)
+    assert lock.read_bytes() == before
+
+
 def test_places_are_those_of_the_groups() -> None:
     environment = load(ROOT / "environments" / "parallelcluster-gb200.yaml").environment
     found = places(environment, load_release(environment.software.release))
@@ -347,3 +359,40 @@ def test_a_date_that_the_region_does_not_have(
 
 def test_without_credentials_images_stay_open(place: Place, run: Run) -> None:
     assert run(place.environment("eks-p5en")) == {}
+
+
+def test_a_parameter_of_ekss_image_that_the_file_names_is_asked_as_it_stands(
+    place: Place, run: Run, account: Any, parameters: Parameters
+) -> None:
+    named = f"{EKS}/nvidia/recommended/image_id"
+    parameters.values[named] = "ami-00000000000000009"
+    file = place.environment("eks-p5en")
+    file.write_text(
+        file.read_text().replace("    role: compute\n", f"    role: compute\n    image: {named}\n")
+    )
+    run(file, account=account)
+    assert place.lock("eks-p5en")["images"]["train"] == {
+        "image": "ami-00000000000000009",
+        "parameter": named,
+        "recorded": TODAY.isoformat(),
+    }
+
+
+def test_a_parameter_that_holds_no_image_is_one_line(
+    place: Place, run: Run, account: Any, parameters: Parameters
+) -> None:
+    file = place.environment("eks-p5en")
+    parameters.eks("nvidia", eks_day(file), "pending")
+    done = run(file, account=account)
+    (failed,) = [one for one in done.values() if one.component == "train"]
+    assert failed.state == "failed" and "'pending', which is no AMI id" in failed.message
+    assert not file.with_suffix(".lock").exists()
+
+
+@pytest.mark.parametrize("damage", ["{", '{"schema": 1}', "[]"])
+def test_a_damaged_lock_is_not_touched_and_says_what_to_do(damage: str, place: Place, run: Run) -> None:
+    file = place.environment("prod")
+    file.with_suffix(".lock").write_text(damage)
+    with pytest.raises(InvalidLockError, match="\nremove it, or take back the one that was committed"):
+        run(file)
+    assert file.with_suffix(".lock").read_text() == damage

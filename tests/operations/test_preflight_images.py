@@ -147,6 +147,15 @@ def test_a_parameter_that_hyperpod_does_not_have_is_unknown_and_no_harm() -> Non
     assert found["first boot of gpu"].level == "green"
 
 
+@pytest.mark.parametrize(("release", "level"), [("2.1.0", "green"), ("9.9.9", "unknown")])
+def test_a_release_of_hyperpod_that_nobody_knows_is_not_green(release: str, level: str) -> None:
+    """HyperPod has no call that lists them."""
+    row = ask(world("dev", {"node_groups.gpu.image_release": release}))["image of gpu"]
+
+    assert (row.level, release in row.found) == (level, True)
+    assert row.do == ("" if level == "green" else "2.0.1 or 2.1.0, or no image_release: the newest")
+
+
 def test_what_the_group_of_a_cluster_runs_is_said() -> None:
     made = world("dev")
     group = hyperpod_group("controller", 1, "Controller", CurrentImageReleaseVersion="2.1.0")

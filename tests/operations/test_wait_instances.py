@@ -10,6 +10,7 @@ import pytest
 from hyperpod_service import BORN, account, answer, refusal
 from kubernetes_service import Api, kubernetes_node, serve_cluster, serving
 from moto import mock_aws
+from rules_support import changed, environment_data, loaded
 from wait_support import MOUNTS, READY, Machines, Time
 
 from ultracluster.config import Environment, load
@@ -395,6 +396,47 @@ def test_eks_a_group_that_is_missing_is_not_ready(eks: Fleet) -> None:
     del eks.groups["train-7Yb3"]  # type: ignore[attr-defined]
     result = eks.wait()
     assert (result.outcome, result.group) == ("failed", "train") and "deploy the file first" in result.reason
+
+
+@pytest.fixture
+def karpenter(eks: Fleet) -> Fleet:
+    """A static pool of Karpenter, which EKS does not know as a group, in place of the managed one."""
+    changes = {"orchestrator.karpenter": {"groups": ["train"]}, "node_groups.train.count": 8}
+    eks.environment = loaded(changed(environment_data("eks-p5en"), changes)).environment
+    del eks.groups["train-7Yb3"]  # type: ignore[attr-defined]
+    for number in range(16, 24):
+        eks.launch(number, "p5en.48xlarge", **{"karpenter.sh/nodepool": "train"})
+    # EC2 finds each by its own tag
+    eks.serve("ec2", "DescribeInstances", lambda asked: {"Reservations": [{"Instances": [
+        one for one in eks.instances.values()
+        if {f"tag:{tag['Key']}" for tag in one["Tags"]} & _MARKS[asked["Filters"][0]["Name"]]
+    ]}]} if asked["Filters"][0]["Values"] == ["eks-p5en"] else {})  # fmt: skip
+    return eks
+
+
+_MARKS = {
+    "tag:eks:cluster-name": {"tag:eks:nodegroup-name"},
+    "tag:eks:eks-cluster-name": {"tag:karpenter.sh/nodepool"},
+}
+
+
+def test_eks_nodes_of_karpenter_are_waited_for(karpenter: Fleet) -> None:
+    result = karpenter.wait()
+    assert result.outcome == "ready"
+    assert [(one.name, one.up, one.wanted) for one in result.look.groups] == [
+        ("system", 2, 2), ("train", 8, 8),
+    ]  # fmt: skip
+
+
+def test_eks_a_pool_that_grows_from_nothing_is_ready(karpenter: Fleet) -> None:
+    group = karpenter.environment.node_groups["train"].model_copy(update={"count": 0, "max_count": 8})
+    groups = {**karpenter.environment.node_groups, "train": group}
+    karpenter.environment = karpenter.environment.model_copy(update={"node_groups": groups})
+    for number in range(16, 24):
+        del karpenter.instances[number]
+    result = karpenter.wait()
+    assert result.outcome == "ready"
+    assert result.look.groups[1].note == "Karpenter launches its nodes when pods need them"
 
 
 def test_large_groups_are_asked_fifty_at_a_time(tmp_path: Path) -> None:

@@ -154,6 +154,14 @@ CASES = [
     ),
     Case(
         "IMG005",
+        {"node_groups.gpu.image_release": "9.9.9"},
+        "node_groups.gpu",
+        "HyperPod's image for Slurm of 9.9.9 on x86_64: not in the catalogue",
+        f"{SLURM} is the newest known",
+        {"node_groups.gpu.image_release": ...},
+    ),
+    Case(
+        "IMG005",
         {"orchestrator.version": "3.16.4"},
         "orchestrator.version",
         "ParallelCluster 3.16.4 for ubuntu2204 on x86_64: not in the catalogue",

@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from project import ROOT
 
+from ultracluster.config import load
+from ultracluster.lifecycle.configuration import script_configuration
+from ultracluster.rules import check
 from ultracluster.software import (
     EnvironmentLock,
     InvalidLockError,
@@ -16,6 +20,7 @@ from ultracluster.software import (
     environment_lock,
     load_release,
 )
+from ultracluster.software.first_boot import release_of
 from ultracluster.software.lock import read_lock, release_file
 
 RELEASE = "hyperpod-slurm-2026.09"
@@ -148,3 +153,43 @@ def test_a_signed_file_keeps_its_signature(tmp_path: Path) -> None:
     found = artifact(after, "efa-installer", name)
     assert (found.integrity, found.sha256) == ("signature", "a" * 64)
     assert found.key_fingerprint
+
+
+def test_it_lies_beside_the_file_of_its_environment_wherever_that_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not in environments/ of the folder that a command happens to run in."""
+    monkeypatch.chdir(tmp_path)
+    shipped = (ROOT / "environments" / "prod.yaml").read_text()
+    theirs = tmp_path / "theirs" / "training.yaml"
+    theirs.parent.mkdir()
+    theirs.write_text(shipped)
+    saved("{", tmp_path)  # of another environment of this name
+    theirs.with_suffix(".lock").write_text(json.dumps(CONTENT))
+
+    environment = load(theirs).environment
+    assert artifact(release_of(environment), "enroot", ENROOT).sha256 == "a" * 64
+    told = script_configuration(environment)["locked"]
+    assert told == {"files": {ENROOT: f"sha256:{'a' * 64}"}, "keys": {KEY: "A" * 40}}
+    assert {one.code for one in check(load(theirs))} & {"SOF010"} == set()
+    assert environment.asked_as == str(theirs)
+
+    (tmp_path / "environments" / "prod.yaml").write_text(shipped)
+    (broken,) = [one for one in check(load("environments/prod.yaml")) if one.code == "SOF010"]
+    assert broken.instead == (
+        "remove it, or take back the one that was committed; then `ultracluster release lock --for prod`"
+    )
+    theirs.with_suffix(".lock").write_text("{")
+    (broken,) = [one for one in check(load(theirs)) if one.code == "SOF010"]
+    assert f"`ultracluster release lock --for {theirs}`" in broken.instead
+
+
+def test_while_a_lock_is_damaged_no_acknowledgement_is_called_out_of_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prod acknowledges SOF004, which cannot be judged then."""
+    monkeypatch.chdir(tmp_path)
+    saved("{", tmp_path)
+    file = tmp_path / "environments" / "prod.yaml"
+    file.write_text((ROOT / "environments" / "prod.yaml").read_text())
+    assert [one.code for one in check(load(file)) if not one.acknowledged] == ["SOF010"]

@@ -23,13 +23,13 @@ def checkout() -> Path:
 def environment_file(root: Path, name: str) -> Path:
     """An environment file by its path, or by its name in the checkout's environments/."""
     file = Path(name)
-    if file.suffix in {".yaml", ".yml"} or file.exists():
-        return file.resolve()
-    return root / "environments" / f"{name}.yaml"
+    named = root / "environments" / f"{name}.yaml"
+    given = file.suffix in {".yaml", ".yml"} or (file.exists() and not named.is_file())
+    return file.resolve() if given else named
 
 
 def unpack(root: Path, revision: str, into: Path) -> str:
-    """Write the YAML files of a git revision to a folder; returns the commit, abbreviated."""
+    """Write a revision's environments and their locks to a folder; returns the commit, abbreviated."""
     import tarfile
     from io import BytesIO
 
@@ -38,10 +38,11 @@ def unpack(root: Path, revision: str, into: Path) -> str:
         refuse(f"--against {revision}: git knows no such revision in {root}")
     commit = found.decode().strip()
     # with what it may extend; git refuses a pattern that nothing fits, hence one for .yaml and .yml
-    packed = _git(root, "archive", "--format=tar", commit, "--", "*.y*ml")
-    if packed is not None:
-        with tarfile.open(fileobj=BytesIO(packed)) as archive:
-            archive.extractall(into, filter="data")
+    for pattern in ("*.y*ml", "*.lock"):
+        packed = _git(root, "archive", "--format=tar", commit, "--", pattern)
+        if packed is not None:
+            with tarfile.open(fileobj=BytesIO(packed)) as archive:
+                archive.extractall(into, filter="data")
     return commit
 
 

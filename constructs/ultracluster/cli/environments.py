@@ -34,9 +34,10 @@ def load_file(path: Path) -> Loaded:
 
 def environment_path(path: Path) -> Path:
     """Where an environment file lies that is given by its path, or by its name in environments/."""
-    if path.suffix not in {".yaml", ".yml"} and not path.exists():
-        return Path("environments") / f"{path}.yaml"
-    return path
+    if path.suffix in {".yaml", ".yml"}:
+        return path
+    named = Path("environments") / f"{path}.yaml"
+    return named if named.is_file() or not path.exists() else path  # a folder may be called like it
 
 
 def load_environment(path: Path) -> Environment:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ultracluster.cli.environments import ProfileOption, load_environment, open_account
+from ultracluster.cli.environments import ProfileOption, environment_path, load_environment, open_account
 from ultracluster.cli.refusal import refuse
 from ultracluster.cli.release_files import CacheOption, ForOption, progress_bar
 
@@ -48,7 +48,7 @@ def lock(
     if file is not None and environment is None:
         results = _shown(file, cache, again, lambda options: _release(file, component or [], options))
     elif environment is not None and file is None:
-        path = environment if environment.exists() else Path("environments") / f"{environment}.yaml"
+        path = environment_path(environment)
         config = load_environment(path)
         account = _account(config, profile)
         results = _shown(
@@ -59,9 +59,11 @@ def lock(
         )
     else:
         refuse("name either a lock file, or an environment with --for")
-    for result in results:
-        if result.state != "unchanged":
-            typer.echo(f"{result.state:9}  {result.component}: {_about(result)}", err=True)
+    told = [result for result in results if result.state != "unchanged"]
+    for result in told:
+        typer.echo(f"{result.state:9}  {result.component}: {_about(result)}", err=True)
+    if not told:
+        typer.echo("no file and no key is open: nothing to record", err=True)
     if any(result.state in ("failed", "changed") for result in results):
         raise typer.Exit(1)
 

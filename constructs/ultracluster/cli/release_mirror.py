@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ultracluster.cli.environments import load_environment
+from ultracluster.cli.environments import environment_path, load_environment
 from ultracluster.cli.refusal import refuse
 from ultracluster.cli.release_files import CacheOption, ForOption, lock_file, progress_bar
 
@@ -159,7 +159,7 @@ def _wish(environment: Path) -> _Wish:
     from ultracluster.operations.environment_lock import places
     from ultracluster.software import InvalidLockError, environment_lock, read_lock
 
-    path = environment if environment.exists() else Path("environments") / f"{environment}.yaml"
+    path = environment_path(environment)
     config = load_environment(path)
     file = lock_file(config.software.release)
     bucket, _, prefix = (config.software.mirror or "").removeprefix("s3://").partition("/")

@@ -160,6 +160,8 @@ def _file_system_size(data: Any, text: str, gib: int | float) -> int | float:
 def _reshaped(text: str, pattern: str) -> str:
     """The nearest text of the form asked for that a few ordinary mistakes lead to."""
     plain = text.strip().removeprefix("ml.")
+    if plain.startswith("ami-"):
+        return ""  # no parameter is meant, and which AMI it is nobody can guess
     for candidate in (
         plain,
         plain.lower(),

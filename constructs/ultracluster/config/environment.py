@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from ultracluster.config.base import Many, Model
 from ultracluster.config.network import Network
@@ -97,6 +98,25 @@ class Environment(Model):
     """Instance types that the catalogue does not have, by name as EC2 will write it."""
     acknowledge: Many[Acknowledgement] = ()
     """Warnings that are accepted, each with its reason."""
+
+    _file: Path | None = PrivateAttr(default=None)
+
+    @property
+    def file(self) -> Path:
+        """Where it was read from; where it was not read from a file, where one of its name belongs."""
+        return self._file or Path("environments") / f"{self.name}.yaml"
+
+    @property
+    def asked_as(self) -> str:
+        """What a command calls it: its name where its file is in environments/, else the path of its file."""
+        usual = Path("environments") / f"{self.name}.yaml"
+        return self.name if self.file.absolute() == usual.absolute() else str(self.file)
+
+    def at(self, file: Path) -> Environment:
+        """The same environment, read from this file: its lock lies beside it."""
+        copy = self.model_copy()
+        copy._file = file
+        return copy
 
     @property
     def cluster_name(self) -> str:

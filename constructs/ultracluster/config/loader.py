@@ -103,7 +103,8 @@ def load(path: FilePath | str) -> Loaded:
     """
     source = read(FilePath(path))
     _own_release(source)
-    return parse(source)
+    found = parse(source)
+    return Loaded(found.environment.at(FilePath(path)), found.source)
 
 
 def _own_release(source: Source) -> None:

@@ -100,7 +100,7 @@ def script_configuration(
 
 
 def _locked(config: Environment) -> Mapping[str, object] | None:
-    lock = environment_lock(config.name)
+    lock = environment_lock(config.file)
     if lock is None or lock.faults(config.name, config.software.release) or not (lock.files or lock.keys):
         return None
     return lock.for_nodes()

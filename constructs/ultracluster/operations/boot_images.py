@@ -19,6 +19,8 @@ from ultracluster.operations.locking import Locked
 from ultracluster.software.node_image import full_image_release, image_release
 
 _AMI = re.compile(r"ami-[0-9a-f]{8,17}")
+_EKS_FOLDER = re.compile(r"/aws/service/eks/optimized-ami/.+/amazon-eks-node-[^/]+")
+"""What `_parameter` makes of a date; the `.../recommended/image_id` of a file is a parameter itself."""
 
 
 def asks(environment: Environment) -> bool:
@@ -92,14 +94,17 @@ def _asked(account: Account, parameter: str) -> Iterator[tuple[str, str]]:
     def value(name: str) -> str:
         return str(ssm.get_parameter(Name=name)["Parameter"]["Value"])
 
-    if parameter.startswith("/aws/service/eks/optimized-ami/"):
-        yield "image", value(f"{parameter}/image_id")
+    def image(name: str) -> str:
+        found = value(name)
+        if not _AMI.fullmatch(found):
+            raise _NoImageError(f"it holds {found[:60]!r}, which is no AMI id")
+        return found
+
+    if _EKS_FOLDER.fullmatch(parameter):
+        yield "image", image(f"{parameter}/image_id")
         yield "release", value(f"{parameter}/release_version")
-        return
-    found = value(parameter)
-    if not _AMI.fullmatch(found):
-        raise _NoImageError(f"it holds {found[:60]!r}, which is no AMI id")
-    yield "image", found
+    else:
+        yield "image", image(parameter)
 
 
 def _name(entry: dict[str, Any] | None) -> str:

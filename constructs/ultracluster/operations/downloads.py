@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import time
 import urllib.error
 import urllib.request
@@ -12,6 +13,8 @@ from urllib.parse import urlsplit
 
 CHUNK = 1 << 20
 ATTEMPTS = 5
+OFFLINE_ATTEMPTS = 2
+"""Where the name of the host is not known: most likely there is no network, and every file would wait."""
 _PASSING = {408, 425, 429, 500, 502, 503, 504}  # worth another attempt
 _OFFLINE = "127.0.0.1"
 
@@ -24,6 +27,14 @@ class DownloadError(Exception):
 
 class _PassingError(Exception):
     """What may pass: try again."""
+
+    attempts = ATTEMPTS
+
+
+class _NoHostError(_PassingError):
+    """The name of the host could not be looked up."""
+
+    attempts = OFFLINE_ATTEMPTS
 
 
 class _SafeRedirects(urllib.request.HTTPRedirectHandler):
@@ -73,16 +84,17 @@ def download(
     """
     _check(url)
     target.parent.mkdir(parents=True, exist_ok=True)
-    reason = ""
-    for attempt in range(ATTEMPTS):
+    attempt = 0
+    while True:
         if attempt:
             pause(min(5 * 2 ** (attempt - 1), 60))
+        attempt += 1
         try:
             _fetch(url, target, size, advance or _nothing, timeout)
             return
         except _PassingError as error:
-            reason = str(error)
-    raise DownloadError(f"{url}: {reason} ({ATTEMPTS} attempts)")
+            if attempt >= error.attempts:
+                raise DownloadError(f"{url}: {error} ({attempt} attempts)") from None
 
 
 def _fetch(url: str, target: Path, size: int | None, advance: Advance, timeout: float) -> None:
@@ -118,7 +130,11 @@ def _fetch(url: str, target: Path, size: int | None, advance: Advance, timeout: 
                 raise _PassingError(f"HTTP {error.code} {error.reason}") from None
             raise DownloadError(f"{url}: HTTP {error.code} {error.reason}") from None
     except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as error:
-        raise _PassingError(str(getattr(error, "reason", "") or error or type(error).__name__)) from None
+        reason = getattr(error, "reason", "") or error or type(error).__name__
+        if isinstance(reason, socket.gaierror):
+            host = urlsplit(url).hostname
+            raise _NoHostError(f"{host} could not be looked up ({reason.strerror}): no network?") from None
+        raise _PassingError(str(reason)) from None
     arrived = part.stat().st_size
     expected = whole if whole is not None else size
     if expected is not None and arrived < expected:

@@ -1,4 +1,4 @@
-"""Nodes that are plain EC2 instances: ParallelCluster, PCS and EKS with managed node groups.
+"""Nodes that are plain EC2 instances: ParallelCluster, PCS and EKS, with managed node groups or Karpenter.
 
 There is no batch call to replace one. A replacement is a termination: the service that wants the node
 launches it again. Each service marks its instances with tags of its own.
@@ -12,6 +12,7 @@ from typing import Any
 from ultracluster.config import Environment
 from ultracluster.operations.aws import AWS_ERRORS, Account, AccountError, explain
 from ultracluster.operations.nodes import Action, Node, Outcome, chunks, nearest
+from ultracluster.rendering.karpenter import karpenter_groups
 
 LIMIT = 100
 """Instances of one request; EC2 takes more, a refusal then costs the others."""
@@ -43,19 +44,22 @@ def list_nodes(account: Account, environment: Environment) -> list[Node]:
             tags = [{"Name": "tag:parallelcluster:cluster-name", "Values": [cluster]}]
         else:
             tags = [{"Name": "tag:eks:cluster-name", "Values": [cluster]}]
+            names = {name.lower(): name for name in karpenter_groups(environment)}
+            if names:  # Karpenter's own mark, not that of EKS's groups
+                tags.append({"Name": "tag:eks:eks-cluster-name", "Values": [cluster]})
         states = [state for state in STATES if state != "terminated"]
-        pages = ec2.get_paginator("describe_instances").paginate(
-            Filters=[*tags, {"Name": "instance-state-name", "Values": states}]
-        )
-        found = [
-            _node(instance, kind, names)
-            for page in pages
-            for reservation in page["Reservations"]
-            for instance in reservation["Instances"]
-        ]
+        found: dict[str, Node] = {}
+        for tag in tags:
+            pages = ec2.get_paginator("describe_instances").paginate(
+                Filters=[tag, {"Name": "instance-state-name", "Values": states}]
+            )
+            for page in pages:
+                for reservation in page.get("Reservations", []):
+                    for instance in reservation["Instances"]:
+                        found[instance["InstanceId"]] = _node(instance, kind, names)
     except AWS_ERRORS as error:
         raise AccountError(explain(error)) from None
-    return sorted(found, key=lambda node: (node.group, node.name))
+    return sorted(found.values(), key=lambda node: (node.group, node.name))
 
 
 def describe_node(account: Account, node: Node) -> dict[str, Any]:
@@ -184,7 +188,8 @@ def _node(instance: dict[str, Any], kind: str, names: dict[str, str]) -> Node:
     elif kind == "parallelcluster":
         group = tags.get("parallelcluster:queue-name", "") or role
     else:
-        group = tags.get("eks:nodegroup-name", "")
+        pool = tags.get("karpenter.sh/nodepool", "")  # Kubernetes' names have no capitals
+        group = str(tags.get("eks:nodegroup-name") or names.get(pool, pool))
     return Node(
         id=instance["InstanceId"],
         group=group,

@@ -70,10 +70,14 @@ def lock_environment(
     """
     target = lock_file_of(file)
     release = load_release(environment.software.release)
-    known = environment_lock(target)
+    anew = "remove it, or take back the one that was committed"
+    try:
+        known = environment_lock(target)
+    except InvalidLockError as error:
+        raise InvalidLockError(f"{error}\n{anew}") from None
     if known and known.environment != environment.name:
         raise InvalidLockError(
-            f"{target} is of environment {known.environment}, not {environment.name}: remove it"
+            f"{target} is of environment {known.environment}, not {environment.name}: {anew}"
         )
     day = (today or date.today()).isoformat()
     before: dict[str, Any] = known.model_dump(mode="json", by_alias=True, exclude_none=True) if known else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
@@ -133,8 +134,10 @@ def replaced(file: Path, text: str) -> None:
     """Write a file in one step: the old one or the new one is there, never half of one.
 
     Raises:
-        OSError: it cannot be written; the old one is then as it was.
+        OSError: it cannot be written, or somebody made it read-only; the old one is then as it was.
     """
+    if file.exists() and not file.stat().st_mode & 0o222:
+        raise PermissionError(errno.EACCES, "it is read-only")  # a rename would not ask
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     temporary = Path(name)
     try:

@@ -145,6 +145,8 @@ def run(rules: Iterable[Rule], loaded: Loaded) -> list[Finding]:
 
 def _acknowledged(findings: list[Finding], loaded: Loaded, rules: dict[str, Rule]) -> list[Finding]:
     result = list(findings)
+    # where something is wrong, a rule may be silent because it could not judge
+    wrong = any(finding.severity == "error" for finding in findings)
     for index, entry in enumerate(loaded.environment.acknowledge):
         path: Path = ("acknowledge", index)
         hits = [
@@ -163,7 +165,7 @@ def _acknowledged(findings: list[Finding], loaded: Loaded, rules: dict[str, Rule
         elif rules[entry.rule].severity == "error":
             problem = f"{entry.rule} is an error: AWS refuses it or data is lost, so it cannot be silenced."
             remedy = drop().noting("mend what it reports")
-        elif not hits and not rules[entry.rule].settles:
+        elif not hits and not rules[entry.rule].settles and not wrong:
             where = f" at `{entry.at}`" if entry.at else ""
             code, severity = "ACK002", "warning"
             problem = f"{entry.rule} finds nothing{where}: this acknowledgement is out of date."

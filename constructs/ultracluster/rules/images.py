@@ -164,7 +164,8 @@ def image_by_date(environment: Environment) -> Iterator[Breach]:
             f"{', '.join(names)} boot{'s' if len(names) == 1 else ''} the newest image.",
             ask(
                 "action",
-                f"`ultracluster release lock --for {environment.name}`, which asks SSM, or the full release",
+                f"`ultracluster release lock --for {environment.asked_as}`, which asks SSM, or the full "
+                "release",
             ),
         )
 
@@ -229,7 +230,7 @@ def _newest_known(environment: Environment, name: str) -> Image | None:
     if environment.orchestrator.kind == "pcs":
         known = instance_type_of(environment, environment.node_groups[name])
         return newest(family="pcs-ready-dlami", arch=known.architecture) if known else None
-    group = environment.node_groups[name].model_copy(update={"image": None})
+    group = environment.node_groups[name].model_copy(update={"image": None, "image_release": None})
     groups = {**environment.node_groups, name: group}
     orchestrator = environment.orchestrator
     unpinned = {key: None for key in ("node_image_release", "image_release") if hasattr(orchestrator, key)}

@@ -67,7 +67,7 @@ def unlocked(environment: Environment) -> Iterator[Breach]:
             _RELEASE,
             f"nodes refuse what they cannot check, and release {environment.software.release} has no digest "
             f"or key for {_in_words(lost)}.",
-            ask("action", f"`ultracluster release lock --for {environment.name}`"),
+            ask("action", f"`ultracluster release lock --for {environment.asked_as}`"),
         )
 
 
@@ -86,7 +86,7 @@ def required_unlocked(environment: Environment) -> Iterator[Breach]:
             _RELEASE,
             f"nodes refuse what they cannot check, and release {environment.software.release} has no digest "
             f"or key for {_in_words(lost)}. They would fail.",
-            ask("action", f"`ultracluster release lock --for {environment.name}`"),
+            ask("action", f"`ultracluster release lock --for {environment.asked_as}`"),
         )
 
 
@@ -99,17 +99,22 @@ def required_unlocked(environment: Environment) -> Iterator[Breach]:
     by_hand="ultracluster release lock --for <environment>",
 )
 def lock_belongs(environment: Environment) -> Iterator[Breach]:
-    again = ask("action", f"`ultracluster release lock --for {environment.name}`")
+    command = f"`ultracluster release lock --for {environment.asked_as}`"
+    again = ask("action", command)
+    file = lock_file_of(environment.file)
+    # what was trusted once is never overwritten
+    anew = ask("action", f"remove it, or take back the one that was committed; then {command}")
     try:
-        lock = environment_lock(environment.name)
+        lock = environment_lock(file)
     except InvalidLockError as error:
         why = " ".join(str(error).split())
-        yield Breach(_SOFTWARE, f"the lock of the environment is damaged ({why}).", again)
+        yield Breach(_SOFTWARE, f"the lock of the environment is damaged ({why}).", anew)
         return
     faults = lock.faults(environment.name, environment.software.release) if lock else []
-    if faults:
+    if lock and faults:
+        foreign = lock.environment != environment.name
         yield Breach(
-            _RELEASE, f"{lock_file_of(environment.name)} completes nothing here: {'; '.join(faults)}.", again
+            _RELEASE, f"{file} completes nothing here: {'; '.join(faults)}.", anew if foreign else again
         )
 
 

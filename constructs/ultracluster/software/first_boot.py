@@ -53,7 +53,7 @@ def release_of(environment: Environment) -> Release:
         UnknownReleaseError: there is no such release.
         InvalidLockError: its file, or the lock of the environment, is damaged.
     """
-    return completed(load_release(environment.software.release), environment_lock(environment.name))
+    return completed(load_release(environment.software.release), environment_lock(environment.file))
 
 
 def group_boot(environment: Environment, name: str, release: Release) -> GroupBoot:

@@ -12,7 +12,7 @@ def locked_image(environment: Environment, group: str) -> str | None:
     Raises:
         InvalidLockError: the lock is damaged.
     """
-    lock = environment_lock(environment.name)
+    lock = environment_lock(environment.file)
     found = lock.images.get(group) if lock and lock.environment == environment.name else None
     return found.release if found else None
 
@@ -23,7 +23,7 @@ def with_locked_images(environment: Environment) -> Environment:
     Raises:
         InvalidLockError: the lock is damaged.
     """
-    lock = environment_lock(environment.name)
+    lock = environment_lock(environment.file)
     if not lock or lock.environment != environment.name:
         return environment
     ids = {

@@ -95,7 +95,7 @@ def _eks(situation: Situation, what: str, name: str) -> Answer:
         return None
     asked, _ = image_release(environment, name)
     full, date = full_image_release(environment, name), asked.rpartition("-")[2]
-    lock = f"`ultracluster release lock --for {environment.name}`"
+    lock = f"`ultracluster release lock --for {environment.asked_as}`"
     if full:
         dated = f"{base}/amazon-eks-node-al2023-{arch}-{variant}-{kubernetes}-v{date}/release_version"
         there = latest if latest == full else _parameter(situation, dated)
@@ -160,8 +160,16 @@ def _hyperpod(situation: Situation, what: str, name: str) -> Answer:
         yield Row(what, "green", f"the cluster's group runs {running}")
     release = group.image_release
     if release:
-        if not running:
+        if not running and said.image:
             yield Row(what, "green", f"release {release}, asked for in the file")
+        elif not running:
+            near = _newest_of(situation, name)
+            alike = (one for one in images() if near and (one.family, one.arch) == (near.family, near.arch))
+            known = " or ".join(sorted({one.version for one in alike if one.version}))
+            yield Row(
+                what, "unknown", f"nobody knows a release {release} for this group, and HyperPod says only "
+                "when the cluster is made", f"{known}{', or ' * bool(known)}no image_release: the newest",
+            )  # fmt: skip
         return Seen(f"HyperPod's image {release}", said.image, said.image is not None)
     image = said.image or _newest_of(situation, name)
     if image is None:
@@ -230,7 +238,7 @@ def _judged(situation: Situation, name: str, seen: Seen) -> Iterator[Row]:
     boot = boot_of(environment, name, release, seen.image, seen.text)
     notes = [note.text for note in seen.image.advisories] if seen.image and seen.exact else []
     like = "" if seen.exact or seen.image is None else f" (not in the catalogue: judged by {seen.image.id})"
-    plan = f"`ultracluster plan {environment.name} --json` has each component"
+    plan = f"`ultracluster plan {environment.asked_as} --json` has each component"
     fails = boot.of("refuses")
     if fails:
         level = "red" if seen.exact and any(one.certain for one in fails) else "yellow"

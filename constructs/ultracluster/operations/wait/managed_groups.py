@@ -9,6 +9,7 @@ from ultracluster.config import Environment
 from ultracluster.operations import ec2_nodes
 from ultracluster.operations.aws import AWS_ERRORS, Account, AccountError, code, explain, message
 from ultracluster.rendering.eks_labels import GROUP_LABEL
+from ultracluster.rendering.karpenter import karpenter_groups
 from ultracluster.rules.partitions import partitions
 
 _LOST = ("CREATE_FAILED", "UPDATE_FAILED", "DELETE_FAILED", "DELETING", "SUSPENDED")
@@ -106,6 +107,9 @@ def _eks(account: Account, environment: Environment) -> list[Managed]:
             wanted = int(found.get("scalingConfig", {}).get("desiredSize", 0))
             stated = _stated(environment, name, listed, wanted, str(found.get("status", "")), says)
             made[name] = replace(stated, failed=lost or stated.failed)
+    for name, group in karpenter_groups(environment).items():
+        note = "" if group.count else "Karpenter launches its nodes when pods need them"
+        made[name] = Managed(name, name, (name,), group.count, note, lost)
     return _in_order(environment, made)
 
 
