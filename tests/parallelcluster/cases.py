@@ -535,7 +535,7 @@ SLURM_CASES = [
         {"orchestrator.slurm_settings": {"TopologyPlugin": "topology/tree"}},
         "orchestrator.slurm_settings.TopologyPlugin",
         "Requested topology configuration is not available",
-        "remove it",
+        "remove TopologyPlugin",
         {"orchestrator.slurm_settings": {"TopologyPlugin": "topology/flat"}},
     ),
 ]
