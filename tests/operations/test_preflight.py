@@ -13,6 +13,7 @@ from typing import Any
 import boto3
 import pytest
 import typer
+from botocore.exceptions import ClientError
 from hyperpod_service import refusal
 from moto import mock_aws
 from preflight_account import NOW, OWNER, World, furnish
@@ -27,6 +28,7 @@ from ultracluster.operations import preflight as package
 from ultracluster.operations.preflight import Question, Report, Row, preflight
 from ultracluster.operations.preflight.account import BOOTSTRAP
 from ultracluster.operations.preflight.permissions import deploy_actions, principal
+from ultracluster.operations.preflight.rows import unreadable
 
 GOLDEN = Path(__file__).with_name("golden")
 
@@ -397,6 +399,20 @@ def test_exit_codes(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
     assert run(monkeypatch, world, "no-such-environment").exit_code == 2
     wrong = run(monkeypatch, world, PROD)
     assert wrong.exit_code == 2 and "Traceback" not in wrong.output
+
+
+def test_an_account_that_answers_nothing_proves_nothing(
+    monkeypatch: pytest.MonkeyPatch, world: World
+) -> None:
+    denied: Any = {"Error": {"Code": "AccessDeniedException", "Message": "User: operator is not authorized"}}
+
+    def refuse(self: Question) -> list[Row]:
+        return [unreadable(self.what, ClientError(denied, "Any"))]
+
+    monkeypatch.setattr(Question, "answer", refuse)
+    ended = run(monkeypatch, world, DEV)
+    assert ended.exit_code == 3
+    assert ended.stdout.rstrip().endswith("unknown: most of it could not be asked, so nothing is proven")
 
 
 @pytest.mark.parametrize("error", ["ExpiredToken", "InvalidClientTokenId"])

@@ -47,7 +47,8 @@ def preflight(
     """Ask the account for everything that a deploy needs. Changes nothing without --request-quotas
     and --bootstrap.
 
-    Exit code 0 = nothing is red, 1 = something is red, 2 = bad input, no credentials or not confirmed.
+    Exit code 0 = nothing is red, 1 = something is red, 2 = bad input, no credentials or not confirmed,
+    3 = nothing is red, and most of it could not be asked.
     """
     from ultracluster.cli.bootstrap import offer
     from ultracluster.operations.preflight import preflight as ask
@@ -69,7 +70,7 @@ def preflight(
     elif requests is not None:
         typer.echo("\n".join(["", *request_lines(requests)]))
     failed = any(one.state == "failed" for one in requests or ())
-    raise typer.Exit(1 if report.level == "red" or failed else 0)
+    raise typer.Exit(1 if report.level == "red" or failed else 3 if report.blind else 0)
 
 
 def _requests(account: Any, report: Report, yes: bool) -> list[Request]:
@@ -171,7 +172,8 @@ def request_lines(requests: Sequence[Request]) -> list[str]:
 
 def _sum(report: Report) -> str:
     counts = {level: sum(row.level == level for row in report.rows) for level in _COLOURS}
-    return ", ".join(f"{count} {level}" for level, count in counts.items() if count)
+    text = ", ".join(f"{count} {level}" for level, count in counts.items() if count)
+    return f"{text}: most of it could not be asked, so nothing is proven" if report.blind else text
 
 
 def _cell(text: str) -> str:

@@ -55,6 +55,11 @@ class Report:
         return worst(self.rows)
 
     @property
+    def blind(self) -> bool:
+        """Whether most calls failed: what was not seen may stop the deploy."""
+        return sum(row.unread for row in self.rows) * 2 > len(self.rows)
+
+    @property
     def quotas(self) -> list[QuotaState]:
         return [row.quota for row in self.rows if row.quota]
 

@@ -31,6 +31,8 @@ class Row:
     """What to do about it; empty where there is nothing."""
     quota: QuotaState | None = None
     """The figures behind a row about a quota."""
+    unread: bool = False
+    """The call failed: denied, throttled, no network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def unreadable(what: str, error: Exception) -> Row:
     """The row of a call that failed."""
     if code(error) in _GONE or code(error).endswith(".NotFound"):
         return Row(what, "red", explain(error), "check id, account and Region")
-    return Row(what, "unknown", explain(error), ALLOW if is_denied(error) else "")
+    return Row(what, "unknown", explain(error), ALLOW if is_denied(error) else "", unread=True)
 
 
 def worst(rows: Iterable[Row]) -> Level:
