@@ -348,6 +348,7 @@ OURS_ALONE: dict[str, str] = {
     "PCL047": "reported by users, not known to the package",
     "PCL048": "the package asks no validator",
     "PCL049": "the package asks no validator",
+    "PCL050": "the package does not ask whether the file of a topology plugin is there",
     "PCL062": "the package judges for its own release only",
     "PCL063": "the custom resource is not part of the package's validators",
     "PCL065": "rendering writes our own database's user",
