@@ -99,7 +99,7 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
         yield "" if number else "first boot", line
     yield "protected", "yes: data is retained, stacks refuse deletion" if plan.protect else "no"
     yield "stacks", ", ".join(plan.stacks)
-    yield "cost", f"{plan.cost.text} (ultracluster cost {plan.name})"
+    yield "cost", f"{plan.cost.text} (ultracluster cost {plan.asked_as})"
     yield from (
         ("", line) for line in (plan.cost.strict_line, plan.cost.idle_line, *plan.cost.faults) if line
     )

@@ -162,7 +162,7 @@ def _finding(source: Source, error: ErrorDetails) -> Finding:
             path=(*path[:-1], name),
             location=source.locate(path[:-1], key=True),
             message=f"`{name}` is missing{_inside(path[:-1])}.",
-            remedy=ask("decision", _example((*path[:-1], name))),
+            remedy=ask("decision", _example((*path[:-1], name), source.data)),
         )
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         return _choice(source, path, error)
@@ -209,7 +209,7 @@ def _blank(source: Source, path: Path) -> Finding:
     elif known.tags:
         words = f"{name}: {{{known.tag}: {' | '.join(known.tags)}, ...}}"
     else:
-        words = _example(path)
+        words = _example(path, source.data)
     remedy = drop().noting(f"or {words}") if may_be_left_out(path) else ask("decision", words)
     return Finding(
         code="CFG006",
@@ -281,6 +281,8 @@ def _inside(path: Path) -> str:
     return f" in `{dotted(path)}`" if path else " at the top of the file"
 
 
-def _example(path: Path) -> str:
+def _example(path: Path, data: Any) -> str:
+    if path[-1] == "instance_type" and _there(data, (*path[:-1], "role")) in ("controller", "login", "system"):
+        return "instance_type: m5.2xlarge"  # these need no accelerator
     known = owners(path[:-1], None)
     return known.examples.get(str(path[-1]), f"{path[-1]}: ...")
