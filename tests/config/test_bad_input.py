@@ -412,3 +412,13 @@ def _findings(folder: Path, text: str, code: str) -> Finding:
     (finding, *_) = [found for found in caught.value.findings if found.code == code] or [None]
     assert finding is not None, str(caught.value)
     return finding
+
+
+@pytest.mark.parametrize("release", ["./mine.lock", "mine.lock"])
+def test_a_release_by_path_with_a_name_that_is_none(release: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.lock").write_text("{}")
+
+    finding = _findings(tmp_path, GOOD.replace('"2026.11"', release), "CFG008")
+
+    assert finding.message == f"`{release}` is not named like a release."
+    assert finding.instead == "rename it to <word>-2026.11.lock, and give its `release` the same name"

@@ -226,7 +226,7 @@ def _remedy(decision: Decision) -> Remedy:
 def _not_yet(environment: Environment, group: NodeGroup) -> Remedy:
     """No nodes until the block begins; ParallelCluster requires all nodes of a block to be there always."""
     begun = "acknowledge this where it has begun"
-    if environment.orchestrator.kind == "parallelcluster":
+    if environment.orchestrator.kind == "parallelcluster" or group.role != "compute":
         return ask("action", f"deploy when it begins; {begun}")
     starts = "raise count when it begins; " + (
         'or starts: "<StartDate of the block>" beside its id; '
