@@ -41,7 +41,7 @@ def as_text(plan: Plan, *, terminal: bool) -> str:
     console.print(groups)
     told = Table(show_header=False, box=None, pad_edge=False)
     told.add_column(style="dim", no_wrap=True)
-    told.add_column()
+    told.add_column(overflow="fold")
     for name, value in facts(plan):
         told.add_row(name, escape(value))
     console.print(told, width=None if terminal else WIDTH)
