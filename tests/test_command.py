@@ -123,7 +123,7 @@ def test_a_rule_is_printed_in_full_with_bad_and_good_lines() -> None:
     text = run("ultracluster", "rules", "fsx002").stdout
 
     assert "# bad, in environments/dev.yaml" in text and "# good" in text
-    assert "instead: 3600 or 7200" in text and "source   botocore" in text
+    assert "instead: capacity_gib: 3600 or 7200" in text and "source   botocore" in text
 
 
 def test_a_subject_is_printed_whole_and_what_is_no_rule_is_refused() -> None:
