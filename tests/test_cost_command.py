@@ -112,15 +112,25 @@ CloudWatch: logs and metrics; traffic to other zones, Regions and the internet\x
 <details><summary>prices</summary>"""
 
 
-def test_text(small: str) -> None:
-    result = run(small)
+@pytest.fixture
+def by_name(small: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The same environment in environments/ of the current folder, where commands take its name."""
+    file = Path(small)
+    (file.parent / "environments").mkdir()
+    file.rename(file.parent / "environments" / file.name)
+    monkeypatch.chdir(file.parent)
+    return "small"
+
+
+def test_text(by_name: str) -> None:
+    result = run(by_name)
 
     assert result.exit_code == 0
     assert result.output[: len(TEXT)] == TEXT
 
 
-def test_markdown(small: str) -> None:
-    result = run(small, "--markdown")
+def test_markdown(by_name: str) -> None:
+    result = run(by_name, "--markdown")
 
     assert result.exit_code == 0
     assert result.output[: len(MARKDOWN)] == MARKDOWN

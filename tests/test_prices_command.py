@@ -168,3 +168,24 @@ def test_plan_tells_what_is_wrong_with_the_file(dev: Path) -> None:
     assert result.exit_code == 0
     assert "the first line must be" in result.stdout
     assert "about 19,900 USD a month" in result.stdout
+
+
+def test_commands_are_named_by_the_file_that_was_asked_for(dev: Path) -> None:
+    assert f"ultracluster cost {dev}".replace(" ", "") in "".join(run("plan", str(dev)).stdout.split())
+    assert f"`ultracluster prices update {dev}`".replace(" ", "") in "".join(
+        run("cost", str(dev)).stdout.split()
+    )
+    assert "asked_as" not in json.loads(run("plan", str(dev), "--json").stdout)
+
+
+def test_without_credentials_the_file_stays_as_it_is(dev: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(dev.with_name("none")))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(dev.with_name("none")))
+    result = run("prices", "update", str(dev))
+
+    assert result.exit_code == 1
+    assert "no AWS credentials: run `aws configure`" in result.stderr
+    assert not dev.with_name("prices.csv").exists()

@@ -64,7 +64,12 @@ CASES = {
     "duplicate key": ("region:", "name: x\nregion:", "CFG003", 2, "name", "the first is in line 1", "keep one"),
     "tab": ("  zone_id", "\tzone_id", "CFG002", 4, "", "a tab character", "  zone_id: usw2-az2"),
     "open bracket": ("usw2-az2", "[usw2-az2", "CFG002", 5, "", "not YAML", ""),
-    "date": ("name: dev", "name: 2026-11-20", "CFG002", 1, "name", "which is not used here", '"2026-11-20"'),
+    "date for a number": ("count: 1", "count: 2026-11-20", "CFG005", 16, "node_groups.controller.count", "not the text '2026-11-20'", ""),
+    "no such date": ("count: 1", "count: 2026-13-41", "CFG005", 16, "node_groups.controller.count", "not the text '2026-13-41'", ""),
+    "endless number": ("count: 1", f"count: 1{'0' * 5000}", "CFG005", 16, "node_groups.controller.count", "a whole number is needed", ""),
+    "second document": ("software:", "---\nsoftware:", "CFG002", 17, "", "a second YAML document", "one file for each environment"),
+    "unknown accelerator": ("m5.2xlarge", "gb300", "CFG005", 15, "node_groups.controller.instance_type", "the form in which EC2 writes a type", "the type that EC2 has of it"),
+    "blank type of a controller": ("m5.2xlarge", "", "CFG006", 15, "node_groups.controller.instance_type", "has no value", "instance_type: m5.2xlarge"),
     "variable": ("name: dev", "name: ${ENV}", "CFG009", 1, "name", "is not expanded", "extends:"),
     "refused key": ("zone_id", "placement_group: x\n  zone_id", "CFG004", 4, "network.placement_group", "places instances itself", ""),
     "restricted groups": ("node_groups:", "restricted_instance_groups: {}\nnode_groups:", "CFG004", 12, "restricted_instance_groups", "no lifecycle scripts", ""),
@@ -91,7 +96,8 @@ def test_finding(case: str, tmp_path: Path) -> None:
 # cases whose remedy only the writer of the file knows
 ASKED = {
     "wrong type", "image id", "list for mapping", "no variant", "missing key", "duplicate key", "tab",
-    "open bracket", "date", "variable",
+    "open bracket", "date for a number", "no such date", "endless number", "second document",
+    "unknown accelerator", "blank type of a controller", "variable",
 }  # fmt: skip
 
 
@@ -283,6 +289,38 @@ def test_a_file_that_is_not_text(tmp_path: Path) -> None:
         load(file)
 
 
+def test_a_file_in_another_encoding(tmp_path: Path) -> None:
+    (tmp_path / "env.yaml").write_bytes(GOOD.encode() + "# Zürich\n".encode("latin-1"))
+
+    with pytest.raises(InvalidEnvironmentError) as caught:
+        load(tmp_path / "env.yaml")
+
+    (finding,) = caught.value.findings
+    assert (finding.code, finding.instead) == ("CFG001", "save it as UTF-8")
+
+
+@pytest.mark.parametrize("text", ["a: " + "[" * 3000, "{a: " * 3000, "a: " + "[" * 250 + "]" * 250])
+def test_brackets_without_end(text: str, tmp_path: Path) -> None:
+    (tmp_path / "env.yaml").write_text(text)
+
+    with pytest.raises(InvalidEnvironmentError):
+        load(tmp_path / "env.yaml")
+
+
+def test_aliases_that_make_billions(tmp_path: Path) -> None:
+    doubled = "".join(f".a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]\n" for n in range(9))
+
+    message = _findings(tmp_path, f".a0: &a0 [x]\n{doubled}tags: *a9\n{GOOD}", "CFG002").message
+
+    assert "more than 100,000 values" in message
+
+
+def test_a_date_is_text(tmp_path: Path) -> None:
+    (tmp_path / "env.yaml").write_text(GOOD + "tags:\n  until: 2026-11-20\n")
+
+    assert load(tmp_path / "env.yaml").environment.tags == {"until": "2026-11-20"}
+
+
 def test_an_overlay_changes_its_base_and_findings_name_the_file_that_holds_the_value(tmp_path: Path) -> None:
     (tmp_path / "base.yaml").write_text(GOOD)
     overlay = tmp_path / "big.yaml"
@@ -311,6 +349,7 @@ def test_an_overlay_changes_its_base_and_findings_name_the_file_that_holds_the_v
         ("extends: nowhere.yaml\n", "does not exist"),
         ("extends: env.yaml\n", "extend each other"),
         ("extends: [a, b]\n", "names one file"),
+        ("extends: .\n", "is not a file"),
     ],
 )
 def test_extends_that_leads_nowhere(text: str, message: str, tmp_path: Path) -> None:
@@ -373,3 +412,13 @@ def _findings(folder: Path, text: str, code: str) -> Finding:
     (finding, *_) = [found for found in caught.value.findings if found.code == code] or [None]
     assert finding is not None, str(caught.value)
     return finding
+
+
+@pytest.mark.parametrize("release", ["./mine.lock", "mine.lock"])
+def test_a_release_by_path_with_a_name_that_is_none(release: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.lock").write_text("{}")
+
+    finding = _findings(tmp_path, GOOD.replace('"2026.11"', release), "CFG008")
+
+    assert finding.message == f"`{release}` is not named like a release."
+    assert finding.instead == "rename it to <word>-2026.11.lock, and give its `release` the same name"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from rules_support import GB300, changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
@@ -348,3 +349,13 @@ def test_a_declared_type_of_the_same_family_is_suggested() -> None:
     changes = {"instance_types": {NEW: GB300}, TYPE: "p6e-gb300.63xlarge"}
     (wrong, _) = found(RULES, changes)
     assert wrong.remedy.options[0][0].value == NEW
+
+
+@pytest.mark.parametrize(("zone_id", "code"), [("use2-az1", "ENV003"), ("use1-az9", "ENV004")])
+def test_no_zone_is_advised_where_eks_takes_no_control_plane(zone_id: str, code: str) -> None:
+    changes = {"region": "us-east-1", ZONE: zone_id, "orchestrator.second_zone_id": "use1-az2"}
+
+    (finding,) = [one for one in found(RULES, changes, "eks-p5en") if one.code == code]
+
+    assert "use1-az1" in finding.instead
+    assert "use1-az3" not in finding.instead

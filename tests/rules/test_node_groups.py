@@ -733,3 +733,12 @@ def test_every_setting_of_a_group_was_thought_of() -> None:
 def test_rules_of_one_orchestrator_are_silent_elsewhere() -> None:
     data = changed(environment_data(), kind("pcs"))
     assert not [one for one in check(loaded(data)) if one.code.startswith("HPS")]
+
+
+def test_nodes_that_are_always_there_are_deployed_when_their_block_begins() -> None:
+    changes = {"acknowledge": [], f"{TRAIN}.role": "login", f"{TRAIN}.partition": ...}
+
+    (finding,) = [one for one in found(RULES, changes, "pcs-p6-b200") if one.code == "GRP024"]
+
+    assert not finding.remedy.options
+    assert "deploy when it begins" in finding.instead

@@ -98,7 +98,7 @@ def sentences(found: Estimate, sources: Sources) -> Iterator[str]:
         yield f"{one.group} with a commitment of one year, nothing upfront: {rates} USD per node and hour"
     if len(found.strict) < len(found.standing):
         yield (
-            f"`ultracluster prices update {found.environment}` asks AWS for these prices and writes them "
+            f"`ultracluster prices update {found.asked_as}` asks AWS for these prices and writes them "
             "into prices.csv beside the environment; add there by hand what AWS does not list"
         )
     uses = [line.item.what + (f", {_price(line, sources)}" if line.figure else "") for line in found.by_use]

@@ -41,7 +41,7 @@ def as_text(plan: Plan, *, terminal: bool) -> str:
     console.print(groups)
     told = Table(show_header=False, box=None, pad_edge=False)
     told.add_column(style="dim", no_wrap=True)
-    told.add_column()
+    told.add_column(overflow="fold")
     for name, value in facts(plan):
         told.add_row(name, escape(value))
     console.print(told, width=None if terminal else WIDTH)
@@ -99,7 +99,7 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
         yield "" if number else "first boot", line
     yield "protected", "yes: data is retained, stacks refuse deletion" if plan.protect else "no"
     yield "stacks", ", ".join(plan.stacks)
-    yield "cost", f"{plan.cost.text} (ultracluster cost {plan.name})"
+    yield "cost", f"{plan.cost.text} (ultracluster cost {plan.asked_as})"
     yield from (
         ("", line) for line in (plan.cost.strict_line, plan.cost.idle_line, *plan.cost.faults) if line
     )

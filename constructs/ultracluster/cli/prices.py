@@ -43,8 +43,8 @@ def update(
     """Ask AWS what the environments are billed for, and write prices.csv beside them. Commit it: it wins.
 
     Lines that AWS does not answer stay as they are, those written by hand among them. Needs
-    `pricing:GetProducts` and `ec2:DescribeSpotPriceHistory`. Exit code 1: AWS answered nothing, the file is
-    untouched; 2: bad input, no credentials, or a prices.csv that is damaged.
+    `pricing:GetProducts` and `ec2:DescribeSpotPriceHistory`. Exit code 1: AWS answered nothing, as
+    without credentials, and the file is untouched; 2: bad input, or a prices.csv that is damaged.
     """
     on = day(today)
     configs = [(environment_path(path), load_environment(path)) for path in environments]

@@ -116,9 +116,10 @@ def _form(source: Source, path: Path, shown: str, pattern: str) -> tuple[str, Re
         if name == "bucket" and url[2]:
             return message, beside(bucket=url[1], prefix=f"{url[2].strip('/')}/")
         return message, write(url[1])
-    types = types_of_gpu_name(shown)
-    if types and (name == "instance_type" or path[-2:-1] == ("instance_types",)):
-        return f"`{shown}` is not a type as EC2 writes it, like p5.48xlarge.", write(*types)
+    if name == "instance_type" or path[-2:-1] == ("instance_types",):
+        types = types_of_gpu_name(shown) or [near for near in (_reshaped(shown, pattern),) if near]
+        words = f"`{shown}` does not have the form in which EC2 writes a type, like p5.48xlarge."
+        return words, write(*types) if types else ask("fact", "the type that EC2 has of it")
     near = "" if "//" in shown else _reshaped(shown, pattern)
     return message, write(near) if near else ask("fact", f"a value of the form {pattern}")
 

@@ -15,15 +15,15 @@ from ultracluster.config.session_user import image_user
 from ultracluster.config.storage import DataRepository, Storage
 from ultracluster.config.teams import Team, TeamName
 
+RELEASE_FORM = r"^([a-z][a-z0-9-]*-)?\d+\.\d+(\.\d+)?$"
+
 
 class Software(Model):
     """The locked set of versions that nodes are brought to."""
 
     release: Annotated[
         str,
-        Field(
-            pattern=r"^([a-z][a-z0-9-]*-)?\d+\.\d+(\.\d+)?$", examples=["2026.11", "hyperpod-slurm-2026.09"]
-        ),
+        Field(pattern=RELEASE_FORM, examples=["2026.11", "hyperpod-slurm-2026.09"]),
     ]
     """Software release, in quotes; `ultracluster release list` prints them. Or the path of a lock file of
     your own, `./releases/mine-2026.11.lock`, from the folder of the file that names it."""

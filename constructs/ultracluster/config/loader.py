@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from ultracluster.config.advice import meant, wrong_key, wrong_value
-from ultracluster.config.environment import Environment
+from ultracluster.config.environment import RELEASE_FORM, Environment
 from ultracluster.config.findings import Finding, InvalidEnvironmentError, Path, dotted
 from ultracluster.config.hints import REFUSED_KEYS, may_be_left_out, owners, required
 from ultracluster.config.remedy import Change, apply, ask, drop, rename, write
@@ -130,6 +131,16 @@ def _own_release(source: Source) -> None:
             location=location,
         )
         raise InvalidEnvironmentError([finding]) from None
+    if not re.match(RELEASE_FORM, name):
+        finding = Finding(
+            code="CFG008",
+            severity="error",
+            path=place,
+            message=f"`{named}` is not named like a release.",
+            remedy=ask("action", "rename it to <word>-2026.11.lock, and give its `release` the same name"),
+            location=location,
+        )
+        raise InvalidEnvironmentError([finding])
     source.data = apply(source.data, (Change(place, name),))
 
 
@@ -162,7 +173,7 @@ def _finding(source: Source, error: ErrorDetails) -> Finding:
             path=(*path[:-1], name),
             location=source.locate(path[:-1], key=True),
             message=f"`{name}` is missing{_inside(path[:-1])}.",
-            remedy=ask("decision", _example((*path[:-1], name))),
+            remedy=ask("decision", _example((*path[:-1], name), source.data)),
         )
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         return _choice(source, path, error)
@@ -209,7 +220,7 @@ def _blank(source: Source, path: Path) -> Finding:
     elif known.tags:
         words = f"{name}: {{{known.tag}: {' | '.join(known.tags)}, ...}}"
     else:
-        words = _example(path)
+        words = _example(path, source.data)
     remedy = drop().noting(f"or {words}") if may_be_left_out(path) else ask("decision", words)
     return Finding(
         code="CFG006",
@@ -281,6 +292,12 @@ def _inside(path: Path) -> str:
     return f" in `{dotted(path)}`" if path else " at the top of the file"
 
 
-def _example(path: Path) -> str:
+def _example(path: Path, data: Any) -> str:
+    if path[-1] == "instance_type" and _there(data, (*path[:-1], "role")) in (
+        "controller",
+        "login",
+        "system",
+    ):
+        return "instance_type: m5.2xlarge"  # these need no accelerator
     known = owners(path[:-1], None)
     return known.examples.get(str(path[-1]), f"{path[-1]}: ...")

@@ -9,6 +9,7 @@ the value.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
@@ -22,6 +23,15 @@ from ultracluster.config.findings import Finding, InvalidEnvironmentError, Locat
 from ultracluster.config.remedy import Remedy
 
 _PLAIN_TAGS = {f"tag:yaml.org,2002:{kind}": kind for kind in ("str", "int", "float", "bool", "null", "merge")}
+# YAML 1.2 has no dates: what looks like one is text
+_PLAIN_TAGS["tag:yaml.org,2002:timestamp"] = "str"
+
+MOST_VALUES = 100_000
+"""Values of a file, those that aliases repeat among them: a few nested aliases make billions."""
+
+
+class _TooMuchError(Exception):
+    """Its aliases repeat more than a file can mean."""
 
 
 @dataclass(slots=True)
@@ -86,8 +96,12 @@ class _Reader:
         except FileNotFoundError:
             self.note("CFG001", f"{path} does not exist.", Location(str(path), 1, 1), _files_beside(path))
             return empty
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
             self.note("CFG001", f"{path} cannot be read: {error}.", Location(str(path), 1, 1))
+            return empty
+        except UnicodeDecodeError as error:
+            message = f"{path} cannot be read: byte {error.start + 1} is not UTF-8."
+            self.note("CFG001", message, Location(str(path), 1, 1), "save it as UTF-8")
             return empty
         lines = text.splitlines()
         try:
@@ -98,6 +112,8 @@ class _Reader:
         except YAMLError as error:
             self.note("CFG002", f"not YAML: {error}", Location(str(path), 1, 1))
             return empty
+        except RecursionError:
+            return self.too_deep(path)
         if not isinstance(node, MappingNode):
             what = "is empty" if node is None else "does not hold keys and values"
             self.note(
@@ -107,8 +123,21 @@ class _Reader:
                 "start from environments/dev.yaml",
             )
             return empty
-        tree = _NodeWalk(self, str(path), lines).tree(node, (), None)
+        try:
+            tree = _NodeWalk(self, str(path), lines).tree(node, (), None)
+        except RecursionError:
+            return self.too_deep(path)
+        except _TooMuchError:
+            message = f"with its aliases the file comes to more than {MOST_VALUES:,} values."
+            self.note("CFG002", message, Location(str(path), 1, 1), "write out what the aliases repeat")
+            return empty
         return self.extend(path, tree, (*chain, path.resolve()))
+
+    def too_deep(self, path: FilePath) -> _Tree:
+        place = Location(str(path), 1, 1)
+        message = "values lie in one another deeper than can be read; an environment has ten levels at most."
+        self.note("CFG002", message, place, "look for a bracket that is not closed")
+        return _Tree({}, _Place(place, place))
 
     def extend(self, path: FilePath, tree: _Tree, chain: tuple[FilePath, ...]) -> _Tree:
         extends = tree.value.pop("extends", None)
@@ -124,7 +153,8 @@ class _Reader:
             )
             return tree
         if not base.is_file():
-            self.note("CFG008", f"{base} does not exist.", extends.place.value, _files_beside(base))
+            what = "is not a file" if base.exists() else "does not exist"
+            self.note("CFG008", f"{base} {what}.", extends.place.value, _files_beside(base))
             return tree
         return _merged(self.file(base, chain), tree)
 
@@ -141,6 +171,8 @@ class _Reader:
         text = lines[line] if line < len(lines) else ""
         message = f"not YAML: {error.problem or error}."
         instead = ""
+        if error.problem == "but found another document":
+            message, instead = "a second YAML document begins here.", "one file for each environment"
         if "\t" in text[: column + 1]:
             message, instead = (
                 "a tab character; YAML is indented with spaces.",
@@ -159,6 +191,7 @@ class _NodeWalk:
         self.file = file
         self.lines = lines
         self.open: list[Node] = []
+        self.values = 0
 
     def location(self, node: Node) -> Location:
         line, column = node.start_mark.line, node.start_mark.column
@@ -170,6 +203,9 @@ class _NodeWalk:
     def tree(self, node: Node, path: Path, key: Location | None) -> _Tree:
         location = self.location(node)
         place = _Place(key or location, location)
+        self.values += 1
+        if self.values > MOST_VALUES:
+            raise _TooMuchError
         if node in self.open:
             self.reader.note("CFG002", "an alias that contains itself.", location, path=path)
             return _Tree(None, place)
@@ -240,6 +276,8 @@ class _NodeWalk:
                 return None
             case "bool":
                 return place.raw.lower() == "true"
+            case "int" if len(place.raw) > sys.get_int_max_str_digits() > 0:
+                return float("inf")  # Python refuses to read it; it is out of every range
             case "int":
                 digits = place.raw.replace("_", "")
                 # `0123` is a number in YAML 1.2; int(…, 0) would refuse it

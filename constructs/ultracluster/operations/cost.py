@@ -37,6 +37,8 @@ class Estimate:
     """What an environment costs. USD, list prices, without tax and discounts; a month has 730 hours."""
 
     environment: str
+    asked_as: str
+    """What a command calls it: its name or the path of its file."""
     region: str
     orchestrator: str
     today: dt.date
@@ -171,6 +173,7 @@ def estimate(
     lines = tuple(price_line(environment, item, today=on, own=own or {}) for item in billed(environment, on))
     return Estimate(
         environment=environment.name,
+        asked_as=environment.asked_as,
         region=environment.region,
         orchestrator=environment.orchestrator.kind,
         today=on,

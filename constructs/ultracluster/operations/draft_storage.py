@@ -84,7 +84,7 @@ def _why(
     elif deployment != "persistent-2-ssd":
         yield "  # persistent-1-ssd: FSx does not have persistent-2-ssd here."
     elif site.orchestrator == "eks" and known and known.lustre_efa_client:
-        yield "  # Over TCP: with `efa: true` nodes want a release with the digest of FSx's set-up script."
+        yield "  # Over TCP: with `efa: true` nodes need a release with the digest of FSx's set-up script."
     elif known and known.lustre_efa_client and site.nodes > limits().efa_connections:
         most = limits().efa_connections
         yield f"  # Over TCP: a file system takes {most} EFA connections, each node one at least."

@@ -83,6 +83,8 @@ class Plan:
     """An environment in figures."""
 
     name: str
+    asked_as: str
+    """What a command calls it: its name or the path of its file."""
     orchestrator: str
     cluster_name: str
     account: str
@@ -121,7 +123,9 @@ class Plan:
 
     def document(self) -> dict[str, Any]:
         """The plan as JSON has it; the units are those of the fields."""
-        return _plain(self)
+        plain = _plain(self)
+        del plain["asked_as"]  # a path of this machine
+        return plain
 
 
 def plan(
@@ -145,6 +149,7 @@ def plan(
     network = environment.network
     return Plan(
         name=environment.name,
+        asked_as=environment.asked_as,
         orchestrator=environment.orchestrator.kind,
         cluster_name=environment.cluster_name,
         account=environment.account or "",

@@ -86,7 +86,7 @@ def region_has_hyperpod(environment: Environment) -> Iterator[Breach]:
 )
 def zone_in_region(environment: Environment) -> Iterator[Breach]:
     known = region(environment.region)
-    breach = known and not_a_zone_of(known, environment.network.zone_id, _ZONE_ID, second_zones(environment))
+    breach = known and not_a_zone_of(known, environment.network.zone_id, _ZONE_ID, _taken(environment))
     if breach:
         yield breach
 
@@ -100,7 +100,7 @@ def zone_in_region(environment: Environment) -> Iterator[Breach]:
 )
 def zone_known(environment: Environment) -> Iterator[Breach]:
     known = region(environment.region)
-    breach = known and unknown_zone(known, environment.network.zone_id, _ZONE_ID, second_zones(environment))
+    breach = known and unknown_zone(known, environment.network.zone_id, _ZONE_ID, _taken(environment))
     if breach:
         yield breach
 
@@ -414,6 +414,12 @@ def _zones(home: Region, avoid: Container[str] = ()) -> list[str]:
 def _zone(home: Region, avoid: Container[str] = ()) -> Remedy:
     zones = _zones(home, avoid)
     return write(*zones) if zones else ask("fact", f"{home.zone_prefix or '<prefix>'}-az1, -az2 ...")
+
+
+def _taken(environment: Environment) -> tuple[str, ...]:
+    """Zones that nodes cannot be sent to: those beside them, and where EKS takes no control plane."""
+    refused = refused_zones() if environment.orchestrator.kind in ("eks", "hyperpod-eks") else ()
+    return (*second_zones(environment), *refused)
 
 
 def second_zones(environment: Environment) -> list[str]:

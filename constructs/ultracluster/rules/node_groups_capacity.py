@@ -224,11 +224,11 @@ def _remedy(decision: Decision) -> Remedy:
 
 
 def _not_yet(environment: Environment, group: NodeGroup) -> Remedy:
-    """No nodes until the block begins; ParallelCluster wants all nodes of a block to be there always."""
+    """No nodes until the block begins; ParallelCluster requires all nodes of a block to be there always."""
     begun = "acknowledge this where it has begun"
-    if environment.orchestrator.kind == "parallelcluster":
+    if environment.orchestrator.kind == "parallelcluster" or group.role != "compute":
         return ask("action", f"deploy when it begins; {begun}")
-    starts = "until then; " + (
+    starts = "raise count when it begins; " + (
         'or starts: "<StartDate of the block>" beside its id; '
         if environment.orchestrator.kind == "eks"
         else ""
