@@ -46,7 +46,7 @@ def _lustre(site: Site, known: InstanceType | None, sizes: Guideline) -> Iterato
         yield f"  # No Lustre: AWS lists no such file system for {site.zone_id}."
         return
     deployment, limited = other or "persistent-2-ssd", offer.limited if offer else ()
-    takes_efa = deployment == "persistent-2-ssd" and not limited and site.orchestrator != "eks"
+    takes_efa = deployment == "persistent-2-ssd" and not limited
     # each client has one connection at least
     takes_efa = takes_efa and site.nodes <= limits().efa_connections
     efa = bool(takes_efa and known and known.lustre_efa_client)
@@ -83,8 +83,6 @@ def _why(
         yield f"  # FSx has persistent-2-ssd here with {only} MB/s per TiB only, and over TCP."
     elif deployment != "persistent-2-ssd":
         yield "  # persistent-1-ssd: FSx does not have persistent-2-ssd here."
-    elif site.orchestrator == "eks" and known and known.lustre_efa_client:
-        yield "  # Over TCP: with `efa: true` nodes need a release with the digest of FSx's set-up script."
     elif known and known.lustre_efa_client and site.nodes > limits().efa_connections:
         most = limits().efa_connections
         yield f"  # Over TCP: a file system takes {most} EFA connections, each node one at least."
