@@ -449,3 +449,12 @@ def test_what_is_given_goes_into_the_file() -> None:
     assert "stands in" not in kubernetes + trained
     assert draft(block).count("ami-00000000000000001") == 2
     assert "stands in for the id of yours" in draft(block)
+
+
+def test_commands_in_findings_name_the_file_that_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    eks = ["--orchestrator", "eks", "--admin", "arn:aws:iam::111122223333:role/platform-engineers"]
+    ended = run(*FLAGS, *eks, "--output", str(file))
+
+    assert ended.exit_code == 0, ended.output
+    assert f"`ultracluster release lock --for {file}`" in " ".join(ended.output.split())

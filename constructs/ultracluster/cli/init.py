@@ -110,7 +110,7 @@ def init(
     )  # fmt: skip
     wishes = wishes_of(given, asks=can_ask() and not yes, why="--yes" if yes else "")
     try:
-        found = judged(wishes, commands_for(output, wishes.name))
+        found = judged(wishes, commands_for(output, wishes.name), output)
     except NoZoneError as error:
         refuse(refusal(wishes, [str(error)]))
     if found.wrong or (found.unsold and not anyway):

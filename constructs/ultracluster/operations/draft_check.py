@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any, cast
 
 from ultracluster.catalog import instance_type, instance_types, nearest_instance_types, region, regions
@@ -42,8 +43,11 @@ class Judgement:
         return tuple(one for one in self.findings if not one.blocks and one.code in UNSOLD)
 
 
-def judged(wishes: Wishes, commands: Commands | None = None) -> Judgement:
+def judged(wishes: Wishes, commands: Commands | None = None, file: Path | None = None) -> Judgement:
     """The draft with its findings.
+
+    Args:
+        file: where it is written; commands in findings name it.
 
     Raises:
         NoZoneError: no zone can be chosen.
@@ -53,7 +57,10 @@ def judged(wishes: Wishes, commands: Commands | None = None) -> Judgement:
     text = draft(wishes, commands)
     data: Any = cast("Any", YAML(typ="safe")).load(text)
     try:
-        return Judgement(text=text, findings=tuple(check(parse(Source("the new file", data=data)))))
+        found = parse(Source("the new file", data=data))
+        if file:
+            found = replace(found, environment=found.environment.at(file))
+        return Judgement(text=text, findings=tuple(check(found)))
     except InvalidEnvironmentError as error:
         return Judgement(text=text, findings=error.findings)
 
