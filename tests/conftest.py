@@ -19,6 +19,21 @@ from templates import Synthesised, synthesise
 from ultracluster.config import load
 
 NO_INPUT = pytest.StashKey[bool]()
+LONGEST_FIRST = (
+    "test_lifecycle_scripts.py",
+    "test_lifecycle_debian_packages.py",
+    "test_first_boot.py",
+    "test_lifecycle_debian_root.py",
+    "test_environments.py",
+    "test_init_matrix.py",
+)
+"""Files are handed to workers whole: a long one at the end would leave the other workers idle."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(
+        key=lambda item: LONGEST_FIRST.index(item.path.name) if item.path.name in LONGEST_FIRST else 99
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
