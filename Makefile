@@ -110,7 +110,7 @@ destroy: setup ## delete the environment's stacks (what holds data is retained)
 	@cdk destroy -c env=$(ENV) --all
 
 rehearse: setup ## run each group's first boot in a folder (ALL=1: what init drafts for every type)
-	@PYTHONPATH=tests python -m first_boot $(if $(ALL),--all,$(ENV))
+	@PYTHONPATH=tests/support python -m first_boot $(if $(ALL),--all,$(ENV))
 
 test: setup-dev ## every test
 	@pytest -n 2 $(ARGS)
@@ -148,7 +148,7 @@ lock: setup-dev ## renew the lock files (LOCK_FLAGS=--upgrade for newer versions
 	@$(UV_COMPILE) -c requirements-dev.lock pyproject.toml -o requirements.lock
 	@$(UV_COMPILE) -c requirements-dev.lock --group build -o requirements-build.lock
 	@$(UV_COMPILE) --group node -o requirements-node.lock
-	@$(UV_COMPILE) --config-file tests/parallelcluster/uv.toml tests/parallelcluster/requirements.in -o requirements-parallelcluster.lock
+	@$(UV_COMPILE) --config-file tests/support/parallelcluster/uv.toml tests/support/parallelcluster/requirements.in -o requirements-parallelcluster.lock
 	@npm install --silent --package-lock-only --omit-lockfile-registry-resolved
 
 clean: ## everything that make made

@@ -23,7 +23,7 @@ from typing import Any
 
 import yaml
 
-from ultracluster.operations.blast_radius.template import IMPORT, references
+from ultracluster.change.template import IMPORT, references
 
 ROOT = Path(__file__).resolve().parents[1]
 # Minutes. One table for all templates: only ratios between templates that were weighed alike mean anything.

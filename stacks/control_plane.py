@@ -15,12 +15,12 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from stacks.parts import NetworkParts, crossing
+from ultracluster.clusters.eks.control_plane import EksControlPlane
+from ultracluster.clusters.eks.kubectl import Kubectl, existing_kubectl
+from ultracluster.clusters.eks.nodes import ClusterEntry
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.network.existing import existing_subnet, existing_vpc
-from ultracluster.orchestrators.eks_control_plane import EksControlPlane
-from ultracluster.orchestrators.eks_kubectl import Kubectl, existing_kubectl
-from ultracluster.orchestrators.eks_nodes import ClusterEntry
 
 SUFFIX = "control-plane"
 

@@ -9,8 +9,8 @@ from constructs import Construct
 
 from stacks.parts import NetworkParts
 from ultracluster.config import Environment
+from ultracluster.model.endpoints import made_endpoints
 from ultracluster.network.cluster_egress import ClusterEgress
-from ultracluster.rules.endpoints import made_endpoints
 
 
 class EgressStack(Stack):

@@ -12,16 +12,16 @@ from constructs import IConstruct
 
 from stacks.control_plane import control_plane_parts
 from stacks.parts import NetworkParts, StorageParts
+from ultracluster.clusters.eks.karpenter import EksKarpenterGroup
+from ultracluster.clusters.eks.nodes import EksNodeGroup
+from ultracluster.clusters.eks.roles import node_role
+from ultracluster.clusters.eks.scripts import NodeScripts
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import Eks
-from ultracluster.lifecycle.configuration import script_configurations
+from ultracluster.kubernetes.karpenter import karpenter_groups
+from ultracluster.model.cluster_json import script_configurations
+from ultracluster.model.types import known_type_of
 from ultracluster.network.existing import existing_subnet
-from ultracluster.orchestrators.eks_karpenter import EksKarpenterGroup
-from ultracluster.orchestrators.eks_nodes import EksNodeGroup
-from ultracluster.orchestrators.eks_roles import node_role
-from ultracluster.orchestrators.eks_scripts import NodeScripts
-from ultracluster.rendering.karpenter import karpenter_groups
-from ultracluster.rules.types import known_type_of
 from ultracluster.software.node_image import full_image_release, image_date
 
 

@@ -10,7 +10,7 @@ from constructs import Construct
 from stacks.parts import crossing, removal
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import Eks, HyperPodEks
-from ultracluster.rendering.karpenter import karpenter_groups
+from ultracluster.kubernetes.karpenter import karpenter_groups
 from ultracluster.security.cluster_key import AUTO_SCALING, FLEET, PCS, SPOT, ClusterKey
 
 
@@ -36,7 +36,7 @@ class FoundationStack(Stack):
             ).key
         self.key_arn = crossing(self, "KeyArn", key.key_arn)
         if isinstance(config.orchestrator, Eks | HyperPodEks):
-            from ultracluster.orchestrators.eks_logs import control_plane_logs
+            from ultracluster.clusters.eks.logs import control_plane_logs
 
             control_plane_logs(
                 self,

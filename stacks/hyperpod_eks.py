@@ -13,13 +13,13 @@ from constructs import IConstruct
 
 from stacks.control_plane import control_plane_parts
 from stacks.parts import NetworkParts, StorageParts, crossing, imported_upload_role
+from ultracluster.clusters.hyperpod.eks import HyperPodEksCluster
+from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import HyperPodEks
-from ultracluster.lifecycle.configuration import script_configurations
+from ultracluster.model.cluster_json import script_configurations
+from ultracluster.model.types import every_type_of
 from ultracluster.network.existing import existing_subnet
-from ultracluster.orchestrators.hyperpod_eks import HyperPodEksCluster
-from ultracluster.orchestrators.session_document import SessionDocument
-from ultracluster.rules.types import every_type_of
 
 
 def add_cluster(

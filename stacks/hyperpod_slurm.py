@@ -10,13 +10,13 @@ from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
 
 from stacks.parts import NetworkParts, StorageParts, imported_upload_role
+from ultracluster.clusters.hyperpod.slurm import HyperPodSlurmCluster
+from ultracluster.clusters.parts import Accounting
+from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config import Environment
 from ultracluster.config.orchestrator import HyperPodSlurm
-from ultracluster.lifecycle.configuration import script_configurations
+from ultracluster.model.cluster_json import script_configurations
 from ultracluster.network.existing import existing_subnet
-from ultracluster.orchestrators.hyperpod_slurm import HyperPodSlurmCluster
-from ultracluster.orchestrators.parts import Accounting
-from ultracluster.orchestrators.session_document import SessionDocument
 
 
 def add_cluster(

@@ -9,12 +9,12 @@ from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
 
 from stacks.parts import NetworkParts, StorageParts
+from ultracluster.clusters.parallelcluster.cluster import ParallelClusterCluster
+from ultracluster.clusters.parallelcluster.command import create_command
+from ultracluster.clusters.parallelcluster.deployed_values import value_sources
+from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import ParallelCluster
-from ultracluster.orchestrators.parallelcluster import ParallelClusterCluster
-from ultracluster.orchestrators.session_document import SessionDocument
-from ultracluster.rendering.deployed_values import value_sources
-from ultracluster.rendering.parallelcluster_command import create_command
 
 
 def add_cluster(

@@ -9,13 +9,13 @@ from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
 
 from stacks.parts import NetworkParts, StorageParts
+from ultracluster.clusters.pcs.cluster import PcsCluster
+from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config import Environment
 from ultracluster.config.orchestrator import Pcs
-from ultracluster.lifecycle.configuration import script_configurations
+from ultracluster.model.cluster_json import script_configurations
+from ultracluster.model.types import made_from
 from ultracluster.network.existing import existing_subnet
-from ultracluster.orchestrators.pcs import PcsCluster
-from ultracluster.orchestrators.session_document import SessionDocument
-from ultracluster.rules.types import made_from
 
 
 def add_cluster(

@@ -12,11 +12,11 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from stacks.parts import FileSystemParts, NetworkParts, crossing, removal
+from ultracluster.clusters.parts import Accounting, LustreMount, OpenZfsMount
 from ultracluster.config import Environment
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs
+from ultracluster.model.addresses import subnets
 from ultracluster.network.existing import existing_subnet, existing_vpc
-from ultracluster.orchestrators.parts import Accounting, LustreMount, OpenZfsMount
-from ultracluster.rules.address_budget import subnets
 from ultracluster.storage.accounting_database import AccountingDatabase
 from ultracluster.storage.lustre_file_system import LustreFileSystem
 from ultracluster.storage.open_zfs_file_system import OpenZfsFileSystem

@@ -17,25 +17,25 @@ from constructs import Construct, IConstruct
 
 from stacks.control_plane import ControlPlaneParts, control_plane_parts
 from stacks.parts import NetworkParts, crossing
+from ultracluster.clusters.eks.addons import EksAddons
+from ultracluster.clusters.eks.karpenter import EksKarpenter
+from ultracluster.clusters.eks.kubectl import Kubectl
+from ultracluster.clusters.eks.nodes import EksNodeGroup
+from ultracluster.clusters.eks.roles import node_role
+from ultracluster.clusters.eks.scripts import NodeScripts
+from ultracluster.clusters.hyperpod.addons import cert_manager
+from ultracluster.clusters.job_scheduling import JobScheduling
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import Eks, HyperPodEks
-from ultracluster.lifecycle.configuration import script_configurations
+from ultracluster.kubernetes.charts import device_charts, job_charts
+from ultracluster.kubernetes.karpenter import karpenter_charts, karpenter_groups
+from ultracluster.kubernetes.mpi_operator import mpi_operator
+from ultracluster.kubernetes.scheduling import scheduling
+from ultracluster.kubernetes.storage import block_storage_class
+from ultracluster.kubernetes.system_tolerations import system_tolerations
+from ultracluster.model.cluster_json import script_configurations
+from ultracluster.model.types import known_type_of
 from ultracluster.network.existing import existing_subnet
-from ultracluster.orchestrators.eks_addons import EksAddons
-from ultracluster.orchestrators.eks_karpenter import EksKarpenter
-from ultracluster.orchestrators.eks_kubectl import Kubectl
-from ultracluster.orchestrators.eks_nodes import EksNodeGroup
-from ultracluster.orchestrators.eks_roles import node_role
-from ultracluster.orchestrators.eks_scripts import NodeScripts
-from ultracluster.orchestrators.hyperpod_addons import cert_manager
-from ultracluster.orchestrators.job_scheduling import JobScheduling
-from ultracluster.rendering.charts import device_charts, job_charts
-from ultracluster.rendering.karpenter import karpenter_charts, karpenter_groups
-from ultracluster.rendering.kubernetes_scheduling import scheduling
-from ultracluster.rendering.kubernetes_storage import block_storage_class
-from ultracluster.rendering.mpi_operator import mpi_operator
-from ultracluster.rendering.system_tolerations import system_tolerations
-from ultracluster.rules.types import known_type_of
 from ultracluster.software.node_image import full_image_release
 
 SUFFIX = "system"

@@ -14,14 +14,14 @@ from constructs import Construct, IConstruct
 from stacks.admissions import admit_nodes
 from stacks.control_plane import control_plane_parts
 from stacks.parts import NetworkParts, StorageParts
+from ultracluster.clusters.eks.kubectl import Kubectl
+from ultracluster.clusters.hyperpod.addons import HyperPodAddons
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import HyperPodEks
-from ultracluster.orchestrators.eks_kubectl import Kubectl
-from ultracluster.orchestrators.hyperpod_addons import HyperPodAddons
-from ultracluster.rendering.eks_labels import GROUP_LABEL
-from ultracluster.rendering.kubernetes_scheduling import scheduling
-from ultracluster.rendering.kubernetes_storage import lustre_volume, open_zfs_volume, scratch_volume
-from ultracluster.rules.types import instance_type_of
+from ultracluster.kubernetes.eks_labels import GROUP_LABEL
+from ultracluster.kubernetes.scheduling import scheduling
+from ultracluster.kubernetes.storage import lustre_volume, open_zfs_volume, scratch_volume
+from ultracluster.model.types import instance_type_of
 
 
 class WorkloadStack(Stack):

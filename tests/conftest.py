@@ -20,10 +20,10 @@ from ultracluster.config import load
 
 NO_INPUT = pytest.StashKey[bool]()
 LONGEST_FIRST = (
-    "test_lifecycle_scripts.py",
-    "test_lifecycle_debian_packages.py",
+    "test_bats.py",
+    "test_debian_packages.py",
     "test_first_boot.py",
-    "test_lifecycle_debian_root.py",
+    "test_debian_root.py",
     "test_environments.py",
     "test_init_matrix.py",
 )

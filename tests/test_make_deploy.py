@@ -14,10 +14,10 @@ from hyperpod_service import account
 from project import ROOT
 from typer.testing import CliRunner
 
+from ultracluster.account import aws, preflight
+from ultracluster.account.preflight import Report, Row
 from ultracluster.cli import bootstrap
 from ultracluster.cli import preflight as command
-from ultracluster.operations import aws, preflight
-from ultracluster.operations.preflight import Report, Row
 
 PROGRAM = """#!/bin/bash
 echo "${0##*/} $*" >>"$CALLS"

@@ -1,7 +1,7 @@
-"""Writes docs/backends.md: what each orchestrator does with each intent of tests/conformance.
+"""Writes docs/backends.md: what each orchestrator does with each intent of tests/support.
 
 Run by `make generate`. That every accepted cell really synthesises to a cluster that the authorities accept
-is tested in tests/conformance.
+is tested in tests/support.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests" / "conformance")]
+sys.path[:0] = [str(ROOT / "tests" / "support")]
 
 from intents import KINDS, Cell, cells  # noqa: E402 (only once the folder is on the path)
 
 HEAD = """# Back-ends
 
 What becomes of a wish under each orchestrator: a cluster (✓), or the rules that refuse it. Written by
-`make generate` from [`tests/conformance/intents.yaml`](../tests/conformance/intents.yaml); every ✓ is
+`make generate` from [`tests/support/intents.yaml`](../tests/support/intents.yaml); every ✓ is
 synthesised in the tests, with CloudFormation's strict validation, cdk-nag and, for ParallelCluster, its own
 schema and validators finding nothing.
 """

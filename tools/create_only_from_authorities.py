@@ -1,10 +1,10 @@
 #!/usr/bin/env python
-"""Rewrites operations/create_only.json from the CloudFormation registry schemas that cfn-lint ships.
+"""Rewrites change/create_only.json from the CloudFormation registry schemas that cfn-lint ships.
 
     python tools/create_only_from_authorities.py
 
 A row for each resource type that an environment can be made of: what CloudFormation can only set when it
-creates the resource, so that a change of it makes a new one. tests/operations compares it with a fresh run.
+creates the resource, so that a change of it makes a new one. tests/change compares it with a fresh run.
 """
 
 import json
@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-TABLE = Path(__file__).parent.parent / "constructs" / "ultracluster" / "operations" / "create_only.json"
+TABLE = Path(__file__).parent.parent / "constructs" / "ultracluster" / "change" / "create_only.json"
 
 SERVICES = {
     *("APS", "AutoScaling", "Budgets", "CloudFormation", "CloudWatch", "EC2", "ECR", "EFS", "EKS", "Events"),

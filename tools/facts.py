@@ -115,7 +115,7 @@ def _types() -> Iterator[Line]:
 
 
 def _ages(today: dt.date) -> Iterator[Line]:
-    files = [*(PACKAGE / "catalog").glob("*.json"), PACKAGE / "compute" / "capacity.json"]
+    files = [*(PACKAGE / "catalog").glob("*.json"), PACKAGE / "model" / "capacity.json"]
     dates = {
         file.name: str(json.loads(file.read_text(encoding="utf-8")).get("about", {}).get("date", ""))
         for file in files

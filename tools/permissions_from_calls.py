@@ -24,13 +24,13 @@ from botocore.session import Session
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "constructs" / "ultracluster"
-POLICIES = PACKAGE / "operations" / "permissions.json"
+POLICIES = PACKAGE / "account" / "permissions.json"
 PAGE = ROOT / "docs" / "permissions.md"
 READING = (
     "Describe", "List", "Get", "Head", "Search", "Filter", "Simulate", "BatchGet", "Lookup",
 )  # fmt: skip
 """First words of operations that change nothing (AWS's own verbs)."""
-MIRRORS = ("operations/mirror_bucket.py",)
+MIRRORS = ("software/supply/mirror_bucket.py",)
 """Modules that write to a bucket: a policy of their own."""
 
 

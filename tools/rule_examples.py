@@ -16,9 +16,11 @@ from unittest.mock import patch
 
 from ultracluster.config import Finding, parse
 from ultracluster.config.source import Source, read
-from ultracluster.rules import all_rules, eks_releases, pcs
+from ultracluster.rules import all_rules
+from ultracluster.rules.eks import releases as eks_releases
 from ultracluster.rules.engine import run
 from ultracluster.rules.examples import FILE, Example, applied, bases, examples
+from ultracluster.rules.pcs import cluster as pcs
 
 ENVIRONMENTS = Path(__file__).parents[1] / "environments"
 _ORDER = ("base", "where", "bad", "good", "at", "says", "instead")

@@ -44,26 +44,26 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from ultracluster.compute.capacity import placement_for
-    from ultracluster.compute.launch_template import NodeLaunchTemplate
-    from ultracluster.compute.network_cards import network_card_plan
-    from ultracluster.compute.placement import ClusterPlacementGroup
+    from ultracluster.clusters.eks.addons import EksAddons
+    from ultracluster.clusters.eks.control_plane import EksControlPlane
+    from ultracluster.clusters.eks.nodes import EksNodeGroup
+    from ultracluster.clusters.hyperpod.eks import HyperPodEksCluster
+    from ultracluster.clusters.hyperpod.slurm import HyperPodSlurmCluster
+    from ultracluster.clusters.launch_template import NodeLaunchTemplate
+    from ultracluster.clusters.parallelcluster.cluster import ParallelClusterCluster
+    from ultracluster.clusters.parts import Accounting, LustreMount, OpenZfsMount
+    from ultracluster.clusters.pcs.cluster import PcsCluster
+    from ultracluster.clusters.placement import ClusterPlacementGroup
+    from ultracluster.clusters.session_document import SessionDocument
     from ultracluster.config import Environment
     from ultracluster.lifecycle.image_pipeline import ImageBuilderPipeline
     from ultracluster.lifecycle.script_bundle import ScriptBundle
+    from ultracluster.model.capacity import placement_for
+    from ultracluster.model.network_cards import network_card_plan
     from ultracluster.network.admission import Admission
     from ultracluster.network.cluster_egress import ClusterEgress
     from ultracluster.network.cluster_network import ClusterNetwork
     from ultracluster.network.efa_security_group import EfaSecurityGroup
-    from ultracluster.orchestrators.eks_addons import EksAddons
-    from ultracluster.orchestrators.eks_control_plane import EksControlPlane
-    from ultracluster.orchestrators.eks_nodes import EksNodeGroup
-    from ultracluster.orchestrators.hyperpod_eks import HyperPodEksCluster
-    from ultracluster.orchestrators.hyperpod_slurm import HyperPodSlurmCluster
-    from ultracluster.orchestrators.parallelcluster import ParallelClusterCluster
-    from ultracluster.orchestrators.parts import Accounting, LustreMount, OpenZfsMount
-    from ultracluster.orchestrators.pcs import PcsCluster
-    from ultracluster.orchestrators.session_document import SessionDocument
     from ultracluster.security.cluster_key import ClusterKey
     from ultracluster.security.deletion_protection import DeletionProtection
     from ultracluster.security.execution_role import HyperPodExecutionRole

@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from acceptance.nccl_logs import Log
 from acceptance.test_judge import FAULTS, GOOD, P4D, change, interleaved
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nccl_logs import Log
 from project import ROOT
 
 from ultracluster.acceptance import judge, parse

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acceptance.nccl_logs import GIB, Log
+from nccl_logs import GIB, Log
 from project import ROOT
 from ruamel.yaml import YAML
 

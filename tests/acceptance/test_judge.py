@@ -7,7 +7,7 @@ import json
 import time
 
 import pytest
-from acceptance.nccl_logs import GIB, HEADER, MIB, P5EN, Log
+from nccl_logs import GIB, HEADER, MIB, P5EN, Log
 
 from ultracluster.acceptance import Report, judge, parse
 

@@ -6,12 +6,12 @@ import json
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from crd_fields import problems
 from project import ROOT
 from ruamel.yaml import YAML
 from rules_support import changed, environment_data
@@ -19,10 +19,6 @@ from typer.testing import CliRunner, Result
 
 from ultracluster.catalog.eks import kubernetes_releases
 from ultracluster.cli import job, teams
-
-sys.path[:0] = [str(Path(__file__).parent)]
-
-from crd_fields import problems  # noqa: E402 (now that it is on the path)
 
 IMAGE = "111122223333.dkr.ecr.us-east-2.amazonaws.com/trainer:1"
 TEAMS: dict[str, Any] = {"research": {"quota": 16, "limit": 24}, "product": {"quota": 8}}

@@ -5,29 +5,25 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.session import get_session
 from botocore.validate import validate_parameters
+from crd_fields import TABLE, configuration_problems, problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kubernetes_support import MEMBER, environment
 from ruamel.yaml import YAML
 
 from ultracluster.catalog.eks import charts, kubernetes_releases
 from ultracluster.config import Environment
-from ultracluster.rendering.kubernetes_scheduling import scheduling
-from ultracluster.rendering.kubernetes_teams import team_rights
-from ultracluster.rendering.slurm_accounts import slurm_accounts
-from ultracluster.rendering.task_governance import compute_quotas, governance_script, scheduler_config
-from ultracluster.rules.team_shares import PRIORITIES, pools
-
-sys.path[:0] = [str(Path(__file__).parent)]
-
-from crd_fields import TABLE, configuration_problems, problems  # noqa: E402 (now that it is on the path)
-from kubernetes_support import MEMBER, environment  # noqa: E402
+from ultracluster.kubernetes.scheduling import scheduling
+from ultracluster.kubernetes.task_governance import compute_quotas, governance_script, scheduler_config
+from ultracluster.kubernetes.teams import team_rights
+from ultracluster.model.team_shares import PRIORITIES, pools
+from ultracluster.slurm.accounts import slurm_accounts
 
 TEAMS: dict[str, Any] = {
     "research": {"quota": 32, "limit": {"train": 48}, "members": [MEMBER]},

@@ -7,7 +7,7 @@ from rules_support import GB300
 from rules_table import Case, found, table_tests
 
 from ultracluster.catalog import instance_types
-from ultracluster.rules.efa import RULES
+from ultracluster.rules.groups.efa import RULES
 
 TYPE = "node_groups.gpu.instance_type"
 SECOND = {

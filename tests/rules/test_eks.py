@@ -20,10 +20,10 @@ from ultracluster.catalog.eks import (
 )
 from ultracluster.catalog.eks_calendar import kubernetes_support, read_on, releases_in_standard_support
 from ultracluster.catalog.images import Family, newest
-from ultracluster.compute.capacity import decide
 from ultracluster.config.kubernetes import Eks, HyperPodEks
-from ultracluster.rules import eks_releases
-from ultracluster.rules.eks import RULES
+from ultracluster.model.capacity import decide
+from ultracluster.rules.eks import releases as eks_releases
+from ultracluster.rules.eks.cluster import RULES
 from ultracluster.rules.engine import run
 
 BASE = "eks-p5en"

@@ -9,7 +9,7 @@ from rules_support import GB300, changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
 from ultracluster.catalog import regions
-from ultracluster.rules.environment import RULES, TAGS_OF_OURS, arns, in_local_zone
+from ultracluster.rules.environment.basics import RULES, TAGS_OF_OURS, arns, in_local_zone
 
 ZONE = "network.zone_id"
 TYPE = "node_groups.gpu.instance_type"

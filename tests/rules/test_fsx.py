@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rules_table import Case, found, table_tests
 
 from ultracluster.catalog.fsx import lustre_deployments, openzfs_deployments
-from ultracluster.rules.fsx import RULES
+from ultracluster.rules.storage.fsx import RULES
 
 L = "storage.lustre"
 Z = "storage.openzfs"

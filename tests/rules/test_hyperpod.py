@@ -8,7 +8,7 @@ from typing import Any
 
 from rules_table import Case, found, table_tests
 
-from ultracluster.rules.hyperpod_types import RULES
+from ultracluster.rules.hyperpod.types import RULES
 
 GPU = {"role": "compute", "instance_type": "g6e.12xlarge", "count": 1, "partition": "gpu"}
 CLASSIC = {"orchestrator.provisioning": "classic", "orchestrator.slurm_config_strategy": "merge"}

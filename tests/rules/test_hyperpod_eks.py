@@ -13,8 +13,8 @@ from rules_table import Case, found, table_tests
 from ultracluster.catalog import instance_types, regions
 from ultracluster.catalog.eks_calendar import read_on, releases_in_standard_support
 from ultracluster.catalog.hyperpod_eks import health_agent_image, health_agent_regions, mig_profiles
-from ultracluster.rules.address_budget import address_budget
-from ultracluster.rules.hyperpod_eks import RULES
+from ultracluster.model.addresses import address_budget
+from ultracluster.rules.hyperpod.eks import RULES
 
 BASE = "hyperpod-eks-p5"
 TRAIN, SYSTEM, ASKED = "node_groups.train", "node_groups.system", "orchestrator"

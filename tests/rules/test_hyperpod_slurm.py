@@ -5,7 +5,7 @@ from __future__ import annotations
 from rules_support import EXISTING_DATABASE
 from rules_table import Case, table_tests
 
-from ultracluster.rules.hyperpod_slurm import RULES
+from ultracluster.rules.hyperpod.slurm import RULES
 
 LOGIN = {"role": "login", "instance_type": "m5.xlarge", "count": 2}
 GPU = {"role": "compute", "instance_type": "g6e.12xlarge", "count": 1, "partition": "gpu"}

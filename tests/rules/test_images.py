@@ -15,7 +15,7 @@ from rules_table import Case, found, table_tests, world_tests
 
 from ultracluster.catalog import images as catalogue
 from ultracluster.catalog.images import Advisory, Fact, Image
-from ultracluster.rules.images import RULES
+from ultracluster.rules.software.images import RULES
 from ultracluster.software import lock
 from ultracluster.software.lock import releases_folder
 

@@ -8,7 +8,7 @@ import pytest
 from rules_support import OPENZFS
 from rules_table import Case, found, table_tests
 
-from ultracluster.rules.mounts import RULES
+from ultracluster.rules.storage.mounts import RULES
 
 CASES = [
     Case(

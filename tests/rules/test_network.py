@@ -9,8 +9,8 @@ from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
 import ultracluster
-from ultracluster.rules.endpoints import closed_endpoints, made_endpoints
-from ultracluster.rules.network import RULES
+from ultracluster.model.endpoints import closed_endpoints, made_endpoints
+from ultracluster.rules.network.vpc import RULES
 
 VPC = {"id": "vpc-0123456789abcdef0", "cidr": "10.20.0.0/16"}
 NAT = "nat-0123456789abcdef0"

@@ -11,7 +11,7 @@ from rules_table import Case, found, table_tests
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM
 from ultracluster.rules import check
-from ultracluster.rules.node_groups import RULES
+from ultracluster.rules.groups.settings import RULES
 
 KINDS = sorted(SLURM | KUBERNETES)
 GPU = "node_groups.gpu"

@@ -7,7 +7,7 @@ from parallelcluster.harness import package_limits
 from rules_table import found, table_tests
 
 from ultracluster.catalog.parallelcluster import parallelcluster
-from ultracluster.rules.parallelcluster import RULES
+from ultracluster.rules.parallelcluster.cluster import RULES
 
 test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
 

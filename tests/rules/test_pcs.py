@@ -21,9 +21,10 @@ from ultracluster.catalog.pcs import (
     pcs_slurm_versions,
 )
 from ultracluster.config.pcs import IMEX_PROLOG
-from ultracluster.rules import pcs, today
+from ultracluster.rules import today
 from ultracluster.rules.engine import run
-from ultracluster.rules.pcs import RULES, ending
+from ultracluster.rules.pcs import cluster as pcs
+from ultracluster.rules.pcs.cluster import RULES, ending
 
 BASE = "pcs-p6-b200"
 IMAGE = "ami-0123456789abcdef0"

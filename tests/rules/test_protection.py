@@ -9,7 +9,7 @@ from project import ENVIRONMENTS
 from rules_support import EXISTING_DATABASE
 from rules_table import Case, found, table_tests
 
-from ultracluster.rules.protection import RULES
+from ultracluster.rules.storage.protection import RULES
 
 L = "storage.lustre"
 Z = "storage.openzfs"

@@ -13,7 +13,7 @@ import pytest
 from project import ENVIRONMENTS, ROOT
 from rules_table import Case, found, table_tests, world_tests
 
-from ultracluster.rules.software import RULES
+from ultracluster.rules.software.release import RULES
 from ultracluster.software import lock
 from ultracluster.software.environment_lock import lock_file_of
 from ultracluster.software.fit import ON_KUBERNETES
@@ -328,7 +328,7 @@ def test_a_mirror_is_a_bucket_and_a_prefix(mirror: str) -> None:
 def test_the_mirror_reaches_the_nodes() -> None:
     from rules_support import changed, environment_data, loaded
 
-    from ultracluster.lifecycle.configuration import script_configuration
+    from ultracluster.model.cluster_json import script_configuration
 
     without = loaded(environment_data()).environment
     with_it = loaded(changed(environment_data(), MIRROR)).environment

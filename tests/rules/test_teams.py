@@ -9,8 +9,8 @@ from rules_support import changed, environment_data, loaded
 from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
 
 from ultracluster.config.orchestrator import KUBERNETES, SLURM
-from ultracluster.rules.team_shares import Scheduler, pools, quotas, scheduler_of
-from ultracluster.rules.teams import RULES
+from ultracluster.model.team_shares import Scheduler, pools, quotas, scheduler_of
+from ultracluster.rules.teams.members import RULES
 
 # eks-p5en and hyperpod-eks-p5 have one group `train`: 8 x 8 and 4 x 8 GPUs; prod is HyperPod with Slurm
 ROLE = "arn:aws:iam::111122223333:role/research"

@@ -10,7 +10,7 @@ import pytest
 from project import ROOT
 
 from ultracluster.config import load
-from ultracluster.lifecycle.configuration import script_configuration
+from ultracluster.model.cluster_json import script_configuration
 from ultracluster.rules import check
 from ultracluster.software import (
     EnvironmentLock,

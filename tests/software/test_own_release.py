@@ -11,8 +11,8 @@ from project import ROOT
 from ultracluster import scripts_folder
 from ultracluster.config import InvalidEnvironmentError, load
 from ultracluster.lifecycle.bundles import NodeFiles
-from ultracluster.lifecycle.configuration import script_configuration
-from ultracluster.operations.plan import plan
+from ultracluster.model.cluster_json import script_configuration
+from ultracluster.plan.environment_plan import plan
 from ultracluster.rules import check
 from ultracluster.software import load_release
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from ultracluster.operations.preflight import Report
+    from ultracluster.account.preflight import Report
 
 
 def offer(report: Report) -> bool:

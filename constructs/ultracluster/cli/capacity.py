@@ -13,8 +13,8 @@ from ultracluster.cli.environments import JsonOption, ProfileOption, load_enviro
 from ultracluster.cli.preflight import LateBar
 
 if TYPE_CHECKING:
-    from ultracluster.operations.aws import Account
-    from ultracluster.operations.capacity_search import Offer, Search, Wish
+    from ultracluster.account.aws import Account
+    from ultracluster.account.capacity_search import Offer, Search, Wish
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Capacity that AWS has on offer.")
 
@@ -51,8 +51,8 @@ def search(
     Exit code 0 = something is offered, 1 = nothing is or a kind could not be asked, 2 = bad input or no
     credentials.
     """
-    from ultracluster.operations.capacity_search import search as ask
-    from ultracluster.operations.capacity_search import wishes_for, wishes_of
+    from ultracluster.account.capacity_search import search as ask
+    from ultracluster.account.capacity_search import wishes_for, wishes_of
 
     if (environment is None) == (instance_type is None):
         refuse("name an environment, or give --instance-type")
@@ -144,7 +144,7 @@ def _wish(wish: Wish) -> dict[str, Any]:
 
 
 def _start(text: str | None) -> datetime:
-    from ultracluster.operations.capacity_search import tomorrow
+    from ultracluster.account.capacity_search import tomorrow
 
     if text is None:
         return tomorrow()
@@ -170,7 +170,7 @@ def _known(name: str) -> str:
 
 
 def _account(region: str | None, profile: str | None) -> Account:
-    from ultracluster.operations import aws
+    from ultracluster.account import aws
 
     try:
         account = aws.Account(region=region, profile=profile)

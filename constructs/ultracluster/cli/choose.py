@@ -14,7 +14,7 @@ from ultracluster.cli.questions import ask, ask_one_of, ask_whether, can_ask
 
 if TYPE_CHECKING:
     from ultracluster.catalog import InstanceType
-    from ultracluster.operations.choice import Rank, Wanted
+    from ultracluster.plan.choice import Rank, Wanted
 
 
 def choose(
@@ -53,7 +53,7 @@ def choose(
 
     Asks when no flag says anything. Exit code 2: a flag is wrong, or there is none and nobody to ask.
     """
-    from ultracluster.operations.choice import CAPACITIES, ranking
+    from ultracluster.plan.choice import CAPACITIES, ranking
 
     flags = {
         "slurm": slurm, "kubernetes": kubernetes, "recovery": recovery, "managed": managed,
@@ -80,7 +80,7 @@ def choose(
 
 
 def _ask() -> Wanted:
-    from ultracluster.operations.choice import CAPACITIES, questions
+    from ultracluster.plan.choice import CAPACITIES, questions
 
     features: list[str] = []
     for name, question in questions().items():
@@ -108,7 +108,7 @@ def _named(text: str) -> InstanceType:
     from ultracluster.catalog import instance_type, nearest_instance_types
     from ultracluster.catalog.accelerators import Accelerators, most_in_one, read_accelerators
     from ultracluster.config.nodes import MOST_NODES
-    from ultracluster.operations.draft_place import type_for
+    from ultracluster.plan.draft_place import type_for
 
     asked = read_accelerators(text) or Accelerators(count=most_in_one(text), name=text)
     found = instance_type(text) or (type_for(asked, None, "") if asked.count else None)
@@ -121,7 +121,7 @@ def _named(text: str) -> InstanceType:
 
 
 def _wanted(features: tuple[str, ...], capacity: str, kind: str) -> Wanted:
-    from ultracluster.operations.choice import Wanted
+    from ultracluster.plan.choice import Wanted
 
     try:
         known = _named(kind) if kind else None
@@ -133,7 +133,7 @@ def _wanted(features: tuple[str, ...], capacity: str, kind: str) -> Wanted:
 def _document(wanted: Wanted, ranks: list[Rank]) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from ultracluster.operations.choice import comparison
+    from ultracluster.plan.choice import comparison
 
     return {
         "wanted": {
@@ -162,7 +162,7 @@ def _text(ranks: list[Rank], wanted: Wanted, asked: str) -> str:
     from rich.markup import escape
     from rich.table import Table
 
-    from ultracluster.operations.choice import comparison
+    from ultracluster.plan.choice import comparison
 
     terminal = sys.stdout.isatty()
     target = StringIO()

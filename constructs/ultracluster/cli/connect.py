@@ -31,9 +31,11 @@ def connect(
     as_json: JsonOption = False,
 ) -> None:
     """Print the command that opens a shell on a node. Exit code 2 if there is no such node."""
-    from ultracluster.operations import ec2_nodes, nodes, sessions
-    from ultracluster.operations.aws import AccountError
-    from ultracluster.operations.fleet import Fleet
+    from ultracluster.account import sessions
+    from ultracluster.account.aws import AccountError
+    from ultracluster.account.nodes import ec2 as ec2_nodes
+    from ultracluster.account.nodes import states as nodes
+    from ultracluster.account.nodes.fleet import Fleet
 
     config = load_environment(environment)
     account = open_account(config, profile)

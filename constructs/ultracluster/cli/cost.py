@@ -19,12 +19,12 @@ from ultracluster.cli.environments import (
     load_environment,
     refuse,
 )
-from ultracluster.operations.cost import estimate
-from ultracluster.operations.price_file import prices_beside, read_prices
+from ultracluster.plan.cost import estimate
+from ultracluster.plan.price_file import prices_beside, read_prices
 
 if TYPE_CHECKING:
+    from ultracluster.account.live_prices import LivePrices
     from ultracluster.config import Environment
-    from ultracluster.operations.live_prices import LivePrices
 
 PIPED = 100
 """Columns where there is no terminal to ask."""
@@ -96,9 +96,9 @@ def ask(config: Environment, profile: str | None, today: dt.date) -> LivePrices:
     from rich.console import Console
     from rich.status import Status
 
-    from ultracluster.operations.aws import Account, AccountError
-    from ultracluster.operations.billed import billed
-    from ultracluster.operations.live_prices import live_prices
+    from ultracluster.account.aws import Account, AccountError
+    from ultracluster.account.live_prices import live_prices
+    from ultracluster.plan.billed import billed
 
     try:
         account = Account(region=config.region, profile=profile)

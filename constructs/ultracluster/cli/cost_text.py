@@ -6,7 +6,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from ultracluster.cli.cost_words import Sources, heading, lists, rows, sentences, totals
-from ultracluster.operations.cost import Estimate
+from ultracluster.plan.cost import Estimate
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ultracluster.operations.cost import Estimate, Line
-from ultracluster.operations.plan_cost import rough, summary
+from ultracluster.plan.cost import Estimate, Line
+from ultracluster.plan.cost_summary import rough, summary
 
 if TYPE_CHECKING:
     from ultracluster.catalog.prices import Figure

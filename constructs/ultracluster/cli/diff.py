@@ -51,11 +51,11 @@ def diff(
     replaced. 3: data would be lost and --accept-data-loss does not name it. 2: bad input, or something
     could not be read.
     """
-    from ultracluster.cli import diff_comparison as compare
+    from ultracluster.change import blast_radius
+    from ultracluster.change import comparison as compare
+    from ultracluster.change.report import Report
+    from ultracluster.change.template_files import TemplateError
     from ultracluster.cli.diff_output import as_document, as_markdown, as_text
-    from ultracluster.cli.diff_report import Report
-    from ultracluster.operations.blast_radius import blast_radius
-    from ultracluster.operations.template_files import TemplateError
 
     names = environments or []
     accepted = set(accept_data_loss or [])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ultracluster.cli.diff_report import Report, end, rows, title
-from ultracluster.operations.blast_radius import Verdict, worst
+from ultracluster.change import Verdict, worst
+from ultracluster.change.report import Report, end, rows, title
 
 _STYLES = {
     "no-op": "dim",

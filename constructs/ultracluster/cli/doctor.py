@@ -16,7 +16,7 @@ from ultracluster.cli.environments import (
 )
 
 if TYPE_CHECKING:
-    from ultracluster.operations.doctor import Examination, Fact
+    from ultracluster.account.doctor import Examination, Fact
 
 SHOWN = 8
 """Lines of each log that text output shows; JSON has them all."""
@@ -35,7 +35,7 @@ def doctor(
     from rich.console import Console
     from rich.status import Status
 
-    from ultracluster.operations.doctor import examine
+    from ultracluster.account.doctor import examine
 
     config = load_environment(environment)
     account = open_account(config, profile)

@@ -19,8 +19,8 @@ from ultracluster.cli.questions import Word, ask, ask_one_of
 from ultracluster.cli.refusal import refuse
 from ultracluster.config.nodes import MOST_NODES
 from ultracluster.config.orchestrator import OrchestratorKind
-from ultracluster.operations.draft import ORCHESTRATORS, Wishes
-from ultracluster.operations.draft_place import (
+from ultracluster.plan.draft import ORCHESTRATORS, Wishes
+from ultracluster.plan.draft_place import (
     CAPACITIES,
     NoZoneError,
     capacities,

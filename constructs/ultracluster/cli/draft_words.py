@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ultracluster.config import Finding
-    from ultracluster.operations.draft import Commands, Wishes
+    from ultracluster.plan.draft import Commands, Wishes
 
 _SCHEMA = Path(__file__).parents[1] / "config" / "environment.schema.json"
 
@@ -29,7 +29,7 @@ def commands_for(output: Path | None, name: str) -> Commands:
 
     Without a file: where it is to be saved, in the project or in the folder of the command.
     """
-    from ultracluster.operations.draft import Commands
+    from ultracluster.plan.draft import Commands
 
     root = _project()
     saved_as = ""
@@ -50,7 +50,7 @@ def commands_for(output: Path | None, name: str) -> Commands:
 
 def refusal(wishes: Wishes, reasons: Iterable[Finding | str]) -> str:
     """Why no file is written, and commands for the nearest that would be."""
-    from ultracluster.operations.draft_check import UNSOLD, nearest
+    from ultracluster.plan.draft_check import UNSOLD, nearest
 
     reasons = list(reasons)
     lines = ["no file is written, for it could not be deployed:", *(f"  {_line(one)}" for one in reasons)]

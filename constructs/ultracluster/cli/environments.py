@@ -12,7 +12,7 @@ from ultracluster.config import Environment, InvalidEnvironmentError, load, rend
 from ultracluster.config.loader import Loaded
 
 if TYPE_CHECKING:  # boto3 is slow to import: only the commands that talk to AWS do it
-    from ultracluster.operations.aws import Account
+    from ultracluster.account.aws import Account
 
 EnvironmentArgument = Annotated[
     Path, typer.Argument(help="An environment file, or the name of one in environments/.", show_default=False)
@@ -50,7 +50,7 @@ def load_environment(path: Path) -> Environment:
 
 def open_account(environment: Environment, profile: str | None) -> Account:
     """The environment's account in its Region; otherwise one line on standard error, and exit code 2."""
-    from ultracluster.operations import aws
+    from ultracluster.account import aws
 
     try:
         account = aws.Account(region=environment.region, profile=profile)

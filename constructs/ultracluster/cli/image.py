@@ -96,9 +96,9 @@ def recipe(
     the build fetches them from S3 and stops unless their hash is that of the recipe. `ImageBuilderPipeline`
     is the whole pipeline as a CDK construct.
     """
-    from ultracluster.operations.image_recipe import Recipe, component_that_builds, component_that_tests
-    from ultracluster.operations.packer_file import packer_file
     from ultracluster.software import UnknownReleaseError
+    from ultracluster.software.supply.image_recipe import Recipe, component_that_builds, component_that_tests
+    from ultracluster.software.supply.packer_file import packer_file
 
     for name, value in (("--scripts", scripts), ("--mirror", mirror)):
         if value and not re.fullmatch(_S3, value):

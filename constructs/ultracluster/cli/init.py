@@ -98,8 +98,8 @@ def init(
     """
     from ultracluster.cli.draft_wishes import Given, wishes_of
     from ultracluster.config import render
-    from ultracluster.operations.draft_check import judged
-    from ultracluster.operations.draft_place import NoZoneError
+    from ultracluster.plan.draft_check import judged
+    from ultracluster.plan.draft_place import NoZoneError
 
     if output is not None and output.exists() and not force:
         refuse(f"{output} is there already; --force replaces it")

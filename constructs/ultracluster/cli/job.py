@@ -13,8 +13,8 @@ from ultracluster.cli.environments import EnvironmentArgument, load_file, refuse
 from ultracluster.config import Environment, InvalidEnvironmentError
 
 if TYPE_CHECKING:
-    from ultracluster.rendering.pytorch_job import PyTorchJob
-    from ultracluster.rules.team_shares import Pool
+    from ultracluster.kubernetes.pytorch_job import PyTorchJob
+    from ultracluster.model.team_shares import Pool
 
 app = typer.Typer(
     add_completion=False,
@@ -113,7 +113,7 @@ def _asked(
     within: str | None,
     processes: int | None,
 ) -> PyTorchJob:
-    from ultracluster.rendering.pytorch_job import PyTorchJob
+    from ultracluster.kubernetes.pytorch_job import PyTorchJob
 
     pool = _pool(config, group)
     _check_team(config, team)
@@ -149,10 +149,10 @@ def _asked(
 
 
 def _text(config: Environment, made: PyTorchJob) -> str:
-    from ultracluster.rendering.pytorch_job import pytorch_manifests
-    from ultracluster.rendering.pytorch_sbatch import sbatch_script
-    from ultracluster.rendering.yaml_text import yaml_text
-    from ultracluster.rules.team_shares import scheduler_of
+    from ultracluster.kubernetes.pytorch_job import pytorch_manifests
+    from ultracluster.kubernetes.yaml_text import yaml_text
+    from ultracluster.model.team_shares import scheduler_of
+    from ultracluster.slurm.pytorch_sbatch import sbatch_script
 
     if scheduler_of(config) == "slurm":
         return sbatch_script(config, made)
@@ -160,7 +160,7 @@ def _text(config: Environment, made: PyTorchJob) -> str:
 
 
 def _pool(config: Environment, group: str | None) -> Pool:
-    from ultracluster.rules.team_shares import pools
+    from ultracluster.model.team_shares import pools
 
     every = {pool.group: pool for pool in pools(config)}
     there = {name: pool for name, pool in every.items() if pool.whole}
@@ -188,7 +188,7 @@ def _check_team(config: Environment, team: str | None) -> None:
 
 def _check_size(config: Environment, pool: Pool, nodes: int, team: str | None) -> None:
     """A job that can never start is refused here: a queue would keep it for ever."""
-    from ultracluster.rules.team_shares import quotas
+    from ultracluster.model.team_shares import quotas
 
     if nodes > pool.nodes:
         raise ValueError(f"{nodes} nodes, and {pool.group} has {pool.nodes}")

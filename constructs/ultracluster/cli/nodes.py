@@ -20,9 +20,9 @@ from ultracluster.cli.environments import (
 )
 
 if TYPE_CHECKING:
+    from ultracluster.account.nodes.fleet import Fleet
+    from ultracluster.account.nodes.states import Action, Outcome
     from ultracluster.config import Environment
-    from ultracluster.operations.fleet import Fleet
-    from ultracluster.operations.nodes import Action, Outcome
 
 app = typer.Typer(
     add_completion=False,
@@ -52,7 +52,7 @@ def list_(
     as_json: JsonOption = False,
 ) -> None:
     """List every node, also those that HyperPod still waits for. Changes nothing."""
-    from ultracluster.operations import nodes as model
+    from ultracluster.account.nodes import states as model
 
     fleet = _open(environment, profile)
     nodes = [
@@ -93,7 +93,7 @@ def describe(
     as_json: JsonOption = False,
 ) -> None:
     """Show everything that AWS tells of one node. Changes nothing."""
-    from ultracluster.operations.aws import AccountError
+    from ultracluster.account.aws import AccountError
 
     fleet = _open(environment, profile)
     found, missing = fleet.find([node])
@@ -195,8 +195,10 @@ def add(
     as_json: JsonOption = False,
 ) -> None:
     """Add nodes to a group with continuous provisioning."""
-    from ultracluster.operations import ec2_nodes, hyperpod_nodes, hyperpod_requests
-    from ultracluster.operations.nodes import Outcome
+    from ultracluster.account.nodes import ec2 as ec2_nodes
+    from ultracluster.account.nodes import hyperpod as hyperpod_nodes
+    from ultracluster.account.nodes import hyperpod_requests
+    from ultracluster.account.nodes.states import Outcome
 
     if (count is None) == (to is None):
         refuse("say either --count or --to")
@@ -242,8 +244,9 @@ def restore(
     HyperPod does that to a new group which has not reached `min_count` within three hours. Find out why with
     `ultracluster doctor` first: nodes whose scripts fail are charged.
     """
-    from ultracluster.operations import ec2_nodes, hyperpod_restore
-    from ultracluster.rules.hyperpod import hyperpod_groups
+    from ultracluster.account.nodes import ec2 as ec2_nodes
+    from ultracluster.account.nodes import hyperpod_restore
+    from ultracluster.rules.hyperpod.groups import hyperpod_groups
 
     config = load_environment(environment)
     fleet = _fleet(config, profile)
@@ -264,8 +267,8 @@ def _open(environment: Any, profile: str | None) -> Fleet:
 
 
 def _fleet(config: Environment, profile: str | None) -> Fleet:
-    from ultracluster.operations.aws import AccountError
-    from ultracluster.operations.fleet import Fleet
+    from ultracluster.account.aws import AccountError
+    from ultracluster.account.nodes.fleet import Fleet
 
     account = open_account(config, profile)
     try:
@@ -324,8 +327,8 @@ _VERBS = {
 
 def _wait(fleet: Fleet, groups: set[str], leaving: set[str], settle: float, timeout: int) -> bool:
     """Whether it is not done in time, or a node has failed on the way."""
-    from ultracluster.operations.aws import AccountError
-    from ultracluster.operations.node_wait import Seen, wait
+    from ultracluster.account.aws import AccountError
+    from ultracluster.account.nodes.following import Seen, wait
 
     assert fleet.cluster
     try:
@@ -387,7 +390,7 @@ def _finish(outcomes: Sequence[Outcome], as_json: bool, late: bool = False) -> N
 
 
 def _report(outcomes: Sequence[Outcome], as_json: bool) -> None:
-    from ultracluster.operations import nodes as model
+    from ultracluster.account.nodes import states as model
 
     sys.stderr.flush()
     if as_json:

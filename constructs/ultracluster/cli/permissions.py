@@ -10,7 +10,7 @@ import typer
 
 from ultracluster.cli.environments import JsonOption, refuse
 
-FILE = Path(__file__).parents[1] / "operations" / "permissions.json"
+FILE = Path(__file__).parents[1] / "account" / "permissions.json"
 
 
 def permissions(

@@ -49,9 +49,9 @@ def plan(
 
     Nothing is asked of AWS. Exit code 2: the environment breaks a rule, or an option cannot be used.
     """
-    from ultracluster.operations.plan import parameters
-    from ultracluster.operations.plan import plan as plan_of
-    from ultracluster.operations.price_file import prices_beside, read_prices
+    from ultracluster.plan.environment_plan import parameters
+    from ultracluster.plan.environment_plan import plan as plan_of
+    from ultracluster.plan.price_file import prices_beside, read_prices
     from ultracluster.rules import enforce
 
     if as_json and markdown:
@@ -71,7 +71,7 @@ def plan(
     prices = read_prices(prices_beside(environment_path(environment)), today=day)
     found = plan_of(loaded.environment, size, day, warnings=warnings, prices=prices)
     if picture is not None:
-        from ultracluster.operations.picture import PictureError, save_picture
+        from ultracluster.plan.picture import PictureError, save_picture
 
         try:
             save_picture(found, picture)

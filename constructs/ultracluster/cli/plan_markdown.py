@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ultracluster.cli.plan_text import facts, group_words, heading, quota_amount
-from ultracluster.operations.plan import Plan
+from ultracluster.plan.environment_plan import Plan
 
 
 def as_markdown(plan: Plan) -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ultracluster.operations.plan import (
+from ultracluster.plan.environment_plan import (
     GroupPlan,
     ModelPlan,
     Plan,

@@ -22,8 +22,8 @@ from ultracluster.cli.environments import (
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from ultracluster.operations.preflight import Report, Row
-    from ultracluster.operations.quota_requests import Request
+    from ultracluster.account.preflight import Report, Row
+    from ultracluster.account.quotas.requests import Request
 
 LATE = 2.0
 """Seconds after which a bar shows."""
@@ -50,8 +50,8 @@ def preflight(
     Exit code 0 = nothing is red, 1 = something is red, 2 = bad input, no credentials or not confirmed,
     3 = nothing is red, and most of it could not be asked.
     """
+    from ultracluster.account.preflight import preflight as ask
     from ultracluster.cli.bootstrap import offer
-    from ultracluster.operations.preflight import preflight as ask
 
     if as_json and markdown:
         refuse("say either --json or --markdown")
@@ -74,7 +74,7 @@ def preflight(
 
 
 def _requests(account: Any, report: Report, yes: bool) -> list[Request]:
-    from ultracluster.operations.quota_requests import file_requests, plan_requests
+    from ultracluster.account.quotas.requests import file_requests, plan_requests
 
     planned = plan_requests(account, report.quotas)
     wanted = [one for one in planned if one.state == "would"]

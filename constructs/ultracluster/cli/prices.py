@@ -17,7 +17,7 @@ from ultracluster.cli.environments import (
     load_environment,
     refuse,
 )
-from ultracluster.operations.price_file import prices_beside, read_prices, write_prices
+from ultracluster.plan.price_file import prices_beside, read_prices, write_prices
 
 if TYPE_CHECKING:
     from ultracluster.catalog.prices import Figure

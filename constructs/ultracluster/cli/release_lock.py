@@ -15,9 +15,9 @@ from ultracluster.cli.release_files import CacheOption, ForOption, progress_bar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ultracluster.account.aws import Account
     from ultracluster.config import Environment
-    from ultracluster.operations.aws import Account
-    from ultracluster.operations.locking import Locked, Options
+    from ultracluster.software.supply.locking import Locked, Options
 
 
 def lock(
@@ -72,9 +72,9 @@ def _shown(
     file: Path, cache: Path | None, again: bool, run: Callable[[Options], list[Locked]]
 ) -> list[Locked]:
     """Run it, and print what it changed in the file."""
-    from ultracluster.operations.artifacts import default_cache
-    from ultracluster.operations.locking import Options
     from ultracluster.software import InvalidLockError, UnknownReleaseError
+    from ultracluster.software.supply.artifacts import default_cache
+    from ultracluster.software.supply.locking import Options
 
     before = _text(file)
     try:
@@ -99,26 +99,26 @@ def _shown(
 
 
 def _release(file: Path, components: list[str], options: Options) -> list[Locked]:
-    from ultracluster.operations.release_lock import lock_release
+    from ultracluster.software.supply.release_lock import lock_release
 
     return lock_release(file, options, components)
 
 
 def _environment(config: Environment, file: Path, account: Account | None, options: Options) -> list[Locked]:
-    from ultracluster.operations.environment_lock import lock_environment
+    from ultracluster.software.supply.environment_lock import lock_environment
 
     return lock_environment(config, file, options, account=account)
 
 
 def _account(config: Environment, profile: str | None) -> Account | None:
     """Who resolves images; None where nothing has to be resolved, or nobody can be asked."""
-    from ultracluster.operations.boot_images import asks
+    from ultracluster.software.supply.boot_images import asks
 
     if not asks(config):
         return None
     if profile:
         return open_account(config, profile)
-    from ultracluster.operations import aws
+    from ultracluster.account import aws
 
     try:
         account = aws.Account(region=config.region)

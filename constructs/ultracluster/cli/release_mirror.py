@@ -66,10 +66,10 @@ def mirror(
     which nodes verify them: deploy after it.
     Exit code 1 if something is missing: the mirror then has no lock file and counts as not made.
     """
-    from ultracluster.operations.artifacts import default_cache
-    from ultracluster.operations.mirror import mirror_release
-    from ultracluster.operations.mirror_bucket import MirrorError, s3_client
     from ultracluster.software import InvalidLockError
+    from ultracluster.software.supply.artifacts import default_cache
+    from ultracluster.software.supply.mirror import mirror_release
+    from ultracluster.software.supply.mirror_bucket import MirrorError, s3_client
 
     if bool(release) == (environment is not None):
         refuse("name either a release with --release, or an environment with --for")
@@ -156,8 +156,8 @@ class _Wish:
 
 
 def _wish(environment: Path) -> _Wish:
-    from ultracluster.operations.environment_lock import places
     from ultracluster.software import InvalidLockError, environment_lock, read_lock
+    from ultracluster.software.supply.environment_lock import places
 
     path = environment_path(environment)
     config = load_environment(path)
@@ -175,7 +175,7 @@ def _optional(file: Path) -> list[str]:
 
 
 def _systems(file: Path) -> list[tuple[str, str]]:
-    from ultracluster.operations.package_set import systems
+    from ultracluster.software.supply.package_set import systems
 
     return systems(_release(file))
 

@@ -19,7 +19,7 @@ from ultracluster.cli.teams import slurm_accounts, task_governance
 from ultracluster.config import Environment
 
 if TYPE_CHECKING:
-    from ultracluster.rendering.deployed_values import DeployedValues
+    from ultracluster.clusters.parallelcluster.deployed_values import DeployedValues
 
 app = typer.Typer(
     add_completion=False,
@@ -49,8 +49,8 @@ def parallelcluster(
 
     Ids come from the outputs of the deployed stacks. Exit code 2 if one is missing.
     """
-    from ultracluster.rendering.parallelcluster import cluster_configuration, settings_of
-    from ultracluster.rendering.yaml_text import yaml_text
+    from ultracluster.clusters.parallelcluster.configuration_file import cluster_configuration, settings_of
+    from ultracluster.kubernetes.yaml_text import yaml_text
 
     config = load_accepted(environment)
     try:
@@ -81,13 +81,13 @@ def parallelcluster(
 
 
 def _values(config: Environment, offline: bool, profile: str | None) -> DeployedValues:
-    from ultracluster.rendering.deployed_values import value_sources
+    from ultracluster.clusters.parallelcluster.deployed_values import value_sources
 
     sources = value_sources(config)
     if offline:
         return sources.placeholders()
-    from ultracluster.operations.aws import AccountError
-    from ultracluster.operations.stack_outputs import stack_outputs
+    from ultracluster.account.aws import AccountError
+    from ultracluster.account.stack_outputs import stack_outputs
 
     account = open_account(config, profile)
     try:
@@ -107,7 +107,7 @@ def _values(config: Environment, offline: bool, profile: str | None) -> Deployed
 
 
 def _explain(config: Environment, file: str, version: str) -> None:
-    from ultracluster.rendering.parallelcluster_command import (
+    from ultracluster.clusters.parallelcluster.command import (
         WHY_NO_ROLLBACK,
         create_command,
         update_command,

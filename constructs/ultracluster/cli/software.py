@@ -19,10 +19,10 @@ from ultracluster.cli.environments import (
 )
 
 if TYPE_CHECKING:
-    from ultracluster.operations.aws import Account
-    from ultracluster.operations.hyperpod_nodes import Cluster, Group
-    from ultracluster.operations.nodes import Outcome
-    from ultracluster.operations.software_update import Rollout
+    from ultracluster.account.aws import Account
+    from ultracluster.account.nodes.hyperpod import Cluster, Group
+    from ultracluster.account.nodes.states import Outcome
+    from ultracluster.account.software_update import Rollout
 
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Update the image under HyperPod's nodes.")
@@ -71,9 +71,10 @@ def update(
     Exit code 0 = done or nothing to do, 1 = a group was refused or failed, 2 = could not be asked or was
     not confirmed.
     """
-    from ultracluster.operations import hyperpod_nodes, software_update
-    from ultracluster.operations.aws import AccountError
-    from ultracluster.operations.nodes import as_json as plain
+    from ultracluster.account import software_update
+    from ultracluster.account.aws import AccountError
+    from ultracluster.account.nodes import hyperpod as hyperpod_nodes
+    from ultracluster.account.nodes.states import as_json as plain
 
     def finish(outcomes: list[Outcome]) -> NoReturn:
         if as_json:
@@ -139,7 +140,7 @@ def _update(
     from rich.console import Console
     from rich.status import Status
 
-    from ultracluster.operations import software_update
+    from ultracluster.account import software_update
 
     with Status("starting", console=Console(stderr=True)) as status:
 

@@ -12,8 +12,8 @@ def slurm_accounts(environment: EnvironmentArgument) -> None:
 
     Exit code 2 if there can be none.
     """
-    from ultracluster.rendering.slurm_accounts import slurm_accounts as script
-    from ultracluster.rules.team_shares import scheduler_of
+    from ultracluster.model.team_shares import scheduler_of
+    from ultracluster.slurm.accounts import slurm_accounts as script
 
     config = load_accepted(environment)
     if scheduler_of(config) != "slurm":
@@ -30,8 +30,8 @@ def task_governance(environment: EnvironmentArgument) -> None:
 
     CloudFormation cannot. Exit code 2 if there can be none.
     """
-    from ultracluster.rendering.task_governance import governance_script
-    from ultracluster.rules.team_shares import scheduler_of
+    from ultracluster.kubernetes.task_governance import governance_script
+    from ultracluster.model.team_shares import scheduler_of
 
     config = load_accepted(environment)
     if scheduler_of(config) != "task-governance":

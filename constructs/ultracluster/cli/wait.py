@@ -19,13 +19,13 @@ from ultracluster.cli.environments import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ultracluster.account.aws import Account
+    from ultracluster.account.doctor import Examination
+    from ultracluster.account.wait import Result
+    from ultracluster.account.wait.hyperpod import HyperPodSource
+    from ultracluster.account.wait.instances import InstanceSource
+    from ultracluster.account.wait.smoke import Smoke
     from ultracluster.config import Environment
-    from ultracluster.operations.aws import Account
-    from ultracluster.operations.doctor import Examination
-    from ultracluster.operations.wait import Result
-    from ultracluster.operations.wait.hyperpod import HyperPodSource
-    from ultracluster.operations.wait.instances import InstanceSource
-    from ultracluster.operations.wait.smoke import Smoke
 
 INTERRUPTED = 130
 
@@ -56,10 +56,10 @@ def wait(
     Exit code 0 = ready, 1 = something failed, 2 = bad input or the account cannot be asked, 3 = time is up,
     or something could not be judged from here (the command for it is printed), 130 = interrupted.
     """
+    from ultracluster.account import wait as waiting
+    from ultracluster.account.aws import AccountError
     from ultracluster.cli.wait_display import Display
     from ultracluster.cli.wait_text import as_dict, as_text, exit_code
-    from ultracluster.operations import wait as waiting
-    from ultracluster.operations.aws import AccountError
 
     config = load_environment(environment)
     account = open_account(config, profile)
@@ -96,9 +96,9 @@ def collectives(
     say: Callable[[str], None],
 ) -> list[Smoke]:
     """The collective on each group that has a fabric."""
+    from ultracluster.account.wait import smoke, smoke_kubernetes, smoke_slurm
+    from ultracluster.account.wait.kubernetes_api import KubernetesApi
     from ultracluster.config.orchestrator import KUBERNETES
-    from ultracluster.operations.wait import smoke, smoke_kubernetes, smoke_slurm
-    from ultracluster.operations.wait.kubernetes_api import KubernetesApi
 
     pairs, made = smoke.pairs(config, result.look, source.nodes)
     for pair in pairs:
@@ -125,7 +125,7 @@ def _examine(
     smokes: list[Smoke],
     say: Callable[[str], None],
 ) -> Examination | None:
-    from ultracluster.operations.wait.diagnosis import examine_after
+    from ultracluster.account.wait.diagnosis import examine_after
 
     if result.outcome == "ready" and not any(one.verdict == "fail" for one in smokes):
         return None  # degraded nodes that count: their own words say why

@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from ultracluster.operations.wait import GroupSeen, Look
+    from ultracluster.account.wait import GroupSeen, Look
 
 
 class Display:

@@ -9,9 +9,9 @@ from ultracluster.cli import doctor
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ultracluster.operations.doctor import Examination
-    from ultracluster.operations.wait import NodeSeen, Result
-    from ultracluster.operations.wait.smoke import Smoke
+    from ultracluster.account.doctor import Examination
+    from ultracluster.account.wait import NodeSeen, Result
+    from ultracluster.account.wait.smoke import Smoke
 
 
 def exit_code(result: Result, smokes: Sequence[Smoke], *, strict: bool) -> int:

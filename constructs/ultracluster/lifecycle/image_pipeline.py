@@ -25,7 +25,7 @@ from ultracluster.lifecycle.image_build_role import BuildRole
 from ultracluster.lifecycle.image_execution_role import ExecutionRole, parameter_arn
 from ultracluster.lifecycle.image_recipe_resources import image_recipe
 from ultracluster.lifecycle.scripts import not_uploaded, scripts_folder
-from ultracluster.operations.image_recipe import Recipe
+from ultracluster.software.supply.image_recipe import Recipe
 
 PARAMETERS = "/ultracluster/images"
 """Below it are the parameters with the ids of images; `image` of a node group takes one."""

@@ -14,8 +14,8 @@ from aws_cdk import aws_imagebuilder as imagebuilder
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from ultracluster.operations.image_recipe import Recipe, component_that_builds, component_that_tests
 from ultracluster.scripts_folder import scripts_folder, tree_sha256
+from ultracluster.software.supply.image_recipe import Recipe, component_that_builds, component_that_tests
 
 _RECIPE = imagebuilder.CfnImageRecipe
 

@@ -13,10 +13,10 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from ultracluster.config.network import Network
+from ultracluster.model.addresses import subnets_of
+from ultracluster.model.endpoints import Endpoint, made_endpoints_of
 from ultracluster.network.admission import NOWHERE
 from ultracluster.network.subnets import associated_routes, zone_subnet
-from ultracluster.rules.address_budget import subnets_of
-from ultracluster.rules.endpoints import Endpoint, made_endpoints_of
 from ultracluster.security.principals import service
 
 

@@ -11,11 +11,11 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from ultracluster.config.network import Network
+from ultracluster.model.addresses import subnets_of
+from ultracluster.model.endpoints import Endpoint
 from ultracluster.network.cluster_egress import ClusterEgress
 from ultracluster.network.existing import existing_subnet, existing_vpc
 from ultracluster.network.subnets import associated_routes, zone_subnet
-from ultracluster.rules.address_budget import subnets_of
-from ultracluster.rules.endpoints import Endpoint
 from ultracluster.security.acknowledgements import acknowledge
 
 

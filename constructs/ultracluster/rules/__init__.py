@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from ultracluster.config import Finding, InvalidEnvironmentError, Loaded
 from ultracluster.config.loader import ShapeError
-from ultracluster.rules import (
-    efa,
-    eks,
-    environment,
-    fsx,
-    hyperpod_eks,
-    hyperpod_slurm,
-    hyperpod_types,
-    images,
-    mounts,
-    network,
-    node_groups,
-    parallelcluster,
-    pcs,
-    protection,
-    software,
-    teams,
-)
+from ultracluster.rules.eks import cluster as eks
 from ultracluster.rules.engine import Breach, Rule, RuleSet, run
+from ultracluster.rules.environment import basics as environment
+from ultracluster.rules.groups import efa
+from ultracluster.rules.groups import settings as node_groups
+from ultracluster.rules.hyperpod import eks as hyperpod_eks
+from ultracluster.rules.hyperpod import slurm as hyperpod_slurm
+from ultracluster.rules.hyperpod import types as hyperpod_types
+from ultracluster.rules.network import vpc as network
+from ultracluster.rules.parallelcluster import cluster as parallelcluster
+from ultracluster.rules.pcs import cluster as pcs
+from ultracluster.rules.software import images
+from ultracluster.rules.software import release as software
+from ultracluster.rules.storage import fsx, mounts, protection
+from ultracluster.rules.teams import members as teams
 
 RULE_SETS: tuple[RuleSet, ...] = (
     environment.RULES,

@@ -1,0 +1,1 @@
+"""What runs against a live AWS account, with boto3."""

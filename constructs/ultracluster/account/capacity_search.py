@@ -1,0 +1,270 @@
+"""Capacity that is on offer: SageMaker training plans and EC2 Capacity Blocks. Nothing is ever bought."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
+from ultracluster.catalog import InstanceType, UltraServer, instance_type, ultraservers
+from ultracluster.config import Environment
+from ultracluster.config.capacity import CapacityBlock
+from ultracluster.config.orchestrator import HYPERPOD
+from ultracluster.model.capacity import decide
+from ultracluster.model.quota_needs import most_nodes
+from ultracluster.model.types import instance_type_of
+
+Kind = Literal["training-plan", "capacity-block"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What is looked for."""
+
+    kind: Kind
+    instance_type: str
+    count: int
+    hours: int
+    after: datetime
+    zone_id: str = ""
+    """Offers elsewhere are shown, too: they are marked. Empty is any zone."""
+    group: str = ""
+    """Node group that wants it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """A stretch of an offer without a pause."""
+
+    zone: str
+    """Zone id; the name where AWS gives no id."""
+    start: datetime
+    end: datetime | None
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """One offer of AWS."""
+
+    wish: Wish
+    id: str
+    """For the command that buys it."""
+    segments: tuple[Segment, ...]
+    hours: float
+    price: float
+    """Whole fee, paid upfront."""
+    currency: str
+
+    @property
+    def start(self) -> datetime:
+        return min(segment.start for segment in self.segments)
+
+    @property
+    def end(self) -> datetime | None:
+        return max((segment.end for segment in self.segments if segment.end), default=None)
+
+    @property
+    def zones(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(segment.zone for segment in self.segments))
+
+    @property
+    def fits_zone(self) -> bool | None:
+        """Whether it is in the wanted zone; None where any would do."""
+        return self.zones == (self.wish.zone_id,) if self.wish.zone_id else None
+
+    @property
+    def instance_hours(self) -> float:
+        return self.hours * max(segment.count for segment in self.segments)
+
+    @property
+    def per_hour(self) -> float:
+        """Price of one instance for one hour."""
+        return self.price / self.instance_hours if self.instance_hours else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Offers by price, and the wishes that could not be asked."""
+
+    offers: list[Offer]
+    failures: list[tuple[Wish, str]] = field(default_factory=list[tuple[Wish, str]])
+
+
+def wishes_of(environment: Environment, *, days: int, after: datetime) -> list[Wish]:
+    """What the compute groups of an environment could be bought as: plans on HyperPod, else blocks."""
+    kind: Kind = "training-plan" if environment.orchestrator.kind in HYPERPOD else "capacity-block"
+    return [
+        Wish(
+            kind=kind,
+            instance_type=group.instance_type,
+            count=most_nodes(environment, group),
+            hours=days * 24,
+            after=after,
+            zone_id=environment.network.zone_id,
+            group=name,
+        )
+        for name, group in environment.groups("compute").items()
+        if most_nodes(environment, group) and _sold(kind, environment, instance_type_of(environment, group))
+    ]
+
+
+def wishes_for(name: str, count: int, *, days: int, after: datetime) -> list[Wish]:
+    """Both kinds for an instance type ("p5.48xlarge"), in any zone."""
+    kinds: tuple[Kind, ...] = ("training-plan", "capacity-block")
+    return [
+        Wish(kind=kind, instance_type=name, count=count, hours=days * 24, after=after)
+        for kind in kinds
+        if (known := instance_type(name)) is None or _listed(kind, known)
+    ]
+
+
+def search(
+    account: Account, wishes: Sequence[Wish], *, progress: Callable[[int, int], None] = lambda done, of: None
+) -> Search:
+    """Ask for every wish; one that fails costs the others nothing."""
+    zones = _zones(account)
+    ask = {"training-plan": _plans, "capacity-block": _blocks}
+    found = Search([])
+    progress(0, len(wishes))
+    with ThreadPoolExecutor(4) as pool:
+        running = [(wish, pool.submit(ask[wish.kind], account, wish, zones)) for wish in wishes]
+        for done, (wish, answer) in enumerate(running, 1):
+            try:
+                found.offers.extend(answer.result())
+            except (AccountError, *AWS_ERRORS) as error:
+                found.failures.append((wish, explain(error)))
+            progress(done, len(wishes))
+    found.offers.sort(key=lambda offer: (offer.per_hour, offer.price, offer.start))
+    return found
+
+
+def _sold(kind: Kind, environment: Environment, known: InstanceType | None) -> bool:
+    if known is None:
+        return False
+    if kind == "training-plan":
+        return known.training_plan or known.declared
+    block = CapacityBlock(kind="capacity-block", id="cr-00000000")
+    launcher = environment.orchestrator.kind
+    return decide(block, orchestrator=launcher, placement="none", instance_type=known).legal
+
+
+def _listed(kind: Kind, known: InstanceType) -> bool:
+    return known.training_plan if kind == "training-plan" else bool(known.capacity_block_regions)
+
+
+def _zones(account: Account) -> Mapping[str, str]:
+    """Zone names to ids; none where they cannot be read: names are shown then."""
+    try:
+        answer = account.client("ec2").describe_availability_zones()
+    except AWS_ERRORS:
+        return {}
+    return {zone["ZoneName"]: zone["ZoneId"] for zone in answer["AvailabilityZones"] if "ZoneId" in zone}
+
+
+def _plans(account: Account, wish: Wish, zones: Mapping[str, str]) -> list[Offer]:
+    sagemaker = account.client("sagemaker")
+    answer = sagemaker.search_training_plan_offerings(
+        **_plan_size(wish),
+        StartTimeAfter=wish.after,
+        DurationHours=wish.hours,
+        TargetResources=["hyperpod-cluster"],
+    )
+    offers: list[Offer] = []
+    for row in answer["TrainingPlanOfferings"]:
+        segments = tuple(
+            Segment(
+                zone=zones.get(str(one.get("AvailabilityZone", "")), str(one.get("AvailabilityZone", ""))),
+                start=one.get("StartTime") or wish.after,
+                end=one.get("EndTime"),
+                count=one.get("InstanceCount", wish.count),
+            )
+            for one in row.get("ReservedCapacityOfferings", [])
+        )
+        hours = row.get("DurationHours", 0) + row.get("DurationMinutes", 0) / 60
+        offers += _offer(wish, row["TrainingPlanOfferingId"], segments, hours, row)
+    return offers
+
+
+def _blocks(account: Account, wish: Wish, zones: Mapping[str, str]) -> list[Offer]:
+    pages = (
+        account.client("ec2")
+        .get_paginator("describe_capacity_block_offerings")
+        .paginate(
+            **_block_size(wish),
+            StartDateRange=wish.after,
+            EndDateRange=wish.after + BLOCKS_AHEAD,
+            CapacityDurationHours=wish.hours,
+        )
+    )
+    offers: list[Offer] = []
+    for page in pages:
+        for row in page["CapacityBlockOfferings"]:
+            name = str(row.get("AvailabilityZone", ""))
+            segment = Segment(
+                zone=zones.get(name, name),
+                start=row["StartDate"],
+                end=row.get("EndDate"),
+                count=row.get("InstanceCount", wish.count),
+            )
+            hours = row.get("CapacityBlockDurationHours", 0)
+            minutes = row.get("CapacityBlockDurationMinutes", 0) / 60
+            offers += _offer(wish, row["CapacityBlockOfferingId"], (segment,), hours or minutes, row)
+    return offers
+
+
+BLOCKS_AHEAD = timedelta(days=238)
+"""A block starts at most 8 weeks ahead and lasts at most 182 days (EC2 User Guide)."""
+
+
+def _plan_size(wish: Wish) -> dict[str, Any]:
+    if server := _ultraserver(wish):
+        return {"UltraServerType": server.hyperpod_name, "UltraServerCount": _servers(wish, server)}
+    return {"InstanceType": f"ml.{wish.instance_type}", "InstanceCount": wish.count}
+
+
+def _block_size(wish: Wish) -> dict[str, Any]:
+    if server := _ultraserver(wish):
+        return {"UltraserverType": server.name, "UltraserverCount": _servers(wish, server)}
+    return {"InstanceType": wish.instance_type, "InstanceCount": wish.count}
+
+
+def _ultraserver(wish: Wish) -> UltraServer | None:
+    """The UltraServer that is sold instead of its instances: the smallest that holds all, or the largest."""
+    servers = [
+        one
+        for one in ultraservers().values()
+        if one.member == wish.instance_type
+        and one.published
+        and (one.hyperpod_name if wish.kind == "training-plan" else one.capacity_block_regions)
+    ]
+    servers.sort(key=lambda one: one.instances)
+    enough = (one for one in servers if one.instances >= wish.count)
+    return next(enough, servers[-1] if servers else None)
+
+
+def _servers(wish: Wish, server: UltraServer) -> int:
+    return -(-wish.count // server.instances)
+
+
+def _offer(
+    wish: Wish, identifier: str, segments: tuple[Segment, ...], hours: float, row: Mapping[str, Any]
+) -> Iterator[Offer]:
+    try:
+        price = float(row["UpfrontFee"])
+    except (KeyError, ValueError):
+        return  # an offer without a price cannot be compared
+    if segments:
+        yield Offer(
+            wish=wish, id=identifier, segments=segments, hours=hours or wish.hours, price=price,
+            currency=str(row.get("CurrencyCode", "USD")),
+        )  # fmt: skip
+
+
+def tomorrow(now: datetime | None = None) -> datetime:
+    """Midnight UTC after now."""
+    today = (now or datetime.now(UTC)).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return today + timedelta(days=1)

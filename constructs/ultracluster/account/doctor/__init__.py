@@ -1,0 +1,71 @@
+"""What is wrong with a deployed environment: every source asked, every answer matched with known failures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+
+from ultracluster.account.aws import AWS_ERRORS, Account, message
+from ultracluster.account.doctor.examination import Examination, Fact, Source, ask, said
+from ultracluster.account.doctor.hyperpod import examine_hyperpod
+from ultracluster.account.doctor.instances import examine_instances
+from ultracluster.config import Environment
+
+__all__ = ["Examination", "Fact", "Source", "examine"]
+
+_SUCCESS = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
+
+
+def examine(
+    account: Account,
+    environment: Environment,
+    *,
+    hours: int = 72,
+    nodes: Mapping[str, str] | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    progress: Callable[[str], None] = lambda step: None,
+) -> Examination:
+    """Ask every source of an environment.
+
+    Args:
+        hours: how far back events and logs are read.
+        nodes: instances whose logs are read whatever their state, also when they are gone: group by id.
+        progress: called with the name of each source before it is asked.
+    """
+    found = Examination()
+    since = now() - timedelta(hours=hours)
+    kind = environment.orchestrator.kind
+    stacks = list(environment.stack_names)
+    if kind == "parallelcluster":
+        stacks.append(environment.cluster_name)  # ParallelCluster makes a second stack, of its own
+    for stack in stacks:
+        ask(found, f"stack {stack}", progress, lambda name=stack: _stack(account, name, since))
+    if kind.startswith("hyperpod-"):
+        examine_hyperpod(account, environment, found, since, progress, nodes or {})
+    else:
+        examine_instances(account, environment, found, since, progress)
+    return found
+
+
+def _stack(account: Account, name: str, since: datetime) -> list[Fact] | None:
+    """Failed events of the last operation; what a later success has mended is past."""
+    cloudformation = account.client("cloudformation")
+    facts: list[Fact] = []
+    try:
+        for page in cloudformation.get_paginator("describe_stack_events").paginate(StackName=name):
+            for event in page["StackEvents"]:
+                status = event.get("ResourceStatus", "")
+                itself = event.get("PhysicalResourceId") == event["StackId"]
+                if (itself and status in _SUCCESS) or event["Timestamp"] < since:
+                    return facts
+                reason = event.get("ResourceStatusReason", "")
+                rolled_back = itself and status.endswith("ROLLBACK_COMPLETE")
+                if not (rolled_back or status.endswith("_FAILED")) or "cancelled" in reason.lower():
+                    continue  # what was cancelled only follows from another failure
+                where = f"{event.get('LogicalResourceId', '')} ({event.get('ResourceType', '')})"
+                facts.append(Fact(f"stack {name}", where, said(status, reason), "error", event["Timestamp"]))
+    except AWS_ERRORS as error:
+        if "does not exist" in message(error):
+            return None
+        raise
+    return facts

@@ -1,0 +1,156 @@
+"""What is wrong with a HyperPod cluster: its state, its nodes, its events and its logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from ultracluster.account.aws import AWS_ERRORS, Account, explain
+from ultracluster.account.doctor.examination import Examination, Fact, Level, Source, ask, said
+from ultracluster.account.doctor.logs import health_facts, lifecycle_tails, newest_group
+from ultracluster.account.nodes import hyperpod as hyperpod_nodes
+from ultracluster.account.nodes.hyperpod import Cluster
+from ultracluster.account.nodes.states import Node
+from ultracluster.config import Environment
+from ultracluster.rules.hyperpod.groups import hyperpod_groups
+
+EVENTS = 10
+"""Cluster events whose details are asked; only those have the failure message."""
+
+
+def examine_hyperpod(
+    account: Account,
+    environment: Environment,
+    found: Examination,
+    since: datetime,
+    progress: Callable[[str], None],
+    wanted: Mapping[str, str] | None = None,
+) -> None:
+    """Ask the cluster, its nodes, its events and its logs; what they say is added to `found`.
+
+    Args:
+        wanted: instances whose logs are read whatever their state, also when they are gone: group by id.
+    """
+    name = environment.cluster_name
+    state: list[Cluster] = []
+    nodes: list[Node] = []
+
+    def cluster() -> list[Fact]:
+        state.append(hyperpod_nodes.read_cluster(account, name))
+        return [*_cluster_facts(state[0]), *_set_to_nothing(state[0], environment)]
+
+    def node_states() -> list[Fact]:
+        nodes.extend(hyperpod_nodes.list_nodes(account, state[0], set(environment.groups("controller"))))
+        return [
+            Fact("nodes", f"{node.group} {node.name}", said(node.status, node.message), _node_level(node))
+            for node in nodes
+            if node.status != "Running"
+        ]
+
+    ask(found, f"cluster {name}", progress, cluster)
+    if state:
+        ask(found, "nodes", progress, node_states)
+        if state[0].continuous:
+            ask(found, "cluster events", progress, lambda: _events(account, name, since))
+        else:
+            found.sources.append(
+                Source("cluster events", "nothing there", "only continuous provisioning has them")
+            )
+    groups: list[str] = [f"/aws/sagemaker/Clusters/{name}/{state[0].id}"] if state else []
+    if not groups:
+        ask(
+            found,
+            "log groups",
+            progress,
+            lambda: newest_group(account, f"/aws/sagemaker/Clusters/{name}/", groups),
+        )
+    if groups:
+        ask(
+            found,
+            "lifecycle logs",
+            progress,
+            lambda: lifecycle_tails(account, groups[0], nodes, since, found, wanted or {}),
+        )
+        ask(found, "health monitoring", progress, lambda: health_facts(account, groups[0], since))
+
+
+def _cluster_facts(cluster: Cluster) -> Iterable[Fact]:
+    good = cluster.status == "InService"
+    working = cluster.status in ("Creating", "Updating", "SystemUpdating", "Deleting")
+    text = said(cluster.status, cluster.failure)
+    level: Level = "info" if good and not cluster.failure else "warning" if working else "error"
+    yield Fact("cluster", cluster.name, text, level)
+    for group in cluster.groups:
+        if group.status in ("Failed", "Degraded"):
+            yield Fact("cluster", f"group {group.name}", group.status)
+        if group.current != group.target:
+            short = f"has {group.current} of {group.target} nodes"
+            yield Fact("cluster", f"group {group.name}", short, "warning")
+        if group.update in ("Failed", "RollbackComplete"):
+            yield Fact("cluster", f"group {group.name}", f"software update: {group.update}")
+        if group.plan_status in ("Expired", "Failed"):
+            yield Fact("cluster", f"group {group.name}", f"training plan is {group.plan_status}: not active")
+        if group.image_status in ("SecurityUpdateRequired", "EndOfLife"):
+            yield Fact("cluster", f"group {group.name}", f"image is {group.image_status}", "warning")
+
+
+def _set_to_nothing(cluster: Cluster, environment: Environment) -> Iterable[Fact]:
+    """Groups that the file fills and the cluster has none of: nobody but an operator brings them back."""
+    for name, wanted in hyperpod_groups(environment).items():
+        live = cluster.group(name)
+        if live and wanted.count and live.target == 0:
+            yield Fact(
+                "cluster",
+                f"group {name}",
+                f"is set to 0 nodes, the environment file says {wanted.count}: HyperPod does that where "
+                "min_count was not reached within three hours; once the cause is mended, run `ultracluster "
+                f"nodes restore {environment.name} {name}`",
+            )
+
+
+def _events(account: Account, name: str, since: datetime) -> list[Fact]:
+    sagemaker = account.client("sagemaker")
+    pages = sagemaker.get_paginator("list_cluster_events").paginate(
+        ClusterName=name, EventTimeAfter=since, SortBy="EventTime", SortOrder="Descending",
+        PaginationConfig={"PageSize": 100, "MaxItems": 300},
+    )  # fmt: skip
+    bad = [
+        event
+        for page in pages
+        for event in page.get("Events", [])
+        if event.get("EventLevel") in ("Warn", "Error") or _sounds_bad(event.get("Description", ""))
+    ]
+    facts: list[Fact] = []
+    refused = ""
+    for number, event in enumerate(bad):
+        text = event.get("Description", "")
+        if number < EVENTS and not refused:
+            try:
+                answer = sagemaker.describe_cluster_event(ClusterName=name, EventId=event["EventId"])
+                text = said(text, "; ".join(_failure_messages(answer.get("EventDetails", {}))))
+            except AWS_ERRORS as error:
+                refused = explain(error)
+                facts.append(Fact("cluster events", "details", refused, "warning"))
+        where = " ".join(
+            part for part in (event.get("InstanceGroupName", ""), event.get("InstanceId", "")) if part
+        )
+        level: Level = "warning" if event.get("EventLevel") == "Warn" else "error"
+        facts.append(Fact("cluster events", where or name, text, level, event["EventTime"]))
+    return facts
+
+
+def _failure_messages(details: dict[str, Any]) -> Iterable[str]:
+    metadata: dict[str, dict[str, Any]] = details.get("EventDetails", {}).get("EventMetadata", {})
+    for part in metadata.values():
+        for key in ("FailureMessage", "Reason", "Advisory", "LcsExecutionState"):
+            if part.get(key):
+                yield str(part[key])
+
+
+def _node_level(node: Node) -> Level:
+    return "error" if node.status in ("Failure", "NotFound") else "warning"
+
+
+def _sounds_bad(text: str) -> bool:
+    return any(word in text.lower() for word in ("fail", "error", "unhealthy", "insufficient"))

@@ -1,0 +1,122 @@
+"""What the nodes' logs in CloudWatch say of an environment's trouble."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from ultracluster.account.aws import AWS_ERRORS, Account, message
+from ultracluster.account.doctor.examination import Examination, Fact, Level
+from ultracluster.account.nodes.states import Node
+
+TAIL = 40
+"""Lines of a log's end."""
+LOGS = 5
+"""Logs of failing nodes that are read; nodes mostly fail of the same."""
+
+
+def newest_group(account: Account, prefix: str, groups: list[str]) -> list[Fact] | None:
+    """Add the newest log group of a prefix to `groups`: the cluster may be gone, and its logs have stayed."""
+    logs = account.client("logs")
+    pages = logs.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix)
+    known = [group for page in pages for group in page["logGroups"]]
+    if not known:
+        return None
+    groups.append(max(known, key=lambda group: group.get("creationTime", 0))["logGroupName"])
+    return []
+
+
+def lifecycle_tails(
+    account: Account,
+    group: str,
+    nodes: list[Node],
+    since: datetime,
+    found: Examination,
+    wanted: Mapping[str, str] | None = None,
+) -> list[Fact] | None:
+    """Add the tails of the nodes in trouble to `found`; of the newest logs where no node is.
+
+    Args:
+        wanted: instances that are in trouble whatever their state: group by id.
+    """
+    logs = account.client("logs")
+    bad = ("Failure", "Pending", "ShuttingDown")
+    first = [f"LifecycleConfig/{group_name}/{node}" for node, group_name in (wanted or {}).items()]
+    troubled = [node for node in nodes if node.id and node.status in bad]
+    troubled.sort(key=lambda node: node.status != "Failure")
+    prefixes = [f"LifecycleConfig/{node.group}/{node.id}" for node in troubled[:LOGS]]
+    prefixes = list(dict.fromkeys([*first, *prefixes]))
+    failed = {f"LifecycleConfig/{node.group}/{node.id}" for node in troubled if node.status == "Failure"}
+    streams: list[str] = []
+    facts: list[Fact] = []
+    try:
+        for prefix in prefixes or ["LifecycleConfig/"]:
+            pages = logs.get_paginator("describe_log_streams").paginate(
+                logGroupName=group, logStreamNamePrefix=prefix
+            )
+            known = [stream for page in pages for stream in page["logStreams"]]
+            known.sort(key=lambda stream: stream.get("lastEventTimestamp", 0), reverse=True)
+            if not prefixes:  # nodes that run need no log, unless the cluster itself has come to nothing
+                healthy = bool(nodes)
+                recent = [] if healthy else known[:LOGS]
+                streams += [stream["logStreamName"] for stream in recent]
+            elif known:
+                streams.append(known[0]["logStreamName"])
+            else:
+                level: Level = "warning" if prefix in failed else "info"  # one that starts may have none yet
+                facts.append(Fact("lifecycle logs", prefix, "there is no lifecycle log for it", level))
+        for name in streams:
+            answer = logs.get_log_events(
+                logGroupName=group, logStreamName=name, limit=TAIL, startFromHead=False,
+                startTime=_milliseconds(since),
+            )  # fmt: skip
+            lines = [event["message"].rstrip() for event in answer["events"]]
+            if lines:
+                found.logs[name] = lines
+    except AWS_ERRORS as error:
+        if "does not exist" in message(error):
+            return None
+        raise
+    return facts
+
+
+def health_facts(account: Account, group: str, since: datetime) -> list[Fact] | None:
+    """What the health monitoring agent has detected, and deep checks that failed."""
+    logs = account.client("logs")
+    facts: list[Fact] = []
+    asked = (
+        ("SagemakerHealthMonitoringAgent", '{ $.HealthMonitoringAgentDetectionEvent = "HealthEvent" }'),
+        ("DeepHealthCheckResults", "?fail ?Fail ?FAIL"),
+    )
+    try:
+        for prefix, pattern in asked:
+            pages = logs.get_paginator("filter_log_events").paginate(
+                logGroupName=group, logStreamNamePrefix=prefix, filterPattern=pattern,
+                startTime=_milliseconds(since), PaginationConfig={"MaxItems": 50},
+            )  # fmt: skip
+            facts += [_log_fact("health monitoring", event) for page in pages for event in page["events"]]
+    except AWS_ERRORS as error:
+        if "does not exist" in message(error):
+            return None
+        raise
+    return facts
+
+
+def error_lines(account: Account, group: str, since: datetime) -> list[Fact]:
+    """Lines of a log group that speak of an error."""
+    logs = account.client("logs")
+    pages = logs.get_paginator("filter_log_events").paginate(
+        logGroupName=group, filterPattern="?ERROR ?CRITICAL ?FATAL", startTime=_milliseconds(since),
+        PaginationConfig={"MaxItems": 50},
+    )  # fmt: skip
+    return [_log_fact("node logs", event) for page in pages for event in page["events"]]
+
+
+def _log_fact(source: str, event: dict[str, Any]) -> Fact:
+    when = datetime.fromtimestamp(event["timestamp"] / 1000, UTC)
+    return Fact(source, event.get("logStreamName", ""), event["message"].strip(), "error", when)
+
+
+def _milliseconds(when: datetime) -> int:
+    return int(when.timestamp() * 1000)

@@ -1,0 +1,1 @@
+"""The nodes of a deployed environment: list, reboot, replace, delete."""

@@ -1,0 +1,104 @@
+"""The nodes of one environment, wherever they are: which route each orchestrator's nodes take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ultracluster.account.aws import Account
+from ultracluster.account.nodes import ec2 as ec2_nodes
+from ultracluster.account.nodes import hyperpod as hyperpod_nodes
+from ultracluster.account.nodes import hyperpod_requests
+from ultracluster.account.nodes.hyperpod import Cluster
+from ultracluster.account.nodes.states import Action, Node, Outcome, find
+from ultracluster.config import Environment
+
+
+class Fleet:
+    """The nodes as they are now.
+
+    Attributes:
+        kind: the orchestrator's kind, `hyperpod-slurm` or another.
+        cluster: the HyperPod cluster; none where nodes are instances of the account.
+        nodes: every node, by group and id.
+    """
+
+    def __init__(self, account: Account, environment: Environment) -> None:
+        """Read the nodes.
+
+        Raises:
+            AccountError: they cannot be read.
+        """
+        self.account = account
+        self.kind: str = environment.orchestrator.kind
+        self.cluster: Cluster | None = None
+        if self.kind.startswith("hyperpod-"):
+            self.cluster = hyperpod_nodes.read_cluster(account, environment.cluster_name)
+            controllers = set(environment.groups("controller"))
+            self.nodes = hyperpod_nodes.list_nodes(account, self.cluster, controllers)
+        else:
+            self.nodes = ec2_nodes.list_nodes(account, environment)
+
+    def find(self, names: Sequence[str]) -> tuple[list[Node], list[str]]:
+        """The nodes that are meant, and the names that fit none."""
+        return find(self.nodes, names)
+
+    def absent(self, name: str) -> Outcome:
+        """What to say of a name that fits no node."""
+        if self.cluster:
+            return hyperpod_nodes.absent(self.account, self.cluster, name, self.nodes)
+        return ec2_nodes.absent(self.account, name, self.nodes)
+
+    def describe(self, node: Node) -> dict[str, Any]:
+        """Everything that AWS tells of one node.
+
+        Raises:
+            AccountError: it cannot be read.
+        """
+        if self.cluster:
+            return hyperpod_nodes.describe_node(self.account, self.cluster, node)
+        return ec2_nodes.describe_node(self.account, node)
+
+    def judge(self, action: Action, nodes: Sequence[Node]) -> list[Outcome]:
+        """What may be asked now, one outcome for each node and in their order."""
+        if self.cluster:
+            return hyperpod_nodes.judge(action, self.cluster, nodes)
+        return ec2_nodes.judge(action, self.kind, nodes)
+
+    def act(self, action: Action, nodes: Sequence[Node], checks: Sequence[str] = ()) -> list[Outcome]:
+        """Ask AWS for nodes that `judge` lets through.
+
+        Args:
+            checks: deep health checks, for that action.
+        """
+        if self.cluster is None:
+            return ec2_nodes.act(self.account, action, nodes)
+        if action == "health-check":
+            return hyperpod_requests.start_health_check(self.account, self.cluster, nodes, checks)
+        return hyperpod_requests.act(self.account, action, self.cluster, nodes)
+
+    def before(self, action: Action, nodes: Sequence[Node]) -> list[str]:
+        """What to know, and what to run on the cluster, before the nodes are taken."""
+        lines = ["Empty the nodes first, on the cluster:"]
+        for node in nodes:
+            command = (
+                hyperpod_nodes.drain_command(node, action, eks=self.cluster.eks)
+                if self.cluster
+                else ec2_nodes.drain_command(node, action, self.kind)
+            )
+            lines.append(f"  {command}")
+        if self.cluster is None and action == "replace":
+            lines += [line for line in (ec2_nodes.caution(nodes, self.kind),) if line]
+        patched = any(node.patched for node in self.nodes)
+        if self.cluster and action in ("reboot", "replace") and not patched:
+            lines.append("HyperPod may refuse until `ultracluster software update` has run once.")
+        return lines
+
+    def after(self, action: Action, nodes: Sequence[Node]) -> list[str]:
+        """What to run on the cluster once the nodes run again."""
+        if self.cluster is None or action in ("delete", "health-check"):
+            return []
+        if self.cluster.eks and action == "replace":
+            return []  # the new node is another one to Kubernetes
+        commands = [hyperpod_nodes.resume_command(node, eks=self.cluster.eks) for node in nodes]
+        return ["Give the nodes back once they run:", *(f"  {command}" for command in commands)]

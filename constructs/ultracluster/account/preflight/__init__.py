@@ -1,0 +1,99 @@
+"""Can this environment be had, in this account, now? Every question asked at once, nothing changed.
+
+    report = preflight(account, environment)
+    report.level  # "red", "yellow", "unknown" or "green"
+
+One module for each family of questions. A call that fails takes nothing from the others: its row says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import ModuleType
+
+from ultracluster.account.aws import Account
+from ultracluster.account.preflight import (
+    account as _account,
+)
+from ultracluster.account.preflight import (
+    capacity,
+    images,
+    network,
+    permissions,
+    quotas,
+    roles,
+    software,
+    storage,
+    zone,
+)
+from ultracluster.account.preflight.rows import Group, Level, Question, Row, Situation, worst
+from ultracluster.account.quotas.values import QuotaState
+from ultracluster.config import Environment
+
+WORKERS = 8
+"""Questions asked at the same time; a client's own retries slow them down where AWS asks for it."""
+_FAMILIES: tuple[ModuleType, ...] = (
+    _account, quotas, zone, capacity, network, storage, roles, permissions, software, images,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Every answer, in the order of the questions."""
+
+    sections: Mapping[Group, list[Row]]
+
+    @property
+    def rows(self) -> list[Row]:
+        return [row for rows in self.sections.values() for row in rows]
+
+    @property
+    def level(self) -> Level:
+        return worst(self.rows)
+
+    @property
+    def blind(self) -> bool:
+        """Whether most calls failed: what was not seen may stop the deploy."""
+        return sum(row.unread for row in self.rows) * 2 > len(self.rows)
+
+    @property
+    def quotas(self) -> list[QuotaState]:
+        return [row.quota for row in self.rows if row.quota]
+
+
+def questions(situation: Situation) -> Iterator[Question]:
+    """Everything that is asked of AWS for an environment."""
+    for family in _FAMILIES:
+        yield from family.questions(situation)
+
+
+def preflight(
+    account: Account,
+    environment: Environment,
+    *,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> Report:
+    """Ask everything. Raises nothing that a call may raise.
+
+    Args:
+        progress: called with questions answered and questions in all.
+    """
+    asked = list(questions(Situation(account, environment, now)))
+    answers: dict[int, list[Row]] = {}
+    progress(0, len(asked))
+    with ThreadPoolExecutor(WORKERS) as pool:
+        running = {pool.submit(question.answer): number for number, question in enumerate(asked)}
+        for done in as_completed(running):
+            answers[running[done]] = done.result()
+            progress(len(answers), len(asked))
+    sections: dict[Group, list[Row]] = {}
+    for number, question in enumerate(asked):
+        sections.setdefault(question.group, []).extend(answers[number])
+    return Report(sections)
+
+
+__all__ = ["Level", "Question", "Report", "Row", "Situation", "preflight", "questions"]

@@ -1,0 +1,97 @@
+"""Whose account it is, and what must be there before the first deploy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.account.aws import AWS_ERRORS, code
+from ultracluster.account.preflight.rows import Question, Row, Situation
+from ultracluster.config.orchestrator import HYPERPOD
+
+BOOTSTRAP = 6
+"""`requiresBootstrapStackVersion` of the manifest that the CDK writes; a test compares them."""
+PARAMETER = "/cdk-bootstrap/hnb659fds/version"
+"""Where `cdk bootstrap` writes its version, under the default qualifier (CDK Guide, "Bootstrapping")."""
+
+
+def questions(situation: Situation) -> Iterator[Question]:
+    yield Question("account", "credentials", lambda: _identity(situation))
+    yield Question("account", "CDK bootstrap", lambda: _bootstrap(situation))
+    if situation.environment.orchestrator.kind in HYPERPOD:
+        yield Question("account", "SageMaker HyperPod in the Region", lambda: _hyperpod(situation))
+    if situation.environment.orchestrator.kind == "pcs":
+        yield Question("account", "AWS PCS in the Region", lambda: _pcs(situation))
+
+
+def _identity(situation: Situation) -> Iterator[Row]:
+    identity = situation.account.identity()
+    environment = situation.environment
+    found = f"{identity.arn} in account {identity.account}, {situation.account.region}"
+    if environment.account is None:
+        yield Row(
+            "credentials",
+            "yellow",
+            found,
+            f'write `account: "{identity.account}"` into the file: another profile is refused then',
+        )
+    else:
+        yield Row("credentials", "green", found)
+
+
+def _bootstrap(situation: Situation) -> Iterator[Row]:
+    what, region = "CDK bootstrap", situation.account.region
+    do = f"npx cdk bootstrap aws://{situation.account.identity().account}/{region}"
+    try:
+        value = situation.client("ssm").get_parameter(Name=PARAMETER)["Parameter"]["Value"]
+    except AWS_ERRORS as error:
+        if code(error) != "ParameterNotFound":
+            raise
+        yield Row(what, "red", f"this account is not bootstrapped in {region}", do)
+        return
+    if not value.isdigit():
+        yield Row(what, "unknown", f"{PARAMETER} holds {value!r}, no version", do)
+    elif int(value) < BOOTSTRAP:
+        yield Row(what, "red", f"version {value}, the stacks need {BOOTSTRAP}", do)
+    else:
+        yield Row(what, "green", f"version {value}, the stacks need {BOOTSTRAP}")
+
+
+def _hyperpod(situation: Situation) -> Iterator[Row]:
+    what, wanted = "SageMaker HyperPod in the Region", situation.environment.cluster_name
+    pages = situation.client("sagemaker").get_paginator("list_clusters").paginate()
+    clusters = {
+        row["ClusterName"]: row.get("ClusterStatus", "") for page in pages for row in page["ClusterSummaries"]
+    }
+    if wanted not in clusters:
+        yield Row(what, "green", f"answers, with {len(clusters)} cluster{'s' * (len(clusters) != 1)}")
+        return
+    status = clusters[wanted]
+    if status == "InService":
+        yield Row(what, "green", f"cluster {wanted} is there already, {status}")
+    elif status in ("Creating", "Updating", "SystemUpdating", "Deleting", "RollingBack"):
+        yield Row(
+            what, "yellow", f"cluster {wanted} is {status}", "wait: a deploy is refused until it is InService"
+        )
+    elif status == "Failed":
+        yield Row(
+            what, "red", f"cluster {wanted} is Failed", f"ultracluster doctor {situation.environment.name}"
+        )
+    else:
+        yield Row(
+            what, "unknown", f"cluster {wanted} is {status or 'without a status'}, unknown to this release"
+        )
+
+
+def _pcs(situation: Situation) -> Iterator[Row]:
+    what = "AWS PCS in the Region"
+    pages = situation.client("pcs").get_paginator("list_clusters").paginate()
+    clusters = [cluster for page in pages for cluster in page["clusters"]]
+    creating = [one["name"] for one in clusters if one.get("status") == "CREATING"]
+    others = [name for name in creating if name != situation.environment.cluster_name]
+    if others:
+        yield Row(
+            what, "yellow", f"{', '.join(others)} is being created",
+            "wait: PCS creates one cluster at a time in a Region",
+        )  # fmt: skip
+    else:
+        yield Row(what, "green", f"answers, with {len(clusters)} cluster{'s' * (len(clusters) != 1)}")

@@ -1,0 +1,305 @@
+"""Which image would boot in this account today, and what nodes would make of it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ultracluster.account.aws import AWS_ERRORS, code
+from ultracluster.account.preflight.rows import Question, Row, Situation
+from ultracluster.catalog.eks import ami_type
+from ultracluster.catalog.images import Family, Image, images, newest
+from ultracluster.catalog.parallelcluster import parallelcluster
+from ultracluster.config.instance_types import instance_type_of
+from ultracluster.config.orchestrator import HYPERPOD, ParallelCluster
+from ultracluster.software import InvalidLockError, UnknownReleaseError
+from ultracluster.software.first_boot import boot_of, release_of, scripts_run
+from ultracluster.software.fit import Fit
+from ultracluster.software.node_image import full_image_release, image_release, node_image
+
+_HYPERPOD = "/aws/service/sagemaker-hyperpod/ami"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The image that an account would give to nodes."""
+
+    text: str
+    image: Image | None
+    """Its record, or that of the newest known of its family; None where nothing is known."""
+    exact: bool
+    """Whether the record is of this very image."""
+
+
+Answer = Generator[Row, None, Seen | None]
+"""Rows, and in the end the image; None where there is none to judge."""
+
+
+def questions(situation: Situation) -> Iterator[Question]:
+    environment = situation.environment
+    same: dict[str, list[str]] = defaultdict(list)
+    for name, group in environment.node_groups.items():
+        known = instance_type_of(environment, group)
+        arch = known.architecture if known else "x86_64"
+        kind = ami_type(known) if known and _is_eks(situation, name) and not group.image else ""
+        same[f"{group.image or kind or arch}{group.image_release or ''}"].append(name)
+    for names in same.values():
+        yield Question(
+            "software", f"image of {', '.join(names)}", lambda names=names: _group(situation, names)
+        )
+
+
+def _group(situation: Situation, names: list[str]) -> Iterator[Row]:
+    """The image of groups that share one, then what becomes of the nodes of each."""
+    what = f"image of {', '.join(names)}"
+    group = situation.environment.node_groups[names[0]]
+    seen: Seen | None
+    if group.image:
+        seen = yield from _own(situation, what, group.image)
+    elif _is_eks(situation, names[0]):
+        seen = yield from _eks(situation, what, names[0])
+    elif situation.environment.orchestrator.kind == "parallelcluster":
+        seen = yield from _parallelcluster(situation, what, names[0])
+    elif situation.environment.orchestrator.kind in HYPERPOD:
+        seen = yield from _hyperpod(situation, what, names[0])
+    else:
+        seen = None  # PCS without an image: a rule says so
+    if seen:
+        for name in names:
+            yield from _judged(situation, name, seen)
+
+
+def _is_eks(situation: Situation, name: str) -> bool:
+    """Whether EKS's own images are its nodes'."""
+    group = situation.environment.node_groups[name]
+    return situation.environment.orchestrator.kind == "eks" or group.role == "system"
+
+
+def _eks(situation: Situation, what: str, name: str) -> Answer:
+    environment = situation.environment
+    known = instance_type_of(environment, environment.node_groups[name])
+    type_ = ami_type(known) if known else None
+    if type_ is None:
+        return None
+    kubernetes = str(getattr(environment.orchestrator, "kubernetes_version", ""))
+    arch, variant = "arm64" if "ARM_64" in type_ else "x86_64", type_.rpartition("_")[2].lower()
+    base = f"/aws/service/eks/optimized-ami/{kubernetes}/amazon-linux-2023/{arch}/{variant}"
+    latest = _parameter(situation, f"{base}/recommended/release_version")
+    if latest is None:
+        yield Row(
+            what, "red", f"EKS has no {type_} for Kubernetes {kubernetes} in this Region", "name another"
+        )
+        return None
+    asked, _ = image_release(environment, name)
+    full, date = full_image_release(environment, name), asked.rpartition("-")[2]
+    lock = f"`ultracluster release lock --for {environment.asked_as}`"
+    if full:
+        dated = f"{base}/amazon-eks-node-al2023-{arch}-{variant}-{kubernetes}-v{date}/release_version"
+        there = latest if latest == full else _parameter(situation, dated)
+        if there != full:
+            found = f"it has {there} of that date" if there else "it has no image of that date"
+            yield Row(what, "red", f"this Region has no {full}: {found}", f"{there or latest}, or {lock}")
+            return None
+        yield Row(what, "green", f"{full}{'' if full == latest else f', the newest is {latest}'}")
+    elif latest.endswith(date):
+        yield Row(what, "green", f"{latest}, the newest; {lock} keeps it")
+    else:
+        yield Row(
+            what, "yellow", f"the newest, {latest}, would boot, {date} is pinned by its date alone",
+            f"{lock}, or `node_image_release: {latest}`",
+        )  # fmt: skip
+    release = full or latest
+    families: dict[str, Family] = {
+        "standard": "eks-al2023-standard",
+        "nvidia": "eks-al2023-nvidia",
+        "neuron": "eks-al2023-neuron",
+    }
+    family = families[variant]
+    record = newest(family=family, arch=arch, kubernetes=kubernetes, release=release)
+    return Seen(
+        release, record or newest(family=family, arch=arch, kubernetes=kubernetes), record is not None
+    )
+
+
+def _parallelcluster(situation: Situation, what: str, name: str) -> Answer:
+    environment = situation.environment
+    orchestrator = environment.orchestrator
+    assert isinstance(orchestrator, ParallelCluster)
+    version, os = orchestrator.version, orchestrator.os
+    known = instance_type_of(environment, environment.node_groups[name])
+    arch = known.architecture if known else "x86_64"
+    pattern = f"aws-parallelcluster-{version}-{parallelcluster().image_names[os]}-{arch}-*"
+    pages = (
+        situation.client("ec2")
+        .get_paginator("describe_images")
+        .paginate(Owners=["amazon"], Filters=[{"Name": "name", "Values": [pattern]}], IncludeDeprecated=True)
+    )
+    found = sorted(
+        (one for page in pages for one in page["Images"]), key=lambda one: str(one.get("CreationDate", ""))
+    )
+    if not found:
+        yield Row(
+            what, "red", f"this Region has no official image {pattern}",
+            "another version or system (`pcluster list-official-images`)",
+        )  # fmt: skip
+        return None
+    yield Row(what, "green", f"{found[-1].get('Name')} ({found[-1]['ImageId']})")
+    said = node_image(environment, name)
+    return Seen(str(found[-1].get("Name")), said.image, said.image is not None)
+
+
+def _hyperpod(situation: Situation, what: str, name: str) -> Answer:
+    environment = situation.environment
+    said = node_image(environment, name)
+    group = environment.node_groups[name]
+    running = _running(situation, name)
+    if running:
+        yield Row(what, "green", f"the cluster's group runs {running}")
+    release = group.image_release
+    if release:
+        if not running and said.image:
+            yield Row(what, "green", f"release {release}, asked for in the file")
+        elif not running:
+            near = _newest_of(situation, name)
+            alike = (one for one in images() if near and (one.family, one.arch) == (near.family, near.arch))
+            known = " or ".join(sorted({one.version for one in alike if one.version}))
+            yield Row(
+                what, "unknown", f"nobody knows a release {release} for this group, and HyperPod says only "
+                "when the cluster is made", f"{known}{', or ' * bool(known)}no image_release: the newest",
+            )  # fmt: skip
+        return Seen(f"HyperPod's image {release}", said.image, said.image is not None)
+    image = said.image or _newest_of(situation, name)
+    if image is None:
+        return None
+    kind = f"slurm-ubuntu-{image.os.removeprefix('ubuntu')}"
+    if image.kubernetes:
+        kind = f"eks-{image.kubernetes}-amazon-linux-2023"
+    ami = _parameter(situation, f"{_HYPERPOD}/{image.arch}/{kind}/latest/ami-id")
+    if ami is None:
+        if not running:
+            yield Row(what, "unknown", f"SSM has no parameter of HyperPod for {kind} on {image.arch} here")
+        return Seen(f"HyperPod's newest for {kind}", image, exact=False)
+    described = _described(situation, ami)
+    dated = _dated(image, described)
+    if not running:
+        yield Row(what, "green", ", ".join(filter(None, (ami, str(described.get("Name", ""))))))
+    return Seen(str(described.get("Name") or ami), dated or image, dated is not None)
+
+
+def _running(situation: Situation, name: str) -> str:
+    """What the group runs where the cluster is there already; empty otherwise."""
+    try:
+        answer = situation.client("sagemaker").describe_cluster(
+            ClusterName=situation.environment.cluster_name
+        )
+    except AWS_ERRORS as error:
+        if code(error) in ("ResourceNotFound", "ValidationException"):
+            return ""
+        raise
+    rows = [one for one in answer.get("InstanceGroups", []) if one.get("InstanceGroupName") == name]
+    row: dict[str, Any] = rows[0] if rows else {}
+    return str(row.get("CurrentImageReleaseVersion") or row.get("CurrentImageId") or "")
+
+
+def _own(situation: Situation, what: str, image: str) -> Answer:
+    """An AMI or a parameter that the file names; whether it can be used, another question looks."""
+    ami = _parameter(situation, image) if image.startswith("/") else image
+    if ami is None:
+        yield Row(what, "red", f"SSM has no parameter {image} in this Region", "name another")
+        return None
+    described = _described(situation, ami)
+    said = next(
+        (
+            found.image
+            for name, group in situation.environment.node_groups.items()
+            if group.image == image and (found := node_image(situation.environment, name))
+        ),
+        None,
+    )
+    name = str(described.get("Name", ""))
+    record = next((one for one in images() if one.name and name and one.name == name), None)
+    record = record or (_dated(said, described) if said else None)
+    return Seen(f"{ami}{f' ({name})' if name else ''}", record or said, record is not None)
+
+
+def _judged(situation: Situation, name: str, seen: Seen) -> Iterator[Row]:
+    environment = situation.environment
+    what = f"first boot of {name}"
+    if not scripts_run(environment, environment.node_groups[name]):
+        return
+    try:
+        release = release_of(environment)
+    except (UnknownReleaseError, InvalidLockError) as error:
+        yield Row(what, "red", " ".join(str(error).split()), "see `ultracluster validate`")
+        return
+    boot = boot_of(environment, name, release, seen.image, seen.text)
+    notes = [note.text for note in seen.image.advisories] if seen.image and seen.exact else []
+    like = "" if seen.exact or seen.image is None else f" (not in the catalogue: judged by {seen.image.id})"
+    plan = f"`ultracluster plan {environment.asked_as} --json` has each component"
+    fails = boot.of("refuses")
+    if fails:
+        level = "red" if seen.exact and any(one.certain for one in fails) else "yellow"
+        yield Row(what, level, f"nodes would fail{like}: {_names(fails)}", plan)
+    elif notes:
+        yield Row(what, "yellow", f"reported bad: {'; '.join(notes)}", "another image")
+    elif lost := boot.of("degraded"):
+        yield Row(what, "yellow", f"nodes would join without {_names(lost)}{like}", plan)
+    elif seen.image is None:
+        yield Row(what, "unknown", f"{seen.text}: nobody says what is on it", "`ultracluster image record`")
+    else:
+        installs = [one.component for one in boot.of("installs")]
+        done = (
+            f"installs {', '.join(installs)}, {boot.minutes:g} min at the most"
+            if installs
+            else "installs nothing"
+        )
+        yield Row(what, "green", f"{done}{like}")
+
+
+def _names(fits: tuple[Fit, ...]) -> str:
+    return ", ".join(f"{one.component} ({one.detail})" for one in fits)
+
+
+def _newest_of(situation: Situation, name: str) -> Image | None:
+    """The newest HyperPod image for a group, where the file asks for a release that nobody knows."""
+    group = situation.environment.node_groups[name]
+    known = instance_type_of(situation.environment, group)
+    return newest(
+        family="hyperpod-eks"
+        if situation.environment.orchestrator.kind == "hyperpod-eks"
+        else "hyperpod-slurm",
+        arch=known.architecture if known else "x86_64",
+        kubernetes=getattr(situation.environment.orchestrator, "kubernetes_version", None),
+    )
+
+
+def _dated(like: Image, described: dict[str, Any]) -> Image | None:
+    """The record of the same family, system and processor whose date the AMI's name or creation has."""
+    text = f"{described.get('Name', '')} {described.get('CreationDate', '')}"
+    dates = {"-".join(found) for found in re.findall(r"(20\d\d)-?(\d\d)-?(\d\d)", text)}
+    alike = [
+        one
+        for one in images()
+        if (one.family, one.os, one.arch, one.kubernetes)
+        == (like.family, like.os, like.arch, like.kubernetes)
+    ]
+    return next((one for one in reversed(alike) if one.date in dates), None)
+
+
+def _described(situation: Situation, ami: str) -> dict[str, Any]:
+    """Name and date of an AMI; nothing where it cannot be looked at."""
+    found = situation.client("ec2").describe_images(ImageIds=[ami])["Images"]
+    return found[0] if found else {}
+
+
+def _parameter(situation: Situation, name: str) -> str | None:
+    """The value of a public parameter; None where the Region has none of this name."""
+    try:
+        return str(situation.client("ssm").get_parameter(Name=name)["Parameter"]["Value"])
+    except AWS_ERRORS as error:
+        if code(error) != "ParameterNotFound":
+            raise
+        return None

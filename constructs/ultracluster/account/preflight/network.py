@@ -1,0 +1,209 @@
+"""What exists of the network, against what the environment takes it for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import IPv4Network
+from typing import Any
+
+from ultracluster.account.preflight.rows import Question, Row, Situation
+from ultracluster.config.network import ExistingSubnet, ExistingVpc
+from ultracluster.model.addresses import address_budget
+from ultracluster.model.endpoints import closed_endpoints
+
+
+def questions(situation: Situation) -> Iterator[Question]:
+    network = situation.environment.network
+    if vpc := network.vpc:
+        yield Question("network", f"VPC {vpc.id}", lambda: _vpc(situation, vpc))
+        if vpc.nat_gateway_id:
+            yield Question("network", vpc.nat_gateway_id, lambda: _nat(situation, vpc))
+        if network.egress == "closed" and not vpc.create_endpoints:
+            yield Question("network", "VPC endpoints", lambda: _endpoints(situation, vpc))
+    if subnet := network.subnet:
+        yield Question("network", f"subnet {subnet.id}", lambda: _subnet(situation, subnet))
+    if group := network.security_group:
+        yield Question("network", f"security group {group.id}", lambda: _node_group(situation, group.id))
+    others = _other_groups(situation)
+    if others:
+        yield Question("network", "security groups", lambda: _groups(situation, others))
+    for what, subnets in _other_subnets(situation).items():
+        yield Question("network", what, lambda what=what, subnets=subnets: _pairs(situation, what, subnets))
+
+
+def _vpc(situation: Situation, wanted: ExistingVpc) -> Iterator[Row]:
+    what, ec2 = f"VPC {wanted.id}", situation.client("ec2")
+    vpc = ec2.describe_vpcs(VpcIds=[wanted.id])["Vpcs"][0]
+    networks = [one["CidrBlock"] for one in vpc.get("CidrBlockAssociationSet", [])] or [vpc["CidrBlock"]]
+    if not any(IPv4Network(wanted.cidr).subnet_of(IPv4Network(one)) for one in networks):
+        yield Row(
+            what, "red", f"has {', '.join(networks)}, the file says {wanted.cidr}",
+            f"write `cidr: {networks[0]}`",
+        )  # fmt: skip
+    elif vpc.get("State", "available") != "available":
+        yield Row(what, "yellow", f"is {vpc['State']}", "wait until it is available")
+    else:
+        yield Row(what, "green", f"has {', '.join(networks)}")
+    for attribute, key in (
+        ("enableDnsSupport", "EnableDnsSupport"),
+        ("enableDnsHostnames", "EnableDnsHostnames"),
+    ):
+        answer = ec2.describe_vpc_attribute(VpcId=wanted.id, Attribute=attribute)
+        if not answer[key]["Value"]:
+            yield Row(
+                f"{what} {attribute}", "red", "is off: file systems and endpoints have no names then",
+                f"aws ec2 modify-vpc-attribute --vpc-id {wanted.id} --{_option(attribute)}",
+            )  # fmt: skip
+
+
+def _option(attribute: str) -> str:
+    return {"enableDnsSupport": "enable-dns-support", "enableDnsHostnames": "enable-dns-hostnames"}[attribute]
+
+
+def _nat(situation: Situation, vpc: ExistingVpc) -> Iterator[Row]:
+    gateway_id = str(vpc.nat_gateway_id)
+    answer = situation.client("ec2").describe_nat_gateways(NatGatewayIds=[gateway_id])
+    gateway = answer["NatGateways"][0]
+    if gateway.get("State") != "available":
+        yield Row(gateway_id, "red", f"is {gateway.get('State')}", "name one that is available")
+    elif gateway.get("VpcId") != vpc.id:
+        yield Row(gateway_id, "red", f"is in {gateway.get('VpcId')}", f"name one of {vpc.id}")
+    else:
+        yield Row(gateway_id, "green", "is available")
+
+
+def _endpoints(situation: Situation, vpc: ExistingVpc) -> Iterator[Row]:
+    pages = (
+        situation.client("ec2")
+        .get_paginator("describe_vpc_endpoints")
+        .paginate(Filters=[{"Name": "vpc-id", "Values": [vpc.id]}])
+    )
+    prefix = f"com.amazonaws.{situation.environment.region}."
+    there = {
+        row["ServiceName"].removeprefix(prefix)
+        for page in pages
+        for row in page["VpcEndpoints"]
+        if row.get("State", "available").casefold() in ("available", "pending")
+    }
+    missing = [one for one in closed_endpoints(situation.environment) if one.service not in there]
+    for one in missing:
+        yield Row(
+            f"endpoint {one.service}", "red", f"{vpc.id} has none: {one.reason}",
+            f"make a {one.kind} endpoint for {prefix}{one.service}, or write `create_endpoints: true`",
+        )  # fmt: skip
+    if not missing:
+        yield Row("VPC endpoints", "green", "all that a closed network needs are there")
+
+
+def _subnet(situation: Situation, wanted: ExistingSubnet) -> Iterator[Row]:
+    environment = situation.environment
+    what = f"subnet {wanted.id}"
+    subnet = situation.client("ec2").describe_subnets(SubnetIds=[wanted.id])["Subnets"][0]
+    zone, cidr = subnet.get("AvailabilityZoneId", ""), subnet["CidrBlock"]
+    problems = [
+        (zone != environment.network.zone_id, f"is in {zone}", f"write `zone_id: {zone}`, or name another"),
+        (
+            environment.network.vpc is not None and subnet["VpcId"] != environment.network.vpc.id,
+            f"is in {subnet['VpcId']}",
+            "name a subnet of network.vpc",
+        ),
+        (subnet["CidrBlock"] != wanted.cidr, f"has {cidr}", f"write `cidr: {cidr}`"),
+        (
+            bool(subnet.get("MapPublicIpOnLaunch")),
+            "gives public addresses",
+            "nodes belong into a private subnet: nodes with several network cards get no public address",
+        ),
+    ]  # fmt: skip
+    for wrong, found, do in problems:
+        if wrong:
+            yield Row(what, "red", found, do)
+    if not any(wrong for wrong, _, _ in problems):
+        yield Row(what, "green", f"{cidr} in {zone}")
+    budget, free = address_budget(environment), subnet["AvailableIpAddressCount"]
+    text = f"{free} free, {budget.total} needed ({budget.certain} certainly)"
+    if free >= budget.total:
+        yield Row(f"{what} addresses", "green", text)
+    else:
+        yield Row(
+            f"{what} addresses", "red" if free < budget.certain else "yellow", text,
+            "name a larger subnet, its CIDR cannot change later; right if this environment has taken them",
+        )  # fmt: skip
+
+
+def _node_group(situation: Situation, group_id: str) -> Iterator[Row]:
+    """EFA wants all traffic in from, and out to, the group itself (EC2 User Guide)."""
+    what = f"security group {group_id}"
+    group = situation.client("ec2").describe_security_groups(GroupIds=[group_id])["SecurityGroups"][0]
+    vpc = situation.environment.network.vpc
+    if vpc and group.get("VpcId") != vpc.id:
+        yield Row(what, "red", f"is in {group.get('VpcId')}", f"name a group of {vpc.id}")
+    for direction, rules in (
+        ("ingress", group.get("IpPermissions", [])),
+        ("egress", group.get("IpPermissionsEgress", [])),
+    ):
+        if _to_itself(rules, group_id):
+            yield Row(f"{what} self {direction}", "green", "all traffic with itself")
+        else:
+            yield Row(
+                f"{what} self {direction}", "red", "no rule for all traffic with itself: EFA falls silent",
+                f"aws ec2 authorize-security-group-{direction} --group-id {group_id} --ip-permissions "
+                f"'IpProtocol=-1,UserIdGroupPairs=[{{GroupId={group_id}}}]'",
+            )  # fmt: skip
+
+
+def _to_itself(rules: Sequence[Mapping[str, Any]], group_id: str) -> bool:
+    return any(
+        rule.get("IpProtocol") == "-1"
+        and any(pair.get("GroupId") == group_id for pair in rule.get("UserIdGroupPairs", []))
+        for rule in rules
+    )
+
+
+def _other_groups(situation: Situation) -> dict[str, str]:
+    """Security groups of file systems and database that exist, by what they are of."""
+    storage = situation.environment.storage
+    parts = {"Lustre": storage.lustre, "OpenZFS": storage.openzfs, "accounting": storage.accounting_database}
+    found = {name: getattr(part, "security_group_id", None) for name, part in parts.items()}
+    return {name: group for name, group in found.items() if group}
+
+
+def _groups(situation: Situation, wanted: Mapping[str, str]) -> Iterator[Row]:
+    ids = sorted(set(wanted.values()))
+    filters = [{"Name": "group-id", "Values": ids}]  # names that are missing are then only missing
+    answer = situation.client("ec2").describe_security_groups(Filters=filters)
+    there = {group["GroupId"]: group for group in answer["SecurityGroups"]}
+    for name, group_id in wanted.items():
+        group = there.get(group_id)
+        what = f"security group of {name}"
+        if group is None:
+            yield Row(what, "red", f"there is no {group_id}", "name the group of what exists")
+        else:
+            yield Row(what, "green", f"{group_id} in {group.get('VpcId')}")
+
+
+def _other_subnets(situation: Situation) -> dict[str, tuple[str, ...]]:
+    environment = situation.environment
+    found = {
+        "subnets of the database": getattr(environment.storage.accounting_database, "subnet_ids", ()),
+        "subnets of the control plane": getattr(environment.orchestrator, "control_plane_subnet_ids", ()),
+    }
+    return {what: tuple(ids) for what, ids in found.items() if ids}
+
+
+def _pairs(situation: Situation, what: str, ids: Sequence[str]) -> Iterator[Row]:
+    answer = situation.client("ec2").describe_subnets(Filters=[{"Name": "subnet-id", "Values": list(ids)}])
+    there = {subnet["SubnetId"]: subnet for subnet in answer["Subnets"]}
+    vpc = situation.environment.network.vpc
+    missing = [one for one in ids if one not in there]
+    foreign = [one for one in there.values() if vpc and one["VpcId"] != vpc.id]
+    zones = {subnet["AvailabilityZoneId"] for subnet in there.values()}
+    if missing:
+        yield Row(what, "red", f"there is no {', '.join(missing)}", "name subnets that exist")
+    elif foreign:
+        yield Row(
+            what, "red", f"{foreign[0]['SubnetId']} is in {foreign[0]['VpcId']}", "name subnets of the VPC"
+        )
+    elif len(zones) < 2:
+        yield Row(what, "red", f"are all in {', '.join(zones)}", "name subnets in two zones")
+    else:
+        yield Row(what, "green", f"in {', '.join(sorted(zones))}")

@@ -1,0 +1,1 @@
+"""Service quotas of an account: values, use, requests for more."""

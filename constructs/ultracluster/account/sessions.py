@@ -1,0 +1,76 @@
+"""How a shell on a node is opened: through SSM Session Manager, without an open port.
+
+HyperPod's nodes live in an account of the service and have a target of their own; other nodes are
+instances of the account (SageMaker Developer Guide, "Access your SageMaker HyperPod cluster nodes").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ultracluster.account.aws import AWS_ERRORS, Account, explain
+from ultracluster.account.nodes.states import Node
+from ultracluster.config import Environment
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What `aws ssm start-session` needs."""
+
+    target: str
+    document: str
+    """The environment's own session document; empty for the account's default."""
+    region: str
+    profile: str
+    note: str = ""
+    """Why the document is not named, if it should have been."""
+
+    @property
+    def command(self) -> list[str]:
+        """The command, one argument each."""
+        words = ["aws", "ssm", "start-session", "--region", self.region, "--target", self.target]
+        if self.document:
+            words += ["--document-name", self.document]
+        if self.profile and self.profile != "default":
+            words += ["--profile", self.profile]
+        return words
+
+
+def open_session(account: Account, environment: Environment, node: Node, cluster_id: str | None) -> Session:
+    """The session for a node.
+
+    Args:
+        cluster_id: last part of the HyperPod cluster's ARN; none for an instance of the account.
+    """
+    target = f"sagemaker-cluster:{cluster_id}_{node.group}-{node.id}" if cluster_id else node.id
+    document, note = session_document(account, environment)
+    return Session(target, document, account.region, account.profile, note)
+
+
+def session_document(account: Account, environment: Environment) -> tuple[str, str]:
+    """Name of the session document among the environment's stacks, or nothing and why."""
+    cloudformation = account.client("cloudformation")
+    for stack in reversed(environment.stack_names):
+        try:
+            pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack)
+            for page in pages:
+                for resource in page["StackResourceSummaries"]:
+                    if resource["ResourceType"] == "AWS::SSM::Document" and resource.get(
+                        "PhysicalResourceId"
+                    ):
+                        return str(resource["PhysicalResourceId"]), ""
+        except AWS_ERRORS as error:
+            return (
+                "",
+                f"the session document of {stack} is not known ({explain(error)}); the default one is used",
+            )
+    return "", ""
+
+
+def ready(node: Node) -> str:
+    """Why no session can be opened now; empty if it can."""
+    if not node.id:
+        return f"{node.name} has no instance yet ({node.status})"
+    if node.status in ("ShuttingDown", "NotFound", "shutting-down", "terminated", "stopped", "stopping"):
+        return f"{node.name} is {node.status}"
+    return ""

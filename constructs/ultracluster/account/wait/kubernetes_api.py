@@ -1,0 +1,147 @@
+"""The Kubernetes API of an EKS cluster, asked with the AWS credentials of who runs the command.
+
+No kubectl and no kubeconfig: which cluster is meant is never a question of somebody's current context.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import ssl
+import urllib.error
+import urllib.request
+from typing import Any
+
+from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
+from ultracluster.account.nodes.states import Node
+from ultracluster.account.wait.evidence import Expected, Registered
+
+TIMEOUT = 10.0
+"""Seconds until an API that does not answer is taken for one that cannot be reached from here."""
+EFA = "vpc.amazonaws.com/efa"
+"""The resource of the EFA device plugin."""
+
+
+class KubernetesApi:
+    """A cluster's API; the token is made anew for each request, as it lives for minutes only."""
+
+    def __init__(self, account: Account, cluster: str) -> None:
+        """Find the API.
+
+        Raises:
+            AccountError: there is no such cluster, or it cannot be read.
+        """
+        self._account, self.cluster = account, cluster
+        eks = account.client("eks")
+        try:
+            found: dict[str, Any] = eks.describe_cluster(name=cluster)["cluster"]
+        except AWS_ERRORS as error:
+            raise AccountError(explain(error)) from None
+        self.endpoint = str(found.get("endpoint", ""))
+        if not self.endpoint.startswith("https://"):
+            raise AccountError(f"the EKS cluster {cluster} has no endpoint yet ({found.get('status', '')})")
+        try:
+            authority = base64.b64decode(found["certificateAuthority"]["data"]).decode()
+            self._trust = ssl.create_default_context(cadata=authority)
+        except (KeyError, binascii.Error, UnicodeDecodeError, ssl.SSLError) as error:
+            raise AccountError(f"the EKS cluster {cluster} has no usable certificate: {error}") from None
+
+    def request(self, path: str, *, method: str = "GET", body: dict[str, Any] | None = None) -> bytes:
+        """Ask for a path.
+
+        Raises:
+            AccountError: the API cannot be reached from here, or refuses.
+        """
+        data = json.dumps(body).encode() if body is not None else None
+        headers = {"Authorization": f"Bearer {token(self._account, self.cluster)}"}
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        asked = urllib.request.Request(self.endpoint + path, data, headers, method=method)  # noqa: S310, https
+        proxies = urllib.request.ProxyHandler()
+        opener = urllib.request.build_opener(proxies, urllib.request.HTTPSHandler(context=self._trust))
+        try:
+            with opener.open(asked, timeout=TIMEOUT) as answer:
+                return bytes(answer.read())
+        except urllib.error.HTTPError as error:
+            raise AccountError(self._refused(error)) from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            raise AccountError(
+                f"the Kubernetes API of {self.cluster} cannot be reached from here ({reason}); a private "
+                "endpoint answers within its VPC only"
+            ) from None
+
+    def get(self, path: str) -> dict[str, Any]:
+        """Ask for an object."""
+        try:
+            found: Any = json.loads(self.request(path))
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise AccountError(f"what answers for the Kubernetes API of {self.cluster} is something else")
+        return found  # pyright: ignore[reportUnknownVariableType]
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """Every node."""
+        items: list[dict[str, Any]] = []
+        more = ""
+        while True:
+            page = self.get(f"/api/v1/nodes?limit=200{more}")
+            items += page.get("items", [])
+            token_of_more = page.get("metadata", {}).get("continue")
+            if not token_of_more:
+                return items
+            more = f"&continue={token_of_more}"
+
+    def _refused(self, error: urllib.error.HTTPError) -> str:
+        with error:
+            try:
+                said = str(json.loads(error.read()).get("message", ""))
+            except (ValueError, AttributeError, OSError):
+                said = ""
+        who = "give it an access entry (`orchestrator.admins`)" if error.code in (401, 403) else ""
+        parts = (f"Kubernetes refuses with {error.code}", said or str(error.reason), who)
+        return ": ".join(part for part in parts if part)
+
+
+def token(account: Account, cluster: str) -> str:
+    """What proves to the cluster who asks: a signed question to STS, which EKS puts in our stead
+    (kubernetes-sigs/aws-iam-authenticator, "API Authorization from Outside a Cluster")."""
+    sts = account.client("sts")
+
+    def name_it(request: Any, **_: Any) -> None:
+        request.headers["x-k8s-aws-id"] = cluster
+
+    sts.meta.events.register("before-sign.sts.GetCallerIdentity", name_it)
+    try:
+        address: str = sts.generate_presigned_url("get_caller_identity", ExpiresIn=60, HttpMethod="GET")
+    except AWS_ERRORS as error:
+        raise AccountError(explain(error)) from None
+    finally:
+        sts.meta.events.unregister("before-sign.sts.GetCallerIdentity", name_it)
+    return "k8s-aws-v1." + base64.urlsafe_b64encode(address.encode()).decode().rstrip("=")
+
+
+def registered(node: Node, expected: Expected, items: list[dict[str, Any]]) -> Registered:
+    """Whether Kubernetes places pods on a node that ask for all it has."""
+    found = next((one for one in items if _is(one, node)), None)
+    if found is None:
+        return Registered(False, "Kubernetes does not know it")
+    status: dict[str, Any] = found.get("status", {})
+    conditions: list[dict[str, Any]] = status.get("conditions", [])
+    ready = next((one for one in conditions if one.get("type") == "Ready"), dict[str, Any]())
+    if ready.get("status") != "True":
+        return Registered(False, f"Kubernetes calls it not Ready: {ready.get('message') or 'no word of it'}")
+    offered: dict[str, str] = status.get("allocatable", {})
+    for resource, wanted in ((EFA, expected.efa), (expected.resource, expected.per_node)):
+        there = offered.get(resource, "0")
+        if resource and wanted and there.isdigit() and int(there) < wanted:
+            return Registered(False, f"its device plugin offers {there} of {wanted} {resource}")
+    return Registered(True)
+
+
+def _is(item: dict[str, Any], node: Node) -> bool:
+    spec, metadata = item.get("spec", {}), item.get("metadata", {})
+    names = (str(spec.get("providerID", "")).rpartition("/")[2], str(metadata.get("name", "")))
+    return bool(node.id) and any(name == node.id or name.endswith(f"-{node.id}") for name in names)

@@ -1,0 +1,122 @@
+"""Commands on HyperPod's nodes: one session for each, as `aws ssm start-session` opens it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+from ultracluster.account.aws import Account, AccountError
+from ultracluster.account.nodes.states import Node
+from ultracluster.account.wait.shell import Answer, command, unpack
+
+DOCUMENT = "AWS-StartNonInteractiveCommand"
+PROGRAMS = ("aws", "session-manager-plugin")
+WORKERS = 3
+"""Sessions at once: an account may start about three in a second."""
+ATTEMPTS = 3
+"""Of one session: the plugin now and then ends before it has passed on what the node said."""
+
+
+class Sessions:
+    """Sessions with nodes of a HyperPod cluster."""
+
+    def __init__(self, account: Account, cluster_id: str) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            cluster_id: last part of the cluster's ARN.
+        """
+        self._account, self._cluster = account, cluster_id
+
+    def run(self, nodes: Sequence[Node], script: str, *, seconds: int = 90) -> Mapping[str, Answer]:
+        missing = [name for name in PROGRAMS if shutil.which(name) is None]
+        if missing:
+            raise AccountError(
+                f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not on this machine, and "
+                "HyperPod's nodes are reached through sessions only: install the AWS CLI and its Session "
+                "Manager plugin"
+            )
+        line = command(script)
+        stop = Event()
+        with ThreadPoolExecutor(WORKERS) as pool:
+            try:
+                begun = {node.id: pool.submit(self._run, node, line, seconds, stop) for node in nodes}
+                return {node: answer.result() for node, answer in begun.items()}
+            except BaseException:
+                stop.set()  # else an interrupt waits for every session
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def words(self, node: Node, line: str) -> list[str]:
+        """The command of one session, one argument each."""
+        # the document takes an argument vector: what is for a shell goes through one
+        parameters = json.dumps({"command": [f"bash -c '{line}'"]})
+        target = f"sagemaker-cluster:{self._cluster}_{node.group}-{node.id}"
+        words = ["aws", "ssm", "start-session", "--region", self._account.region, "--target", target]
+        words += ["--document-name", DOCUMENT, "--parameters", parameters]
+        if self._account.profile != "default":
+            words += ["--profile", self._account.profile]
+        return words
+
+    def _run(self, node: Node, line: str, seconds: int, stop: Event) -> Answer:
+        answer = Answer()
+        for _ in range(ATTEMPTS):
+            answer = unpack(in_terminal(self.words(node, line), seconds, stop))
+            if answer.status is not None or stop.is_set():
+                break
+        return answer
+
+
+def in_terminal(words: Sequence[str], seconds: float, stop: Event) -> str:
+    """What a program prints to a terminal: into a pipe the plugin may write nothing at all.
+
+    It is ended, with what it started, after so many seconds or when `stop` is set.
+    """
+    import pty
+
+    ours, theirs = pty.openpty()
+    try:
+        child = subprocess.Popen(  # noqa: S603, no shell; the words are ours
+            list(words), stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+        )
+    except OSError as error:
+        os.close(ours)
+        return f"{words[0]}: {error.strerror}"
+    finally:
+        os.close(theirs)
+    text, end = b"", time.monotonic() + seconds
+    try:
+        while time.monotonic() < end and not stop.is_set():
+            if not select.select([ours], [], [], 0.5)[0]:
+                continue
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # Linux says so when the other side has closed
+                break
+            if not part:
+                break
+            text += part
+    finally:
+        os.close(ours)
+        _end(child)
+    return text.decode(errors="replace")
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Let a program and what it started end, at last by force."""
+    for number in (signal.SIGHUP, signal.SIGKILL):
+        try:
+            child.wait(2)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, number)
+    child.wait()

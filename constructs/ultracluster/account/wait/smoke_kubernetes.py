@@ -1,0 +1,123 @@
+"""The collective on Kubernetes: an MPIJob, made and removed through the API."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from ultracluster.acceptance import manifest
+from ultracluster.account.aws import AccountError
+from ultracluster.account.wait.evidence import efa_interfaces
+from ultracluster.account.wait.kubernetes_api import KubernetesApi
+from ultracluster.account.wait.smoke import EVERY, LIMIT, Clock, Pair, Smoke, new_name, verdict
+from ultracluster.config import Environment
+
+NAMESPACE = "default"
+_PLACES = {
+    "MPIJob": "/apis/kubeflow.org/v2beta1/namespaces/{}/mpijobs",
+    "ComputeDomain": "/apis/{version}/namespaces/{}/computedomains",
+}
+"""Where the API keeps the kinds that the job's manifest has."""
+
+
+def run_on_kubernetes(
+    environment: Environment,
+    pair: Pair,
+    *,
+    api: Callable[[], KubernetesApi],
+    image: str | None,
+    clock: Clock | None = None,
+    say: Callable[[str], None] = lambda line: None,
+) -> Smoke:
+    """Run the acceptance job on two nodes and judge it. Nothing of it stays in the cluster.
+
+    Args:
+        api: opens the cluster's API.
+        image: container image with nccl-tests; without one nothing can be run.
+        say: called with what the job does.
+    """
+    if image is None:
+        return by_hand(environment, pair, image, "no container image with nccl-tests is named: --image")
+    name = new_name()
+    made: list[str] = []
+    open_api: KubernetesApi | None = None
+    time = clock or Clock()
+    try:
+        text = manifest(
+            pair.instance_type, 2, image=image, name=name, namespace=NAMESPACE,
+            hyperpod=environment.orchestrator.kind == "hyperpod-eks",
+            efa_interfaces=efa_interfaces(environment, pair.instance_type),
+        )  # fmt: skip
+        open_api = api()
+        for document in _documents(text):
+            place = _place(document)
+            made.append(f"{place}/{document['metadata']['name']}")
+            open_api.request(place, method="POST", body=document)
+        ended = _wait(open_api, made, time, say)
+        if not ended:
+            return by_hand(environment, pair, image, f"the job has not ended in {LIMIT / 60:g} minutes")
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder) / "launcher.log"
+            log.write_bytes(_log(open_api, name))
+            return verdict(pair.group, pair, [log], environment)
+    except (AccountError, ValueError) as error:
+        hint = " (`orchestrator.mpi_operator: true` brings the operator)" if " 404" in str(error) else ""
+        return by_hand(environment, pair, image, f"{error}{hint}")
+    finally:
+        if open_api:
+            for path in made:
+                with contextlib.suppress(AccountError):
+                    open_api.request(f"{path}?propagationPolicy=Background", method="DELETE")
+
+
+def by_hand(environment: Environment, pair: Pair, image: str | None, why: str) -> Smoke:
+    """What to do where the job cannot be run from here."""
+    hyperpod = " --hyperpod" if environment.orchestrator.kind == "hyperpod-eks" else ""
+    command = (
+        f"ultracluster acceptance manifest --type {pair.instance_type} --nodes 2 --image {image or 'IMAGE'}"
+        f"{hyperpod} | kubectl apply -f -   # then: kubectl logs --follow job/nccl-acceptance-launcher > log,"
+        f" ultracluster acceptance judge log --type {pair.instance_type} --nodes 2"
+    )
+    return Smoke(pair.group, "not judged", why, command, tuple(node.name for node in pair.nodes))
+
+
+def _documents(text: str) -> list[dict[str, Any]]:
+    from ruamel.yaml import YAML
+
+    return [dict(one) for one in YAML(typ="safe").load_all(text) if one]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType, reportUnknownArgumentType]
+
+
+def _place(document: dict[str, Any]) -> str:
+    place = _PLACES[document["kind"]]
+    return place.replace("{version}", document["apiVersion"]).replace("{}", NAMESPACE)
+
+
+def _wait(api: KubernetesApi, made: list[str], clock: Clock, say: Callable[[str], None]) -> bool:
+    """Whether the job ends in time."""
+    job = next(path for path in made if "/mpijobs/" in path)
+    start, state = clock.now(), ""
+    while clock.now() - start < LIMIT:
+        conditions: list[dict[str, Any]] = api.get(job).get("status", {}).get("conditions", [])
+        true = [str(one.get("type")) for one in conditions if one.get("status") == "True"]
+        if {"Succeeded", "Failed"} & set(true):
+            return True
+        if true and true[-1] != state:
+            state = true[-1]
+            say(f"job {job.rpartition('/')[2]}: {state}")
+        clock.sleep(EVERY)
+    return False
+
+
+def _log(api: KubernetesApi, name: str) -> bytes:
+    selector = quote(f"batch.kubernetes.io/job-name={name}-launcher", safe="")
+    pods: list[dict[str, Any]] = api.get(f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector={selector}").get(
+        "items", []
+    )
+    if not pods:
+        raise ValueError("the job has no launcher pod, so there is no log")
+    pod = pods[0]["metadata"]["name"]
+    return api.request(f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/log")

@@ -1,0 +1,114 @@
+"""What CloudFormation does not say of a change: `change_facts.json`, and which of its facts fits."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ultracluster.change.changes import Ruling, Verdict
+from ultracluster.change.template import Json, as_mapping
+from ultracluster.change.walk import MISSING, Steps
+
+
+def fact_about(kind: str, steps: Steps, before: Any, after: Any, properties: Json) -> Ruling | None:
+    """The first fact that fits."""
+    for fact in _facts_of(kind):
+        if _applies(fact, steps, before, after, properties):
+            return Ruling(
+                Verdict(fact["verdict"]),
+                fact["reason"],
+                f"{fact['source']} ({fact['date']})",
+                refused=fact.get("refused", False),
+                part=fact.get("part", False),
+                overrides=fact.get("overrides", False),
+            )
+    return None
+
+
+def held_data(kind: str) -> str | None:
+    """What is lost with a resource of this type; None if it holds no data."""
+    return _table()["holds_data"].get(kind)
+
+
+def held_data_source() -> str:
+    """Where that is said."""
+    return _table()["holds_data_about"]["source"]
+
+
+def has_snapshots(kind: str) -> bool:
+    """Whether CloudFormation can keep a last snapshot of such a resource."""
+    return kind in _table()["snapshots"]["types"]
+
+
+def name_property(kind: str) -> str | None:
+    """The property that is the resource's own name, which no two of them may have."""
+    return _table()["names"]["properties"].get(kind)
+
+
+def moving_attributes(kind: str) -> list[str]:
+    """Attributes that have another value after an update in place, such as the newest version."""
+    return _table()["moving_attributes"]["attributes"].get(kind, [])
+
+
+def _applies(fact: Json, steps: Steps, before: Any, after: Any, properties: Json) -> bool:
+    pattern = _pattern(fact["path"])
+    whole = not steps  # the resource comes or goes: only facts about the resource as a whole
+    if (whole and pattern) or (whole and "change" not in fact):
+        return False
+    if not whole and not pattern and "change" in fact:
+        return False
+    if not _below(pattern, steps):
+        return False
+    how = fact.get("change")
+    if how in ("added", "removed"):
+        # of an element of a list: the element itself, not a property of it
+        return len(pattern) == len(steps) and (before if how == "added" else after) is MISSING
+    if how in ("increased", "decreased"):
+        old, new = _number(before), _number(after)
+        if old is None or new is None or not (new > old if how == "increased" else new < old):
+            return False
+    return all(_at(properties, path) in values for path, values in fact.get("where", {}).items())
+
+
+def _below(pattern: Steps, steps: Steps) -> bool:
+    """Whether the steps are the pattern's, or lead further down."""
+    return len(pattern) <= len(steps) and all(
+        want == step or (want == "[]" and step.startswith("["))
+        for want, step in zip(pattern, steps, strict=False)
+    )
+
+
+@cache
+def _pattern(path: str) -> Steps:
+    return tuple(path.replace("[", ".[").split(".")) if path else ()
+
+
+def _number(value: Any) -> tuple[float, ...] | None:
+    """Figures to compare: 16, "20", and "1.33", which is more than "1.4"."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return (value,)
+    if isinstance(value, str) and re.fullmatch(r"\d{1,9}(\.\d{1,9}){0,3}", value):
+        return tuple(int(part) for part in value.split("."))
+    return None
+
+
+def _at(properties: Json, path: str) -> Any:
+    value: Any = properties
+    for name in path.split("."):
+        value = as_mapping(value).get(name)
+    return value
+
+
+@cache
+def _facts_of(kind: str) -> tuple[Json, ...]:
+    return tuple(fact for fact in _table()["facts"] if fact["type"] == kind)
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return json.loads((Path(__file__).with_name("change_facts.json")).read_text(encoding="utf-8"))

@@ -1,0 +1,80 @@
+"""CloudFormation templates as they lie in files: JSON as the CDK writes it, or YAML."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+from ultracluster.change import Template
+
+
+class TemplateError(Exception):
+    """There is no template, or what is there is none; the message says where and why."""
+
+
+def read_templates(place: Path) -> dict[str, Template]:
+    """Templates by stack name, of a folder as the CDK writes it or of one file.
+
+    Raises:
+        TemplateError: there is none, or one cannot be read.
+    """
+    if place.is_dir():
+        files = sorted(place.glob("*.template.json"))
+        if not files:
+            raise TemplateError(f"{place} holds no *.template.json; name a cdk.out folder or a template")
+    else:
+        files = [place]
+    found: dict[str, Template] = {}
+    for file in files:
+        try:
+            found[file.name.partition(".")[0]] = parse_template(file.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise TemplateError(f"{file}: {error.strerror}") from None
+        except ValueError as error:
+            raise TemplateError(f"{file} is no template: {error}") from None
+    return found
+
+
+def parse_template(text: str) -> Template:
+    """A template, JSON or YAML with the short forms of intrinsic functions.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        value = _yaml(text)
+    if not isinstance(value, dict) or not isinstance(cast("dict[str, Any]", value).get("Resources"), dict):
+        raise ValueError("it has no Resources")
+    return cast("Template", value)
+
+
+def _yaml(text: str) -> Any:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.constructor import SafeConstructor
+    from ruamel.yaml.error import YAMLError
+    from ruamel.yaml.nodes import MappingNode, ScalarNode
+
+    class Constructor(SafeConstructor):
+        """Its own class: constructors are registered on the class."""
+
+    def intrinsic(constructor: Any, tag: str, node: Any) -> Any:
+        if isinstance(node, ScalarNode):
+            value = constructor.construct_scalar(node)
+            if tag == "GetAtt":
+                value = str(value).split(".", 1)
+        elif isinstance(node, MappingNode):
+            value = constructor.construct_mapping(node, deep=True)
+        else:
+            value = constructor.construct_sequence(node, deep=True)
+        return {tag if tag in ("Ref", "Condition") else f"Fn::{tag}": value}
+
+    cast("Any", Constructor).add_multi_constructor("!", intrinsic)
+    yaml: Any = YAML(typ="safe", pure=True)
+    yaml.Constructor = Constructor
+    try:
+        return yaml.load(text)
+    except YAMLError as error:
+        raise ValueError(" ".join(str(error).split())[:200]) from None

@@ -1,0 +1,1 @@
+"""EKS: control plane, node groups, Karpenter, add-ons."""

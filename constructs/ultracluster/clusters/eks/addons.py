@@ -1,0 +1,121 @@
+"""Add-ons of EKS that run on nodes, each pinned (EKS User Guide, "Amazon EKS add-ons")."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aws_cdk import Stack
+from aws_cdk import aws_eks as eks
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from constructs import Construct, IConstruct
+
+from ultracluster.catalog.eks import addon_tolerations, addon_version
+from ultracluster.clusters.eks.roles import addon_role, allow_file_systems, allow_volumes
+from ultracluster.kubernetes.system_tolerations import Tolerations, with_tolerations
+
+MONITORING = {"dcgmAgent": {"tolerations": [{"operator": "Exists"}]}}
+"""Of the node monitoring agent. By default its DCGM server tolerates no taint and runs on no GPU node of
+ours; the agent then calls each of them faulty, and node repair ends healthy nodes
+(aws/containers-roadmap#2567). The key is in the add-on's schema (awslabs/eks-node-monitoring-agent, charts,
+values.yaml)."""
+
+
+class EksAddons(Construct):
+    """What runs on nodes: DNS, volumes, node monitoring."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        kubernetes_version: str,
+        key: kms.IKey,
+        file_systems: bool,
+        after: Sequence[IConstruct],
+        tolerations: Tolerations | None = None,
+    ) -> None:
+        """Add them.
+
+        Args:
+            cluster_name: of a cluster that has the add-ons of `EksControlPlane`.
+            kubernetes_version: its version, which decides theirs.
+            key: encrypts volumes.
+            file_systems: with the driver that mounts FSx for Lustre.
+            after: groups of CPU nodes for it: without one CoreDNS stays degraded, and its creation fails.
+            tolerations: of the taints of these groups.
+        """
+        super().__init__(scope, construct_id)
+        arn = Stack.of(self).format_arn(service="eks", resource="cluster", resource_name=cluster_name)
+
+        def role(addon: str) -> iam.Role:
+            return addon_role(self, f"{_pascal(addon)}Role", cluster_arn=arn, addon=addon)
+
+        volumes = role("aws-ebs-csi-driver")
+        allow_volumes(volumes, key)
+        accounts: dict[str, dict[str, iam.Role]] = {
+            "coredns": {},
+            "aws-ebs-csi-driver": {"ebs-csi-controller-sa": volumes},
+            "eks-node-monitoring-agent": {},
+        }
+        if file_systems:
+            mounts = role("aws-fsx-csi-driver")
+            allow_file_systems(mounts)
+            accounts["aws-fsx-csi-driver"] = {"fsx-csi-controller-sa": mounts}
+        for name, roles in accounts.items():
+            added = pinned_addon(
+                self,
+                name,
+                cluster_name=cluster_name,
+                kubernetes_version=kubernetes_version,
+                accounts=roles,
+                values=with_tolerations(
+                    MONITORING if name == "eks-node-monitoring-agent" else {},
+                    addon_tolerations(name),
+                    tolerations or [],
+                ),
+            )
+            for group in after:
+                added.node.add_dependency(group)
+
+
+def pinned_addon(
+    scope: Construct,
+    name: str,
+    *,
+    cluster_name: str,
+    kubernetes_version: str,
+    accounts: Mapping[str, iam.Role] | None = None,
+    values: Mapping[str, Any] | None = None,
+) -> eks.CfnAddon:
+    """An add-on in the catalogue's version.
+
+    Args:
+        accounts: role by service account, through EKS Pod Identity.
+        values: configuration values, as in the add-on's schema.
+    """
+    addon = eks.CfnAddon(
+        scope,
+        _pascal(name),
+        addon_name=name,
+        addon_version=addon_version(name, kubernetes_version),
+        cluster_name=cluster_name,
+        resolve_conflicts="OVERWRITE",
+        configuration_values=json.dumps(values, sort_keys=True) if values else None,
+        pod_identity_associations=[
+            eks.CfnAddon.PodIdentityAssociationProperty(service_account=account, role_arn=role.role_arn)
+            for account, role in (accounts or {}).items()
+        ]
+        or None,
+    )
+    for role in (accounts or {}).values():
+        addon.node.add_dependency(role)
+    return addon
+
+
+def _pascal(words: str) -> str:
+    """`vpc-cni` as `VpcCni`."""
+    return "".join(word.capitalize() for word in words.split("-"))

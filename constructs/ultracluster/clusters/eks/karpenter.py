@@ -1,0 +1,347 @@
+"""Karpenter beside managed node groups: its rights, its queue, and the groups that it launches.
+
+Karpenter 1.14 documentation, "Getting Started", "CloudFormation". Its statements are narrowed where our
+use of it allows: nodes have one instance profile, which is made here, so that Karpenter makes none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from aws_cdk import ArnFormat, Aws, Duration, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks as eks
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct, IConstruct
+
+from ultracluster.catalog import InstanceType
+from ultracluster.clusters.eks.kubectl import Kubectl
+from ultracluster.clusters.eks.roles import addon_role, node_role
+from ultracluster.clusters.eks.scripts import NodeScripts
+from ultracluster.clusters.placement import ClusterPlacementGroup
+from ultracluster.config.capacity import Reservation
+from ultracluster.config.nodes import NodeGroup
+from ultracluster.kubernetes.charts import Chart
+from ultracluster.kubernetes.karpenter import ACCOUNT, NAMESPACE, node_class, node_pool
+from ultracluster.model.capacity import decide, placement_for
+from ultracluster.security.acknowledgements import acknowledge, wildcard
+
+NEWS = [
+    "AWS Health Event",
+    "EC2 Capacity Reservation Instance Interruption Warning",
+    "EC2 Instance Rebalance Recommendation",
+    "EC2 Instance State-change Notification",
+    "EC2 Spot Instance Interruption Warning",
+]
+"""What Karpenter reads from its queue (Karpenter documentation, "Interruption")."""
+
+
+class EksKarpenter(Construct):
+    """Karpenter's controller and its rights, in a cluster that exists.
+
+    The controller runs on system nodes: it could not start the node that it needs itself.
+
+    Attributes:
+        queue: news of interruptions; messages are dropped after five minutes.
+        controller_role: what the controller may do, through EKS Pod Identity.
+        node_role: what its nodes may do; with an access entry of its own.
+        instance_profile: carries it to instances.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        cluster_arn: str,
+        key: kms.IKey,
+        mirror: str | None = None,
+    ) -> None:
+        """Make rights and queue.
+
+        Args:
+            cluster_name: as text, never a token: it is a part of conditions.
+            cluster_arn: its ARN.
+            key: encrypts the nodes' volumes.
+            mirror: `s3://bucket/prefix` of mirrored software releases.
+        """
+        super().__init__(scope, construct_id)
+        self._cluster_name = cluster_name
+        self._key = key
+        self.queue = _queue(self)
+        _news(self, self.queue)
+        self.node_role = node_role(self, "NodeRole", cluster_arn=cluster_arn, mirror=mirror)
+        self.instance_profile = iam.InstanceProfile(
+            self, "NodeProfile", role=cast("iam.IRole", self.node_role)
+        )
+        entry = eks.CfnAccessEntry(
+            self,
+            "NodeEntry",
+            cluster_name=cluster_name,
+            principal_arn=self.node_role.role_arn,
+            type="EC2_LINUX",
+        )
+        self.controller_role = addon_role(self, "Role", cluster_arn=cluster_arn, addon="karpenter")
+        _allow(self.controller_role, cluster_name, cluster_arn, self.queue, self.node_role, key)
+        self._identity = eks.CfnPodIdentityAssociation(
+            self,
+            "Identity",
+            cluster_name=cluster_name,
+            namespace=NAMESPACE,
+            service_account=ACCOUNT,
+            role_arn=self.controller_role.role_arn,
+        )
+        self._ready: list[IConstruct] = [entry, self.node_role, self.instance_profile]
+
+    def install(self, kubectl: Kubectl, charts: Sequence[Chart], *, after: Sequence[IConstruct] = ()) -> None:
+        """Install Karpenter.
+
+        Args:
+            kubectl: the way into the cluster.
+            charts: from `ultracluster.kubernetes.karpenter.karpenter_charts`.
+            after: what its pods need; when the stack goes, it is still there while nodes are ended.
+        """
+        self._ready += after
+        for one in charts:
+            added = kubectl.add_chart(f"Chart-{one.name}", one)
+            # when the stack goes, the controller must be able to end its nodes
+            added.node.add_dependency(self._identity, self.controller_role, *self._ready)
+            self._ready.append(added)
+
+
+class EksKarpenterGroup(Construct):
+    """A class and a pool of nodes for a group; Karpenter must be installed already.
+
+    In a stack that is deleted before Karpenter's: its controller must be there to end the nodes.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        kubectl: Kubectl,
+        name: str,
+        group: NodeGroup,
+        instance_type: InstanceType,
+        kubernetes_version: str,
+        instance_profile: str,
+        subnet: ec2.ISubnet,
+        security_groups: Sequence[ec2.ISecurityGroup],
+        key: kms.IKey,
+        idle_minutes: int,
+        scripts: NodeScripts | None = None,
+        tags: Mapping[str, str] | None = None,
+        image_date: str | None = None,
+    ) -> None:
+        """Add class and pool.
+
+        Args:
+            kubectl: the way into the cluster.
+            name: of the group, as label `ultracluster/node-group`.
+            group: type, count, capacity, labels, taints.
+            instance_type: from the catalogue.
+            kubernetes_version: of the cluster.
+            instance_profile: name of `EksKarpenter.instance_profile`.
+            subnet: the one subnet.
+            security_groups: on every interface.
+            key: encrypts root volumes.
+            idle_minutes: that a node is empty before it is ended.
+            scripts: run before a node joins; `EksKarpenter.node_role` must be able to read them.
+            tags: of instances and volumes, beside `Name`.
+            image_date: of EKS's image, `20261012`; by default the one that this package pins.
+
+        Raises:
+            ValueError: an UltraServer, a capacity that cannot be had, or what `node_class` refuses.
+        """
+        super().__init__(scope, construct_id)
+        if instance_type.ultraserver:
+            raise ValueError(f"{instance_type.name} is no type for Karpenter; make it a managed node group")
+        placement = self._placement(group, instance_type)
+        kubectl.add_manifest(
+            f"Pool-{name}",
+            node_class(
+                name,
+                group,
+                instance_type,
+                kubernetes_version=kubernetes_version,
+                instance_profile=instance_profile,
+                subnet_id=subnet.subnet_id,
+                security_group_ids=[one.security_group_id for one in security_groups],
+                key_arn=key.key_arn,
+                placement_group=placement,
+                user_data=scripts.user_data(name) if scripts else None,
+                tags={**(tags or {}), "Name": f"{Stack.of(self).stack_name}/{name}"},
+                image_date=image_date,
+            ),
+            node_pool(name, group, instance_type, idle_minutes=idle_minutes),
+        )
+
+    def _placement(self, group: NodeGroup, instance_type: InstanceType) -> str | None:
+        capacity = group.capacity
+        reserved = capacity.placement_group if isinstance(capacity, Reservation) else None
+        kind = placement_for(
+            capacity,
+            instance_type=instance_type,
+            orchestrator="eks",
+            reserved_in_group=bool(reserved),
+            declined=group.placement_group == "none",
+        ).kind
+        decision = decide(capacity, orchestrator="eks", placement=kind, instance_type=instance_type)
+        if decision.severity == "error":
+            raise ValueError(decision.message)
+        if kind != "cluster":
+            return reserved
+        return ClusterPlacementGroup(self, "PlacementGroup").placement_group_name
+
+
+def _queue(scope: Construct) -> sqs.Queue:
+    queue = sqs.Queue(
+        scope,
+        "Interruptions",
+        # EventBridge may use it without a word in the policy of a key, which may be somebody else's
+        encryption=sqs.QueueEncryption.SQS_MANAGED,
+        enforce_ssl=True,
+        retention_period=Duration.minutes(5),
+    )
+    acknowledge(queue, {"AwsSolutions-SQS3": "Old news of interruptions is of no use to anybody."})
+    return queue
+
+
+def _news(scope: Construct, queue: sqs.Queue) -> None:
+    rule = events.Rule(
+        scope,
+        "News",
+        description="Interruptions of nodes, for Karpenter",
+        event_pattern=events.EventPattern(source=["aws.ec2", "aws.health"], detail_type=NEWS),
+    )
+    rule.add_target(cast("events.IRuleTarget", targets.SqsQueue(cast("sqs.IQueue", queue))))
+
+
+def _allow(
+    role: iam.Role, cluster_name: str, cluster_arn: str, queue: sqs.Queue, nodes: iam.Role, key: kms.IKey
+) -> None:
+    """The statements of Karpenter's own template, each for this cluster's resources by their tags."""
+    stack = Stack.of(role)
+    ours = f"kubernetes.io/cluster/{cluster_name}"
+    new = {
+        "StringEquals": {
+            f"aws:RequestTag/{ours}": "owned",
+            "aws:RequestTag/eks:eks-cluster-name": cluster_name,
+        },
+        "StringLike": {"aws:RequestTag/karpenter.sh/nodepool": "*"},
+    }
+    made = {
+        "StringEquals": {f"aws:ResourceTag/{ours}": "owned"},
+        "StringLike": {"aws:ResourceTag/karpenter.sh/nodepool": "*"},
+    }
+    templates, instances = _ec2(stack, "launch-template"), _ec2(stack, "instance")
+    created = [
+        templates,
+        instances,
+        *(_ec2(stack, one) for one in ("fleet", "network-interface", "spot-instances-request", "volume")),
+    ]
+    found = [
+        *(_ec2(stack, one, account="") for one in ("image", "snapshot")),
+        *(_ec2(stack, one) for one in ("placement-group", "security-group")),
+        # shared ones are in the account of their owner
+        *(_ec2(stack, one, account="*") for one in ("capacity-reservation", "subnet")),
+    ]
+    images = stack.format_arn(
+        service="ssm", account="", resource="parameter", resource_name="aws/service/eks/optimized-ami/*"
+    )
+    launch = ["ec2:CreateFleet", "ec2:RunInstances"]
+    creates = {"ec2:CreateAction": ["CreateFleet", "CreateLaunchTemplate", "RunInstances"]}
+    tagging = {
+        **made,
+        "StringEqualsIfExists": {"aws:RequestTag/eks:eks-cluster-name": cluster_name},
+        "ForAllValues:StringEquals": {
+            "aws:TagKeys": ["eks:eks-cluster-name", "karpenter.sh/nodeclaim", "Name"]
+        },
+    }
+    through_ec2 = {"kms:ViaService": f"ec2.{stack.region}.{Aws.URL_SUFFIX}"}
+    here = {"StringEquals": {"aws:RequestedRegion": stack.region}}
+    for sid, actions, resources, conditions in (
+        ("LaunchFrom", launch, found, {}),
+        ("LaunchFromOwnTemplates", launch, [templates], made),
+        ("LaunchNodes", [*launch, "ec2:CreateLaunchTemplate"], created, new),
+        (
+            "TagNewNodes",
+            ["ec2:CreateTags"],
+            created,
+            {**new, "StringEquals": {**new["StringEquals"], **creates}},
+        ),
+        ("TagOwnNodes", ["ec2:CreateTags"], [instances], tagging),
+        ("EndOwnNodes", ["ec2:DeleteLaunchTemplate", "ec2:TerminateInstances"], [instances, templates], made),
+        ("DescribeNetwork", _SEES, ["*"], here),
+        ("Prices", ["pricing:GetProducts"], ["*"], {}),
+        ("FindImages", ["ssm:GetParameter"], [images], {}),
+        ("FindCluster", ["eks:DescribeCluster"], [cluster_arn], {}),
+        ("ReadNews", ["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"], [queue.queue_arn], {}),
+        (
+            "GiveNodesTheirRole",
+            ["iam:PassRole"],
+            [nodes.role_arn],
+            {"StringEquals": {"iam:PassedToService": ["ec2.amazonaws.com", "ec2.amazonaws.com.cn"]}},
+        ),
+        # it looks for profiles of its own to clean up, and has none
+        ("FindProfiles", ["iam:ListInstanceProfiles"], ["*"], {}),
+        (
+            "UseKey",
+            ["kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext"],
+            [key.key_arn],
+            {"StringEquals": through_ec2},
+        ),
+        (
+            "UseKeyForVolumes",
+            ["kms:CreateGrant"],
+            [key.key_arn],
+            {"StringEquals": through_ec2, "Bool": {"kms:GrantIsForAWSResource": "true"}},
+        ),
+    ):
+        role.add_to_policy(
+            iam.PolicyStatement(sid=sid, actions=actions, resources=resources, conditions=conditions)
+        )
+    why = "What does not exist yet carries the cluster's tag; what exists is named in the class of nodes."
+    acknowledge(
+        role,
+        {
+            "AwsSolutions-IAM5[Resource::*]": "Describe calls, price lists and lists of profiles know no "
+            "resources (Service Authorization Reference).",
+            wildcard(role, images): "Public parameters of EKS: which image belongs to which release.",
+        }
+        | {wildcard(role, arn): why for arn in (*created, *found)},
+    )
+
+
+def _ec2(stack: Stack, resource: str, *, account: str | None = None) -> str:
+    return stack.format_arn(
+        service="ec2",
+        resource=resource,
+        resource_name="*",
+        account=account,
+        arn_format=ArnFormat.SLASH_RESOURCE_NAME,
+    )
+
+
+_SEES = [
+    "ec2:DescribeCapacityReservations",
+    "ec2:DescribeImages",
+    "ec2:DescribeInstanceStatus",
+    "ec2:DescribeInstanceTypeOfferings",
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeInstances",
+    "ec2:DescribeLaunchTemplates",
+    "ec2:DescribePlacementGroups",
+    "ec2:DescribeSecurityGroups",
+    "ec2:DescribeSpotPriceHistory",
+    "ec2:DescribeSubnets",
+]
+
+__all__ = ["NEWS", "EksKarpenter", "EksKarpenterGroup"]

@@ -1,0 +1,171 @@
+"""What applies charts and manifests to a cluster while it is deployed, also where the API is private.
+
+The CDK's handler runs `helm` and `kubectl` in the VPC. Its own roles carry managed policies of AWS that are
+far wider than what it does, so they are written out here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from aws_cdk import ArnFormat, CfnResource, Duration, RemovalPolicy, Stack
+from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from ultracluster.kubernetes.charts import Chart
+from ultracluster.lifecycle.script_bundle import RUNTIME
+from ultracluster.security.acknowledgements import acknowledge, wildcard
+from ultracluster.security.principals import service
+
+INTERFACES = [
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:CreateNetworkInterface",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSecurityGroups",
+    "ec2:DescribeSubnets",
+    "ec2:DescribeVpcs",
+    "ec2:UnassignPrivateIpAddresses",
+]
+"""AWS Lambda Developer Guide, "Giving Lambda functions access to resources in an Amazon VPC"."""
+
+HELM_WAITS = Duration.minutes(10)
+"""The CDK's function has 15 minutes (aws-cdk-lib, KubectlProvider); ended by Lambda it reports nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kubectl:
+    """Puts objects into one cluster, from any stack that knows the cluster's name and its handler."""
+
+    scope: Construct
+    cluster: eks.ICluster
+
+    def add_manifest(self, construct_id: str, *objects: Mapping[str, Any]) -> eks.KubernetesManifest:
+        """Apply Kubernetes objects; they are deleted with the resource."""
+        return eks.KubernetesManifest(
+            self.scope, construct_id, cluster=self.cluster, manifest=[dict(one) for one in objects]
+        )
+
+    def add_chart(self, construct_id: str, chart: Chart, *, wait: bool = False) -> eks.HelmChart:
+        """Install a chart.
+
+        Args:
+            chart: from `ultracluster.kubernetes.charts`.
+            wait: until everything in it runs, for what comes after it (webhooks). Helm gives up, and says
+                why, before the function that runs it is ended.
+        """
+        # an index is asked for a chart by its name; an OCI address is the chart
+        return eks.HelmChart(
+            self.scope,
+            construct_id,
+            cluster=self.cluster,
+            chart=chart.name,
+            release=chart.name,
+            repository=chart.repository,
+            version=chart.version,
+            namespace=chart.namespace,
+            values=dict(chart.values),
+            wait=wait,
+            timeout=HELM_WAITS if wait else None,
+        )
+
+
+def existing_kubectl(scope: Construct, construct_id: str, *, cluster_name: str, handler_arn: str) -> Kubectl:
+    """The way into a cluster that another stack made.
+
+    Args:
+        cluster_name: name of the EKS cluster.
+        handler_arn: `EksControlPlane.handler_arn`.
+    """
+    home = Construct(scope, construct_id)
+    provider = eks.KubectlProvider.from_kubectl_provider_attributes(
+        home, "Handler", service_token=handler_arn
+    )
+    cluster = eks.Cluster.from_cluster_attributes(
+        home, "Cluster", cluster_name=cluster_name, kubectl_provider=provider, prune=False
+    )
+    return Kubectl(home, cluster)
+
+
+def handler_role(scope: Construct, construct_id: str, *, cluster_arn: str) -> iam.Role:
+    """The role of the function that runs `helm` and `kubectl`; in the cluster it may do everything."""
+    stack = Stack.of(scope)
+    role = iam.Role(
+        scope,
+        construct_id,
+        assumed_by=service("lambda.amazonaws.com"),
+        description="Applies charts and manifests",
+    )
+    registries = stack.format_arn(service="ecr", resource="repository", resource_name="*")
+    _add(role, "FindCluster", ["eks:DescribeCluster"], [cluster_arn])
+    _add(
+        role,
+        "ReadCharts",
+        ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"],
+        [registries],
+    )
+    tokens = ["ecr-public:GetAuthorizationToken", "ecr:GetAuthorizationToken", "sts:GetServiceBearerToken"]
+    _add(role, "RegistryTokens", tokens, ["*"])
+    _run_in_vpc(role)
+    acknowledge(role, {wildcard(scope, registries): "Copies of charts in the account's registry, read-only."})
+    return role
+
+
+def write_out(cluster: eks.Cluster, key: kms.IKey) -> None:
+    """Replace AWS's managed policies on the role of the CDK's framework function, and encrypt its logs."""
+    provider = cluster.node.find_child("KubectlProvider")
+    framework = provider.node.find_child("Provider").node.find_child("framework-onEvent")
+    role = cast("iam.Role", framework.node.find_child("ServiceRole"))
+    cast("CfnResource", role.node.default_child).add_property_deletion_override("ManagedPolicyArns")
+    _run_in_vpc(role)
+    runs = "It invokes any version of the one handler, as the CDK's framework does."
+    policy = role.node.find_child("DefaultPolicy")
+    handler = cast("Any", provider.node.find_child("Handler")).function_arn
+    acknowledge(policy, {wildcard(role, f"{handler}:*"): runs})
+    acknowledge(provider, {"AwsSolutions-L1": RUNTIME})
+    for child in provider.node.find_all():
+        if isinstance(child, logs.CfnLogGroup):
+            child.kms_key_id = key.key_arn
+            child.retention_in_days = 90
+            child.apply_removal_policy(RemovalPolicy.DESTROY)  # the CDK's default leaves it behind
+    acknowledge(role, {f"AwsSolutions-IAM4[Policy::{arn}]": REMOVED for arn in MANAGED})
+
+
+MANAGED = tuple(
+    f"arn:<AWS::Partition>:iam::aws:policy/service-role/{name}"
+    for name in ("AWSLambdaBasicExecutionRole", "AWSLambdaVPCAccessExecutionRole")
+)
+REMOVED = "It is taken off the role and replaced by the statements that are needed."
+
+
+def _run_in_vpc(role: iam.Role) -> None:
+    stack = Stack.of(role)
+    groups = stack.format_arn(
+        service="logs",
+        resource="log-group",
+        # CloudFormation shortens the stack's name in that of the function
+        resource_name=f"/aws/lambda/{stack.stack_name[:20]}*",
+        arn_format=ArnFormat.COLON_RESOURCE_NAME,
+    )
+    _add(role, "WriteLogs", ["logs:CreateLogStream", "logs:PutLogEvents"], [groups])
+    _add(role, "RunInVpc", INTERFACES, ["*"])
+    acknowledge(
+        role,
+        {
+            wildcard(role, groups): "The CDK names the function, and Lambda its log streams.",
+            "AwsSolutions-IAM5[Resource::*]": "Lambda's interfaces do not exist when the role is written; "
+            "registry tokens know no resources (Service Authorization Reference).",
+        },
+    )
+
+
+def _add(role: iam.Role, sid: str, actions: list[str], resources: list[str]) -> None:
+    role.add_to_policy(iam.PolicyStatement(sid=sid, actions=actions, resources=resources))
+
+
+__all__ = ["Kubectl", "existing_kubectl", "handler_role", "write_out"]

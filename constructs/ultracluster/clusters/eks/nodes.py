@@ -1,0 +1,268 @@
+"""Managed node groups of EKS.
+
+EKS User Guide, "Managed node groups", "Customize managed nodes with launch templates".
+
+On the L1, because the L2 rejects the hyphenated families, and gives some accelerated types an image without a
+driver (aws/aws-cdk#27587, #31347); the instance type is in the launch template alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aws_cdk import Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks as eks
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from constructs import Construct, IConstruct
+
+from ultracluster.catalog import InstanceType
+from ultracluster.catalog.eks import ami_type
+from ultracluster.clusters.eks.block_start import fill_when_block_begins
+from ultracluster.clusters.eks.scripts import NodeScripts
+from ultracluster.clusters.launch_template import NodeLaunchTemplate
+from ultracluster.clusters.placement import ClusterPlacementGroup
+from ultracluster.config.capacity import CapacityBlock, Reservation
+from ultracluster.config.kubernetes import NodeRepair
+from ultracluster.config.nodes import NodeGroup, Taint
+from ultracluster.kubernetes.eks_labels import GROUP_LABEL, ROLE_LABEL, default_taints, node_labels
+from ultracluster.model.capacity import decide, placement_for
+from ultracluster.model.root_volume import root_throughput
+
+__all__ = ["GROUP_LABEL", "ROLE_LABEL", "ClusterEntry", "EksNodeGroup"]
+
+_EFFECTS = {
+    "NoSchedule": "NO_SCHEDULE",
+    "PreferNoSchedule": "PREFER_NO_SCHEDULE",
+    "NoExecute": "NO_EXECUTE",
+}
+_BOUNDARY = "==ULTRACLUSTER=="
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterEntry:
+    """What a node on an image of one's own must know to join; EKS tells nodes on its own images."""
+
+    name: str
+    endpoint: str
+    certificate_authority: str
+    service_cidr: str | None
+
+
+class EksNodeGroup(Construct):
+    """A managed node group with our own launch template: network cards, capacity, placement, image, scripts.
+
+    It gets no name of its own, because a change of image kind, capacity or subnet replaces it, and the new
+    one could not have the name of the old.
+
+    Attributes:
+        resource: the `AWS::EKS::Nodegroup`.
+        launch_template: how its nodes are launched.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        name: str,
+        group: NodeGroup,
+        instance_type: InstanceType,
+        cluster: ClusterEntry,
+        role: iam.IRole,
+        subnet: ec2.ISubnet,
+        security_groups: Sequence[ec2.ISecurityGroup],
+        key: kms.IKey,
+        after: Sequence[IConstruct] = (),
+        scripts: NodeScripts | None = None,
+        repair: NodeRepair | None = None,
+        max_unavailable: int = 1,
+        image_release: str | None = None,
+    ) -> None:
+        """Make the group.
+
+        Args:
+            name: of the group, as label `ultracluster/node-group`.
+            group: type, count, capacity, labels, taints.
+            instance_type: from the catalogue.
+            cluster: the cluster that nodes join.
+            role: of the nodes.
+            subnet: the one subnet: EFA does not leave it.
+            security_groups: on every interface; each lets everything in from, and out to, itself.
+            key: encrypts root volumes. The service-linked role of Auto Scaling must be allowed to use it.
+            after: what must be there first: `EksControlPlane.before_nodes`.
+            scripts: run before a node joins.
+            repair: what is done about faulty nodes.
+            max_unavailable: nodes replaced at once by an update.
+            image_release: of EKS's own image, `1.34.12-20261012`; None: the newest of the cluster's release.
+
+        Raises:
+            ValueError: EKS has no image for the type, or an image of one's own without a service CIDR, or
+                what `NodeLaunchTemplate` refuses.
+        """
+        super().__init__(scope, construct_id)
+        kind = ami_type(instance_type)
+        if kind is None and not group.image:
+            raise ValueError(
+                f"EKS has no image for {instance_type.name} ({instance_type.architecture}); give `image`"
+            )
+        if group.image and not cluster.service_cidr:
+            raise ValueError(f"the image {group.image} needs the cluster's service_cidr to join nodes")
+        capacity = group.capacity
+        compute = group.role == "compute"
+        reserved = isinstance(capacity, Reservation) and capacity.placement_group is not None
+        placement = self._placement(group, instance_type, reserved) if compute else None
+        decision = decide(
+            capacity,
+            orchestrator="eks",
+            placement="none" if placement is None else "reservation-group" if reserved else "cluster",
+            instance_type=instance_type,
+        )
+        labels = node_labels(name, group, instance_type)
+        taints = default_taints(group, instance_type)
+        self.launch_template = NodeLaunchTemplate(
+            self,
+            "LaunchTemplate",
+            instance_type=instance_type,
+            security_groups=security_groups,
+            key=key,
+            root_device="/dev/xvda",
+            capacity=capacity,
+            orchestrator="eks",
+            placement_group=placement,
+            reserved_in_group=reserved,
+            efa=group.efa_interface,
+            efa_interfaces=None if compute else 0,
+            image_id=group.image_in_template,
+            root_volume_gib=group.root_volume_gib,
+            root_throughput_mbps=root_throughput(group, instance_type),
+            tags={"Name": f"{Stack.of(self).stack_name}/{name}"},
+            threads_per_core=group.threads_per_core,
+            user_data=_user_data(
+                scripts.user_data(name) if scripts and compute else None,
+                _node_config(cluster, labels, taints) if group.image else None,
+            ),
+        )
+        scarce = capacity.kind in ("reservation", "capacity-block")
+        starts = capacity.starts if isinstance(capacity, CapacityBlock) else None
+        count = 0 if starts else group.count
+        self.resource = eks.CfnNodegroup(
+            self,
+            "Resource",
+            cluster_name=cluster.name,
+            node_role=role.role_arn,
+            subnets=[subnet.subnet_id],
+            # an image of one's own has neither
+            ami_type=None if group.image else kind,
+            release_version=None if group.image else image_release,
+            capacity_type=decision.purchase or None,
+            launch_template=eks.CfnNodegroup.LaunchTemplateSpecificationProperty(
+                id=self.launch_template.launch_template_id,
+                version=self.launch_template.latest_version_number,
+            ),
+            scaling_config=eks.CfnNodegroup.ScalingConfigProperty(
+                min_size=count, desired_size=count, max_size=max(1, group.greatest)
+            ),
+            labels=labels,
+            taints=[
+                eks.CfnNodegroup.TaintProperty(
+                    key=taint.key, value=taint.value or None, effect=_EFFECTS[taint.effect]
+                )
+                for taint in taints
+            ],
+            update_config=eks.CfnNodegroup.UpdateConfigProperty(
+                max_unavailable=max_unavailable,
+                # there is no further instance in a reservation that is full: the old node goes first
+                update_strategy="MINIMAL" if scarce else "DEFAULT",
+            ),
+            # a pod disruption budget is somebody's job
+            force_update_enabled=False,
+            node_repair_config=_repair(repair or NodeRepair()),
+        )
+        for one in after:
+            self.resource.node.add_dependency(one)
+        if starts and group.count:
+            fill_when_block_begins(
+                self,
+                "BlockStart",
+                group=self.resource,
+                cluster_name=cluster.name,
+                starts=starts,
+                nodes=group.count,
+                most=group.greatest,
+            )
+
+    def _placement(
+        self, group: NodeGroup, instance_type: InstanceType, reserved: bool
+    ) -> ec2.IPlacementGroup | None:
+        kind = placement_for(
+            group.capacity,
+            instance_type=instance_type,
+            orchestrator="eks",
+            reserved_in_group=reserved,
+            declined=group.placement_group == "none",
+        ).kind
+        if kind == "none":
+            return None
+        if kind == "reservation-group":
+            assert isinstance(group.capacity, Reservation) and group.capacity.placement_group
+            return ec2.PlacementGroup.from_placement_group_name(
+                self, "ReservationGroup", group.capacity.placement_group
+            )
+        return ClusterPlacementGroup(self, "PlacementGroup").placement_group
+
+
+def _repair(repair: NodeRepair) -> eks.CfnNodegroup.NodeRepairConfigProperty:
+    if not repair.enabled:
+        return eks.CfnNodegroup.NodeRepairConfigProperty(enabled=False)
+    actions = {"replace": "Replace", "reboot": "Reboot", "none": "NoAction"}
+    return eks.CfnNodegroup.NodeRepairConfigProperty(
+        enabled=True,
+        max_parallel_nodes_repaired_percentage=repair.max_parallel_percent,
+        max_unhealthy_node_threshold_percentage=repair.max_unhealthy_percent,
+        node_repair_config_overrides=[
+            eks.CfnNodegroup.NodeRepairConfigOverridesProperty(
+                node_monitoring_condition=one.condition,
+                node_unhealthy_reason=one.reason,
+                repair_action=actions[one.action],
+                min_repair_wait_time_mins=one.after_minutes,
+            )
+            for one in repair.overrides
+        ]
+        or None,
+    )
+
+
+def _node_config(cluster: ClusterEntry, labels: Mapping[str, str], taints: Sequence[Taint]) -> str:
+    """What nodeadm reads (awslabs/amazon-eks-ami, nodeadm, NodeConfig v1alpha1); JSON is YAML."""
+    flags = ["--node-labels=" + ",".join(f"{key}={value}" for key, value in labels.items())]
+    if taints:
+        flags.append("--register-with-taints=" + ",".join(f"{t.key}={t.value}:{t.effect}" for t in taints))
+    spec = {
+        "cluster": {
+            "name": cluster.name,
+            "apiServerEndpoint": cluster.endpoint,
+            "certificateAuthority": cluster.certificate_authority,
+            "cidr": cluster.service_cidr,
+        },
+        "kubelet": {"flags": flags},
+    }
+    return json.dumps({"apiVersion": "node.eks.aws/v1alpha1", "kind": "NodeConfig", "spec": spec})
+
+
+def _user_data(script: str | None, node_config: str | None) -> str | None:
+    """A MIME document, to which EKS adds its own part on its own images."""
+    parts = [
+        (kind, text)
+        for kind, text in (("text/x-shellscript", script), ("application/node.eks.aws", node_config))
+        if text
+    ]
+    if not parts:
+        return None
+    lines = ["MIME-Version: 1.0", f'Content-Type: multipart/mixed; boundary="{_BOUNDARY}"', ""]
+    for kind, text in parts:
+        lines += [f"--{_BOUNDARY}", f'Content-Type: {kind}; charset="us-ascii"', "", text]
+    return "\n".join([*lines, f"--{_BOUNDARY}--", ""])

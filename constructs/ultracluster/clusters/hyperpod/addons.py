@@ -1,0 +1,200 @@
+"""HyperPod's add-ons of EKS: task governance, training operator, observability, inference; cert-manager.
+
+Their pods get roles through EKS Pod Identity, written out instead of AWS's managed policies.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from aws_cdk import ArnFormat, Stack
+from aws_cdk import aws_eks as eks
+from aws_cdk import aws_iam as iam
+from constructs import Construct, IConstruct
+
+from ultracluster.catalog.hyperpod_eks import hyperpod_addon_tolerations, hyperpod_addon_version
+from ultracluster.clusters.eks.roles import addon_role
+from ultracluster.config.hyperpod_eks import HyperPodInference, HyperPodObservability
+from ultracluster.config.kubernetes import HyperPodAddon, HyperPodEks
+from ultracluster.kubernetes.hyperpod_eks import NAMESPACE
+from ultracluster.kubernetes.system_tolerations import Tolerations, with_tolerations
+from ultracluster.security.acknowledgements import acknowledge, wildcard
+
+
+class HyperPodAddons(Construct):
+    """The add-ons that are asked for, each pinned. They run on system nodes, once HyperPod's nodes are there;
+    training operator and inference need `cert_manager` before.
+
+    Attributes:
+        addons: by name.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        config: HyperPodEks,
+        cluster_name: str,
+        eks_cluster_arn: str,
+        hyperpod_cluster_arn: str,
+        after: Sequence[IConstruct] = (),
+    ) -> None:
+        """Add them.
+
+        Args:
+            config: which ones, and their versions.
+            cluster_name: name of the EKS cluster.
+            eks_cluster_arn: its ARN, in which roles may be used.
+            hyperpod_cluster_arn: what the training operator may look at, and inference runs on.
+            after: what must be there first, in the same stack: the HyperPod cluster, cert-manager.
+        """
+        super().__init__(scope, construct_id)
+        self._config = config
+        self._cluster_name = cluster_name
+        self._eks_cluster_arn = eks_cluster_arn
+        self._after = after
+        self.addons: dict[str, eks.CfnAddon] = {}
+        if config.task_governance:
+            self._add("amazon-sagemaker-hyperpod-taskgovernance")
+        if config.training_operator:
+            self._training_operator(hyperpod_cluster_arn)
+        if config.observability:
+            self._observability(config.observability)
+        if config.inference:
+            self._inference(config.inference, hyperpod_cluster_arn)
+
+    def _training_operator(self, hyperpod_cluster_arn: str) -> None:
+        name = "amazon-sagemaker-hyperpod-training-operator"
+        role = addon_role(self, "TrainingOperatorRole", cluster_arn=self._eks_cluster_arn, addon=name)
+        role.add_to_policy(
+            iam.PolicyStatement(
+                sid="SeeNodes", actions=["sagemaker:DescribeClusterNode"], resources=[hyperpod_cluster_arn]
+            )
+        )
+        # the add-on refuses an association of its own (awslabs/awsome-distributed-ai#1075)
+        identity = eks.CfnPodIdentityAssociation(
+            self,
+            "TrainingOperatorIdentity",
+            cluster_name=self._cluster_name,
+            namespace=NAMESPACE,
+            service_account="hp-training-operator-controller-manager",
+            role_arn=role.role_arn,
+        )
+        addon = self._add(name)
+        addon.node.add_dependency(identity)
+
+    def _observability(self, wanted: HyperPodObservability) -> None:
+        name = "amazon-sagemaker-hyperpod-observability"
+        role = addon_role(self, "ObservabilityRole", cluster_arn=self._eks_cluster_arn, addon=name)
+        stack = Stack.of(self)
+        logs = stack.format_arn(
+            service="logs",
+            resource="log-group",
+            resource_name="/aws/sagemaker/Clusters/*",
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        for sid, actions, resources in (
+            ("WriteMetrics", ["aps:RemoteWrite"], [wanted.workspace_arn]),
+            ("WriteLogs", _LOGS, [logs]),
+            ("FindLogs", ["logs:DescribeLogGroups"], ["*"]),
+        ):
+            role.add_to_policy(iam.PolicyStatement(sid=sid, actions=actions, resources=resources))
+        acknowledge(
+            role,
+            {
+                "AwsSolutions-IAM5[Resource::*]": "DescribeLogGroups is asked of all groups of the account.",
+                wildcard(self, logs): "The cluster's id, part of the name, is HyperPod's to choose.",
+            },
+        )
+        region, workspace = wanted.workspace_arn.split(":")[3], wanted.workspace_arn.rpartition("/")[2]
+        self._add(
+            name,
+            values={
+                "ampWorkspace": {
+                    "arn": wanted.workspace_arn,
+                    "prometheusEndpoint": f"https://aps-workspaces.{region}.amazonaws.com/workspaces/{workspace}",
+                }
+            },
+            identities={"hyperpod-observability-operator-otel-collector": role},
+        )
+
+    def _inference(self, wanted: HyperPodInference, hyperpod_cluster_arn: str) -> None:
+        self._add(
+            "amazon-sagemaker-hyperpod-inference",
+            values={
+                "executionRoleArn": wanted.execution_role_arn,
+                "tlsCertificateS3Bucket": wanted.certificate_bucket,
+                "hyperpodClusterArn": hyperpod_cluster_arn,
+                "alb": {
+                    "enabled": True,
+                    "serviceAccount": {"create": True, "roleArn": wanted.load_balancer_role_arn},
+                },
+                "keda": {
+                    "enabled": True,
+                    "auth": {"aws": {"irsa": {"enabled": True, "roleArn": wanted.autoscaler_role_arn}}},
+                },
+            },
+        )
+
+    def _add(
+        self,
+        name: HyperPodAddon,
+        *,
+        values: dict[str, Any] | None = None,
+        identities: dict[str, iam.Role] | None = None,
+    ) -> eks.CfnAddon:
+        addon = _addon(self, self._config, name, self._cluster_name)
+        addon.configuration_values = Stack.of(self).to_json_string(values) if values else None
+        addon.pod_identity_associations = [
+            eks.CfnAddon.PodIdentityAssociationProperty(service_account=account, role_arn=role.role_arn)
+            for account, role in (identities or {}).items()
+        ] or None
+        for one in (*self._after, *(identities or {}).values()):
+            addon.node.add_dependency(one)
+        self.addons[name] = addon
+        return addon
+
+
+def cert_manager(
+    scope: Construct,
+    *,
+    config: HyperPodEks,
+    cluster_name: str,
+    after: Sequence[IConstruct] = (),
+    tolerations: Tolerations | None = None,
+) -> eks.CfnAddon:
+    """What the training operator and inference get their certificates from; it needs no HyperPod cluster.
+
+    Args:
+        after: groups of CPU nodes for it.
+        tolerations: of the taints of these groups.
+    """
+    addon = _addon(scope, config, "cert-manager", cluster_name)
+    values = with_tolerations({}, hyperpod_addon_tolerations("cert-manager") or (), tolerations or [])
+    addon.configuration_values = json.dumps(values, sort_keys=True) if values else None
+    for one in after:
+        addon.node.add_dependency(one)
+    return addon
+
+
+def _addon(scope: Construct, config: HyperPodEks, name: HyperPodAddon, cluster_name: str) -> eks.CfnAddon:
+    return eks.CfnAddon(
+        scope,
+        "".join(word.capitalize() for word in name.removeprefix("amazon-sagemaker-").split("-")),
+        addon_name=name,
+        addon_version=config.addon_versions.get(name) or hyperpod_addon_version(name),
+        cluster_name=cluster_name,
+        resolve_conflicts="OVERWRITE",
+    )
+
+
+_LOGS = [
+    "logs:CreateLogGroup",
+    "logs:CreateLogStream",
+    "logs:DescribeLogStreams",
+    "logs:GetLogEvents",
+    "logs:PutLogEvents",
+]

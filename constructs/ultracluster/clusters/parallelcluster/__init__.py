@@ -1,0 +1,1 @@
+"""AWS ParallelCluster: its configuration file, and the construct that deploys it."""

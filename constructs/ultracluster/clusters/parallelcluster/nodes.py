@@ -1,0 +1,218 @@
+"""What nodes of a ParallelCluster are given from outside: scripts, permissions, the database's password."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_cdk import SecretValue, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_s3_deployment as deployment
+from aws_cdk import aws_secretsmanager as secretsmanager
+from constructs import Construct
+
+from ultracluster.clusters.parallelcluster.actions import FETCH, IMEX, ON_CONFIGURED, ON_START
+from ultracluster.clusters.parallelcluster.deployed_values import current_prefix
+from ultracluster.config import Environment
+from ultracluster.lifecycle.bundles import NodeFiles, tools
+from ultracluster.lifecycle.script_bundle import MEMORY_MIB, ScriptBundle
+from ultracluster.model.cluster_json import script_configuration
+from ultracluster.model.partitions import partitions
+from ultracluster.scripts_folder import scripts_folder
+from ultracluster.security.acknowledgements import acknowledge, wildcard
+
+ENTRIES = (ON_START, ON_CONFIGURED)
+
+
+class ParallelClusterScripts(Construct):
+    """The scripts of one cluster: a folder for each content hash, and one that stays and names the newest.
+
+    Head and login nodes have one folder, each queue has its own: a change of the former replaces no compute
+    node. ParallelCluster refuses an update in which the actions of head or login nodes changed, so these name
+    the folder that stays.
+
+    Attributes:
+        bundle: the upload of the folders.
+        prefix: that of head and login nodes, `<cluster>/<content hash>`.
+        queues: content hashes of the queues, as `DeployedValues.queue_scripts` has them.
+        current: the upload into the one that stays.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        bucket: s3.IBucket,
+        environment: Environment,
+        deployed_values: dict[str, Any],
+    ) -> None:
+        """Upload the scripts.
+
+        Args:
+            bucket: where to.
+            environment: its cluster's name is the first part of the prefix.
+            deployed_values: what is known only after deploy (CDK tokens).
+        """
+        super().__init__(scope, construct_id)
+        cluster_name, release = environment.cluster_name, environment.software.release
+        own = [*environment.groups("controller"), *environment.groups("login")]
+        head = NodeFiles.of(*ENTRIES, release=release, also=[FETCH, f"{IMEX}.sh"])
+        queue = NodeFiles.of(*ENTRIES, release=release, also=[FETCH])
+        queues = {
+            name: queue.in_folder(script_configuration(environment, *groups))
+            for name, groups in partitions(environment).items()
+        }
+        self.bundle = ScriptBundle(
+            self,
+            "Bundle",
+            bucket=bucket,
+            name=cluster_name,
+            bundles={"": head.in_folder(script_configuration(environment, *own)), **queues},
+            others=tools(script_configuration(environment)),
+            deployed_values=deployed_values,
+        )
+        self.prefix = self.bundle.prefixes[""]
+        self.queues = ",".join(f"{name}={one.folder}" for name, one in queues.items())
+        prefix = current_prefix(cluster_name)
+        # the CDK has one uploading function per stack, and with it one role: that of the bundle
+        role = self.bundle.node.find_child("Role")
+        log_group = self.bundle.node.find_child("Logs")
+        assert isinstance(role, iam.Role) and isinstance(log_group, logs.LogGroup)
+        self.current = deployment.BucketDeployment(
+            self,
+            "Current",
+            sources=[
+                deployment.Source.data("uri", self.bundle.uris[""]),
+                deployment.Source.data(FETCH, (scripts_folder() / FETCH).read_text(encoding="utf-8")),
+            ],
+            destination_bucket=bucket,
+            destination_key_prefix=prefix,
+            prune=False,
+            retain_on_delete=True,
+            role=role.without_policy_updates(),
+            memory_limit=MEMORY_MIB,
+            log_group=log_group,
+        )
+        # it names the bundle: that must be there
+        self.current.node.add_dependency(self.bundle)
+
+
+class PlainPasswordSecret(Construct):
+    """A copy of a secret's field `password` as a secret of its own, whose whole text it is.
+
+    ParallelCluster hands the text of `PasswordSecretArn` to slurmdbd as it is, while RDS and others keep user
+    and password together as JSON. CloudFormation copies it at deploy; the password is in no template.
+
+    Attributes:
+        secret_arn: the copy.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, secret_arn: str, key: kms.IKey) -> None:
+        """Make the copy.
+
+        Args:
+            secret_arn: JSON secret with a field `password`.
+            key: encrypts the copy.
+        """
+        super().__init__(scope, construct_id)
+        password = SecretValue.secrets_manager(secret_arn, json_field="password")
+        secret = secretsmanager.CfnSecret(
+            self,
+            "Resource",
+            description="Password of the Slurm accounting database, plain for ParallelCluster",
+            kms_key_id=key.key_arn,
+            secret_string=password.unsafe_unwrap(),  # a dynamic reference, which CloudFormation resolves
+        )
+        self.secret_arn = secret.ref
+        acknowledge(
+            self,
+            {"AwsSolutions-SMG4": "A copy: it follows the secret that it is a copy of, by a deploy."},
+        )
+
+
+class ParallelClusterNodePolicy(Construct):
+    """What nodes may do beyond ParallelCluster's own policies, instead of AWS's wider ones for SSM and S3.
+
+    Attributes:
+        policy: the managed policy. Its path begins with `/parallelcluster/`: only such policies may
+            ParallelCluster's own role for CloudFormation attach (its parallelcluster-policies.yaml).
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        scripts_bucket: s3.IBucket,
+        key: kms.IKey,
+        mirror: str | None = None,
+    ) -> None:
+        """Make the policy.
+
+        Args:
+            cluster_name: first part of the scripts' prefix.
+            scripts_bucket: where the scripts are.
+            key: encrypts scripts and the password.
+            mirror: `s3://bucket/prefix` of mirrored software releases.
+        """
+        super().__init__(scope, construct_id)
+        stack = Stack.of(self)
+        scripts = scripts_bucket.arn_for_objects(f"{cluster_name}/*")
+        services = [f"{service}.{stack.region}.{stack.url_suffix}" for service in ("s3", "secretsmanager")]
+        statements = [
+            _statement("SessionManager", _SESSIONS, ["*"]),
+            _statement(
+                "ListScripts", ["s3:ListBucket"], [scripts_bucket.bucket_arn],
+                {"StringLike": {"s3:prefix": [f"{cluster_name}/*"]}},
+            ),
+            _statement("ReadScripts", ["s3:GetObject"], [scripts]),
+            _statement(
+                "UseKey", ["kms:Decrypt"], [key.key_arn], {"StringEquals": {"kms:ViaService": services}}
+            ),
+        ]  # fmt: skip
+        accepted = {
+            "AwsSolutions-IAM5[Resource::*]": "ssmmessages knows no resources (Service Authorization "
+            "Reference), and an agent registers its own instance.",
+            wildcard(
+                self, scripts
+            ): "Every content hash of this cluster's scripts: while an update runs, some "
+            "nodes still read the older one.",
+        }
+        if mirror:
+            bucket, _, prefix = mirror.removeprefix("s3://").rstrip("/").partition("/")
+            arn = f"arn:{stack.partition}:s3:::{bucket}"
+            files = f"{arn}/{prefix}/*" if prefix else f"{arn}/*"
+            statements += [
+                _statement("ListMirror", ["s3:ListBucket"], [arn]),
+                _statement("ReadMirror", ["s3:GetObject"], [files]),
+            ]
+            accepted[wildcard(self, files)] = "The files of mirrored releases, read-only."
+        self.policy = iam.ManagedPolicy(
+            self,
+            "Resource",
+            path="/parallelcluster/",
+            description=f"Nodes of the cluster {cluster_name}",
+            statements=statements,
+        )
+        acknowledge(self, accepted)
+
+
+_SESSIONS = [
+    "ssm:UpdateInstanceInformation",
+    "ssmmessages:CreateControlChannel",
+    "ssmmessages:CreateDataChannel",
+    "ssmmessages:OpenControlChannel",
+    "ssmmessages:OpenDataChannel",
+]
+"""What the agent needs for Session Manager (Systems Manager User Guide, "Add Session Manager permissions to
+an existing IAM role")."""
+
+
+def _statement(
+    sid: str, actions: list[str], resources: list[str], conditions: dict[str, object] | None = None
+) -> iam.PolicyStatement:
+    return iam.PolicyStatement(sid=sid, actions=actions, resources=resources, conditions=conditions)

@@ -1,0 +1,1 @@
+"""Texts for Kubernetes: jobs, queues, teams, labels, values of charts. No CDK."""

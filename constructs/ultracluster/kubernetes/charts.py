@@ -1,0 +1,185 @@
+"""Which Helm charts a Kubernetes cluster gets for its devices and jobs, and with which values.
+
+Charts come from their makers' public repositories, pinned by version (`catalog/charts.json`), or from a copy
+of them. Nothing of them is in this package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from ultracluster.catalog import InstanceType
+from ultracluster.catalog.eks import charts
+from ultracluster.config import Environment
+from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.kubernetes.gpu_sharing import WHOLE, plugin_configurations
+from ultracluster.kubernetes.system_tolerations import Tolerations, system_tolerations, with_tolerations
+from ultracluster.model.types import every_type_of
+
+GPU_LABEL = "nvidia.com/gpu.present"
+"""On every node with NVIDIA GPUs; the charts of NVIDIA look for it."""
+GPU_TAINT, NEURON_TAINT = "nvidia.com/gpu", "aws.amazon.com/neuron"
+TOLERATIONS: list[dict[str, str]] = [{"operator": "Exists"}]
+"""Of what must run on every node with the device, whatever taints its group has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """One release of a Helm chart."""
+
+    name: str
+    """The chart's own name, also that of the release."""
+    version: str
+    repository: str
+    """`oci://...` up to the chart itself, or the `https://...` index in which it is."""
+    namespace: str
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def chart(
+    name: str,
+    values: Mapping[str, Any] | None = None,
+    *,
+    mirror: str | None = None,
+    extra: Mapping[str, Any] | None = None,
+    tolerations: Tolerations | None = None,
+) -> Chart:
+    """A chart of the catalogue, pinned.
+
+    Args:
+        name: the chart's own name.
+        values: ours.
+        mirror: `oci://registry/prefix` that holds a copy under the chart's own name.
+        extra: values on top of ours, merged key by key.
+        tolerations: of its pods on system nodes.
+
+    Raises:
+        KeyError: the catalogue has no such chart.
+    """
+    row = charts()[name]
+    return Chart(
+        name=name,
+        version=row["version"],
+        repository=f"{mirror.rstrip('/')}/{name}" if mirror else row["repository"],
+        namespace=row["namespace"],
+        values=_merged(
+            with_tolerations(values or {}, row.get("tolerations", ()), tolerations or []), extra or {}
+        ),
+    )
+
+
+def device_charts(environment: Environment) -> tuple[Chart, ...]:
+    """What makes EFA interfaces, GPUs and Neuron devices resources that a pod can ask for."""
+    settings = _settings(environment)
+    types = [
+        known
+        for group in environment.groups("compute").values()
+        for known in every_type_of(environment, group)
+        if known
+    ]
+    makers = {known.accelerator.manufacturer for known in types if known.accelerator}
+    turns = plugin_configurations(environment.groups("compute").values())
+    wanted: dict[str, Mapping[str, Any]] = {}
+    # of the label node.kubernetes.io/instance-type
+    prefix = "ml." if settings.kind == "hyperpod-eks" else ""
+    if efa := efa_types(types):
+        # the chart's own list lags behind: a type that it lacks has no EFA, and NCCL falls back to TCP
+        # (aws-samples/aws-do-eks#56)
+        names = [f"{prefix}{name}" for name in efa]
+        wanted["aws-efa-k8s-device-plugin"] = {
+            "supportedInstanceLabels": {"keys": ["node.kubernetes.io/instance-type"], "values": names},
+            "tolerations": TOLERATIONS,
+        }
+    if "NVIDIA" in makers and settings.gpu_plugin == "device-plugin":
+        shared = {"config": {"map": turns, "default": WHOLE}} if turns else {}
+        wanted["nvidia-device-plugin"] = {
+            "tolerations": TOLERATIONS,
+            # on by default, the mounts of Mellanox's devices take those of EFA from pods (0.19.0 and newer)
+            "mofedEnabled": False,
+            # off by default: pods then do not see gdrdrv, which nodes have
+            "gdrcopyEnabled": True,
+            **shared,
+        }
+        wanted["dcgm-exporter"] = {
+            "nodeSelector": {GPU_LABEL: "true"},
+            "serviceMonitor": {"enabled": False},
+            "tolerations": TOLERATIONS,
+            **_host_engine(settings, types),
+        }
+    if "NVIDIA" in makers and settings.gpu_plugin == "gpu-operator":
+        named = {"create": True, "name": "device-plugin-configs", "default": WHOLE, "data": turns}
+        shared = {"devicePlugin": {"config": named}} if turns else {}
+        wanted["gpu-operator"] = {
+            # the image has both
+            "driver": {"enabled": False},
+            "toolkit": {"enabled": False},
+            # beside EKS's node monitoring agent, a host engine of the operator makes healthy nodes look
+            # faulty, and auto repair replaces them (aws/containers-roadmap#2555)
+            "dcgm": {"enabled": False},
+            "daemonsets": {"tolerations": TOLERATIONS},
+            # resources by profile (nvidia.com/mig-1g.10gb); cutting GPUs asks for a reboot on EC2
+            "mig": {"strategy": "mixed"},
+            "migManager": {"env": [{"name": "WITH_REBOOT", "value": "true"}]},
+            **shared,
+        }
+    if "AWS" in makers:
+        # its own list has no `ml.` and lags behind, too; its problem detector would replace nodes beside EKS
+        neuron = [known for known in types if known.accelerator and known.accelerator.manufacturer == "AWS"]
+        names = dict.fromkeys(f"{prefix}{known.name}" for known in neuron)
+        wanted["neuron-helm-chart"] = {"neuronInstances": list(names), "npd": {"enabled": False}}
+    return tuple(_with_settings(environment, wanted))
+
+
+def job_charts(environment: Environment) -> tuple[Chart, ...]:
+    """What the environment asks for to run jobs, beside its scheduler."""
+    settings = _settings(environment)
+    wanted: dict[str, Mapping[str, Any]] = {}
+    if settings.jobset:
+        wanted["jobset"] = {}
+    if settings.leader_worker_set:
+        wanted["lws"] = {}
+    if settings.kubeflow_trainer:
+        wanted["kubeflow-trainer"] = {"jobset": {"install": False}}
+    return tuple(_with_settings(environment, wanted))
+
+
+def _host_engine(settings: Eks | HyperPodEks, types: list[InstanceType]) -> dict[str, Any]:
+    """The exporter asks the host engine of EKS's node monitoring agent: some fields of a GPU can be read by
+    one engine only (aws/eks-node-monitoring-agent#256). The agent's is on x86-64 nodes of EKS alone."""
+    gpus = [one for one in types if one.accelerator and one.accelerator.manufacturer == "NVIDIA"]
+    if settings.kind != "eks" or any(one.architecture == "arm64" for one in gpus):
+        return {}
+    node = {"name": "NODE_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}}
+    engine = {"name": "DCGM_REMOTE_HOSTENGINE_INFO", "value": f"$(NODE_IP):{_DCGM_PORT}"}
+    return {"extraEnv": [node, engine]}
+
+
+_DCGM_PORT = 5555
+"""Of the agent's `dcgm-server`, on the node (charts/eks-node-monitoring-agent, dcgm-daemonset.yaml)."""
+
+
+def efa_types(types: list[InstanceType]) -> tuple[str, ...]:
+    """Those with EFA, as the label `node.kubernetes.io/instance-type` has them."""
+    return tuple(dict.fromkeys(known.name for known in types if known.efa_interfaces != 0))
+
+
+def _with_settings(environment: Environment, wanted: Mapping[str, Mapping[str, Any]]) -> Iterator[Chart]:
+    settings, tolerations = _settings(environment), system_tolerations(environment)
+    for name, values in wanted.items():
+        extra = settings.chart_values.get(name)
+        yield chart(name, values, mirror=settings.chart_repository, extra=extra, tolerations=tolerations)
+
+
+def _settings(environment: Environment) -> Eks | HyperPodEks:
+    assert isinstance(environment.orchestrator, Eks | HyperPodEks)
+    return environment.orchestrator
+
+
+def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = _merged(merged[key], cast("dict[str, Any]", value)) if both else value
+    return merged

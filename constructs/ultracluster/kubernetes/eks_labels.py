@@ -1,0 +1,29 @@
+"""Labels and taints of EKS's nodes, whoever launches them."""
+
+from __future__ import annotations
+
+from ultracluster.catalog import InstanceType
+from ultracluster.config.nodes import NodeGroup, Taint
+from ultracluster.kubernetes.charts import GPU_LABEL, GPU_TAINT, NEURON_TAINT
+from ultracluster.kubernetes.gpu_sharing import sharing_labels
+
+GROUP_LABEL, ROLE_LABEL = "ultracluster/node-group", "ultracluster/role"
+
+
+def node_labels(name: str, group: NodeGroup, instance_type: InstanceType) -> dict[str, str]:
+    """The group's own labels and ours: a node's group and role, its GPUs and how pods share them."""
+    labels = {GROUP_LABEL: name, ROLE_LABEL: group.role}
+    if instance_type.accelerator and instance_type.accelerator.manufacturer == "NVIDIA":
+        labels[GPU_LABEL] = "true"
+    return labels | sharing_labels(group) | group.labels
+
+
+def default_taints(group: NodeGroup, instance_type: InstanceType) -> tuple[Taint, ...]:
+    """The group's own taints; without any, accelerated nodes are kept for pods that ask for accelerators."""
+    if group.taints or instance_type.accelerator is None or group.role != "compute":
+        return group.taints
+    nvidia = instance_type.accelerator.manufacturer == "NVIDIA"
+    return (Taint(key=GPU_TAINT if nvidia else NEURON_TAINT, value="present", effect="NoSchedule"),)
+
+
+__all__ = ["GROUP_LABEL", "ROLE_LABEL", "default_taints", "node_labels"]

@@ -1,0 +1,86 @@
+"""KAI Scheduler: teams as queues below one parent, whole jobs placed at once, close to each other.
+
+Objects of kai-scheduler/KAI-Scheduler v0.17.0: `scheduling.run.ai/v2` and `kai.scheduler/v1alpha1`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ultracluster.config import Environment
+from ultracluster.kubernetes.teams import priority_classes
+from ultracluster.kubernetes.topology import kinds_of, levels
+from ultracluster.model.team_shares import asked, pools, quotas
+
+Manifest = dict[str, Any]
+
+PARENT = "teams"
+DEFAULT_QUEUE = "default-queue"
+"""The chart's own, for clusters without teams."""
+SCHEDULER = "kai-scheduler"
+QUEUE_LABEL = "kai.scheduler/queue"
+TOPOLOGY = "kai.scheduler/topology"
+REQUIRED, PREFERRED = (
+    "kai.scheduler/topology-required-placement",
+    "kai.scheduler/topology-preferred-placement",
+)
+_UNLIMITED = -1
+
+
+def kai_values() -> dict[str, Any]:
+    """Values of the chart: its own priorities stay, because it gives jobs without one its `train`."""
+    return {"defaultPriorityClasses": {"enabled": True}}
+
+
+def kai_objects(environment: Environment) -> tuple[Manifest, ...]:
+    """Topologies, priorities, and a queue for each team.
+
+    Raises:
+        ValueError: quotas that the cluster does not have.
+    """
+    there = pools(environment)
+    topologies = [
+        {
+            "apiVersion": "kai.scheduler/v1alpha1",
+            "kind": "Topology",
+            "metadata": {"name": kind},
+            "spec": {"levels": [{"nodeLabel": label} for label in levels(kind)]},
+        }
+        for kind in kinds_of(environment, there)
+    ]
+    given = {name: sum(quota.values()) for name, quota in quotas(environment).items()}
+    queues: list[Manifest] = []
+    if given:
+        queues.append(_queue(PARENT, {"quota": sum(given.values()), "limit": _UNLIMITED}))
+    for name, quota in given.items():
+        team = environment.teams[name]
+        limit = _UNLIMITED if team.limit is None else asked(team.limit)
+        queues.append(_queue(name, {"quota": quota, "limit": limit}, weight=team.weight, parent=PARENT))
+    return (*topologies, *priority_classes(), *queues)
+
+
+def _queue(name: str, gpu: dict[str, int], *, weight: int = 1, parent: str | None = None) -> Manifest:
+    # processors and memory are not shared out: who has the GPUs has what is beside them
+    rest = {"quota": _UNLIMITED, "limit": _UNLIMITED, "overQuotaWeight": 1}
+    return {
+        "apiVersion": "scheduling.run.ai/v2",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": {
+            **({"parentQueue": parent} if parent else {}),
+            "resources": {"gpu": {**gpu, "overQuotaWeight": weight}, "cpu": rest, "memory": rest},
+        },
+    }
+
+
+__all__ = [
+    "DEFAULT_QUEUE",
+    "PARENT",
+    "PREFERRED",
+    "QUEUE_LABEL",
+    "REQUIRED",
+    "SCHEDULER",
+    "TOPOLOGY",
+    "kai_objects",
+    "kai_values",
+]

@@ -1,0 +1,226 @@
+"""Kueue: teams as queues of one cohort, whole jobs admitted at once, close to each other.
+
+Objects of `kueue.x-k8s.io/v1beta2` (kubernetes-sigs/kueue v0.19.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ultracluster.config import Environment
+from ultracluster.config.teams import Team
+from ultracluster.kubernetes.teams import TEAM_LABEL
+from ultracluster.kubernetes.tolerations import tolerations
+from ultracluster.kubernetes.topology import kinds_of, levels, topology_of
+from ultracluster.kubernetes.yaml_text import yaml_text
+from ultracluster.model.team_shares import PRIORITIES, Pool, limits, namespace_of, pools, quotas
+
+Manifest = dict[str, Any]
+
+COHORT = "teams"
+EVERYONE = "everyone"
+"""The one queue where there are no teams, in the namespace `default`."""
+QUEUE_LABEL, PRIORITY_LABEL = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
+REQUIRED, PREFERRED = (
+    "kueue.x-k8s.io/podset-required-topology",
+    "kueue.x-k8s.io/podset-preferred-topology",
+)
+_API = "kueue.x-k8s.io/v1beta2"
+_GROUP_LABEL = "ultracluster/node-group"
+READY_MINUTES = 20
+"""In which all pods of a job must run: an image of twenty gigabytes is pulled in less."""
+
+
+def kueue_values(environment: Environment) -> dict[str, Any]:
+    """Values of the chart: Kueue's whole configuration, which is one text there."""
+    configuration: Manifest = {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "health": {"healthProbeBindAddress": ":8081"},
+        "metrics": {"bindAddress": ":8443", "enableClusterQueueResources": True},
+        "webhook": {"port": 9443},
+        "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
+        "clientConnection": {"qps": 300, "burst": 500},
+        # all pods of a job run within this time, or none: else it gives its place to the next one
+        "waitForPodsReady": {
+            "timeout": f"{READY_MINUTES}m",
+            "recoveryTimeout": f"{READY_MINUTES}m",
+            "blockAdmission": False,
+            "requeuingStrategy": {"timestamp": "Eviction", "backoffBaseSeconds": 60, "backoffLimitCount": 10},
+        },
+        "integrations": {"frameworks": list(_FRAMEWORKS)},
+        "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
+        # quotas are of accelerators; what a job asks for beside them is not counted
+        "resources": {"quotaCheckStrategy": "IgnoreUndeclared"},
+    }
+    if environment.teams:
+        # a team's job without a queue would get round the quota
+        configuration["manageJobsWithoutQueueName"] = True
+        configuration["managedJobsNamespaceSelector"] = {
+            "matchExpressions": [{"key": TEAM_LABEL, "operator": "Exists"}]
+        }
+    return {"managerConfig": {"controllerManagerConfigYaml": yaml_text(configuration)}}
+
+
+def kueue_objects(environment: Environment) -> tuple[Manifest, ...]:
+    """Topologies, a flavor of each group, a queue of each team, priorities.
+
+    What no team is guaranteed belongs to the cohort: whoever needs it borrows it.
+
+    Raises:
+        ValueError: quotas that the cluster does not have.
+    """
+    there = pools(environment)
+    if not there:
+        return ()
+    kinds = {pool.group: topology_of(environment, pool) for pool in there}
+    topologies = [
+        _object("Topology", kind, {"levels": [{"nodeLabel": label} for label in levels(kind)]})
+        for kind in kinds_of(environment, there)
+    ]
+    flavors = [
+        _object(
+            "ResourceFlavor",
+            flavor(pool),
+            {
+                "nodeLabels": {_GROUP_LABEL: pool.group},
+                "tolerations": tolerations(pool),
+                **({} if kinds[pool.group] == "none" else {"topologyName": kinds[pool.group]}),
+            },
+        )
+        for pool in there
+    ]
+    given = quotas(environment)
+    spare = {
+        pool.group: pool.total - sum(quota.get(pool.group, 0) for quota in given.values()) for pool in there
+    }
+    cohort = _object("Cohort", COHORT, _filled(resourceGroups=_groups(there, spare)))
+    priorities = [
+        {
+            "apiVersion": _API,
+            "kind": "WorkloadPriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+            "description": f"Jobs of {name} priority",
+        }
+        for name, value in PRIORITIES.items()
+    ]
+    return (*topologies, *flavors, cohort, *priorities, *_queues(environment, there, given))
+
+
+def flavor(pool: Pool) -> str:
+    """Name of a group's flavor: groups may have capitals, Kubernetes' names may not."""
+    return pool.group.lower()
+
+
+def queue(team: str | None) -> str:
+    """Name of a team's queue, in the cluster and in its namespace alike."""
+    return team or EVERYONE
+
+
+def _queues(
+    environment: Environment, there: tuple[Pool, ...], given: Mapping[str, Mapping[str, int]]
+) -> list[Manifest]:
+    if not environment.teams:
+        return _team_queue(EVERYONE, "default", Team(), _groups(there, {}))
+    made: list[Manifest] = []
+    for name, team in environment.teams.items():
+        limit = limits(environment, team)
+        borrow = None
+        if limit is not None:
+            borrow = {pool.group: limit.get(pool.group, 0) - given[name].get(pool.group, 0) for pool in there}
+        groups = _groups(there, given[name], borrow=borrow, lend=team.lend)
+        made += _team_queue(name, namespace_of(environment, name), team, groups)
+    return made
+
+
+def _team_queue(name: str, namespace: str, team: Team, groups: list[Manifest]) -> list[Manifest]:
+    cluster_queue = _object(
+        "ClusterQueue",
+        queue(name),
+        {
+            "cohortName": COHORT,
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+            "queueingStrategy": "BestEffortFIFO",
+            "resourceGroups": groups,
+            "flavorFungibility": {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"},
+            "preemption": {
+                # what is guaranteed is taken back from whoever borrowed it
+                "reclaimWithinCohort": "Any",
+                "withinClusterQueue": "LowerPriority" if team.preempt_own else "Never",
+            },
+            "fairSharing": {"weight": str(team.weight)},
+        },
+    )
+    local = {
+        "apiVersion": _API,
+        "kind": "LocalQueue",
+        "metadata": {"name": queue(name), "namespace": namespace},
+        "spec": {"clusterQueue": queue(name)},
+    }
+    return [cluster_queue, local]
+
+
+def _groups(
+    there: Iterable[Pool],
+    nominal: Mapping[str, int],
+    *,
+    borrow: Mapping[str, int] | None = None,
+    lend: bool = True,
+) -> list[Manifest]:
+    """A resource group for each kind of accelerator, with a flavor for each node group."""
+    by_resource: dict[str, list[Pool]] = {}
+    for pool in there:
+        by_resource.setdefault(pool.resource, []).append(pool)
+    return [
+        {
+            "coveredResources": [resource],
+            "flavors": [
+                {
+                    "name": flavor(pool),
+                    "resources": [
+                        {
+                            "name": resource,
+                            "nominalQuota": nominal.get(pool.group, 0),
+                            **({} if borrow is None else {"borrowingLimit": max(0, borrow[pool.group])}),
+                            **({} if lend else {"lendingLimit": 0}),
+                        }
+                    ],
+                }
+                for pool in of
+            ],
+        }
+        for resource, of in by_resource.items()
+    ]
+
+
+def _object(kind: str, name: str, spec: Manifest) -> Manifest:
+    return {"apiVersion": _API, "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def _filled(**fields: Any) -> Manifest:
+    return {key: value for key, value in fields.items() if value}
+
+
+_FRAMEWORKS = (
+    "batch/job",
+    "jobset.x-k8s.io/jobset",
+    "kubeflow.org/mpijob",
+    "kubeflow.org/pytorchjob",
+    "leaderworkerset.x-k8s.io/leaderworkerset",
+    "trainer.kubeflow.org/trainjob",
+)
+
+__all__ = [
+    "COHORT",
+    "EVERYONE",
+    "PREFERRED",
+    "PRIORITY_LABEL",
+    "QUEUE_LABEL",
+    "REQUIRED",
+    "flavor",
+    "kueue_objects",
+    "kueue_values",
+    "queue",
+]

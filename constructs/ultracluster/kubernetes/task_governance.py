@@ -1,0 +1,152 @@
+"""HyperPod's task governance: teams as compute quotas, priorities as the cluster's one scheduler policy.
+
+Requests as the API writes them (SageMaker API reference, CreateComputeQuota, CreateClusterSchedulerConfig).
+They are made by the AWS CLI: CloudFormation has no type for quotas, and its type for the policy,
+`AWS::SageMaker::ClusterSchedulerConfig`, is in few Regions (resource schemas of October 2026).
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from string import Template
+from typing import Any
+
+from ultracluster.config import Environment
+from ultracluster.model.team_shares import PRIORITIES, Pool, asked, limits, pools, quotas
+
+Properties = dict[str, Any]
+
+_SCRIPT = Template("""\
+#!/usr/bin/env bash
+# Task governance of $name: the cluster's policy, and the teams' quotas. Run it again after every change of
+# `teams`; quotas of teams that are gone: aws sagemaker delete-compute-quota.
+set -euo pipefail
+export AWS_REGION=$region
+cluster=$$(aws sagemaker describe-cluster --cluster-name $cluster --query ClusterArn --output text)
+
+# policy NAME CONFIGURATION: a cluster has one
+policy() {
+  local found id version
+  found=$$(aws sagemaker list-cluster-scheduler-configs --cluster-arn "$$cluster" --output text \\
+    --query 'ClusterSchedulerConfigSummaries[].[ClusterSchedulerConfigId,ClusterSchedulerConfigVersion]|[0]')
+  read -r id version <<<"$$found"
+  if [[ $$id == None ]]; then
+    aws sagemaker create-cluster-scheduler-config --cluster-arn "$$cluster" \\
+      --name "$$1" --scheduler-config "$$2"
+  else
+    aws sagemaker update-cluster-scheduler-config --cluster-scheduler-config-id "$$id" \\
+      --target-version "$$version" --scheduler-config "$$2"
+  fi
+}
+
+# quota TEAM CONFIGURATION TARGET
+quota() {
+  local -r team=$$1 options=(--compute-quota-config "$$2" --compute-quota-target "$$3")
+  local found id version
+  found=$$(aws sagemaker list-compute-quotas --cluster-arn "$$cluster" \\
+    --name-contains "$$team" --output text \\
+    --query "ComputeQuotaSummaries[?Name=='$$team'].[ComputeQuotaId,ComputeQuotaVersion]|[0]")
+  read -r id version <<<"$$found"
+  if [[ $$id == None ]]; then
+    aws sagemaker create-compute-quota --cluster-arn "$$cluster" --name "$$team" --activation-state Enabled \\
+      "$${options[@]}"
+  else
+    aws sagemaker update-compute-quota --compute-quota-id "$$id" --target-version "$$version" "$${options[@]}"
+  fi
+}
+
+""")
+
+
+def scheduler_config() -> Properties:
+    """`SchedulerConfig` of the cluster: priorities, and fair shares of what is idle."""
+    return {
+        "PriorityClasses": [{"Name": name, "Weight": weight} for name, weight in PRIORITIES.items()],
+        "FairShare": "Enabled",
+        "IdleResourceSharing": "Enabled",
+    }
+
+
+def compute_quotas(environment: Environment) -> dict[str, Properties]:
+    """For each team the request of CreateComputeQuota, without `ClusterArn`.
+
+    Raises:
+        ValueError: quotas that the cluster does not have, or a limit that cannot be told of one group.
+    """
+    there = {pool.group: pool for pool in pools(environment)}
+    made: dict[str, Properties] = {}
+    for name, given in quotas(environment).items():
+        team = environment.teams[name]
+        sharing: Properties = {"Strategy": "LendAndBorrow"}
+        limit = limits(environment, team)
+        if limit is not None:
+            more = {group: limit.get(group, 0) - given.get(group, 0) for group in there}
+            if asked(team.limit) <= asked(team.quota):
+                sharing = {"Strategy": "Lend" if team.lend else "DontLend"}
+            else:
+                sharing["AbsoluteBorrowLimits"] = _resources(
+                    there, {group: max(0, amount) for group, amount in more.items()}
+                )
+        made[name] = {
+            "Name": name,
+            "ComputeQuotaConfig": {
+                "ComputeQuotaResources": _resources(there, given),
+                "ResourceSharingConfig": sharing,
+                "PreemptTeamTasks": "LowerPriority" if team.preempt_own else "Never",
+            },
+            "ComputeQuotaTarget": {"TeamName": name, "FairShareWeight": team.weight},
+            "ActivationState": "Enabled",
+        }
+    return made
+
+
+def governance_script(environment: Environment) -> str:
+    """A shell script that makes or updates the policy and every team's quota with the AWS CLI.
+
+    Raises:
+        ValueError: as `compute_quotas`.
+    """
+    head = _SCRIPT.substitute(
+        name=environment.name,
+        region=shlex.quote(environment.region),
+        cluster=shlex.quote(environment.cluster_name),
+    )
+    lines = [shlex.join(["policy", environment.name, json.dumps(scheduler_config())])]
+    for name, request in compute_quotas(environment).items():
+        lines.append(
+            shlex.join(
+                [
+                    "quota",
+                    name,
+                    json.dumps(request["ComputeQuotaConfig"]),
+                    json.dumps(request["ComputeQuotaTarget"]),
+                ]
+            )
+        )
+    return head + "".join(f"{line}\n" for line in lines)
+
+
+def _resources(there: Mapping[str, Pool], amounts: Mapping[str, int]) -> list[Properties]:
+    """Accelerators by instance type; groups of one type count together."""
+    found: dict[tuple[str, str], int] = {}
+    for group, amount in amounts.items():
+        pool = there[group]
+        key = (pool.instance_type.hyperpod_name, pool.settings.mig_profile or "")
+        found[key] = found.get(key, 0) + amount
+    return [
+        {
+            "InstanceType": instance_type,
+            **(
+                {"AcceleratorPartition": {"Type": f"mig-{profile}", "Count": amount}}
+                if profile
+                else {"Accelerators": amount}
+            ),
+        }
+        for (instance_type, profile), amount in found.items()
+        if amount
+    ]
+
+
+__all__ = ["compute_quotas", "governance_script", "scheduler_config"]

@@ -1,0 +1,66 @@
+"""Levels of the network that schedulers place jobs by, as labels of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from ultracluster.config import Environment
+from ultracluster.config.orchestrator import HYPERPOD
+from ultracluster.model.team_shares import Pool
+
+HOST = "kubernetes.io/hostname"
+LAYERS: Mapping[str, str] = {
+    f"layer-{number}": f"topology.k8s.aws/network-node-layer-{number}" for number in (1, 2, 3)
+}
+"""Of EC2's network, widest first; the cloud provider labels nodes with them (EKS User Guide, network topology
+labels), HyperPod its own. A fourth, which few types have, is left out: others would have no place."""
+ULTRASERVER = "topology.k8s.aws/ultraserver-id"
+"""Nodes that NVLink joins (SageMaker Developer Guide, UltraServers). On EC2 alone no label says so."""
+
+_NETWORKS = ("network", "ultraserver")
+Kind = Literal["network", "ultraserver", "host", "none"]
+
+
+def topology_of(environment: Environment, pool: Pool) -> Kind:
+    """Which levels the nodes of a group have.
+
+    Types without EFA may have no place in the network: their topology is the node alone. Nodes that are
+    started for pods that wait have none: a job that waited for room on known nodes would wait for ever.
+    """
+    if pool.started_for_pods:
+        return "none"
+    known = pool.instance_type
+    if not known.efa_interfaces and not known.efa_cards and not known.recommended_efa_interfaces:
+        return "host"
+    return "ultraserver" if known.ultraserver and environment.orchestrator.kind in HYPERPOD else "network"
+
+
+def kinds_of(environment: Environment, pools: Iterable[Pool]) -> list[Kind]:
+    """Each kind of the groups once."""
+    every: dict[Kind, None] = dict.fromkeys(topology_of(environment, pool) for pool in pools)
+    return [kind for kind in every if kind != "none"]
+
+
+def levels(kind: Kind) -> tuple[str, ...]:
+    """Labels, widest first; the last one is the node."""
+    layers = tuple(LAYERS.values()) if kind in _NETWORKS else ()
+    return (*layers, *([ULTRASERVER] if kind == "ultraserver" else []), HOST)
+
+
+def label_of(kind: Kind, level: str) -> str:
+    """The label of `layer-1` ... `layer-3` or `ultraserver`.
+
+    Raises:
+        ValueError: nodes of this kind do not have it; the message says which ones they have.
+    """
+    known = dict(LAYERS) if kind in _NETWORKS else {}
+    if kind == "ultraserver":
+        known["ultraserver"] = ULTRASERVER
+    if level not in known:
+        have = f"one of {', '.join(known)}" if known else "the nodes of this group have none"
+        raise ValueError(f"there is no level `{level}`: {have}")
+    return known[level]
+
+
+__all__ = ["HOST", "LAYERS", "ULTRASERVER", "Kind", "kinds_of", "label_of", "levels", "topology_of"]

@@ -1,0 +1,272 @@
+"""IPv4 addresses: which subnets a VPC is cut into, and who takes how many in the node subnet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+
+from ultracluster.catalog import InstanceType
+from ultracluster.config import Environment
+from ultracluster.config.network import Network
+from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES
+from ultracluster.config.storage import (
+    ExistingLustre,
+    IntelligentTieringLustre,
+    Persistent1HddLustre,
+    Persistent2SsdLustre,
+    Storage,
+)
+from ultracluster.model.endpoints import made_endpoints
+from ultracluster.model.network_cards import network_card_plan
+from ultracluster.model.types import instance_type_of
+
+RESERVED_BY_EC2 = 5
+"""Addresses of each subnet that EC2 keeps (network, router, DNS, future use, broadcast)."""
+_BESIDE = 128
+"""Addresses that hold all small subnets: 3 of 16, then 2 of 32 on a boundary of theirs."""
+LARGEST_PREFIX, SMALLEST_PREFIX = 16, 28
+"""EC2's subnets and VPC networks are from /16 (65,536 addresses) to /28 (16)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subnets:
+    """The subnets of a VPC that we make. None where something that exists is used instead."""
+
+    nodes: IPv4Network
+    public: IPv4Network | None
+    """For the NAT gateway."""
+    database: tuple[IPv4Network, IPv4Network] | None
+    """For the accounting database, in two zones."""
+    control_plane: tuple[IPv4Network, IPv4Network] | None = None
+    """For the interfaces of an EKS control plane, in two zones."""
+
+    @property
+    def small(self) -> tuple[IPv4Network, ...]:
+        """Those beside the node subnet."""
+        return (*((self.public,) if self.public else ()), *(self.database or ()), *(self.control_plane or ()))
+
+
+def subnets(environment: Environment) -> Subnets:
+    """How the network of an environment is cut."""
+    database = environment.storage.accounting_database
+    return subnets_of(
+        environment.network,
+        database=database is not None and database.kind == "rds-mysql",
+        control_plane=environment.orchestrator.kind in KUBERNETES,
+    )
+
+
+def subnets_of(network: Network, *, database: bool = False, control_plane: bool = False) -> Subnets:
+    """How a network is cut, with two subnets for a database and two for an EKS control plane if wanted.
+
+    It depends on CIDRs only, never on node counts.
+    A subnet's CIDR cannot change: EC2 would replace the subnet, and HyperPod the whole cluster.
+    So nodes get the first half of the VPC, whatever the count is today, and the small subnets are
+    taken from the end; from the beginning where `node_cidr` is at the end. In a VPC that is too small they
+    overlap or lie outside: NET004 says so.
+    """
+    whole = IPv4Network(network.vpc.cidr if network.vpc else network.cidr)
+    if network.subnet:
+        nodes = IPv4Network(network.subnet.cidr)
+    elif network.node_cidr:
+        nodes = IPv4Network(network.node_cidr)
+    else:
+        half = min(SMALLEST_PREFIX, max(LARGEST_PREFIX, whole.prefixlen + 1))
+        nodes = IPv4Network((whole.network_address, half), strict=False)
+    if network.vpc:
+        return Subnets(nodes, None, None)
+
+    def cut(end: int) -> Subnets:
+        small = [IPv4Network((max(0, end - 16 * place), 28), strict=False) for place in (1, 2, 3)]
+        return Subnets(
+            nodes,
+            small[0] if network.egress == "nat" else None,
+            (small[1], small[2]) if database else None,
+            _control_plane(end) if control_plane else None,
+        )
+
+    last = int(whole.broadcast_address) + 1
+    usual, other = cut(last), cut(min(last, int(whole.network_address) + _BESIDE))
+
+    def fits(one: Subnets) -> bool:
+        return not any(small.overlaps(nodes) or not small.subnet_of(whole) for small in one.small)
+
+    return other if fits(other) and not fits(usual) else usual
+
+
+def _control_plane(last: int) -> tuple[IPv4Network, IPv4Network]:
+    """27 addresses each: EKS asks for 6 free ones and advises 16 (EKS User Guide, "VPC and subnets")."""
+    first, second = (IPv4Network((max(0, last - 32 * place), 27), strict=False) for place in (3, 4))
+    return first, second
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Who takes how many addresses of the node subnet."""
+
+    what: str
+    count: int
+    each: int
+    """Addresses that one takes; the best estimate where AWS publishes none."""
+    certain: int
+    """Addresses that one takes at the least, by AWS's own figures."""
+
+    @property
+    def total(self) -> int:
+        return self.count * self.each
+
+    @property
+    def verified(self) -> bool:
+        """Whether AWS's own figures say it all."""
+        return self.each == self.certain
+
+    def __str__(self) -> str:
+        mark = "" if self.verified else " (estimate)"
+        return f"{self.what}: {self.count} x {self.each} = {self.total}{mark}"
+
+
+@dataclass(frozen=True, slots=True)
+class AddressBudget:
+    """The node subnet and everything that is to fit into it."""
+
+    network: IPv4Network
+    rows: tuple[Row, ...]
+
+    @property
+    def usable(self) -> int:
+        return usable_addresses(self.network.prefixlen)
+
+    @property
+    def total(self) -> int:
+        return sum(row.total for row in self.rows)
+
+    @property
+    def certain(self) -> int:
+        """What is taken even where every estimate is too high."""
+        return sum(row.count * row.certain for row in self.rows)
+
+    @property
+    def share(self) -> float:
+        """Part of the usable addresses that is taken; above 1 it does not fit."""
+        return self.total / self.usable if self.usable else math.inf
+
+    def __str__(self) -> str:
+        rows = "; ".join(str(row) for row in self.rows)
+        return f"{self.total} of {self.usable} usable addresses in {self.network} ({rows})"
+
+
+def usable_addresses(prefix: int) -> int:
+    """Addresses of a subnet that EC2 does not keep to itself."""
+    return max(0, 2 ** (32 - prefix) - RESERVED_BY_EC2)
+
+
+def address_budget(environment: Environment) -> AddressBudget:
+    """Who takes how many addresses of the node subnet, at the node counts of the file.
+
+    An existing subnet is taken to be empty: `ultracluster preflight` asks for its free addresses.
+    """
+    nodes = list(_nodes(environment))
+    largest = max(nodes, key=lambda row: row.each, default=None)
+    head_room = [Row("head-room for one replacement node", 1, largest.each, 0)] if largest else []
+    endpoints = [row for row in made_endpoints(environment) if row.kind == "interface"]
+    rows = [
+        *nodes,
+        *head_room,
+        *_lustre(environment.storage),
+        *_openzfs(environment.storage),
+        Row("interface endpoints", len(endpoints), 1, 1),
+    ]
+    return AddressBudget(subnets(environment).nodes, tuple(row for row in rows if row.count))
+
+
+def _nodes(environment: Environment) -> Iterator[Row]:
+    for name, group in environment.node_groups.items():
+        if group.greatest:
+            known = instance_type_of(environment, group)
+            if environment.orchestrator.kind in HYPERPOD:
+                each, certain = _hyperpod_node(environment, group, known)
+                less = ", fewer with efa-only" if group.efa_interface == "efa-only" else ""
+            else:
+                each, certain = _own_node(environment, group, known)
+                less = ""
+            yield Row(f"{name} ({group.instance_type}{less})", group.greatest, each, certain)
+
+
+def _hyperpod_node(environment: Environment, group: NodeGroup, known: InstanceType | None) -> tuple[int, int]:
+    """Addresses of one HyperPod node: the best figure, and what AWS's own figures make certain.
+
+    AWS publishes P5's 32 and 81 (SageMaker Developer Guide, "Prerequisites for using SageMaker HyperPod").
+    Every node has one at least. How many `efa-only` saves is published nowhere: the full figure
+    stands.
+    """
+    each = 1
+    if known:
+        kubernetes = environment.orchestrator.kind in KUBERNETES
+        each = (known.hyperpod_addresses_eks if kubernetes else known.hyperpod_addresses_slurm) or 1
+    published = known is not None and known.hyperpod_addresses_verified
+    return each, each if published and group.efa_interface != "efa-only" else 1
+
+
+def _own_node(environment: Environment, group: NodeGroup, known: InstanceType | None) -> tuple[int, int]:
+    """Addresses of one node that is launched from our own network-card plan, in the same two figures.
+
+    One for each interface but `efa-only`. On EKS the VPC CNI adds addresses for pods: as many as one
+    interface holds is the estimate (its warm pool; EKS Best Practices Guide, "Amazon VPC CNI").
+    """
+    plan = _interfaces(environment, group, known)
+    pods = (known.ipv4_per_interface if known else None) or 0
+    return (max(plan, pods), plan) if environment.orchestrator.kind == "eks" else (plan, plan)
+
+
+def _interfaces(environment: Environment, group: NodeGroup, known: InstanceType | None) -> int:
+    if known is None or group.role != "compute":
+        return 1
+    asked = group.efa_interface or getattr(environment.orchestrator, "efa_interface", None) or "efa-only"
+    try:
+        plan = network_card_plan(known, efa=asked)
+    except ValueError:  # a type whose cards are unknown, or which takes another kind: rules say so
+        return 1
+    return sum(one.kind != "efa-only" for one in plan)
+
+
+def _lustre(storage: Storage) -> Iterator[Row]:
+    """One address per metadata server and per object server (FSx for Lustre User Guide)."""
+    lustre = storage.lustre
+    if lustre is None or isinstance(lustre, ExistingLustre):
+        return
+    yield Row("Lustre metadata servers", _metadata_servers(storage), 1, 1)
+    if isinstance(lustre, IntelligentTieringLustre):
+        servers = math.ceil(lustre.throughput_mbps / 4000)  # its step; servers are not published
+        yield Row("Lustre object servers", servers, 1, 0)
+    elif isinstance(lustre, Persistent1HddLustre):
+        servers = math.ceil(lustre.capacity_gib / 1800)  # the smaller step of the two tiers
+        yield Row("Lustre object servers", servers, 1, 0)
+    else:
+        step = 2400
+        if isinstance(lustre, Persistent2SsdLustre) and lustre.efa:
+            step = _EFA_STEP.get(lustre.throughput_mbps_per_tib, step)
+        yield Row("Lustre object servers", math.ceil(lustre.capacity_gib / step), 1, 1)
+
+
+_EFA_STEP = {125: 38_400, 250: 19_200, 500: 9_600, 1000: 4_800}
+"""GiB per object server of a file system with EFA, by throughput in MB/s per TiB."""
+
+
+def _metadata_servers(storage: Storage) -> int:
+    """One per 12000 metadata operations per second, which is the step in which they grow."""
+    lustre = storage.lustre
+    if not isinstance(lustre, Persistent2SsdLustre) or lustre.metadata_iops is None:
+        return 1
+    if lustre.metadata_iops == "automatic":  # 12000 per 24000 GiB from 48 TiB on
+        return math.ceil(lustre.capacity_gib / 24_000) if lustre.capacity_gib >= 48_000 else 1
+    return max(1, math.ceil(lustre.metadata_iops / 12_000))
+
+
+def _openzfs(storage: Storage) -> Iterator[Row]:
+    openzfs = storage.openzfs
+    if openzfs and openzfs.deployment != "existing":
+        servers = 2 if "-ha-" in openzfs.deployment else 1
+        yield Row("OpenZFS file servers", servers, 1, 1 if servers == 1 else 0)

@@ -1,0 +1,144 @@
+"""What the lifecycle scripts must know of their cluster: the static part of `cluster.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ultracluster.catalog import InstanceType
+from ultracluster.config import Environment
+from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES
+from ultracluster.config.parallelcluster import ParallelCluster
+from ultracluster.model.types import instance_type_of
+from ultracluster.software.environment_lock import environment_lock
+
+HYPERPOD_DATA_VOLUME = "/opt/sagemaker"
+"""Where HyperPod mounts the second volume of a node (SageMaker API reference, ClusterEbsVolumeConfig)."""
+JOINING_MINUTES = {"pcs": 25, "eks": 12}
+"""Minutes that a node's scripts may take: a node of PCS that has not joined after 30 is ended (AWS PCS User
+Guide, "Troubleshooting compute node bootstrap"); an EKS node group waits 15 for a node that is running (field
+reports). Each leaves room for what runs before and after the scripts."""
+_PARALLELCLUSTER_OWN_MINUTES = 5
+"""Of ParallelCluster's bootstrap timeout, for what it does itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptConfigurations:
+    """What the lifecycle scripts read as `cluster.json`, before anything is deployed."""
+
+    by_group: Mapping[str, Mapping[str, object]]
+    """What the nodes of a group read, by group."""
+    of_all: Mapping[str, object] = field(default_factory=dict[str, object])
+    """What the proofs that people run read: all groups in full."""
+
+    @property
+    def release(self) -> object:
+        """The release that the nodes are brought to; None where no group names one."""
+        return next((one["release"] for one in self.by_group.values() if "release" in one), None)
+
+
+def script_configurations(
+    config: Environment, *, locked: Mapping[str, object] | None = None
+) -> ScriptConfigurations:
+    """Those of an environment; `locked` as `script_configuration` takes it."""
+    return ScriptConfigurations(
+        by_group={name: script_configuration(config, name, locked=locked) for name in config.node_groups},
+        of_all=script_configuration(config, locked=locked),
+    )
+
+
+def script_configuration(
+    config: Environment, *groups: str, locked: Mapping[str, object] | None = None
+) -> dict[str, object]:
+    """The part of `cluster.json` that is known at synth; mounts are added when they are deployed.
+
+    Nodes of a group get the group itself and, of others, the controllers: what they need to find them. So a
+    change of another group is no change of theirs.
+
+    Args:
+        config: the environment.
+        groups: the groups whose nodes read it; all, with all their facts, by default.
+        locked: digests and key fingerprints that complete the release's lock: `files` and `keys`; by default
+            those of the environment's own lock.
+    """
+    orchestrator = config.orchestrator
+    told: dict[str, object] = {
+        "schema": 1,
+        "environment": config.name,
+        "cluster": config.cluster_name,
+        "orchestrator": orchestrator.kind,
+        "release": config.software.release,
+        "mirror": config.software.mirror,
+        # optional parts of the release that this environment asks for
+        "components": ["nvidia-fs"] if getattr(config.storage.lustre, "gds", False) else [],
+        # PCS images have several Slurm releases side by side
+        "slurm_version": getattr(orchestrator, "slurm_version", None),
+        "budget_minutes": _budget_minutes(config),
+        "node_groups": {
+            name: _group(config, group) if not groups or name in groups else {"role": group.role}
+            for name, group in config.node_groups.items()
+            if not groups or name in groups or group.role == "controller"
+        },
+    }
+    if config.software.strict:
+        told["strict"] = True
+    if found := _locked(config) if locked is None else locked:
+        told["locked"] = dict(found)
+    if orchestrator.kind in KUBERNETES and config.storage.lustre:
+        # Pods mount, through the CSI driver. The name of the file system is not known yet and not needed;
+        # that there is one, and how it is reached, is.
+        told["mounts"] = {
+            "lustre": {
+                "path": config.storage.lustre.mount_path,
+                "dns_name": "csi.invalid",
+                "mount_name": "csi",
+                "efa": bool(getattr(config.storage.lustre, "efa", False)),
+            }
+        }
+    return told
+
+
+def _locked(config: Environment) -> Mapping[str, object] | None:
+    lock = environment_lock(config.file)
+    if lock is None or lock.faults(config.name, config.software.release) or not (lock.files or lock.keys):
+        return None
+    return lock.for_nodes()
+
+
+def _group(config: Environment, group: NodeGroup) -> dict[str, object]:
+    kind = instance_type_of(config, group)
+    return {
+        "role": group.role,
+        "instance_type": group.instance_type,
+        "accelerators": kind.accelerator.count if kind and kind.accelerator else 0,
+        "efa_interfaces": kind.least_efa_interfaces if kind else 0,
+        "local_nvme_disks": kind.local_nvme_disks if kind else 0,
+        **_type_facts(kind),
+        **_gpudirect_storage(config, kind),
+        "data_volume": HYPERPOD_DATA_VOLUME if config.orchestrator.kind in HYPERPOD else None,
+    }
+
+
+def _type_facts(kind: InstanceType | None) -> dict[str, object]:
+    """What is known of the type; a fact that is not known is left out, because unknown is not no."""
+    if kind is None or kind.declared:
+        return {}
+    return {
+        "nvswitch": kind.nvswitch,
+        "lustre_efa_interfaces": kind.lustre_efa_interfaces,
+    }
+
+
+def _gpudirect_storage(config: Environment, kind: InstanceType | None) -> dict[str, object]:
+    """Whether nodes get nvidia-fs: where the environment asks for it and FSx supports the type."""
+    if not getattr(config.storage.lustre, "gds", False):
+        return {"gds": False}
+    return {} if kind is None or kind.declared else {"gds": kind.lustre_gds_client}
+
+
+def _budget_minutes(config: Environment) -> int | None:
+    """How long the scripts may run; None where nothing ends a node that takes its time (HyperPod)."""
+    if isinstance(config.orchestrator, ParallelCluster):
+        return config.orchestrator.bootstrap_timeout_minutes - _PARALLELCLUSTER_OWN_MINUTES
+    return JOINING_MINUTES.get(config.orchestrator.kind)

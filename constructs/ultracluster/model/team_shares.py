@@ -1,0 +1,187 @@
+"""Who schedules jobs, what accelerators there are, and which of them are whose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ultracluster.catalog import InstanceType
+from ultracluster.catalog.hyperpod_eks import mig_profiles
+from ultracluster.config import Environment
+from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.orchestrator import SLURM
+from ultracluster.config.teams import Team
+from ultracluster.model.types import every_type_of
+
+Scheduler = Literal["kueue", "volcano", "kai", "task-governance", "slurm", "none"]
+
+PRIORITIES: Mapping[str, int] = {"low": 10, "normal": 50, "high": 90}
+"""Of jobs, by name; the same in every scheduler. Below 100: KAI takes more than that for work that is never
+interrupted and never borrows, and HyperPod takes no more."""
+DEFAULT_PRIORITY = "normal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """The accelerators of one compute group."""
+
+    group: str
+    settings: NodeGroup
+    instance_type: InstanceType
+    """The first type of the group."""
+    resource: str
+    """As Kubernetes names it: `nvidia.com/gpu`, `nvidia.com/mig-1g.10gb`, `aws.amazon.com/neuron`, or
+    `nvidia.com/gpu.shared` where GPUs take turns."""
+    per_node: int
+    """Of a node; where a group has several types, of the type with the fewest."""
+    nodes: int
+    """At the most."""
+    started_for_pods: bool = False
+    """No node is there until a pod waits for one."""
+
+    @property
+    def total(self) -> int:
+        return self.per_node * self.nodes
+
+    @property
+    def whole(self) -> bool:
+        """Whether accelerators are not shared by several pods."""
+        return not (self.settings.mig_profile or self.settings.gpu_time_slices)
+
+
+def scheduler_of(environment: Environment) -> Scheduler:
+    """What decides which job runs next."""
+    orchestrator = environment.orchestrator
+    if orchestrator.kind in SLURM:
+        return "slurm"
+    if isinstance(orchestrator, HyperPodEks) and orchestrator.task_governance:
+        return "task-governance"
+    assert isinstance(orchestrator, Eks | HyperPodEks)
+    return orchestrator.scheduler
+
+
+def pools(environment: Environment) -> tuple[Pool, ...]:
+    """The compute groups with accelerators; without those of types that nobody knows."""
+    made: list[Pool] = []
+    for name, group in environment.groups("compute").items():
+        known = [one for one in every_type_of(environment, group) if one]
+        accelerators = [one.accelerator for one in known if one.accelerator and one.accelerator.count]
+        if not accelerators or len(accelerators) < len(known):
+            continue
+        resource = "nvidia.com/gpu" if accelerators[0].manufacturer == "NVIDIA" else "aws.amazon.com/neuron"
+        per_node = min(one.count for one in accelerators)
+        if group.mig_profile:
+            resource = f"nvidia.com/mig-{group.mig_profile}"
+            per_node *= mig_profiles(known[0]).get(group.mig_profile, 0)
+        elif group.gpu_time_slices:
+            resource = "nvidia.com/gpu.shared"
+            per_node *= group.gpu_time_slices
+        made.append(
+            Pool(
+                group=name,
+                settings=group,
+                instance_type=known[0],
+                resource=resource,
+                per_node=per_node,
+                nodes=_nodes(environment, group),
+                started_for_pods=_started_for_pods(environment, name, group),
+            )
+        )
+    return tuple(made)
+
+
+def asked(amount: int | Mapping[str, int] | None) -> int:
+    """A quota or limit over all groups."""
+    if amount is None:
+        return 0
+    return amount if isinstance(amount, int) else sum(amount.values())
+
+
+def quotas(environment: Environment) -> dict[str, dict[str, int]]:
+    """Guaranteed accelerators by group, for each team; groups without any are left out.
+
+    Quotas by group come first. Totals take what is left, from the groups in their order: the first team from
+    the first group on.
+
+    Raises:
+        ValueError: there is no such group, or not as many accelerators.
+    """
+    free = {pool.group: pool.total for pool in pools(environment)}
+    made: dict[str, dict[str, int]] = {name: {} for name in environment.teams}
+    for name, team in environment.teams.items():
+        if not isinstance(team.quota, int):
+            for group, amount in team.quota.items():
+                if amount > free.get(group, 0):
+                    left = free.get(group, 0)
+                    raise ValueError(f"teams.{name}: {amount} accelerators of {group}, and {left} are free")
+                free[group] -= amount
+                if amount:
+                    made[name][group] = amount
+    for name, team in environment.teams.items():
+        if isinstance(team.quota, int):
+            wanted = team.quota
+            for group in free:
+                if taken := min(wanted, free[group]):
+                    made[name][group] = taken
+                    free[group] -= taken
+                    wanted -= taken
+            if wanted:
+                raise ValueError(f"teams.{name}: {wanted} of {team.quota} accelerators are not there")
+    return made
+
+
+def limits(environment: Environment, team: Team) -> dict[str, int] | None:
+    """Accelerators at the most by group; None is no limit. A total can be told of one group only.
+
+    Raises:
+        ValueError: a total, and several groups.
+    """
+    if team.limit is None or not isinstance(team.limit, int):
+        return None if team.limit is None else dict(team.limit)
+    groups = [pool.group for pool in pools(environment)]
+    if len(groups) != 1:
+        raise ValueError("a limit over several node groups: give it by group")
+    return {groups[0]: team.limit}
+
+
+def namespace_of(environment: Environment, name: str) -> str:
+    """A team's Kubernetes namespace; with task governance the service's choice."""
+    if scheduler_of(environment) == "task-governance":
+        return f"hyperpod-ns-{name}"
+    return environment.teams[name].namespace or name
+
+
+def _nodes(environment: Environment, group: NodeGroup) -> int:
+    orchestrator = environment.orchestrator
+    if isinstance(orchestrator, HyperPodEks) and orchestrator.autoscaling and group.count == 0:
+        return orchestrator.autoscaling.max_nodes
+    return group.greatest
+
+
+def _started_for_pods(environment: Environment, name: str, group: NodeGroup) -> bool:
+    orchestrator = environment.orchestrator
+    if group.count:
+        return False
+    if isinstance(orchestrator, HyperPodEks):
+        return orchestrator.autoscaling is not None
+    return (
+        isinstance(orchestrator, Eks)
+        and orchestrator.karpenter is not None
+        and name in orchestrator.karpenter.groups
+    )
+
+
+__all__ = [
+    "DEFAULT_PRIORITY",
+    "PRIORITIES",
+    "Pool",
+    "Scheduler",
+    "asked",
+    "limits",
+    "namespace_of",
+    "pools",
+    "quotas",
+    "scheduler_of",
+]

@@ -1,0 +1,1 @@
+"""Metrics, logs, dashboards and alerts of every orchestrator."""

@@ -1,1 +1,0 @@
-"""What schedules jobs: one module for each orchestrator."""

@@ -1,0 +1,1 @@
+"""Figures that need no account: plan, cost, picture, choice of an orchestrator, drafts of environments."""

@@ -1,0 +1,254 @@
+"""A first environment file from a few wishes, sized by guidelines; each default with its reason beside it."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import get_args
+
+from ultracluster.catalog import InstanceType, instance_type
+from ultracluster.catalog.guidelines import Guideline, guideline
+from ultracluster.catalog.pcs import pcs_image_parameter
+from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM, OrchestratorKind
+from ultracluster.plan.draft_place import (
+    RESERVATION,
+    capacity_for,
+    general_type,
+    second_zone,
+    zone_for,
+)
+from ultracluster.plan.draft_storage import Site, storage
+from ultracluster.software import newest_release
+
+ORCHESTRATORS: tuple[OrchestratorKind, ...] = get_args(OrchestratorKind)
+_WIDTH = 106
+_PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9/:._+=@-]*[A-Za-z0-9]")
+_WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What a cluster is to be; what is left empty is chosen by `completed`."""
+
+    name: str = "train"
+    region: str
+    orchestrator: OrchestratorKind
+    instance_type: str
+    """Of the compute nodes, as EC2 writes it."""
+    nodes: int
+    zone_id: str = ""
+    capacity: str = ""
+    """One of `CAPACITIES`."""
+    capacity_id: str = ""
+    """Id of the reservation or block, or ARN of the plan; a stand-in with a comment where it is empty."""
+    lustre_tib: float | None = None
+    """TiB of Lustre, 1.2 TiB are 1200 GiB; 0 is none; by default what the guidelines say."""
+    image: str = ""
+    """AMI of the nodes; PCS's own by default."""
+    admin: str = ""
+    """ARN of the role that may use Kubernetes."""
+    release: str = ""
+    """Software release; the newest for the orchestrator's nodes by default."""
+    type_reason: str = ""
+    """Why it is this type and so many of it; empty where they were asked for as such."""
+    zone_reason: str = "as asked for"
+    capacity_reason: str = "as asked for"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commands:
+    """What the file's head tells to run."""
+
+    plan: str
+    preflight: str
+    saved_as: str = ""
+    """Where the file must lie for it; empty where it does."""
+
+
+def completed(wishes: Wishes) -> Wishes:
+    """With zone, capacity and release chosen where they are left out.
+
+    Raises:
+        NoZoneError: no zone can be chosen.
+    """
+    changes: dict[str, str] = {}
+    if not wishes.zone_id:
+        zone = zone_for(wishes.region, wishes.instance_type, wishes.orchestrator)
+        changes |= {"zone_id": zone.value, "zone_reason": zone.reason}
+    if not wishes.capacity:
+        capacity = capacity_for(wishes.orchestrator, wishes.instance_type, wishes.nodes, wishes.region)
+        changes |= {"capacity": capacity.value, "capacity_reason": capacity.reason}
+    if not wishes.release:
+        family = "eks-al2023" if wishes.orchestrator == "eks" else wishes.orchestrator
+        changes["release"] = newest_release(family).release
+    return replace(wishes, **changes)
+
+
+def draft(wishes: Wishes, commands: Commands | None = None) -> str:
+    """The environment file as YAML. Whether it may be deployed, the rules say.
+
+    `commands`: what plans the file and what asks the account for it; by default for one named as itself.
+
+    Raises:
+        NoZoneError: no zone can be chosen.
+    """
+    wishes = completed(wishes)
+    known = instance_type(wishes.instance_type)
+    sizes = guideline(wishes.nodes)
+    site = Site(
+        region=wishes.region, zone_id=wishes.zone_id, orchestrator=wishes.orchestrator,
+        instance_type=wishes.instance_type, nodes=wishes.nodes, lustre_tib=wishes.lustre_tib,
+    )  # fmt: skip
+    lines = [
+        *_head(wishes, known, commands or _commands(f"{wishes.name}.yaml")),
+        "",
+        *_network(wishes),
+        "",
+        *storage(site, known, sizes),
+        "",
+        *_orchestrator(wishes, known),
+        "",
+        *_groups(wishes, known, sizes),
+        "",
+        "software:",
+        f'  release: "{wishes.release}"{"":<5}# the newest for nodes of {wishes.orchestrator}',
+    ]
+    return "\n".join(_without_doubles(lines)) + "\n"
+
+
+def _commands(file: str) -> Commands:
+    return Commands(plan=f"ultracluster plan {file}", preflight=f"ultracluster preflight {file}")
+
+
+def _head(wishes: Wishes, known: InstanceType | None, commands: Commands) -> Iterator[str]:
+    accelerator = known.accelerator if known else None
+    what = f"{accelerator.count * wishes.nodes:,} x {accelerator.name}, " if accelerator else ""
+    yield f"# {what}{wishes.nodes} x {wishes.instance_type} under {wishes.orchestrator}."
+    if wishes.type_reason:
+        yield from _comment(f"{wishes.type_reason}.", "")
+    if commands.saved_as:
+        yield f"# Save it as {commands.saved_as}; then"
+    yield f"# What it will be and need: {commands.plan}"
+    yield f"# Whether the account can have it: {commands.preflight}"
+    yield f"name: {_scalar(wishes.name)}"
+    yield '# account: "111122223333"        # by default that of the credentials that deploy'
+    yield f"region: {_scalar(wishes.region)}"
+    yield "# protect: true                  # in production: retain data, refuse to delete stacks"
+
+
+def _network(wishes: Wishes) -> Iterator[str]:
+    yield "network:"
+    yield from _comment(f"The zone: {wishes.zone_reason}.", "  ")
+    yield "  # A reservation, block or plan has a zone of its own, and that is the one to take."
+    yield f"  zone_id: {_scalar(wishes.zone_id)}"
+    yield "  # cidr: 10.0.0.0/16            # nodes get its first half; it cannot change later"
+    yield "  # egress: closed               # no route to the internet; needs a mirror of the software"
+
+
+def _orchestrator(wishes: Wishes, known: InstanceType | None) -> Iterator[str]:
+    yield "orchestrator:"
+    yield f"  kind: {wishes.orchestrator}"
+    if wishes.orchestrator == "parallelcluster" and wishes.capacity == "capacity-block":
+        yield "  scaledown_minutes: -1          # nodes of a block stay"
+    if wishes.orchestrator == "parallelcluster" and known and known.ultraserver:
+        yield "  deploy_with: pcluster          # `ultracluster render parallelcluster` writes its file"
+    if wishes.orchestrator in KUBERNETES:
+        if zone := second_zone(wishes.region, wishes.zone_id):
+            yield from _comment(f"EKS requires its control plane in two zones; {zone.reason}.", "  ")
+            yield f"  second_zone_id: {zone.value}"
+        yield "  admins:                        # nobody else can use the cluster, not even who deploys it"
+        if wishes.admin:
+            yield f"    - {_scalar(wishes.admin)}"
+        else:
+            yield "    # the role of your platform engineers, which must exist:"
+            yield "    - arn:aws:iam::111122223333:role/platform-engineers"
+
+
+def _groups(wishes: Wishes, known: InstanceType | None, sizes: Guideline) -> Iterator[str]:
+    yield "node_groups:"
+    arm = known is not None and known.architecture == "arm64"
+    hyperpod = wishes.orchestrator in HYPERPOD
+
+    def general(size: str) -> str:
+        return general_type(size, wishes.region, wishes.zone_id, hyperpod=hyperpod, arm=arm)
+
+    if wishes.orchestrator in KUBERNETES:
+        # EC2's own node group, on HyperPod, too; its add-ons are there for both architectures
+        kind = general_type("2xlarge", wishes.region, wishes.zone_id, hyperpod=False, system=True)
+        yield from _group("system", "system", kind, sizes.system_nodes, wishes, "the add-ons of Kubernetes")
+    else:
+        if wishes.orchestrator != "pcs":
+            yield from _group("controller", "controller", general(sizes.controller), 1, wishes, "slurmctld")
+        yield from _group("login", "login", general(sizes.login), sizes.login_nodes, wishes, "people log in")
+    yield from _group("train", "compute", wishes.instance_type, wishes.nodes, wishes)
+    if wishes.orchestrator in SLURM:
+        yield "    partition: train"
+    if wishes.orchestrator in HYPERPOD:
+        yield f"    # min_count: {wishes.nodes:<19}# all nodes or none"
+        yield "    # two hours of tests before the first job:"
+        yield "    # deep_health_checks: [instance-stress, instance-connectivity]"
+    yield from _capacity(wishes)
+
+
+def _group(name: str, role: str, kind: str, count: int, wishes: Wishes, why: str = "") -> Iterator[str]:
+    yield f"  {name}:{'':<{30 - len(name)}}# {why}" if why else f"  {name}:"
+    yield f"    role: {role}"
+    yield f"    instance_type: {_scalar(kind)}"
+    yield f"    count: {count}"
+    if wishes.orchestrator == "pcs":
+        yield f"    image: {_scalar(wishes.image or _pcs_image(kind))}"
+
+
+def _pcs_image(kind: str) -> str:
+    """AWS's own image for PCS: the parameter is read when the group is made."""
+    known = instance_type(kind)
+    return pcs_image_parameter((known.architecture if known else "") or "x86_64")
+
+
+def _capacity(wishes: Wishes) -> Iterator[str]:
+    yield "    capacity:"
+    yield from _comment(f"{_first_large(wishes.capacity_reason)}.", "      ")
+    yield f"      kind: {wishes.capacity}"
+    if wishes.capacity in ("reservation", "capacity-block"):
+        yield f"      id: {_scalar(wishes.capacity_id or RESERVATION)}" + _stands_in(
+            wishes.capacity_id, "id of yours"
+        )
+    if wishes.capacity == "capacity-block" and wishes.orchestrator in ("pcs", "eks"):
+        yield f"      # Until the block begins: count: 0 and max_count: {wishes.nodes} above."
+    if wishes.capacity == "training-plan":
+        plan = f"arn:aws:sagemaker:{wishes.region}:111122223333:training-plan/{wishes.name}"
+        yield f"      arn: {_scalar(wishes.capacity_id or plan)}" + _stands_in(
+            wishes.capacity_id, "ARN of yours"
+        )
+
+
+def _scalar(text: str) -> str:
+    """In quotes where YAML would read anything but the text."""
+    return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else json.dumps(text)
+
+
+def _stands_in(given: str, what: str) -> str:
+    return "" if given else f"  # stands in for the {what}"
+
+
+def _comment(text: str, indent: str) -> Iterator[str]:
+    """A sentence as lines of a comment."""
+    for line in textwrap.wrap(text, _WIDTH - len(indent) - 2, break_long_words=False):
+        yield f"{indent}# {line}"
+
+
+def _first_large(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _without_doubles(lines: list[str]) -> Iterator[str]:
+    """A part that is empty leaves one blank line, not two."""
+    for number, line in enumerate(lines):
+        if line or (number and lines[number - 1]):
+            yield line
+
+
+__all__ = ["ORCHESTRATORS", "Commands", "Wishes", "completed", "draft"]

@@ -1,0 +1,153 @@
+"""The storage of a first environment file: Lustre sized for checkpoints, homes, Slurm's accounting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ultracluster.catalog import InstanceType
+from ultracluster.catalog.fsx import LustreOffer, limits, lustre_offer, openzfs_deployments
+from ultracluster.catalog.fsx import lustre as lustre_deployment
+from ultracluster.catalog.guidelines import Guideline, checkpoint_share
+from ultracluster.catalog.sizing import lustre_write_mbps_per_tib, model_state
+from ultracluster.config.orchestrator import KUBERNETES, SLURM, OrchestratorKind
+from ultracluster.plan.draft_place import is_local, second_zone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """What storage depends on."""
+
+    region: str
+    zone_id: str
+    orchestrator: OrchestratorKind
+    instance_type: str
+    nodes: int
+    lustre_tib: float | None
+
+
+def storage(site: Site, known: InstanceType | None, sizes: Guideline) -> Iterator[str]:
+    """The lines of `storage:`, with comments; none where there is nothing to store on."""
+    lines = [*_lustre(site, known, sizes), *_home(site, sizes), *_accounting(site, sizes)]
+    if any(not line.lstrip().startswith("#") for line in lines):
+        yield "storage:"
+        yield from lines
+    else:
+        yield from (line.removeprefix("  ") for line in lines)
+
+
+def _lustre(site: Site, known: InstanceType | None, sizes: Guideline) -> Iterator[str]:
+    if site.lustre_tib == 0:
+        return
+    offer = lustre_offer(site.region, site.zone_id, local=is_local(site.zone_id))
+    sold = offer.deployments if offer else ()
+    other = next((name for name in ("persistent-2-ssd", "persistent-1-ssd") if name in sold), None)
+    if offer and other is None and site.lustre_tib is None:
+        yield f"  # No Lustre: AWS lists no such file system for {site.zone_id}."
+        return
+    deployment, limited = other or "persistent-2-ssd", offer.limited if offer else ()
+    takes_efa = deployment == "persistent-2-ssd" and not limited
+    # each client has one connection at least
+    takes_efa = takes_efa and site.nodes <= limits().efa_connections
+    efa = bool(takes_efa and known and known.lustre_efa_client)
+    wanted = _checkpoint_mbps(site, known, sizes)
+    tib = sizes.lustre_tib if site.lustre_tib is None else site.lustre_tib
+    if site.lustre_tib is None and known is not None and known.accelerator is None:
+        tib = min(tib, 9.6)
+    grows = site.lustre_tib is None
+    capacity, tier = _smallest(deployment, tib, wanted, efa=efa, grows=grows, tiers=limited)
+    written = capacity / 1000 * (lustre_write_mbps_per_tib(deployment, tier) or 0)
+    yield f"  # {written:,.0f} MB/s. Wanted: {wanted:,.0f}, which writes a checkpoint in about"
+    yield f"  # {sizes.checkpoint_minutes:g} minutes; `ultracluster plan --model` has the time for yours."
+    yield from _why(site, known, deployment, efa, offer)
+    yield "  lustre:"
+    yield f"    deployment: {deployment}"
+    yield f"    capacity_gib: {capacity}"
+    yield f"    throughput_mbps_per_tib: {tier}"
+    if efa:
+        yield "    efa: true                    # only at creation"
+    yield "    # data_repositories:           # folders that are tied to S3"
+    yield "    #   /checkpoints:"
+    yield "    #     prefix: checkpoints/"
+    yield "    #     export_events: [new, changed]"
+
+
+def _why(
+    site: Site, known: InstanceType | None, deployment: str, efa: bool, offer: LustreOffer | None
+) -> Iterator[str]:
+    """Why it is this deployment, and whether it is reached over EFA."""
+    if offer and deployment not in offer.deployments:
+        yield f"  # AWS lists no Lustre file system for {site.zone_id}; `--lustre-tib 0` leaves it out."
+    elif offer and offer.limited:
+        only = ", ".join(map(str, offer.limited))
+        yield f"  # FSx has persistent-2-ssd here with {only} MB/s per TiB only, and over TCP."
+    elif deployment != "persistent-2-ssd":
+        yield "  # persistent-1-ssd: FSx does not have persistent-2-ssd here."
+    elif known and known.lustre_efa_client and site.nodes > limits().efa_connections:
+        most = limits().efa_connections
+        yield f"  # Over TCP: a file system takes {most} EFA connections, each node one at least."
+    elif efa:
+        yield f"  # Over EFA, which {site.instance_type} takes; TCP ends at 100 Gbit/s a node."
+    elif known and known.least_efa_interfaces:
+        yield f"  # Over TCP: {site.instance_type} is no EFA client of Lustre."
+
+
+def _smallest(
+    deployment: str, tib: float, wanted: float, *, efa: bool, grows: bool, tiers: Sequence[int] = ()
+) -> tuple[int, int]:
+    """The least capacity in GiB that is at least `tib` and gives `wanted` MB/s, and its lowest tier.
+
+    Where none does it is the greatest throughput. `grows`: more capacity may be taken for more throughput.
+    `tiers`: the only ones there are, if not all.
+    """
+    facts = lustre_deployment(deployment)
+    found: list[tuple[int, int]] = []
+    for tier in facts.throughput.first if facts.throughput else ():
+        if tiers and tier not in tiers:
+            continue
+        series = facts.capacity(tier, efa=efa)
+        need = max(tib * 1000, wanted / tier * 1000 if grows else 0)
+        if series is not None:
+            found.append((_at_least(series.first, series.step, need), tier))
+    enough = [(capacity, tier) for capacity, tier in found if capacity / 1000 * tier >= wanted]
+    return min(enough) if enough else max(found, key=lambda row: row[0] * row[1])
+
+
+def _at_least(first: Sequence[int], step: int | None, need: float) -> int:
+    for one in first:
+        if one >= need:
+            return one
+    return step * max(1, -(-int(need) // step)) if step else first[-1]
+
+
+def _checkpoint_mbps(site: Site, known: InstanceType | None, sizes: Guideline) -> float:
+    accelerator = known.accelerator if known else None
+    if accelerator is None:
+        return 0
+    state = model_state()
+    memory = accelerator.memory_gib * 2**30 * site.nodes * checkpoint_share()
+    return memory * state.checkpoint_bytes / state.memory_bytes / 1e6 / (sizes.checkpoint_minutes * 60)
+
+
+def _home(site: Site, sizes: Guideline) -> Iterator[str]:
+    if site.orchestrator in KUBERNETES or is_local(site.zone_id):
+        return
+    choices = [
+        name
+        for name in ("single-az-ha-2", "single-az-2", "single-az-1")
+        if site.region not in openzfs_deployments()[name].regions_without
+    ]
+    speeds = openzfs_deployments()[choices[0]].throughput.first
+    yield "  openzfs:                       # home directories; data belongs on Lustre"
+    yield f"    deployment: {choices[0]}"
+    yield f"    capacity_gib: {sizes.home_gib}"
+    yield f"    throughput_mbps: {next(speed for speed in speeds if speed >= sizes.home_mbps)}"
+
+
+def _accounting(site: Site, sizes: Guideline) -> Iterator[str]:
+    second = second_zone(site.region, site.zone_id)
+    if site.orchestrator not in SLURM - {"pcs"} or not sizes.accounting_database or not second:
+        return
+    yield "  accounting_database:           # Slurm's users, limits and history outlive the controller"
+    yield "    kind: rds-mysql"
+    yield f"    second_zone_id: {second.value}"

@@ -1,0 +1,202 @@
+"""What an environment is made of, computed from the file and the catalogue alone.
+
+Each subject has a module of its own, `plan_<subject>`; what makes one plan of them stands here.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, cast
+
+from ultracluster.config import Environment, Finding
+from ultracluster.model.quota_needs import needs
+from ultracluster.plan.boot import BootPlan, boot_lines, boot_plans
+from ultracluster.plan.cost_summary import CostPlan, cost_plan
+from ultracluster.plan.groups import GroupPlan, bandwidth, group_plan
+from ultracluster.plan.network import (
+    AddressPlan,
+    AddressRow,
+    EndpointPlan,
+    address_plan,
+    endpoint_plans,
+)
+from ultracluster.plan.price_file import PriceFile
+from ultracluster.plan.storage import (
+    FileSystemPlan,
+    RepositoryPlan,
+    accounting_place,
+    home_plan,
+    lustre_plan,
+    repository_plans,
+)
+from ultracluster.plan.training_model import ModelPlan, model_plan, parameters, size_text
+
+__all__ = [
+    "AddressPlan",
+    "AddressRow",
+    "BootPlan",
+    "CostPlan",
+    "EndpointPlan",
+    "FileSystemPlan",
+    "GroupPlan",
+    "ModelPlan",
+    "Plan",
+    "QuotaPlan",
+    "RepositoryPlan",
+    "WarningPlan",
+    "bandwidth",
+    "boot_lines",
+    "parameters",
+    "plan",
+    "size_text",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaPlan:
+    """A service quota of which the environment takes something."""
+
+    service: str
+    name: str
+    code: str
+    amount: float
+    unit: str
+    why: str
+    scope: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarningPlan:
+    """A rule that warns."""
+
+    code: str
+    path: str
+    message: str
+    acknowledged: str
+    """The reason given for accepting it; empty while it is open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """An environment in figures."""
+
+    name: str
+    asked_as: str
+    """What a command calls it: its name or the path of its file."""
+    orchestrator: str
+    cluster_name: str
+    account: str
+    """Empty: that of the credentials."""
+    region: str
+    zone_id: str
+    groups: tuple[GroupPlan, ...]
+    lustre: FileSystemPlan | None
+    repositories: tuple[RepositoryPlan, ...]
+    home: FileSystemPlan | None
+    accounting: str
+    """Where Slurm's accounting is kept; empty without Slurm."""
+    egress: str
+    """`nat` or `closed`."""
+    makes_vpc: bool
+    endpoints: tuple[EndpointPlan, ...]
+    addresses: AddressPlan
+    quotas: tuple[QuotaPlan, ...]
+    model: ModelPlan | None
+    cost: CostPlan
+    software: str
+    first_boot: tuple[BootPlan, ...]
+    protect: bool
+    stacks: tuple[str, ...]
+    warnings: tuple[WarningPlan, ...]
+
+    @property
+    def accelerators(self) -> int:
+        """Accelerators of all groups."""
+        return sum(group.accelerators for group in self.groups)
+
+    @property
+    def open_warnings(self) -> tuple[WarningPlan, ...]:
+        """Those nobody has accepted."""
+        return tuple(one for one in self.warnings if not one.acknowledged)
+
+    def document(self) -> dict[str, Any]:
+        """The plan as JSON has it; the units are those of the fields."""
+        plain = _plain(self)
+        del plain["asked_as"]  # a path of this machine
+        return plain
+
+
+def plan(
+    environment: Environment,
+    model: float | None = None,
+    today: dt.date | None = None,
+    *,
+    warnings: Sequence[Finding] = (),
+    prices: PriceFile | None = None,
+) -> Plan:
+    """The plan of an environment that passed its rules.
+
+    Args:
+        model: parameters of a model whose checkpoint is to be timed.
+        today: which prices hold; the current day by default.
+        warnings: what `ultracluster.rules.enforce` returned.
+        prices: those that a team keeps beside the file; they win over the shipped ones.
+    """
+    groups = tuple(group_plan(environment, name, group) for name, group in environment.node_groups.items())
+    lustre = lustre_plan(environment)
+    network = environment.network
+    return Plan(
+        name=environment.name,
+        asked_as=environment.asked_as,
+        orchestrator=environment.orchestrator.kind,
+        cluster_name=environment.cluster_name,
+        account=environment.account or "",
+        region=environment.region,
+        zone_id=network.zone_id,
+        groups=groups,
+        lustre=lustre,
+        repositories=repository_plans(environment),
+        home=home_plan(environment),
+        accounting=accounting_place(environment),
+        egress=network.egress,
+        makes_vpc=network.vpc is None,
+        endpoints=endpoint_plans(environment),
+        addresses=address_plan(environment),
+        quotas=tuple(
+            QuotaPlan(
+                service=need.quota.service,
+                name=need.quota.name,
+                code=need.quota.code,
+                amount=need.amount,
+                unit=need.unit,
+                why=need.why,
+                scope=need.scope,
+            )
+            for need in needs(environment)
+        ),
+        model=None if model is None else model_plan(environment, model, groups, lustre),
+        cost=cost_plan(environment, today, prices),
+        software=environment.software.release,
+        first_boot=boot_plans(environment),
+        protect=environment.protect,
+        stacks=environment.stack_names,
+        warnings=tuple(
+            WarningPlan(
+                code=one.code, path=one.dotted, message=one.message, acknowledged=one.acknowledged or ""
+            )
+            for one in warnings
+        ),
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Data classes with their properties as dictionaries."""
+    if is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in fields(value)]
+        names += [name for name, member in vars(type(value)).items() if isinstance(member, property)]
+        return {name: _plain(getattr(value, name)) for name in names}
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in cast("Sequence[Any]", value)]
+    return value

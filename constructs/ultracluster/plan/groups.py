@@ -1,0 +1,127 @@
+"""Node groups in figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ultracluster.catalog import InstanceType
+from ultracluster.catalog.sizing import AcceleratorDomain, accelerator_domain
+from ultracluster.config import Environment
+from ultracluster.config.capacity import Reservation
+from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.orchestrator import HYPERPOD
+from ultracluster.model.capacity import placement_for
+from ultracluster.model.network_cards import network_card_plan
+from ultracluster.model.quota_needs import most_nodes
+from ultracluster.model.types import instance_type_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPlan:
+    """One node group in figures, at the most nodes it may have. None is unknown."""
+
+    name: str
+    role: str
+    instance_type: str
+    count: int
+    """Nodes that are always there."""
+    greatest: int
+    """Nodes that there may be."""
+    capacity: str
+    """Kind of capacity: `on-demand`, `training-plan` ..."""
+    capacity_id: str
+    """Id or ARN of what is reserved; empty without one."""
+    placement: str
+    """`hyperpod` where that places the nodes; else the placement group: `cluster`, `reservation-group` (that
+    of the reservation) or `none`. Empty where it makes no difference."""
+    vcpu: int | None
+    memory_gib: float | None
+    """Main memory of all nodes in GiB."""
+    accelerator: str
+    """Name of one; empty without."""
+    accelerators: int
+    accelerator_memory_gib: float
+    """GiB over all nodes."""
+    domain: AcceleratorDomain | None
+    efa_interfaces: int | None
+    """EFA interfaces of one node."""
+    efa_gbps_per_node: float | None
+    """Gbit/s; 0 without EFA."""
+
+    @property
+    def efa_gbps(self) -> float | None:
+        """EFA bandwidth of all nodes in Gbit/s."""
+        return None if self.efa_gbps_per_node is None else self.efa_gbps_per_node * self.greatest
+
+    @property
+    def nodes(self) -> str:
+        """`16 x p5en.48xlarge`, `0-4 x p5.48xlarge`."""
+        number = f"{self.count}-{self.greatest}" if self.greatest > self.count else str(self.count)
+        return f"{number} x {self.instance_type}"
+
+
+def bandwidth(gbps: float | None) -> str:
+    """Gbit/s, or Tbit/s from ten thousand on."""
+    if gbps is None:
+        return "?"
+    if gbps == 0:
+        return "-"
+    return f"{gbps:,.0f} Gbit/s" if gbps < 10_000 else f"{gbps / 1000:,.1f} Tbit/s"
+
+
+def group_plan(environment: Environment, name: str, group: NodeGroup) -> GroupPlan:
+    """A node group of an environment; what is unknown of its type is None."""
+    known = instance_type_of(environment, group)
+    nodes = most_nodes(environment, group)
+    accelerator = known.accelerator if known else None
+    interfaces, gbps = _efa(known)
+    capacity = group.capacity
+    reserved = getattr(capacity, "id", None) or getattr(capacity, "arn", None)
+    return GroupPlan(
+        name=name,
+        role=group.role,
+        instance_type=group.instance_type,
+        count=group.count,
+        greatest=nodes,
+        capacity=capacity.kind,
+        capacity_id=reserved or getattr(capacity, "resource_group_arn", None) or "",
+        placement=_placement(environment, group, known),
+        vcpu=known.vcpu * nodes if known and known.vcpu else None,
+        memory_gib=known.memory_gib * nodes if known and known.memory_gib else None,
+        accelerator=accelerator.name if accelerator else "",
+        accelerators=accelerator.count * nodes if accelerator else 0,
+        accelerator_memory_gib=accelerator.memory_gib * nodes if accelerator else 0,
+        domain=accelerator_domain(known, nodes) if known else None,
+        efa_interfaces=interfaces,
+        efa_gbps_per_node=gbps,
+    )
+
+
+def _efa(known: InstanceType | None) -> tuple[int | None, float | None]:
+    """EFA interfaces of one node and what they carry together."""
+    if known is None:
+        return None, None
+    if known.efa_interfaces == 0:
+        return 0, 0
+    try:
+        shares = [one.gbps for one in network_card_plan(known) if one.kind == "efa-only"]
+    except ValueError:  # its cards are unknown: the instance's own figure is what there is
+        return known.efa_interfaces, known.network_gbps
+    found = [share for share in shares if share is not None]
+    return len(shares), sum(found) if len(found) == len(shares) else known.network_gbps
+
+
+def _placement(environment: Environment, group: NodeGroup, known: InstanceType | None) -> str:
+    if group.role != "compute" or known is None:
+        return ""
+    if environment.orchestrator.kind in HYPERPOD:
+        return "hyperpod"
+    capacity = group.capacity
+    in_group = isinstance(capacity, Reservation) and capacity.placement_group is not None
+    return placement_for(
+        capacity,
+        orchestrator=environment.orchestrator.kind,
+        instance_type=known,
+        reserved_in_group=in_group,
+        declined=group.placement_group == "none",
+    ).kind

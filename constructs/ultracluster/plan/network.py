@@ -1,0 +1,69 @@
+"""The node subnet's addresses in figures, and the VPC endpoints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ultracluster.config import Environment
+from ultracluster.model.addresses import address_budget
+from ultracluster.model.endpoints import made_endpoints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddressRow:
+    """Who takes how many addresses."""
+
+    what: str
+    count: int
+    each: int
+    estimate: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddressPlan:
+    """The node subnet and what is to fit into it."""
+
+    vpc: str
+    """The VPC's network."""
+    subnet: str
+    usable: int
+    total: int
+    rows: tuple[AddressRow, ...]
+
+    @property
+    def estimate(self) -> bool:
+        """Whether a row is one."""
+        return any(row.estimate for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointPlan:
+    """A VPC endpoint that is made."""
+
+    service: str
+    kind: str
+    reason: str
+
+
+def address_plan(environment: Environment) -> AddressPlan:
+    """The node subnet of an environment, with a row for each that takes addresses of it."""
+    budget = address_budget(environment)
+    network = environment.network
+    return AddressPlan(
+        vpc=network.vpc.cidr if network.vpc else network.cidr,
+        subnet=str(budget.network),
+        usable=budget.usable,
+        total=budget.total,
+        rows=tuple(
+            AddressRow(what=row.what, count=row.count, each=row.each, estimate=not row.verified)
+            for row in budget.rows
+        ),
+    )
+
+
+def endpoint_plans(environment: Environment) -> tuple[EndpointPlan, ...]:
+    """Every VPC endpoint that is made."""
+    return tuple(
+        EndpointPlan(service=one.service, kind=one.kind, reason=one.reason)
+        for one in made_endpoints(environment)
+    )

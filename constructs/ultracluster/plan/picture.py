@@ -1,0 +1,341 @@
+"""A plan as a picture: Region, VPC, zone, node subnet, and what is in them. SVG, or PNG made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ultracluster.plan.environment_plan import FileSystemPlan, GroupPlan, Plan, bandwidth
+from ultracluster.plan.picture_canvas import DIM, Box, Canvas, card_height, shorten, wrap
+from ultracluster.plan.picture_icons import PictureError, icon
+
+WIDTH = 1200
+"""Pixels of the SVG; the PNG has twice as many."""
+_VPC_LEFT, _VPC_RIGHT = 32.0, 880.0
+_SIDE, _SIDE_WIDTH = 924.0, 244.0
+_GAP = 14.0
+_REGION, _VPC, _ZONE, _PRIVATE, _PUBLIC, _PLACEMENT = (
+    "#00807f", "#7a3ee0", "#147eba", "#00807f", "#5f7f0c", "#c75b00",
+)  # fmt: skip
+"""Colours of AWS's group borders, darkened where text stands in them."""
+
+
+def save_picture(plan: Plan, file: Path) -> None:
+    """Write the picture of a plan as .svg or .png, whole or not at all.
+
+    Raises:
+        PictureError: icons, the library for PNG or a font are not installed; or the file cannot be written.
+    """
+    svg = draw(plan)[0]
+    data = png(svg) if file.suffix.lower() == ".png" else svg.encode()
+    part = file.with_name(f".{file.name}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(file)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise PictureError(f"it cannot be written: {error.strerror}") from None
+
+
+def draw(plan: Plan, *, icons: Callable[[str], str] = icon) -> tuple[str, Canvas]:
+    """The picture of a plan as SVG, and the page that it was drawn on.
+
+    Args:
+        icons: the `data:` URI of a symbol by name.
+
+    Raises:
+        PictureError: AWS's icons are not installed.
+    """
+    canvas = Canvas(WIDTH, icons=icons)
+    page = _Page(canvas, plan)
+    return page.draw(), canvas
+
+
+def png(svg: str) -> bytes:
+    """An SVG drawn at twice its size.
+
+    Raises:
+        PictureError: `resvg-py` or a font is not installed.
+    """
+    try:
+        from resvg_py import svg_to_bytes
+    except ImportError:
+        raise PictureError(
+            "PNG needs the package `resvg-py`: pip install diagrams resvg-py; .svg needs it not"
+        ) from None
+    probe = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20">{}</svg>'
+    letter = "<text y='15' font-family=\"Arial, Helvetica, 'DejaVu Sans', sans-serif\">M</text>"
+    if svg_to_bytes(svg_string=probe.format(letter)) == svg_to_bytes(svg_string=probe.format("")):
+        raise PictureError(
+            "none of the fonts Arial, Helvetica and DejaVu Sans is installed, so the PNG would have no text: "
+            "install one (Debian: fonts-dejavu-core), or write .svg"
+        )
+    return svg_to_bytes(svg_string=svg, zoom=2)
+
+
+class _Page:
+    """Places everything from top to bottom, then draws the borders around it."""
+
+    def __init__(self, canvas: Canvas, plan: Plan) -> None:
+        self.canvas = canvas
+        self.plan = plan
+        self.side = 118.0
+        """Where the next card of the right column may begin."""
+
+    def draw(self) -> str:
+        plan, canvas = self.plan, self.canvas
+        canvas.text(20, 34, plan.name, size=20, bold=True)
+        kept = "protected" if plan.protect else "not protected"
+        size = f"{plan.orchestrator}, {plan.accelerators:,} accelerators, {plan.cost.short}"
+        canvas.text(20, 56, shorten(size, 880, 13), color=DIM)
+        canvas.text(20, 75, f"software release {plan.software}, {kept}", color=DIM)
+        frames: list[tuple[Box, str, str, str, bool]] = []
+        top = 150.0  # below the titles of Region, VPC and zone
+        y = self._egress(top + 30, frames)
+        subnet_top = y
+        y += 34
+        y = self._support(y)
+        y = self._compute(y, frames)
+        lustre, y = self._file_systems(y)
+        y = self._endpoints(y)
+        subnet = Box(60, subnet_top, 792, y - subnet_top)
+        addresses = plan.addresses
+        used = f"{addresses.total:,} of {addresses.usable:,} addresses"
+        frames.append((subnet, f"Node subnet {addresses.subnet}, {used}", _PRIVATE, "#f1fafa", False))
+        zone = Box(46, top, 820, subnet.bottom + _GAP - top)
+        frames.append((zone, f"Zone {plan.zone_id}", _ZONE, "none", True))
+        y = self._two_zones(zone.bottom + _GAP)
+        vpc = Box(_VPC_LEFT, top - 30, _VPC_RIGHT - _VPC_LEFT, y - top + 30)
+        made = "" if plan.makes_vpc else " (existing)"
+        frames.append((vpc, f"VPC {addresses.vpc}{made}", _VPC, "none", False))
+        self._service(subnet)
+        self._repositories(lustre)
+        region = Box(16, 88, WIDTH - 32, max(vpc.bottom, self.side) + _GAP - 88)
+        account = f", account {plan.account}" if plan.account else ""
+        frames.append((region, f"Region {plan.region}{account}", _REGION, "none", True))
+        return self._assembled(frames, region.bottom + 16)
+
+    def _assembled(self, frames: list[tuple[Box, str, str, str, bool]], height: float) -> str:
+        """The borders belong below the cards: a second page has them, and what was drawn on top."""
+        below = Canvas(WIDTH)
+        for box, title, color, fill, dashed in reversed(frames):
+            below.frame(box, title, color, fill=fill, dashed=dashed)
+        self.canvas.put_below(below)
+        plan = self.plan
+        title = f"{plan.name}: {plan.orchestrator} in {plan.zone_id}"
+        return self.canvas.svg(height, title)
+
+    def _egress(self, y: float, frames: list[tuple[Box, str, str, str, bool]]) -> float:
+        plan = self.plan
+        if plan.egress != "nat":
+            lines = ["No route to the internet", "AWS is reached through VPC endpoints alone"]
+            self.canvas.card(Box(74, y, 764, card_height(lines)), "closed", lines)
+            return y + card_height(lines) + _GAP
+        lines = ["NAT gateway", "the nodes' way out; nothing comes in"]
+        card = Box(74, y + 32, 764, card_height(lines))
+        if plan.makes_vpc:
+            self.canvas.card(card, "nat", lines)
+            frames.append((Box(60, y, 792, card.height + 46), "Public subnet", _PUBLIC, "#f6f9ee", False))
+        else:
+            card = Box(74, y, 764, card.height)
+            self.canvas.card(card, "nat", ["NAT gateway of the VPC", "made elsewhere"])
+        internet = Box(_SIDE, 12, _SIDE_WIDTH, card.height)
+        self.canvas.card(internet, "internet", ["Internet", "software, containers"])
+        across, up = card.y + card.height / 2, _SIDE + _SIDE_WIDTH / 2
+        self.canvas.line([(card.right, across), (up, across), (up, internet.bottom)], DIM, ends="end")
+        self.side = across + 2 * _GAP
+        return card.bottom + 2 * _GAP
+
+    def _support(self, y: float) -> float:
+        """Controller, login and system groups, two in a row."""
+        groups = [group for group in self.plan.groups if group.role != "compute"]
+        for start in range(0, len(groups), 2):
+            row = groups[start : start + 2]
+            width = (764 - _GAP * (len(row) - 1)) / len(row)
+            for place, group in enumerate(row):
+                lines = [
+                    shorten(group.name, width - 76, 14, bold=True),
+                    f"{group.role}: {group.nodes}",
+                    f"{_machine(group)}, {group.capacity}",
+                ]
+                box = Box(74 + place * (width + _GAP), y, width, card_height(lines))
+                self.canvas.card(box, "node", lines)
+            y += card_height([""] * 3) + _GAP
+        return y
+
+    def _compute(self, y: float, frames: list[tuple[Box, str, str, str, bool]]) -> float:
+        for group in self.plan.groups:
+            if group.role != "compute":
+                continue
+            lines = _compute_lines(group)
+            card = Box(88, y + 30, 736, card_height(lines))
+            self.canvas.card(card, "nodes", lines)
+            self._nodes(card, group)
+            frame = Box(74, y, 764, card.height + 42)
+            title = _placement_title(group)
+            frames.append((frame, title, _PLACEMENT, "#fffaf4", True))
+            y = frame.bottom + _GAP
+        return y
+
+    def _nodes(self, card: Box, group: GroupPlan) -> None:
+        """A square for each node, hollow for those that come and go; 48 at the most."""
+        shown = min(group.greatest, 48)
+        left = card.right - min(shown, 16) * 14 - 8
+        for number in range(shown):
+            there = number < group.count
+            box = Box(left + number % 16 * 14, card.y + 12 + number // 16 * 14, 10, 10)
+            self.canvas.square(box, _PLACEMENT, filled=there)
+        if group.greatest > shown:
+            self.canvas.text(
+                left, card.y + 12 + 3 * 14 + 12, f"and {group.greatest - shown:,} more", size=12, color=DIM
+            )
+
+    def _file_systems(self, y: float) -> tuple[Box | None, float]:
+        plan = self.plan
+        found = [("openzfs", plan.home), ("lustre", plan.lustre)]
+        shown = [(symbol, one) for symbol, one in found if one is not None]
+        if not shown:
+            return None, y
+        width = (764 - _GAP * (len(shown) - 1)) / len(shown)
+        y += 22  # for the line from the nodes
+        cards = [(symbol, one, _file_system_lines(one, width)) for symbol, one in shown]
+        height = max(card_height(lines) for *_, lines in cards)
+        lustre = None
+        for place, (symbol, one, lines) in enumerate(cards):
+            box = Box(74 + place * (width + _GAP), y, width, height)
+            self.canvas.card(box, symbol, lines)
+            middle = box.x + box.width / 2
+            self.canvas.line([(middle, y - 22 - _GAP + 4), (middle, y - 2)], DIM, ends="both")
+            self.canvas.text(middle + 10, y - 12, one.fabric, size=12, color=DIM)
+            if one is plan.lustre:
+                lustre = box
+        return lustre, y + height + _GAP
+
+    def _endpoints(self, y: float) -> float:
+        endpoints = self.plan.endpoints
+        if not endpoints:
+            return y
+        names = ", ".join(f"{one.service}{' (gateway)' * (one.kind == 'gateway')}" for one in endpoints)
+        count = f"{len(endpoints)} VPC endpoint{'s' * (len(endpoints) > 1)}"
+        lines = [count, *wrap(names, 680)]
+        self.canvas.card(Box(74, y, 764, card_height(lines)), "endpoint", lines)
+        return y + card_height(lines) + _GAP
+
+    def _two_zones(self, y: float) -> float:
+        """What has subnets in two zones stands below the one zone of the nodes."""
+        plan = self.plan
+        if plan.accounting.startswith("RDS"):
+            lines = ["Accounting database", plan.accounting]
+            self.canvas.card(Box(74, y, 764, card_height(lines)), "database", lines)
+            y += card_height(lines) + _GAP
+        if plan.orchestrator in ("eks", "hyperpod-eks"):
+            lines = ["Interfaces of the Kubernetes control plane", "in subnets of their own, in two zones"]
+            self.canvas.card(Box(74, y, 764, card_height(lines)), "endpoint", lines)
+            y += card_height(lines) + _GAP
+        return y
+
+    def _service(self, subnet: Box) -> None:
+        """What AWS runs of the orchestrator."""
+        hyperpod = ("hyperpod", ["HyperPod", "SageMaker runs, checks", "and replaces the nodes"])
+        eks = ("eks", ["Amazon EKS", "Kubernetes", "control plane"])
+        services = {
+            "hyperpod-slurm": [hyperpod],
+            "hyperpod-eks": [eks, hyperpod],
+            "eks": [eks],
+            "pcs": [("slurm", ["AWS PCS", "Slurm controller,", "run by AWS"])],
+        }.get(self.plan.orchestrator, [])
+        self.side = max(self.side, subnet.y + 34) if services else self.side
+        for symbol, lines in services:
+            box = Box(_SIDE, self.side, _SIDE_WIDTH, card_height(lines))
+            self.canvas.card(box, symbol, lines)
+            middle = box.y + box.height / 2
+            self.canvas.line([(_SIDE, middle), (subnet.right, middle)], DIM, ends="end")
+            self.side = box.bottom + _GAP
+
+    def _repositories(self, lustre: Box | None) -> None:
+        """S3 beside the file system, each folder tied to it."""
+        repositories = self.plan.repositories
+        if lustre is None or not repositories:
+            return
+        room = _SIDE_WIDTH - 74
+        y = max(self.side + _GAP, lustre.y)
+        target = lustre.y + lustre.height / 2
+        for one in repositories:
+            lines = [
+                shorten(one.folder, room, 14, bold=True),
+                shorten(one.bucket or "the data bucket", room, 12),
+                shorten(one.prefix or "/", room, 12),
+            ]
+            for verb, events in (("imports", one.import_events), ("exports", one.export_events)):
+                if events:
+                    lines += wrap(f"{verb} {', '.join(events)}", room)
+            box = Box(_SIDE, y, _SIDE_WIDTH, card_height(lines))
+            self.canvas.card(box, "s3", lines)
+            middle = box.y + box.height / 2
+            bus = 902.0
+            self.canvas.line(
+                [(_SIDE, middle), (bus, middle), (bus, target), (lustre.right, target)], DIM, ends="both"
+            )
+            y = box.bottom + _GAP
+        self.side = y
+
+
+def _compute_lines(group: GroupPlan) -> list[str]:
+    room = 736 - 64 - 16 * 14 - 24
+    lines = [shorten(f"{group.name}: {group.nodes}", room, 14, bold=True)]
+    if not group.greatest:
+        return [*lines, "no nodes now", group.capacity]
+    if group.accelerators:
+        lines.append(
+            f"{group.accelerators:,} x {group.accelerator}, {group.accelerator_memory_gib:,.0f} GiB"
+            + _domain(group)
+        )
+    else:
+        lines.append(_machine(group))
+    if group.efa_gbps_per_node:
+        count = group.efa_interfaces or "?"
+        nics = f"{count} EFA interface{'s' * (count != 1)} a node: {bandwidth(group.efa_gbps_per_node)}"
+        lines.append(f"{nics}, {bandwidth(group.efa_gbps)} in all")
+    else:
+        lines.append("no EFA: TCP" if group.efa_gbps_per_node == 0 else "EFA unknown")
+    capacity = f"{group.capacity} {group.capacity_id.rpartition('/')[2]}".strip()
+    return [lines[0], *(shorten(line, room, 12) for line in [*lines[1:], capacity])]
+
+
+def _domain(group: GroupPlan) -> str:
+    if group.domain is None:
+        return ""
+    return f", {group.domain.size} by {group.domain.link}" if group.domain.link else ", by PCIe"
+
+
+def _placement_title(group: GroupPlan) -> str:
+    if group.domain and group.domain.ultraserver:
+        return f"UltraServer {group.domain.ultraserver}"
+    return {
+        "hyperpod": "Placed by HyperPod",
+        "cluster": "Cluster placement group",
+        "reservation-group": "Placement group of the reservation",
+    }.get(
+        group.placement,
+        "Placed with the Capacity Block" if group.capacity == "capacity-block" else "No placement group",
+    )
+
+
+def _file_system_lines(one: FileSystemPlan, width: float) -> list[str]:
+    room = width - 76
+    lines = [f"FSx for {one.kind} at {one.mount_path}"]
+    if one.id:
+        lines.append(f"{one.id} (existing)")
+    else:
+        lines.append(f"{f'{one.capacity_gib:,} GiB' if one.capacity_gib else 'elastic'}, {one.deployment}")
+        speed = f"{one.read_mbps:,.0f} MB/s"
+        lines.append(speed if one.read_mbps == one.write_mbps else f"{speed}, {one.write_mbps:,.0f} writing")
+    return [shorten(lines[0], room, 14, bold=True), *(shorten(line, room, 12) for line in lines[1:])]
+
+
+def _machine(group: GroupPlan) -> str:
+    cores = "?" if group.vcpu is None else f"{group.vcpu:,}"
+    return f"{cores} vCPUs, {'?' if group.memory_gib is None else f'{group.memory_gib:,.0f}'} GiB"
+
+
+__all__ = ["WIDTH", "PictureError", "draw", "png", "save_picture"]

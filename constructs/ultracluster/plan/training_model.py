@@ -1,0 +1,115 @@
+"""A model in figures: how large it is, which accelerators hold it, how long its checkpoint takes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ultracluster.catalog.sizing import lustre_client_gbps, model_state
+from ultracluster.config import Environment
+from ultracluster.model.types import instance_type_of
+from ultracluster.plan.groups import GroupPlan
+from ultracluster.plan.storage import FileSystemPlan
+
+SMALLEST_MODEL, LARGEST_MODEL = 10**6, 10**15
+"""Parameters between which a model size is believed; anything else is a slip of a unit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelPlan:
+    """A training state of so many parameters, in memory and as a checkpoint."""
+
+    parameters: float
+    checkpoint_gb: float
+    """10^9 bytes."""
+    write_mbps: float | None
+    """MB/s at which a checkpoint is written; None where the file system's throughput is unknown."""
+    write_limit: str
+    """What limits it: `file system` or `clients`."""
+    state_gib: float
+    """In accelerator memory, without activations."""
+    group: str
+    """The group with the most accelerator memory; empty without accelerators."""
+    memory_gib: float
+    """Its accelerator memory."""
+    nodes: int | None
+    """Nodes of it that hold the state at the least; None without accelerators."""
+    checkpoint_bytes_per_parameter: int
+    state_bytes_per_parameter: int
+    assumption: str
+
+    @property
+    def write_seconds(self) -> float | None:
+        """Time to write one checkpoint."""
+        return None if not self.write_mbps else self.checkpoint_gb * 1000 / self.write_mbps
+
+    @property
+    def fits(self) -> bool:
+        """Whether the accelerators of the group hold the state."""
+        return self.state_gib <= self.memory_gib
+
+
+def parameters(text: str) -> float:
+    """The number of parameters that `70B` means.
+
+    Raises:
+        ValueError: it is none, or one that nobody means.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MBT])", text.strip().upper())
+    if not found:
+        raise ValueError(f"{text!r} is no model size: write parameters with M, B or T, as in 8B, 70B or 1.8T")
+    number = float(found[1]) * {"M": 1e6, "B": 1e9, "T": 1e12}[found[2]]
+    if not SMALLEST_MODEL <= number <= LARGEST_MODEL:
+        raise ValueError(f"{text!r} is no model size between 1M and 1000T; is it another unit?")
+    return number
+
+
+def size_text(number: float) -> str:
+    """Parameters as people write them: `70B`."""
+    for unit, factor in (("T", 1e12), ("B", 1e9), ("M", 1e6)):
+        if number >= factor:
+            return f"{number / factor:g}{unit}"
+    return f"{number:g}"
+
+
+def model_plan(
+    environment: Environment, size: float, groups: Sequence[GroupPlan], lustre: FileSystemPlan | None
+) -> ModelPlan:
+    """A model of `size` parameters on the group with the most accelerator memory."""
+    facts = model_state()
+    largest = max(groups, key=lambda group: group.accelerator_memory_gib)
+    memory = largest.accelerator_memory_gib
+    state_gib = size * facts.memory_bytes / 2**30
+    write, limit = _write(environment, largest, lustre)
+    return ModelPlan(
+        parameters=size,
+        checkpoint_gb=size * facts.checkpoint_bytes / 1e9,
+        write_mbps=write,
+        write_limit=limit,
+        state_gib=state_gib,
+        group=largest.name if memory else "",
+        memory_gib=memory,
+        nodes=math.ceil(state_gib / (memory / largest.greatest)) if memory else None,
+        checkpoint_bytes_per_parameter=facts.checkpoint_bytes,
+        state_bytes_per_parameter=facts.memory_bytes,
+        assumption=(
+            f"mixed precision with Adam, sharded over all nodes: {facts.memory_bytes} bytes a parameter in "
+            f"memory without activations, {facts.checkpoint_bytes} in a checkpoint ({facts.source})"
+        ),
+    )
+
+
+def _write(
+    environment: Environment, group: GroupPlan, lustre: FileSystemPlan | None
+) -> tuple[float | None, str]:
+    """MB/s at which the nodes of a group together write, and what limits it."""
+    if lustre is None or lustre.write_mbps is None:
+        return None, ""
+    known = instance_type_of(environment, environment.node_groups[group.name])
+    efa = lustre.fabric == "EFA" and known is not None and known.lustre_efa_client
+    gds = bool(getattr(environment.storage.lustre, "gds", False)) and known is not None
+    each = lustre_client_gbps(efa=efa, gds=gds and known is not None and known.lustre_gds_client)
+    clients = max(1, group.greatest) * each * 1000 / 8
+    return (clients, "clients") if clients < lustre.write_mbps else (lustre.write_mbps, "file system")

@@ -1,0 +1,152 @@
+"""Rules on: Kubernetes on EKS. The Kubernetes release: known, supported, spoken to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.catalog.eks import kubectl_release
+from ultracluster.catalog.eks_calendar import (
+    KubernetesSupport,
+    kubernetes_releases,
+    kubernetes_support,
+    releases_in_standard_support,
+)
+from ultracluster.config import Environment
+from ultracluster.config.findings import Path
+from ultracluster.config.orchestrator import KUBERNETES
+from ultracluster.config.remedy import write
+from ultracluster.rules.eks.groups import settings
+from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.today import today
+
+RULES = RuleSet("EKS", "Kubernetes on EKS", kinds=KUBERNETES)
+
+CALENDAR = "EKS User Guide, Understand the Kubernetes version lifecycle on EKS (release calendar)"
+DATE = "2026-11-22"
+SOON_DAYS = 120
+_VERSION: Path = ("orchestrator", "kubernetes_version")
+_BY_HAND = (
+    "aws eks describe-cluster-versions --query "
+    "'clusterVersions[].[clusterVersion,versionStatus,endOfStandardSupportDate]'"
+)
+
+
+@RULES.rule(
+    1,
+    "error",
+    "EKS makes clusters of the Kubernetes release, and its add-ons are known",
+    source=f"{CALENDAR}; the catalogue: eks_addons.json",
+    date=DATE,
+    by_hand=_BY_HAND,
+)
+def release_known(environment: Environment) -> Iterator[Breach]:
+    wanted, known = settings(environment).kubernetes_version, kubernetes_releases()
+    support = kubernetes_support(wanted)
+    if support is None and _minor(wanted) > _minor(known[-1]):
+        yield Breach(
+            _VERSION,
+            f"this package has no versions of the add-ons for {wanted}; it has them for {known[0]} to "
+            f"{known[-1]}.",
+            write(known[-1]),
+        )
+    elif support is None or support.phase(today()) == "ended":
+        until = f" on {support.extended_ends}" if support else ""
+        yield Breach(
+            _VERSION,
+            f"extended support of {wanted} ended{until}: EKS makes no cluster of it.",
+            write(_newest()),
+        )
+
+
+@RULES.rule(
+    12,
+    "warning",
+    "The Kubernetes release is in standard support",
+    source=f"{CALENDAR}; View current cluster upgrade policy",
+    date=DATE,
+    by_hand=_BY_HAND,
+)
+def out_of_standard_support(environment: Environment) -> Iterator[Breach]:
+    support = kubernetes_support(settings(environment).kubernetes_version)
+    if support and support.phase(today()) == "extended":
+        yield Breach(
+            _VERSION,
+            f"{support.release} left standard support on {support.standard_ends}: "
+            f"{_consequence(environment, support)}.",
+            write(_newest()),
+        )
+
+
+@RULES.rule(
+    14,
+    "warning",
+    "The Kubernetes release stays in standard support for a while",
+    source=CALENDAR,
+    date=DATE,
+    by_hand=_BY_HAND,
+)
+def leaves_standard_support(environment: Environment) -> Iterator[Breach]:
+    support = kubernetes_support(settings(environment).kubernetes_version)
+    if support and 0 < (left := (support.standard_ends - today()).days) <= SOON_DAYS:
+        yield Breach(
+            _VERSION,
+            f"{support.release} leaves standard support on {support.standard_ends}, {left} days from now: "
+            f"from then on {_consequence(environment, support)}.",
+            write(_newest()),
+        )
+
+
+@RULES.rule(
+    15,
+    "warning",
+    "The kubectl that applies charts may speak to the control plane",
+    source="Kubernetes documentation, Version Skew Policy: kubectl is within one minor release",
+    date=DATE,
+)
+def kubectl_skew(environment: Environment) -> Iterator[Breach]:
+    wanted, ours = settings(environment).kubernetes_version, kubectl_release()
+    if kubernetes_support(wanted) and abs(_minor(wanted) - _minor(ours)) > 1:
+        yield Breach(
+            _VERSION,
+            f"charts and manifests are applied by kubectl {ours}, which Kubernetes supports with releases "
+            f"next to its own, not with {wanted}.",
+            write(_newest()).noting("or acknowledge that you have tried it"),
+        )
+
+
+@RULES.rule(
+    16,
+    "error",
+    "EKS's node image is of the control plane's Kubernetes release",
+    source="EKS API reference, CreateNodegroup (releaseVersion)",
+    date=DATE,
+)
+def image_of_another_release(environment: Environment) -> Iterator[Breach]:
+    orchestrator = settings(environment)
+    asked, wanted = orchestrator.node_image_release or "", orchestrator.kubernetes_version
+    if asked.count(".") == 2 and not asked.startswith(f"{wanted}."):
+        yield Breach(
+            ("orchestrator", "node_image_release"),
+            f"{asked} is an image for another Kubernetes release than {wanted}: EKS refuses the node group.",
+            write(asked.rpartition("-")[2]).noting(
+                f"the date alone; or a release that begins with {wanted}."
+            ),
+        )
+
+
+def _consequence(environment: Environment, support: KubernetesSupport) -> str:
+    if settings(environment).support == "extended":
+        return (
+            "the control plane costs several times as much an hour (`ultracluster cost` has it), until EKS "
+            f"upgrades it by itself after {support.extended_ends}"
+        )
+    return "EKS upgrades the control plane by itself, at a time of its own, under running jobs"
+
+
+def _newest() -> str:
+    """The newest release in standard support; the newest known where the catalogue is that old."""
+    return (releases_in_standard_support(today()) or kubernetes_releases())[-1]
+
+
+def _minor(release: str) -> int:
+    return int(release.partition(".")[2])

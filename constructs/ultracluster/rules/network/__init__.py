@@ -1,0 +1,1 @@
+"""Rules on the network and its addresses."""

@@ -1,0 +1,233 @@
+"""Rules on: Network and IP budget. What exists already, endpoints, flow logs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ultracluster.config import Environment
+from ultracluster.config.findings import Path
+from ultracluster.config.remedy import anywhere, ask, drop, write
+from ultracluster.model.endpoints import closed_endpoints
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.network.ranges import PREREQUISITES, RULES
+
+__all__ = ["RULES"]
+
+OWN = "this configuration: `network` makes what it does not name"
+
+
+@RULES.rule(10, "error", "An existing subnet or security group comes with its VPC", source=OWN)
+def existing_parts_need_vpc(environment: Environment) -> Iterator[Breach]:
+    network = environment.network
+    if network.vpc:
+        return
+    for key, part in (("subnet", network.subnet), ("security_group", network.security_group)):
+        if part:
+            yield Breach(
+                ("network", key),
+                f"{part.id} lives in a VPC that exists, and a new VPC would be made beside it; a "
+                "subnet or security group cannot be used in another VPC.",
+                drop().noting(f"or network.vpc with the id and cidr of the VPC of {part.id}"),
+            )
+
+
+@RULES.rule(11, "error", "node_cidr is for a node subnet that is made", source=OWN)
+def node_cidr_or_subnet(environment: Environment) -> Iterator[Breach]:
+    network = environment.network
+    if network.subnet and network.node_cidr:
+        yield Breach(
+            ("network", "node_cidr"),
+            f"{network.node_cidr} stands beside the existing subnet {network.subnet.id} "
+            f"({network.subnet.cidr}), whose CIDR cannot change.",
+            drop().noting("or subnet, to have one made"),
+        )
+
+
+@RULES.rule(
+    12,
+    "error",
+    "A new node subnet in an existing VPC has a way out",
+    source="Amazon VPC User Guide, NAT gateways",
+    by_hand="aws ec2 describe-nat-gateways --filter Name=vpc-id,Values=<vpc>",
+)
+def nat_gateway_needed(environment: Environment) -> Iterator[Breach]:
+    network = environment.network
+    if network.vpc and not network.subnet and network.egress == "nat" and not network.vpc.nat_gateway_id:
+        yield Breach(
+            ("network", "vpc"),
+            f"egress is `nat` and the node subnet is made in {network.vpc.id}, where no NAT "
+            "gateway is made: nodes would reach neither AWS nor the internet, and HyperPod's "
+            "creation would fail.",
+            ask("fact", "nat_gateway_id: nat-... of a NAT gateway in that VPC, or egress: closed"),
+        )
+
+
+@RULES.rule(
+    13,
+    "error",
+    "nat_gateway_id is for a node subnet that is made and may reach the internet",
+    source=OWN,
+)
+def nat_gateway_unused(environment: Environment) -> Iterator[Breach]:
+    network = environment.network
+    if not (network.vpc and network.vpc.nat_gateway_id):
+        return
+    if network.egress == "closed":
+        why = "egress is `closed`: there is no internet route that could lead to it."
+    elif network.subnet:
+        why = f"the route table of the existing subnet {network.subnet.id} is not changed."
+    else:
+        return
+    yield Breach(
+        ("network", "vpc", "nat_gateway_id"),
+        f"{network.vpc.nat_gateway_id} would not be used: {why}",
+        drop(),
+    )
+
+
+@RULES.rule(14, "warning", "An existing VPC keeps its own network and flow logs", source=OWN)
+def ignored_with_existing_vpc(environment: Environment) -> Iterator[Breach]:
+    network = environment.network
+    if not network.vpc:
+        return
+    for key in ("cidr", "flow_logs"):
+        if key in network.model_fields_set:
+            yield Breach(
+                ("network", key),
+                f"`{key}` is about a VPC that is made; {network.vpc.id} exists and is left as it is.",
+                drop(),
+            )
+
+
+@RULES.rule(
+    20,
+    "warning",
+    "Without an internet route, an existing VPC has every endpoint that nodes need",
+    source="the catalogue: endpoints.json, which names a source for each service",
+    by_hand="aws ec2 describe-vpc-endpoints --filters Name=vpc-id,Values=<vpc> "
+    "--query 'VpcEndpoints[].[ServiceName,State,PrivateDnsEnabled]'",
+)
+def closed_needs_endpoints(environment: Environment) -> Iterator[Breach]:
+    network = environment.network
+    if network.vpc and network.egress == "closed" and not network.vpc.create_endpoints:
+        names = ", ".join(
+            f"{endpoint.service} (gateway)" if endpoint.kind == "gateway" else endpoint.service
+            for endpoint in closed_endpoints(environment)
+        )
+        yield Breach(
+            ("network", "vpc", "create_endpoints"),
+            f"nodes reach AWS through endpoints only, and none is made in {network.vpc.id}. It "
+            f"must have, with private DNS and open to the nodes on TCP 443: {names}.",
+            write(True).noting("if it has none; else look, and acknowledge this"),
+        )
+
+
+@RULES.rule(
+    21,
+    "warning",
+    "Endpoints are made together with the node subnet",
+    source="Amazon VPC User Guide, Gateway endpoints for Amazon S3 (route tables)",
+    by_hand="aws ec2 describe-route-tables --filters Name=association.subnet-id,Values=<subnet>",
+)
+def gateway_needs_route_table(environment: Environment) -> Iterator[Breach]:
+    network = environment.network
+    if network.vpc and network.vpc.create_endpoints and network.subnet:
+        yield Breach(
+            ("network", "vpc", "create_endpoints"),
+            "the gateway endpoint to S3 is an entry in route tables, and the route table of "
+            f"{network.subnet.id} is not known here: without the entry its nodes do not use the "
+            "endpoint.",
+            write(False).noting("with false the endpoints are made by hand"),
+        )
+
+
+@RULES.rule(22, "error", "extra_endpoints are asked for where endpoints are made", source=OWN)
+def extra_endpoints_unused(environment: Environment) -> Iterator[Breach]:
+    network = environment.network
+    if network.extra_endpoints and network.vpc and not network.vpc.create_endpoints:
+        yield Breach(
+            ("network", "extra_endpoints"),
+            f"{', '.join(network.extra_endpoints)} would not be made: no endpoint is made in "
+            f"{network.vpc.id}, because vpc.create_endpoints is off.",
+            anywhere({("network", "vpc", "create_endpoints"): True}) | drop(),
+        )
+
+
+@RULES.rule(
+    23,
+    "error",
+    "Each interface endpoint is asked for once, by its short name",
+    source="EC2 API reference, CreateVpcEndpoint (private DNS: once per service and VPC)",
+)
+def extra_endpoint_names(environment: Environment) -> Iterator[Breach]:
+    network = environment.network
+    counts = Counter(network.extra_endpoints)
+    made = {endpoint.service: endpoint for endpoint in closed_endpoints(environment)}
+    for index, service in enumerate(network.extra_endpoints):
+        path: Path = ("network", "extra_endpoints", index)
+        prefix = f"com.amazonaws.{environment.region}."
+        if service.startswith("com.amazonaws."):
+            short = service.removeprefix(prefix) if service.startswith(prefix) else service.split(".", 3)[-1]
+            yield Breach(
+                path,
+                f"`{service}` carries the prefix com.amazonaws.<region>., which is added to each name.",
+                drop() if short in network.extra_endpoints else write(short),
+            )
+        elif network.extra_endpoints.index(service) != index:
+            yield Breach(
+                path,
+                f"`{service}` stands {counts[service]} times; EC2 refuses a second endpoint with "
+                "private DNS for one service.",
+                drop(),
+            )
+        elif network.egress == "closed" and service in made and made[service].kind == "interface":
+            yield Breach(
+                path,
+                f"`{service}` is made already, because egress is `closed` "
+                f"({made[service].reason}); EC2 refuses a second endpoint with private DNS for one "
+                "service.",
+                drop(),
+            )
+
+
+@RULES.rule(
+    24,
+    "warning",
+    "An existing security group lets all traffic in from itself and out to itself",
+    source=f"EC2 User Guide, Get started with EFA and MPI; {PREREQUISITES}; "
+    "awslabs/awsome-distributed-ai#259",
+    by_hand="aws ec2 describe-security-group-rules --filters Name=group-id,Values=<group> "
+    "--query 'SecurityGroupRules[?IpProtocol==`-1`].[IsEgress,ReferencedGroupInfo.GroupId]'",
+)
+def self_rules_unseen(environment: Environment) -> Iterator[Breach]:
+    if group := environment.network.security_group:
+        yield Breach(
+            ("network", "security_group", "id"),
+            f"the rules of {group.id} cannot be seen here. EFA needs all traffic (protocol -1) in "
+            f"from {group.id} and out to {group.id}; outbound 0.0.0.0/0 does not replace the "
+            "second. Without them the EFA health check ends the nodes before any script runs, and "
+            "no log is left.",
+            ask(
+                "action",
+                f"look with: aws ec2 describe-security-group-rules --filters Name=group-id,Values={group.id}",
+            ),
+        )
+
+
+@RULES.rule(
+    25,
+    "warning",
+    "Flow logs record rejected traffic",
+    source="Amazon VPC User Guide, Logging IP traffic using VPC Flow Logs",
+)
+def flow_log_volume(environment: Environment) -> Iterator[Breach]:
+    network = environment.network
+    if network.vpc is None and network.flow_logs.traffic == "all":
+        yield Breach(
+            ("network", "flow_logs", "traffic"),
+            "`all` records every accepted connection of every node and file server, too, and "
+            "CloudWatch Logs bills what it takes in. EFA traffic is in neither setting: it "
+            "bypasses the IP stack.",
+            write("reject"),
+        )

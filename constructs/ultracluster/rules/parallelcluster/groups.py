@@ -1,0 +1,178 @@
+"""Rules on: ParallelCluster. Node groups: names, numbers, what a partition has in common."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from ultracluster.catalog.parallelcluster import parallelcluster
+from ultracluster.config import Environment
+from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.orchestrator import ParallelCluster
+from ultracluster.config.remedy import anywhere, ask, rename, write
+from ultracluster.model.partitions import partitions
+from ultracluster.rules.engine import Breach, RuleSet
+
+RULES = RuleSet("PCL", "ParallelCluster", kinds=frozenset({"parallelcluster"}))
+
+PACKAGE = "aws-parallelcluster 3.16.1"
+DATE = "2026-11-21"
+
+
+def asked(environment: Environment) -> ParallelCluster:
+    """The orchestrator of an environment that these rules are run on."""
+    assert isinstance(environment.orchestrator, ParallelCluster)
+    return environment.orchestrator
+
+
+@RULES.rule(
+    5, "error", "There is a compute group", source=f"{PACKAGE}, schema (SlurmQueues is required)", date=DATE
+)
+def some_compute(environment: Environment) -> Iterator[Breach]:
+    if not environment.groups("compute"):
+        yield Breach(
+            ("node_groups",),
+            "no group has the role `compute`: ParallelCluster makes no cluster without a queue.",
+            ask("decision", "a group with role: compute"),
+        )
+
+
+@RULES.rule(
+    6, "error", "A compute group has room for a node", source=f"{PACKAGE}, schema (MaxCount)", date=DATE
+)
+def room_for_a_node(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.groups("compute").items():
+        if group.greatest == 0:
+            yield Breach(
+                ("node_groups", name, "max_count"),
+                "no node is there, and none may be added: ParallelCluster takes a MaxCount of 1 or more.",
+                write(1).noting("which costs nothing while no job asks for it; or remove the group"),
+            )
+
+
+@RULES.rule(
+    10,
+    "error",
+    "Login and compute groups have names that ParallelCluster takes",
+    source=f"{PACKAGE}, NameValidator",
+    date=DATE,
+)
+def group_names(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.node_groups.items():
+        if group.role not in ("login", "compute"):
+            continue
+        if problem := parallelcluster().names_problem(name):
+            what = "a login pool" if group.role == "login" else "a compute resource"
+            yield Breach(
+                ("node_groups", name),
+                f"`{name}` is to be the name of {what}: {problem}.",
+                rename(_legal(name, taken=environment.node_groups)),
+            )
+
+
+@RULES.rule(
+    11,
+    "error",
+    "Partitions have names that ParallelCluster takes",
+    source=f"{PACKAGE}, NameValidator",
+    date=DATE,
+)
+def partition_names(environment: Environment) -> Iterator[Breach]:
+    for name, group in environment.groups("compute").items():
+        if group.partition and (problem := parallelcluster().names_problem(group.partition)):
+            yield Breach(
+                ("node_groups", name, "partition"),
+                f"`{group.partition}` is to be the name of a queue: {problem}.",
+                write(_legal(group.partition, taken=partitions(environment))),
+            )
+
+
+@RULES.rule(12, "error", "There are at most 50 queues", source=f"{PACKAGE}, MaxCountValidator", date=DATE)
+def queue_limit(environment: Environment) -> Iterator[Breach]:
+    limit = parallelcluster().counts["queues"]
+    if (count := len(partitions(environment))) > limit:
+        yield Breach(
+            ("node_groups",),
+            f"{count} partitions; ParallelCluster takes {limit} queues.",
+            ask("decision", f"{limit} partitions: groups that share one are different nodes of one queue"),
+        )
+
+
+@RULES.rule(
+    13, "error", "There are at most 50 compute groups", source=f"{PACKAGE}, MaxCountValidator", date=DATE
+)
+def compute_limit(environment: Environment) -> Iterator[Breach]:
+    limit = parallelcluster().counts["compute_resources"]
+    if (count := len(environment.groups("compute"))) > limit:
+        yield Breach(
+            ("node_groups",),
+            f"{count} compute groups; ParallelCluster takes {limit} compute resources over all queues.",
+            ask("decision", f"{limit} groups: those of one type, partition and capacity can be one"),
+        )
+
+
+@RULES.rule(
+    14, "error", "There are at most 10 login groups", source=f"{PACKAGE}, MaxCountValidator", date=DATE
+)
+def login_limit(environment: Environment) -> Iterator[Breach]:
+    limit = parallelcluster().counts["login_pools"]
+    if (count := len(environment.groups("login"))) > limit:
+        yield Breach(
+            ("node_groups",),
+            f"{count} login groups; ParallelCluster takes {limit} pools.",
+            ask("decision", f"{limit} groups with more nodes each"),
+        )
+
+
+_SHARED: Mapping[str, str] = {
+    "capacity": "CapacityType",
+    "capacity.allocation": "AllocationStrategy",
+    "image": "Image",
+    "root_volume_gib": "ComputeSettings",
+}
+"""What ParallelCluster's schema has at the queue and not at the compute resource, by our name for it."""
+
+
+@RULES.rule(
+    15,
+    "error",
+    "The groups of a partition agree on what is set for the whole queue",
+    source=f"{PACKAGE}, schema (SlurmQueues)",
+    date=DATE,
+)
+def one_queue_one_setting(environment: Environment) -> Iterator[Breach]:
+    for queue, groups in partitions(environment).items():
+        (first, leader), *others = groups.items()
+        for name, group in others:
+            for key, field in _SHARED.items():
+                mine, theirs = _shared(group, key), _shared(leader, key)
+                if mine != theirs:
+                    yield Breach(
+                        ("node_groups", name, *key.split(".")),
+                        f"`{name}` and `{first}` are both in partition `{queue}`, and {key} is "
+                        f"{mine} here and {theirs} there: ParallelCluster has one {field} for a queue.",
+                        anywhere(
+                            {("node_groups", name, "partition"): _legal(name, taken=partitions(environment))}
+                        ).noting(f"or {key} as in `{first}`"),
+                    )
+
+
+def _shared(group: NodeGroup, key: str) -> object:
+    match key:
+        case "capacity":
+            # reservations are launched as on-demand instances
+            return "on-demand" if group.capacity.kind == "reservation" else group.capacity.kind
+        case "capacity.allocation":
+            return getattr(group.capacity, "allocation", None)
+        case _:
+            return getattr(group, key)
+
+
+def _legal(name: str, *, taken: Mapping[str, object]) -> str:
+    """The nearest name that ParallelCluster takes and nothing else has."""
+    limits = parallelcluster()
+    text = re.sub(r"[^a-z0-9-]+", "-", name.lower()).lstrip("-0123456789")
+    text = text[: limits.names.longest].rstrip("-")
+    if not text or text in limits.names.reserved or text in taken:
+        text = f"g-{text}"[: limits.names.longest].rstrip("-")
+    return text

@@ -1,0 +1,1 @@
+"""Rules on software releases and machine images."""

@@ -1,0 +1,1 @@
+"""Rules on file systems, mounts, keys and the accounting database."""

@@ -1,0 +1,121 @@
+"""Rules on: quotas and limits of teams, which the scheduler can count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ultracluster.config import Environment
+from ultracluster.config.remedy import anywhere, ask, drop, write
+from ultracluster.model.team_shares import asked, pools, scheduler_of
+from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.teams.quotas import amounts_of
+from ultracluster.rules.teams.schedulers import (
+    BY_GROUP,
+    DATE,
+    GOVERNANCE,
+    KAI,
+    KUEUE,
+    SACCTMGR,
+    TITLES,
+    VOLCANO,
+)
+
+RULES = RuleSet("TEA", "Teams")
+
+
+@RULES.rule(
+    5,
+    "error",
+    "A total counts accelerators of one kind",
+    source="Kubernetes documentation, Extended Resources (a resource of each kind)",
+    date=DATE,
+)
+def total_of_several_kinds(environment: Environment) -> Iterator[Breach]:
+    kinds = sorted({pool.resource for pool in pools(environment)})
+    if len(kinds) < 2:
+        return
+    by_group = scheduler_of(environment) in BY_GROUP
+    for path, amounts in amounts_of(environment):
+        if isinstance(amounts, int) and amounts:
+            yield Breach(
+                path,
+                f"{amounts} of what? The cluster has {' and '.join(kinds)}.",
+                write(_by_group(environment, amounts))
+                if by_group
+                else ask("decision", "node groups with accelerators of one kind"),
+            )
+
+
+@RULES.rule(
+    6,
+    "error",
+    "Accelerators are counted by node group only where the scheduler can",
+    source=f"{KUEUE} (ResourceFlavor); {VOLCANO} (deserved by resource); {KAI} (resources.gpu); {SACCTMGR} "
+    "(GrpTRES)",
+    date=DATE,
+)
+def by_group_not_there(environment: Environment) -> Iterator[Breach]:
+    scheduler = scheduler_of(environment)
+    if scheduler in BY_GROUP or scheduler == "none" or len(pools(environment)) < 2:
+        return
+    for path, amounts in amounts_of(environment):
+        if isinstance(amounts, Mapping):
+            yield Breach(
+                path,
+                f"{TITLES[scheduler]} counts accelerators of the whole cluster, not by node group.",
+                write(sum(amounts.values()))
+                if scheduler == "slurm"
+                else write(sum(amounts.values())) | anywhere({("orchestrator", "scheduler"): "kueue"}),
+            )
+
+
+@RULES.rule(
+    7,
+    "error",
+    "A limit over several node groups is given by group",
+    source=f"{KUEUE} (borrowingLimit of a flavor); {GOVERNANCE} (AbsoluteBorrowLimits by instance type)",
+    date=DATE,
+)
+def limit_in_total(environment: Environment) -> Iterator[Breach]:
+    scheduler = scheduler_of(environment)
+    if scheduler not in BY_GROUP or len(pools(environment)) < 2:
+        return
+    for name, team in environment.teams.items():
+        if isinstance(team.limit, int):
+            yield Breach(
+                ("teams", name, "limit"),
+                f"{TITLES[scheduler]} limits what is borrowed of each node group, not of all together.",
+                write(_by_group(environment, team.limit)),
+            )
+
+
+@RULES.rule(
+    16,
+    "error",
+    "KAI and Slurm's accounts count GPUs",
+    source=f"{KAI} (resources.gpu); slurm.conf manual (AccountingStorageTRES=gres/gpu)",
+    date=DATE,
+)
+def not_gpus(environment: Environment) -> Iterator[Breach]:
+    scheduler = scheduler_of(environment)
+    others = [pool for pool in pools(environment) if pool.resource != "nvidia.com/gpu"]
+    if not others or scheduler not in ("kai", "slurm"):
+        return
+    for path, amounts in amounts_of(environment):
+        if scheduler == "kai" or path[-1] == "limit":
+            yield Breach(
+                path,
+                f"{TITLES[scheduler]} counts whole NVIDIA GPUs, and {others[0].group} has "
+                f"{others[0].resource}: {asked(amounts)} of them cannot be counted.",
+                drop() if scheduler == "slurm" else anywhere({("orchestrator", "scheduler"): "kueue"}),
+            )
+
+
+def _by_group(environment: Environment, amounts: int) -> dict[str, int]:
+    """A total, taken from the groups in their order."""
+    split: dict[str, int] = {}
+    for pool in pools(environment):
+        if taken := min(amounts, pool.total):
+            split[pool.group] = taken
+            amounts -= taken
+    return split

@@ -1,0 +1,151 @@
+"""Rules on: fields of a team, which not every scheduler has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ultracluster.config import Environment
+from ultracluster.config.orchestrator import SLURM
+from ultracluster.config.remedy import beside, drop, write
+from ultracluster.config.teams import Team
+from ultracluster.model.team_shares import Scheduler, asked, scheduler_of
+from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.teams.schedulers import DATE, GOVERNANCE, KAI, KUEUE, SACCTMGR, TITLES, VOLCANO
+
+RULES = RuleSet("TEA", "Teams")
+
+_MOST_WEIGHT = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Option:
+    """Which schedulers have a field of a team."""
+
+    schedulers: frozenset[Scheduler]
+    why: str
+    note: str = ""
+    """Beside removing it."""
+
+
+_OPTIONS: Mapping[str, _Option] = {
+    "lend": _Option(
+        schedulers=frozenset({"kueue", "volcano", "task-governance"}),
+        why="what a team leaves idle is always lent there",
+        note="a quota is taken back as soon as the team wants it",
+    ),
+    "weight": _Option(
+        schedulers=frozenset({"kueue", "kai", "task-governance"}),
+        why="idle accelerators are shared in proportion to the quotas there",
+    ),
+    "preempt_own": _Option(
+        schedulers=frozenset({"kueue", "task-governance"}),
+        why="whether jobs end others is decided for the whole cluster there",
+    ),
+    "namespace": _Option(
+        schedulers=frozenset({"kueue", "volcano", "kai"}),
+        why="HyperPod makes the namespace itself, `hyperpod-ns-<team>`, and Slurm has none",
+    ),
+    "members": _Option(
+        schedulers=frozenset({"kueue", "volcano", "kai"}),
+        why="the team's namespace is HyperPod's to make after the cluster, and Slurm knows Unix users",
+        note="users: [...] with Slurm; with task governance access entries of your own, once the quota "
+        "exists",
+    ),
+    "users": _Option(
+        schedulers=frozenset({"slurm"}),
+        why="Kubernetes knows IAM principals, not Unix users",
+        note="members: [arn:aws:iam::<account>:role/<role>]",
+    ),
+}
+
+
+@RULES.rule(
+    8,
+    "error",
+    "A team's field is one that the scheduler has",
+    source=f"{KUEUE}; {VOLCANO}; {KAI}; {GOVERNANCE}; {SACCTMGR}",
+    date=DATE,
+)
+def option_of_another_scheduler(environment: Environment) -> Iterator[Breach]:
+    scheduler = scheduler_of(environment)
+    if scheduler in ("none", "slurm"):
+        kinds: tuple[str, ...] = ("namespace", "members") if scheduler == "slurm" else ()
+    else:
+        kinds = tuple(_OPTIONS)
+    for name, team in environment.teams.items():
+        for key in kinds:
+            option = _OPTIONS[key]
+            if key in team.model_fields_set and scheduler not in option.schedulers and _says_more(team, key):
+                yield Breach(
+                    ("teams", name, key),
+                    f"{TITLES[scheduler]} has no `{key}`: {option.why}.",
+                    drop().noting(option.note),
+                )
+
+
+@RULES.rule(
+    9,
+    "warning",
+    "A team's field says something to Slurm",
+    source=f"{SACCTMGR} (fairshare)",
+    date=DATE,
+    kinds=SLURM,
+)
+def option_without_meaning(environment: Environment) -> Iterator[Breach]:
+    for name, team in environment.teams.items():
+        for key in ("lend", "weight", "preempt_own"):
+            if key in team.model_fields_set and _says_more(team, key):
+                yield Breach(
+                    ("teams", name, key),
+                    f"Slurm has no `{key}` of an account: a quota becomes the account's fair share, idle "
+                    "nodes go to whoever is furthest below it, and preemption is one setting of the cluster.",
+                    drop(),
+                )
+
+
+@RULES.rule(
+    17,
+    "error",
+    "Task governance lends and borrows, lends only, or does neither",
+    source="SageMaker API reference, ResourceSharingConfig",
+    date=DATE,
+    kinds=frozenset({"hyperpod-eks"}),
+)
+def borrows_and_keeps(environment: Environment) -> Iterator[Breach]:
+    if scheduler_of(environment) != "task-governance":
+        return
+    for name, team in environment.teams.items():
+        if not team.lend and (team.limit is None or asked(team.limit) > asked(team.quota)):
+            yield Breach(
+                ("teams", name, "lend"),
+                "the service has no team that borrows and does not lend.",
+                write(True) | beside(limit=asked(team.quota)),
+            )
+
+
+@RULES.rule(
+    19,
+    "error",
+    "A weight is one that task governance takes",
+    source="SageMaker API reference, ComputeQuotaTarget (FairShareWeight: 0 to 100)",
+    date="2026-11-22",
+    kinds=frozenset({"hyperpod-eks"}),
+)
+def weight_in_bounds(environment: Environment) -> Iterator[Breach]:
+    if scheduler_of(environment) != "task-governance":
+        return
+    largest = max((team.weight for team in environment.teams.values()), default=0)
+    for name, team in environment.teams.items():
+        if team.weight > _MOST_WEIGHT:
+            yield Breach(
+                ("teams", name, "weight"),
+                f"{team.weight}: the service takes up to {_MOST_WEIGHT}. Weights count relative to each "
+                "other.",
+                write(max(1, team.weight * _MOST_WEIGHT // largest)),
+            )
+
+
+def _says_more(team: Team, key: str) -> bool:
+    """Whether a field that is there says other than its default."""
+    return getattr(team, key) != type(team).model_fields[key].default

@@ -1,0 +1,1 @@
+"""Texts for Slurm: jobs and accounts. No CDK."""

@@ -1,0 +1,79 @@
+"""One PyTorch job for Slurm: a batch script. Slurm starts all nodes of a job at once, or none."""
+
+from __future__ import annotations
+
+import shlex
+
+from ultracluster.config import Environment
+from ultracluster.kubernetes.pod_resources import efa_interfaces
+from ultracluster.kubernetes.pytorch_job import PORT, PyTorchJob, environment_variables
+
+
+def sbatch_script(environment: Environment, job: PyTorchJob) -> str:
+    """The script, ready for `sbatch`.
+
+    Raises:
+        ValueError: Slurm cannot do what is asked.
+    """
+    if job.within not in (None, "layer-3"):
+        raise ValueError(
+            f"Slurm knows switches, not `{job.within}`: --within layer-3 keeps a job below one of them"
+        )
+    pool = job.pool
+    gpus = pool.resource == "nvidia.com/gpu"
+    options = {
+        "job-name": job.name,
+        "account": job.team,
+        "qos": job.priority if job.team else None,  # made with the accounts
+        "partition": pool.settings.partition,
+        "nodes": str(job.nodes),
+        "ntasks-per-node": "1",
+        "gpus-per-node": str(pool.per_node) if gpus else None,
+        "exclusive": "",
+        "switches": "1" if job.within else None,
+        "output": "%x-%j.out",
+    }
+    lines = ["#!/usr/bin/env bash"]
+    lines += [
+        f"#SBATCH --{key}={value}" if value else f"#SBATCH --{key}"
+        for key, value in options.items()
+        if value is not None
+    ]
+    lines.append(
+        f"# {job.nodes} x {pool.instance_type.name}, {efa_interfaces(pool)} EFA interfaces each; "
+        f"{job.processes} processes on a node."
+    )
+    lines += [
+        "set -euo pipefail",
+        "",
+        # all of it: with pipefail, a reader that stops after the first line fails the job now and then
+        'mapfile -t NODES < <(scontrol show hostnames "$SLURM_JOB_NODELIST")',
+        "MASTER_ADDR=${NODES[0]}",
+        "export MASTER_ADDR",
+    ]
+    lines += [f"export {key}={shlex.quote(value)}" for key, value in environment_variables(pool).items()]
+    step = ["srun"]
+    if job.image:
+        mounts = [
+            f"{storage.mount_path}:{storage.mount_path}"
+            for storage in (environment.storage.lustre, environment.storage.openzfs)
+            if storage
+        ]
+        step.append(shlex.quote(f"--container-image={job.image}"))
+        if mounts:
+            step.append(shlex.quote(f"--container-mounts={','.join(mounts)}"))
+    command = (
+        f"exec torchrun --nnodes={job.nodes} --nproc-per-node={job.processes} "
+        f'--node-rank="$SLURM_NODEID" --master-addr="$MASTER_ADDR" --master-port={PORT} '
+        f"{shlex.quote(job.script)}"
+    )
+    lines += [
+        "",
+        "# shellcheck disable=SC2016 # each node has its own rank",
+        f"{' '.join(step)} \\",
+        f"  bash -c {shlex.quote(command)}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+__all__ = ["sbatch_script"]

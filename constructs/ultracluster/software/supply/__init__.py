@@ -1,0 +1,1 @@
+"""Where software comes from: downloads, signed package archives, the mirror in S3, locks, image recipes."""

@@ -1,0 +1,113 @@
+"""Fetching one artifact of a release into a cache, verified."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ultracluster.software import Artifact
+from ultracluster.software.supply.downloads import Advance, download
+from ultracluster.software.supply.integrity import (
+    Digests,
+    IntegrityError,
+    check_digests,
+    check_signature,
+    measure,
+)
+from ultracluster.software.supply.wheels import fetch_wheel, is_wheel
+
+
+def default_cache() -> Path:
+    """Where downloads are kept between runs: `$XDG_CACHE_HOME/ultracluster` or `~/.cache/ultracluster`."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "ultracluster"
+
+
+def has_source(artifact: Artifact) -> bool:
+    """Whether it can be fetched: from its address, or with pip if it is a wheel."""
+    return artifact.url is not None or is_wheel(artifact.name)
+
+
+def fetch(
+    artifact: Artifact, cache: Path, *, signature: bool = True, advance: Advance | None = None
+) -> tuple[Path, Digests]:
+    """The artifact as a verified file, which is kept below its digest.
+
+    A file that fails its check is removed, so that nobody finds it; a cached one is fetched once more.
+    What has no digest yet is never taken from the cache: its maker may serve another file by now.
+
+    Args:
+        signature: check the signature where the artifact names one.
+
+    Raises:
+        DownloadError: it cannot be fetched.
+        IntegrityError: it is not what the release says.
+        NoGpgError: its signature has to be checked and there is no `gpg`.
+        ValueError: it has no address.
+    """
+    if artifact.digest is None:
+        return served(artifact, cache, advance=advance)
+    file = _place(cache, artifact.digest[1], artifact.name)
+    cached = file.exists()
+    for last in (not cached, True):
+        if not file.exists():
+            _download(artifact, file, artifact.size, advance)
+        try:
+            return file, _verified(artifact, file, signature)
+        except IntegrityError:
+            file.unlink(missing_ok=True)
+            if last:
+                raise
+    raise AssertionError("unreachable")
+
+
+def served(artifact: Artifact, cache: Path, *, advance: Advance | None = None) -> tuple[Path, Digests]:
+    """What its source has at this moment, whatever the release records; a pinned signature decides, too.
+
+    Raises:
+        DownloadError, IntegrityError, NoGpgError, ValueError: as `fetch`.
+    """
+    file = _place(cache, "served", artifact.name)
+    file.unlink(missing_ok=True)
+    part, tag = (file.with_name(file.name + suffix) for suffix in (".part", ".etag"))
+    if not tag.exists():  # without it nobody knows whether the beginning is of the same file
+        part.unlink(missing_ok=True)
+    _download(artifact, file, None, advance)
+    try:
+        free = artifact.model_copy(update={"size": None, "sha256": None, "sha512": None})
+        found = _verified(free, file, signature=True)
+    except IntegrityError:
+        file.unlink(missing_ok=True)
+        raise
+    kept = _place(cache, found.sha256, artifact.name)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    return file.replace(kept), found
+
+
+def _place(cache: Path, digest: str, name: str) -> Path:
+    return cache / digest[:16] / name
+
+
+def _download(artifact: Artifact, file: Path, size: int | None, advance: Advance | None) -> None:
+    if artifact.url is not None:
+        download(artifact.url, file, size=size, advance=advance)
+    elif is_wheel(artifact.name):
+        fetch_wheel(artifact.name, file)
+    else:
+        raise ValueError(f"{artifact.name} has no address")
+
+
+def _verified(artifact: Artifact, file: Path, signature: bool) -> Digests:
+    found = measure(file)
+    if artifact.size is not None and found.size != artifact.size:
+        raise IntegrityError(
+            f"refused {artifact.name}: it has {found.size:,} bytes, the release records {artifact.size:,}"
+        )
+    check_digests(artifact.name, found, sha256=artifact.sha256, sha512=artifact.sha512)
+    if signature and artifact.signature_url and artifact.key_url and artifact.key_fingerprint:
+        detached, key = file.with_name(f"{file.name}.sig"), file.with_name(f"{file.name}.key")
+        for url, target in ((artifact.signature_url, detached), (artifact.key_url, key)):
+            target.unlink(missing_ok=True)
+            download(url, target)
+        check_signature(file, detached, key, artifact.key_fingerprint)
+    return found

@@ -1,0 +1,302 @@
+"""Copying a release's files to S3, where nodes without a route to the internet find them.
+
+    s3://<bucket>/<prefix>/<release>/<first 16 digits of the digest>/<name>
+    s3://<bucket>/<prefix>/<release>/<release>.lock        written last
+
+Packages of repositories lie there in the same way, with all that they need; `package_set` says how they are
+chosen and verified, and the lock file records them. Nothing is uploaded that is not what the lock file or a
+signed index says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+from typing import Any, Protocol
+
+from boto3.exceptions import Boto3Error  # pyright: ignore[reportMissingTypeStubs]
+from botocore.exceptions import BotoCoreError, ClientError  # pyright: ignore[reportMissingTypeStubs]
+
+from ultracluster.software import Artifact, EnvironmentLock, Release, completed, read_lock
+from ultracluster.software.supply.artifacts import fetch, has_source
+from ultracluster.software.supply.downloads import DownloadError
+from ultracluster.software.supply.integrity import IntegrityError, NoGpgError, measure
+from ultracluster.software.supply.mirror_bucket import Bucket, MirrorError, words
+from ultracluster.software.supply.package_closure import ClosureError
+from ultracluster.software.supply.package_set import (
+    MirroredPackages,
+    is_apt,
+    known_archives,
+    recorded,
+    resolve,
+    systems,
+    unlocked,
+)
+from ultracluster.software.supply.release_lock import record_package_sets
+
+
+class Progress(Protocol):
+    """Where progress is shown; `rich.progress.Progress` fits after a little wrapping."""
+
+    def start(self, name: str, size: int | None) -> Callable[[int], None]:
+        """Begin one file; the result is called with the bytes of each step."""
+        ...
+
+
+@dataclass(slots=True)
+class Mirrored:
+    """What a run did, by object key below the bucket."""
+
+    uploaded: list[str] = field(default_factory=list[str])
+    present: list[str] = field(default_factory=list[str])
+    left_out: list[str] = field(default_factory=list[str])
+    """Files without an address, packages that come from elsewhere, and what nobody asked for."""
+    lock: str = ""
+    package_sets: dict[str, int] = field(default_factory=dict[str, int])
+    """How many packages there are for each `<os>-<arch>`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    component: str
+    artifact: Artifact
+    key: str
+
+
+def mirror_release(
+    file: Path,
+    *,
+    bucket: str,
+    prefix: str = "",
+    cache: Path,
+    s3: Any,
+    kms_key: str | None = None,
+    jobs: int = 4,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+    packages: bool = True,
+    only: Callable[[str, str], bool] = lambda system, arch: True,
+    asked: Collection[str] = (),
+    lock: EnvironmentLock | None = None,
+    renew: bool = False,
+    archives: dict[str, Any] | None = None,
+) -> Mirrored:
+    """Bring every file and package of the lock file `file` to `s3://bucket/prefix`.
+
+    Run again after any interruption: complete objects stay, partial downloads go on where they stopped. The
+    packages that were chosen are recorded in the lock file, in place, and stay the same from then on.
+
+    Args:
+        cache: folder that keeps downloads between runs.
+        s3: a boto3 S3 client.
+        kms_key: encrypt with this KMS key instead of the bucket's default.
+        jobs: downloads at a time.
+        dry_run: only say what would be uploaded; indexes of repositories are read nevertheless.
+        packages: packages of repositories, too.
+        only: whether files and packages for this operating system and processor are wanted.
+        asked: optional components that are wanted, too.
+        lock: the lock of the environment that the mirror is for, which completes the release.
+        renew: choose packages again, although the lock file records some.
+        archives: the distributions' own archives; those of this package by default.
+
+    Raises:
+        InvalidLockError: `file` is no lock file.
+        MirrorError: something is missing; the lock file was then not written.
+    """
+    whole = completed(read_lock(file), lock)
+    release = _scoped(whole, only, asked)
+    pairs = [pair for pair in systems(release) if only(*pair)] if packages else []
+    extra: dict[str, str] = {"ServerSideEncryption": "aws:kms", "SSEKMSKeyId": kms_key} if kms_key else {}
+    place = "/".join(part for part in (prefix.strip("/"), release.release) if part)
+    target = Bucket(s3, bucket, place, extra)
+    items = _items(release, target, unlocked(release, pairs))
+    not_asked = [
+        f"{name}: it is optional, `--component {name}` asks for it"
+        for name in whole.components
+        if name not in release.components
+    ]
+    result = Mirrored(
+        left_out=_left_out(release, pairs) + not_asked, lock=target.key(f"{release.release}.lock")
+    )
+    target.reach()
+    sets = _package_sets(release, pairs, target, cache, renew, archives or known_archives())
+    for chosen in sets:
+        result.package_sets[chosen.name] = len(chosen.packages)
+        items += _package_items(chosen, target, items)
+    _bring(items, target, cache, jobs, dry_run, progress, result)
+    for chosen in sets:
+        for made in chosen.made:
+            _made_here(made, target.key(measure(made).sha256[:16], made.name), target, dry_run, result)
+    if not dry_run:
+        try:
+            record_package_sets(file, {chosen.name: chosen.sha256 for chosen in sets})
+        except OSError as error:
+            raise MirrorError(
+                [f"{file}: the packages cannot be recorded in it ({error.strerror or error})"]
+            ) from None
+    _made_here(file, result.lock, target, dry_run, result)
+    result.uploaded.sort()
+    result.present.sort()
+    return result
+
+
+_EXPECTED = (
+    ClosureError,
+    DownloadError,
+    IntegrityError,
+    NoGpgError,
+    OSError,
+    BotoCoreError,
+    Boto3Error,
+    ClientError,
+)
+
+
+def _scoped(release: Release, only: Callable[[str, str], bool], asked: Collection[str]) -> Release:
+    """The release without what is optional and not asked for, and without files for other systems."""
+    components = {
+        name: part.model_copy(update={"artifacts": tuple(
+            artifact for artifact in part.artifacts
+            if any(only(system, arch) for system in artifact.os for arch in artifact.arch)
+        )})
+        for name, part in release.components.items()
+        if part.need != "optional" or name in asked
+    }  # fmt: skip
+    return release.model_copy(update={"components": components})
+
+
+def _items(release: Release, target: Bucket, unlocked_keys: list[str]) -> list[_Item]:
+    """One item per object; refuses what cannot be verified before anything is downloaded."""
+    files = [(name, artifact) for name, artifact in release.artifacts() if has_source(artifact)]
+    reasons = [
+        f"{component}: {artifact.name} has no digest, run `ultracluster release lock` first"
+        for component, artifact in files
+        if not artifact.locked
+    ]
+    reasons += unlocked_keys
+    if reasons:
+        raise MirrorError(reasons)
+    items: dict[str, _Item] = {}
+    for component, artifact in files:
+        key = target.key_of(artifact)
+        items.setdefault(key, _Item(component, artifact, key))
+    return list(items.values())
+
+
+def _package_items(chosen: MirroredPackages, target: Bucket, others: Sequence[_Item]) -> list[_Item]:
+    there = {item.key for item in others}
+    items = {
+        key: _Item(f"packages of {chosen.name}", artifact, key)
+        for artifact in chosen.packages
+        if (key := target.key_of(artifact)) not in there
+    }
+    return list(items.values())
+
+
+def _package_sets(
+    release: Release,
+    pairs: Sequence[tuple[str, str]],
+    target: Bucket,
+    cache: Path,
+    renew: bool,
+    archives: dict[str, Any],
+) -> list[MirroredPackages]:
+    """What is recorded, else what the repositories have today."""
+    sets: list[MirroredPackages] = []
+    reasons: list[str] = []
+    for system, arch in pairs:
+        try:
+            found = None if renew else recorded(release, system, arch, cache, target.content)
+            sets.append(found or resolve(release, system, arch, cache, archives))
+        except _EXPECTED as error:
+            reasons.append(f"packages of {system}-{arch}: {words(error)}")
+    if reasons:
+        raise MirrorError(reasons)
+    return sets
+
+
+def _left_out(release: Release, pairs: Sequence[tuple[str, str]]) -> list[str]:
+    files = [
+        f"{component}: {artifact.name} has no address"
+        for component, artifact in release.artifacts()
+        if not has_source(artifact)
+    ]
+    packages = [
+        f"{name}: {', '.join(entry.names)} on {system} {arch} "
+        + (
+            "come from a package repository, the image has to bring them"
+            if entry.repository
+            else "come from the system's own repositories, which are S3 buckets of the Region"
+        )
+        for name, part in release.components.items()
+        for entry in part.packages
+        for system in entry.os
+        for arch in entry.arch
+        if (system, arch) not in pairs or not (entry.repository or is_apt(system))
+    ]
+    return files + packages
+
+
+def _bring(
+    items: Sequence[_Item],
+    target: Bucket,
+    cache: Path,
+    jobs: int,
+    dry_run: bool,
+    progress: Progress | None,
+    result: Mirrored,
+) -> None:
+    reasons: list[str] = []
+    stop = Event()
+    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+        futures: dict[Future[bool], _Item] = {
+            pool.submit(_one, item, target, cache, dry_run, progress, stop): item for item in items
+        }
+        try:
+            for future in as_completed(futures):
+                item = futures[future]
+                try:
+                    (result.uploaded if future.result() else result.present).append(item.key)
+                except _EXPECTED as error:
+                    reasons.append(f"{item.component}: {words(error)}")
+        except BaseException:
+            stop.set()  # downloads end with their next part, which stays for the next run
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    if reasons:
+        raise MirrorError(sorted(reasons))
+
+
+def _one(
+    item: _Item, target: Bucket, cache: Path, dry_run: bool, progress: Progress | None, stop: Event
+) -> bool:
+    """Whether the object had to be uploaded."""
+    artifact = item.artifact
+    if artifact.digest and target.has(item.key, *artifact.digest, artifact.size):
+        return False
+    if dry_run:
+        return True
+    show = progress.start(artifact.name, artifact.size) if progress else None
+
+    def advance(count: int) -> None:
+        if stop.is_set():
+            raise DownloadError(f"{artifact.name}: stopped")
+        if show:
+            show(count)
+
+    file, found = fetch(artifact, cache, signature=artifact.integrity == "signature", advance=advance)
+    target.upload(file, found, item.key)
+    return True
+
+
+def _made_here(file: Path, key: str, target: Bucket, dry_run: bool, result: Mirrored) -> None:
+    found = measure(file)
+    if target.has(key, "sha256", found.sha256, found.size):
+        result.present.append(key)
+        return
+    if not dry_run:
+        target.upload(file, found, key)
+    result.uploaded.append(key)

@@ -1,0 +1,296 @@
+"""The packages of a release for one system and processor, with all that they need: what a mirror holds.
+
+    packages-<os>-<arch>.json    the list: each package with digest and the files it needs; the lock file has
+                                 its SHA-256 under `package_sets`
+    Packages                     index for apt, or
+    primary.xml, repomd.xml      index for dnf; the list has their SHA-256
+
+So a node verifies all of it from the lock file that it was given, whoever can write to the mirror.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ultracluster.software import Artifact, Release
+from ultracluster.software.lock import PackageSet
+from ultracluster.software.supply import apt_repository, dnf_repository
+from ultracluster.software.supply.package_closure import Closure, ClosureError, Package
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._+-]")
+# The node's step asks for the modules of its own kernel instead (steps/lustre_client.sh).
+_PER_KERNEL = {"lustre-client-modules-aws": ("lustre-client-modules-*-aws*", "lustre-client-utils")}
+_ARCHIVES = Path(__file__).with_name("package_archives.json")
+
+
+@dataclass(frozen=True, slots=True)
+class MirroredPackages:
+    """The set, ready to be uploaded."""
+
+    name: str
+    """`<os>-<arch>`, as the lock file has it."""
+    packages: tuple[Artifact, ...]
+    made: tuple[Path, ...]
+    """Index and, last, the list: files that were made here."""
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the list."""
+        return _digest(self.made[-1].read_bytes())
+
+
+@cache
+def known_archives() -> dict[str, Any]:
+    """The distributions' own archives, with their source."""
+    return json.loads(_ARCHIVES.read_text(encoding="utf-8"))
+
+
+def systems(release: Release) -> list[tuple[str, str]]:
+    """Operating systems and processors for which a release names packages of a repository."""
+    return sorted(
+        {
+            (system, arch)
+            for part in release.components.values()
+            for entry in part.packages
+            for system in entry.os
+            for arch in entry.arch
+            if entry.repository or is_apt(system)
+        }
+    )
+
+
+def unlocked(release: Release, pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """One line for each repository that has no pinned key."""
+    found: dict[str, dict[str, None]] = {}
+    for pair in pairs:
+        for component, entry in _entries(release, *pair):
+            where = entry.repository
+            if where and not (where.key_url and where.key_fingerprint):
+                found.setdefault(where.url, {})[component] = None
+    return [
+        f"{', '.join(components)}: the key of {url} has no fingerprint, run `ultracluster release lock` first"
+        for url, components in found.items()
+    ]
+
+
+def resolve(
+    release: Release, system: str, arch: str, cache: Path, archives: dict[str, Any]
+) -> MirroredPackages:
+    """Read the repositories and choose: nothing but indexes is downloaded.
+
+    Args:
+        archives: as `known_archives` gives them.
+
+    Raises:
+        ClosureError: a package or a dependency is nowhere.
+        DownloadError, IntegrityError, NoGpgError, OSError: an index cannot be read or trusted.
+    """
+    closure = (
+        _apt(release, system, arch, cache, archives) if is_apt(system) else _dnf(release, system, arch, cache)
+    )
+    chosen = sorted(closure.chosen, key=lambda package: (package.name, package.version, package.sha256))
+    files = {package: f"{package.sha256[:16]}/{_file_name(package)}" for package in chosen}
+    pairs = list(files.items())
+    index = (apt_repository if is_apt(system) else dnf_repository).written(pairs)
+    content = {
+        "schema": 1,
+        "release": release.release,
+        "os": system,
+        "arch": arch,
+        "wanted": _wanted(release, system, arch),
+        "index": [{"path": path, "sha256": _digest(text.encode())} for path, text in index.items()],
+        "packages": [
+            {
+                "name": package.name,
+                "version": package.version,
+                "specs": list(package.specs),
+                "file": file,
+                "size": package.size,
+                "sha256": package.sha256,
+                "url": package.url,
+                "repository": package.repository,
+                "needs": sorted(files[one] for one in closure.chosen[package]),
+            }
+            for package, file in pairs
+        ],
+    }
+    texts = {path.rpartition("/")[2]: text for path, text in index.items()}
+    texts[list_name(system, arch)] = json.dumps(content, indent=1) + "\n"
+    return _ready(system, arch, content, [_kept(cache, name, text) for name, text in texts.items()])
+
+
+def recorded(
+    release: Release,
+    system: str,
+    arch: str,
+    cache: Path,
+    from_mirror: Callable[[str, str], bytes | None],
+) -> MirroredPackages | None:
+    """The set that the lock file records, from the cache or the mirror.
+
+    None if neither has it, or if the release names other packages by now.
+
+    Args:
+        from_mirror: called with SHA-256 and name; the object's content, or None.
+    """
+
+    def find(digest: str, name: str) -> Path | None:
+        file = cache / digest[:16] / name
+        if not file.is_file() or _digest(file.read_bytes()) != digest:
+            content = from_mirror(digest, name)
+            if content is None or _digest(content) != digest:
+                return None
+            _kept(cache, name, content.decode())
+        return file
+
+    digest = release.package_sets.get(f"{system}-{arch}")
+    made = find(digest, list_name(system, arch)) if digest else None
+    if made is None:
+        return None
+    content: dict[str, Any] = json.loads(made.read_text(encoding="utf-8"))
+    if content["wanted"] != _wanted(release, system, arch):
+        return None
+    index = [find(row["sha256"], row["path"].rpartition("/")[2]) for row in content["index"]]
+    found = [file for file in index if file]
+    return _ready(system, arch, content, [*found, made]) if len(found) == len(index) else None
+
+
+def list_name(system: str, arch: str) -> str:
+    """Name of the list."""
+    return f"packages-{system}-{arch}.json"
+
+
+def _ready(system: str, arch: str, content: dict[str, Any], made: list[Path]) -> MirroredPackages:
+    packages = [
+        Artifact.model_validate(
+            {
+                "os": [system],
+                "arch": [arch],
+                "name": row["file"].partition("/")[2],
+                "integrity": "checksum",
+                **{key: row[key] for key in ("url", "size", "sha256")},
+            }
+        )
+        for row in content["packages"]
+    ]
+    return MirroredPackages(f"{system}-{arch}", tuple(packages), tuple(made))
+
+
+def _kept(cache: Path, name: str, text: str) -> Path:
+    file = cache / _digest(text.encode())[:16] / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def _apt(release: Release, system: str, arch: str, cache: Path, archives: dict[str, Any]) -> Closure:
+    index, first = apt_repository.new_index(), apt_repository.new_index()
+    for source in _sources(release, system, arch):
+        apt_repository.read(source, arch, cache, index)
+    everywhere: list[str] = []
+    for archive in archives["archives"]:
+        if (archive["os"], archive["arch"]) == (system, arch):
+            suites = [
+                apt_repository.AptSource(
+                    archive["url"], suite, archive["key_url"], archive["key_fingerprint"]
+                )
+                for suite in archive["suites"]
+            ]
+            # what an image has at least: the system as it was first published
+            everywhere = apt_repository.read(suites[0], arch, cache, first)
+            for suite in suites:
+                apt_repository.read(suite, arch, cache, index)
+    closure = Closure(
+        index,
+        image=apt_repository.of_every_image(everywhere, first),
+        image_names=tuple(archives["kernel"]),
+    )
+    _fill(closure, release, system, arch)
+    return closure
+
+
+def _sources(release: Release, system: str, arch: str) -> Iterator[apt_repository.AptSource]:
+    found = {
+        apt_repository.AptSource(
+            where.url, where.suite or "/", where.key_url or "", where.key_fingerprint or ""
+        ): None
+        for _, entry in _entries(release, system, arch)
+        if (where := entry.repository)
+    }
+    yield from found
+
+
+def _dnf(release: Release, system: str, arch: str, cache: Path) -> Closure:
+    index = dnf_repository.new_index()
+    repositories = {
+        (where.url, where.key_url or "", where.key_fingerprint or ""): None
+        for _, entry in _entries(release, system, arch)
+        if (where := entry.repository)
+    }
+    for url, key_url, fingerprint in repositories:
+        dnf_repository.read(url, key_url, fingerprint, arch, cache, index)
+    closure = Closure(index)
+    _fill(closure, release, system, arch)
+    return closure
+
+
+def _fill(closure: Closure, release: Release, system: str, arch: str) -> None:
+    asked: list[Package] = []
+    variants: list[Package] = []
+    for component, entry in _entries(release, system, arch):
+        if entry.repository is None and not is_apt(system):
+            continue  # from the system's own repositories, which are S3 buckets of the Region
+        where = entry.repository.url if entry.repository else None
+        for name in (one for wanted in entry.names for one in _PER_KERNEL.get(wanted, (wanted,))):
+            found = closure.index.asked(name, where)
+            if not found:
+                raise ClosureError(f"{component}: {where or system} has no {name} for {arch}")
+            (variants if "*" in name.partition("=")[0] and is_apt(system) else asked).extend(found)
+    closure.add(*asked)
+    reasons: list[str] = []
+    for one in variants:  # a node needs one of them: those for kernels that are gone are left out
+        try:
+            closure.add(one)
+        except ClosureError as error:
+            reasons.append(str(error))
+    if variants and len(reasons) == len(variants):
+        raise ClosureError(reasons[0])
+
+
+def _entries(release: Release, system: str, arch: str) -> list[tuple[str, PackageSet]]:
+    return [
+        (name, entry)
+        for name, part in release.components.items()
+        for entry in part.packages
+        if system in entry.os and arch in entry.arch
+    ]
+
+
+def _wanted(release: Release, system: str, arch: str) -> list[str]:
+    """What the set was made for: with other names or repositories it is out of date."""
+    return sorted(
+        " ".join([name, *([where.url, where.suite or "/"] if (where := entry.repository) else [])])
+        for _, entry in _entries(release, system, arch)
+        for name in entry.names
+    )
+
+
+def _file_name(package: Package) -> str:
+    """The name in the mirror: without the characters that an object key or a URL would have to escape."""
+    return _UNSAFE.sub("_", package.url.rpartition("/")[2])
+
+
+def is_apt(system: str) -> bool:
+    """Whether an operating system uses apt; the others use dnf."""
+    return system.startswith(("ubuntu", "debian"))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,469 @@
+"""What is wrong: every source asked, each failure a row, the likely cause first."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+import typer
+from hyperpod_service import BORN, HyperPod, account, answer, group, refusal
+from moto import mock_aws
+from typer.testing import CliRunner
+
+from ultracluster.account import aws
+from ultracluster.account.aws import Account
+from ultracluster.account.doctor import examine
+from ultracluster.account.doctor.known_failures import diagnose, known_failures
+from ultracluster.cli import doctor as command
+from ultracluster.config import Environment, load
+
+DEV = Path(__file__).parents[2] / "environments" / "dev.yaml"
+GROUP = "/aws/sagemaker/Clusters/dev/abcdefghijkl"
+NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+NODE = "i-00000000000000011"
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "example")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+
+
+class Broken:
+    """An environment with something wrong everywhere; every call can be refused."""
+
+    def __init__(self, healthy: bool = False) -> None:
+        self.account = account()
+        self.service = HyperPod(self.account)
+        self.stacks: dict[str, list[dict[str, Any]]] = {}
+        self.streams: dict[str, list[str]] = {}
+        self.health: list[str] = []
+        self.refused: dict[str, Exception] = {}
+        cloudformation, logs = self.account.client("cloudformation"), self.account.client("logs")
+        answer(cloudformation, "DescribeStackEvents", self._guard("DescribeStackEvents", self._stack))
+        answer(logs, "DescribeLogGroups", self._guard("DescribeLogGroups", self._groups))
+        answer(logs, "DescribeLogStreams", self._guard("DescribeLogStreams", self._streams))
+        answer(logs, "GetLogEvents", self._guard("GetLogEvents", self._events))
+        answer(logs, "FilterLogEvents", self._guard("FilterLogEvents", self._filter))
+        if not healthy:
+            self._break()
+
+    def _break(self) -> None:
+        self.stacks["dev-cluster"] = [
+            event("dev-cluster", "UPDATE_ROLLBACK_COMPLETE"),
+            event("Cluster", "UPDATE_FAILED", "Lifecycle scripts did not run successfully"),
+            event("Other", "UPDATE_FAILED", "Resource update cancelled"),
+            event("dev-cluster", "UPDATE_COMPLETE"),
+            event("Old", "UPDATE_FAILED", "ResourceLimitExceeded: long mended"),
+        ]
+        self.service.status(17, "Failure", "EFA health check failed")
+        self.service.cluster["InstanceGroups"][1] |= {"CurrentCount": 7, "Status": "Degraded"}
+        self.service.events = [
+            {
+                "EventId": f"0a0a0a0a-0000-0000-0000-{number:012d}",
+                "ClusterArn": self.service.cluster["ClusterArn"],
+                "ClusterName": "dev",
+                "ResourceType": "Instance",
+                "InstanceGroupName": "gpu",
+                "InstanceId": NODE,
+                "EventTime": BORN,
+                "EventLevel": level,
+                "Description": text,
+            }
+            for number, (level, text) in enumerate(
+                [("Error", "Instance could not start"), ("Info", "Scaling")]
+            )
+        ]
+        self.streams[f"LifecycleConfig/gpu/{NODE}"] = [
+            "starting", "E: Could not get lock /var/lib/dpkg/lock-frontend", "exit status 100",
+        ]  # fmt: skip
+        self.health = [
+            '{"HealthMonitoringAgentDetectionEvent": "HealthEvent", "reason": "XidHardwareFailure"}'
+        ]
+
+    def _guard(self, name: str, reply: Callable[..., Any]) -> Callable[..., Any]:
+        def guarded(asked: dict[str, Any]) -> dict[str, Any]:
+            if name in self.refused:
+                raise self.refused[name]
+            return reply(asked)
+
+        return guarded
+
+    def _stack(self, asked: dict[str, Any]) -> dict[str, Any]:
+        name = asked["StackName"]
+        if name not in self.stacks:
+            raise refusal("ValidationError", f"Stack [{name}] does not exist")
+        events = self.stacks[name]
+        first = "NextToken" not in asked  # two pages
+        half = len(events) // 2
+        return (
+            {"StackEvents": events[:half], "NextToken": "more"} if first else {"StackEvents": events[half:]}
+        )
+
+    def _groups(self, asked: dict[str, Any]) -> dict[str, Any]:
+        assert asked["logGroupNamePrefix"] == "/aws/sagemaker/Clusters/dev/"
+        known = [("/aws/sagemaker/Clusters/dev/older0000000", 1), (GROUP, 2)] if self.streams else []
+        return {"logGroups": [{"logGroupName": name, "creationTime": born} for name, born in known]}
+
+    def _streams(self, asked: dict[str, Any]) -> dict[str, Any]:
+        assert asked["logGroupName"] == GROUP
+        prefix = asked["logStreamNamePrefix"]
+        return {"logStreams": [{"logStreamName": one} for one in self.streams if one.startswith(prefix)]}
+
+    def _events(self, asked: dict[str, Any]) -> dict[str, Any]:
+        return {"events": [{"message": line + "\n"} for line in self.streams[asked["logStreamName"]]]}
+
+    def _filter(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if asked["logStreamNamePrefix"] != "SagemakerHealthMonitoringAgent":
+            return {"events": []}
+        assert "HealthEvent" in asked["filterPattern"]
+        name = f"SagemakerHealthMonitoringAgent/gpu/{NODE}"
+        stamp = int(BORN.timestamp() * 1000)
+        return {
+            "events": [{"logStreamName": name, "message": one, "timestamp": stamp} for one in self.health]
+        }
+
+    def examine(self) -> Any:
+        return examine(self.account, load(DEV).environment, now=lambda: NOW)
+
+
+def event(resource: str, status: str, reason: str = "") -> dict[str, Any]:
+    stack = "arn:aws:cloudformation:us-west-2:111122223333:stack/dev-cluster/x"
+    itself = resource.startswith("dev-")
+    return {
+        "StackId": stack,
+        "EventId": f"{resource}-{status}",
+        "StackName": "dev-cluster",
+        "LogicalResourceId": resource,
+        "PhysicalResourceId": stack if itself else resource,
+        "ResourceType": "AWS::CloudFormation::Stack" if itself else "AWS::SageMaker::Cluster",
+        "Timestamp": BORN,
+        "ResourceStatus": status,
+        **({"ResourceStatusReason": reason} if reason else {}),
+    }
+
+
+def test_the_likely_cause_comes_first() -> None:
+    found = Broken().examine()
+    ids = [one.failure.id for one in found.diagnoses]
+    assert ids == ["efa-health-check", "apt-lock", "lifecycle-generic"]
+    assert "quota-cluster-usage" not in ids, "a failure that a later success has mended is past"
+    assert [(one.source, one.where, one.level) for one in found.facts] == [
+        ("stack dev-cluster", "dev-cluster (AWS::CloudFormation::Stack)", "error"),
+        ("stack dev-cluster", "Cluster (AWS::SageMaker::Cluster)", "error"),
+        ("cluster", "dev", "info"),
+        ("cluster", "group gpu", "error"),
+        ("cluster", "group gpu", "warning"),
+        ("nodes", f"gpu {NODE}", "error"),
+        ("cluster events", f"gpu {NODE}", "error"),
+        ("health monitoring", f"SagemakerHealthMonitoringAgent/gpu/{NODE}", "error"),
+    ]
+    assert found.logs[f"LifecycleConfig/gpu/{NODE}"][-1] == "exit status 100"
+    assert not found.healthy
+
+
+def test_a_healthy_environment() -> None:
+    made = Broken(healthy=True)
+    made.stacks["dev-cluster"] = [event("dev-cluster", "CREATE_COMPLETE"), event("X", "CREATE_FAILED", "odd")]
+    found = made.examine()
+    assert found.healthy and not found.diagnoses and not found.logs
+    assert {(one.name, one.state) for one in found.sources} == {
+        *((f"stack dev-{part}", "nothing there") for part in ("foundation", "network", "egress", "buckets")),
+        ("stack dev-storage", "nothing there"),
+        ("stack dev-cluster", "read"),
+        ("cluster dev", "read"),
+        ("nodes", "read"),
+        ("cluster events", "read"),
+        ("lifecycle logs", "read"),
+        ("health monitoring", "read"),
+    }
+
+
+CALLS = (
+    "DescribeStackEvents", "DescribeCluster", "ListClusterNodes", "ListClusterEvents", "DescribeClusterEvent",
+    "DescribeLogStreams", "GetLogEvents", "FilterLogEvents",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (refusal("AccessDeniedException"), "access denied"),
+        (refusal("ThrottlingException", "Rate exceeded"), "throttled"),
+        (refusal("ExpiredTokenException"), "credentials have expired"),
+        (refusal("SomethingNew", "odd"), "SomethingNew: odd"),
+    ],
+)
+def test_one_refused_call_leaves_the_others(call: str, error: Exception, line: str) -> None:
+    made = Broken()
+    made.refused[call] = made.service.raising[call] = error
+    found = made.examine()
+    said = [one.why for one in found.sources if one.state == "not readable"]
+    said += [fact.text for fact in found.facts if fact.where == "details"]
+    assert said and all(line in one for one in said)
+    assert [one for one in found.sources if one.state == "read"], "nothing else was read"
+    assert found.diagnoses, "the rest still answers"
+    assert not found.healthy
+
+
+def test_everything_refused_is_rows_and_no_traceback() -> None:
+    made = Broken()
+    for call in (*CALLS, "DescribeLogGroups"):
+        made.refused[call] = made.service.raising[call] = refusal("AccessDeniedException")
+    found = made.examine()
+    assert {one.state for one in found.sources} == {"not readable"} and not found.facts
+
+
+def test_logs_of_a_cluster_that_is_gone_are_still_read() -> None:
+    made = Broken()
+    made.service.raising["DescribeCluster"] = refusal("ResourceNotFound")
+    found = made.examine()
+    assert "there is no HyperPod cluster dev" in next(
+        one.why for one in found.sources if one.name == "cluster dev"
+    )
+    assert found.logs and found.diagnoses[0].failure.id == "apt-lock"
+
+
+def test_a_node_without_a_log_failed_before_its_script() -> None:
+    made = Broken()
+    made.streams = {}
+    made.service.status(17, "Failure")
+    made.service.events = []
+    assert "no-lifecycle-log" in [one.failure.id for one in made.examine().diagnoses]
+    made.service.status(17, "Pending")
+    assert "no-lifecycle-log" not in [one.failure.id for one in made.examine().diagnoses]
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        (
+            {"ClusterStatus": "Failed", "FailureMessage": "insufficient capacity"},
+            "Failed: insufficient capacity",
+        ),
+        ({"ClusterStatus": "Hibernating"}, "Hibernating"),
+        ({"InstanceGroups": [group("gpu", 8, SoftwareUpdateStatus="RollbackComplete")]}, "software update"),
+        ({"InstanceGroups": [group("gpu", 8, TrainingPlanStatus="Expired")]}, "training plan is Expired"),
+        ({"InstanceGroups": [group("gpu", 8, ImageVersionStatus="EndOfLife")]}, "image is EndOfLife"),
+        ({"InstanceGroups": [group("gpu", 0)]}, "run `ultracluster nodes restore dev gpu`"),
+    ],
+)
+def test_the_clusters_own_words(changes: dict[str, Any], text: str) -> None:
+    made = Broken(healthy=True)
+    made.service.cluster |= changes
+    found = made.examine()
+    assert any(text in fact.text for fact in found.facts if fact.level != "info") and not found.healthy
+
+
+def test_classic_provisioning_has_no_events() -> None:
+    made = Broken(healthy=True)
+    del made.service.cluster["NodeProvisioningMode"]
+    made.service.raising["ListClusterEvents"] = refusal("ValidationException")
+    found = made.examine()
+    assert found.healthy and "only continuous provisioning" in str(found.sources)
+
+
+SAMPLES = {
+    "efa-health-check": "EFA health check failed for instance",
+    "insufficient-capacity": "We currently do not have sufficient p5.48xlarge capacity in the zone",
+    "placement-group-reservation": "The placement group cannot be used with the capacity reservation",
+    "quota-cluster-usage": "The account-level service limit 'ml.p5.48xlarge for cluster usage' is 0",
+    "lifecycle-generic": "Lifecycle scripts did not run successfully",
+    "no-lifecycle-log": "there is no lifecycle log for it",
+    "addresses": "InsufficientFreeAddressesInSubnet",
+    "eni-limit": "NetworkInterfaceLimitExceeded",
+    "apt-lock": "E: Could not get lock /var/lib/dpkg/lock-frontend",
+    "home-shared": "usermod: directory /fsx/ubuntu exists",
+    "download": "curl: (6) Could not resolve host: github.com",
+    "docker-limit": "toomanyrequests: You have reached your pull rate limit",
+    "disk-full": "write /var/lib/docker: No space left on device",
+    "toolkit-version": "nvidia-container-toolkit depends on version 1.17",
+    "driver-package": "E: Unable to locate package libnvidia-compute-580",
+    "driver-dead": "NVRM: Xid (PCI:0000:9b:00): 79, pid='<unknown>', GPU has fallen off the bus.",
+    "cluster-id-mismatch": "fatal: CLUSTER ID MISMATCH.",
+    "sacctmgr": "sacctmgr: error: slurm_persist_conn_open_without_init: failed",
+    "topology-missing": "sbatch: error: the requested topology configuration is not available",
+    "topology-empty": "fatal: could not parse topology file",
+    "partition-drift": "Configuration drift detected.",
+    "slurm-api-ami": "Update required to use SlurmConfig in InstanceGroups",
+    "provisioning-file": "cannot include both a SLURM Orchestrator Config and a provisioning_parameters.json",
+    "bucket-access": "fatal error: (403) when calling the HeadObject operation on s3: Forbidden",
+    "fsx-988": "mount.lustre: mount failed: Input/output error",
+    "fsx-efa": "not authorized to perform: fsx:DescribeFileSystems",
+    "pam-adopt": "Access denied by pam_slurm_adopt: you have no active jobs on this node",
+    "ssm-document": "Document with name SSM-SessionManagerRunShellAsUbuntu does not exist",
+    "ssm-target": "TargetNotConnected: sagemaker-cluster:x is not connected",
+    "system-pods-pending": "coredns-5d78c 0/1 Pending",
+    "too-many-pods": "0/2 nodes are available: 2 Too many pods",
+    "agent-image": "health-monitoring-agent-x 0/1 ImagePullBackOff",
+    "efa-plugin": "aws-efa-k8s-device-plugin-x 0/1 CrashLoopBackOff",
+    "nccl-tcp": "NCCL INFO NET/Socket : Using [0]eth0",
+    "prolog-hung": "error: Prolog hung on node",
+    "pcluster-protected": "cluster has been set to protected mode",
+    "pcluster-bootstrap": "HeadNodeWaitCondition2026: Failed to receive 1 resource signal(s)",
+    "endpoint-missing": "Could not connect to the endpoint URL: https://ec2.us-west-2.amazonaws.com/",
+    "plan-expired": "training plan is Expired: not active",
+    "service-linked-role": "cannot create AWSServiceRoleForAmazonSageMakerHyperPod",
+    "leftover-eni": "resource sg-1 has a dependent object (DependencyViolation)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("row", known_failures(), ids=lambda row: row.id)
+def test_each_row_knows_its_text_and_its_source(row: Any) -> None:
+    assert row.id in [one.failure.id for one in diagnose([SAMPLES[row.id]])]
+    assert row.weight in (1, 2, 3) and row.cause and row.do and row.sources
+    thread = r"[\w.-]+/[\w.-]+(#| PR #)\d+|AWS documentation, .+|NVIDIA, .+"
+    assert all(re.fullmatch(thread, source) for source in row.sources)
+
+
+def test_the_table_is_long_enough_and_finds_nothing_in_good_news() -> None:
+    assert len(known_failures()) >= 25 and len({one.id for one in known_failures()}) == len(known_failures())
+    good = [
+        "Successfully completed",
+        "RequestLimitExceeded",
+        "PrivateIpAddress: 10.0.0.5",
+        "Running",
+        "Selected Provider is efa",
+        "all checks passed",
+        "",
+    ]
+    assert diagnose(good) == []
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    def invoke(made: Account, *words: str) -> Any:
+        monkeypatch.setattr(aws, "Account", lambda **_: made)
+        app = typer.Typer()
+        app.command()(command.doctor)
+        return CliRunner().invoke(app, [str(DEV), "--hours", "2160", *words])
+
+    return invoke
+
+
+def test_text_is_as_reviewed(run: Callable[..., Any]) -> None:
+    result = run(Broken().account)
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0] == (
+        "likely cause: a security group of the nodes does not allow all traffic from itself and to itself"
+    )
+    assert lines[2] == f"  seen in: nodes: gpu {NODE}, cluster events: gpu {NODE}"
+    assert lines[3] == "  known from: awslabs/awsome-distributed-ai#259"
+    assert "  | E: Could not get lock /var/lib/dpkg/lock-frontend" in lines
+    cluster = "  ! 2026-11-20 08:00 stack dev-cluster: Cluster (AWS::SageMaker::Cluster): UPDATE_FAILED: "
+    assert f"{cluster}Lifecycle scripts did not run successfully" in lines
+    assert "  stack dev-network: nothing there" in lines
+
+
+def test_json_holds_everything(run: Callable[..., Any]) -> None:
+    result = run(Broken().account, "--json")
+    found = json.loads(result.stdout)
+    assert found["causes"][0]["id"] == "efa-health-check" and not found["healthy"]
+    assert found["causes"][0]["evidence"] == [f"nodes: gpu {NODE}", f"cluster events: gpu {NODE}"]
+    assert found["facts"][0]["when"] == "2026-11-20T08:00:00+00:00"
+    assert set(found) == {"healthy", "causes", "facts", "logs", "sources"}
+
+
+def test_healthy_and_unknown_say_so(run: Callable[..., Any]) -> None:
+    fine = Broken(healthy=True)
+    result = run(fine.account)
+    assert result.exit_code == 0 and result.stdout.startswith("dev: nothing wrong found")
+    odd = Broken(healthy=True)
+    odd.service.cluster |= {"ClusterStatus": "Failed", "FailureMessage": "the moon is full"}
+    assert run(odd.account).stdout.startswith("no known failure fits; this is what was seen:")
+
+
+def other(kind: str) -> Environment:
+    """The example of an orchestrator, under another name."""
+    file = {"parallelcluster": "parallelcluster-p5", "pcs": "pcs-p6-b200", "eks": "eks-p5en"}[kind]
+    return load(DEV.with_name(f"{file}.yaml")).environment.model_copy(update={"name": "hpc"})
+
+
+@mock_aws
+def test_moto_eks_and_its_stacks() -> None:
+    made = account()
+    eks = boto3.client("eks", "us-west-2")
+    eks.create_cluster(name="hpc", roleArn="arn:aws:iam::111122223333:role/x", resourcesVpcConfig={})
+    cloudformation = boto3.client("cloudformation", "us-west-2")
+    template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
+    cloudformation.create_stack(StackName="hpc-cluster", TemplateBody=json.dumps(template))
+    found = examine(made, other("eks"))
+    assert {(one.name, one.state) for one in found.sources} >= {
+        ("stack hpc-cluster", "read"),
+        ("stack hpc-network", "nothing there"),
+        ("nodes", "read"),
+        ("EKS", "read"),
+    }
+    assert found.healthy
+
+
+@mock_aws
+def test_moto_parallelcluster_logs() -> None:
+    made = account()
+    logs = boto3.client("logs", "us-west-2")
+    logs.create_log_group(logGroupName="/aws/parallelcluster/hpc-202611200800")
+    place = {
+        "logGroupName": "/aws/parallelcluster/hpc-202611200800",
+        "logStreamName": "ip-10-0-0-5.slurm_resume",
+    }
+    logs.create_log_stream(**place)
+    stamp = int(datetime.now(UTC).timestamp() * 1000)
+    line = "ERROR - Failed RunInstances request: InsufficientInstanceCapacity"
+    logs.put_log_events(**place, logEvents=[{"timestamp": stamp, "message": line}])
+    found = examine(made, other("parallelcluster"))
+    assert ("stack hpc", "nothing there") in {(one.name, one.state) for one in found.sources}
+    assert found.diagnoses[0].failure.id == "insufficient-capacity"
+
+
+def test_pcs_gives_its_own_reasons() -> None:
+    made = account()
+    pcs = made.client("pcs")
+    arn = "arn:aws:pcs:us-west-2:111122223333:cluster/x"
+    times = {"createdAt": BORN, "modifiedAt": BORN}
+    one = {"name": "gpu", "id": "pcs_1", "arn": arn, "clusterId": "pcs_x", "status": "CREATE_FAILED", **times}
+    cluster = {
+        "name": "hpc", "id": "pcs_x", "arn": arn, "status": "ACTIVE", **times, "size": "SMALL",
+        "scheduler": {"type": "SLURM", "version": "25.11"}, "networking": {},
+    }  # fmt: skip
+    answer(pcs, "GetCluster", lambda asked: {"cluster": cluster})
+    answer(pcs, "ListComputeNodeGroups", lambda asked: {"computeNodeGroups": [one]})
+    described = {
+        **one, "subnetIds": ["subnet-1"], "customLaunchTemplate": {"id": "lt-1", "version": "1"},
+        "iamInstanceProfileArn": "arn:aws:iam::111122223333:instance-profile/AWSPCS-x",
+        "scalingConfiguration": {"minInstanceCount": 0, "maxInstanceCount": 1}, "instanceConfigs": [],
+        "errorInfo": [{"code": "CapacityError", "message": "InsufficientInstanceCapacity"}],
+    }  # fmt: skip
+    answer(pcs, "GetComputeNodeGroup", lambda asked: {"computeNodeGroup": described})
+    answer(made.client("ec2"), "DescribeInstances", lambda asked: {"Reservations": []})
+
+    def missing(asked: dict[str, Any]) -> dict[str, Any]:
+        raise refusal("ValidationError", "Stack does not exist")
+
+    answer(made.client("cloudformation"), "DescribeStackEvents", missing)
+    found = examine(made, other("pcs"))
+    assert [(fact.where, fact.text) for fact in found.facts] == [
+        ("group gpu", "CapacityError: InsufficientInstanceCapacity")
+    ]
+    assert found.diagnoses[0].failure.id == "insufficient-capacity"
+
+
+def test_the_log_of_a_node_that_is_asked_for_is_read_whatever_its_state() -> None:
+    made = Broken(healthy=True)
+    made.streams["LifecycleConfig/gpu/i-gone"] = ["FAILED efa: no device"]
+    made.streams[f"LifecycleConfig/gpu/{NODE}"] = ["READY in 40 s"]
+    found = examine(
+        made.account, load(DEV).environment, nodes={"i-gone": "gpu", NODE: "gpu"}, now=lambda: NOW
+    )
+    assert found.logs["LifecycleConfig/gpu/i-gone"] == ["FAILED efa: no device"]
+    assert found.logs[f"LifecycleConfig/gpu/{NODE}"] == ["READY in 40 s"]

@@ -1,0 +1,515 @@
+"""What exists already - network, storage, images, add-ons, roles - against what the file takes it for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from hyperpod_service import refusal
+from moto import mock_aws
+from preflight_account import NOW, OWNER, World, furnish
+from project import ROOT
+
+from ultracluster.account.preflight import Row, network, roles, software, storage, zone
+from ultracluster.account.preflight.rows import Situation
+from ultracluster.account.preflight.software import wanted_addons
+from ultracluster.config import Environment, load
+from ultracluster.config.network import ExistingSecurityGroup, ExistingSubnet, ExistingVpc
+from ultracluster.config.storage import (
+    ExistingBucket,
+    ExistingDatabase,
+    ExistingKey,
+    ExistingLustre,
+    ExistingOpenZfs,
+)
+
+REGION = "us-west-2"
+FS = "fs-0123456789abcdef0"
+
+
+@pytest.fixture(autouse=True)
+def aws_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+    monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # a quarter of a second each time
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+    with mock_aws():
+        yield
+
+
+def shipped(name: str) -> Environment:
+    return load(ROOT / "environments" / f"{name}.yaml").environment
+
+
+def ask(family: Any, world: World) -> dict[str, Row]:
+    situation = Situation(world.account, world.environment, lambda: NOW)
+    rows = [row for question in family.questions(situation) for row in question.answer()]
+    return {row.what: row for row in rows}
+
+
+class Made:
+    """A VPC with one subnet and a security group, in moto."""
+
+    def __init__(self, zone_name: str = "us-west-2a", cidr: str = "10.0.0.0/17") -> None:
+        self.ec2 = boto3.client("ec2", REGION)
+        self.vpc = self.ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+        subnet = self.ec2.create_subnet(VpcId=self.vpc, CidrBlock=cidr, AvailabilityZone=zone_name)["Subnet"]
+        self.subnet = subnet["SubnetId"]
+        group = self.ec2.create_security_group(GroupName="nodes", Description="nodes", VpcId=self.vpc)
+        self.group = group["GroupId"]
+        self.to_itself = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": self.group}]}]
+
+    def environment(self, *, cidr: str = "10.0.0.0/17", **more: Any) -> Environment:
+        made = shipped("dev")
+        changes = {
+            "vpc": ExistingVpc(id=self.vpc, cidr="10.0.0.0/16"),
+            "subnet": ExistingSubnet(id=self.subnet, cidr=cidr),
+            "security_group": ExistingSecurityGroup(id=self.group),
+            **more,
+        }
+        return made.model_copy(update={"network": made.network.model_copy(update=changes)})
+
+
+def test_a_network_that_fits() -> None:
+    made = Made()
+    made.ec2.authorize_security_group_ingress(GroupId=made.group, IpPermissions=made.to_itself)
+    made.ec2.authorize_security_group_egress(GroupId=made.group, IpPermissions=made.to_itself)
+    made.ec2.modify_vpc_attribute(VpcId=made.vpc, EnableDnsHostnames={"Value": True})
+    found = ask(network, World(made.environment()))
+    assert {row.level for row in found.values()} == {"green"}, found
+    assert "32763 free" in found[f"subnet {made.subnet} addresses"].found
+
+
+@pytest.mark.parametrize("missing", ["ingress", "egress"])
+def test_efa_wants_both_self_rules(missing: str) -> None:
+    made = Made()
+    if missing == "egress":
+        made.ec2.authorize_security_group_ingress(GroupId=made.group, IpPermissions=made.to_itself)
+    else:
+        made.ec2.authorize_security_group_egress(GroupId=made.group, IpPermissions=made.to_itself)
+    found = ask(network, World(made.environment()))
+    row = found[f"security group {made.group} self {missing}"]
+    assert row.level == "red" and f"authorize-security-group-{missing}" in row.do
+    other = "egress" if missing == "ingress" else "ingress"
+    # all traffic to 0.0.0.0/0, which every new group has, does not count
+    assert found[f"security group {made.group} self {other}"].level == "green"
+
+
+def test_wrong_zone_cidr_and_dns() -> None:
+    made = Made(zone_name="us-west-2b", cidr="10.0.0.0/28")
+    made.ec2.modify_vpc_attribute(VpcId=made.vpc, EnableDnsSupport={"Value": False})
+    made.ec2.modify_subnet_attribute(SubnetId=made.subnet, MapPublicIpOnLaunch={"Value": True})
+    environment = made.environment(vpc=ExistingVpc(id=made.vpc, cidr="10.1.0.0/16"))
+    situation = Situation(World(environment).account, environment, lambda: NOW)
+    rows = [row for question in network.questions(situation) for row in question.answer()]
+    text = [f"{row.level} {row.what} {row.found} {row.do}" for row in rows]
+    for wanted in (
+        "is in usw2-az1",
+        "has 10.0.0.0/28",
+        "gives public addresses",
+        "the file says 10.1.0.0/16",
+    ):
+        assert any(wanted in line and line.startswith("red") for line in text), wanted
+    assert any("enableDnsSupport" in line and line.startswith("red") for line in text)
+    addresses = next(row for row in rows if row.what.endswith("addresses"))
+    assert addresses.level in ("yellow", "red") or "11 free" in addresses.found
+
+
+def test_a_subnet_without_room() -> None:
+    made = Made(cidr="10.0.0.0/28")
+    environment = made.environment(cidr="10.0.0.0/28")
+    groups = {
+        name: group.model_copy(update={"count": 100}) if group.role == "compute" else group
+        for name, group in environment.node_groups.items()
+    }
+    found = ask(network, World(environment.model_copy(update={"node_groups": groups})))
+    row = found[f"subnet {made.subnet} addresses"]
+    assert row.level == "red" and row.found.startswith("11 free")
+
+
+@pytest.mark.parametrize("field", ["vpc", "subnet", "security_group"])
+def test_what_is_not_there_is_red(field: str) -> None:
+    made = Made()
+    absent: dict[str, Any] = {
+        "vpc": ExistingVpc(id="vpc-0123456789abcdef0", cidr="10.0.0.0/16"),
+        "subnet": ExistingSubnet(id="subnet-0123456789abcdef0", cidr="10.0.0.0/17"),
+        "security_group": ExistingSecurityGroup(id="sg-0123456789abcdef0"),
+    }
+    found = ask(network, World(made.environment(**{field: absent[field]})))
+    reds = [row for what, row in found.items() if absent[field].id in what]
+    assert [row.level for row in reds] == ["red"] and "NotFound" in reds[0].found
+
+
+def test_a_closed_network_lists_missing_endpoints() -> None:
+    made = Made()
+    made.ec2.create_vpc_endpoint(
+        VpcId=made.vpc, ServiceName=f"com.amazonaws.{REGION}.logs", VpcEndpointType="Interface"
+    )
+    found = ask(network, World(made.environment(egress="closed")))
+    assert found["endpoint ssm"].level == "red" and "com.amazonaws.us-west-2.ssm" in found["endpoint ssm"].do
+    assert "endpoint logs" not in found
+
+
+def test_a_nat_gateway_that_exists() -> None:
+    made = Made()
+    gateway = made.ec2.create_nat_gateway(SubnetId=made.subnet, ConnectivityType="private")["NatGateway"]
+    vpc = ExistingVpc(id=made.vpc, cidr="10.0.0.0/16", nat_gateway_id=gateway["NatGatewayId"])
+    assert ask(network, World(made.environment(vpc=vpc)))[gateway["NatGatewayId"]].level == "green"
+    absent = ExistingVpc(id=made.vpc, cidr="10.0.0.0/16", nat_gateway_id="nat-0123456789abcdef0")
+    world = World(made.environment(vpc=absent))
+    world.refuse("ec2", "DescribeNatGateways", "NatGatewayNotFound", "no such gateway")
+    assert ask(network, world)["nat-0123456789abcdef0"].level == "red"
+
+
+def test_control_plane_subnets_are_in_two_zones() -> None:
+    made = Made()
+    second = made.ec2.create_subnet(VpcId=made.vpc, CidrBlock="10.0.128.0/24", AvailabilityZone="us-west-2b")
+    other = second["Subnet"]["SubnetId"]
+    base = shipped("eks-trn2")
+
+    def environment(*ids: str) -> Environment:
+        orchestrator = base.orchestrator.model_copy(update={"control_plane_subnet_ids": ids})
+        return made.environment().model_copy(update={"orchestrator": orchestrator})
+
+    what = "subnets of the control plane"
+    assert ask(network, World(environment(made.subnet, other)))[what].level == "green"
+    assert "are all in" in ask(network, World(environment(made.subnet)))[what].found
+    assert ask(network, World(environment(made.subnet, "subnet-0123456789abcdef0")))[what].level == "red"
+
+
+def file_system(made: Made, **changes: Any) -> dict[str, Any]:
+    return {
+        "FileSystemId": FS,
+        "Lifecycle": "AVAILABLE",
+        "FileSystemType": "LUSTRE",
+        "VpcId": made.vpc,
+        "SubnetIds": [made.subnet],
+        "DNSName": f"{FS}.fsx.us-west-2.amazonaws.com",
+        "LustreConfiguration": {"MountName": "abcdefgh", "EfaEnabled": True},
+        **changes,
+    }
+
+
+def with_lustre(made: Made, **changes: Any) -> Environment:
+    lustre = ExistingLustre(
+        deployment="existing",
+        id=FS,
+        dns_name=f"{FS}.fsx.us-west-2.amazonaws.com",
+        mount_name="abcdefgh",
+        security_group_id=made.group,
+        efa=True,
+    ).model_copy(update=changes)
+    environment = made.environment()
+    return environment.model_copy(
+        update={"storage": environment.storage.model_copy(update={"lustre": lustre})}
+    )
+
+
+def test_a_lustre_file_system_that_fits() -> None:
+    made = Made()
+    world = World(with_lustre(made))
+    world.file_systems = [file_system(made)]
+    found = ask(storage, world)
+    assert {row.level for row in found.values()} == {"green"}, found
+    assert ask(network, world)["security group of Lustre"].level == "green"
+
+
+@pytest.mark.parametrize(
+    ("changes", "what", "level", "says"),
+    [
+        ({"Lifecycle": "CREATING"}, "", "yellow", "is CREATING"),
+        ({"Lifecycle": "FAILED"}, "", "red", "is FAILED"),
+        ({"Lifecycle": "PONDERING"}, "", "unknown", "is PONDERING"),
+        ({"LustreConfiguration": {"MountName": "zzz", "EfaEnabled": True}}, " mount_name", "red", "is zzz"),
+        ({"LustreConfiguration": {"MountName": "abcdefgh"}}, " efa", "red", "is false, the file says True"),
+        ({"VpcId": "vpc-0123456789abcdef0"}, " VPC", "red", "is in vpc-0123456789abcdef0"),
+    ],
+)
+def test_a_lustre_file_system_that_does_not(
+    changes: dict[str, Any], what: str, level: str, says: str
+) -> None:
+    made = Made()
+    world = World(with_lustre(made))
+    world.file_systems = [file_system(made, **changes)]
+    row = ask(storage, world)[f"Lustre {FS}{what}"]
+    assert row.level == level and says in row.found
+
+
+def test_a_file_system_in_another_zone_and_network() -> None:
+    made = Made()
+    made.ec2.associate_vpc_cidr_block(VpcId=made.vpc, CidrBlock="10.7.0.0/16")
+    far = made.ec2.create_subnet(VpcId=made.vpc, CidrBlock="10.7.0.0/24", AvailabilityZone="us-west-2b")
+    world = World(with_lustre(made))
+    world.file_systems = [file_system(made, SubnetIds=[far["Subnet"]["SubnetId"]])]
+    found = ask(storage, world)
+    assert found[f"Lustre {FS} zone"].level == "red" and found[f"Lustre {FS} network"].level == "red"
+
+
+def test_a_file_system_that_is_gone() -> None:
+    made = Made()
+    assert ask(storage, World(with_lustre(made)))[f"Lustre {FS}"].level == "red"
+
+
+def test_an_openzfs_volume() -> None:
+    made = Made()
+    volume = "fsvol-0123456789abcdef0"
+    openzfs = ExistingOpenZfs(
+        deployment="existing", id=FS, dns_name=f"{FS}.fsx.us-west-2.amazonaws.com", volume_id=volume,
+        security_group_id=made.group,
+    )  # fmt: skip
+    environment = made.environment()
+    world = World(
+        environment.model_copy(
+            update={"storage": environment.storage.model_copy(update={"openzfs": openzfs})}
+        )
+    )
+    world.file_systems = [
+        file_system(
+            made, FileSystemType="OPENZFS", OpenZFSConfiguration={"RootVolumeId": "fsvol-0123456789abcdef1"}
+        )
+    ]
+    assert ask(storage, world)[f"OpenZFS {FS} volume_id"].level == "red"
+
+
+@pytest.mark.parametrize(
+    ("answer", "level", "says"),
+    [
+        (REGION, "green", "lifecycle scripts"),
+        ("eu-west-1", "red", "is in eu-west-1"),
+        (404, "red", "does not exist"),
+        (403, "unknown", "s3:ListBucket"),
+        (301, "red", "another Region"),
+        (500, "unknown", "failed"),
+    ],
+)
+def test_buckets(answer: str | int, level: str, says: str) -> None:
+    environment = shipped("dev")
+    scripts = environment.storage.model_copy(
+        update={"scripts_bucket": ExistingBucket(name="example-scripts")}
+    )
+    world = World(environment.model_copy(update={"storage": scripts}))
+    world.buckets = {"example-scripts": answer}
+    row = ask(storage, world)["bucket example-scripts"]
+    assert row.level == level and says in row.found
+
+
+DENY = {"Sid": "OnlyUs", "Effect": "Deny", "Principal": "*", "Action": "s3:*", "Resource": "*"}
+TLS = {**DENY, "Sid": "Tls", "Condition": {"Bool": {"aws:SecureTransport": "false"}}}
+
+
+@pytest.mark.parametrize(
+    ("statements", "key", "levels"),
+    [
+        ([], "", {"policy": "green"}),
+        ([TLS], "", {"policy": "green"}),
+        ([TLS, DENY], "", {"policy": "yellow"}),
+        ([], "arn:aws:kms:us-east-2:111122223333:key/a", {"policy": "green", "key": "yellow"}),
+    ],
+)
+def test_whether_a_linked_bucket_lets_fsx_in(
+    statements: list[dict[str, Any]], key: str, levels: dict[str, str]
+) -> None:
+    environment = shipped("prod")
+    (bucket,) = {one.bucket for one in environment.data_repositories.values() if one.bucket}
+    s3 = boto3.client("s3", environment.region)
+    s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": environment.region})
+    if statements:
+        s3.put_bucket_policy(
+            Bucket=bucket, Policy=json.dumps({"Version": "2012-10-17", "Statement": statements})
+        )
+    if key:
+        rule = {"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": key}}
+        s3.put_bucket_encryption(Bucket=bucket, ServerSideEncryptionConfiguration={"Rules": [rule]})
+
+    found = ask(storage, World(environment))
+
+    assert {
+        part: found[f"bucket {bucket} {part}"].level for part in ("policy", "key")
+        if f"bucket {bucket} {part}" in found
+    } == levels  # fmt: skip
+    if "OnlyUs" in str(statements):
+        assert "OnlyUs" in found[f"bucket {bucket} policy"].found
+
+
+def test_a_bucket_that_cannot_be_looked_into_says_so() -> None:
+    environment = shipped("prod")
+    (bucket,) = {one.bucket for one in environment.data_repositories.values() if one.bucket}
+    world = World(environment)
+    world.refuse("s3", "GetBucketPolicy", "AccessDenied", "not authorized")
+    assert ask(storage, world)[f"bucket {bucket} and FSx"].level == "unknown"
+
+
+def test_keys_and_secrets() -> None:
+    kms = boto3.client("kms", REGION)
+    key = kms.create_key()["KeyMetadata"]
+    secret = boto3.client("secretsmanager", REGION).create_secret(Name="slurm", SecretString="{}")
+    environment = shipped("dev")
+    changes = {
+        "key": ExistingKey(arn=key["Arn"]),
+        "accounting_database": ExistingDatabase(
+            kind="existing",
+            endpoint="db.example.com",
+            secret_arn=secret["ARN"],
+            security_group_id="sg-00000001",
+        ),
+    }
+    world = World(environment.model_copy(update={"storage": environment.storage.model_copy(update=changes)}))
+    assert ask(storage, world)["key of storage.key"].level == "green"
+    assert ask(storage, world)["secret of the database"].level == "green"
+    kms.disable_key(KeyId=key["KeyId"])
+    assert "is Disabled" in ask(storage, world)["key of storage.key"].found
+    boto3.client("secretsmanager", REGION).delete_secret(SecretId=secret["ARN"])
+    assert ask(storage, world)["secret of the database"].level == "red"
+
+
+def image(**changes: Any) -> Any:
+    made = {
+        "ImageId": "ami-0123456789abcdef0",
+        "State": "available",
+        "Name": "nodes",
+        "OwnerId": OWNER,
+        "Architecture": "x86_64",
+        "RootDeviceName": "/dev/sda1",
+        "BlockDeviceMappings": [{"DeviceName": "/dev/sda1", "Ebs": {"VolumeSize": 100}}],
+        **changes,
+    }
+    return lambda asked: {"Images": [made] if made["State"] else []}
+
+
+@pytest.mark.parametrize(
+    ("changes", "what", "level"),
+    [
+        ({}, "", "green"),
+        ({"State": "pending"}, "", "yellow"),
+        ({"State": "deregistered"}, "", "red"),
+        ({"State": ""}, "", "red"),
+        ({"Architecture": "arm64"}, " architecture", "red"),
+        ({"RootDeviceName": "/dev/xvda", "BlockDeviceMappings": []}, " root device", "red"),
+        (
+            {"BlockDeviceMappings": [{"DeviceName": "/dev/sda1", "Ebs": {"VolumeSize": 900}}]},
+            " size",
+            "red",
+        ),
+    ],
+)
+def test_images(changes: dict[str, Any], what: str, level: str) -> None:
+    from hyperpod_service import answer
+
+    environment = shipped("pcs-p6-b200")
+    groups = {
+        name: group.model_copy(update={"image": "ami-0123456789abcdef0"})
+        for name, group in environment.node_groups.items()
+    }
+    world = World(environment.model_copy(update={"node_groups": groups}))
+    answer(world.account.client("ec2"), "DescribeImages", image(**changes))
+    found = ask(software, world)
+    assert found[f"ami-0123456789abcdef0{what}"].level == level
+
+
+def test_the_image_that_a_parameter_holds_is_looked_at() -> None:
+    from hyperpod_service import answer
+
+    world = World(shipped("pcs-p6-b200"))
+    asked: list[Any] = []
+    parameter = "/aws/service/pcs/ami/dlami-base-ubuntu2404/x86_64/latest/ami-id"
+
+    def look(request: dict[str, Any]) -> Any:
+        asked.append(request["ImageIds"])
+        return image(Architecture="arm64")(request)
+
+    answer(world.account.client("ec2"), "DescribeImages", look)
+    answer(
+        world.account.client("ssm"),
+        "GetParameter",
+        lambda request: {"Parameter": {"Name": request["Name"], "Value": "ami-0123456789abcdef0"}},
+    )
+    found = ask(software, world)
+
+    assert asked == [["ami-0123456789abcdef0"]]
+    assert found[f"{parameter} parameter"].found == "is ami-0123456789abcdef0 now"
+    assert found["ami-0123456789abcdef0 architecture"].level == "red"
+
+
+def test_hyperpod_takes_images_of_its_own_account() -> None:
+    from hyperpod_service import answer
+
+    environment = shipped("dev")
+    groups = {
+        name: group.model_copy(update={"image": "ami-0123456789abcdef0"})
+        for name, group in environment.node_groups.items()
+    }
+    world = World(environment.model_copy(update={"node_groups": groups}))
+    answer(world.account.client("ec2"), "DescribeImages", image(OwnerId="999999999999"))
+    assert ask(software, world)["ami-0123456789abcdef0 owner"].level == "red"
+
+
+@pytest.mark.parametrize("name", ["eks-p5en", "hyperpod-eks-p5"])
+def test_addons(name: str) -> None:
+    world = World(shipped(name))
+    situation = Situation(world.account, world.environment, lambda: NOW)
+    wanted = wanted_addons(situation)
+    assert {"vpc-cni", "coredns", "kube-proxy", "aws-fsx-csi-driver"} <= set(wanted)
+    world.addons = {addon: [version, "v0.0.1-eksbuild.1"] for addon, version in wanted.items()}
+    assert {row.level for row in ask(software, world).values()} == {"green"}
+    world.addons["vpc-cni"] = ["v1.0.0-eksbuild.1"]
+    row = ask(software, world)["add-on vpc-cni"]
+    assert row.level == "red" and "v1.0.0-eksbuild.1" in row.do
+
+
+def test_zones(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = shipped("dev")
+    there = environment.network.model_copy(update={"zone_id": "usw2-az9"})
+    row = ask(zone, World(environment.model_copy(update={"network": there})))["zone usw2-az9"]
+    assert row.level == "red" and "usw2-az2" in row.do
+    from hyperpod_service import answer
+
+    states: list[dict[str, Any]] = [
+        {"ZoneId": "usw2-az2", "ZoneName": "us-west-2a", "State": "available", "OptInStatus": "not-opted-in"}
+    ]
+    world = World(environment)
+    answer(
+        world.account.client("ec2"), "DescribeAvailabilityZones", lambda asked: {"AvailabilityZones": states}
+    )
+    assert "modify-availability-zone-group" in ask(zone, world)["zone usw2-az2"].do
+    for state, level in (("impaired", "yellow"), ("pondering", "unknown")):
+        states[0] = {"ZoneId": "usw2-az2", "ZoneName": "us-west-2a", "State": state}
+        assert ask(zone, world)["zone usw2-az2"].level == level
+
+
+def test_offerings_elsewhere_are_named() -> None:
+    from hyperpod_service import answer
+
+    offered = [
+        {"InstanceType": "trn2.48xlarge", "LocationType": "availability-zone-id", "Location": "use2-az1"},
+        {"InstanceType": "m5.2xlarge", "LocationType": "availability-zone-id", "Location": "use2-az3"},
+    ]
+    for name, level in (
+        ("eks-trn2", "red"),
+        ("trainium", "yellow"),
+    ):  # HyperPod's nodes are not the account's
+        world = World(shipped(name))
+        answer(
+            world.account.client("ec2"),
+            "DescribeInstanceTypeOfferings",
+            lambda asked: {"InstanceTypeOfferings": offered},
+        )
+        row = ask(zone, world)[f"trn2.48xlarge in {world.environment.network.zone_id}"]
+        assert row.level == level and "use2-az1" in row.do
+
+
+def test_roles_that_the_file_names() -> None:
+    environment = shipped("eks-trn2")
+    arns = (f"arn:aws:iam::{OWNER}:role/people/operator", f"arn:aws:iam::{OWNER}:user/gone")
+    orchestrator = environment.orchestrator.model_copy(update={"admins": arns})
+    world = World(environment.model_copy(update={"orchestrator": orchestrator}))
+    furnish(world)
+    found = ask(roles, world)
+    assert found[arns[0]].level == "green" and found[arns[1]].level == "red"
+    world.refused["iam", "GetUser"] = refusal("AccessDenied", "", "GetUser")
+    world.refuse("iam", "GetUser", "AccessDenied")
+    assert found[arns[0]].level == "green" and ask(roles, world)[arns[1]].level == "unknown"

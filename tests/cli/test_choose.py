@@ -1,0 +1,219 @@
+"""`ultracluster choose`: the orchestrators ranked, with reasons."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any, get_args
+
+import pytest
+import typer
+from project import ENVIRONMENTS, ROOT
+from typer.testing import CliRunner
+
+from ultracluster.catalog import instance_type
+from ultracluster.cli.choose import choose
+from ultracluster.cli.init import init
+from ultracluster.config import load
+from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM, OrchestratorKind
+from ultracluster.model.capacity import decide
+from ultracluster.plan.choice import CAPACITIES, Wanted, comparison, questions, ranking
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app.command("choose")(choose)
+KINDS: tuple[OrchestratorKind, ...] = get_args(OrchestratorKind)
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def possible(*features: str, capacity: str = "", kind: str = "") -> list[str]:
+    """The orchestrators that lack nothing, best first."""
+    known = instance_type(kind) if kind else None
+    found = ranking(Wanted(features=features, capacity=capacity, instance_type=known))
+    return [rank.orchestrator for rank in found if rank.possible]
+
+
+DECISIONS: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
+    "nothing asked": ([], {}, ["hyperpod-slurm", "hyperpod-eks", "parallelcluster", "pcs", "eks"]),
+    "Slurm scripts": (["slurm"], {}, ["hyperpod-slurm", "parallelcluster", "pcs"]),
+    "pods": (["kubernetes"], {}, ["hyperpod-eks", "eks"]),
+    "Slurm that heals": (["slurm", "recovery"], {}, ["hyperpod-slurm", "parallelcluster", "pcs"]),
+    "managed Slurm": (["slurm", "managed"], {}, ["pcs", "hyperpod-slurm"]),
+    "elastic Slurm": (["slurm", "elastic"], {}, ["parallelcluster", "pcs"]),
+    "cheap Slurm in the account": (["slurm", "own_nodes", "cheap"], {}, ["parallelcluster", "pcs"]),
+    "a Capacity Block": ([], {"capacity": "capacity-block"}, ["parallelcluster", "pcs", "eks"]),
+    "a training plan": ([], {"capacity": "training-plan"}, ["hyperpod-slurm", "hyperpod-eks"]),
+    "a reservation and pods": (["kubernetes"], {"capacity": "reservation"}, ["eks"]),
+    "Spot": (["slurm"], {"capacity": "spot"}, ["hyperpod-slurm", "parallelcluster", "pcs"]),
+    "GB200 on demand": ([], {"capacity": "on-demand", "kind": "p6e-gb200.36xlarge"}, []),
+    # a warning costs places and rules nobody out; HyperPod has a price of its own
+    "Trn2 on demand": (
+        [],
+        {"capacity": "on-demand", "kind": "trn2.48xlarge"},
+        ["hyperpod-slurm", "hyperpod-eks", "parallelcluster", "pcs", "eks"],
+    ),
+    "GB200 by plan": (
+        ["slurm"],
+        {"capacity": "training-plan", "kind": "p6e-gb200.36xlarge"},
+        ["hyperpod-slurm"],
+    ),
+    "Trn2 UltraServers": ([], {"kind": "trn2u.48xlarge"}, ["parallelcluster", "pcs", "eks"]),
+    "both at once": (["slurm", "kubernetes"], {}, []),
+}
+
+
+@pytest.mark.parametrize("case", DECISIONS)
+def test_who_suits(case: str) -> None:
+    features, rest, expected = DECISIONS[case]
+    found = possible(*features, **rest)
+
+    assert found == expected
+
+
+def test_what_lacks_more_comes_later_and_is_never_hidden() -> None:
+    found = ranking(Wanted(features=("slurm", "recovery", "managed"), capacity="capacity-block"))
+
+    assert {rank.orchestrator for rank in found} == set(KINDS)
+    assert [(not rank.possible, rank.lacks) for rank in found] == sorted(
+        (not rank.possible, rank.lacks) for rank in found
+    )
+    assert all(len(rank.reasons) == 4 for rank in found)
+    assert all(reason.words and reason.source for rank in found for reason in rank.reasons)
+
+
+def test_the_comparison_is_that_of_the_capacity_table() -> None:
+    table = comparison()
+    for capacity, sample in CAPACITIES.items():
+        for kind in KINDS:
+            known = instance_type("p5.48xlarge")
+            assert known is not None
+            legal = decide(sample, orchestrator=kind, placement="none", instance_type=known).legal
+            assert (table[capacity][kind].answer == "yes") == legal, (capacity, kind)
+
+
+def test_the_comparison_is_that_of_the_orchestrators() -> None:
+    table = comparison()
+    assert len(table) == len(questions()) + len(CAPACITIES)
+    for kind in KINDS:
+        assert (table["Slurm"][kind].answer == "yes") == (kind in SLURM)
+        assert (table["Kubernetes"][kind].answer == "yes") == (kind in KUBERNETES)
+        assert (table["instances in your account"][kind].answer == "yes") == (kind not in HYPERPOD)
+        for title, row in table.items():
+            assert row[kind].source, (title, kind)
+            assert "cr-0123" not in row[kind].words
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_the_orchestrator_of_a_working_environment_is_possible(name: str) -> None:
+    environment = load(ROOT / "environments" / f"{name}.yaml").environment
+    kind = environment.orchestrator.kind
+    features = ("slurm",) if kind in SLURM else ("kubernetes",)
+    for group in environment.groups("compute").values():
+        found = possible(*features, capacity=group.capacity.kind, kind=group.instance_type)
+        assert kind in found
+
+
+def test_text_ranks_with_reasons_and_table() -> None:
+    result = run("--slurm", "--managed")
+
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0] == "1. pcs: AWS Parallel Computing Service"
+    assert any(line.split()[:2] == ["+", "Slurm"] for line in lines)
+    assert any(line.split() == ["training-plan", "yes", "yes", "no", "no", "no"] for line in lines)
+    assert lines[-1] == "Next: ultracluster init --orchestrator pcs"
+
+
+def test_text_says_when_nobody_has_it_all() -> None:
+    assert run("--slurm", "--kubernetes").stdout.splitlines()[-1].startswith("No orchestrator has all of it")
+
+
+def test_json_has_ranking_and_comparison() -> None:
+    result = run("--kubernetes", "--own-nodes", "--capacity", "capacity-block", "--json")
+    document = json.loads(result.stdout)
+
+    assert document["wanted"] == {
+        "features": ["kubernetes", "own_nodes"], "capacity": "capacity-block", "instance_type": "",
+    }  # fmt: skip
+    assert [rank["place"] for rank in document["ranking"]] == [1, 2, 3, 4, 5]
+    assert document["ranking"][0]["orchestrator"] == "eks"
+    assert document["ranking"][0]["possible"] is True
+    assert set(document["comparison"]["spot"]) == set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([], "--slurm"),
+        (["--json"], "no terminal"),
+        (["--capacity", "block"], "capacity-block"),
+        (["--instance-type", "p5.49xlarge"], "p5.48xlarge"),
+    ],
+)
+def test_what_cannot_be_answered_is_told(options: list[str], told: str) -> None:
+    result = run(*options)
+
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, *answers: str) -> dict[str, Any]:
+    monkeypatch.setattr("ultracluster.cli.choose.can_ask", lambda: True)
+    result = CliRunner().invoke(app, ["--json"], input="\n".join(answers) + "\n")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_questions_are_asked_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = asked(
+        monkeypatch, "n", "y", "y", "n", "n", "n", "n", "p5.49xlarge", "p5.48xlarge", "block", "training-plan"
+    )
+
+    assert document["wanted"] == {
+        "features": ["kubernetes", "recovery"], "capacity": "training-plan", "instance_type": "p5.48xlarge",
+    }  # fmt: skip
+    assert document["ranking"][0]["orchestrator"] == "hyperpod-eks"
+
+
+def test_who_wants_slurm_is_not_asked_for_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = asked(monkeypatch, "y", "n", "y", "n", "n", "n", "", "")
+
+    assert document["wanted"] == {"features": ["slurm", "managed"], "capacity": "", "instance_type": ""}
+    assert document["ranking"][0]["orchestrator"] == "pcs"
+
+
+@pytest.mark.parametrize(
+    ("asked", "flags"),
+    [
+        ("h100", "--instance-type p5.48xlarge"),
+        ("64xH100", "--accelerators 64xH100"),
+        ("512 b200", "--accelerators 512xB200"),
+        ("8xRTX PRO 4500", "--accelerators '8xRTX PRO 4500'"),
+        ("p5en.48xlarge", "--instance-type p5en.48xlarge"),
+    ],
+)
+def test_accelerators_are_types_and_what_is_known_goes_on_to_init(asked: str, flags: str) -> None:
+    result = run("--slurm", "--instance-type", asked, "--capacity", "on-demand")
+
+    assert result.exit_code == 0, result.stderr
+    following = result.stdout.splitlines()[-1]
+    assert following == f"Next: ultracluster init --orchestrator hyperpod-slurm {flags} --capacity on-demand"
+    both = typer.Typer()
+    both.command("init")(init)
+    nodes = [] if "--accelerators" in flags else ["--nodes", "4"]
+    words = [*shlex.split(following)[3:], "--region", "us-east-2", *nodes]
+    done = CliRunner().invoke(both, words)
+    assert done.exit_code == 0, done.stderr
+
+
+@pytest.mark.parametrize("asked", ["h900", "0xH100", "-5xH100", "*", "p9.48xlarge", "999999999999xH100"])
+def test_a_type_that_nobody_knows_is_a_row(asked: str) -> None:
+    result = run("--instance-type", asked)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"--instance-type {asked}: ")
+    assert "p5" in result.stderr and "Traceback" not in result.stderr

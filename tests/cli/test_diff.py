@@ -1,0 +1,423 @@
+"""`ultracluster diff` as a user meets it: what it compares, what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+import typer
+from botocore.stub import Stubber
+from project import ROOT
+from typer.testing import CliRunner, Result
+
+from ultracluster.account.aws import Account, Identity
+from ultracluster.change import comparison as diff_comparison
+from ultracluster.cli.diff import diff
+
+app = typer.Typer(pretty_exceptions_enable=False)
+app.command()(diff)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def template(**properties: Any) -> dict[str, Any]:
+    """A stack with a file system, a rule and a role."""
+    return {
+        "Resources": {
+            "Lustre": {
+                "Type": "AWS::FSx::FileSystem",
+                "Properties": {"FileSystemType": "LUSTRE", "SecurityGroupIds": ["sg-1"], **properties},
+            },
+            "Role": {"Type": "AWS::IAM::Role", "Properties": {"Description": "nodes"}},
+        }
+    }
+
+
+LOSS = template(SecurityGroupIds=["sg-2"])
+LOSS["Resources"]["Role"]["Properties"] = {"Description": "our | nodes", "Tags": [{"Key": "a", "Value": "b"}]}
+LOSS["Resources"]["Bucket"] = {"Type": "AWS::S3::Bucket"}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    old, new = tmp_path / "old.json", tmp_path / "storage.template.json"
+    old.write_text(json.dumps(template()))
+    new.write_text(json.dumps(LOSS))
+    return str(old), str(new)
+
+
+WHY = (
+    "the list of security groups is set at creation: a new, empty file system is made. Keep the list, change "
+    "rules inside the group. Lost: every file on the file system"
+)
+
+
+TEXT = (  # as on paper of 140 columns
+    "old.json -> storage.template.json\n"
+    "storage\n"
+    "verdict    resource                      change                                  why\n"
+    'DATA LOSS  Lustre                        SecurityGroupIds: ["sg-1"] -> ["sg-2"]  the list'
+    " of security groups is set at creation: a new,\n"
+    "           AWS::FSx::FileSystem                                                  empty"
+    " file system is made. Keep the list, change rules\n"
+    "                                                                                 inside"
+    " the group. Lost: every file on the file system\n"
+    "in place   Role                          Description: nodes -> our | nodes      "
+    " CloudFormation updates it where it is\n"
+    "           AWS::IAM::Role\n"
+    "in place   1 new                                                                 1"
+    " AWS::S3::Bucket\n"
+    "1 DATA LOSS, 2 in place\n"
+    "Data would be lost. To accept it, add:\n"
+    "  --accept-data-loss storage/Lustre\n"
+)
+
+
+def test_text(files: tuple[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("--templates", "old.json", "storage.template.json")
+
+    assert result.exit_code == 3
+    lines = [line for line in result.output.splitlines() if line]
+    assert lines == TEXT.splitlines()
+
+
+def test_markdown(files: tuple[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("--templates", "old.json", "storage.template.json", "--markdown")
+
+    assert result.output == (
+        "### Blast radius: old.json -> storage.template.json\n"
+        "\n"
+        "| verdict | resource | change | why |\n"
+        "|---|---|---|---|\n"
+        f'| **DATA LOSS** | storage/Lustre | SecurityGroupIds: ["sg-1"] -> ["sg-2"] | {WHY} |\n'
+        "\n"
+        "<details><summary>2 without danger</summary>\n"
+        "\n"
+        "| verdict | resource | change | why |\n"
+        "|---|---|---|---|\n"
+        "| in place | storage/Role | Description: nodes -> our \\| nodes | "
+        "CloudFormation updates it where it is |\n"
+        "| in place | storage/1 new |  | 1 AWS::S3::Bucket |\n"
+        "\n"
+        "</details>\n"
+        "\n"
+        "1 DATA LOSS, 2 in place  \n"
+        "Data would be lost. To accept it, add:  \n"
+        "  --accept-data-loss storage/Lustre\n"
+    )
+
+
+def test_json(files: tuple[str, str]) -> None:
+    result = run("--templates", *files, "--json")
+    document = json.loads(result.output)
+
+    assert (document["verdict"], document["exit_code"], result.exit_code) == ("DATA LOSS", 3, 3)
+    assert document["data_loss_not_accepted"] == ["storage/Lustre"]
+    assert document["changes"][0] == {
+        "stack": "storage",
+        "logical_id": "Lustre",
+        "type": "AWS::FSx::FileSystem",
+        "path": "SecurityGroupIds",
+        "verdict": "DATA LOSS",
+        "refused": False,
+        "replaces": True,
+        "accepted": False,
+        "reason": WHY,
+        "source": "CloudFormation schema AWS::FSx::FileSystem: create-only (2026-11-20)",
+        "before": ["sg-1"],
+        "after": ["sg-2"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "arguments", "code"),
+    [
+        (template(), template(), [], 0),
+        (template(StorageCapacity=1200), template(StorageCapacity=2400), [], 0),
+        (template(), template(Tags=[{"Key": "a", "Value": "b"}]), [], 0),
+        (template(StorageCapacity=2400), template(StorageCapacity=1200), [], 1),
+        (template(), LOSS, [], 3),
+        (template(), LOSS, ["--accept-data-loss", "new/Other"], 3),
+        (template(), LOSS, ["--accept-data-loss", "new/Lustre"], 1),
+        (template(), LOSS, ["--accept-data-loss", "Lustre"], 2),
+        (template(), LOSS, ["--json", "--markdown"], 2),
+    ],
+)
+def test_exit_codes(old: Any, new: Any, arguments: list[str], code: int, tmp_path: Path) -> None:
+    for name, value in (("old", old), ("new", new)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(value))
+
+    assert run("--templates", f"{tmp_path}/old.json", f"{tmp_path}/new.json", *arguments).exit_code == code
+
+
+def test_an_acceptance_of_nothing_is_told(files: tuple[str, str]) -> None:
+    result = run("--templates", files[1], files[1], "--accept-data-loss", "s/R")
+
+    assert result.exit_code == 0
+    assert "--accept-data-loss s/R: nothing is lost there" in result.stderr
+    assert "nothing changes" in result.stdout
+
+
+def test_an_accepted_loss_is_marked(files: tuple[str, str]) -> None:
+    assert "(accepted)" in run("--templates", *files, "--accept-data-loss", "storage/Lustre").output
+
+
+def test_folders_and_yaml_with_short_functions(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "old" / "dev-net.template.json").write_text(json.dumps(template()))
+    (tmp_path / "new" / "prod-net.template.json").write_text(json.dumps(template()))
+    assert run("--templates", str(tmp_path / "old"), str(tmp_path / "new")).exit_code == 0
+
+    yaml = tmp_path / "a.yaml"
+    yaml.write_text(
+        "Resources:\n  R:\n    Type: AWS::EC2::Subnet\n    Properties: {VpcId: !Ref Vpc, X: !GetAtt A.B.C}\n"
+    )
+    same = tmp_path / "b.json"
+    properties = {"VpcId": {"Ref": "Vpc"}, "X": {"Fn::GetAtt": ["A", "B.C"]}}
+    same.write_text(json.dumps({"Resources": {"R": {"Type": "AWS::EC2::Subnet", "Properties": properties}}}))
+    assert "nothing changes" in run("--templates", str(yaml), str(same)).output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "say what to compare"),
+        (["dev"], "say what to compare"),
+        (["dev", "prod", "--deployed"], "say what to compare"),
+        (["dev", "prod", "trainium"], "say what to compare"),
+        (["dev", "--against", "HEAD", "--deployed"], "say what to compare"),
+        (["--templates", "no-such-file", "x"], "No such file"),
+        (["--templates", "README.md", "README.md"], "README.md is no template"),
+        (["--templates", "docs", "docs"], "holds no *.template.json"),
+        (["dev", "no-such-environment"], "no-such-environment.yaml"),
+        (["dev", "--against", "no-such-revision"], "git knows no such revision"),
+    ],
+)
+def test_bad_input(arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    result = run(*arguments)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in result.stderr and "Traceback" not in result.stderr
+
+
+def test_outside_of_a_checkout_it_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("dev", "prod")
+
+    assert result.exit_code == 2
+    assert "there is no app.py" in result.stderr and "--templates OLD NEW" in result.stderr
+
+
+# ------------------------------------------------------------------------------------- real environments
+
+
+def git(folder: Path, *arguments: str) -> None:
+    who = ("-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def test_a_revision_has_its_own_locks(tmp_path: Path) -> None:
+    """Else the scripts of then would be hashed with the digests of today."""
+    from ultracluster.change.checkout import unpack
+
+    folder = tmp_path / "checkout" / "environments"
+    folder.mkdir(parents=True)
+    (folder / "dev.yaml").write_text("then")
+    (folder / "dev.lock").write_text("then")
+    git(tmp_path / "checkout", "init", "--quiet")
+    git(tmp_path / "checkout", "add", ".")
+    git(tmp_path / "checkout", "commit", "--quiet", "-m", "first")
+    (folder / "dev.lock").write_text("now")
+    unpack(tmp_path / "checkout", "HEAD", tmp_path / "then")
+    assert [
+        (one.name, one.read_text()) for one in sorted((tmp_path / "then" / "environments").iterdir())
+    ] == [
+        ("dev.lock", "then"),
+        ("dev.yaml", "then"),
+    ]
+
+
+def test_a_revision_of_the_environment_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole way: git, two runs of the app, and the file system that would be lost."""
+    for name in ("app.py", "cdk.json", "environments/dev.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    shutil.copytree(ROOT / "stacks", tmp_path / "stacks")
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "-m", "first")
+    file = tmp_path / "environments" / "dev.yaml"
+    text = file.read_text()
+    assert "throughput_mbps_per_tib: 250" in text
+    file.write_text(text.replace("throughput_mbps_per_tib: 250", "throughput_mbps_per_tib: 125"))
+    (tmp_path / "stacks" / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "stacks" / "elsewhere")  # a folder below will do
+
+    result = run("dev", "--against", "HEAD", "--json")
+
+    document = json.loads(result.stdout)
+    lost = [change for change in document["changes"] if change["verdict"] == "DATA LOSS"]
+    assert [(c["stack"], c["path"]) for c in lost] == [
+        ("dev-storage", "LustreConfiguration.PerUnitStorageThroughput")
+    ]
+    assert result.exit_code == 3
+    assert document["before"].startswith("dev at HEAD (") and document["after"] == "dev"
+    assert "with the code of this checkout" in document["notes"][0]
+    missing = run("environments/none.yaml", "--against", "HEAD")
+    assert missing.exit_code == 2 and "none.yaml" in missing.stderr
+
+
+def test_an_environment_that_breaks_a_rule_is_refused_with_the_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    text = (ROOT / "environments" / "dev.yaml").read_text()
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(text.replace("usw2-az2", "use1-az9"))
+    assert wrong.read_text() != text
+    result = run(str(wrong), str(wrong))
+
+    assert result.exit_code == 2
+    assert "cannot be synthesised" in result.stderr and "ENV003" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+# ---------------------------------------------------------------------------------------- the account
+
+TEMPLATES = {f"dev-{name}": template() for name in ("network", "storage", "cluster")}
+
+
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch) -> Stubber:
+    """CloudFormation with answers to come; the requests are checked against botocore's model."""
+    client = boto3.client(
+        "cloudformation",
+        region_name="us-west-2",
+        aws_access_key_id="x",
+        aws_secret_access_key="x",  # noqa: S106
+    )
+    stubber = Stubber(client)
+    stubber.activate()
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(Account, "client", lambda self, service, region=None: client)
+    monkeypatch.setattr(Account, "identity", lambda self: Identity("111122223333", "arn:aws:iam::1:user/x"))
+    monkeypatch.setattr(
+        diff_comparison, "synthesise", lambda root, files, scratch: [json.loads(json.dumps(TEMPLATES))]
+    )
+    return stubber
+
+
+def answer(stubber: Stubber, name: str, body: Any) -> None:
+    asked = {"StackName": name, "TemplateStage": "Original"}
+    text = body if isinstance(body, str) else json.dumps(body)
+    stubber.add_response("get_template", {"TemplateBody": text}, asked)
+
+
+def absent(stubber: Stubber, *names: str) -> None:
+    for name in names:
+        stubber.add_client_error(
+            "get_template",
+            "ValidationError",
+            f"Stack with id {name} does not exist",
+            expected_params={"StackName": name, "TemplateStage": "Original"},
+        )
+
+
+def test_deployed(account: Stubber) -> None:
+    answer(account, "dev-network", template())
+    answer(account, "dev-storage", template(SecurityGroupIds=["sg-0"]))
+    absent(account, "dev-cluster")
+    answer(account, "dev-observability", template())
+    result = run("dev", "--deployed", "--json")
+
+    document = json.loads(result.stdout)
+    assert document["data_loss_not_accepted"] == ["dev-storage/Lustre"] and result.exit_code == 3
+    assert document["notes"] == ["dev-cluster is not deployed yet: everything in it is new"]
+    assert {c["stack"] for c in document["changes"]} == {"dev-storage", "dev-cluster", "dev-observability"}
+    (left,) = (c for c in document["changes"] if c["stack"] == "dev-observability")
+    assert "no longer part of the environment" in left["reason"]
+    account.assert_no_pending_responses()
+
+
+def test_question_marks_of_cloudformation_are_no_change(
+    account: Stubber, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = {name: template(Tags=[{"Key": "owner", "Value": "Jürgen – ☃"}]) for name in TEMPLATES}
+    monkeypatch.setattr(diff_comparison, "synthesise", lambda root, files, scratch: [wanted])
+    for name in wanted:
+        answer(account, name, template(Tags=[{"Key": "owner", "Value": "J?rgen ? ?"}]))
+    absent(account, "dev-observability")
+    result = run("dev", "--deployed")
+
+    assert result.exit_code == 0 and "nothing changes" in result.output
+
+
+def test_a_stack_that_may_not_be_read_leaves_the_others_readable(account: Stubber) -> None:
+    answer(account, "dev-network", template())
+    account.add_client_error(
+        "get_template", "AccessDenied", "not authorized to perform: cloudformation:GetTemplate"
+    )
+    answer(account, "dev-cluster", "no template")
+    absent(account, "dev-observability")
+    result = run("dev", "--deployed")
+
+    assert result.exit_code == 2
+    assert "could not be read: dev-storage: access denied: cloudformation:GetTemplate" in result.output
+    assert "could not be read: dev-cluster: its template cannot be read: it has no Resources" in result.output
+    assert "nothing changes" in result.output
+
+
+def test_an_expired_token_is_one_line(account: Stubber) -> None:
+    for _ in range(4):
+        account.add_client_error("get_template", "ExpiredToken", "The security token is expired")
+    result = run("dev", "--deployed")
+
+    assert result.exit_code == 2 and result.output.count("the credentials have expired") == 3
+
+
+def test_without_credentials_it_says_so_before_the_synth(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(ROOT)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setattr(
+        diff_comparison, "synthesise", lambda root, files, scratch: pytest.fail("synthesised")
+    )
+    result = run("dev", "--deployed")
+
+    assert result.exit_code == 2
+    assert "no AWS credentials" in result.stderr
+
+
+def test_the_wrong_account_is_refused(account: Stubber, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Account, "identity", lambda self: Identity("999999999999", "arn:aws:iam::9:user/x"))
+    result = run("prod", "--deployed")
+
+    assert result.exit_code == 2 and "belongs to account 111122223333" in result.stderr
+
+
+def test_the_command_does_not_import_the_cdk() -> None:
+    code = (
+        "import sys, ultracluster.cli.diff, ultracluster.change.comparison, ultracluster.cli.diff_output\n"
+        "print('aws_cdk' in sys.modules, 'boto3' in sys.modules)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.split() == ["False", "False"]

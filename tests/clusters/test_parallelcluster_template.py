@@ -1,0 +1,206 @@
+"""What CloudFormation is told of a ParallelCluster; what that is told itself, tests/rendering looks at."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rules_support import changed, environment_data, loaded
+from templates import Synthesised, many, statements, synthesise
+
+from ultracluster.clusters.parallelcluster.deployed_values import value_sources
+
+Get = Callable[[str], Synthesised]
+P5, GB200 = "parallelcluster-p5", "parallelcluster-gb200"
+UPDATE_ARGUMENTS = {
+    "ClusterName",
+    "SuppressValidators",
+    "ValidationFailureLevel",
+    "Region",
+    "Dryrun",
+    "ForceUpdate",
+}
+"""Of update-cluster in api/openapi/openapi.yaml of aws-parallelcluster 3.16.1. The custom resource hands over
+its properties as they are, but for ServiceToken, DeletionPolicy and the configuration."""
+
+
+def cluster_of(made: Synthesised, name: str = P5) -> dict[str, Any]:
+    ((_, cluster),) = made.resources("Custom::PclusterCluster").items()
+    return cluster
+
+
+@pytest.mark.parametrize("name", [P5, GB200])
+def test_the_stacks_give_out_what_render_asks_for(name: str, synthesised: Get) -> None:
+    made = synthesised(name)
+    sources = value_sources(loaded(environment_data(name)).environment)
+
+    for output in sources.outputs.values():
+        assert output.name in made.templates[output.stack]["Outputs"], output
+
+
+def test_each_property_of_the_custom_resource_is_one_of_update_cluster_too(synthesised: Get) -> None:
+    """RollbackOnFailure is not: with it, every update would be refused."""
+    properties = set(cluster_of(synthesised(P5))["Properties"])
+
+    assert properties - {"ServiceToken", "DeletionPolicy", "ClusterConfiguration"} <= UPDATE_ARGUMENTS
+
+
+@pytest.mark.parametrize(("protect", "policy"), [(True, "Retain"), (False, "Delete")])
+def test_a_protected_cluster_outlives_its_stack(protect: bool, policy: str, tmp_path: Path) -> None:
+    assert cluster_of(made_of({"protect": protect}, tmp_path))["Properties"]["DeletionPolicy"] == policy
+
+
+def test_the_provider_is_of_the_release_that_was_asked_for(tmp_path: Path) -> None:
+    made = made_of({"orchestrator.version": "3.15.1"}, tmp_path)
+    ((_, provider),) = made.resources("AWS::CloudFormation::Stack").items()
+
+    assert "us-west-2-aws-parallelcluster.s3.us-west-2." in json.dumps(provider["Properties"]["TemplateURL"])
+    assert "/parallelcluster/3.15.1/templates/" in json.dumps(provider["Properties"]["TemplateURL"])
+
+
+def test_nodes_find_scripts_and_permissions_when_they_start(synthesised: Get) -> None:
+    made = synthesised(P5)
+    template = made.templates[f"{P5}-cluster"]
+    needed = {
+        logical_id
+        for logical_id, resource in template["Resources"].items()
+        if resource["Type"] == "Custom::CDKBucketDeployment" or logical_id.startswith("ClusterNodePolicy")
+    }
+
+    assert len(needed) == 3
+    assert needed <= set(cluster_of(made)["DependsOn"])
+
+
+def test_the_folder_that_stays_lies_beside_those_of_the_content(synthesised: Get) -> None:
+    made = synthesised(P5)
+    uploads = {
+        resource["Properties"]["DestinationBucketKeyPrefix"]: resource["Properties"]
+        for resource in made.resources("Custom::CDKBucketDeployment").values()
+    }
+    stable = uploads.pop(f"{P5}/current")
+    assert list(uploads) == [P5]
+    configuration = json.dumps(cluster_of(made)["Properties"]["ClusterConfiguration"])
+
+    # that of head and login nodes, and those of the queues
+    assert len(set(re.findall(rf"/({P5}/[0-9a-f]{{12}})/files/from_s3\.sh", configuration))) > 1
+    assert f"/{P5}/current/files/from_s3.sh" in configuration
+    assert stable["Prune"] is False
+
+
+def test_one_uploading_function_writes_both_folders(synthesised: Get) -> None:
+    """The CDK makes one function per stack, with the role of the first upload: it must be allowed both."""
+    template = synthesised(P5).templates[f"{P5}-cluster"]
+    written = [
+        json.dumps(statement["Resource"])
+        for _, statement in statements(template)
+        if "s3:PutObject" in many(statement["Action"])
+    ]
+
+    (resource,) = written
+    assert f"/{P5}/*" in resource  # `current` lies below it, too
+
+
+def test_parallelcluster_may_attach_the_policy(synthesised: Get) -> None:
+    """Its own role attaches policies of this path only (parallelcluster-policies.yaml)."""
+    made = synthesised(P5)
+    policies = made.resources("AWS::IAM::ManagedPolicy")
+    (node_policy,) = [key for key in policies if "ClusterNodePolicy" in key]
+    attached = cluster_of(made)["Properties"]["ClusterConfiguration"]["HeadNode"]["Iam"]
+
+    assert policies[node_policy]["Properties"]["Path"] == "/parallelcluster/"
+    assert attached == {"AdditionalIamPolicies": [{"Policy": {"Ref": node_policy.split("/")[1]}}]}
+
+
+def test_nodes_still_read_older_scripts_while_an_update_runs(synthesised: Get) -> None:
+    template = synthesised(P5).templates[f"{P5}-cluster"]
+    (read,) = [one for _, one in statements(template) if one.get("Sid") == "ReadScripts"]
+
+    assert read["Action"] == "s3:GetObject"
+    assert json.dumps(read["Resource"]).endswith(f'/{P5}/*"]]}}')
+
+
+def test_the_password_is_copied_and_never_written_down(synthesised: Get) -> None:
+    made = synthesised(P5)
+    template = made.templates[f"{P5}-cluster"]
+    ((logical_id, secret),) = [
+        (key, one)
+        for key, one in template["Resources"].items()
+        if one["Type"] == "AWS::SecretsManager::Secret"
+    ]
+    start, arn, end = secret["Properties"]["SecretString"]["Fn::Join"][1]
+    database = cluster_of(made)["Properties"]["ClusterConfiguration"]["Scheduling"]["SlurmSettings"][
+        "Database"
+    ]
+
+    assert (start, end) == ("{{resolve:secretsmanager:", ":SecretString:password::}}")
+    assert arn == {"Fn::ImportValue": f"{P5}-storage-AccountingSecretArn"}
+    assert "KmsKeyId" in secret["Properties"]
+    assert database["PasswordSecretArn"] == {"Ref": logical_id}
+
+
+def test_validation_may_look_at_what_it_validates(synthesised: Get) -> None:
+    template = synthesised(P5).templates[f"{P5}-cluster"]
+    ((_, provider),) = synthesised(P5).resources("AWS::CloudFormation::Stack").items()
+    policy = provider["Properties"]["Parameters"]["AdditionalIamPolicies"]["Ref"]
+    sids = {statement["Sid"] for key, statement in statements(template) if key == policy}
+
+    assert sids == {"FindScripts", "UseKey", "DescribeSecrets"}
+
+
+def test_for_the_pcluster_command_there_is_all_but_the_cluster(synthesised: Get) -> None:
+    made = synthesised(GB200)
+    outputs = made.templates[f"{GB200}-cluster"]["Outputs"]
+
+    assert made.resources("Custom::PclusterCluster") == {}
+    assert made.resources("AWS::CloudFormation::Stack") == {}
+    assert len(made.resources("AWS::IAM::ManagedPolicy")) == 1
+    assert "HeadNodeInstanceId" not in outputs
+    assert "--rollback-on-failure false" in outputs["CreateClusterCommand"]["Value"]
+    assert "parallelcluster:node-type,Values=HeadNode" in json.dumps(outputs["LoginCommand"])
+
+
+def test_people_log_in_on_the_head_node_without_a_key(synthesised: Get) -> None:
+    outputs = synthesised(P5).templates[f"{P5}-cluster"]["Outputs"]
+    head = outputs["HeadNodeInstanceId"]["Value"]
+
+    assert head["Fn::GetAtt"][1] == "headNode.instanceId"
+    assert outputs["LoginCommand"]["Value"]["Fn::Join"][1][-1] == head
+
+
+DIRECTORY = {
+    "domain_name": "corp.example.com",
+    "domain_address": "ldaps://corp.example.com",
+    "password_secret_arn": "arn:aws:secretsmanager:us-west-2:111122223333:secret:ldap",
+    "read_only_user": "cn=reader",
+    "server_networks": ["10.9.0.0/16"],
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "ways"),
+    [
+        ({}, set()),
+        ({"orchestrator.head_storage": "efs"}, {("10.0.0.0/16", 2049)}),
+        ({"orchestrator.directory_service": DIRECTORY}, {("10.9.0.0/16", 389), ("10.9.0.0/16", 636)}),
+    ],
+)
+def test_nodes_reach_what_parallelcluster_adds_no_rule_for(
+    changes: dict[str, Any], ways: set[tuple[str, int]], tmp_path: Path
+) -> None:
+    """Our group lets out web traffic and what goes to itself; to a group that is not its own, ParallelCluster
+    adds nothing."""
+    made = made_of(changes, tmp_path)
+    resources = made.templates[f"{P5}-cluster"]["Resources"]
+    rules = {key: one for key, one in resources.items() if one["Type"] == "AWS::EC2::SecurityGroupEgress"}
+
+    assert {(one["Properties"]["CidrIp"], one["Properties"]["ToPort"]) for one in rules.values()} == ways
+    assert set(rules) <= set(cluster_of(made)["DependsOn"])
+    assert made.findings == set()
+
+
+def made_of(changes: dict[str, Any], folder: Path) -> Synthesised:
+    return synthesise(loaded(changed(environment_data(P5), changes)).environment, folder)

@@ -1,0 +1,577 @@
+"""What an environment is billed for, and what it is estimated to cost."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from project import ENVIRONMENTS, ROOT
+from rules_support import changed, environment_data, loaded
+
+from ultracluster.catalog.prices import Figure, figure
+from ultracluster.config import Environment
+from ultracluster.plan.billed import billed
+from ultracluster.plan.cost import Estimate, Line, estimate
+from ultracluster.plan.cost_summary import rough, summary
+from ultracluster.plan.environment_plan import plan
+
+TODAY = dt.date(2026, 11, 21)
+FILE = ROOT / "constructs/ultracluster/catalog/service_prices.json"
+CSV = FILE.with_name("prices.csv")
+TABLES: list[dict[str, Any]] = json.loads(FILE.read_text())["tables"]
+
+
+def environment(base: str, changes: dict[str, Any] | None = None) -> Environment:
+    return loaded(changed(environment_data(base), changes or {})).environment
+
+
+def estimated(base: str, changes: dict[str, Any] | None = None, **options: Any) -> Estimate:
+    today: dt.date = options.pop("today", TODAY)
+    return estimate(environment(base, changes), today=today, **options)
+
+
+def line(found: Estimate, what: str) -> Line:
+    (only,) = [one for one in found.lines if one.item.what.startswith(what)]
+    return only
+
+
+def made_up(key: str, usd: float, **changes: Any) -> Figure:
+    figure = Figure(
+        key=key, region="us-west-2", usd=usd, unit="hour", source="this test", date=TODAY, verified=True,
+        live=True,
+    )  # fmt: skip
+    return replace(figure, **changes)
+
+
+def own(*figures: Figure) -> dict[tuple[str, str], Figure]:
+    return {(one.key, one.region): one for one in figures}
+
+
+EAST = {"region": "us-east-1", "network.zone_id": "use1-az6"}
+NETWORK = ["nat", "ipv4"]
+FAST = ["ebs.gp3", "ebs.gp3-throughput", "ebs.gp3-iops"]
+"""Root volumes of nodes with accelerators."""
+BILLED = {
+    "dev": [
+        "hyperpod.m5.2xlarge", "hyperpod-volume", "hyperpod.m5.xlarge", "hyperpod-volume",
+        "hyperpod.g6e.12xlarge", "hyperpod-volume", "lustre.persistent-2-ssd.250", *NETWORK, "kms.key",
+    ],
+    "prod": [
+        "hyperpod.m5.4xlarge", "hyperpod-volume", "hyperpod.m5.2xlarge", "hyperpod-volume",
+        "training-plan.p5en.48xlarge", "hyperpod-volume", "lustre.persistent-2-ssd.500",
+        "lustre.persistent-2-ssd.metadata", "openzfs.single-az-ha-2.storage",
+        "openzfs.single-az-ha-2.throughput", "rds.mysql-multi-az.m7g.large", "rds.storage-multi-az",
+        "endpoint", "kms.key", "secret",
+    ],
+    "hyperpod-eks-p5": [
+        "ec2.m5.2xlarge", "ebs.gp3", "training-plan.p5.48xlarge", "hyperpod-volume", "eks.standard",
+        "lustre.persistent-2-ssd.500", "lustre.persistent-2-ssd.metadata", *NETWORK, "kms.key",
+    ],
+    "eks-p5en": [
+        "ec2.m5.2xlarge", "ebs.gp3", "capacity-block.p5en.48xlarge", *FAST, "eks.standard",
+        "lustre.persistent-2-ssd.500", "lustre.persistent-2-ssd.metadata", "openzfs.single-az-ha-2.storage",
+        "openzfs.single-az-ha-2.throughput", *NETWORK, "kms.key",
+    ],
+    "parallelcluster-p5": [
+        "ec2.m7i.4xlarge", "ebs.gp3", "ec2.m7i.xlarge", "ebs.gp3", "ec2.p5.48xlarge", *FAST,
+        "ec2.p5.48xlarge", *FAST, "lustre.persistent-2-ssd.125", "openzfs.single-az-2.storage",
+        "openzfs.single-az-2.throughput", "rds.mysql.m7g.large", "rds.storage", *NETWORK, "kms.key", "secret",
+    ],
+    "pcs-p6-b200": [
+        "ec2.m7i.2xlarge", "ebs.gp3", "capacity-block.p6-b200.48xlarge", *FAST, "pcs.controller.small",
+        "pcs.node", "pcs.accounting", "lustre.persistent-2-ssd.250", "lustre.persistent-2-ssd.metadata",
+        "openzfs.single-az-ha-2.storage", "openzfs.single-az-ha-2.throughput", *NETWORK, "kms.key",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("base", BILLED)
+def test_everything_that_is_billed(base: str) -> None:
+    items = [item for item in billed(environment(base)) if item.area != "by use"]
+
+    assert [item.key for item in items] == BILLED[base]
+
+
+THEIRS = {"id": "vpc-0123456789abcdef0", "cidr": "10.0.0.0/16"}
+CHANGES: list[tuple[str, dict[str, Any], dict[str, float]]] = [
+    # the parts of an environment that exist cost nothing here
+    ("dev", {"network.vpc": THEIRS}, {"nat": 0, "ipv4": 0, "kms.key": 1}),
+    ("dev", {"storage.key": {"arn": "arn:aws:kms:us-west-2:111122223333:key/x"}}, {"kms.key": 1}),
+    ("dev", {"network.egress": "closed"}, {"nat": 0, "ipv4": 0, "endpoint": 10}),
+    ("dev", {"network.extra_endpoints": ["athena"]}, {"nat": 1, "endpoint": 1}),
+    ("dev", {"storage.lustre": None}, {"lustre.persistent-2-ssd.250": 0}),
+    (
+        "dev",
+        {"storage.lustre": {"deployment": "scratch-2", "capacity_gib": 2400}},
+        {"lustre.scratch-2": 2400},
+    ),
+    (
+        "dev",
+        {
+            "storage.lustre": {
+                "deployment": "persistent-1-hdd", "capacity_gib": 6000, "throughput_mbps_per_tib": 12,
+                "drive_cache": "read",
+            }
+        },
+        {"lustre.persistent-1-hdd.12-cached": 6000},
+    ),
+    (
+        "dev",
+        {
+            "storage.lustre": {
+                "deployment": "intelligent-tiering", "throughput_mbps": 8000, "metadata_iops": 6000,
+                "read_cache": {"mode": "sized", "gib": 512},
+            }
+        },
+        {
+            "lustre.intelligent-tiering.throughput": 8000,
+            "lustre.intelligent-tiering.metadata": 6000,
+            "lustre.intelligent-tiering.cache": 512,
+        },
+    ),
+    ("parallelcluster-p5", {"storage.accounting_database": None}, {"rds.mysql.m7g.large": 0, "secret": 0}),
+    ("eks-p5en", {"orchestrator.scaling_tier": "2xl"}, {"eks.standard": 1, "eks.tier.2xl": 1}),
+    ("eks-p5en", {"orchestrator.capabilities": {"kro": True}}, {"eks.capability.kro": 1}),
+    ("pcs-p6-b200", {"orchestrator.size": ...}, {"pcs.controller.small": 1, "pcs.node": 6}),
+    ("pcs-p6-b200", {"orchestrator.accounting": {"mode": "none"}}, {"pcs.accounting": 0}),
+    ("dev", {"node_groups.gpu.count": 5}, {"hyperpod.g6e.12xlarge": 5}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("base", "changes", "quantities"), CHANGES)
+def test_quantities(base: str, changes: dict[str, Any], quantities: dict[str, float]) -> None:
+    items = list(billed(environment(base, changes)))
+
+    assert {key: sum(one.quantity for one in items if one.key == key) for key in quantities} == quantities
+
+
+def test_the_estimate_has_everything_that_has_a_price() -> None:
+    found = estimated("parallelcluster-p5")
+
+    nodes = 0.8064 + 0.2016 + 4 * 55.04
+    volumes = sum(one.per_hour or 0 for one in found.lines if "root volumes" in one.item.what)
+    file_systems = (38_400 * 0.145 + 512 * 0.09 + 160 * 0.26) / 730
+    rest = 0.168 + (100 * 0.115 + 2 * 1 + 0.4) / 730 + 0.045 + 0.005
+    assert found.per_hour == pytest.approx(nodes + volumes + file_systems + rest)
+    (reserved,) = [one for one in found.lines if one.item.what == "reserved: root volumes"]
+    assert reserved.per_hour == pytest.approx(800 * 0.08 / 730)
+    assert len(found.priced) == len(found.standing)
+    assert not found.not_priced
+
+
+def test_age_marks_a_price_and_removes_none() -> None:
+    last = dt.date(2026, 12, 18)  # the 90th day of EC2's price of 2026-09-19
+    young, old = (estimated("parallelcluster-p5", today=last + dt.timedelta(days=one)) for one in (0, 1))
+
+    assert [(line(one, "reserved: p5").mark, line(one, "reserved: p5").days_old) for one in (young, old)] == [
+        ("", 90),
+        ("old", 91),
+    ]
+    assert young.per_hour == old.per_hour
+    assert young.strict_per_hour == pytest.approx(4 * 55.04 + 0.045 + 0.4 / 730)  # and NAT gateway, secret
+    assert old.strict_per_hour == pytest.approx(0.045 + 0.4 / 730)
+    decades_later = estimated("parallelcluster-p5", today=dt.date(2056, 1, 1))
+    assert decades_later.per_hour == young.per_hour
+    assert decades_later.strict_per_hour is None
+
+
+def test_an_undated_price_is_in_the_estimate_only() -> None:
+    found = estimated("eks-p5en")
+    system = line(found, "system: m5")
+
+    assert (system.mark, system.days_old, system.per_hour) == ("undated", None, 2 * 0.384)
+    assert system in found.priced
+    assert system not in found.strict
+
+
+def test_hyperpod_is_priced_by_its_own_list() -> None:
+    found = estimated("dev", {**EAST, "node_groups.gpu.instance_type": "p5.48xlarge"})
+
+    gpu, controller = line(found, "gpu: p5"), line(found, "controller: m5")
+    assert (gpu.mark, gpu.per_hour) == ("", 2 * 66.048)
+    assert (controller.mark, controller.per_hour) == ("", 0.461)
+
+
+def test_hyperpod_elsewhere_is_ec2_times_the_factor_of_the_family() -> None:
+    found = estimated("dev")
+
+    gpu = line(found, "gpu: g6e")
+    assert gpu.mark == "derived"
+    assert gpu.per_hour == pytest.approx(2 * 1.25 * 10.49264)
+    assert gpu.figure is not None
+    assert (gpu.figure.region, gpu.figure.verified) == ("us-west-2", False)
+    # where the price list of the Region has it, that counts: p4d in us-west-2
+    p4d = line(estimated("dev", {"node_groups.gpu.instance_type": "p4d.24xlarge"}), "gpu: p4d")
+    assert (p4d.mark, p4d.per_hour) == ("", 2 * 25.91001756)
+
+
+def test_a_price_of_another_region_stands_in_where_nothing_is_known_here() -> None:
+    found = estimated("dev", {"region": "eu-south-2", "network.zone_id": "eus2-az1"})
+
+    nat = line(found, "NAT gateway")
+    assert nat.mark == "elsewhere"
+    assert nat.figure is not None
+    assert (nat.figure.region, nat.per_hour) == ("us-east-1", 0.045)
+    assert not found.strict
+
+
+def test_system_groups_of_hyperpod_on_eks_are_ec2_nodes() -> None:
+    found = estimated("hyperpod-eks-p5", own=own(made_up("ec2.m5.2xlarge", 0.5, region="us-east-2")))
+
+    assert line(found, "system: m5").per_hour == 1.0
+
+
+def test_a_capacity_block_is_in_the_estimate_by_the_hour_and_has_a_fee() -> None:
+    without = estimated("pcs-p6-b200")
+    block = line(without, "train: p6-b200")
+    assert (block.prepaid, block.mark, without.upfront) == (True, "", None)
+    assert block in without.strict
+
+    found = estimated("pcs-p6-b200", days=30)
+    assert found.upfront == pytest.approx(113.664 * 4 * 24 * 30)
+    assert found.per_hour == without.per_hour
+
+    before = estimated("pcs-p6-b200", days=30, today=dt.date(2026, 10, 6))
+    assert before.upfront == pytest.approx(98.84 * 4 * 24 * 30)
+
+
+def test_a_fee_is_unknown_where_one_of_several_is() -> None:
+    found = estimated("parallelcluster-gb200", {"node_groups.gb200.count": 20}, days=1)
+
+    assert line(found, "gb200: p6e").mark == "not priced"
+    assert found.upfront is None
+    assert estimated("dev", days=3).upfront is None  # nothing is paid upfront
+
+
+def test_a_training_plan_has_no_date() -> None:
+    plan = line(estimated("prod"), "train: p5en")
+
+    assert (plan.mark, plan.prepaid) == ("undated", True)
+    assert plan.per_hour == pytest.approx(16 * 1452.63 / 24)
+
+
+def test_a_training_plan_of_another_type_follows_from_capacity_blocks() -> None:
+    plan = line(estimated("trainium"), "trn2: trn2")
+
+    assert plan.mark == "derived"
+    assert plan.per_hour == pytest.approx(8 * 1.102 * 35.7608)
+
+
+def test_a_block_of_ultraservers_is_priced_by_the_ultraserver() -> None:
+    found = estimated("parallelcluster-gb200", days=1)
+
+    block = line(found, "gb200: p6e")
+    assert (block.item.unit, block.item.quantity) == ("UltraServer", 1)
+    assert found.upfront == pytest.approx(761.904 * 24)
+    assert found.idle is not None
+    assert found.idle.node_per_hour == pytest.approx(761.904 / 18)
+
+
+def test_a_local_zone_has_prices_of_its_own() -> None:
+    found = estimated("parallelcluster-gb200")
+
+    for what in ("head: m7g", "NAT gateway"):
+        local = line(found, what)
+        assert local.mark == "elsewhere"
+        assert local.figure is not None
+        assert local.figure.region == "us-east-1"
+
+
+def test_spot_costs_what_on_demand_does_at_the_most() -> None:
+    spot = {"node_groups.more.capacity": {"kind": "spot"}, "node_groups.more.count": 2}
+    ceiling = line(estimated("parallelcluster-p5", spot), "more: p5")
+    assert (ceiling.mark, ceiling.per_hour) == ("derived", 2 * 55.04)
+    assert "at the most" in (ceiling.figure.source if ceiling.figure else "")
+
+    asked = own(made_up("spot.p5.48xlarge", 20.5, region="usw2-az2"))
+    zone = {"network.zone_id": "usw2-az2"}
+    found = line(estimated("parallelcluster-p5", spot | zone, own=asked), "more: p5")
+    assert (found.mark, found.per_hour, found.most_per_hour) == ("", 41.0, 82.0)
+    other = line(
+        estimated("parallelcluster-p5", spot | {"network.zone_id": "usw2-az1"}, own=asked), "more: p5"
+    )
+    assert other.mark == "derived"  # Spot has a price in each zone
+    hyperpod = estimated("dev", {"node_groups.gpu.capacity": {"kind": "spot"}})
+    assert line(hyperpod, "gpu: g6e").per_hour == pytest.approx(2 * 1.25 * 10.49264)
+
+
+def test_extended_support_has_its_own_price() -> None:
+    extended = {"orchestrator.kubernetes_version": "1.33", "orchestrator.support": "extended"}
+
+    def eks(changes: dict[str, Any], today: dt.date) -> dict[str, float | None]:
+        found = estimated("eks-trn2", changes, today=today)
+        return {one.item.what: one.per_hour for one in found.lines if one.item.key.startswith("eks.")}
+
+    first = dt.date(2026, 7, 29)
+    assert eks(extended, first) == {"EKS 1.33": 0.1, "extended support of 1.33": 0.5}
+    assert eks(extended, first - dt.timedelta(days=1)) == {"EKS 1.33": 0.1}
+    # standard support upgrades the control plane by itself
+    assert eks({"orchestrator.kubernetes_version": "1.33"}, first) == {"EKS 1.33": 0.1}
+    soon = dt.date(2026, 12, 2)
+    assert eks(extended | {"orchestrator.kubernetes_version": "1.34"}, soon) == {
+        "EKS 1.34": 0.1,
+        "extended support of 1.34": 0.5,
+    }
+
+
+def test_what_may_be_added_makes_a_second_sum() -> None:
+    found = estimated("parallelcluster-p5")
+    volumes = sum(one.most_per_hour or 0 for one in found.lines if one.item.what.startswith("more: root"))
+
+    assert found.grows
+    assert found.per_hour is not None
+    assert found.most_per_hour == pytest.approx(found.per_hour + 4 * 55.04 + volumes)
+    assert summary(found).most_per_month == pytest.approx(730 * (found.most_per_hour or 0), abs=0.01)
+    assert not estimated("dev").grows
+    assert summary(estimated("dev")).most_per_month is None
+
+
+def test_groups_that_may_grow_weigh_nothing_in_the_estimate() -> None:
+    few = {"node_groups.more.max_count": 0}
+
+    assert estimated("parallelcluster-p5").per_hour == estimated("parallelcluster-p5", few).per_hour
+
+
+def test_karpenter_fills_empty_groups() -> None:
+    changes = {
+        "orchestrator.autoscaling": {"max_nodes": 6},
+        "node_groups.train.count": 0,
+        "node_groups.train.capacity": {"kind": "on-demand"},
+    }
+    found = estimated("hyperpod-eks-p5", changes)
+
+    item = line(found, "train: p5").item
+    assert (item.quantity, item.greatest) == (0, 6)
+
+
+def test_a_reservation_is_billed_whether_or_not_nodes_run() -> None:
+    assert line(estimated("parallelcluster-p5"), "reserved: p5").item.note == (
+        "billed whether or not nodes run in it"
+    )
+
+
+def test_a_commitment_of_one_year_is_named_where_its_rate_is_known() -> None:
+    changes = {
+        "node_groups.reserved.capacity": {"kind": "on-demand"},
+        "node_groups.reserved.instance_type": "p4d.24xlarge",
+    }
+    (only,) = estimated("parallelcluster-p5", changes).committed
+
+    assert (only.group, only.on_demand.usd) == ("reserved", 21.957642)
+    assert only.figure.usd == pytest.approx(13.92, abs=0.01)
+    assert only.figure.date == dt.date(2026, 1, 21)
+    assert not estimated("dev").committed  # EC2's commitments do not count for HyperPod
+
+
+def test_the_burn_of_an_idle_node() -> None:
+    idle = estimated("parallelcluster-p5").idle
+
+    assert idle is not None
+    assert (idle.group, idle.job_groups, idle.job_nodes) == ("reserved", ("reserved", "more"), 8)
+    assert (idle.node_per_hour, idle.job_per_hour, idle.prepaid) == (55.04, 8 * 55.04, False)
+    unknown = estimated("dev", {"node_groups.gpu.instance_type": "p5e.48xlarge"}).idle
+    assert unknown is not None
+    assert (unknown.mark, unknown.node_per_hour, unknown.job_per_hour) == ("not priced", None, None)
+
+
+def test_nothing_burns_without_compute_nodes() -> None:
+    found = estimated("parallelcluster-p5", {"node_groups.reserved": ..., "node_groups.more.max_count": 0})
+
+    assert found.idle is None
+    assert summary(found).idle_line == ""
+
+
+def test_a_database_in_two_zones_follows_from_one_in_one_zone() -> None:
+    database = line(estimated("prod"), "RDS MySQL")
+
+    assert database.mark == "derived"
+    assert database.per_hour == pytest.approx(2 * 0.168)
+    assert database.figure is not None
+    assert (database.figure.region, database.figure.verified) == ("us-west-2", False)
+
+
+# What wins.
+
+
+def test_what_the_team_asked_for_wins_over_the_tables() -> None:
+    asked = own(made_up("ec2.p5.48xlarge", 50.0))
+    assert line(estimated("parallelcluster-p5", own=asked), "reserved: p5").per_hour == 200.0
+
+    needs_nothing_derived = own(made_up("hyperpod.m5.2xlarge", 0.5))
+    controller = line(estimated("dev", own=needs_nothing_derived), "controller: m5")
+    assert (controller.mark, controller.per_hour) == ("", 0.5)
+
+
+def test_an_old_price_of_the_team_still_wins_and_is_marked() -> None:
+    asked = own(made_up("ec2.p5.48xlarge", 50.0, date=dt.date(2026, 1, 1), live=False))
+    found = line(estimated("parallelcluster-p5", own=asked), "reserved: p5")
+
+    assert (found.mark, found.per_hour) == ("old", 200.0)
+
+
+def test_complete_once_everything_has_a_price() -> None:
+    config = environment("dev")
+    asked = own(*(made_up(item.key, 1.0) for item in billed(config, TODAY)))
+    found = estimate(config, today=TODAY, own=asked)
+
+    assert found.complete
+    assert found.per_hour == found.strict_per_hour == sum(item.quantity for item in billed(config, TODAY))
+    assert not estimate(config, today=TODAY, own=asked, faults=["a line that cannot be used"]).complete
+
+
+# What has no price.
+
+
+def test_a_type_without_any_price_is_named_and_is_no_zero() -> None:
+    found = estimated("dev", {"node_groups.gpu.instance_type": "p5e.48xlarge"})
+    told = summary(found)
+
+    assert line(found, "gpu: p5e").per_hour is None
+    assert told.nodes_not_priced == ("gpu",)
+    assert " WITHOUT the nodes of gpu" in told.text
+    assert " WITHOUT the nodes of gpu" in told.short
+
+
+def test_without_any_price_the_cost_is_unknown_and_never_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ultracluster.plan.cost_line.figure", lambda *_, **__: None)
+    monkeypatch.setattr("ultracluster.plan.cost_line.derived_figure", lambda *_, **__: None)
+    found = estimated("parallelcluster-p5")
+    told = summary(found)
+
+    assert (found.per_hour, found.most_per_hour, found.strict_per_hour) == (None, None, None)
+    assert (told.per_hour, told.per_month, told.most_per_month, told.strict_per_month) == (None,) * 4
+    assert told.text == f"unknown: none of the {told.things} things that it is billed for has a price"
+    assert told.short == "cost unknown"
+    document = json.loads(json.dumps(found.document()))
+    assert (document["estimate"], document["at_most"], document["strict"]) == (None, None, None)
+    assert document["lines"][0]["cost"] is None
+
+
+# The headline.
+
+
+def test_the_headline() -> None:
+    told = summary(estimated("dev"))
+
+    assert told.text == (
+        "about 19,900 USD a month (27.3 an hour); 6 of 7 prices are derived, older than 90 days or of "
+        "another Region; not priced: second volumes"
+    )
+    assert told.strict_line == (
+        "strictly 32.9 USD a month: 1 of 10 things have own prices of the last 90 days in this Region"
+    )
+    assert told.idle_line == (
+        "one idle or failed g6e.12xlarge of gpu costs about 13.1 USD an hour; "
+        "a job of 2 nodes that waits for it: 26.2"
+    )
+    assert (told.priced, told.strict, told.things) == (7, 1, 10)
+
+
+@pytest.mark.parametrize(
+    ("usd", "text"),
+    [
+        (0, "0"),
+        (0.00012345, "0.0001"),
+        (0.045, "0.0450"),
+        (26.59, "26.6"),
+        (99.96, "100.0"),
+        (999.6, "1,000"),
+        (19_414, "19,400"),
+        (722_642, "723,000"),
+        (5_394_270_000, "5,390,000,000"),
+    ],
+)
+def test_an_estimate_is_told_in_three_digits(usd: float, text: str) -> None:
+    assert rough(usd) == text
+
+
+@pytest.mark.parametrize("base", ENVIRONMENTS)
+def test_plan_and_cost_say_the_same(base: str) -> None:
+    found = estimated(base)
+
+    planned = plan(environment(base), None, TODAY)
+    assert planned.cost == summary(found)
+    assert json.loads(json.dumps(planned.document()["cost"])) == json.loads(
+        json.dumps(found.document()["summary"])
+    )
+
+
+@pytest.mark.parametrize("base", ENVIRONMENTS)
+def test_every_line_is_in_the_estimate_or_named(base: str) -> None:
+    found = estimated(base, days=30)
+
+    assert {*found.priced, *found.not_priced} == {*found.standing}
+    assert set(found.strict) <= set(found.priced)
+    absent = [one for one in found.lines if not one.item.quantity and one.mark != "by use"]
+    assert len(found.standing) + len(found.by_use) + len(absent) == len(found.lines)
+    assert found.per_hour == pytest.approx(sum(one.per_hour or 0 for one in found.priced))
+    assert (found.strict_per_hour or 0) <= (found.per_hour or 0)
+    assert found.per_hour
+    assert all(one.figure and one.figure.source for one in found.priced)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    gpu=st.integers(0, 5000),
+    more=st.integers(0, 50),
+    usd=st.floats(0.01, 500, allow_nan=False),
+    today=st.dates(dt.date(2026, 1, 1), dt.date(2036, 12, 31)),
+)
+def test_more_nodes_are_never_cheaper_and_sums_are_of_lines(
+    gpu: int, more: int, usd: float, today: dt.date
+) -> None:
+    asked = own(made_up("ec2.m7i.4xlarge", usd), made_up("ebs.gp3", usd, unit="month"))
+
+    def of(count: int) -> Estimate:
+        groups = {"node_groups.reserved.count": count, "node_groups.more.max_count": more}
+        return estimated("parallelcluster-p5", groups, today=today, own=asked)
+
+    small, large = of(gpu), of(gpu + 1)
+    assert (large.per_hour or 0) >= (small.per_hour or 0)
+    assert (large.most_per_hour or 0) >= (small.most_per_hour or 0)
+    for found in (small, large):
+        assert found.per_hour == pytest.approx(sum(one.per_hour or 0 for one in found.priced))
+        assert (found.most_per_hour or 0) >= (found.per_hour or 0) - 1e-9
+        assert (found.strict_per_hour or 0) <= (found.per_hour or 0) + 1e-9
+        assert all(one.figure and one.figure.date and not one.figure.old(today) for one in found.strict)
+        assert summary(found).text.startswith("about ")
+
+
+# The table itself.
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: f"{table['region']} {next(iter(table['usd']))}")
+def test_every_figure_has_a_source(table: dict[str, Any]) -> None:
+    assert len(table["source"]) > 10
+    assert table["unit"] in ("hour", "day", "month", "gb")
+    assert table["date"] is None or dt.date.fromisoformat(table["date"]) <= TODAY
+    assert isinstance(table["verified"], bool)
+    assert all(usd > 0 for usd in table["usd"].values())
+    for key, usd in table["usd"].items():
+        found = figure(key, table["region"] or "us-east-2", today=TODAY)
+        assert found is not None
+        assert (found.usd, found.date is None) == (usd, table["date"] is None)
+
+
+@pytest.mark.parametrize("place", ["us-east-1", "us-east-2", "us-west-2", "eu-west-1"])
+def test_file_systems_are_known_where_clusters_stand(place: str) -> None:
+    lustre = [f"lustre.persistent-2-ssd.{tier}" for tier in (125, 250, 500, 1000)]
+    found = [figure(key, place, today=TODAY) for key in (*lustre, "openzfs.single-az-ha-2.throughput")]
+
+    assert all(one is not None and one.date and one.region == place for one in found)
+    costs = [one.usd for one in found[:4] if one]
+    assert costs == sorted(costs)
+
+
+def test_no_figure_stands_twice() -> None:
+    keys = [(key, table["region"]) for table in TABLES for key in table["usd"]]
+
+    assert len(keys) == len(set(keys))
+    # what prices.csv has is not repeated
+    accelerated = {row.partition(",")[0] for row in CSV.read_text().splitlines()}
+    assert not [key for key, _ in keys if key.startswith("ec2.") and key[4:] in accelerated]

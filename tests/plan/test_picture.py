@@ -1,0 +1,283 @@
+"""The picture of a plan: everything named, nothing on top of something else."""
+
+from __future__ import annotations
+
+import datetime as dt
+import struct
+import sys
+import zlib
+from functools import cache
+from importlib.machinery import ModuleSpec
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import resvg_py
+import typer
+from project import ENVIRONMENTS, ROOT
+from rules_support import changed, environment_data, loaded
+from syrupy.assertion import SnapshotAssertion
+from typer.testing import CliRunner
+
+from ultracluster.cli.plan import plan as command
+from ultracluster.plan import picture_icons
+from ultracluster.plan.environment_plan import Plan, plan
+from ultracluster.plan.picture import WIDTH, PictureError, draw, png, save_picture
+from ultracluster.plan.picture_canvas import FONT, Box, Canvas, shorten, text_width, wrap
+from ultracluster.plan.picture_icons import ICONS, icon
+
+SVG = "{http://www.w3.org/2000/svg}"
+LONG = "a-very-long-name-of-a-node-group-that-nobody-would-read-aloud"
+CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
+    "many nodes": ("prod", {"node_groups.train.count": 512, "node_groups.train.min_count": 512}),
+    "long names": (
+        "prod",
+        {
+            f"node_groups.{LONG}": environment_data("prod")["node_groups"]["train"],
+            "storage.lustre.data_repositories": {
+                f"/{'x' * number}{LONG}": {
+                    "bucket": f"{LONG}-{number}",
+                    "prefix": f"{LONG}/" * 3,
+                    "import_events": ["new", "changed", "deleted"],
+                    "export_events": ["new", "changed", "deleted"],
+                }
+                for number in range(1, 9)
+            },
+        },
+    ),
+    "no storage": ("dev", {"storage": {}}),
+    "one group": ("dev", {"node_groups.controller": ..., "node_groups.login": ...}),
+    "existing": (
+        "dev",
+        {
+            "network.vpc": {"id": "vpc-0123456789abcdef0", "cidr": "10.0.0.0/16"},
+            "network.subnet": {"id": "subnet-0123456789abcdef0", "cidr": "10.0.0.0/20"},
+        },
+    ),
+    "elastic and existing storage": (
+        "dev",
+        {
+            "storage.lustre": {
+                "deployment": "intelligent-tiering",
+                "throughput_mbps": 4000,
+                "metadata_iops": 6000,
+            },
+            "storage.openzfs": {
+                "deployment": "existing",
+                "id": "fs-0123456789abcdef0",
+                "dns_name": "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
+                "security_group_id": "sg-0123456789abcdef0",
+            },
+        },
+    ),
+    "huge and elastic": (
+        "parallelcluster-p5",
+        {"node_groups.more.max_count": 6000, "node_groups.reserved.count": 0},
+    ),
+}
+CASES = [*ENVIRONMENTS, *CHANGES]
+
+
+@cache
+def planned(case: str) -> Plan:
+    name, changes = CHANGES.get(case, (case, {}))
+    found = loaded(changed(environment_data(name), changes)).environment
+    return plan(found, today=dt.date(2026, 11, 21))
+
+
+@cache
+def drawn(case: str) -> tuple[str, Canvas]:
+    return draw(planned(case), icons=lambda name: f"icon:{name}")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_is_svg_that_names_everything(case: str) -> None:
+    found = planned(case)
+    svg, canvas = drawn(case)
+    root = ElementTree.XML(svg)
+    texts = [element.text or "" for element in root.iter(f"{SVG}text")]
+
+    assert root.tag == f"{SVG}svg"
+    assert texts.count(found.name) >= 1
+    assert sorted(texts) == sorted(label.text for label in canvas.labels)
+    for group in found.groups:
+        # a name that is too long for its card is cut in the middle
+        begins, ends = group.name[:8], group.instance_type.rpartition(".")[2]
+        assert any(begins in text for text in texts), group.name
+        assert any(ends in text for text in texts), group.name
+    for one in (found.lustre, found.home):
+        assert one is None or f"FSx for {one.kind} at {one.mount_path}" in texts
+    for one in found.repositories:
+        assert any(text.startswith(one.folder[:5]) for text in texts)
+    assert any(found.zone_id in text for text in texts)
+    assert any(found.addresses.subnet in text for text in texts)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_text_lies_on_another_or_outside(case: str) -> None:
+    svg, canvas = drawn(case)
+    height = float(ElementTree.XML(svg).attrib["height"])
+    page = Box(0, 0, WIDTH, height)
+
+    overlapping = [(a.text, b.text) for a, b in combinations(canvas.labels, 2) if a.box.overlaps(b.box)]
+    assert overlapping == []
+    assert [label.text for label in canvas.labels if not page.holds(label.box)] == []
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_cards_hold_their_text_and_keep_apart(case: str) -> None:
+    _, canvas = drawn(case)
+
+    assert [(a, b) for a, b in combinations(canvas.shapes, 2) if a.overlaps(b)] == []
+    for label in canvas.labels:
+        touched = [card for card in canvas.shapes if card.overlaps(label.box)]
+        assert all(card.holds(label.box) for card in touched), label
+
+
+def test_the_same_plan_is_the_same_picture(snapshot: SnapshotAssertion) -> None:
+    svg = draw(planned("dev"), icons=lambda name: f"icon:{name}")[0]
+
+    assert svg == drawn("dev")[0]
+    assert svg == snapshot
+
+
+def test_every_symbol_is_one_of_awss_icons() -> None:
+    for name in ICONS:
+        assert icon(name).startswith("data:image/png;base64,iVBORw0KGgo"), name
+
+
+@pytest.mark.usefixtures("font")
+def test_png_is_twice_as_large(tmp_path: Path) -> None:
+    file = tmp_path / "dev.png"
+    save_picture(planned("dev"), file)
+
+    width, height, pixels = decoded(file.read_bytes())
+    assert width == 2 * WIDTH
+    assert height > 1000
+    assert len({pixels[i : i + 3] for i in range(0, len(pixels), 401 * 4)}) > 5  # it is not blank
+    assert sorted(tmp_path.iterdir()) == [file]
+
+
+WORDS = (
+    "WWWWMMMM@@@@%%%%",
+    "16 EFA interfaces a node: 3,200 Gbit/s, 51.2 Tbit/s in all",
+    "iiiillll....",
+    "Node subnet 10.64.0.0/17, 294 of 32,763 addresses",
+    "FSx for OpenZFS at /home",
+    "UltraServer u-p6e-gb200x72",
+    "example-training-datasets/tokens/",
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "abcdefghijklmnopqrstuvwxyz0123456789",
+)
+
+
+@pytest.fixture(scope="module")
+def font() -> None:
+    """One of the fonts that pictures name; a machine without a desktop may have none."""
+    try:
+        png(drawn("dev")[0])
+    except PictureError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.usefixtures("font")
+@pytest.mark.parametrize("bold", [False, True])
+@pytest.mark.parametrize("words", WORDS)
+def test_text_takes_no_more_room_than_is_thought(words: str, bold: bool) -> None:
+    """Measured in what resvg draws with a font of this machine."""
+    weight = ' font-weight="bold"' if bold else ""
+    svg = (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="1200" height="40">'
+        f'<text x="10" y="25" font-size="20" font-family="{FONT}"{weight}>{words}</text></svg>'
+    )
+    width, _, pixels = decoded(resvg_py.svg_to_bytes(svg_string=svg))
+    inked = [i // 4 % width for i in range(0, len(pixels), 4) if pixels[i + 3] > 40]
+
+    assert inked
+    assert max(inked) - 10 <= text_width(words, 20, bold)
+
+
+def decoded(data: bytes) -> tuple[int, int, bytes]:
+    """Width, height and RGBA of a PNG (8 bits a channel, not interlaced)."""
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    place, packed, width, height = 8, b"", 0, 0
+    while place < len(data):
+        size, kind = struct.unpack(">I4s", data[place : place + 8])
+        body = data[place + 8 : place + 8 + size]
+        if kind == b"IHDR":
+            width, height, depth, color, *_ = struct.unpack(">IIBBBBB", body)
+            assert (depth, color) == (8, 6)
+        packed += body if kind == b"IDAT" else b""
+        place += size + 12
+    raw, stride = zlib.decompress(packed), width * 4
+    lines, above = [], bytes(stride)
+    for row in range(height):
+        filtered, line = (
+            raw[row * (stride + 1)],
+            bytearray(raw[row * (stride + 1) + 1 : (row + 1) * (stride + 1)]),
+        )
+        for i in range(stride):
+            left, up = (line[i - 4] if i >= 4 else 0), above[i]
+            corner = above[i - 4] if i >= 4 else 0
+            line[i] = (line[i] + _predicted(filtered, left, up, corner)) & 255
+        lines.append(bytes(line))
+        above = line
+    return width, height, b"".join(lines)
+
+
+def _predicted(filtered: int, left: int, up: int, corner: int) -> int:
+    """The five filters of PNG."""
+    guess = left + up - corner
+    paeth = min((left, up, corner), key=lambda one: abs(guess - one))
+    return (0, left, up, (left + up) // 2, paeth)[filtered]
+
+
+def test_what_fits_is_not_cut_and_what_does_not_is() -> None:
+    assert shorten("short", 100, 12) == "short"
+    cut = shorten(LONG, 100, 12)
+    assert "…" in cut
+    assert text_width(cut, 12) <= 100
+    assert cut.startswith(LONG[:3])
+    assert cut.endswith(LONG[-3:])
+    assert " ".join(wrap("a b c d", 30)) == "a b c d"
+    assert all(text_width(line, 12) <= 60 for line in wrap(f"{LONG} and {LONG}", 60))
+
+
+def test_missing_icons_say_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(picture_icons, "find_spec", lambda name: None)
+    app = typer.Typer()
+    app.command()(command)
+    result = CliRunner().invoke(
+        app, [str(ROOT / "environments" / "dev.yaml"), "--picture", str(tmp_path / "dev.svg")]
+    )
+
+    assert result.exit_code == 2
+    assert "pip install diagrams resvg-py" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_icons_that_moved_say_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    elsewhere = ModuleSpec("diagrams", None, origin=str(tmp_path / "diagrams" / "__init__.py"))
+    monkeypatch.setattr(picture_icons, "find_spec", lambda name: elsewhere)
+    with pytest.raises(PictureError, match="not installed in full"):
+        icon("s3")
+
+
+def test_a_missing_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    with pytest.raises(PictureError, match="pip install diagrams resvg-py"):
+        png("<svg/>")
+
+
+def test_a_missing_font_is_told_and_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = resvg_py.svg_to_bytes
+    monkeypatch.setattr(resvg_py, "svg_to_bytes", lambda **given: real(**given, skip_system_fonts=True))
+    with pytest.raises(PictureError, match="fonts-dejavu-core"):
+        png(drawn("dev")[0])
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(PictureError, match="cannot be written"):
+        save_picture(planned("dev"), tmp_path / "none" / "dev.svg")

@@ -1,0 +1,5 @@
+"""Fixtures of tests that talk to services."""
+
+from account_fixtures import lock_file, no_pause, only_documented_calls, shop, signers
+
+__all__ = ["lock_file", "no_pause", "only_documented_calls", "shop", "signers"]

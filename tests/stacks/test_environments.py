@@ -1,0 +1,165 @@
+"""The shipped environments: what they synthesise to, and that every authority accepts it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from project import ENVIRONMENTS, ROOT
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.json import JSONSnapshotExtension
+from templates import Synthesised, app_in, cfn_lint, finish
+
+from ultracluster.config import load
+from ultracluster.rules import enforce
+
+Get = Callable[[str], Synthesised]
+
+
+@pytest.fixture
+def snapshot_json(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    return snapshot.use_extension(JSONSnapshotExtension)
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_environment_breaks_no_rule_and_warns_of_nothing_unexplained(name: str) -> None:
+    warnings = enforce(load(ROOT / "environments" / f"{name}.yaml"))
+
+    assert [warning.code for warning in warnings if not warning.acknowledged] == []
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_templates_are_as_reviewed(name: str, synthesised: Get, snapshot_json: SnapshotAssertion) -> None:
+    assert {
+        stack: masked(template) for stack, template in synthesised(name).templates.items()
+    } == snapshot_json
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_strict_validation_and_cdk_nag_find_nothing(name: str, synthesised: Get) -> None:
+    assert synthesised(name).findings == set()
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_every_acknowledgement_gives_a_real_reason(name: str, synthesised: Get) -> None:
+    acknowledged = synthesised(name).acknowledged
+
+    assert acknowledged
+    for path, reasons in acknowledged.items():
+        for rule, reason in reasons.items():
+            assert len(reason.split()) >= 5, f"{path} {rule}: {reason!r} says too little"
+            assert not re.search(r"(F|E)\d{4}$", rule), f"{path} silences the template error {rule}"
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_every_acknowledgement_is_still_needed(name: str, synthesised: Get, tmp_path: Path) -> None:
+    """Without its acknowledgements an app has exactly the findings that were acknowledged."""
+    code = (
+        "import sys; sys.path[:0] = ['tests/support', '.']\n"
+        "from pathlib import Path\n"
+        "from ultracluster.security import acknowledgements\n"
+        "acknowledgements.Validations = type('No', (), {'of': staticmethod(lambda c: type('N', (), "
+        "{'acknowledge': lambda self, *a: None})())})\n"
+        "from templates import synthesise\nfrom ultracluster.config import load\n"
+        f"config = load('environments/{name}.yaml').environment\n"
+        f"made = synthesise(config, Path({str(tmp_path)!r}), validate=False)\n"
+        "print('\\n'.join(sorted(f'{rule} {path}' for rule, path in made.findings)))\n"
+    )
+    bare = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    found = [line.rsplit(" ", 1) for line in bare.stdout.splitlines()]
+    stale = [
+        f"{path}: {rule}"
+        for path, reasons in synthesised(name).acknowledged.items()
+        for rule in reasons
+        if not any(rule.endswith(hit) and place.startswith(path) for hit, place in found)
+    ]
+
+    assert stale == []
+
+
+def test_the_checks_can_fail(tmp_path: Path) -> None:
+    """A misspelt property and an open bucket are found: the two tests above prove something."""
+    from aws_cdk import CfnResource, Stack, Validations
+    from aws_cdk import aws_s3 as s3
+    from cdk_nag import AwsSolutionsChecks
+
+    app = app_in(tmp_path)
+    stack = Stack(app, "bad")
+    s3.CfnBucket(stack, "Open")
+    CfnResource(stack, "Misspelt", type="AWS::S3::Bucket", properties={"BucketNam": "x"})
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+
+    rules = {rule for rule, _ in finish(app, tmp_path).findings}
+
+    assert "F3002" in rules
+    assert "AwsSolutions-S10" in rules
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_cfn_lint_accepts_every_template(name: str, synthesised: Get) -> None:
+    files = [str(file) for file in synthesised(name).folder.glob("*.template.json")]
+    config = load(ROOT / "environments" / f"{name}.yaml").environment
+
+    assert len(files) == len(config.stack_names)
+    assert cfn_lint(files, config.region) == ""
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_synth_looks_nothing_up(name: str, synthesised: Get) -> None:
+    manifest = json.loads((synthesised(name).folder / "manifest.json").read_text())
+
+    assert not manifest.get("missing")
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_logical_ids_of_what_holds_data_are_pinned(
+    name: str, synthesised: Get, snapshot_json: SnapshotAssertion
+) -> None:
+    """A moved logical id is a deleted and remade resource: keep the id, do not update the snapshot."""
+    stateful = {
+        "AWS::EC2::Subnet",
+        "AWS::EC2::VPC",
+        "AWS::EC2::SecurityGroup",
+        "AWS::EKS::Cluster",
+        "AWS::FSx::FileSystem",
+        "AWS::KMS::Key",
+        "AWS::PCS::Cluster",
+        "AWS::FSx::DataRepositoryAssociation",
+        "AWS::RDS::DBInstance",
+        "AWS::S3::Bucket",
+        "AWS::SageMaker::Cluster",
+        "AWS::SecretsManager::Secret",
+    }
+    ids = {
+        f"{stack}/{logical_id}": resource["Type"]
+        for stack, template in synthesised(name).templates.items()
+        for logical_id, resource in template["Resources"].items()
+        if resource["Type"] in stateful
+    }
+
+    assert ids == snapshot_json
+
+
+def test_the_pinned_cli_can_read_what_the_library_writes(synthesised: Get) -> None:
+    manifest = json.loads((synthesised("dev").folder / "manifest.json").read_text())
+    pinned = json.loads((ROOT / "package.json").read_text())["devDependencies"]["aws-cdk"]
+
+    assert _version(pinned) >= _version(manifest["minimumCliVersion"])
+
+
+def masked(template: object) -> object:
+    """A template without content hashes, which change with every script."""
+    text = json.dumps(template)
+    text = re.sub(r"[0-9a-f]{64}", "<asset-hash>", text)
+    names = "|".join(ENVIRONMENTS)
+    text = re.sub(rf"(/(?:{names})/|\"(?:{names})/)[0-9a-f]{{12}}", r"\1<content-hash>", text)
+    return json.loads(text)
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split("."))

@@ -1,0 +1,237 @@
+"""The first boot of every node group of an environment, rehearsed: the real entry script, run in a folder.
+
+`make rehearse ENV=prod` prints for every group what each node kept, installed and lacks. Nothing here knows
+the CDK.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from first_boot.contents import Variant, contents
+from first_boot.world import NodeOf, make_world, mount_shared
+
+from ultracluster.catalog.images import Image, newest
+from ultracluster.config import Environment
+from ultracluster.config.instance_types import instance_type_of
+from ultracluster.config.storage import ExistingLustre, ExistingOpenZfs
+from ultracluster.model.cluster_json import script_configuration
+from ultracluster.software import Release, load_release
+from ultracluster.software.first_boot import first_boot, scripts_run
+
+ENTRIES: dict[str, tuple[str, ...]] = {
+    "hyperpod-eks": ("hyperpod_eks_on_create",),
+    "parallelcluster": ("parallelcluster_on_node_start", "parallelcluster_on_node_configured"),
+    "pcs": ("pcs_node",),
+    "eks": ("eks_user_data",),
+}
+_HYPERPOD_SLURM = {"on-init-complete": "hyperpod_on_init_complete", "on-create": "hyperpod_on_create"}
+_PATIENCE_SECONDS = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boot:
+    """What is rehearsed: one node of a group on one image."""
+
+    config: Environment
+    group: str
+    node: NodeOf
+    image: Image
+    release: Release
+    variant: Variant
+    entries: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """The same for boots that differ in nothing that a node could see."""
+        found = found_on(self)
+        seen = {
+            "cluster": self.node.cluster | {"environment": "", "cluster": ""},
+            "mounts": self.node.mounts,
+            "group": [self.node.role, self.node.kind.name],
+            "image": [self.image.id, found],
+            # they are asked for the Lustre client only where the image has none
+            "repositories": "" if found["lustre_client"] else self.variant.repositories,
+            "entries": self.entries,
+        }
+        return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def title(self) -> str:
+        return f"{self.config.name}/{self.group} on {self.image.id} ({self.variant})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a rehearsal ended."""
+
+    status: int
+    last_line: str
+    log: str
+    report: tuple[dict[str, Any], ...]
+
+    @property
+    def components(self) -> dict[str, dict[str, str]]:
+        """What the node reports of each component."""
+        found: dict[str, dict[str, str]] = {}
+        for line in self.report:
+            found |= line.get("components") or {}
+        return found
+
+
+def boots(environment: Environment, *, variants: Sequence[Variant] = (Variant(),)) -> Iterator[Boot]:
+    """Every boot of the environment: each group with scripts, on the image that it would get."""
+    release = load_release(environment.software.release)
+    for one in first_boot(environment):
+        entries = entries_of(environment, one.group)
+        if not entries:
+            continue
+        assert one.image, f"{environment.name}/{one.group}: nothing is known of {one.image_text}"
+        for variant in variants:
+            yield Boot(
+                config=environment,
+                group=one.group,
+                node=node_of(environment, one.group),
+                image=one.image,
+                release=release,
+                variant=variant,
+                entries=entries,
+            )
+
+
+def on_newest(boot: Boot) -> Boot | None:
+    """The same node on the newest image of its family, system and Kubernetes release; None: it has that."""
+    image = newest(
+        family=boot.image.family, arch=boot.image.arch, os=boot.image.os, kubernetes=boot.image.kubernetes
+    )
+    return replace(boot, image=image) if image and image.id != boot.image.id else None
+
+
+def entries_of(environment: Environment, group: str) -> tuple[str, ...]:
+    """The entry scripts that a node of the group runs, in their order; none where no scripts run."""
+    orchestrator = environment.orchestrator
+    if not scripts_run(environment, environment.node_groups[group]):
+        return ()
+    if orchestrator.kind == "hyperpod-slurm":
+        return (_HYPERPOD_SLURM[orchestrator.lifecycle],)
+    return ENTRIES[orchestrator.kind]
+
+
+def node_of(environment: Environment, group: str) -> NodeOf:
+    """A node of the group, as its cluster.json and what is known at deploy make it."""
+    wanted = environment.node_groups[group]
+    kind = instance_type_of(environment, wanted)
+    assert kind, f"{wanted.instance_type} is in no catalogue"
+    mounts = _mounts(environment)
+    cluster = dict(script_configuration(environment, group))
+    if environment.orchestrator.kind in ("hyperpod-slurm", "parallelcluster"):
+        shown = (
+            mounts
+            if environment.orchestrator.kind == "hyperpod-slurm"
+            else {k: v for k, v in mounts.items() if k == "lustre"}
+        )
+        cluster |= {"mounts": shown}
+    return NodeOf(
+        group=group,
+        role=wanted.role,
+        kind=kind,
+        orchestrator=environment.orchestrator.kind,
+        cluster=cluster,
+        mounts=mounts,
+    )
+
+
+def found_on(boot: Boot) -> dict[str, str | None]:
+    """What the image of this rehearsal brings, by field of its record."""
+    return contents(boot.image, boot.release, boot.variant)
+
+
+def rehearse(boot: Boot, folder: Path) -> Outcome:
+    """Run the entry scripts of the boot in a sandbox below `folder`."""
+    box = make_world(
+        folder,
+        node=boot.node,
+        image=boot.image,
+        found=found_on(boot),
+        release=boot.release,
+        lustre_module=boot.variant.repositories == "offer",
+    )
+    status, log = 0, ""
+    for entry in boot.entries:
+        done = subprocess.run(
+            ["setsid", "--wait", str(box.scripts / f"{entry}.sh"), *_arguments(boot)],
+            env=box.environment(),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_PATIENCE_SECONDS,
+            check=False,
+        )
+        status, log = done.returncode, log + done.stdout
+        if status:
+            break
+        if entry == "parallelcluster_on_node_start":
+            mount_shared(box, boot.node)  # ParallelCluster does, between its two actions
+    file = box.root / "var/log/ultracluster/report.jsonl"
+    lines = file.read_text().splitlines() if file.exists() else []
+    written = (box.root / "var/log/provision/provisioning.log").read_text().splitlines()
+    return Outcome(
+        status=status, last_line=written[-1] if written else "", log=log, report=tuple(map(json.loads, lines))
+    )
+
+
+def rehearsed(boot: Boot) -> Outcome:
+    """The same in a temporary folder, which is kept and named where REHEARSAL_KEEP is set."""
+    folder = Path(tempfile.mkdtemp(prefix="first-boot-"))
+    try:
+        return rehearse(boot, folder)
+    finally:
+        if os.environ.get("REHEARSAL_KEEP"):
+            print(f"kept: {folder}  {boot.title}")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _arguments(boot: Boot) -> list[str]:
+    kind = boot.node.orchestrator
+    if kind.startswith("hyperpod"):
+        return []
+    arguments: list[str] = []
+    if kind == "pcs":
+        if lustre := boot.node.mounts.get("lustre"):
+            efa = "yes" if lustre["efa"] else "no"
+            arguments += ["--lustre", lustre["path"], lustre["dns_name"], lustre["mount_name"], efa]
+        if openzfs := boot.node.mounts.get("openzfs"):
+            arguments += ["--openzfs", openzfs["path"], openzfs["dns_name"], openzfs["volume_path"]]
+    return [*arguments, "--group", boot.group]
+
+
+def _mounts(environment: Environment) -> dict[str, Any]:
+    """As deploy would tell them; the names are AWS's to make."""
+    storage = environment.storage
+    made: dict[str, Any] = {}
+    if lustre := storage.lustre:
+        name = lustre.dns_name if isinstance(lustre, ExistingLustre) else "fs-0123.fsx.example.amazonaws.com"
+        made["lustre"] = {
+            "path": lustre.mount_path,
+            "dns_name": name,
+            "mount_name": "abcdefgh",
+            "efa": bool(getattr(lustre, "efa", False)),
+        }
+    if openzfs := storage.openzfs:
+        name = (
+            openzfs.dns_name if isinstance(openzfs, ExistingOpenZfs) else "fs-4567.fsx.example.amazonaws.com"
+        )
+        made["openzfs"] = {"path": openzfs.mount_path, "dns_name": name, "volume_path": "/fsx"}
+    return made

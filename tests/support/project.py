@@ -1,0 +1,14 @@
+"""Where the project is, and what it ships."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENTS = sorted(file.stem for file in (ROOT / "environments").glob("*.yaml"))
+
+
+def environments_of(*kinds: str) -> list[str]:
+    """Names of the shipped environments of these orchestrators."""
+    shipped = {name: ROOT / "environments" / f"{name}.yaml" for name in ENVIRONMENTS}
+    return [
+        name for name, file in shipped.items() if any(f"kind: {kind}\n" in file.read_text() for kind in kinds)
+    ]
