@@ -45,7 +45,7 @@ from rules_support import changed, environment_data, loaded
 
 from ultracluster.config import Environment, load
 from ultracluster.rules import check
-from ultracluster.rules.parallelcluster.cluster import RULES
+from ultracluster.rules.sets import PCL
 
 BLOCK = "cr-0123456789abcdef0"
 
@@ -380,7 +380,7 @@ def said() -> dict[str, list[Found]]:
 
 
 def test_every_rule_has_its_validator_or_a_reason() -> None:
-    tried = {rule.id for rule in RULES.rules} | {one.rule for one in CASES}
+    tried = {rule.id for rule in PCL.rules} | {one.rule for one in CASES}
     assert tried == AGREES.keys() | OURS_ALONE.keys()
     assert AGREES.keys() & OURS_ALONE.keys() == set()
 

@@ -18,7 +18,7 @@ from ultracluster.config import Environment
 from ultracluster.config.network import Network
 from ultracluster.model.addresses import AddressBudget, Row, address_budget, subnets, subnets_of
 from ultracluster.model.endpoints import made_endpoints
-from ultracluster.rules.network.vpc import RULES
+from ultracluster.rules.sets import NET
 
 DEV = environment_data()
 DATABASE = {"kind": "rds-mysql", "second_zone_id": "usw2-az1"}
@@ -193,7 +193,7 @@ def test_subnets_never_overlap_and_lie_within_the_vpc(whole: IPv4Network, egress
         every = (cut.nodes, *cut.small)
         assert not any(one.overlaps(other) for one, other in combinations(every, 2))
         assert all(one.subnet_of(whole) and 16 <= one.prefixlen <= 28 for one in every)
-        assert {one.code for one in found(RULES, changes)}.isdisjoint({"NET001", "NET004"})
+        assert {one.code for one in found(NET, changes)}.isdisjoint({"NET001", "NET004"})
 
 
 @settings(deadline=None)
@@ -222,7 +222,7 @@ def test_what_is_suggested_instead_works(count: int, name: str, prefix: int, own
     if own:
         changes["network.node_cidr"] = f"10.0.0.0/{prefix}"
     budget = {"NET005", "NET006", "NET007"}
-    full = [one for one in found(RULES, changes) if one.code in budget]
+    full = [one for one in found(NET, changes) if one.code in budget]
     assert len(full) <= 1
     for one in full:
         suggested = dict(re.findall(r"(cidr|node_cidr): (\S+)", one.instead))
@@ -230,7 +230,7 @@ def test_what_is_suggested_instead_works(count: int, name: str, prefix: int, own
             assert "fewer nodes" in one.instead or "a whole /" in one.instead
             continue
         changes |= {f"network.{key}": cidr for key, cidr in suggested.items()}
-        assert found(RULES, changes) == []
+        assert found(NET, changes) == []
 
 
 P5 = {"node_groups.gpu.instance_type": "p5.48xlarge"}

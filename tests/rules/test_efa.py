@@ -7,7 +7,7 @@ from rules_support import GB300
 from rules_table import Case, found, table_tests
 
 from ultracluster.catalog import instance_types
-from ultracluster.rules.groups.efa import RULES
+from ultracluster.rules.sets import EFA
 
 TYPE = "node_groups.gpu.instance_type"
 SECOND = {
@@ -102,7 +102,7 @@ CASES = [
 ]
 
 
-test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(EFA, cases=CASES)
 
 
 @pytest.mark.parametrize(
@@ -110,20 +110,20 @@ test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = ta
 )
 def test_a_group_of_one_efa_type_is_clean(name: str) -> None:
     for interface in ("efa", "efa-only"):
-        assert found(RULES, {TYPE: name, "node_groups.gpu.efa_interface": interface}) == []
+        assert found(EFA, {TYPE: name, "node_groups.gpu.efa_interface": interface}) == []
 
 
 def test_a_pair_of_types_is_reported_by_one_rule_only() -> None:
-    codes = [one.code for one in found(RULES, {TYPE: "p4d.24xlarge", "node_groups.more": SECOND})]
+    codes = [one.code for one in found(EFA, {TYPE: "p4d.24xlarge", "node_groups.more": SECOND})]
     assert codes == ["EFA003"]
 
 
 def test_a_group_without_nodes_or_of_an_unknown_type_is_not_judged() -> None:
-    assert found(RULES, {TYPE: "g5.2xlarge", "node_groups.gpu.count": 0}) == []
-    assert found(RULES, {TYPE: "p99.metal", "node_groups.gpu.efa_interface": "efa"}) == []
+    assert found(EFA, {TYPE: "g5.2xlarge", "node_groups.gpu.count": 0}) == []
+    assert found(EFA, {TYPE: "p99.metal", "node_groups.gpu.efa_interface": "efa"}) == []
 
 
 def test_a_declared_type_is_judged_like_any_other() -> None:
     declared = {"instance_types": {NEW: {**GB300, "efa_interfaces": 0}}, TYPE: NEW}
-    assert [one.code for one in found(RULES, declared)] == ["EFA002"]
-    assert found(RULES, {"instance_types": {NEW: GB300}, TYPE: NEW}) == []
+    assert [one.code for one in found(EFA, declared)] == ["EFA002"]
+    assert found(EFA, {"instance_types": {NEW: GB300}, TYPE: NEW}) == []

@@ -23,8 +23,8 @@ from ultracluster.catalog.images import Family, newest
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.model.capacity import decide
 from ultracluster.rules.eks import releases as eks_releases
-from ultracluster.rules.eks.cluster import RULES
 from ultracluster.rules.engine import run
+from ultracluster.rules.sets import EKS
 
 BASE = "eks-p5en"
 SYSTEM = {"role": "system", "instance_type": "m5.2xlarge", "count": 2}
@@ -735,7 +735,7 @@ def that_day(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eks_releases, "today", lambda: date(2026, 11, 20))
 
 
-test_broken, test_mended, test_advice_works, test_every_rule_has_a_case = table_tests(RULES, cases=CASES)
+test_broken, test_mended, test_advice_works, test_every_rule_has_a_case = table_tests(EKS, cases=CASES)
 
 
 @pytest.mark.parametrize(
@@ -757,9 +757,9 @@ def test_what_is_said_of_a_release_depends_on_the_day(
     release: str, on: date, rules: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(eks_releases, "today", lambda: on)
-    ours = {rule.id for rule in eks_releases.RULES.rules}
+    ours = {rule.id for rule in eks_releases.EKS.rules}
 
-    said = {one.code for one in found(RULES, {"orchestrator.kubernetes_version": release}, BASE)}
+    said = {one.code for one in found(EKS, {"orchestrator.kubernetes_version": release}, BASE)}
 
     assert said & ours == rules
 
@@ -794,7 +794,7 @@ def test_the_calendar_is_that_of_fourteen_and_twelve_months() -> None:
 def test_groups_of_karpenter_are_no_managed_node_groups() -> None:
     changes = {f"node_groups.more{number}": SYSTEM for number in range(28)}
     large = {"node_groups.burst.max_count": 451, "node_groups.burst.image": IMAGE}
-    assert found(RULES, {**changes, **KARPENTER, **large}, BASE) == []
+    assert found(EKS, {**changes, **KARPENTER, **large}, BASE) == []
 
 
 def test_hyperpod_on_eks_is_judged_by_those_that_are_about_both() -> None:
@@ -802,7 +802,7 @@ def test_hyperpod_on_eks_is_judged_by_those_that_are_about_both() -> None:
         "orchestrator": {"kind": "hyperpod-eks", "second_zone_id": "use2-az2", "admins": []},
         f"{TRAIN}.image": IMAGE,
     })  # fmt: skip
-    codes = {one.code for one in run(RULES.rules, loaded(copy.deepcopy(data)))}
+    codes = {one.code for one in run(EKS.rules, loaded(copy.deepcopy(data)))}
 
     assert {"EKS002", "EKS007"} <= codes
     assert "EKS028" not in codes  # images are HyperPod's own subject

@@ -9,7 +9,8 @@ from rules_support import GB300, changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
 from ultracluster.catalog import regions
-from ultracluster.rules.environment.basics import RULES, TAGS_OF_OURS, arns, in_local_zone
+from ultracluster.rules.environment.basics import TAGS_OF_OURS, arns, in_local_zone
+from ultracluster.rules.sets import ENV
 
 ZONE = "network.zone_id"
 TYPE = "node_groups.gpu.instance_type"
@@ -280,33 +281,33 @@ CASES = [
 ]
 
 
-test_broken, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_broken, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(ENV, cases=CASES)
 
 
 def test_nothing_is_said_of_zones_and_arns_in_a_region_that_does_not_exist() -> None:
     changes = {"region": "us-west-22", ZONE: "use1-az1", **key(KEY)}
-    assert [one.code for one in found(RULES, changes)] == ["ENV001"]
+    assert [one.code for one in found(ENV, changes)] == ["ENV001"]
 
 
 def test_a_zone_is_reported_by_one_rule_only() -> None:
     for zone in ("us-west-2a", "use1-az1", "usw2-az9", "usw2-lax1-az1", "nonsense"):
-        assert len(found(RULES, {ZONE: zone})) == 1, zone
+        assert len(found(ENV, {ZONE: zone})) == 1, zone
 
 
 def test_each_zone_that_was_seen_is_clean() -> None:
     for home in regions().values():
         for zone in home.zone_ids:
-            codes = {one.code for one in found(RULES, {"region": home.name, ZONE: zone})}
+            codes = {one.code for one in found(ENV, {"region": home.name, ZONE: zone})}
             assert codes <= {"ENV002", "ENV005"}, zone
             assert ("ENV005" in codes) == in_local_zone(home, zone) == (zone.count("-") == 2)
 
 
 def test_a_region_without_a_known_form_of_zone_ids_is_not_judged() -> None:
-    assert found(RULES, {"region": "eusc-de-east-1", ZONE: "eusc-de-east-1-az1"}) == []
+    assert found(ENV, {"region": "eusc-de-east-1", ZONE: "eusc-de-east-1-az1"}) == []
 
 
 def test_a_local_zone_without_a_nat_gateway_of_ours_says_nothing_of_one() -> None:
-    (finding,) = found(RULES, {ZONE: "usw2-lax1-az1", "network.egress": "closed"})
+    (finding,) = found(ENV, {ZONE: "usw2-lax1-az1", "network.egress": "closed"})
     assert "NAT" not in finding.message
 
 
@@ -335,19 +336,19 @@ def test_every_arn_of_a_file_is_looked_at() -> None:
         "node_groups.gpu.capacity.resource_group_arn",
     }
     moved = {**changes, "region": "us-east-1", ZONE: "use1-az1"}
-    assert [one.code for one in found(RULES, moved)] == ["ENV012"] * 4
+    assert [one.code for one in found(ENV, moved)] == ["ENV012"] * 4
 
 
 def test_an_arn_without_a_region_or_an_account_is_of_every_one() -> None:
     arn = "arn:aws:resource-groups:::group/g"
     capacity = {"kind": "reservation", "resource_group_arn": arn}
     changes = {"account": "111122223333", "node_groups.gpu.capacity": capacity}
-    assert found(RULES, changes) == []
+    assert found(ENV, changes) == []
 
 
 def test_a_declared_type_of_the_same_family_is_suggested() -> None:
     changes = {"instance_types": {NEW: GB300}, TYPE: "p6e-gb300.63xlarge"}
-    (wrong, _) = found(RULES, changes)
+    (wrong, _) = found(ENV, changes)
     assert wrong.remedy.options[0][0].value == NEW
 
 
@@ -355,7 +356,7 @@ def test_a_declared_type_of_the_same_family_is_suggested() -> None:
 def test_no_zone_is_advised_where_eks_takes_no_control_plane(zone_id: str, code: str) -> None:
     changes = {"region": "us-east-1", ZONE: zone_id, "orchestrator.second_zone_id": "use1-az2"}
 
-    (finding,) = [one for one in found(RULES, changes, "eks-p5en") if one.code == code]
+    (finding,) = [one for one in found(ENV, changes, "eks-p5en") if one.code == code]
 
     assert "use1-az1" in finding.instead
     assert "use1-az3" not in finding.instead

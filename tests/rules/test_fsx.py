@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rules_table import Case, found, table_tests
 
 from ultracluster.catalog.fsx import lustre_deployments, openzfs_deployments
-from ultracluster.rules.storage.fsx import RULES
+from ultracluster.rules.sets import FSX
 
 L = "storage.lustre"
 Z = "storage.openzfs"
@@ -728,11 +728,11 @@ LINKS = [
 CASES = FILE_SYSTEM + CLIENTS + LINKS
 
 
-test_broken, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_broken, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(FSX, cases=CASES)
 
 
 def codes(changes: dict[str, Any]) -> list[str]:
-    return [one.code for one in found(RULES, changes)]
+    return [one.code for one in found(FSX, changes)]
 
 
 @pytest.mark.parametrize(
@@ -798,7 +798,7 @@ def test_every_neighbour_in_the_openzfs_region_table_is_offered() -> None:
     for deployment in openzfs_deployments().values():
         for region in deployment.regions_without:
             changes = {"region": region, **homes(deployment=deployment.name, throughput_mbps=640)}
-            (hit,) = [one for one in found(RULES, changes) if one.code == "FSX042"]
+            (hit,) = [one for one in found(FSX, changes) if one.code == "FSX042"]
             first = openzfs_deployments()[hit.remedy.options[0][0].value]
             assert region not in first.regions_without
 
@@ -821,15 +821,15 @@ def test_the_capacity_that_is_suggested_is_accepted(
         data["drive_cache"] = "read"
     if deployment == "persistent-2-ssd":
         data["efa"] = efa
-    wrong = [one for one in found(RULES, {L: data}) if one.code in ("FSX002", "FSX011")]
+    wrong = [one for one in found(FSX, {L: data}) if one.code in ("FSX002", "FSX011")]
     for finding in wrong:
         for option in finding.remedy.options:
             more = {change.path[-1]: change.value for change in option}
-            again = {one.code for one in found(RULES, {L: data | more})}
+            again = {one.code for one in found(FSX, {L: data | more})}
             assert not again & {"FSX002", "FSX011"}
 
 
 def test_efa_is_not_advised_where_the_last_nodes_would_not_connect() -> None:
     large = {**made(P2, capacity_gib=19200), TYPE: "p5.48xlarge"}
-    assert "FSX014" in {one.code for one in found(RULES, {**large, COUNT: 128})}
-    assert "FSX014" not in {one.code for one in found(RULES, {**large, COUNT: 512})}
+    assert "FSX014" in {one.code for one in found(FSX, {**large, COUNT: 128})}
+    assert "FSX014" not in {one.code for one in found(FSX, {**large, COUNT: 512})}

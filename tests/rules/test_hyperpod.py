@@ -8,7 +8,7 @@ from typing import Any
 
 from rules_table import Case, found, table_tests
 
-from ultracluster.rules.hyperpod.types import RULES
+from ultracluster.rules.sets import HYP
 
 GPU = {"role": "compute", "instance_type": "g6e.12xlarge", "count": 1, "partition": "gpu"}
 CLASSIC = {"orchestrator.provisioning": "classic", "orchestrator.slurm_config_strategy": "merge"}
@@ -300,7 +300,7 @@ CASES = [
     ),
 ]
 
-test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(HYP, cases=CASES)
 
 
 def test_types_that_nobody_knows_are_left_to_others() -> None:
@@ -310,7 +310,7 @@ def test_types_that_nobody_knows_are_left_to_others() -> None:
         "node_groups.gpu.deep_health_checks": ["instance-stress"],
         "node_groups.gpu.capacity": SPOT,
     }
-    assert found(RULES, changes) == []
+    assert found(HYP, changes) == []
 
 
 def test_a_declared_type_is_taken_for_one_that_hyperpod_knows() -> None:
@@ -324,7 +324,7 @@ def test_a_declared_type_is_taken_for_one_that_hyperpod_knows() -> None:
         TYPE: "trn3.48xlarge",
         "node_groups.gpu.capacity": PLAN,
     }
-    assert found(RULES, changes) == []
+    assert found(HYP, changes) == []
 
 
 def schedule_pattern() -> str:
@@ -353,5 +353,5 @@ def test_schedules_are_those_of_cloudformation() -> None:
             fields = [*ordinary[:place], text, *ordinary[place + 1 :]]
             expression = f"cron({' '.join(fields)})"
             changes = {"node_groups.gpu.patching": patching(expression)}
-            refused = [one.code for one in found(RULES, changes)] == ["HYP053"]
+            refused = [one.code for one in found(HYP, changes)] == ["HYP053"]
             assert refused == (re.fullmatch(pattern, expression) is None), expression

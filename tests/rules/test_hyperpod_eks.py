@@ -14,7 +14,7 @@ from ultracluster.catalog import instance_types, regions
 from ultracluster.catalog.eks_calendar import read_on, releases_in_standard_support
 from ultracluster.catalog.hyperpod_eks import health_agent_image, health_agent_regions, mig_profiles
 from ultracluster.model.addresses import address_budget
-from ultracluster.rules.hyperpod.eks import RULES
+from ultracluster.rules.sets import HPE
 
 BASE = "hyperpod-eks-p5"
 TRAIN, SYSTEM, ASKED = "node_groups.train", "node_groups.system", "orchestrator"
@@ -326,7 +326,7 @@ TYPE_CASES = []
 CASES = [*CLUSTER_CASES, *GROUP_CASES, *TYPE_CASES]
 
 
-test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(HPE, cases=CASES)
 
 
 def test_a_p5_node_takes_81_addresses() -> None:
@@ -373,7 +373,7 @@ def test_every_release_of_the_control_plane_has_images_and_addons(release: str) 
             "workspace_arn": "arn:aws:aps:us-east-2:111122223333:workspace/ws-12345678"
         },
     }
-    codes = {one.code for one in found(RULES, everything, BASE)}
+    codes = {one.code for one in found(HPE, everything, BASE)}
     assert not codes & {"HPE002", "HPE003", "HPE004"}
 
 
@@ -394,5 +394,5 @@ def test_the_guides_own_flexible_group_is_taken() -> None:
         f"{TRAIN}.instance_types": ["p4d.24xlarge", "g6.48xlarge"],
         f"{TRAIN}.capacity": {"kind": "on-demand"},
     }
-    said = found(RULES, changes, BASE)
+    said = found(HPE, changes, BASE)
     assert {one.code for one in said if one.severity == "error"} == set()

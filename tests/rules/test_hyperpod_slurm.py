@@ -5,7 +5,7 @@ from __future__ import annotations
 from rules_support import EXISTING_DATABASE
 from rules_table import Case, table_tests
 
-from ultracluster.rules.hyperpod.slurm import RULES
+from ultracluster.rules.sets import HPS
 
 LOGIN = {"role": "login", "instance_type": "m5.xlarge", "count": 2}
 GPU = {"role": "compute", "instance_type": "g6e.12xlarge", "count": 1, "partition": "gpu"}
@@ -127,4 +127,4 @@ CLUSTER_CASES = [
 CASES = [*GROUP_CASES, *TYPE_CASES, *CLUSTER_CASES]
 
 
-test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(HPS, cases=CASES)

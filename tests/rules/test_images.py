@@ -15,7 +15,7 @@ from rules_table import Case, found, table_tests, world_tests
 
 from ultracluster.catalog import images as catalogue
 from ultracluster.catalog.images import Advisory, Fact, Image
-from ultracluster.rules.software.images import RULES
+from ultracluster.rules.sets import IMG
 from ultracluster.software import lock
 from ultracluster.software.lock import releases_folder
 
@@ -215,13 +215,13 @@ CASES = [
     ),
 ]
 
-test_broken, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
-test_the_examples_of_a_world_of_their_own = world_tests(RULES)
+test_broken, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(IMG, cases=CASES)
+test_the_examples_of_a_world_of_their_own = world_tests(IMG)
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_the_shipped_environments_have_no_open_finding(name: str) -> None:
-    assert [one for one in found(RULES, {}, name) if not one.acknowledged] == []
+    assert [one for one in found(IMG, {}, name) if not one.acknowledged] == []
 
 
 @pytest.mark.parametrize(
@@ -229,13 +229,13 @@ def test_the_shipped_environments_have_no_open_finding(name: str) -> None:
 )
 def test_the_field_report_is_on_kubernetes_up_to_1_35_only(kubernetes: str, bad: bool) -> None:
     changes = {"orchestrator.kubernetes_version": kubernetes, IMAGE: "20260930"}
-    codes = {one.code for one in found(RULES, changes, "eks-trn2")}
+    codes = {one.code for one in found(IMG, changes, "eks-trn2")}
 
     assert ("IMG002" in codes) is bad
 
 
 def test_a_bad_image_of_two_groups_is_one_finding() -> None:
-    (finding,) = [one for one in found(RULES, {"orchestrator.version": "3.16.1"}, "parallelcluster-p5")
+    (finding,) = [one for one in found(IMG, {"orchestrator.version": "3.16.1"}, "parallelcluster-p5")
                   if one.code == "IMG001"]  # fmt: skip
 
     assert finding.message.startswith("head, login, reserved, more: parallelcluster-3.16.1-ubuntu2204-x86_64")
@@ -244,12 +244,12 @@ def test_a_bad_image_of_two_groups_is_one_finding() -> None:
 def test_nothing_is_said_of_nodes_on_which_no_script_runs() -> None:
     quiet = {**release("2020.01"), "orchestrator.lifecycle": "none"}
 
-    assert found(RULES, quiet) == []
+    assert found(IMG, quiet) == []
 
 
 def test_a_lock_for_another_date_completes_nothing() -> None:
     changes = {"name": "locked", IMAGE: "20260917"}
-    (finding,) = [one for one in found(RULES, changes, "eks-trn2") if one.code == "IMG007"]
+    (finding,) = [one for one in found(IMG, changes, "eks-trn2") if one.code == "IMG007"]
 
     assert "(20260917)" in finding.message
 
@@ -262,13 +262,13 @@ def test_an_acknowledgement_of_a_date_stays_right_when_the_lock_is_there() -> No
     data = changed(environment_data("eks-trn2"), {"name": "locked"})
     data["acknowledge"] = [one for one in data["acknowledge"] if one["rule"] == "IMG007"]
     assert data["acknowledge"]
-    assert run(RULES.rules, loaded(data)) == []
+    assert run(IMG.rules, loaded(data)) == []
 
 
 def test_a_lock_of_another_kubernetes_release_completes_nothing() -> None:
     """The control plane moved up one release, and the lock was not made again."""
     changes = {"name": "locked", "orchestrator.kubernetes_version": "1.35"}
-    (finding,) = [one for one in found(RULES, changes, "eks-trn2") if one.code == "IMG007"]
+    (finding,) = [one for one in found(IMG, changes, "eks-trn2") if one.code == "IMG007"]
 
     assert "(pinned by this package)" in finding.message
 
@@ -278,6 +278,6 @@ def test_karpenter_takes_a_date() -> None:
         "orchestrator.karpenter": {"groups": ["trn2"]},
         "node_groups.trn2.capacity": {"kind": "on-demand"},
     }
-    (finding,) = [one for one in found(RULES, changes, "eks-trn2") if one.code == "IMG007"]
+    (finding,) = [one for one in found(IMG, changes, "eks-trn2") if one.code == "IMG007"]
 
     assert "system boots the newest image" in finding.message

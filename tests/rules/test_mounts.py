@@ -8,7 +8,7 @@ import pytest
 from rules_support import OPENZFS
 from rules_table import Case, found, table_tests
 
-from ultracluster.rules.storage.mounts import RULES
+from ultracluster.rules.sets import MNT
 
 CASES = [
     Case(
@@ -70,7 +70,7 @@ CASES = [
     ),
 ]
 
-test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(MNT, cases=CASES)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = ta
     ],
 )
 def test_what_is_hidden_depends_on_whose_nodes_they_are(place: str, base: str, hidden: bool) -> None:
-    said = {one.code for one in found(RULES, {"storage.lustre.mount_path": place}, base)}
+    said = {one.code for one in found(MNT, {"storage.lustre.mount_path": place}, base)}
     assert said == ({"MNT002"} if hidden else set())
 
 
@@ -97,4 +97,4 @@ def test_ordinary_mounts_are_clean(lustre: str, home: str) -> None:
         "storage.lustre.mount_path": lustre,
         "storage.openzfs": {**OPENZFS, "mount_path": home},
     }
-    assert found(RULES, changes) == []
+    assert found(MNT, changes) == []

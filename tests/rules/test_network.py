@@ -10,7 +10,7 @@ from rules_table import Case, found, table_tests
 
 import ultracluster
 from ultracluster.model.endpoints import closed_endpoints, made_endpoints
-from ultracluster.rules.network.vpc import RULES
+from ultracluster.rules.sets import NET
 
 VPC = {"id": "vpc-0123456789abcdef0", "cidr": "10.20.0.0/16"}
 NAT = "nat-0123456789abcdef0"
@@ -268,12 +268,12 @@ CASES = [
 ]
 
 
-test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(NET, cases=CASES)
 
 
 def test_with_nothing_but_existing_parts_only_what_cannot_be_seen_is_warned_of() -> None:
     changes = {"network.vpc": VPC, "network.subnet": SUBNET, "network.security_group": GROUP}
-    assert [one.code for one in found(RULES, changes)] == ["NET024"]
+    assert [one.code for one in found(NET, changes)] == ["NET024"]
 
 
 def services(changes: dict[str, object], *, made: bool = True) -> list[str]:

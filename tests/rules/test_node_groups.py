@@ -11,7 +11,7 @@ from rules_table import Case, found, table_tests
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM
 from ultracluster.rules import check
-from ultracluster.rules.groups.settings import RULES
+from ultracluster.rules.sets import GRP
 
 KINDS = sorted(SLURM | KUBERNETES)
 GPU = "node_groups.gpu"
@@ -702,7 +702,7 @@ CASES = [
 
 
 test_each_rule_speaks, test_each_remedy_works, test_advice_works, test_every_rule_is_in_the_table = (
-    table_tests(RULES, cases=CASES)
+    table_tests(GRP, cases=CASES)
 )
 
 
@@ -710,7 +710,7 @@ test_each_rule_speaks, test_each_remedy_works, test_advice_works, test_every_rul
 @pytest.mark.parametrize("setting", VALUES)
 def test_a_setting_is_refused_where_its_orchestrator_is_not(setting: str, orchestrator: str) -> None:
     changes = {**kind(orchestrator), f"{GPU}.partition": ..., f"{GPU}.{setting}": VALUES[setting]}
-    refused = {one.dotted for one in found(RULES, changes) if one.code == "GRP001"}
+    refused = {one.dotted for one in found(GRP, changes) if one.code == "GRP001"}
     assert refused == (set() if orchestrator in HAVE[setting] else {f"{GPU}.{setting}"})
 
 
@@ -718,7 +718,7 @@ def test_eks_launches_the_system_groups_of_hyperpod() -> None:
     system = {**kind("hyperpod-eks"), f"{GPU}.partition": ..., f"{GPU}.role": "system"}
 
     def settings(more: dict[str, Any]) -> list[str]:
-        return [one.dotted for one in found(RULES, {**system, **more}) if one.code == "GRP001"]
+        return [one.dotted for one in found(GRP, {**system, **more}) if one.code == "GRP001"]
 
     assert settings({f"{GPU}.root_volume_gib": 300}) == []
     assert settings({f"{GPU}.deep_health_checks": ["instance-stress"]}) == [f"{GPU}.deep_health_checks"]
@@ -738,7 +738,7 @@ def test_rules_of_one_orchestrator_are_silent_elsewhere() -> None:
 def test_nodes_that_are_always_there_are_deployed_when_their_block_begins() -> None:
     changes = {"acknowledge": [], f"{TRAIN}.role": "login", f"{TRAIN}.partition": ...}
 
-    (finding,) = [one for one in found(RULES, changes, "pcs-p6-b200") if one.code == "GRP024"]
+    (finding,) = [one for one in found(GRP, changes, "pcs-p6-b200") if one.code == "GRP024"]
 
     assert not finding.remedy.options
     assert "deploy when it begins" in finding.instead

@@ -7,17 +7,17 @@ from parallelcluster.harness import package_limits
 from rules_table import found, table_tests
 
 from ultracluster.catalog.parallelcluster import parallelcluster
-from ultracluster.rules.parallelcluster.cluster import RULES
+from ultracluster.rules.sets import PCL
 
-test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(PCL, cases=CASES)
 
 
 def test_the_base_breaks_nothing() -> None:
-    assert found(RULES, BASE) == []
+    assert found(PCL, BASE) == []
 
 
 def test_types_that_nobody_knows_are_left_to_others() -> None:
-    assert found(RULES, {**BASE, TYPE: "p99.metal", CAPACITY: {"kind": "spot"}}) == []
+    assert found(PCL, {**BASE, TYPE: "p99.metal", CAPACITY: {"kind": "spot"}}) == []
 
 
 def test_the_catalogue_has_the_limits_of_the_package() -> None:

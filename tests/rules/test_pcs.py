@@ -24,7 +24,8 @@ from ultracluster.config.pcs import IMEX_PROLOG
 from ultracluster.rules import today
 from ultracluster.rules.engine import run
 from ultracluster.rules.pcs import cluster as pcs
-from ultracluster.rules.pcs.cluster import RULES, ending
+from ultracluster.rules.pcs.cluster import ending
+from ultracluster.rules.sets import PCS
 
 BASE = "pcs-p6-b200"
 IMAGE = "ami-0123456789abcdef0"
@@ -563,7 +564,7 @@ def that_day(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 test_breaks_it, test_the_remedy_mends_it, test_advice_works, test_every_rule_is_in_the_table = table_tests(
-    RULES, cases=[replace(case, base=BASE) for case in CASES]
+    PCS, cases=[replace(case, base=BASE) for case in CASES]
 )
 
 
@@ -615,7 +616,7 @@ def test_what_is_said_of_a_version_depends_on_the_day(
 ) -> None:
     monkeypatch.setattr(pcs, "today", lambda: on)
 
-    said = {one.code for one in found(RULES, {"orchestrator.slurm_version": "25.05"}, BASE)}
+    said = {one.code for one in found(PCS, {"orchestrator.slurm_version": "25.05"}, BASE)}
 
     assert said == ({rule} if rule else set())
 
@@ -679,7 +680,7 @@ def test_acknowledging_a_warning_works_as_everywhere() -> None:
             "acknowledge": [{"rule": "PCS026", "reason": "One node came up with it in our account."}],
         },
     )
-    (said,) = run(RULES.rules, loaded(data))
+    (said,) = run(PCS.rules, loaded(data))
 
     assert (said.code, said.acknowledged) == ("PCS026", "One node came up with it in our account.")
 
@@ -696,7 +697,7 @@ def test_acknowledging_a_warning_works_as_everywhere() -> None:
     ],
 )
 def test_settings_that_the_guide_lists_are_taken(name: str) -> None:
-    said = found(RULES, {f"{SETTINGS}.{name}": "1"}, BASE)
+    said = found(PCS, {f"{SETTINGS}.{name}": "1"}, BASE)
     assert not {one.code for one in said} & {"PCS040", "PCS042"}
 
 

@@ -9,7 +9,7 @@ from project import ENVIRONMENTS
 from rules_support import EXISTING_DATABASE
 from rules_table import Case, found, table_tests
 
-from ultracluster.rules.storage.protection import RULES
+from ultracluster.rules.sets import DATA
 
 L = "storage.lustre"
 Z = "storage.openzfs"
@@ -277,16 +277,16 @@ CASES = [
 ]
 
 
-test_broken, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
+test_broken, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(DATA, cases=CASES)
 
 
 def codes(changes: dict[str, Any]) -> list[str]:
-    return [one.code for one in found(RULES, changes)]
+    return [one.code for one in found(DATA, changes)]
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_the_shipped_environments_have_no_error(name: str) -> None:
-    findings = [one for one in found(RULES, {}, name) if one.code.startswith(RULES.prefix)]
+    findings = [one for one in found(DATA, {}, name) if one.code.startswith(DATA.prefix)]
     assert not [one for one in findings if one.blocks]
     assert all(one.acknowledged for one in findings), findings
 
@@ -309,7 +309,7 @@ def test_our_own_bucket_keeps_versions() -> None:
 def test_zones_of_an_unknown_region_are_not_judged() -> None:
     assert codes({"region": "us-west-22", **database()}) == []
     same = {"region": "us-west-22", **database(second_zone_id="usw2-az2")}
-    assert [one.instead for one in found(RULES, same)] == ["another zone of the Region"]
+    assert [one.instead for one in found(DATA, same)] == ["another zone of the Region"]
 
 
 def test_what_exists_is_not_judged() -> None:

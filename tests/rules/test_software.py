@@ -13,7 +13,7 @@ import pytest
 from project import ENVIRONMENTS, ROOT
 from rules_table import Case, found, table_tests, world_tests
 
-from ultracluster.rules.software.release import RULES
+from ultracluster.rules.sets import SOF
 from ultracluster.software import lock
 from ultracluster.software.environment_lock import lock_file_of
 from ultracluster.software.fit import ON_KUBERNETES
@@ -264,38 +264,38 @@ CASES = [
     ),
 ]
 
-test_broken, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(RULES, cases=CASES)
-test_the_examples_of_a_world_of_their_own = world_tests(RULES)
+test_broken, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(SOF, cases=CASES)
+test_the_examples_of_a_world_of_their_own = world_tests(SOF)
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_the_shipped_environments_have_no_open_finding(name: str) -> None:
-    findings = found(RULES, {}, name)
+    findings = found(SOF, {}, name)
     assert not [one for one in findings if one.blocks]
     assert all(one.acknowledged for one in findings), findings
 
 
 def test_a_breach_names_the_source_of_its_constraint() -> None:
-    (finding,) = [one for one in found(RULES, release("2020.01")) if one.code == "SOF002"]
+    (finding,) = [one for one in found(SOF, release("2020.01")) if one.code == "SOF002"]
     assert "NVIDIA Fabric Manager" in finding.message
 
 
 def test_other_rules_are_silent_about_a_release_that_is_not_there() -> None:
     missing = {**release("2026.10"), **CLOSED, "protect": True}
-    assert {one.code for one in found(RULES, missing)} == {"SOF001"}
+    assert {one.code for one in found(SOF, missing)} == {"SOF001"}
 
 
 def test_nothing_is_asked_where_no_script_runs() -> None:
     quiet = {**CLOSED, "protect": True, "orchestrator.lifecycle": "none"}
-    assert {one.code for one in found(RULES, quiet)} == {"SOF008"}
+    assert {one.code for one in found(SOF, quiet)} == {"SOF008"}
 
 
 def test_what_the_image_brings_needs_no_mirror() -> None:
-    assert found(RULES, CLOSED) == []
+    assert found(SOF, CLOSED) == []
 
 
 def test_what_is_not_known_to_be_on_the_image_is_asked_for() -> None:
-    (finding,) = [one for one in found(RULES, CLOSED, "trainium") if one.code == "SOF004"]
+    (finding,) = [one for one in found(SOF, CLOSED, "trainium") if one.code == "SOF004"]
     assert "neuron-runtime (not known to be on" in finding.message
     assert "nccl" not in finding.message and "neuron-driver" not in finding.message
 
@@ -310,7 +310,7 @@ def test_the_lock_of_the_environment_closes_what_the_release_leaves_open() -> No
     file = lock_file_of("dev")
     file.write_text(json.dumps(content))
     try:
-        assert found(RULES, release("2020.15")) == []
+        assert found(SOF, release("2020.15")) == []
     finally:
         file.unlink()
 
@@ -322,7 +322,7 @@ def test_a_mirror_is_a_bucket_and_a_prefix(mirror: str) -> None:
     from ultracluster.config import InvalidEnvironmentError
 
     with pytest.raises(InvalidEnvironmentError):
-        found(RULES, {"software.mirror": mirror})
+        found(SOF, {"software.mirror": mirror})
 
 
 def test_the_mirror_reaches_the_nodes() -> None:

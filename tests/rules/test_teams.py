@@ -10,7 +10,7 @@ from rules_table import Case, assert_breaks, assert_complete, assert_mended, fou
 
 from ultracluster.config.orchestrator import KUBERNETES, SLURM
 from ultracluster.model.team_shares import Scheduler, pools, quotas, scheduler_of
-from ultracluster.rules.teams.members import RULES
+from ultracluster.rules.sets import TEA
 
 # eks-p5en and hyperpod-eks-p5 have one group `train`: 8 x 8 and 4 x 8 GPUs; prod is HyperPod with Slurm
 ROLE = "arn:aws:iam::111122223333:role/research"
@@ -195,17 +195,17 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_breaking_it_is_found_where_it_is_and_the_remedy_works(case: Case) -> None:
-    assert_breaks(RULES, case)
-    assert_mended(RULES, case)
+    assert_breaks(TEA, case)
+    assert_mended(TEA, case)
 
 
 def test_every_rule_is_in_the_table() -> None:
-    assert_complete(RULES, CASES)
+    assert_complete(TEA, CASES)
 
 
 @pytest.mark.parametrize("base", ["eks-p5en", "hyperpod-eks-p5", "prod", "pcs-p6-b200", "eks-trn2"])
 def test_an_environment_without_teams_has_no_findings(base: str) -> None:
-    assert found(RULES, {}, base) == []
+    assert found(TEA, {}, base) == []
 
 
 @pytest.mark.parametrize(

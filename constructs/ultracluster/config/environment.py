@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, PrivateAttr
 
 from ultracluster.config.base import Many, Model
+from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.config.lustre import LustreFacts, lustre_of
 from ultracluster.config.network import Network
 from ultracluster.config.nodes import DeclaredInstanceType, GroupName, NodeGroup
 from ultracluster.config.orchestrator import KUBERNETES, Orchestrator
@@ -100,6 +102,8 @@ class Environment(Model):
     """Warnings that are accepted, each with its reason."""
 
     _file: Path | None = PrivateAttr(default=None)
+    _resolved: Any = PrivateAttr(default=None)
+    """What `model.resolve` made of this environment; kept here so that it is made once."""
 
     @property
     def file(self) -> Path:
@@ -126,6 +130,16 @@ class Environment(Model):
     def session_user(self) -> str:
         """Who a session logs in as."""
         return self.access.session_user or image_user(self.orchestrator)
+
+    @property
+    def kubernetes(self) -> Eks | HyperPodEks | None:
+        """Settings of the Kubernetes control plane; None under Slurm."""
+        return self.orchestrator if isinstance(self.orchestrator, Eks | HyperPodEks) else None
+
+    @property
+    def lustre(self) -> LustreFacts | None:
+        """The Lustre file system in one form for all deployments; None where there is none."""
+        return lustre_of(self.storage.lustre) if self.storage.lustre else None
 
     @property
     def makes_network(self) -> bool:
@@ -174,7 +188,7 @@ class Environment(Model):
     @property
     def data_repositories(self) -> dict[str, DataRepository]:
         """Data repository associations of a Lustre file system that is made, by folder."""
-        return dict(getattr(self.storage.lustre, "data_repositories", {}))
+        return dict(self.lustre.data_repositories) if self.lustre else {}
 
     @property
     def makes_data_bucket(self) -> bool:

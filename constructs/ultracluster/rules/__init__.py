@@ -4,40 +4,25 @@ from __future__ import annotations
 
 from ultracluster.config import Finding, InvalidEnvironmentError, Loaded
 from ultracluster.config.loader import ShapeError
-from ultracluster.rules.eks import cluster as eks
-from ultracluster.rules.engine import Breach, Rule, RuleSet, run
-from ultracluster.rules.environment import basics as environment
-from ultracluster.rules.groups import efa
-from ultracluster.rules.groups import settings as node_groups
-from ultracluster.rules.hyperpod import eks as hyperpod_eks
-from ultracluster.rules.hyperpod import slurm as hyperpod_slurm
-from ultracluster.rules.hyperpod import types as hyperpod_types
-from ultracluster.rules.network import vpc as network
-from ultracluster.rules.parallelcluster import cluster as parallelcluster
-from ultracluster.rules.pcs import cluster as pcs
-from ultracluster.rules.software import images
-from ultracluster.rules.software import release as software
-from ultracluster.rules.storage import fsx, mounts, protection
-from ultracluster.rules.teams import members as teams
-
-RULE_SETS: tuple[RuleSet, ...] = (
-    environment.RULES,
-    network.RULES,
-    node_groups.RULES,
-    efa.RULES,
-    fsx.RULES,
-    mounts.RULES,
-    protection.RULES,
-    hyperpod_types.RULES,
-    hyperpod_slurm.RULES,
-    hyperpod_eks.RULES,
-    eks.RULES,
-    parallelcluster.RULES,
-    pcs.RULES,
-    teams.RULES,
-    software.RULES,
-    images.RULES,
+from ultracluster.model import Traits
+from ultracluster.rules import (
+    eks,
+    environment,
+    groups,
+    hyperpod,
+    network,
+    parallelcluster,
+    pcs,
+    software,
+    storage,
+    teams,
 )
+from ultracluster.rules.engine import Breach, Rule, RuleSet, judge, run
+from ultracluster.rules.parts import parts_in
+from ultracluster.rules.sets import RULE_SETS
+
+SUBJECTS = (eks, environment, groups, hyperpod, network, parallelcluster, pcs, software, storage, teams)
+"""Folders of rules; importing them fills the sets."""
 
 
 def all_rules() -> tuple[Rule, ...]:
@@ -45,9 +30,21 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(rule for rule_set in RULE_SETS for rule in rule_set.rules)
 
 
-def check(loaded: Loaded) -> list[Finding]:
-    """All findings of all rules."""
-    return run(all_rules(), loaded)
+def check(part: object, *beside: object) -> list[Finding]:
+    """All findings of the rules that can judge `part`.
+
+    Of a whole environment file they have lines, and acknowledged warnings are marked; of a part alone (a
+    Lustre file system, a `Group`, a network) they have paths from that part.
+
+    Args:
+        part: what `load` gives, or a part of it.
+        beside: what else is known, as the Region that a file system is in: rules that need it speak, too.
+    """
+    if isinstance(part, Loaded):
+        return run(all_rules(), part)
+    parts = (*parts_in(part), *(one for other in beside for one in parts_in(other)))
+    traits = next((one for _, one in parts if isinstance(one, Traits)), None)
+    return list(judge(all_rules(), parts, kind=traits.kind if traits else None))
 
 
 def judge_rest(error: InvalidEnvironmentError) -> list[Finding]:

@@ -1,8 +1,10 @@
 """Rules: what AWS would refuse, or silently get wrong. One small function per rule.
 
-A rule is a generator that yields a `Breach` for each thing that is wrong. It may assume that the *shape* of
-the environment is right and that other rules report their own subject: a rule that cannot judge (an unknown
-instance type, a network that does not parse) yields nothing.
+A rule is a generator that takes what it judges (a Lustre file system, a node group, a network; the whole
+cluster where it must) and yields a `Breach` for each thing that is wrong, with its place in that part. The
+engine finds the parts of a file, and adds paths, lines and carets. A rule may assume that the *shape* of the
+part is right and that other rules report their own subject: a rule that cannot judge (an unknown instance
+type, a network that does not parse) yields nothing.
 """
 
 from __future__ import annotations
@@ -10,13 +12,19 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
+from inspect import signature
+from typing import Any, get_type_hints
 
-from ultracluster.config import Environment, Finding, Loaded
+from ultracluster.config import Finding, Loaded
 from ultracluster.config.findings import Path, Severity, dotted
 from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.config.remedy import Remedy, drop, inside
+from ultracluster.model import resolve
+from ultracluster.rules.parts import parts_of
 
-Check = Callable[[Environment], Iterator["Breach"]]
+Check = Callable[..., Iterator["Breach"]]
+"""Takes the part that it judges, and what it must know beside it: see `Rule.takes`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +32,7 @@ class Breach:
     """One place where a rule is broken: where, what and why, and what mends it (relative to `path`)."""
 
     path: Path
+    """From the part that the rule takes."""
     message: str
     remedy: Remedy
 
@@ -33,7 +42,7 @@ class Breach:
         return self.remedy.placed(self.path).text(self.path)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Rule:
     """A rule of AWS and where AWS says so."""
 
@@ -52,12 +61,20 @@ class Rule:
     """What it warns of may end without a change of the file, as by a lock: an acknowledgement of it is never
     out of date."""
 
-    def applies(self, environment: Environment) -> bool:
-        return self.kinds is None or environment.orchestrator.kind in self.kinds
+    @cached_property
+    def takes(self) -> tuple[Any, ...]:
+        """Types of the arguments of `check`: first the part that it judges, then what it must know beside it,
+        of which there is one in each environment. `X | None` is None where there is none."""
+        hints = get_type_hints(self.check)
+        return tuple(hints[name] for name in signature(self.check).parameters)
+
+    def applies(self, kind: OrchestratorKind | None) -> bool:
+        """Whether it is about this orchestrator; of an unknown one, whether it is about all."""
+        return self.kinds is None or kind in self.kinds
 
 
 class RuleSet:
-    """The rules of one subject, in the order of their definition."""
+    """The rules of one subject, in the order of their numbers."""
 
     def __init__(
         self, prefix: str, subject: str, *, kinds: frozenset[OrchestratorKind] | None = None
@@ -72,7 +89,16 @@ class RuleSet:
         self.prefix = prefix
         self.subject = subject
         self.kinds = kinds
-        self.rules: list[Rule] = []
+        self._rules: dict[str, Rule] = {}
+
+    @property
+    def rules(self) -> list[Rule]:
+        return [rule for _, rule in sorted(self._rules.items())]
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next rule. Numbers are public and never used twice: gaps stay gaps."""
+        return 1 + max((int(one.removeprefix(self.prefix)) for one in self._rules), default=0)
 
     def rule(
         self,
@@ -89,58 +115,86 @@ class RuleSet:
         """Add the decorated check as `<prefix><number>`.
 
         Args:
+            number: `ultracluster rules --next` hands it out.
             title: the rule as a statement of what must hold; it heads its entry in docs/rules.md.
             source: the page, model or thread in which AWS (or a measurement) says so.
             date: the day on which the source was read.
             by_hand: a command with which the same thing can be seen in an account.
             kinds: orchestrators that it is about, where those of the set are too many.
             settles: what it warns of may end without a change of the file.
+
+        Raises:
+            ValueError: the number is taken.
         """
 
         def add(check: Check) -> Check:
-            self.rules.append(
-                Rule(
-                    id=f"{self.prefix}{number:03d}",
-                    severity=severity,
-                    title=title,
-                    source=source,
-                    date=date,
-                    check=check,
-                    by_hand=by_hand,
-                    kinds=self.kinds if kinds is None else kinds,
-                    settles=settles,
-                )
+            rule = Rule(
+                id=f"{self.prefix}{number:03d}",
+                severity=severity,
+                title=title,
+                source=source,
+                date=date,
+                check=check,
+                by_hand=by_hand,
+                kinds=self.kinds if kinds is None else kinds,
+                settles=settles,
             )
+            if rule.id in self._rules:
+                raise ValueError(
+                    f"{rule.id} is taken; the next number of {self.prefix} is {self.next_number}"
+                )
+            self._rules[rule.id] = rule
             return check
 
         return add
 
-    def include(self, *parts: RuleSet) -> None:
-        """Add the rules of modules that each hold a part of this set, and order all by number."""
-        for part in parts:
-            self.rules += part.rules
-        self.rules.sort(key=lambda rule: rule.id)
-
 
 def run(rules: Iterable[Rule], loaded: Loaded) -> list[Finding]:
     """Every broken rule, with its place in the file; acknowledged warnings are marked, not dropped."""
-    environment, source = loaded.environment, loaded.source
-    findings: list[Finding] = []
-    for rule in rules:
-        if not rule.applies(environment):
-            continue
-        for breach in rule.check(environment):
-            findings.append(
-                Finding(
-                    code=rule.id,
-                    severity=rule.severity,
-                    path=breach.path,
-                    remedy=breach.remedy.placed(breach.path),
-                    message=breach.message,
-                    location=source.locate(breach.path),
-                )
-            )
+    rules = list(rules)
+    cluster = resolve(loaded.environment)
+    findings = [
+        replace(finding, location=loaded.source.locate(finding.path))
+        for finding in judge(rules, tuple(parts_of(cluster)), kind=cluster.traits.kind)
+    ]
     return _acknowledged(findings, loaded, {rule.id: rule for rule in rules})
+
+
+def judge(
+    rules: Iterable[Rule], parts: tuple[tuple[Path, object], ...], *, kind: OrchestratorKind | None
+) -> Iterator[Finding]:
+    """What the rules find in some parts of an environment, with paths and without lines.
+
+    A rule speaks where there is a part that it takes and everything that it must know beside it.
+    """
+    chosen: dict[Any, list[tuple[Path, object]]] = {}
+
+    def of(wanted: Any) -> list[tuple[Path, object]]:
+        if wanted not in chosen:
+            chosen[wanted] = [(path, part) for path, part in parts if isinstance(part, wanted)]
+        return chosen[wanted]
+
+    for rule in rules:
+        if not rule.applies(kind):
+            continue
+        part_type, *beside_types = rule.takes
+        beside: list[object] = []
+        for wanted in beside_types:
+            there = of(wanted)
+            if not there and not isinstance(None, wanted):
+                break
+            beside.append(there[0][1] if there else None)
+        else:
+            for path, part in of(part_type):
+                for breach in rule.check(part, *beside):
+                    place = (*path, *breach.path)
+                    yield Finding(
+                        code=rule.id,
+                        severity=rule.severity,
+                        path=place,
+                        remedy=breach.remedy.placed(place),
+                        message=breach.message,
+                    )
 
 
 def _acknowledged(findings: list[Finding], loaded: Loaded, rules: dict[str, Rule]) -> list[Finding]:

@@ -1,7 +1,7 @@
 """A node before its first boot, in a folder: system, hardware, image and what the orchestrator left there.
 
-The commands that would change a system are the fakes of the scripts' own tests; what they know of this node lies
-below `fake`.
+The commands that would change a system are the fakes of the scripts' own tests; what they know of this node
+lies below `fake`.
 """
 
 from __future__ import annotations

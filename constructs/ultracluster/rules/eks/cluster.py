@@ -12,16 +12,10 @@ from ultracluster.config import Environment
 from ultracluster.config.kubernetes import PublicEndpoint
 from ultracluster.config.remedy import anywhere, ask, beside, drop, inside, rename, write
 from ultracluster.model.types import every_type_of
-from ultracluster.rules.eks import karpenter as eks_karpenter
-from ultracluster.rules.eks import pods as eks_pods
-from ultracluster.rules.eks import releases as eks_releases
-from ultracluster.rules.eks import sharing as eks_sharing
-from ultracluster.rules.eks import system as eks_system
-from ultracluster.rules.eks.groups import RULES, free_service_network, settings
+from ultracluster.rules.eks.groups import free_service_network, settings
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.basics import in_local_zone, not_a_zone_of, unknown_zone
-
-__all__ = ["RULES"]
+from ultracluster.rules.sets import EKS
 
 CREATE = "EKS API reference, CreateCluster"
 VPC_GUIDE = "EKS User Guide, View Amazon EKS networking requirements for VPC and subnets"
@@ -30,7 +24,7 @@ _SUBNETS = ("orchestrator", "control_plane_subnet_ids")
 PRIVATE = tuple(IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
 
 
-@RULES.rule(
+@EKS.rule(
     2, "error", "The control plane has subnets in two zones", source=f"{CREATE} (subnetIds); {VPC_GUIDE}"
 )
 def two_zones(environment: Environment) -> Iterator[Breach]:
@@ -77,7 +71,7 @@ def two_zones(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@EKS.rule(
     17,
     "error",
     "EKS takes the control plane's zones",
@@ -112,7 +106,7 @@ def zone_refused(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(3, "error", "The second zone is a zone of the Region", source="EC2 User Guide, zone IDs")
+@EKS.rule(3, "error", "The second zone is a zone of the Region", source="EC2 User Guide, zone IDs")
 def second_zone_in_region(environment: Environment) -> Iterator[Breach]:
     home, zone = region(environment.region), settings(environment).second_zone_id
     if (
@@ -123,7 +117,7 @@ def second_zone_in_region(environment: Environment) -> Iterator[Breach]:
         yield breach
 
 
-@RULES.rule(
+@EKS.rule(
     4,
     "warning",
     "The second zone is among the zones seen in the Region",
@@ -141,7 +135,7 @@ def second_zone_known(environment: Environment) -> Iterator[Breach]:
         yield breach
 
 
-@RULES.rule(
+@EKS.rule(
     5,
     "error",
     "The network of services is private, of a size that EKS takes, and outside the VPC",
@@ -166,7 +160,7 @@ def service_network(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@EKS.rule(
     6,
     "warning",
     "The Kubernetes API is not open to the internet",
@@ -188,7 +182,7 @@ def open_endpoint(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@EKS.rule(
     7,
     "warning",
     "Somebody may use the cluster",
@@ -203,7 +197,7 @@ def nobody(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@EKS.rule(
     8,
     "error",
     "Kubernetes has no Slurm accounting",
@@ -218,7 +212,7 @@ def no_accounting(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@EKS.rule(
     9,
     "error",
     "A closed network has copies of the charts",
@@ -240,7 +234,7 @@ def closed_charts(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@EKS.rule(
     10, "error", "Values are given to charts that exist", source="this configuration: catalog/charts.json"
 )
 def chart_names(environment: Environment) -> Iterator[Breach]:
@@ -254,7 +248,7 @@ def chart_names(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@EKS.rule(
     11,
     "error",
     "Kubeflow Trainer has JobSet",
@@ -270,7 +264,7 @@ def trainer_needs_jobset(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@EKS.rule(
     13,
     "error",
     "A closed network has a copy of the MPI operator",
@@ -289,9 +283,6 @@ def closed_mpi_operator(environment: Environment) -> Iterator[Breach]:
             "egress is `closed`, and the operator's image comes from a public registry, out of reach.",
             ask("fact", "mpi_operator_image: <account>.dkr.ecr.<region>.amazonaws.com/<copy>:<tag>"),
         )
-
-
-RULES.include(eks_karpenter.RULES, eks_pods.RULES, eks_releases.RULES, eks_sharing.RULES, eks_system.RULES)
 
 
 def _charts_asked(environment: Environment) -> bool:

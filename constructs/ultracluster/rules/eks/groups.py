@@ -11,12 +11,12 @@ from ultracluster.catalog.eks import ami_type, node_group_limits
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.kubernetes import Eks, HyperPodEks
-from ultracluster.config.orchestrator import KUBERNETES, OrchestratorKind
+from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.config.remedy import Remedy, anywhere, ask, beside, drop, inside, rename, write
 from ultracluster.model.types import instance_type_of
-from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import EKS
 
-RULES = RuleSet("EKS", "Kubernetes on EKS", kinds=KUBERNETES)
 EKS_ALONE = frozenset[OrchestratorKind]({"eks"})
 
 NAMES = "Kubernetes documentation, Labels and Selectors, Taints and Tolerations"
@@ -59,7 +59,7 @@ def launched_by_karpenter(environment: Environment) -> tuple[str, ...]:
     return karpenter.groups if karpenter else ()
 
 
-@RULES.rule(
+@EKS.rule(
     21,
     "error",
     "There is a group of system nodes",
@@ -75,7 +75,7 @@ def system_group(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@EKS.rule(
     22,
     "warning",
     "System nodes are two or more, without accelerators, and stay",
@@ -105,7 +105,7 @@ def modest_system(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(23, "error", "Labels have the form of Kubernetes", source=NAMES)
+@EKS.rule(23, "error", "Labels have the form of Kubernetes", source=NAMES)
 def label_form(environment: Environment) -> Iterator[Breach]:
     for name, group in environment.node_groups.items():
         for key, value in group.labels.items():
@@ -121,7 +121,7 @@ def label_form(environment: Environment) -> Iterator[Breach]:
                 )
 
 
-@RULES.rule(24, "error", "Taints have the form of Kubernetes, and each stands once", source=NAMES)
+@EKS.rule(24, "error", "Taints have the form of Kubernetes, and each stands once", source=NAMES)
 def taint_form(environment: Environment) -> Iterator[Breach]:
     for name, group in environment.node_groups.items():
         counts = Counter((taint.key, taint.effect) for taint in group.taints)
@@ -145,7 +145,7 @@ def taint_form(environment: Environment) -> Iterator[Breach]:
                 )
 
 
-@RULES.rule(
+@EKS.rule(
     25,
     "error",
     "A group has at most 50 labels and 50 taints",
@@ -162,7 +162,7 @@ def not_too_many(environment: Environment) -> Iterator[Breach]:
                 )
 
 
-@RULES.rule(
+@EKS.rule(
     26,
     "error",
     "No label takes a name that Kubernetes, AWS or this package sets itself",
@@ -197,7 +197,7 @@ def _below(prefix: str, domain: str) -> bool:
     return prefix == domain or prefix.endswith(f".{domain}")
 
 
-@RULES.rule(
+@EKS.rule(
     27,
     "error",
     "EKS has an image for the instance type",
@@ -217,7 +217,7 @@ def image_for_type(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@EKS.rule(
     28,
     "error",
     "Nodes on an image of one's own know the network of services",
@@ -236,7 +236,7 @@ def image_needs_services(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@EKS.rule(
     29,
     "warning",
     "The cluster is within EKS's default quotas",
@@ -265,7 +265,7 @@ def within_quotas(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@EKS.rule(
     33,
     "error",
     "The GPU operator has GPUs to operate",
@@ -280,7 +280,7 @@ def operator_without_gpus(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@EKS.rule(
     34,
     "warning",
     "Pods can ask for the GPUs that there are",
@@ -295,7 +295,7 @@ def no_plugin(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@EKS.rule(
     35,
     "warning",
     "Nodes are set up for Lustre over EFA",

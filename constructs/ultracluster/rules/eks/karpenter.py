@@ -12,10 +12,9 @@ from ultracluster.config.findings import Path
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, drop, inside, write
 from ultracluster.model.types import instance_type_of
-from ultracluster.rules.eks.groups import EKS_ALONE, launched_by_karpenter
-from ultracluster.rules.engine import Breach, RuleSet
-
-RULES = RuleSet("EKS", "Kubernetes on EKS", kinds=EKS_ALONE)
+from ultracluster.rules.eks.groups import launched_by_karpenter
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import EKS
 
 DOCUMENTATION = "Karpenter 1.14 documentation"
 CLASSES = f"{DOCUMENTATION}, NodeClasses"
@@ -30,7 +29,7 @@ def _groups(environment: Environment) -> Iterator[tuple[Path, str, NodeGroup]]:
             yield (*_GROUPS, index), name, group
 
 
-@RULES.rule(
+@EKS.rule(
     50,
     "error",
     "Karpenter launches compute groups that there are, each once",
@@ -69,7 +68,7 @@ def karpenter_groups_exist(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@EKS.rule(
     51,
     "error",
     "UltraServers are not launched by Karpenter",
@@ -87,7 +86,7 @@ def karpenter_ultraserver(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@EKS.rule(
     52,
     "error",
     "A group of Karpenter's is of a fixed size, or starts from nothing",
@@ -113,7 +112,7 @@ def karpenter_counts(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@EKS.rule(
     53,
     "warning",
     "Nodes that are always there are a managed node group's",
@@ -131,7 +130,7 @@ def karpenter_static(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@EKS.rule(
     54,
     "error",
     "A group asks nothing that Karpenter lacks",
@@ -162,7 +161,7 @@ def karpenter_lacks(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@EKS.rule(
     55,
     "error",
     "Karpenter in a closed network reaches its queue",
@@ -186,7 +185,7 @@ def karpenter_closed(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@EKS.rule(
     56,
     "warning",
     "Karpenter finds reserved capacity for nodes with EFA",

@@ -15,16 +15,15 @@ from ultracluster.config.remedy import Remedy, ask, inside
 from ultracluster.model.team_shares import scheduler_of
 from ultracluster.model.types import instance_type_of
 from ultracluster.rules.eks.groups import EKS_ALONE, launched_by_karpenter, settings
-from ultracluster.rules.engine import Breach, RuleSet
-
-RULES = RuleSet("EKS", "Kubernetes on EKS", kinds=frozenset({"eks", "hyperpod-eks"}))
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import EKS
 
 GROUPS_THAT_FIT = 100
 """Managed groups whose template was seen to stay below 1 MB, with 33 interfaces each (p5.48xlarge)."""
 _RESOURCES, _OF_A_GROUP, _OTHERS = 500, 2, 4  # launch template and group; role, policy, schedule, wait handle
 
 
-@RULES.rule(
+@EKS.rule(
     30,
     "warning",
     "System nodes have room for the pods of the cluster",
@@ -50,7 +49,7 @@ def room_for_pods(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@EKS.rule(
     31,
     "warning",
     "The managed groups fit into one template",
@@ -69,7 +68,7 @@ def groups_that_fit(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@EKS.rule(
     32,
     "error",
     "The managed groups are no more resources than a stack may have",

@@ -13,13 +13,11 @@ from ultracluster.catalog.eks_calendar import (
 )
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
-from ultracluster.config.orchestrator import KUBERNETES
 from ultracluster.config.remedy import write
 from ultracluster.rules.eks.groups import settings
-from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import EKS
 from ultracluster.rules.today import today
-
-RULES = RuleSet("EKS", "Kubernetes on EKS", kinds=KUBERNETES)
 
 CALENDAR = "EKS User Guide, Understand the Kubernetes version lifecycle on EKS (release calendar)"
 DATE = "2026-11-22"
@@ -31,7 +29,7 @@ _BY_HAND = (
 )
 
 
-@RULES.rule(
+@EKS.rule(
     1,
     "error",
     "EKS makes clusters of the Kubernetes release, and its add-ons are known",
@@ -58,7 +56,7 @@ def release_known(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@EKS.rule(
     12,
     "warning",
     "The Kubernetes release is in standard support",
@@ -77,7 +75,7 @@ def out_of_standard_support(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@EKS.rule(
     14,
     "warning",
     "The Kubernetes release stays in standard support for a while",
@@ -96,7 +94,7 @@ def leaves_standard_support(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@EKS.rule(
     15,
     "warning",
     "The kubectl that applies charts may speak to the control plane",
@@ -114,7 +112,7 @@ def kubectl_skew(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@EKS.rule(
     16,
     "error",
     "EKS's node image is of the control plane's Kubernetes release",

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.hyperpod_eks import mig_manager_knows, mig_profiles
 from ultracluster.config import Environment
-from ultracluster.config.orchestrator import KUBERNETES
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, drop, write
 from ultracluster.model.types import instance_type_of
 from ultracluster.rules.eks.groups import EKS_ALONE, settings
-from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.engine import Breach
 from ultracluster.rules.hyperpod.groups import hyperpod_groups, typed_groups
-
-RULES = RuleSet("EKS", "Kubernetes on EKS", kinds=KUBERNETES)
+from ultracluster.rules.sets import EKS
 
 DATE = "2026-11-21"
 MIG = "NVIDIA Multi-Instance GPU User Guide, Supported MIG Profiles; catalog/mig_profiles.json"
@@ -24,7 +22,7 @@ OPERATOR = "NVIDIA/gpu-operator, assets/state-mig-manager"
 _FIELDS = ("mig_profile", "gpu_time_slices")
 
 
-@RULES.rule(40, "warning", "MIG is asked for by mig_profile", source=MIG, date=DATE)
+@EKS.rule(40, "warning", "MIG is asked for by mig_profile", source=MIG, date=DATE)
 def mig_by_label(environment: Environment) -> Iterator[Breach]:
     for name, group in hyperpod_groups(environment).items():
         if label := group.labels.get(MIG_LABEL):
@@ -35,7 +33,7 @@ def mig_by_label(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(41, "error", "The GPU has the MIG profile", source=MIG, date=DATE)
+@EKS.rule(41, "error", "The GPU has the MIG profile", source=MIG, date=DATE)
 def mig_profile_exists(environment: Environment) -> Iterator[Breach]:
     for path, group, known in typed_groups(environment):
         profiles = mig_profiles(known)
@@ -50,7 +48,7 @@ def mig_profile_exists(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@EKS.rule(
     42,
     "error",
     "GPUs are shared by what can share them",
@@ -74,7 +72,7 @@ def sharing_needs(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@EKS.rule(
     43,
     "warning",
     "The GPU operator's MIG manager knows the profile",
@@ -95,7 +93,7 @@ def mig_manager_has_it(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@EKS.rule(
     44,
     "error",
     "NVIDIA GPUs of compute nodes are shared, and in one way",
@@ -133,7 +131,7 @@ def sharing_where(environment: Environment) -> Iterator[Breach]:
                 )
 
 
-@RULES.rule(
+@EKS.rule(
     45,
     "warning",
     "Nodes that train together have whole GPUs",

@@ -10,18 +10,16 @@ from ultracluster.catalog.hyperpod_eks import hyperpod_addon_tolerations
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.nodes import Taint
-from ultracluster.config.orchestrator import KUBERNETES
 from ultracluster.config.remedy import drop
 from ultracluster.rules.eks.groups import settings
-from ultracluster.rules.engine import Breach, RuleSet
-
-RULES = RuleSet("EKS", "Kubernetes on EKS", kinds=KUBERNETES)
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import EKS
 
 DATE = "2026-11-22"
 TAINTS = "Kubernetes documentation, Taints and Tolerations"
 
 
-@RULES.rule(
+@EKS.rule(
     18,
     "error",
     "Tolerations of your own let a chart's pods onto system nodes",
@@ -48,7 +46,7 @@ def tolerations_that_shut_out(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@EKS.rule(
     19,
     "warning",
     "A system group has no taints where add-ons cannot be told to tolerate them",

@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from ultracluster.config import Environment
 from ultracluster.config.remedy import drop
 from ultracluster.config.session_user import IMAGE_USERS, image_user
-from ultracluster.rules.engine import Breach, RuleSet
-
-RULES = RuleSet("ENV", "The environment as a whole")
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import ENV
 
 RUN_AS = "Systems Manager User Guide, Turn on Run As support for Linux and macOS managed nodes"
 DATE = "2026-11-22"
 
 
-@RULES.rule(
+@ENV.rule(
     14,
     "error",
     "The image has the user of a session",
@@ -43,7 +42,7 @@ def user_of_another_image(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@ENV.rule(
     15,
     "warning",
     "The user of a session is one that the image has",

@@ -20,11 +20,8 @@ from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.orchestrator import HYPERPOD
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, drop, either, rename, write
-from ultracluster.rules.engine import Breach, RuleSet
-from ultracluster.rules.environment import access
-
-RULES = RuleSet("ENV", "The environment as a whole")
-RULES.include(access.RULES)
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import ENV
 
 _ZONE_ID: Path = ("network", "zone_id")
 _LIST_ZONES = (
@@ -38,7 +35,7 @@ _MAX_TAGS = 50  # FSx, EC2, S3, IAM and HyperPod alike
 _IN_TAGS = "_.:/=+-@"
 
 
-@RULES.rule(
+@ENV.rule(
     1,
     "error",
     "The Region exists",
@@ -55,7 +52,7 @@ def region_exists(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@ENV.rule(
     2,
     "warning",
     "HyperPod is offered in the Region",
@@ -77,7 +74,7 @@ def region_has_hyperpod(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@ENV.rule(
     3,
     "error",
     "`zone_id` is the id of a zone in the Region",
@@ -91,7 +88,7 @@ def zone_in_region(environment: Environment) -> Iterator[Breach]:
         yield breach
 
 
-@RULES.rule(
+@ENV.rule(
     4,
     "warning",
     "`zone_id` is among the zones seen in the Region",
@@ -105,7 +102,7 @@ def zone_known(environment: Environment) -> Iterator[Breach]:
         yield breach
 
 
-@RULES.rule(
+@ENV.rule(
     5,
     "warning",
     "A cluster in a Local or Wavelength Zone has what it needs there",
@@ -130,7 +127,7 @@ def local_zone(environment: Environment) -> Iterator[Breach]:
     )
 
 
-@RULES.rule(
+@ENV.rule(
     6,
     "error",
     "Each instance type is known",
@@ -157,7 +154,7 @@ def instance_type_known(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@ENV.rule(
     7,
     "warning",
     "A declared instance type is one that the catalogue does not have",
@@ -174,7 +171,7 @@ def declaration_outdated(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@ENV.rule(
     8,
     "warning",
     "A declared instance type is used",
@@ -191,7 +188,7 @@ def declaration_unused(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@ENV.rule(
     9,
     "error",
     "There is room for our tags",
@@ -208,7 +205,7 @@ def tag_count(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@ENV.rule(
     10,
     "error",
     "Tag keys differ in more than case",
@@ -229,7 +226,7 @@ def tag_case(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@ENV.rule(
     11,
     "error",
     "Tags hold only characters that AWS takes",
@@ -249,7 +246,7 @@ def tag_characters(environment: Environment) -> Iterator[Breach]:
                 )
 
 
-@RULES.rule(
+@ENV.rule(
     16,
     "error",
     "No tag's key begins with `aws:`",
@@ -267,7 +264,7 @@ def reserved_tags(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@ENV.rule(
     17,
     "error",
     "A bucket has a name that S3 gives",
@@ -293,7 +290,7 @@ def bucket_names(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@ENV.rule(
     12,
     "error",
     "Each ARN is of the environment's Region",
@@ -321,7 +318,7 @@ def arn_region(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@ENV.rule(
     13,
     "warning",
     "Each ARN is of the environment's account",

@@ -12,11 +12,10 @@ from ultracluster.config.orchestrator import HYPERPOD, OrchestratorKind
 from ultracluster.config.remedy import Remedy, ask, beside, drop, write
 from ultracluster.model.capacity import Decision, decide, fabric_of, placement_for
 from ultracluster.model.types import instance_type_of
-from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.engine import Breach
 from ultracluster.rules.hyperpod.groups import typed_groups
+from ultracluster.rules.sets import GRP
 from ultracluster.rules.today import today
-
-RULES = RuleSet("GRP", "Node groups")
 
 DATE = "2026-11-21"
 TABLE = "AWS PCS User Guide, Amazon EC2 capacity; model/capacity.json names the source of each decision"
@@ -24,7 +23,7 @@ EC2 = frozenset[OrchestratorKind]({"parallelcluster", "pcs", "eks"})
 """Nodes are launched from EC2 in this account."""
 
 
-@RULES.rule(
+@GRP.rule(
     20,
     "error",
     "The capacity is one that nodes can be launched from",
@@ -38,7 +37,7 @@ def capacity_refused(environment: Environment) -> Iterator[Breach]:
             yield Breach(path, decision.reason, _remedy(decision))
 
 
-@RULES.rule(
+@GRP.rule(
     21,
     "warning",
     "The capacity is sold for the type",
@@ -52,7 +51,7 @@ def capacity_unsold(environment: Environment) -> Iterator[Breach]:
     yield from _warnings(environment, "GRP021")
 
 
-@RULES.rule(
+@GRP.rule(
     22,
     "warning",
     "Controller and login nodes are not Spot",
@@ -72,7 +71,7 @@ def spot_for_compute(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@GRP.rule(
     23,
     "warning",
     "On-demand capacity is sold for the type",
@@ -89,7 +88,7 @@ def on_demand_unsold(environment: Environment) -> Iterator[Breach]:
     yield from _warnings(environment, "GRP023")
 
 
-@RULES.rule(
+@GRP.rule(
     24,
     "warning",
     "A Capacity Block has begun when its nodes are made",
@@ -117,7 +116,7 @@ def block_has_begun(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@GRP.rule(
     35,
     "warning",
     "The time at which a block begins is still to come",
@@ -140,7 +139,7 @@ def block_begins_later(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@GRP.rule(
     36,
     "warning",
     "Nodes that train together are placed close together",
@@ -161,7 +160,7 @@ def placement_declined(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@GRP.rule(
     37,
     "error",
     "A placement group is declined or named, not both",

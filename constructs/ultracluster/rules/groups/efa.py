@@ -10,9 +10,8 @@ from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD
 from ultracluster.config.remedy import ask, beside, drop, write
 from ultracluster.model.types import instance_type_of
-from ultracluster.rules.engine import Breach, RuleSet
-
-RULES = RuleSet("EFA", "EFA")
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import EFA
 
 EFA_GUIDE = "EC2 User Guide, Elastic Fabric Adapter for AI/ML and HPC workloads on Amazon EC2"
 CARDS_GUIDE = "EC2 User Guide, Maximize network bandwidth on instances with multiple network cards"
@@ -21,7 +20,7 @@ SHOW_EFA = (
 )
 
 
-@RULES.rule(
+@EFA.rule(
     1,
     "warning",
     "efa_interface is set on a type that has EFA",
@@ -39,7 +38,7 @@ def interface_without_efa(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@EFA.rule(
     2,
     "warning",
     "Accelerated nodes that train together have EFA",
@@ -62,7 +61,7 @@ def training_over_tcp(environment: Environment) -> Iterator[Breach]:
                 )
 
 
-@RULES.rule(
+@EFA.rule(
     3,
     "warning",
     "P4d and P4de share no partition with other types",
@@ -84,7 +83,7 @@ def p4_with_others(environment: Environment) -> Iterator[Breach]:
                     )
 
 
-@RULES.rule(
+@EFA.rule(
     4,
     "warning",
     "The accelerated nodes of a partition are of one type",
@@ -112,7 +111,7 @@ def mixed_partition(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@EFA.rule(
     5,
     "warning",
     "The number of EFA interfaces of a type is published",
@@ -133,7 +132,7 @@ def efa_unknown(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@EFA.rule(
     6,
     "error",
     "A declared type has no more EFA interfaces than network cards",
@@ -150,7 +149,7 @@ def declared_interfaces(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@EFA.rule(
     7,
     "warning",
     "A declared type takes an address per network card",

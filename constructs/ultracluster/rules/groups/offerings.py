@@ -23,11 +23,10 @@ from ultracluster.config.orchestrator import HYPERPOD, OrchestratorKind
 from ultracluster.config.remedy import Remedy, anywhere, ask, write
 from ultracluster.model.capacity import most_instances
 from ultracluster.model.types import every_type_of, instance_type_of
-from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.basics import in_local_zone, moved_to, not_a_zone_of, second_zones
 from ultracluster.rules.hyperpod.groups import hyperpod_groups
-
-RULES = RuleSet("GRP", "Node groups")
+from ultracluster.rules.sets import GRP
 
 DATE = "2026-11-22"
 BLOCKS = "EC2 User Guide, Capacity Blocks for ML"
@@ -40,7 +39,7 @@ _LAUNCHED = frozenset[OrchestratorKind]({"pcs", "eks", *HYPERPOD})
 """ParallelCluster has its own validator of the same: PCL024."""
 
 
-@RULES.rule(
+@GRP.rule(
     25,
     "warning",
     "EC2 sells the type in the Region",
@@ -65,7 +64,7 @@ def type_in_region(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@GRP.rule(
     26,
     "warning",
     "The zone offers the type",
@@ -98,7 +97,7 @@ def type_in_zone(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@GRP.rule(
     27,
     "error",
     "A reservation, a block or a plan serves one type",
@@ -122,7 +121,7 @@ def one_type_of_an_id(environment: Environment) -> Iterator[Breach]:
                 )
 
 
-@RULES.rule(
+@GRP.rule(
     28,
     "error",
     "A block or a plan holds as many instances as AWS sells in one",
@@ -148,7 +147,7 @@ def more_than_one_holds(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@GRP.rule(
     29,
     "warning",
     "All Capacity Blocks hold 256 instances at most",
@@ -175,7 +174,7 @@ def all_blocks(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@GRP.rule(
     34,
     "warning",
     "Capacity Blocks of the type are sold in the Region",

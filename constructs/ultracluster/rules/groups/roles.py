@@ -9,9 +9,8 @@ from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM, Orches
 from ultracluster.config.remedy import DROP, Remedy, ask, beside, drop, inside, whole, write
 from ultracluster.model.partitions import own_partition
 from ultracluster.model.types import instance_type_of
-from ultracluster.rules.engine import Breach, RuleSet
-
-RULES = RuleSet("GRP", "Node groups")
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import GRP
 
 DATE = "2026-11-21"
 HEADED = frozenset[OrchestratorKind]({"hyperpod-slurm", "parallelcluster"})
@@ -51,7 +50,7 @@ _MISSING_ROLES: tuple[tuple[frozenset[OrchestratorKind], str, str, Remedy], ...]
 """Orchestrators, the role that they lack, why, and what to do instead."""
 
 
-@RULES.rule(
+@GRP.rule(
     10,
     "error",
     "The role of a group is one that its orchestrator has",
@@ -73,7 +72,7 @@ _ONE_CONTROLLER: Mapping[OrchestratorKind, str] = {
 }
 
 
-@RULES.rule(
+@GRP.rule(
     11,
     "error",
     "There is exactly one controller group",
@@ -100,7 +99,7 @@ def one_controller_group(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@GRP.rule(
     12,
     "error",
     "The controller group has one node",
@@ -121,7 +120,7 @@ def one_controller_node(environment: Environment) -> Iterator[Breach]:
             yield Breach(("node_groups", name, key), f"{value} controllers: {why}.", write(1))
 
 
-@RULES.rule(
+@GRP.rule(
     13,
     "error",
     "Login groups do not grow",
@@ -140,7 +139,7 @@ def login_is_fixed(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@GRP.rule(
     14,
     "error",
     "A compute group has a partition",
@@ -158,7 +157,7 @@ def compute_has_partition(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@GRP.rule(
     15,
     "error",
     "Only compute groups have a partition",
@@ -177,7 +176,7 @@ def others_have_no_partition(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@GRP.rule(
     16,
     "error",
     "No partition is called DEFAULT",
@@ -196,7 +195,7 @@ def partition_default(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@GRP.rule(
     17,
     "warning",
     "The cluster has compute nodes",

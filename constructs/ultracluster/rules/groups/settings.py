@@ -11,14 +11,9 @@ from ultracluster.config.findings import Path
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM, OrchestratorKind
 from ultracluster.config.remedy import DROP, Remedy, anywhere, beside, drop, write
-from ultracluster.rules.engine import Breach, RuleSet
-from ultracluster.rules.groups import capacity as node_groups_capacity
-from ultracluster.rules.groups import offerings
-from ultracluster.rules.groups import roles as node_groups_roles
-from ultracluster.rules.groups import types as node_groups_types
+from ultracluster.rules.engine import Breach
 from ultracluster.rules.groups.capacity import EC2
-
-RULES = RuleSet("GRP", "Node groups")
+from ultracluster.rules.sets import GRP
 
 _CHOSEN_BY_GROUP = frozenset[OrchestratorKind]({*HYPERPOD, "eks"})
 _HYPERPOD_EKS = frozenset[OrchestratorKind]({"hyperpod-eks"})
@@ -122,7 +117,7 @@ _SETTINGS: Mapping[str, _Setting] = {
 }
 
 
-@RULES.rule(
+@GRP.rule(
     1,
     "error",
     "A setting of a node group is one that its orchestrator has",
@@ -144,7 +139,7 @@ def setting_of_another_orchestrator(environment: Environment) -> Iterator[Breach
             )
 
 
-@RULES.rule(
+@GRP.rule(
     2,
     "error",
     "A capacity's details are ones that its orchestrator has",
@@ -164,7 +159,7 @@ def detail_of_another_orchestrator(environment: Environment) -> Iterator[Breach]
             )
 
 
-@RULES.rule(
+@GRP.rule(
     3,
     "error",
     "max_count is not below count",
@@ -182,7 +177,7 @@ def greatest_below_count(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@GRP.rule(
     4,
     "error",
     "A resource group and a placement group name one reservation each",
@@ -199,9 +194,6 @@ def reservation_named_twice(environment: Environment) -> Iterator[Breach]:
                 f"({capacity.resource_group_arn}), not by both.",
                 drop() | beside(id=DROP),
             )
-
-
-RULES.include(node_groups_roles.RULES, node_groups_types.RULES, node_groups_capacity.RULES, offerings.RULES)
 
 
 def _kind(environment: Environment, group: NodeGroup) -> OrchestratorKind:

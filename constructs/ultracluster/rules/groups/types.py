@@ -8,9 +8,8 @@ from ultracluster.config import Environment
 from ultracluster.config.orchestrator import SLURM, OrchestratorKind
 from ultracluster.config.remedy import anywhere, ask, drop, write
 from ultracluster.model.types import alike, every_type_of, instance_type_of
-from ultracluster.rules.engine import Breach, RuleSet
-
-RULES = RuleSet("GRP", "Node groups")
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import GRP
 
 DATE = "2026-11-21"
 ONE_IMAGE = "EC2 User Guide, Amazon Machine Images: an image is for one architecture"
@@ -18,7 +17,7 @@ _OWN_TEMPLATES = frozenset[OrchestratorKind]({"pcs", "eks"})
 """Our launch templates say how many cores a node has, too, and so have to know the threads."""
 
 
-@RULES.rule(
+@GRP.rule(
     30,
     "error",
     "An image is used on one processor architecture",
@@ -42,7 +41,7 @@ def image_architecture(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@GRP.rule(
     38,
     "error",
     "An image's parameter is one that the nodes can start from, and is read by CloudFormation",
@@ -76,7 +75,7 @@ def image_parameter(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@GRP.rule(
     39,
     "warning",
     "The image of a protected environment is one and the same",
@@ -95,7 +94,7 @@ def image_follows_parameter(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@GRP.rule(
     31,
     "error",
     "The type has that many threads per core",
@@ -120,7 +119,7 @@ def threads(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@GRP.rule(
     32,
     "warning",
     "Controller and login nodes have no accelerators",
@@ -140,7 +139,7 @@ def plain_controller(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@GRP.rule(
     33,
     "warning",
     "Login and compute nodes have one processor architecture",

@@ -16,10 +16,9 @@ from ultracluster.config.remedy import DROP, anywhere, ask, drop, rename, write
 from ultracluster.model.types import instance_type_of
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.basics import continuous
-from ultracluster.rules.hyperpod.eks_groups import RULES, asked
+from ultracluster.rules.hyperpod.eks_groups import asked
 from ultracluster.rules.hyperpod.groups import hyperpod_groups
-
-__all__ = ["RULES"]
+from ultracluster.rules.sets import HPE
 
 IMAGES = "SageMaker Developer Guide, Amazon SageMaker HyperPod AMI support policy"
 GOVERNANCE = "SageMaker Developer Guide, SageMaker HyperPod task governance"
@@ -28,7 +27,7 @@ AGENT = "aws/sagemaker-hyperpod-cli 011ca92, charts/health-monitoring-agent/temp
 _SCALING = ("orchestrator", "autoscaling")
 
 
-@RULES.rule(
+@HPE.rule(
     1,
     "error",
     "The cluster's name is one that HyperPod takes",
@@ -44,7 +43,7 @@ def name_for_both(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(2, "error", "HyperPod has images for the Kubernetes release", source=IMAGES)
+@HPE.rule(2, "error", "HyperPod has images for the Kubernetes release", source=IMAGES)
 def release_of_images(environment: Environment) -> Iterator[Breach]:
     wanted, (first, last) = asked(environment).kubernetes_version, hyperpod_kubernetes_window()
     if not _minor(first) <= _minor(wanted) <= _minor(last):
@@ -55,7 +54,7 @@ def release_of_images(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@HPE.rule(
     3,
     "warning",
     "HyperPod's add-ons take the Kubernetes release",
@@ -80,7 +79,7 @@ def release_of_addons(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@HPE.rule(
     4,
     "error",
     "Task governance is the only Kueue",
@@ -97,7 +96,7 @@ def one_kueue(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(7, "warning", "Task governance is the only scheduler", source=GOVERNANCE, date="2026-11-22")
+@HPE.rule(7, "warning", "Task governance is the only scheduler", source=GOVERNANCE, date="2026-11-22")
 def one_scheduler(environment: Environment) -> Iterator[Breach]:
     orchestrator = asked(environment)
     if orchestrator.task_governance and orchestrator.scheduler in ("volcano", "kai"):
@@ -111,7 +110,7 @@ def one_scheduler(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@HPE.rule(
     5,
     "warning",
     "The Region has the health-monitoring agent",
@@ -127,7 +126,7 @@ def agent_in_region(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@HPE.rule(
     6,
     "warning",
     "Versions are given for add-ons that are asked for",
@@ -144,7 +143,7 @@ def version_of_nothing(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(60, "error", "Karpenter has what it stands on", source=KARPENTER)
+@HPE.rule(60, "error", "Karpenter has what it stands on", source=KARPENTER)
 def karpenter_needs(environment: Environment) -> Iterator[Breach]:
     orchestrator = asked(environment)
     if orchestrator.autoscaling is None:
@@ -163,7 +162,7 @@ def karpenter_needs(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(61, "error", "Karpenter has groups to scale", source=KARPENTER)
+@HPE.rule(61, "error", "Karpenter has groups to scale", source=KARPENTER)
 def karpenter_groups(environment: Environment) -> Iterator[Breach]:
     if asked(environment).autoscaling and not _scaled(environment):
         yield Breach(
@@ -174,7 +173,7 @@ def karpenter_groups(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(62, "error", "A group that Karpenter scales is one that it takes", source=KARPENTER)
+@HPE.rule(62, "error", "A group that Karpenter scales is one that it takes", source=KARPENTER)
 def karpenter_takes(environment: Environment) -> Iterator[Breach]:
     for name in _scaled(environment):
         group = environment.node_groups[name]
@@ -202,7 +201,7 @@ def karpenter_takes(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@HPE.rule(
     63,
     "error",
     "Pools of Karpenter have names of their own",
@@ -220,7 +219,7 @@ def karpenter_names(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@HPE.rule(
     64,
     "warning",
     "Memory for checkpoints is a share that the service takes",
@@ -236,7 +235,7 @@ def tiered_share(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@HPE.rule(
     65,
     "warning",
     "Nodes of an UltraServer share their NVLink",

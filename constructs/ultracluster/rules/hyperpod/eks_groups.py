@@ -9,11 +9,10 @@ from ultracluster.config import Environment
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.remedy import DROP, ask, beside, drop, write
 from ultracluster.model.types import every_type_of, instance_type_of
-from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.basics import continuous
 from ultracluster.rules.hyperpod.groups import GROUP_API, hyperpod_groups, provisioning
-
-RULES = RuleSet("HPE", "HyperPod on EKS", kinds=frozenset({"hyperpod-eks"}))
+from ultracluster.rules.sets import HPE
 
 FLEXIBLE = f"{GROUP_API} (InstanceRequirements)"
 _MOST_LABELS = 50
@@ -35,7 +34,7 @@ def asked(environment: Environment) -> HyperPodEks:
     return environment.orchestrator
 
 
-@RULES.rule(
+@HPE.rule(
     16,
     "error",
     "HyperPod has a group",
@@ -51,7 +50,7 @@ def some_group(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@HPE.rule(
     17,
     "error",
     "What only HyperPod has is asked of HyperPod's groups",
@@ -68,7 +67,7 @@ def system_is_eks(environment: Environment) -> Iterator[Breach]:
                 )
 
 
-@RULES.rule(
+@HPE.rule(
     30,
     "error",
     "A group's labels and ours are 50 at most",
@@ -88,7 +87,7 @@ def room_for_labels(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@HPE.rule(
     31,
     "error",
     "Groups with deep health checks have no taints",
@@ -107,7 +106,7 @@ def taints_and_checks(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@HPE.rule(
     36, "error", "Several types for one group go with continuous provisioning and no plan", source=FLEXIBLE
 )
 def flexible_when(environment: Environment) -> Iterator[Breach]:
@@ -129,7 +128,7 @@ def flexible_when(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@HPE.rule(
     37,
     "warning",
     "The types of one group are of one kind",
@@ -157,7 +156,7 @@ def flexible_kind(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(38, "error", "Each type of a group stands once", source=FLEXIBLE)
+@HPE.rule(38, "error", "Each type of a group stands once", source=FLEXIBLE)
 def flexible_once(environment: Environment) -> Iterator[Breach]:
     for name, group in hyperpod_groups(environment).items():
         before = [group.instance_type]
@@ -171,7 +170,7 @@ def flexible_once(environment: Environment) -> Iterator[Breach]:
             before.append(one)
 
 
-@RULES.rule(
+@HPE.rule(
     39,
     "error",
     "The further types of a group are known",

@@ -10,13 +10,12 @@ from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.orchestrator import HYPERPOD, HyperPodSlurm
+from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.config.remedy import ask, beside, drop, write
 from ultracluster.model.types import every_type_of, instance_type_of
-from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.basics import continuous
-
-RULES = RuleSet("HYP", "HyperPod", kinds=HYPERPOD)
+from ultracluster.rules.sets import HYP
 
 CONTINUOUS = "SageMaker Developer Guide, Continuous provisioning for HyperPod clusters"
 CREATING = "SageMaker Developer Guide, Creating a SageMaker HyperPod cluster"
@@ -49,7 +48,7 @@ def typed_groups(environment: Environment) -> Iterator[tuple[Path, NodeGroup, In
                 yield ("node_groups", name, *place), group, known
 
 
-@RULES.rule(10, "error", "There are at most 100 groups", source="SageMaker API, CreateCluster")
+@HYP.rule(10, "error", "There are at most 100 groups", source="SageMaker API, CreateCluster")
 def group_limit(environment: Environment) -> Iterator[Breach]:
     if (count := len(environment.node_groups)) > 100:
         yield Breach(
@@ -59,7 +58,7 @@ def group_limit(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(11, "warning", "There are at most 20 groups", source=CREATING)
+@HYP.rule(11, "warning", "There are at most 20 groups", source=CREATING)
 def group_limit_of_guide(environment: Environment) -> Iterator[Breach]:
     if 20 < (count := len(environment.node_groups)) <= 100:
         yield Breach(
@@ -69,7 +68,7 @@ def group_limit_of_guide(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(12, "error", "min_count is not above count", source=f"{GROUP_API} (MinInstanceCount)")
+@HYP.rule(12, "error", "min_count is not above count", source=f"{GROUP_API} (MinInstanceCount)")
 def min_count_within_count(environment: Environment) -> Iterator[Breach]:
     for name, group in hyperpod_groups(environment).items():
         if group.min_count is not None and group.min_count > group.count:
@@ -81,7 +80,7 @@ def min_count_within_count(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(13, "error", "min_count goes with continuous provisioning", source=CONTINUOUS)
+@HYP.rule(13, "error", "min_count goes with continuous provisioning", source=CONTINUOUS)
 def min_count_is_continuous(environment: Environment) -> Iterator[Breach]:
     if provisioning(environment) == "continuous":
         return
@@ -95,7 +94,7 @@ def min_count_is_continuous(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(14, "warning", "min_count says something", source=f"{GROUP_API} (MinInstanceCount)")
+@HYP.rule(14, "warning", "min_count says something", source=f"{GROUP_API} (MinInstanceCount)")
 def min_count_is_positive(environment: Environment) -> Iterator[Breach]:
     for name, group in hyperpod_groups(environment).items():
         if group.min_count == 0:
@@ -108,7 +107,7 @@ def min_count_is_positive(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@HYP.rule(
     20,
     "error",
     "Capacity is not an EC2 reservation",
@@ -132,7 +131,7 @@ def no_reservation(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@HYP.rule(
     21,
     "error",
     "Capacity is not an EC2 Capacity Block",
@@ -150,7 +149,7 @@ def no_capacity_block(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(22, "error", "Spot goes with continuous provisioning", source=CONTINUOUS)
+@HYP.rule(22, "error", "Spot goes with continuous provisioning", source=CONTINUOUS)
 def spot_is_continuous(environment: Environment) -> Iterator[Breach]:
     if provisioning(environment) == "continuous":
         return
@@ -163,7 +162,7 @@ def spot_is_continuous(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@HYP.rule(
     24,
     "warning",
     "Spot is for types that EC2 sells as Spot",
@@ -183,7 +182,7 @@ def spot_is_sold(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(25, "error", "Training plans are for compute groups", source=PLANS)
+@HYP.rule(25, "error", "Training plans are for compute groups", source=PLANS)
 def plan_for_compute(environment: Environment) -> Iterator[Breach]:
     for name, group in environment.node_groups.items():
         if group.capacity.kind == "training-plan" and group.role != "compute":
@@ -195,7 +194,7 @@ def plan_for_compute(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@HYP.rule(
     26,
     "warning",
     "Training plans are sold for the type",

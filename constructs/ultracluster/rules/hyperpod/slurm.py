@@ -9,15 +9,14 @@ from ultracluster.config.remedy import DROP, anywhere, ask, drop, write
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.basics import continuous
 from ultracluster.rules.hyperpod.groups import CONTINUOUS
-from ultracluster.rules.hyperpod.slurm_groups import RULES, asked
-
-__all__ = ["RULES"]
+from ultracluster.rules.hyperpod.slurm_groups import asked
+from ultracluster.rules.sets import HPS
 
 STRATEGY = "SageMaker Developer Guide, Migrating to API-driven Slurm configuration"
 LIFECYCLE = "SageMaker Developer Guide, Customize SageMaker HyperPod clusters with lifecycle scripts"
 
 
-@RULES.rule(60, "error", "Continuous provisioning has no slurm_config_strategy", source=CONTINUOUS)
+@HPS.rule(60, "error", "Continuous provisioning has no slurm_config_strategy", source=CONTINUOUS)
 def strategy_with_continuous(environment: Environment) -> Iterator[Breach]:
     orchestrator = asked(environment)
     strategy = orchestrator.slurm_config_strategy
@@ -30,7 +29,7 @@ def strategy_with_continuous(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(61, "error", "Classic provisioning has a slurm_config_strategy", source=STRATEGY)
+@HPS.rule(61, "error", "Classic provisioning has a slurm_config_strategy", source=STRATEGY)
 def strategy_with_classic(environment: Environment) -> Iterator[Breach]:
     orchestrator = asked(environment)
     if orchestrator.provisioning == "classic" and not orchestrator.slurm_config_strategy:
@@ -42,7 +41,7 @@ def strategy_with_classic(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@HPS.rule(
     62,
     "error",
     "An accounting database goes with continuous provisioning",
@@ -59,7 +58,7 @@ def accounting_is_continuous(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@HPS.rule(
     63,
     "warning",
     "A cluster name is used once with one accounting database",
@@ -81,7 +80,7 @@ def name_used_once(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@HPS.rule(
     64,
     "error",
     "Lifecycle scripts run after the image's own set-up",
@@ -113,7 +112,7 @@ LACKING = (
 5.sagemaker-hyperpod, LifecycleScripts/base-config)."""
 
 
-@RULES.rule(
+@HPS.rule(
     69,
     "warning",
     "Classic provisioning is for clusters that are there",
@@ -132,7 +131,7 @@ def classic_is_not_the_default(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@HPS.rule(
     67,
     "error",
     "An accounting database is set up by the image",
@@ -149,7 +148,7 @@ def accounting_without_setup(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@HPS.rule(
     68,
     "warning",
     "An accounting database is for a new image, and for good",

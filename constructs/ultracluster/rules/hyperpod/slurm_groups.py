@@ -8,11 +8,10 @@ from ultracluster.config import Environment
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.config.remedy import DROP, anywhere, drop, write
 from ultracluster.model.partitions import own_partition
-from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.engine import Breach
 from ultracluster.rules.groups.roles import GETTING_STARTED
 from ultracluster.rules.hyperpod.types import PATCHING
-
-RULES = RuleSet("HPS", "HyperPod with Slurm", kinds=frozenset({"hyperpod-slurm"}))
+from ultracluster.rules.sets import HPS
 
 
 def asked(environment: Environment) -> HyperPodSlurm:
@@ -21,7 +20,7 @@ def asked(environment: Environment) -> HyperPodSlurm:
     return environment.orchestrator
 
 
-@RULES.rule(
+@HPS.rule(
     3,
     "warning",
     "There is at most one login group",
@@ -45,7 +44,7 @@ def one_login_group(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@HPS.rule(
     7,
     "warning",
     "No partition is called `dev`",
@@ -63,7 +62,7 @@ def partition_dev(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@HPS.rule(
     54,
     "warning",
     "The controller is patched by hand",

@@ -14,9 +14,10 @@ from ultracluster.config.remedy import DROP, anywhere, ask, beside, drop, whole,
 from ultracluster.model.types import instance_type_of
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.basics import continuous, moved_to
-from ultracluster.rules.hyperpod.groups import GROUP_API, RULES, hyperpod_groups, provisioning, typed_groups
+from ultracluster.rules.hyperpod.groups import GROUP_API, hyperpod_groups, provisioning, typed_groups
+from ultracluster.rules.sets import HYP
 
-__all__ = ["DEEP_CHECKS", "PATCHING", "RULES"]
+__all__ = ["DEEP_CHECKS", "PATCHING"]
 
 CUSTOM_AMI = "SageMaker Developer Guide, Build a custom AMI; SageMaker API reference, ImageId"
 
@@ -30,7 +31,7 @@ PATCHING = "SageMaker Developer Guide, Update the SageMaker HyperPod platform so
 QUOTA_SEEN_GIB = 1024
 
 
-@RULES.rule(
+@HYP.rule(
     40,
     "error",
     "HyperPod knows the instance type",
@@ -50,7 +51,7 @@ def type_in_hyperpod(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@HYP.rule(
     41,
     "warning",
     "HyperPod offers the type in the Region",
@@ -74,7 +75,7 @@ def type_in_region(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@HYP.rule(
     47,
     "warning",
     "Deep health checks are for accelerated compute groups",
@@ -106,7 +107,7 @@ def deep_checks_need_accelerators(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@HYP.rule(
     48, "warning", "Checks of connectivity have two nodes or more", source=DEEP_CHECKS, date="2026-11-22"
 )
 def connectivity_needs_two(environment: Environment) -> Iterator[Breach]:
@@ -122,7 +123,7 @@ def connectivity_needs_two(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@HYP.rule(
     49,
     "warning",
     "A custom image is one that HyperPod takes",
@@ -147,7 +148,7 @@ def custom_image(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@HYP.rule(
     58,
     "error",
     "A group has an image of one's own or a release of HyperPod's",
@@ -163,7 +164,7 @@ def image_or_release(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@HYP.rule(
     59,
     "warning",
     "CloudFormation takes a release of HyperPod's image with Slurm",
@@ -183,7 +184,7 @@ def release_with_slurm(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@HYP.rule(
     50,
     "warning",
     "With continuous provisioning all groups have an image of their own, or none",
@@ -205,7 +206,7 @@ def image_inherited(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@HYP.rule(
     51,
     "warning",
     "Patching is for HyperPod's own image",
@@ -223,7 +224,7 @@ def patching_custom_image(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@HYP.rule(
     52,
     "warning",
     "The second volume is within the usual quota",
@@ -254,7 +255,7 @@ _CRON = (
 """What CloudFormation's schema lets each field be: single values, no lists and no ranges."""
 
 
-@RULES.rule(
+@HYP.rule(
     53,
     "error",
     "A patching schedule is one that CloudFormation takes",
@@ -287,7 +288,7 @@ def _cron_problem(expression: str) -> str:
     return ""
 
 
-@RULES.rule(
+@HYP.rule(
     66,
     "warning",
     "Node volumes are encrypted with the environment's key",

@@ -16,9 +16,8 @@ from ultracluster.model.addresses import (
     subnets,
     usable_addresses,
 )
-from ultracluster.rules.engine import Breach, RuleSet
-
-RULES = RuleSet("NET", "Network and IP budget")
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import NET
 
 VPC_GUIDE = "Amazon VPC User Guide, VPC CIDR blocks"
 CREATE_SUBNET = "EC2 API reference, CreateSubnet"
@@ -31,7 +30,7 @@ PRIVATE = [IPv4Network(cidr) for cidr in ("10.0.0.0/8", "172.16.0.0/12", "192.16
 DOCKER = IPv4Network("172.17.0.0/16")
 
 
-@RULES.rule(
+@NET.rule(
     1,
     "error",
     "A VPC's network is between /16 and /28",
@@ -49,7 +48,7 @@ def vpc_size(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(2, "error", "The node subnet is between /16 and /28", source=CREATE_SUBNET)
+@NET.rule(2, "error", "The node subnet is between /16 and /28", source=CREATE_SUBNET)
 def node_subnet_size(environment: Environment) -> Iterator[Breach]:
     given = _given_node_network(environment)
     if given and not LARGEST_PREFIX <= given.prefixlen <= SMALLEST_PREFIX:
@@ -61,7 +60,7 @@ def node_subnet_size(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(3, "error", "The node subnet lies within its VPC", source=CREATE_SUBNET)
+@NET.rule(3, "error", "The node subnet lies within its VPC", source=CREATE_SUBNET)
 def node_subnet_within_vpc(environment: Environment) -> Iterator[Breach]:
     given, whole = _given_node_network(environment), _vpc(environment)
     if given and not given.subnet_of(whole):
@@ -76,7 +75,7 @@ def node_subnet_within_vpc(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(4, "error", "The node subnet leaves room for the subnets beside it", source=CREATE_SUBNET)
+@NET.rule(4, "error", "The node subnet leaves room for the subnets beside it", source=CREATE_SUBNET)
 def small_subnets_fit(environment: Environment) -> Iterator[Breach]:
     cut, whole = subnets(environment), _vpc(environment)
     beside = {
@@ -100,7 +99,7 @@ def small_subnets_fit(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@NET.rule(
     5,
     "error",
     "The node subnet holds every address that AWS says is taken",
@@ -119,7 +118,7 @@ def certain_addresses_fit(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@NET.rule(
     6,
     "warning",
     "The node subnet holds every address that the cluster is likely to take",
@@ -138,7 +137,7 @@ def estimated_addresses_fit(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@NET.rule(
     7,
     "warning",
     "The node subnet is less than 80 % full on the first day",
@@ -155,7 +154,7 @@ def room_to_grow(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(8, "warning", "A VPC that is made has private addresses", source=f"{VPC_GUIDE}; RFC 1918, 6598")
+@NET.rule(8, "warning", "A VPC that is made has private addresses", source=f"{VPC_GUIDE}; RFC 1918, 6598")
 def private_range(environment: Environment) -> Iterator[Breach]:
     whole = _vpc(environment)
     if environment.network.vpc or any(whole.subnet_of(private) for private in PRIVATE):
@@ -168,7 +167,7 @@ def private_range(environment: Environment) -> Iterator[Breach]:
     )
 
 
-@RULES.rule(
+@NET.rule(
     9,
     "warning",
     "The VPC keeps clear of Docker's default bridge, 172.17.0.0/16",

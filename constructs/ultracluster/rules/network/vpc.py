@@ -10,14 +10,13 @@ from ultracluster.config.findings import Path
 from ultracluster.config.remedy import anywhere, ask, drop, write
 from ultracluster.model.endpoints import closed_endpoints
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.network.ranges import PREREQUISITES, RULES
-
-__all__ = ["RULES"]
+from ultracluster.rules.network.ranges import PREREQUISITES
+from ultracluster.rules.sets import NET
 
 OWN = "this configuration: `network` makes what it does not name"
 
 
-@RULES.rule(10, "error", "An existing subnet or security group comes with its VPC", source=OWN)
+@NET.rule(10, "error", "An existing subnet or security group comes with its VPC", source=OWN)
 def existing_parts_need_vpc(environment: Environment) -> Iterator[Breach]:
     network = environment.network
     if network.vpc:
@@ -32,7 +31,7 @@ def existing_parts_need_vpc(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(11, "error", "node_cidr is for a node subnet that is made", source=OWN)
+@NET.rule(11, "error", "node_cidr is for a node subnet that is made", source=OWN)
 def node_cidr_or_subnet(environment: Environment) -> Iterator[Breach]:
     network = environment.network
     if network.subnet and network.node_cidr:
@@ -44,7 +43,7 @@ def node_cidr_or_subnet(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@NET.rule(
     12,
     "error",
     "A new node subnet in an existing VPC has a way out",
@@ -63,7 +62,7 @@ def nat_gateway_needed(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@NET.rule(
     13,
     "error",
     "nat_gateway_id is for a node subnet that is made and may reach the internet",
@@ -86,7 +85,7 @@ def nat_gateway_unused(environment: Environment) -> Iterator[Breach]:
     )
 
 
-@RULES.rule(14, "warning", "An existing VPC keeps its own network and flow logs", source=OWN)
+@NET.rule(14, "warning", "An existing VPC keeps its own network and flow logs", source=OWN)
 def ignored_with_existing_vpc(environment: Environment) -> Iterator[Breach]:
     network = environment.network
     if not network.vpc:
@@ -100,7 +99,7 @@ def ignored_with_existing_vpc(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@NET.rule(
     20,
     "warning",
     "Without an internet route, an existing VPC has every endpoint that nodes need",
@@ -123,7 +122,7 @@ def closed_needs_endpoints(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@NET.rule(
     21,
     "warning",
     "Endpoints are made together with the node subnet",
@@ -142,7 +141,7 @@ def gateway_needs_route_table(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(22, "error", "extra_endpoints are asked for where endpoints are made", source=OWN)
+@NET.rule(22, "error", "extra_endpoints are asked for where endpoints are made", source=OWN)
 def extra_endpoints_unused(environment: Environment) -> Iterator[Breach]:
     network = environment.network
     if network.extra_endpoints and network.vpc and not network.vpc.create_endpoints:
@@ -154,7 +153,7 @@ def extra_endpoints_unused(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@NET.rule(
     23,
     "error",
     "Each interface endpoint is asked for once, by its short name",
@@ -191,7 +190,7 @@ def extra_endpoint_names(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@NET.rule(
     24,
     "warning",
     "An existing security group lets all traffic in from itself and out to itself",
@@ -215,7 +214,7 @@ def self_rules_unseen(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@NET.rule(
     25,
     "warning",
     "Flow logs record rejected traffic",

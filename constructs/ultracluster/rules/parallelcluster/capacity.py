@@ -12,10 +12,11 @@ from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, drop, whole, write
 from ultracluster.model.types import alike, instance_type_of
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE, RULES, asked
+from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE, asked
+from ultracluster.rules.sets import PCL
 
 
-@RULES.rule(
+@PCL.rule(
     22,
     "error",
     "Controller and login nodes are on demand",
@@ -33,7 +34,7 @@ def head_capacity(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCL.rule(
     23,
     "error",
     "A group from a Capacity Block is all there, always",
@@ -60,7 +61,7 @@ def block_counts(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCL.rule(
     24,
     "error",
     "A reservation is used for one type",
@@ -82,7 +83,7 @@ def one_type_of_a_reservation(environment: Environment) -> Iterator[Breach]:
                 )
 
 
-@RULES.rule(
+@PCL.rule(
     25,
     "error",
     "An UltraServer's block has room for the nodes",
@@ -99,7 +100,7 @@ def block_too_small(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCL.rule(
     26,
     "warning",
     "An UltraServer's block is used as a whole",
@@ -118,7 +119,7 @@ def block_half_used(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCL.rule(
     30,
     "error",
     "The type runs the operating system",
@@ -138,7 +139,7 @@ def type_and_system(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCL.rule(
     31,
     "error",
     "The release knows the type",
@@ -158,7 +159,7 @@ def type_and_release(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCL.rule(
     32,
     "error",
     "All nodes have one processor architecture",
@@ -183,7 +184,7 @@ def one_architecture(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCL.rule(
     33,
     "error",
     "The head node has memory for the nodes",
@@ -204,7 +205,7 @@ def head_memory(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCL.rule(
     34,
     "warning",
     "No node is of a size that is too small for the operating system",
@@ -225,7 +226,7 @@ def too_small(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCL.rule(
     36,
     "error",
     "Where ParallelCluster has no image, every group names one",
@@ -247,7 +248,7 @@ def image_needed(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCL.rule(
     37,
     "warning",
     "An image is one that ParallelCluster built",
@@ -268,7 +269,7 @@ def image_of_the_release(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCL.rule(
     39,
     "error",
     "A root volume is as large as the image's",

@@ -13,15 +13,13 @@ from ultracluster.model.types import instance_type_of
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.basics import moved_to
 from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE, asked
-from ultracluster.rules.parallelcluster.slurm import RULES
-
-__all__ = ["RULES"]
+from ultracluster.rules.sets import PCL
 
 OUR_TAGS = 1
 """`ultracluster:environment`."""
 
 
-@RULES.rule(
+@PCL.rule(
     60,
     "error",
     "The cluster's name has room for its tables",
@@ -40,9 +38,7 @@ def name_with_accounting(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
-    61, "error", "ParallelCluster runs in the Region", source=f"{PACKAGE}, RegionValidator", date=DATE
-)
+@PCL.rule(61, "error", "ParallelCluster runs in the Region", source=f"{PACKAGE}, RegionValidator", date=DATE)
 def supported_region(environment: Environment) -> Iterator[Breach]:
     known = parallelcluster().regions
     if environment.region not in known:
@@ -56,7 +52,7 @@ def supported_region(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@PCL.rule(
     62,
     "warning",
     "The release is one whose validators have judged what we write",
@@ -78,7 +74,7 @@ def checked_release(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@PCL.rule(
     63,
     "error",
     "A cluster made by CloudFormation needs no fleet stopped by hand",
@@ -96,7 +92,7 @@ def fleet_stop(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@PCL.rule(
     73,
     "warning",
     "The cluster comes up within the hour that CloudFormation waits",
@@ -115,7 +111,7 @@ def slower_than_cloudformation(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@PCL.rule(
     64,
     "error",
     "Logs are kept for a time that CloudWatch Logs offers",
@@ -134,7 +130,7 @@ def log_retention(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@PCL.rule(
     65,
     "error",
     "Of an existing accounting database the user is named",
@@ -152,7 +148,7 @@ def database_user(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@PCL.rule(
     66,
     "error",
     "Of an existing OpenZFS file system the volume is named",
@@ -171,7 +167,7 @@ def openzfs_volume(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@PCL.rule(
     67,
     "error",
     "ParallelCluster has room for the tags",
@@ -189,7 +185,7 @@ def tag_limit(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@PCL.rule(
     68, "error", "No tag is called as ParallelCluster's own", source=f"{PACKAGE}, schema (Tags)", date=DATE
 )
 def reserved_tags(environment: Environment) -> Iterator[Breach]:
@@ -203,7 +199,7 @@ def reserved_tags(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCL.rule(
     69,
     "error",
     "The release has the kind of EFA interfaces",
@@ -237,7 +233,7 @@ def efa_interfaces(environment: Environment) -> Iterator[Breach]:
 """Reserved with everything below them; of the others only the folder itself is."""
 
 
-@RULES.rule(
+@PCL.rule(
     80,
     "error",
     "The directory's domain is a name",
@@ -255,7 +251,7 @@ def domain_name(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@PCL.rule(
     81,
     "warning",
     "The directory is reached over TLS",
@@ -284,7 +280,7 @@ def directory_over_tls(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@PCL.rule(
     82,
     "error",
     "Settings of sssd are not ParallelCluster's own",
@@ -308,7 +304,7 @@ def sssd_settings(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCL.rule(
     83,
     "error",
     "The directory's password is in Secrets Manager",

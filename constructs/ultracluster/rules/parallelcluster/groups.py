@@ -11,9 +11,8 @@ from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import ParallelCluster
 from ultracluster.config.remedy import anywhere, ask, rename, write
 from ultracluster.model.partitions import partitions
-from ultracluster.rules.engine import Breach, RuleSet
-
-RULES = RuleSet("PCL", "ParallelCluster", kinds=frozenset({"parallelcluster"}))
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import PCL
 
 PACKAGE = "aws-parallelcluster 3.16.1"
 DATE = "2026-11-21"
@@ -25,7 +24,7 @@ def asked(environment: Environment) -> ParallelCluster:
     return environment.orchestrator
 
 
-@RULES.rule(
+@PCL.rule(
     5, "error", "There is a compute group", source=f"{PACKAGE}, schema (SlurmQueues is required)", date=DATE
 )
 def some_compute(environment: Environment) -> Iterator[Breach]:
@@ -37,7 +36,7 @@ def some_compute(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@PCL.rule(
     6, "error", "A compute group has room for a node", source=f"{PACKAGE}, schema (MaxCount)", date=DATE
 )
 def room_for_a_node(environment: Environment) -> Iterator[Breach]:
@@ -50,7 +49,7 @@ def room_for_a_node(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCL.rule(
     10,
     "error",
     "Login and compute groups have names that ParallelCluster takes",
@@ -70,7 +69,7 @@ def group_names(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCL.rule(
     11,
     "error",
     "Partitions have names that ParallelCluster takes",
@@ -87,7 +86,7 @@ def partition_names(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(12, "error", "There are at most 50 queues", source=f"{PACKAGE}, MaxCountValidator", date=DATE)
+@PCL.rule(12, "error", "There are at most 50 queues", source=f"{PACKAGE}, MaxCountValidator", date=DATE)
 def queue_limit(environment: Environment) -> Iterator[Breach]:
     limit = parallelcluster().counts["queues"]
     if (count := len(partitions(environment))) > limit:
@@ -98,7 +97,7 @@ def queue_limit(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@PCL.rule(
     13, "error", "There are at most 50 compute groups", source=f"{PACKAGE}, MaxCountValidator", date=DATE
 )
 def compute_limit(environment: Environment) -> Iterator[Breach]:
@@ -111,9 +110,7 @@ def compute_limit(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
-    14, "error", "There are at most 10 login groups", source=f"{PACKAGE}, MaxCountValidator", date=DATE
-)
+@PCL.rule(14, "error", "There are at most 10 login groups", source=f"{PACKAGE}, MaxCountValidator", date=DATE)
 def login_limit(environment: Environment) -> Iterator[Breach]:
     limit = parallelcluster().counts["login_pools"]
     if (count := len(environment.groups("login"))) > limit:
@@ -133,7 +130,7 @@ _SHARED: Mapping[str, str] = {
 """What ParallelCluster's schema has at the queue and not at the compute resource, by our name for it."""
 
 
-@RULES.rule(
+@PCL.rule(
     15,
     "error",
     "The groups of a partition agree on what is set for the whole queue",

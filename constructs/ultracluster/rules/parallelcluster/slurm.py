@@ -13,15 +13,15 @@ from ultracluster.config.slurm import SlurmSettings
 from ultracluster.model.partitions import partitions
 from ultracluster.model.types import instance_type_of
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.parallelcluster.capacity import RULES
 from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE, asked
+from ultracluster.rules.sets import PCL
 
 DENIED = f"{PACKAGE}, CustomSlurmSettingsValidator"
 _NO_FILE = ("topology/default", "topology/flat", "topology/none", "topology/3d_torus")
 """Plugins that read no topology.conf."""
 
 
-@RULES.rule(
+@PCL.rule(
     40, "error", "Slurm settings of the cluster are not ParallelCluster's own", source=DENIED, date=DATE
 )
 def cluster_settings(environment: Environment) -> Iterator[Breach]:
@@ -30,7 +30,7 @@ def cluster_settings(environment: Environment) -> Iterator[Breach]:
     yield from _denied(("orchestrator", "slurm_settings"), settings, denied, "the cluster")
 
 
-@RULES.rule(
+@PCL.rule(
     41,
     "error",
     "Slurm settings do not contradict the accounting database",
@@ -45,7 +45,7 @@ def accounting_settings(environment: Environment) -> Iterator[Breach]:
         yield from _denied(("orchestrator", "slurm_settings"), settings, denied, where)
 
 
-@RULES.rule(
+@PCL.rule(
     42, "error", "Slurm settings of a partition are not ParallelCluster's own", source=DENIED, date=DATE
 )
 def partition_settings(environment: Environment) -> Iterator[Breach]:
@@ -55,7 +55,7 @@ def partition_settings(environment: Environment) -> Iterator[Breach]:
         yield from _denied(path, partition.slurm_settings, denied, "a partition")
 
 
-@RULES.rule(43, "error", "Slurm settings of a group are not ParallelCluster's own", source=DENIED, date=DATE)
+@PCL.rule(43, "error", "Slurm settings of a group are not ParallelCluster's own", source=DENIED, date=DATE)
 def group_settings(environment: Environment) -> Iterator[Breach]:
     denied = parallelcluster().slurm_settings["group"]
     for name, group in environment.groups("compute").items():
@@ -63,7 +63,7 @@ def group_settings(environment: Environment) -> Iterator[Breach]:
         yield from _denied(path, group.slurm_settings, denied, "a compute group")
 
 
-@RULES.rule(
+@PCL.rule(
     44,
     "error",
     "Slurm settings of nodes are of compute groups",
@@ -80,7 +80,7 @@ def settings_of_others(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCL.rule(
     45,
     "error",
     "Nodes of one's own are not called as ParallelCluster's",
@@ -98,7 +98,7 @@ def node_names(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCL.rule(
     46,
     "error",
     "A partition with settings has a compute group",
@@ -118,7 +118,7 @@ def partition_without_group(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCL.rule(
     47,
     "warning",
     "GPU health checks run where they end",
@@ -141,7 +141,7 @@ def hanging_health_checks(environment: Environment) -> Iterator[Breach]:
                 break
 
 
-@RULES.rule(
+@PCL.rule(
     48,
     "warning",
     "GPU health checks are for NVIDIA GPUs",
@@ -164,7 +164,7 @@ def health_checks_without_gpu(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCL.rule(
     49,
     "warning",
     "UltraServers run NVLink between nodes",
@@ -203,7 +203,7 @@ def imex(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCL.rule(
     50,
     "warning",
     "A topology plugin comes with its file",

@@ -1,1 +1,5 @@
 """Rules on AWS PCS."""
+
+from ultracluster.rules.pcs import cluster, groups, nodes, settings
+
+__all__ = ["cluster", "groups", "nodes", "settings"]

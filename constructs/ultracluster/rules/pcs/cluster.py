@@ -10,12 +10,9 @@ from ultracluster.catalog.pcs import pcs_agent, pcs_since, pcs_size_for, pcs_siz
 from ultracluster.config import Environment
 from ultracluster.config.remedy import anywhere, ask, beside, drop, write
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.pcs import nodes as pcs_nodes
-from ultracluster.rules.pcs import settings as pcs_settings
-from ultracluster.rules.pcs.groups import API, GUIDE, QUOTAS, RULES, asked
+from ultracluster.rules.pcs.groups import API, GUIDE, QUOTAS, asked
+from ultracluster.rules.sets import PCS
 from ultracluster.rules.today import today
-
-__all__ = ["RULES", "ending", "pcs_nodes", "pcs_settings"]
 
 VERSIONS = f"{GUIDE}, Slurm versions in AWS PCS"
 LIFECYCLE = f"{GUIDE}, Run custom scripts with node lifecycle actions in AWS PCS"
@@ -28,7 +25,7 @@ def ending(version: str, *, on: date) -> int | None:
     return (end - on).days if end else None
 
 
-@RULES.rule(
+@PCS.rule(
     60,
     "error",
     "PCS has the Slurm version",
@@ -44,7 +41,7 @@ def version_known(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(61, "error", "The Slurm version is supported", source=VERSIONS)
+@PCS.rule(61, "error", "The Slurm version is supported", source=VERSIONS)
 def version_supported(environment: Environment) -> Iterator[Breach]:
     version = asked(environment).slurm_version
     left = ending(version, on=today())
@@ -58,7 +55,7 @@ def version_supported(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(62, "warning", "The Slurm version is supported for a while", source=VERSIONS)
+@PCS.rule(62, "warning", "The Slurm version is supported for a while", source=VERSIONS)
 def version_ends_soon(environment: Environment) -> Iterator[Breach]:
     version = asked(environment).slurm_version
     left = ending(version, on=today())
@@ -83,7 +80,7 @@ def _supported() -> list[str]:
     return [version for version, left in ends.items() if left is None or left > SOON_DAYS]
 
 
-@RULES.rule(63, "error", "The size holds all nodes", source=f"{QUOTAS}; {API}, CreateCluster (size)")
+@PCS.rule(63, "error", "The size holds all nodes", source=f"{QUOTAS}; {API}, CreateCluster (size)")
 def size_holds(environment: Environment) -> Iterator[Breach]:
     nodes = sum(group.greatest for group in environment.node_groups.values())
     sizes = {size.name: size for size in pcs_sizes()}
@@ -105,7 +102,7 @@ def size_holds(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@PCS.rule(
     64,
     "warning",
     "A protected cluster names its size",
@@ -122,7 +119,7 @@ def size_named(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@PCS.rule(
     65, "error", "The cluster's name is one that PCS takes", source=f"{API}, CreateCluster (clusterName)"
 )
 def cluster_name(environment: Environment) -> Iterator[Breach]:
@@ -136,7 +133,7 @@ def cluster_name(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(66, "error", "There is no accounting database", source=f"{GUIDE}, Slurm accounting in AWS PCS")
+@PCS.rule(66, "error", "There is no accounting database", source=f"{GUIDE}, Slurm accounting in AWS PCS")
 def no_database(environment: Environment) -> Iterator[Breach]:
     database = environment.storage.accounting_database
     if database:
@@ -147,7 +144,7 @@ def no_database(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(67, "warning", "Accounting records end", source=f"{API}, Accounting (defaultPurgeTimeInDays)")
+@PCS.rule(67, "warning", "Accounting records end", source=f"{API}, Accounting (defaultPurgeTimeInDays)")
 def records_end(environment: Environment) -> Iterator[Breach]:
     accounting = asked(environment).accounting
     if accounting.mode == "standard" and accounting.purge_days == -1:
@@ -158,7 +155,7 @@ def records_end(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(68, "error", "Slurm's version has the REST API", source=f"{API}, SlurmRestRequest; {VERSIONS}")
+@PCS.rule(68, "error", "Slurm's version has the REST API", source=f"{API}, SlurmRestRequest; {VERSIONS}")
 def rest_version(environment: Environment) -> Iterator[Breach]:
     orchestrator, since = asked(environment), pcs_since("rest")
     if orchestrator.rest and orchestrator.slurm_version < since:
@@ -169,7 +166,7 @@ def rest_version(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(70, "error", "The agent knows lifecycle actions", source=LIFECYCLE)
+@PCS.rule(70, "error", "The agent knows lifecycle actions", source=LIFECYCLE)
 def agent_floor(environment: Environment) -> Iterator[Breach]:
     orchestrator, floor = asked(environment), pcs_agent("lifecycle_actions")
     if orchestrator.lifecycle != "none" and _numbers(orchestrator.agent_version) < _numbers(floor):
@@ -181,7 +178,7 @@ def agent_floor(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(71, "warning", "The agent knows rolling upgrades", source=VERSIONS)
+@PCS.rule(71, "warning", "The agent knows rolling upgrades", source=VERSIONS)
 def agent_upgrades(environment: Environment) -> Iterator[Breach]:
     orchestrator, floor = asked(environment), pcs_agent("rolling_upgrade")
     if _numbers(orchestrator.agent_version) < _numbers(floor):
@@ -198,7 +195,7 @@ def _numbers(version: str) -> tuple[int, ...]:
     return (*map(int, main.split(".")), int(release or 1))
 
 
-@RULES.rule(
+@PCS.rule(
     72, "warning", "Something mounts the file systems", source=f"{LIFECYCLE}; PCS has no field for mounts"
 )
 def nothing_mounts(environment: Environment) -> Iterator[Breach]:

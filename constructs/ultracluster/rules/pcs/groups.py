@@ -14,10 +14,9 @@ from ultracluster.config.orchestrator import Pcs
 from ultracluster.config.remedy import Remedy, anywhere, ask, drop, inside, rename, write
 from ultracluster.model.partitions import partitions
 from ultracluster.model.types import instance_type_of
-from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.basics import moved_to
-
-RULES = RuleSet("PCS", "AWS PCS", kinds=frozenset({"pcs"}))
+from ultracluster.rules.sets import PCS
 
 GUIDE = "AWS PCS User Guide"
 API = "AWS PCS API reference 2023-02-10"
@@ -32,7 +31,7 @@ def asked(environment: Environment) -> Pcs:
     return environment.orchestrator
 
 
-@RULES.rule(
+@PCS.rule(
     1,
     "error",
     "PCS is in the Region",
@@ -50,7 +49,7 @@ def region_has_pcs(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@PCS.rule(
     2,
     "warning",
     "The guide has PCS in the Region",
@@ -75,7 +74,7 @@ def _with_pcs(name: str) -> str:
     return difflib.get_close_matches(name, pcs_regions(), n=1, cutoff=0)[0]
 
 
-@RULES.rule(3, "warning", "There are at most 10 groups, or a raised quota", source=QUOTAS, date="2026-11-22")
+@PCS.rule(3, "warning", "There are at most 10 groups, or a raised quota", source=QUOTAS, date="2026-11-22")
 def group_limit(environment: Environment) -> Iterator[Breach]:
     groups = [*environment.groups("login"), *environment.groups("compute")]
     most = pcs_limit("groups")
@@ -93,7 +92,7 @@ def group_limit(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@PCS.rule(
     4, "warning", "There are at most 10 partitions, or a raised quota", source=QUOTAS, date="2026-11-22"
 )
 def partition_limit(environment: Environment) -> Iterator[Breach]:
@@ -111,13 +110,13 @@ def partition_limit(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(5, "error", "Group names are 3 to 25 letters, digits and hyphens", source=GROUP_API)
+@PCS.rule(5, "error", "Group names are 3 to 25 letters, digits and hyphens", source=GROUP_API)
 def group_names(environment: Environment) -> Iterator[Breach]:
     for name in environment.node_groups:
         yield from _named(name, ("node_groups", name), "a compute node group")
 
 
-@RULES.rule(6, "error", "Partition names are 3 to 25 letters, digits and hyphens", source=QUEUE_API)
+@PCS.rule(6, "error", "Partition names are 3 to 25 letters, digits and hyphens", source=QUEUE_API)
 def partition_names(environment: Environment) -> Iterator[Breach]:
     for name, group in environment.groups("compute").items():
         if group.partition:
@@ -138,7 +137,7 @@ def _named(name: str, path: Path, what: str) -> Iterator[Breach]:
     )
 
 
-@RULES.rule(
+@PCS.rule(
     10,
     "error",
     "Each group names its image",
@@ -162,7 +161,7 @@ def image_is_pinned(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(12, "warning", "The settings of a partition are of one that there is", source=QUEUE_API)
+@PCS.rule(12, "warning", "The settings of a partition are of one that there is", source=QUEUE_API)
 def partition_used(environment: Environment) -> Iterator[Breach]:
     there = partitions(environment)
     for name in asked(environment).partitions:
@@ -175,7 +174,7 @@ def partition_used(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(14, "warning", "The cluster has a login group", source=f"{GUIDE}, Using login nodes")
+@PCS.rule(14, "warning", "The cluster has a login group", source=f"{GUIDE}, Using login nodes")
 def some_login_nodes(environment: Environment) -> Iterator[Breach]:
     if not any(group.count for group in environment.groups("login").values()):
         yield Breach(
@@ -185,7 +184,7 @@ def some_login_nodes(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@PCS.rule(
     15,
     "warning",
     "scaledown_seconds is set where nodes end",

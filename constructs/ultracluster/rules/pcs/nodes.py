@@ -15,14 +15,15 @@ from ultracluster.model.network_cards import network_card_plan, takes_combined_e
 from ultracluster.model.partitions import partitions
 from ultracluster.model.types import instance_type_of
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.pcs.groups import API, GROUP_API, GUIDE, RULES, asked
+from ultracluster.rules.pcs.groups import API, GROUP_API, GUIDE, asked
+from ultracluster.rules.sets import PCS
 
 BLOCKS = f"{GUIDE}, Using Amazon EC2 Capacity Blocks for ML with AWS PCS"
 ULTRASERVERS = f"{GUIDE}, UltraServers in AWS PCS"
 IMEX = f"{GUIDE}, Configure UltraServer instances"
 
 
-@RULES.rule(22, "error", "An UltraServer group fits into one UltraServer", source=f"{ULTRASERVERS}; {BLOCKS}")
+@PCS.rule(22, "error", "An UltraServer group fits into one UltraServer", source=f"{ULTRASERVERS}; {BLOCKS}")
 def ultraserver_size(environment: Environment) -> Iterator[Breach]:
     for name, group in environment.groups("compute").items():
         known = instance_type_of(environment, group)
@@ -40,7 +41,7 @@ def ultraserver_size(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(23, "error", "UltraServers have a partition to themselves, with whole nodes", source=ULTRASERVERS)
+@PCS.rule(23, "error", "UltraServers have a partition to themselves, with whole nodes", source=ULTRASERVERS)
 def ultraserver_partition(environment: Environment) -> Iterator[Breach]:
     settings = asked(environment).partitions
     for partition, groups in partitions(environment).items():
@@ -63,7 +64,7 @@ def ultraserver_partition(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(24, "error", "UltraServer groups of a partition differ by powers of two", source=ULTRASERVERS)
+@PCS.rule(24, "error", "UltraServer groups of a partition differ by powers of two", source=ULTRASERVERS)
 def ultraserver_ratio(environment: Environment) -> Iterator[Breach]:
     for groups in partitions(environment).values():
         ultra = {name: group.greatest for name, group in groups.items() if _is_ultra(environment, group)}
@@ -84,7 +85,7 @@ def _is_ultra(environment: Environment, group: NodeGroup) -> bool:
     return known is not None and fabric_of(known) == "ultraserver"
 
 
-@RULES.rule(
+@PCS.rule(
     25,
     "error",
     "The network cards of the type are known",
@@ -107,7 +108,7 @@ def cards_known(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCS.rule(
     26,
     "warning",
     "EFA interfaces are of the kind that PCS's guide shows",
@@ -136,7 +137,7 @@ def efa_only_open(environment: Environment) -> Iterator[Breach]:
             return
 
 
-@RULES.rule(
+@PCS.rule(
     27,
     "warning",
     "UltraServers run NVLink between nodes",
@@ -190,7 +191,7 @@ def _beside_our_prolog(settings: Mapping[str, tuple[str, str]], version: str) ->
         )
 
 
-@RULES.rule(
+@PCS.rule(
     30,
     "warning",
     "Spot pools are not picked by price alone",
@@ -208,7 +209,7 @@ def spot_allocation(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@PCS.rule(
     31,
     "warning",
     "A group on a Capacity Block keeps its nodes",

@@ -9,7 +9,8 @@ from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.remedy import anywhere, drop, rename, write
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.pcs.groups import GUIDE, RULES, asked
+from ultracluster.rules.pcs.groups import GUIDE, asked
+from ultracluster.rules.sets import PCS
 
 CUSTOM = f"{GUIDE}, Configuring custom Slurm settings in AWS PCS"
 GRES = f"{GUIDE}, Configuring custom GRES settings in AWS PCS"
@@ -30,7 +31,7 @@ def _settings(environment: Environment) -> Iterator[tuple[SettingLevel, Path, st
             yield "group", ("node_groups", name, "slurm_settings", key), key, str(value)
 
 
-@RULES.rule(40, "error", "PCS takes each Slurm setting at its level", source=CUSTOM)
+@PCS.rule(40, "error", "PCS takes each Slurm setting at its level", source=CUSTOM)
 def setting_refused(environment: Environment) -> Iterator[Breach]:
     for level, path, name, _ in _settings(environment):
         taken = pcs_settings(level)
@@ -54,7 +55,7 @@ _PLACES: Mapping[SettingLevel, str] = {
 }
 
 
-@RULES.rule(42, "error", "Slurm's version has each setting", source=CUSTOM)
+@PCS.rule(42, "error", "Slurm's version has each setting", source=CUSTOM)
 def setting_too_new(environment: Environment) -> Iterator[Breach]:
     version = asked(environment).slurm_version
     for level, path, name, value in _settings(environment):
@@ -67,7 +68,7 @@ def setting_too_new(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(43, "error", "Gres is left to us", source=GRES)
+@PCS.rule(43, "error", "Gres is left to us", source=GRES)
 def own_gres(environment: Environment) -> Iterator[Breach]:
     for name, group in environment.node_groups.items():
         for key in group.slurm_settings:
@@ -81,7 +82,7 @@ def own_gres(environment: Environment) -> Iterator[Breach]:
                 )
 
 
-@RULES.rule(
+@PCS.rule(
     44,
     "warning",
     "GPUs are named by type where that costs nothing",
@@ -98,7 +99,7 @@ def types_hide_affinity(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@PCS.rule(
     45, "error", "An exclusive partition does not share its nodes", source=f"{CUSTOM}; Slurm, slurm.conf"
 )
 def exclusive_twice(environment: Environment) -> Iterator[Breach]:
@@ -119,7 +120,7 @@ def exclusive_twice(environment: Environment) -> Iterator[Breach]:
                 )
 
 
-@RULES.rule(
+@PCS.rule(
     46,
     "warning",
     "A QOS is there before a partition names it",
@@ -140,7 +141,7 @@ def qos_later(environment: Environment) -> Iterator[Breach]:
 _QOS = ("qos", "allowqos", "denyqos")
 
 
-@RULES.rule(47, "error", "What needs accounting has it", source=f"{GUIDE}, Slurm accounting in AWS PCS")
+@PCS.rule(47, "error", "What needs accounting has it", source=f"{GUIDE}, Slurm accounting in AWS PCS")
 def needs_accounting(environment: Environment) -> Iterator[Breach]:
     orchestrator = asked(environment)
     if orchestrator.accounting.mode == "standard":
@@ -160,14 +161,14 @@ def needs_accounting(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(48, "error", "MinJobAge is 5 or more", source=CUSTOM)
+@PCS.rule(48, "error", "MinJobAge is 5 or more", source=CUSTOM)
 def job_age(environment: Environment) -> Iterator[Breach]:
     for level, path, name, value in _settings(environment):
         if level == "cluster" and name.lower() == "minjobage" and not (value.isdigit() and int(value) >= 5):
             yield Breach(path, f"MinJobAge={value}: PCS takes 5 seconds or more.", write(5))
 
 
-@RULES.rule(49, "error", "A setting stands once", source="Slurm documentation, slurm.conf: names by any case")
+@PCS.rule(49, "error", "A setting stands once", source="Slurm documentation, slurm.conf: names by any case")
 def setting_twice(environment: Environment) -> Iterator[Breach]:
     seen: dict[tuple[Path, str], str] = {}
     for _, path, name, _ in _settings(environment):

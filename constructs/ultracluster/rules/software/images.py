@@ -11,7 +11,8 @@ from ultracluster.config.instance_types import instance_type_of
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.orchestrator import KUBERNETES
 from ultracluster.config.remedy import Remedy, anywhere, ask, write
-from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import IMG
 from ultracluster.software import InvalidLockError, UnknownReleaseError, load_release, newest_release
 from ultracluster.software.contradictions import contradictions
 from ultracluster.software.first_boot import GroupBoot, first_boot, scripts_run
@@ -19,28 +20,24 @@ from ultracluster.software.fit import Fit
 from ultracluster.software.lock import NodeFamily
 from ultracluster.software.node_image import FAMILIES, NodeImage, full_image_release, node_image
 
-RULES = RuleSet("IMG", "Machine images")
-
 _CATALOGUE = "this package: catalog/images.json, each fact with its own source"
 _DATE = "2026-11-22"
 _SHOW = "ultracluster image show <image>"
 
 
-@RULES.rule(
-    1, "error", "No image boots that its maker withdrew", source=_CATALOGUE, date=_DATE, by_hand=_SHOW
-)
+@IMG.rule(1, "error", "No image boots that its maker withdrew", source=_CATALOGUE, date=_DATE, by_hand=_SHOW)
 def withdrawn(environment: Environment) -> Iterator[Breach]:
     yield from _advisories(environment, "maker", "its maker withdrew it")
 
 
-@RULES.rule(
+@IMG.rule(
     2, "warning", "No image boots that field reports call bad", source=_CATALOGUE, date=_DATE, by_hand=_SHOW
 )
 def reported_bad(environment: Environment) -> Iterator[Breach]:
     yield from _advisories(environment, "field", "a field report says")
 
 
-@RULES.rule(
+@IMG.rule(
     3,
     "error",
     "The nodes of every group can start with the release on their image",
@@ -60,7 +57,7 @@ def cannot_boot(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@IMG.rule(
     4,
     "warning",
     "The nodes of every group start as far as anybody knows",
@@ -80,7 +77,7 @@ def may_not_boot(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@IMG.rule(
     5,
     "warning",
     "What the image of a group brings is known",
@@ -106,7 +103,7 @@ def unknown_image(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@IMG.rule(
     6,
     "error",
     "The software release is made for the orchestrator's images",
@@ -130,7 +127,7 @@ def other_family(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@IMG.rule(
     7,
     "warning",
     "The release of EKS's image is given in full",
@@ -170,7 +167,7 @@ def image_by_date(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@IMG.rule(
     8, "error", "No record of an image contradicts itself", source=_CATALOGUE, date=_DATE, by_hand=_SHOW
 )
 def contradictory(environment: Environment) -> Iterator[Breach]:

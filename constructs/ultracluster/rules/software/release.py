@@ -10,8 +10,8 @@ from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import KUBERNETES, SLURM
 from ultracluster.config.remedy import Remedy, anywhere, ask, either, write
 from ultracluster.model.types import instance_type_of
-from ultracluster.rules.engine import Breach, RuleSet
-from ultracluster.rules.software import sources as software_sources
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import SOF
 from ultracluster.rules.storage.lustre import efa_off
 from ultracluster.software import (
     Component,
@@ -30,8 +30,6 @@ from ultracluster.software.first_boot import first_boot, node_of
 from ultracluster.software.fit import ON_KUBERNETES, unneeded
 from ultracluster.software.node_image import FAMILIES
 
-RULES = RuleSet("SOF", "Software release")
-
 _SOFTWARE: Path = ("software",)
 _RELEASE: Path = ("software", "release")
 _STORAGE: Path = ("storage", "lustre")
@@ -43,7 +41,7 @@ _MACHINES = {"x86_64": "x86_64", "arm64": "aarch64"}  # as EC2 and as `uname -m`
 _CHECK = "ultracluster release check <release>"
 
 
-@RULES.rule(
+@SOF.rule(
     1,
     "error",
     "The software release exists",
@@ -70,7 +68,7 @@ def release_exists(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@SOF.rule(
     2,
     "error",
     "The parts of the software release fit together",
@@ -81,7 +79,7 @@ def release_fits(environment: Environment) -> Iterator[Breach]:
     yield from (breach for verdict in _breaches(environment) if verdict.blocks for breach in [_of(verdict)])
 
 
-@RULES.rule(
+@SOF.rule(
     3,
     "error",
     "The software release serves every instance type",
@@ -128,7 +126,7 @@ def instances_served(environment: Environment) -> Iterator[Breach]:
                 yield _of(verdict, path)
 
 
-@RULES.rule(
+@SOF.rule(
     6,
     "error",
     "Lustre over EFA and GPUDirect Storage are in the software release",
@@ -152,7 +150,7 @@ def lustre_served(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@SOF.rule(
     7,
     "warning",
     "The software release stays inside what was tested together",
@@ -180,7 +178,7 @@ _SCRIPTS = {
 """When our scripts run on the nodes of Slurm's orchestrators."""
 
 
-@RULES.rule(
+@SOF.rule(
     8,
     "warning",
     "Lifecycle scripts run",
@@ -287,6 +285,3 @@ def _for_family(environment: Environment, name: str) -> bool:
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
-
-
-RULES.include(software_sources.RULES)

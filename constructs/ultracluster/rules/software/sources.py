@@ -8,21 +8,20 @@ from ultracluster.catalog.images import Image
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.remedy import ask
-from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import SOF
 from ultracluster.software import InvalidLockError, UnknownReleaseError
 from ultracluster.software.environment_lock import environment_lock, lock_file_of
 from ultracluster.software.first_boot import first_boot
 from ultracluster.software.fit import Fit
 from ultracluster.software.installing import Lack
 
-RULES = RuleSet("SOF", "Software release")
-
 _SOFTWARE: Path = ("software",)
 _RELEASE: Path = ("software", "release")
 _LOCKS = "this package: lifecycle_scripts/releases"
 
 
-@RULES.rule(
+@SOF.rule(
     4,
     "warning",
     "Without a route to the internet, nodes have another source for what their image lacks",
@@ -52,7 +51,7 @@ def closed_without_source(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@SOF.rule(
     5,
     "warning",
     "What nodes may download is locked by a digest, and each repository by its key",
@@ -71,7 +70,7 @@ def unlocked(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@SOF.rule(
     9,
     "error",
     "What nodes cannot do without is locked by a digest, and each repository by its key",
@@ -90,7 +89,7 @@ def required_unlocked(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@SOF.rule(
     10,
     "error",
     "The environment's lock is whole and completes its release",

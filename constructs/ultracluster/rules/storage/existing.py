@@ -8,15 +8,13 @@ from collections.abc import Iterator
 from ultracluster.config import Environment
 from ultracluster.config.remedy import ask, beside, write
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs
-from ultracluster.rules.engine import Breach, RuleSet
-
-FSX_RULES = RuleSet("FSX", "FSx for Lustre and OpenZFS")
-DATA_RULES = RuleSet("DATA", "Keys, retention and the accounting database")
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import DATA, FSX
 
 DATE = "2026-11-22"
 
 
-@FSX_RULES.rule(
+@FSX.rule(
     8,
     "error",
     "A file system's DNS name is its own, and of the Region",
@@ -47,7 +45,7 @@ def name_and_id(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@DATA_RULES.rule(
+@DATA.rule(
     26,
     "error",
     "A database that exists is in the Region of its security group",
@@ -67,6 +65,3 @@ def endpoint_elsewhere(environment: Environment) -> Iterator[Breach]:
             f"{environment.region}: that cannot be the group of this database.",
             ask("fact", f"the endpoint of a database in {environment.region}, or region: {found[1]}"),
         )
-
-
-__all__ = ["DATA_RULES", "FSX_RULES"]

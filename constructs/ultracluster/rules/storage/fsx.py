@@ -12,19 +12,13 @@ from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.remedy import ask, beside, drop
 from ultracluster.config.storage import Backups, ScratchLustre
-from ultracluster.rules.engine import Breach, RuleSet
-from ultracluster.rules.storage import existing
-from ultracluster.rules.storage import lustre as fsx_lustre
-from ultracluster.rules.storage import lustre_efa as fsx_efa
-from ultracluster.rules.storage import openzfs as fsx_openzfs
-from ultracluster.rules.storage import repositories as fsx_repositories
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import FSX
 from ultracluster.rules.storage.lustre import LUSTRE, new_lustre
 from ultracluster.rules.storage.openzfs import OPENZFS, new_openzfs
 
-RULES = RuleSet("FSX", "FSx for Lustre and OpenZFS")
 
-
-@RULES.rule(
+@FSX.rule(
     34,
     "warning",
     "FSx is offered in the Region",
@@ -45,7 +39,7 @@ def region_has_fsx(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@FSX.rule(
     32,
     "error",
     "Backups that start at a time are kept for some days",
@@ -62,9 +56,6 @@ def backup_window(environment: Environment) -> Iterator[Breach]:
                 if path == LUSTRE and environment.data_repositories
                 else beside(retention_days=7) | drop(),
             )
-
-
-RULES.include(existing.FSX_RULES, fsx_lustre.RULES, fsx_openzfs.RULES, fsx_efa.RULES, fsx_repositories.RULES)
 
 
 def _backups(environment: Environment) -> Iterator[tuple[Path, Backups]]:

@@ -27,10 +27,9 @@ from ultracluster.config.storage import (
     Persistent2SsdLustre,
     ScratchLustre,
 )
-from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.basics import in_local_zone
-
-RULES = RuleSet("FSX", "FSx for Lustre and OpenZFS")
+from ultracluster.rules.sets import FSX
 
 NewLustre = (
     ScratchLustre
@@ -45,7 +44,7 @@ _CREATE = "botocore 1.44.5 fsx: CreateFileSystem"
 _CREATE_LUSTRE = "botocore 1.44.5 fsx: CreateFileSystemLustreConfiguration"
 
 
-@RULES.rule(
+@FSX.rule(
     1,
     "error",
     "A throughput tier is one that the deployment has",
@@ -71,7 +70,7 @@ def throughput_tier(environment: Environment) -> Iterator[Breach]:
     )
 
 
-@RULES.rule(
+@FSX.rule(
     2,
     "error",
     "The capacity of a Lustre file system is one that FSx makes",
@@ -96,7 +95,7 @@ def lustre_capacity(environment: Environment) -> Iterator[Breach]:
     )
 
 
-@RULES.rule(
+@FSX.rule(
     3,
     "error",
     "The Lustre version is one that the deployment runs",
@@ -114,7 +113,7 @@ def lustre_version(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@FSX.rule(
     4,
     "error",
     "A metadata configuration has a Lustre version that takes one",
@@ -135,7 +134,7 @@ def metadata_version(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@FSX.rule(
     5,
     "warning",
     "HyperPod's Lustre client can talk to the server's version",
@@ -159,7 +158,7 @@ def client_refused(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@FSX.rule(
     6,
     "error",
     "Metadata IOPS are a number that FSx provisions",
@@ -181,7 +180,7 @@ def metadata_iops(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@FSX.rule(
     7,
     "warning",
     "A Lustre file system fits the account's default quota",
@@ -209,7 +208,7 @@ def default_quota(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@FSX.rule(
     20,
     "error",
     "Intelligent-Tiering throughput comes in steps",
@@ -229,7 +228,7 @@ def tiering_throughput(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@FSX.rule(
     21,
     "error",
     "A read cache has a size exactly when its mode is `sized`",
@@ -255,7 +254,7 @@ def read_cache_mode(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@FSX.rule(
     22,
     "error",
     "A read cache suits the throughput",
@@ -275,7 +274,7 @@ def read_cache_size(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@FSX.rule(
     30,
     "error",
     "Root squash changes user and group, or neither",
@@ -294,7 +293,7 @@ def root_squash_ids(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@FSX.rule(
     31,
     "error",
     "Clients that root squash exempts are written as Lustre writes them",
@@ -316,7 +315,7 @@ def root_squash_clients(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@FSX.rule(
     33,
     "warning",
     "The Region and zone have the deployment",

@@ -11,16 +11,15 @@ from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.remedy import ask, beside, either, write
 from ultracluster.config.storage import IntelligentTieringLustre, Persistent2SsdLustre
 from ultracluster.model.types import instance_type_of
-from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.basics import in_local_zone
+from ultracluster.rules.sets import FSX
 from ultracluster.rules.storage.lustre import LUSTRE, efa_off
-
-RULES = RuleSet("FSX", "FSx for Lustre and OpenZFS")
 
 _GUIDE = "FSx for Lustre User Guide: Working with EFA-enabled file systems"
 
 
-@RULES.rule(10, "error", "EFA comes with a metadata configuration", source=_GUIDE)
+@FSX.rule(10, "error", "EFA comes with a metadata configuration", source=_GUIDE)
 def efa_metadata(environment: Environment) -> Iterator[Breach]:
     made = environment.storage.lustre
     if isinstance(made, Persistent2SsdLustre) and made.efa and made.metadata_iops is None:
@@ -32,7 +31,7 @@ def efa_metadata(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(11, "error", "With EFA the capacity is one that the throughput tier allows", source=_GUIDE)
+@FSX.rule(11, "error", "With EFA the capacity is one that the throughput tier allows", source=_GUIDE)
 def efa_capacity(environment: Environment) -> Iterator[Breach]:
     made = environment.storage.lustre
     if not isinstance(made, Persistent2SsdLustre) or not made.efa:
@@ -54,7 +53,7 @@ def efa_capacity(environment: Environment) -> Iterator[Breach]:
     )
 
 
-@RULES.rule(
+@FSX.rule(
     12,
     "warning",
     "A Lustre file system with EFA has a client that uses it",
@@ -75,7 +74,7 @@ def efa_without_client(environment: Environment) -> Iterator[Breach]:
     )
 
 
-@RULES.rule(
+@FSX.rule(
     13,
     "warning",
     "Compute nodes with EFA mount a Lustre file system with EFA over it",
@@ -101,7 +100,7 @@ def efa_type_on_tcp(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@FSX.rule(
     14,
     "warning",
     "A Lustre file system that is large enough for EFA has it",
@@ -139,7 +138,7 @@ def _no_efa_here(environment: Environment) -> bool:
     return offer is not None and bool(offer.limited)
 
 
-@RULES.rule(15, "error", "GPUDirect Storage goes over EFA", source=_GUIDE)
+@FSX.rule(15, "error", "GPUDirect Storage goes over EFA", source=_GUIDE)
 def gds_needs_efa(environment: Environment) -> Iterator[Breach]:
     made = environment.storage.lustre
     if made and getattr(made, "gds", False) and not _has_efa(environment):
@@ -150,7 +149,7 @@ def gds_needs_efa(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@FSX.rule(
     16,
     "warning",
     "GPUDirect Storage has a client that AWS supports",
@@ -174,7 +173,7 @@ def gds_clients(environment: Environment) -> Iterator[Breach]:
     )
 
 
-@RULES.rule(
+@FSX.rule(
     17,
     "warning",
     "The EFA connections of all clients fit one file system",
@@ -200,7 +199,7 @@ def efa_connections(environment: Environment) -> Iterator[Breach]:
     )
 
 
-@RULES.rule(
+@FSX.rule(
     18,
     "error",
     "There are no more EFA clients than a file system has connections",

@@ -8,19 +8,18 @@ from pathlib import PurePosixPath
 from ultracluster.catalog.parallelcluster import parallelcluster
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
-from ultracluster.config.orchestrator import SLURM, OrchestratorKind, ParallelCluster
+from ultracluster.config.orchestrator import OrchestratorKind, ParallelCluster
 from ultracluster.config.remedy import write
 from ultracluster.model.types import instance_type_of
-from ultracluster.rules.engine import Breach, RuleSet
-
-RULES = RuleSet("MNT", "Mounts", kinds=SLURM)
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import MNT
 
 DATE = "2026-11-21"
 FSX_API = "SageMaker API reference, ClusterFsxLustreConfig and ClusterFsxOpenZfsConfig (MountPath)"
 PACKAGE = "aws-parallelcluster 3.16.1"
 
 
-@RULES.rule(
+@MNT.rule(
     1,
     "error",
     "File systems and disks are mounted in different places",
@@ -39,7 +38,7 @@ def mounts_differ(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@MNT.rule(
     2,
     "error",
     "No mount hides a directory of the system",
@@ -59,7 +58,7 @@ def mounts_spare_system(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@MNT.rule(
     3,
     "error",
     "No mount lies within another",
@@ -78,7 +77,7 @@ def mounts_not_nested(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@MNT.rule(
     4,
     "warning",
     "No file system is mounted inside another",

@@ -9,15 +9,14 @@ from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.remedy import Remedy, ask, beside, either, write
 from ultracluster.config.storage import NewOpenZfs
-from ultracluster.rules.engine import Breach, RuleSet
-
-RULES = RuleSet("FSX", "FSx for Lustre and OpenZFS")
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import FSX
 
 OPENZFS: Path = ("storage", "openzfs")
 _CREATE_OPENZFS = "botocore 1.44.5 fsx: CreateFileSystemOpenZFSConfiguration"
 
 
-@RULES.rule(
+@FSX.rule(
     40,
     "error",
     "The throughput of an OpenZFS file system is one that the deployment has",
@@ -34,7 +33,7 @@ def openzfs_throughput(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@FSX.rule(
     41,
     "error",
     "The capacity of an OpenZFS file system is one that FSx makes",
@@ -50,7 +49,7 @@ def openzfs_capacity(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@FSX.rule(
     42,
     "warning",
     "The Region has the OpenZFS deployment",

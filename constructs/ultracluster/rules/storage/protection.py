@@ -11,7 +11,7 @@ from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.remedy import DROP, anywhere, ask, drop, whole, write
 from ultracluster.config.storage import RdsMySql, ScratchLustre
-from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.basics import (
     continuous,
     in_local_zone,
@@ -19,11 +19,9 @@ from ultracluster.rules.environment.basics import (
     not_a_zone_of,
     unknown_zone,
 )
-from ultracluster.rules.storage import existing
+from ultracluster.rules.sets import DATA
 from ultracluster.rules.storage.lustre import LUSTRE, new_lustre, other_deployment
 from ultracluster.rules.storage.openzfs import OPENZFS, new_openzfs
-
-RULES = RuleSet("DATA", "Keys, retention and the accounting database")
 
 _FOLDERS: Path = (*LUSTRE, "data_repositories")
 _DATABASE: Path = ("storage", "accounting_database")
@@ -31,7 +29,7 @@ _SECOND_ZONE: Path = (*_DATABASE, "second_zone_id")
 _DAYS = 7  # a mistake made before a weekend is noticed after it
 
 
-@RULES.rule(
+@DATA.rule(
     1,
     "warning",
     "What is protected is not scratch storage",
@@ -49,7 +47,7 @@ def scratch_protected(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@DATA.rule(
     2,
     "warning",
     "A protected Lustre file system is kept somewhere else, too",
@@ -75,7 +73,7 @@ def lustre_once(environment: Environment) -> Iterator[Breach]:
     )
 
 
-@RULES.rule(
+@DATA.rule(
     3,
     "warning",
     "Protected home directories have backups",
@@ -91,7 +89,7 @@ def openzfs_once(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@DATA.rule(
     4,
     "warning",
     "Protected backups are kept for a week",
@@ -110,7 +108,7 @@ def short_retention(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@DATA.rule(
     5,
     "warning",
     "A scratch file system is not expected to use the key",
@@ -127,7 +125,7 @@ def scratch_key(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@DATA.rule(
     6,
     "warning",
     "Deleting a protected file does not delete its last copy",
@@ -148,7 +146,7 @@ def deletes_exported(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@DATA.rule(
     8,
     "warning",
     "Access logs can be written to a log bucket that exists",
@@ -169,7 +167,7 @@ def log_bucket_admits_s3(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@DATA.rule(
     9,
     "warning",
     "A log bucket has something to log",
@@ -186,7 +184,7 @@ def log_bucket_unused(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@DATA.rule(
     10,
     "warning",
     "A log bucket is none of the buckets that hold data",
@@ -208,7 +206,7 @@ def log_bucket_apart(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@DATA.rule(
     20,
     "error",
     "The second zone of the accounting database is a zone of the Region",
@@ -224,7 +222,7 @@ def second_zone_in_region(environment: Environment) -> Iterator[Breach]:
             yield breach
 
 
-@RULES.rule(
+@DATA.rule(
     21,
     "warning",
     "The second zone of the accounting database is among the zones seen in the Region",
@@ -240,7 +238,7 @@ def second_zone_known(environment: Environment) -> Iterator[Breach]:
             yield breach
 
 
-@RULES.rule(
+@DATA.rule(
     22,
     "error",
     "The second zone of the accounting database is another zone",
@@ -259,7 +257,7 @@ def second_zone_differs(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@DATA.rule(
     23,
     "warning",
     "A protected accounting database has a standby",
@@ -276,7 +274,7 @@ def database_standby(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@DATA.rule(
     24,
     "warning",
     "Protected accounting is not kept on the controller's disk",
@@ -299,7 +297,7 @@ def accounting_on_controller(environment: Environment) -> Iterator[Breach]:
     )
 
 
-@RULES.rule(
+@DATA.rule(
     25,
     "error",
     "An accounting database has subnets in two zones",
@@ -339,7 +337,7 @@ def database_subnets(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@DATA.rule(
     27,
     "error",
     "RDS has the size of the instance class",
@@ -361,7 +359,7 @@ def class_size(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@DATA.rule(
     28,
     "warning",
     "RDS has the family of the instance class in the Region",
@@ -401,6 +399,3 @@ def _retentions(environment: Environment) -> Iterator[tuple[Path, int]]:
         yield (*OPENZFS, "backups", "retention_days"), homes.backups.retention_days
     if database := _rds(environment):
         yield (*_DATABASE, "backup_retention_days"), database.backup_retention_days
-
-
-RULES.include(existing.DATA_RULES)

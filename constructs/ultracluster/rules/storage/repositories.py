@@ -11,17 +11,16 @@ from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, inside, rename, write
 from ultracluster.config.storage import DataRepository, ScratchLustre
-from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import FSX
 from ultracluster.rules.storage.lustre import LUSTRE, new_lustre, other_deployment
-
-RULES = RuleSet("FSX", "FSx for Lustre and OpenZFS")
 
 _FOLDERS: Path = (*LUSTRE, "data_repositories")
 _CREATE = "botocore 1.44.5 fsx: CreateDataRepositoryAssociation"
 _NO_LINE_BREAKS = re.compile(r"[\x00\x85\u2028\u2029\r\n]")
 
 
-@RULES.rule(50, "error", "A file system has few enough links to S3", source=_CREATE)
+@FSX.rule(50, "error", "A file system has few enough links to S3", source=_CREATE)
 def link_count(environment: Environment) -> Iterator[Breach]:
     most, links = limits().data_repositories, environment.data_repositories
     if len(links) > most:
@@ -32,7 +31,7 @@ def link_count(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(51, "error", "A linked folder is an absolute path", source=f"{_CREATE}, FileSystemPath")
+@FSX.rule(51, "error", "A linked folder is an absolute path", source=f"{_CREATE}, FileSystemPath")
 def link_folder(environment: Environment) -> Iterator[Breach]:
     for folder in environment.data_repositories:
         if _is_folder(folder):
@@ -45,7 +44,7 @@ def link_folder(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(52, "error", "Linked folders do not overlap", source=f"{_CREATE}, FileSystemPath")
+@FSX.rule(52, "error", "Linked folders do not overlap", source=f"{_CREATE}, FileSystemPath")
 def link_folder_overlap(environment: Environment) -> Iterator[Breach]:
     links = {folder: None for folder in environment.data_repositories if _is_folder(folder)}
     for outer, inner in _overlaps({folder: _with_slash(folder) for folder in links}):
@@ -58,7 +57,7 @@ def link_folder_overlap(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(53, "error", "Linked prefixes of one bucket do not overlap", source=_CREATE)
+@FSX.rule(53, "error", "Linked prefixes of one bucket do not overlap", source=_CREATE)
 def link_prefix_overlap(environment: Environment) -> Iterator[Breach]:
     links = environment.data_repositories
     for bucket in {link.bucket for link in links.values()}:
@@ -74,7 +73,7 @@ def link_prefix_overlap(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(54, "error", "The Lustre version can be linked to S3", source=_CREATE)
+@FSX.rule(54, "error", "The Lustre version can be linked to S3", source=_CREATE)
 def link_version(environment: Environment) -> Iterator[Breach]:
     made, versions = new_lustre(environment), limits().data_repository_versions
     if not made or not environment.data_repositories:
@@ -88,7 +87,7 @@ def link_version(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(55, "error", "The deployment can be linked to S3", source=_CREATE)
+@FSX.rule(55, "error", "The deployment can be linked to S3", source=_CREATE)
 def link_deployment(environment: Environment) -> Iterator[Breach]:
     made = new_lustre(environment)
     if made and environment.data_repositories and not lustre(made.deployment).data_repositories:
@@ -100,7 +99,7 @@ def link_deployment(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(56, "error", "A prefix is a key prefix", source=f"{_CREATE}, DataRepositoryPath")
+@FSX.rule(56, "error", "A prefix is a key prefix", source=f"{_CREATE}, DataRepositoryPath")
 def link_prefix(environment: Environment) -> Iterator[Breach]:
     for folder, link in environment.data_repositories.items():
         prefix = link.prefix or ""
@@ -123,7 +122,7 @@ def link_prefix(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@FSX.rule(
     57,
     "error",
     "Each event is named once",
@@ -142,7 +141,7 @@ def link_events(environment: Environment) -> Iterator[Breach]:
                 )
 
 
-@RULES.rule(58, "warning", "A link moves something", source=f"{_CREATE}, S3 and BatchImportMetaDataOnCreate")
+@FSX.rule(58, "warning", "A link moves something", source=f"{_CREATE}, S3 and BatchImportMetaDataOnCreate")
 def link_idle(environment: Environment) -> Iterator[Breach]:
     for folder, link in environment.data_repositories.items():
         if not (link.import_events or link.export_events or link.import_existing):
@@ -154,7 +153,7 @@ def link_idle(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@FSX.rule(
     59,
     "warning",
     "What is exported into an existing bucket knows what is there",
@@ -171,7 +170,7 @@ def link_export_blind(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@FSX.rule(
     60,
     "error",
     "A file system that is linked to S3 has no automatic backups",

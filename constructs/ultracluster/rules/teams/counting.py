@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from ultracluster.config import Environment
 from ultracluster.config.remedy import anywhere, ask, drop, write
 from ultracluster.model.team_shares import asked, pools, scheduler_of
-from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import TEA
 from ultracluster.rules.teams.quotas import amounts_of
 from ultracluster.rules.teams.schedulers import (
     BY_GROUP,
@@ -20,10 +21,8 @@ from ultracluster.rules.teams.schedulers import (
     VOLCANO,
 )
 
-RULES = RuleSet("TEA", "Teams")
 
-
-@RULES.rule(
+@TEA.rule(
     5,
     "error",
     "A total counts accelerators of one kind",
@@ -46,7 +45,7 @@ def total_of_several_kinds(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@TEA.rule(
     6,
     "error",
     "Accelerators are counted by node group only where the scheduler can",
@@ -69,7 +68,7 @@ def by_group_not_there(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@TEA.rule(
     7,
     "error",
     "A limit over several node groups is given by group",
@@ -89,7 +88,7 @@ def limit_in_total(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@TEA.rule(
     16,
     "error",
     "KAI and Slurm's accounts count GPUs",

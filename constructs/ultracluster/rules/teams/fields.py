@@ -10,10 +10,9 @@ from ultracluster.config.orchestrator import SLURM
 from ultracluster.config.remedy import beside, drop, write
 from ultracluster.config.teams import Team
 from ultracluster.model.team_shares import Scheduler, asked, scheduler_of
-from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import TEA
 from ultracluster.rules.teams.schedulers import DATE, GOVERNANCE, KAI, KUEUE, SACCTMGR, TITLES, VOLCANO
-
-RULES = RuleSet("TEA", "Teams")
 
 _MOST_WEIGHT = 100
 
@@ -60,7 +59,7 @@ _OPTIONS: Mapping[str, _Option] = {
 }
 
 
-@RULES.rule(
+@TEA.rule(
     8,
     "error",
     "A team's field is one that the scheduler has",
@@ -84,7 +83,7 @@ def option_of_another_scheduler(environment: Environment) -> Iterator[Breach]:
                 )
 
 
-@RULES.rule(
+@TEA.rule(
     9,
     "warning",
     "A team's field says something to Slurm",
@@ -104,7 +103,7 @@ def option_without_meaning(environment: Environment) -> Iterator[Breach]:
                 )
 
 
-@RULES.rule(
+@TEA.rule(
     17,
     "error",
     "Task governance lends and borrows, lends only, or does neither",
@@ -124,7 +123,7 @@ def borrows_and_keeps(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@TEA.rule(
     19,
     "error",
     "A weight is one that task governance takes",

@@ -16,21 +16,16 @@ from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.orchestrator import KUBERNETES
 from ultracluster.config.remedy import Remedy, anywhere, drop, rename, write
 from ultracluster.model.team_shares import namespace_of, pools, scheduler_of
-from ultracluster.rules.engine import Breach, RuleSet
-from ultracluster.rules.teams import counting as teams_counting
-from ultracluster.rules.teams import fields as teams_fields
-from ultracluster.rules.teams import quotas as teams_quotas
-from ultracluster.rules.teams import slurm as teams_slurm
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import TEA
 from ultracluster.rules.teams.schedulers import DATE
-
-RULES = RuleSet("TEA", "Teams")
 
 _RESERVED_TEAMS = frozenset({"default", "default-parent-queue", "default-queue", "everyone", "root", "teams"})
 """Queues that Volcano, KAI and we have ourselves; Slurm has an account `root`."""
 _RESERVED_NAMESPACES = frozenset({"default", "aws-hyperpod"})
 
 
-@RULES.rule(
+@TEA.rule(
     10,
     "error",
     "Teams have a scheduler that keeps them apart",
@@ -47,7 +42,7 @@ def no_scheduler(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@TEA.rule(
     13,
     "error",
     "Names of teams and namespaces are free",
@@ -78,7 +73,7 @@ def taken_names(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@TEA.rule(
     14,
     "error",
     "Nobody is a team's member and an admin",
@@ -99,7 +94,7 @@ def member_and_admin(environment: Environment) -> Iterator[Breach]:
                 )
 
 
-@RULES.rule(
+@TEA.rule(
     18,
     "error",
     "Node groups have names that differ in lower case",
@@ -119,9 +114,6 @@ def same_in_lower_case(environment: Environment) -> Iterator[Breach]:
                 "not be told apart.",
                 rename(f"{pool.group}-2"),
             )
-
-
-RULES.include(teams_quotas.RULES, teams_counting.RULES, teams_fields.RULES, teams_slurm.RULES)
 
 
 def _own_namespace(environment: Environment, name: str) -> Remedy:

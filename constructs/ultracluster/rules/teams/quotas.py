@@ -10,13 +10,12 @@ from ultracluster.config.findings import Path
 from ultracluster.config.remedy import Remedy, ask, drop, rename, write
 from ultracluster.model.team_shares import Pool, asked, pools
 from ultracluster.model.types import every_type_of
-from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import TEA
 from ultracluster.rules.teams.schedulers import DATE, KUEUE, VOLCANO
 
-RULES = RuleSet("TEA", "Teams")
 
-
-@RULES.rule(
+@TEA.rule(
     1,
     "error",
     "A quota or limit by node group names compute groups with accelerators",
@@ -40,7 +39,7 @@ def unknown_group(environment: Environment) -> Iterator[Breach]:
                 )
 
 
-@RULES.rule(
+@TEA.rule(
     2, "error", "Quotas fit in the cluster, together", source="this configuration: node_groups", date=DATE
 )
 def too_much(environment: Environment) -> Iterator[Breach]:
@@ -75,7 +74,7 @@ def too_much(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@TEA.rule(
     3,
     "error",
     "A limit is not below the quota",
@@ -102,7 +101,7 @@ def limit_below_quota(environment: Environment) -> Iterator[Breach]:
             )
 
 
-@RULES.rule(
+@TEA.rule(
     4,
     "error",
     "A limit is not above the cluster",

@@ -9,14 +9,13 @@ from ultracluster.config.orchestrator import SLURM, HyperPodSlurm
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import anywhere, ask
-from ultracluster.rules.engine import Breach, RuleSet
+from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.basics import new_database
+from ultracluster.rules.sets import TEA
 from ultracluster.rules.teams.schedulers import DATE, SACCTMGR
 
-RULES = RuleSet("TEA", "Teams")
 
-
-@RULES.rule(
+@TEA.rule(
     11,
     "error",
     "Teams in Slurm have accounting",
@@ -42,7 +41,7 @@ def no_accounting(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@TEA.rule(
     12,
     "warning",
     "Slurm keeps to the teams' limits and shares",
@@ -73,7 +72,7 @@ def not_enforced(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@RULES.rule(
+@TEA.rule(
     15,
     "warning",
     "A Slurm account has users",

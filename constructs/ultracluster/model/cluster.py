@@ -1,0 +1,242 @@
+"""What an environment comes to, worked out once.
+
+`resolve` takes an environment whose shape is right, whether or not its rules hold: what cannot be worked out
+(an unknown instance type, a network that does not fit) is None or an estimate, never an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from ultracluster.catalog import InstanceType, Region, region
+from ultracluster.catalog import instance_type as in_catalogue
+from ultracluster.config import Environment
+from ultracluster.config.instance_types import made_from
+from ultracluster.config.kubernetes import Eks, HyperPodEks, Karpenter, KarpenterAutoscaling
+from ultracluster.config.lustre import LustreFacts
+from ultracluster.config.nodes import NodeGroup, Role
+from ultracluster.config.orchestrator import Orchestrator, ParallelCluster, Pcs
+from ultracluster.model.capacity import Capacity, Placement, placement_for
+from ultracluster.model.network_cards import EfaKind, NetworkInterface, network_card_plan
+from ultracluster.model.orchestrators import TRAITS, Traits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """A node group with what is known of it."""
+
+    name: str
+    settings: NodeGroup
+    traits: Traits
+    type: InstanceType | None
+    """None where neither the catalogue nor the environment knows it."""
+    further_types: tuple[InstanceType | None, ...] = ()
+    """Of `instance_types`, in their order; None for an unknown one."""
+    partition: str | None = None
+    """Of Slurm; None for groups that run no jobs, and under Kubernetes."""
+    most_nodes: int
+    """Nodes that the group may have at once."""
+    efa: EfaKind = "efa-only"
+    """Kind of the EFA interfaces that are asked for, where we lay them out."""
+    by_karpenter: bool = False
+    """Karpenter launches the nodes, for pods or as a fixed number."""
+    for_pods: bool = False
+    """Nodes come and go with the pods that need them."""
+
+    @property
+    def role(self) -> Role:
+        return self.settings.role
+
+    @property
+    def capacity(self) -> Capacity:
+        return self.settings.capacity
+
+    @property
+    def in_service(self) -> bool:
+        """Whether AWS runs the nodes in an account of its own (HyperPod)."""
+        return self.role in self.traits.service_roles
+
+    @cached_property
+    def interfaces(self) -> tuple[NetworkInterface, ...] | None:
+        """The network interfaces that a node is launched with; None where AWS lays them out, or where the
+        cards of the type are unknown."""
+        if self.in_service or self.type is None:
+            return None
+        if self.role != "compute":
+            return (NetworkInterface(card=0, device=0, kind="interface"),)
+        try:
+            return network_card_plan(self.type, efa=self.efa)
+        except ValueError:  # a type whose cards are unknown, or which takes another kind: rules say so
+            return None
+
+    @property
+    def interface_count(self) -> int:
+        """Network interfaces of one node, those without an address included.
+
+        HyperPod lays them out by itself: one for each network card is the best estimate (AWS publishes 32
+        addresses for P5, which has 32 cards). 1 where nothing is known.
+        """
+        if self.in_service:
+            return max(1, self.type.network_cards) if self.type else 1
+        return len(self.interfaces) if self.interfaces else 1
+
+    @property
+    def placement(self) -> Placement | None:
+        """What placement the nodes are launched with; None where AWS places them, or the type is unknown."""
+        if self.in_service or self.type is None or self.role != "compute":
+            return None
+        capacity = self.capacity
+        try:
+            return placement_for(
+                capacity,
+                instance_type=self.type,
+                orchestrator=self.traits.kind,
+                reserved_in_group=capacity.kind == "reservation" and capacity.placement_group is not None,
+                declined=self.settings.placement_group == "none",
+            )
+        except ValueError:  # no group can be named: a rule says so
+            return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """An environment with everything that follows from it."""
+
+    environment: Environment
+    """What was asked for."""
+    traits: Traits
+    groups: Mapping[str, Group]
+    """Node groups by name, in the order of the file."""
+
+    @property
+    def name(self) -> str:
+        return self.environment.name
+
+    @property
+    def region(self) -> str:
+        return self.environment.region
+
+    @cached_property
+    def home(self) -> Region | None:
+        """What is known of the Region; None for an unknown one."""
+        return region(self.environment.region)
+
+    @property
+    def settings(self) -> Orchestrator:
+        """What is asked of the orchestrator itself."""
+        return self.environment.orchestrator
+
+    @cached_property
+    def lustre(self) -> LustreFacts | None:
+        return self.environment.lustre
+
+    @property
+    def kubernetes(self) -> Eks | HyperPodEks | None:
+        """Settings of the Kubernetes control plane; None under Slurm."""
+        return self.environment.kubernetes
+
+    @property
+    def karpenter(self) -> Karpenter | None:
+        """Karpenter of our own, on EKS."""
+        return _karpenter(self.environment)
+
+    @property
+    def autoscaling(self) -> KarpenterAutoscaling | None:
+        """HyperPod's own Karpenter."""
+        return _autoscaling(self.environment)
+
+    @property
+    def second_zones(self) -> tuple[str, ...]:
+        """Zone ids beside that of the nodes: of the control plane, of the accounting database."""
+        database = self.environment.storage.accounting_database
+        asked = (
+            self.kubernetes.second_zone_id if self.kubernetes else None,
+            database.second_zone_id if database is not None and database.kind == "rds-mysql" else None,
+        )
+        return tuple(zone for zone in asked if zone)
+
+    def with_role(self, role: Role) -> dict[str, Group]:
+        """The groups of one role, by name."""
+        return {name: group for name, group in self.groups.items() if group.role == role}
+
+    @property
+    def in_account(self) -> dict[str, Group]:
+        """The groups whose instances are in the user's account; HyperPod's are not."""
+        return {name: group for name, group in self.groups.items() if not group.in_service}
+
+    @property
+    def in_service(self) -> dict[str, Group]:
+        """The groups that HyperPod runs."""
+        return {name: group for name, group in self.groups.items() if group.in_service}
+
+    @property
+    def partitions(self) -> dict[str, dict[str, Group]]:
+        """Compute groups by partition of Slurm."""
+        found: dict[str, dict[str, Group]] = {}
+        for name, group in self.groups.items():
+            if group.partition is not None:
+                found.setdefault(group.partition, {})[name] = group
+        return found
+
+
+def resolve(environment: Environment) -> Cluster:
+    """What `environment` comes to; the same object however often it is asked for."""
+    known: Cluster | None = environment._resolved  # pyright: ignore[reportPrivateUsage]
+    if known is None or known.environment is not environment:  # a copy brings that of its original
+        known = _resolve(environment)
+        environment._resolved = known  # pyright: ignore[reportPrivateUsage]
+    return known
+
+
+def _resolve(environment: Environment) -> Cluster:
+    traits = TRAITS[environment.orchestrator.kind]
+    return Cluster(
+        environment=environment,
+        traits=traits,
+        groups={
+            name: _group(environment, traits, name, group) for name, group in environment.node_groups.items()
+        },
+    )
+
+
+def _group(environment: Environment, traits: Traits, name: str, settings: NodeGroup) -> Group:
+    karpenter, autoscaling = _karpenter(environment), _autoscaling(environment)
+    compute = settings.role == "compute"
+    scaled = autoscaling is not None and compute and settings.count == 0
+    by_karpenter = karpenter is not None and name in karpenter.groups
+    most = settings.greatest
+    return Group(
+        name=name,
+        settings=settings,
+        traits=traits,
+        type=_type(environment, settings.instance_type),
+        further_types=tuple(_type(environment, one) for one in settings.instance_types),
+        partition=(settings.partition or name) if compute and traits.slurm else None,
+        most_nodes=max(most, autoscaling.max_nodes) if scaled and autoscaling else most,
+        efa=settings.efa_interface or _efa_interface(environment),
+        by_karpenter=by_karpenter,
+        for_pods=scaled or (by_karpenter and settings.count == 0),
+    )
+
+
+def _type(environment: Environment, name: str) -> InstanceType | None:
+    declared = environment.instance_types.get(name)
+    # the catalogue comes first: its figures are compared with AWS's, a declaration's are not
+    return in_catalogue(name) or (made_from(name, declared) if declared else None)
+
+
+def _efa_interface(environment: Environment) -> EfaKind:
+    asked = environment.orchestrator
+    return asked.efa_interface if isinstance(asked, ParallelCluster | Pcs) else "efa-only"
+
+
+def _karpenter(environment: Environment) -> Karpenter | None:
+    asked = environment.orchestrator
+    return asked.karpenter if isinstance(asked, Eks) else None
+
+
+def _autoscaling(environment: Environment) -> KarpenterAutoscaling | None:
+    asked = environment.orchestrator
+    return asked.autoscaling if isinstance(asked, HyperPodEks) else None

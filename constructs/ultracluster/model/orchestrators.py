@@ -1,0 +1,99 @@
+"""Traits of orchestrators: what code above must know of each, one row per kind.
+
+Code that only needs a fact of the orchestrator reads it here. Code that does something else for each kind
+matches on it and ends with `assert_never`, so that the type checker names the place when a kind is added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ultracluster.config.nodes import Role
+from ultracluster.config.orchestrator import OrchestratorKind
+
+Launcher = Literal["auto-scaling", "pcs"]
+"""A service-linked role that launches instances and needs the key of their volumes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """What is true of one orchestrator."""
+
+    kind: OrchestratorKind
+    title: str
+    """Of its cluster stack."""
+    scheduler: Literal["slurm", "kubernetes"]
+    roles: tuple[Role, ...]
+    """Roles that its node groups can have."""
+    service_roles: tuple[Role, ...] = ()
+    """Roles whose nodes AWS runs in an account of its own: their types have the prefix `ml.`, their network
+    cards and placement are AWS's, and they count against quotas of the service."""
+    launched_by: tuple[Launcher, ...] = ()
+    """Who launches the nodes that are in the user's account, beside CloudFormation itself."""
+    joining_minutes: int | None = None
+    """Minutes that the scripts of a node may take; None where nothing ends a node that takes its time, or
+    where the configuration says."""
+    security_groups: int = 0
+    """Security groups that the cluster makes beside those of network and storage."""
+
+    @property
+    def kubernetes(self) -> bool:
+        return self.scheduler == "kubernetes"
+
+    @property
+    def slurm(self) -> bool:
+        return self.scheduler == "slurm"
+
+    @property
+    def hyperpod(self) -> bool:
+        """Whether SageMaker HyperPod runs the compute nodes."""
+        return "compute" in self.service_roles
+
+
+_ROWS = (
+    Traits(
+        kind="hyperpod-slurm",
+        title="HyperPod cluster with Slurm",
+        scheduler="slurm",
+        roles=("controller", "login", "compute"),
+        service_roles=("controller", "login", "compute"),
+    ),
+    Traits(
+        kind="hyperpod-eks",
+        title="HyperPod cluster on EKS",
+        scheduler="kubernetes",
+        roles=("compute", "system"),
+        service_roles=("compute",),
+        launched_by=("auto-scaling",),  # the system nodes are a managed node group
+        security_groups=3,  # control plane, kubectl's handler, nodes
+    ),
+    Traits(
+        kind="parallelcluster",
+        title="ParallelCluster with Slurm",
+        scheduler="slurm",
+        roles=("controller", "login", "compute"),
+        security_groups=4,  # head node, login nodes and their balancer, compute nodes
+    ),
+    Traits(
+        kind="pcs",
+        title="PCS cluster with Slurm",
+        scheduler="slurm",
+        roles=("login", "compute"),
+        launched_by=("pcs",),
+        # a node that has not joined after 30 minutes is ended (AWS PCS User Guide, "Troubleshooting compute
+        # node bootstrap"); it leaves room for what runs before and after the scripts
+        joining_minutes=25,
+    ),
+    Traits(
+        kind="eks",
+        title="EKS nodes",
+        scheduler="kubernetes",
+        roles=("compute", "system"),
+        launched_by=("auto-scaling",),
+        joining_minutes=12,  # a node group waits 15 for a node that is running (field reports)
+        security_groups=3,
+    ),
+)
+
+TRAITS: dict[OrchestratorKind, Traits] = {row.kind: row for row in _ROWS}
