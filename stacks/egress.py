@@ -9,6 +9,7 @@ from constructs import Construct
 
 from stacks.parts import NetworkParts
 from ultracluster.config import Environment
+from ultracluster.model import resolve
 from ultracluster.model.endpoints import made_endpoints
 from ultracluster.network.cluster_egress import ClusterEgress
 
@@ -37,6 +38,6 @@ class EgressStack(Stack):
             vpc_id=network.vpc_id,
             subnet_id=network.subnet_id,
             route_table_id=network.route_table_id,
-            endpoints=made_endpoints(config),
+            endpoints=made_endpoints(resolve(config)),
             flow_log_key=kms.Key.from_key_arn(self, "Key", key_arn),
         )

@@ -15,6 +15,7 @@ from stacks.parts import FileSystemParts, NetworkParts, crossing, removal
 from ultracluster.clusters.parts import Accounting, LustreMount, OpenZfsMount
 from ultracluster.config import Environment
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs
+from ultracluster.model import resolve
 from ultracluster.model.addresses import subnets
 from ultracluster.network.existing import existing_subnet, existing_vpc
 from ultracluster.storage.accounting_database import AccountingDatabase
@@ -82,7 +83,7 @@ class StorageStack(Stack):
             "OpenZfs",
             vpc=self._vpc,
             subnet=self._subnet,
-            clients_cidr=str(subnets(self._config).nodes),
+            clients_cidr=str(subnets(resolve(self._config)).nodes),
             config=config,
             key=self._key,
             removal_policy=removal(self._config),

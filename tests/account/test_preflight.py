@@ -29,6 +29,7 @@ from ultracluster.account.preflight.rows import unreadable
 from ultracluster.cli import preflight as command
 from ultracluster.config import Environment, load
 from ultracluster.config.capacity import Spot
+from ultracluster.model import resolve
 
 GOLDEN = Path(__file__).with_name("golden")
 
@@ -83,7 +84,7 @@ def test_every_shipped_environment_can_be_asked_about(name: str) -> None:
     made = World(shipped(name))
     furnish(made)
     found = rows(ask(made))
-    services = {need.quota.service for need in package.quotas.needs(made.environment)}
+    services = {need.quota.service for need in package.quotas.needs(resolve(made.environment))}
     assert services == {
         what.partition(":")[0] for what in found if ": " in what and what.split(":")[0] in services
     }

@@ -22,6 +22,7 @@ from ultracluster.config import Environment
 from ultracluster.kubernetes.scheduling import scheduling
 from ultracluster.kubernetes.task_governance import compute_quotas, governance_script, scheduler_config
 from ultracluster.kubernetes.teams import team_rights
+from ultracluster.model import resolve
 from ultracluster.model.team_shares import PRIORITIES, pools
 from ultracluster.slurm.accounts import slurm_accounts
 
@@ -332,7 +333,7 @@ def _given(scheduler: str, teams: dict[str, dict[str, Any]]) -> tuple[dict[str, 
             specs = {name: one["spec"] for name, one in of_kind(env, "Queue").items()}
             assert specs.pop("teams")["resources"]["gpu"]["quota"] == sum(_asked(teams).values())
             found = {name: spec["resources"]["gpu"]["quota"] for name, spec in specs.items()}
-    return found, sum(pool.total for pool in pools(env))
+    return found, sum(pool.total for pool in pools(resolve(env)))
 
 
 @pytest.mark.parametrize("scheduler", [*SCHEDULERS, "task-governance", "slurm"])

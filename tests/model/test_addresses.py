@@ -16,6 +16,7 @@ from rules_table import found
 
 from ultracluster.config import Environment
 from ultracluster.config.network import Network
+from ultracluster.model import resolve
 from ultracluster.model.addresses import AddressBudget, Row, address_budget, subnets, subnets_of
 from ultracluster.model.endpoints import made_endpoints
 from ultracluster.rules.sets import NET
@@ -42,11 +43,11 @@ def environment(changes: dict[str, Any]) -> Environment:
 
 
 def rows(changes: dict[str, Any]) -> dict[str, Row]:
-    return {row.what: row for row in address_budget(environment(changes)).rows}
+    return {row.what: row for row in address_budget(resolve(environment(changes))).rows}
 
 
 def test_the_budget_of_the_smallest_cluster() -> None:
-    budget = address_budget(environment({}))
+    budget = address_budget(resolve(environment({})))
     assert [str(row) for row in budget.rows] == [
         "controller (m5.2xlarge): 1 x 1 = 1",
         "login (m5.xlarge): 1 x 1 = 1",
@@ -89,7 +90,7 @@ def test_an_unknown_type_takes_one_and_a_declared_one_what_it_says() -> None:
     }  # fmt: skip
     changes = {"node_groups.gpu.instance_type": "p6e-gb300.36xlarge"}
     data = changed(DEV, changes) | {"instance_types": {"p6e-gb300.36xlarge": declared}}
-    budget = address_budget(loaded(data).environment)
+    budget = address_budget(resolve(loaded(data).environment))
     assert [row.each for row in budget.rows if row.what.startswith("gpu")] == [19]
 
 
@@ -143,25 +144,25 @@ def test_openzfs_servers(deployment: str, servers: int, verified: bool) -> None:
 def test_interface_endpoints_take_one_each_and_gateways_none() -> None:
     assert "interface endpoints" not in rows({})
     closed = {"network.egress": "closed"}
-    made = made_endpoints(environment(closed))
+    made = made_endpoints(resolve(environment(closed)))
     assert rows(closed)["interface endpoints"].total == len(made) - 1
     elsewhere = {**closed, "network.vpc": {"id": "vpc-01234567", "cidr": "10.0.0.0/16"}}
     assert "interface endpoints" not in rows(elsewhere)
 
 
 def test_how_the_default_network_is_cut() -> None:
-    cut = subnets(environment({"storage.accounting_database": DATABASE}))
+    cut = subnets(resolve(environment({"storage.accounting_database": DATABASE})))
     assert str(cut.nodes) == "10.0.0.0/17"
     assert [str(small) for small in cut.small] == [
         "10.0.255.240/28", "10.0.255.224/28", "10.0.255.208/28",
     ]  # fmt: skip
-    closed = subnets(environment({"network.egress": "closed"}))
+    closed = subnets(resolve(environment({"network.egress": "closed"})))
     assert (closed.public, closed.database) == (None, None)
 
 
 def test_a_vpc_made_elsewhere_is_not_cut() -> None:
     vpc = {"id": "vpc-01234567", "cidr": "10.8.0.0/16"}
-    cut = subnets(environment({"network.vpc": vpc, "storage.accounting_database": DATABASE}))
+    cut = subnets(resolve(environment({"network.vpc": vpc, "storage.accounting_database": DATABASE})))
     assert (str(cut.nodes), cut.small) == ("10.8.0.0/17", ())
 
 
@@ -188,7 +189,7 @@ def test_subnets_never_overlap_and_lie_within_the_vpc(whole: IPv4Network, egress
         "network.egress": egress,
         "storage.accounting_database": database,
     }
-    cut = subnets(environment(changes))  # of any size: it must not raise
+    cut = subnets(resolve(environment(changes)))  # of any size: it must not raise
     if 16 <= whole.prefixlen <= 25:
         every = (cut.nodes, *cut.small)
         assert not any(one.overlaps(other) for one, other in combinations(every, 2))
@@ -200,7 +201,8 @@ def test_subnets_never_overlap_and_lie_within_the_vpc(whole: IPv4Network, egress
 @given(counts=st.lists(st.integers(0, 6758), min_size=2, max_size=2), egress=egress)
 def test_the_cut_does_not_depend_on_node_counts(counts: list[int], egress: str) -> None:
     cuts = [
-        subnets(environment({"node_groups.gpu.count": count, "network.egress": egress})) for count in counts
+        subnets(resolve(environment({"node_groups.gpu.count": count, "network.egress": egress})))
+        for count in counts
     ]
     assert cuts[0] == cuts[1]
 
@@ -267,7 +269,7 @@ def test_nodes_that_may_come_are_counted() -> None:
 
 def services(kind: str) -> set[str]:
     closed = {"orchestrator": {"kind": kind}, "network.egress": "closed"}
-    return {endpoint.service for endpoint in made_endpoints(environment(closed))}
+    return {endpoint.service for endpoint in made_endpoints(resolve(environment(closed)))}
 
 
 def test_endpoints_of_a_closed_network_follow_the_orchestrator() -> None:

@@ -14,6 +14,7 @@ from project import ENVIRONMENTS, ROOT
 from ultracluster.catalog import instance_types
 from ultracluster.catalog.quotas import ec2_quota, quota, quota_by_type
 from ultracluster.config import Environment, load
+from ultracluster.model import resolve
 from ultracluster.model.quota_needs import RULES, Need, needs
 
 QUOTAS = json.loads((ROOT / "constructs/ultracluster/catalog/quotas.json").read_text())
@@ -25,7 +26,7 @@ def shipped(name: str) -> Environment:
 
 
 def by_name(environment: Environment) -> dict[str, Need]:
-    return {need.quota.name: need for need in needs(environment)}
+    return {need.quota.name: need for need in needs(resolve(environment))}
 
 
 def with_group(environment: Environment, group: str, **changes: Any) -> Environment:
@@ -153,9 +154,9 @@ def test_needs_never_shrink_when_a_count_grows(name: str, data: st.DataObject, m
     group = data.draw(st.sampled_from(sorted(environment.node_groups)))
     field = data.draw(st.sampled_from(["count", "max_count"]))
     old = getattr(environment.node_groups[group], field) or 0
-    before = {need.quota: need.amount for need in needs(environment)}
+    before = {need.quota: need.amount for need in needs(resolve(environment))}
     grown = with_group(environment, group, **{field: old + more})
-    after = {need.quota: need.amount for need in needs(grown)}
+    after = {need.quota: need.amount for need in needs(resolve(grown))}
     assert not {quota.name for quota in before if after.get(quota, 0) < before[quota]}
 
 

@@ -22,6 +22,7 @@ from ultracluster.cli.plan import plan as command
 from ultracluster.cli.plan_markdown import as_markdown
 from ultracluster.cli.plan_text import as_text, duration, quota_amount
 from ultracluster.config import Environment, load
+from ultracluster.model import resolve
 from ultracluster.model.quota_needs import needs
 from ultracluster.plan.cost_idle import Idle
 from ultracluster.plan.environment_plan import CostPlan, Plan, QuotaPlan, parameters, plan, size_text
@@ -218,7 +219,7 @@ def test_every_environment_has_a_plan(name: str) -> None:
     found = plan(file.environment, 70e9, TODAY, warnings=enforce(file))
     document = json.loads(json.dumps(found.document()))
 
-    assert [one.name for one in found.quotas] == [one.quota.name for one in needs(file.environment)]
+    assert [one.name for one in found.quotas] == [one.quota.name for one in needs(resolve(file.environment))]
     assert document["stacks"] == list(file.environment.stack_names)
     assert document["groups"][0]["nodes"] == found.groups[0].nodes
     assert document["model"]["fits"] is found.model.fits if found.model else False

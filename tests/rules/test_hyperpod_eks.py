@@ -13,6 +13,7 @@ from rules_table import Case, found, table_tests
 from ultracluster.catalog import instance_types, regions
 from ultracluster.catalog.eks_calendar import read_on, releases_in_standard_support
 from ultracluster.catalog.hyperpod_eks import health_agent_image, health_agent_regions, mig_profiles
+from ultracluster.model import resolve
 from ultracluster.model.addresses import address_budget
 from ultracluster.rules.sets import HPE
 
@@ -330,11 +331,11 @@ test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = ta
 
 
 def test_a_p5_node_takes_81_addresses() -> None:
-    budget = address_budget(loaded(environment_data(BASE)).environment)
+    budget = address_budget(resolve(loaded(environment_data(BASE)).environment))
     (row,) = [row for row in budget.rows if row.what.startswith("train ")]
     full = changed(environment_data(BASE), {f"{TRAIN}.efa_interface": ...})
     (certain,) = [
-        row for row in address_budget(loaded(full).environment).rows if row.what.startswith("train ")
+        row for row in address_budget(resolve(loaded(full).environment)).rows if row.what.startswith("train ")
     ]
 
     assert (row.each, row.count) == (81, 4)

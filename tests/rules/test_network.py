@@ -9,6 +9,7 @@ from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
 import ultracluster
+from ultracluster.model import resolve
 from ultracluster.model.endpoints import closed_endpoints, made_endpoints
 from ultracluster.rules.sets import NET
 
@@ -278,7 +279,7 @@ def test_with_nothing_but_existing_parts_only_what_cannot_be_seen_is_warned_of()
 
 def services(changes: dict[str, object], *, made: bool = True) -> list[str]:
     environment = loaded(changed(environment_data(), changes)).environment
-    endpoints = made_endpoints(environment) if made else closed_endpoints(environment)
+    endpoints = made_endpoints(resolve(environment)) if made else closed_endpoints(resolve(environment))
     return [endpoint.service for endpoint in endpoints]
 
 

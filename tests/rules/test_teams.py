@@ -9,6 +9,7 @@ from rules_support import changed, environment_data, loaded
 from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
 
 from ultracluster.config.orchestrator import KUBERNETES, SLURM
+from ultracluster.model import resolve
 from ultracluster.model.team_shares import Scheduler, pools, quotas, scheduler_of
 from ultracluster.rules.sets import TEA
 
@@ -224,7 +225,7 @@ def test_an_environment_without_teams_has_no_findings(base: str) -> None:
 def test_who_schedules(base: str, changes: dict[str, Any], scheduler: Scheduler) -> None:
     environment = loaded(changed(environment_data(base), changes)).environment
 
-    assert scheduler_of(environment) == scheduler
+    assert scheduler_of(resolve(environment)) == scheduler
     assert environment.orchestrator.kind in (SLURM if scheduler == "slurm" else KUBERNETES)
 
 
@@ -258,7 +259,7 @@ def test_accelerators_are_counted_as_kubernetes_counts_them(
 ) -> None:
     environment = loaded(changed(environment_data(base), changes)).environment
 
-    assert {pool.group: (pool.resource, pool.total) for pool in pools(environment)} == expected
+    assert {pool.group: (pool.resource, pool.total) for pool in pools(resolve(environment))} == expected
 
 
 def test_totals_take_what_quotas_by_group_leave() -> None:
@@ -267,7 +268,7 @@ def test_totals_take_what_quotas_by_group_leave() -> None:
         changed(environment_data("eks-p5en"), {"node_groups.more": MORE, "teams": teams})
     ).environment
 
-    assert quotas(environment) == {"research": {"train": 60, "more": 8}, "product": {"train": 4}}
+    assert quotas(resolve(environment)) == {"research": {"train": 60, "more": 8}, "product": {"train": 4}}
 
 
 @pytest.mark.parametrize("quota", [65, {"train": 65}, {"trian": 1}])
@@ -275,4 +276,4 @@ def test_what_is_not_there_is_not_given(quota: Any) -> None:
     environment = loaded(changed(environment_data("eks-p5en"), team(quota=quota))).environment
 
     with pytest.raises(ValueError, match="accelerators"):
-        quotas(environment)
+        quotas(resolve(environment))

@@ -11,6 +11,7 @@ from hyperpod_service import answer, refusal
 from moto.ssm.models import Parameter, ssm_backends
 
 from ultracluster.config import Environment
+from ultracluster.model import resolve
 from ultracluster.model.quota_needs import needs
 
 OWNER = "123456789012"
@@ -53,7 +54,7 @@ class World:
         object.__setattr__(self.account._identity, "arn", ROLE)
         self.quotas: dict[str, dict[str, Any]] = {}
         self.defaults: dict[str, dict[str, Any]] = {}
-        for number, need in enumerate(needs(environment)):
+        for number, need in enumerate(needs(resolve(environment))):
             self.quotas[need.quota.name] = {
                 "ServiceCode": need.quota.service,
                 "QuotaCode": need.quota.code or f"L-{number:08X}",

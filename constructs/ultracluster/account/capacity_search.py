@@ -13,9 +13,8 @@ from ultracluster.catalog import InstanceType, UltraServer, instance_type, ultra
 from ultracluster.config import Environment
 from ultracluster.config.capacity import CapacityBlock
 from ultracluster.config.orchestrator import HYPERPOD
+from ultracluster.model import resolve
 from ultracluster.model.capacity import decide
-from ultracluster.model.quota_needs import most_nodes
-from ultracluster.model.types import instance_type_of
 
 Kind = Literal["training-plan", "capacity-block"]
 
@@ -100,15 +99,15 @@ def wishes_of(environment: Environment, *, days: int, after: datetime) -> list[W
     return [
         Wish(
             kind=kind,
-            instance_type=group.instance_type,
-            count=most_nodes(environment, group),
+            instance_type=group.settings.instance_type,
+            count=group.most_nodes,
             hours=days * 24,
             after=after,
             zone_id=environment.network.zone_id,
             group=name,
         )
-        for name, group in environment.groups("compute").items()
-        if most_nodes(environment, group) and _sold(kind, environment, instance_type_of(environment, group))
+        for name, group in resolve(environment).with_role("compute").items()
+        if group.most_nodes and _sold(kind, environment, group.type)
     ]
 
 

@@ -14,7 +14,8 @@ from ultracluster.config import Environment, InvalidEnvironmentError
 
 if TYPE_CHECKING:
     from ultracluster.kubernetes.pytorch_job import PyTorchJob
-    from ultracluster.model.team_shares import Pool
+    from ultracluster.model import resolve
+from ultracluster.model.team_shares import Pool
 
 app = typer.Typer(
     add_completion=False,
@@ -154,7 +155,7 @@ def _text(config: Environment, made: PyTorchJob) -> str:
     from ultracluster.model.team_shares import scheduler_of
     from ultracluster.slurm.pytorch_sbatch import sbatch_script
 
-    if scheduler_of(config) == "slurm":
+    if scheduler_of(resolve(config)) == "slurm":
         return sbatch_script(config, made)
     return "---\n".join(yaml_text(one) for one in pytorch_manifests(config, made))
 
@@ -162,7 +163,7 @@ def _text(config: Environment, made: PyTorchJob) -> str:
 def _pool(config: Environment, group: str | None) -> Pool:
     from ultracluster.model.team_shares import pools
 
-    every = {pool.group: pool for pool in pools(config)}
+    every = {pool.group: pool for pool in pools(resolve(config))}
     there = {name: pool for name, pool in every.items() if pool.whole}
     if group in every and group not in there:
         raise ValueError(f"pods share the GPUs of {group}, and a training job wants whole ones")
@@ -195,7 +196,7 @@ def _check_size(config: Environment, pool: Pool, nodes: int, team: str | None) -
     limit = config.teams[team].limit if team else None
     if team is None or limit is None:
         return
-    own = quotas(config)[team].get(pool.group, 0)
+    own = quotas(resolve(config))[team].get(pool.group, 0)
     most = limit if isinstance(limit, int) else max(own, limit.get(pool.group, 0))
     if nodes * pool.per_node > most:
         raise ValueError(

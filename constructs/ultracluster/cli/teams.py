@@ -12,11 +12,12 @@ def slurm_accounts(environment: EnvironmentArgument) -> None:
 
     Exit code 2 if there can be none.
     """
+    from ultracluster.model import resolve
     from ultracluster.model.team_shares import scheduler_of
     from ultracluster.slurm.accounts import slurm_accounts as script
 
     config = load_accepted(environment)
-    if scheduler_of(config) != "slurm":
+    if scheduler_of(resolve(config)) != "slurm":
         refuse(f"{environment}: {config.orchestrator.kind} has no Slurm; teams are made by a deploy")
     try:
         text = script(config)
@@ -31,10 +32,11 @@ def task_governance(environment: EnvironmentArgument) -> None:
     CloudFormation cannot. Exit code 2 if there can be none.
     """
     from ultracluster.kubernetes.task_governance import governance_script
+    from ultracluster.model import resolve
     from ultracluster.model.team_shares import scheduler_of
 
     config = load_accepted(environment)
-    if scheduler_of(config) != "task-governance":
+    if scheduler_of(resolve(config)) != "task-governance":
         refuse(f"{environment}: task governance is of HyperPod on EKS with `task_governance: true`")
     if not config.teams:
         refuse(f"{environment}: the environment has no `teams`: there are no quotas to make")

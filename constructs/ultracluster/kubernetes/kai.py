@@ -10,6 +10,7 @@ from typing import Any
 from ultracluster.config import Environment
 from ultracluster.kubernetes.teams import priority_classes
 from ultracluster.kubernetes.topology import kinds_of, levels
+from ultracluster.model import resolve
 from ultracluster.model.team_shares import asked, pools, quotas
 
 Manifest = dict[str, Any]
@@ -38,7 +39,7 @@ def kai_objects(environment: Environment) -> tuple[Manifest, ...]:
     Raises:
         ValueError: quotas that the cluster does not have.
     """
-    there = pools(environment)
+    there = pools(resolve(environment))
     topologies = [
         {
             "apiVersion": "kai.scheduler/v1alpha1",
@@ -48,7 +49,7 @@ def kai_objects(environment: Environment) -> tuple[Manifest, ...]:
         }
         for kind in kinds_of(environment, there)
     ]
-    given = {name: sum(quota.values()) for name, quota in quotas(environment).items()}
+    given = {name: sum(quota.values()) for name, quota in quotas(resolve(environment)).items()}
     queues: list[Manifest] = []
     if given:
         queues.append(_queue(PARENT, {"quota": sum(given.values()), "limit": _UNLIMITED}))

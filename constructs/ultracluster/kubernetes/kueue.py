@@ -14,6 +14,7 @@ from ultracluster.kubernetes.teams import TEAM_LABEL
 from ultracluster.kubernetes.tolerations import tolerations
 from ultracluster.kubernetes.topology import kinds_of, levels, topology_of
 from ultracluster.kubernetes.yaml_text import yaml_text
+from ultracluster.model import resolve
 from ultracluster.model.team_shares import PRIORITIES, Pool, limits, namespace_of, pools, quotas
 
 Manifest = dict[str, Any]
@@ -71,7 +72,7 @@ def kueue_objects(environment: Environment) -> tuple[Manifest, ...]:
     Raises:
         ValueError: quotas that the cluster does not have.
     """
-    there = pools(environment)
+    there = pools(resolve(environment))
     if not there:
         return ()
     kinds = {pool.group: topology_of(environment, pool) for pool in there}
@@ -91,7 +92,7 @@ def kueue_objects(environment: Environment) -> tuple[Manifest, ...]:
         )
         for pool in there
     ]
-    given = quotas(environment)
+    given = quotas(resolve(environment))
     spare = {
         pool.group: pool.total - sum(quota.get(pool.group, 0) for quota in given.values()) for pool in there
     }
@@ -126,12 +127,12 @@ def _queues(
         return _team_queue(EVERYONE, "default", Team(), _groups(there, {}))
     made: list[Manifest] = []
     for name, team in environment.teams.items():
-        limit = limits(environment, team)
+        limit = limits(resolve(environment), team)
         borrow = None
         if limit is not None:
             borrow = {pool.group: limit.get(pool.group, 0) - given[name].get(pool.group, 0) for pool in there}
         groups = _groups(there, given[name], borrow=borrow, lend=team.lend)
-        made += _team_queue(name, namespace_of(environment, name), team, groups)
+        made += _team_queue(name, namespace_of(resolve(environment), name), team, groups)
     return made
 
 

@@ -17,6 +17,7 @@ from ultracluster.kubernetes.pod_resources import whole_node
 from ultracluster.kubernetes.tolerations import tolerations
 from ultracluster.kubernetes.topology import LAYERS, label_of, topology_of
 from ultracluster.kubernetes.volcano import TIERS
+from ultracluster.model import resolve
 from ultracluster.model.team_shares import Pool, namespace_of, scheduler_of
 
 Manifest = dict[str, Any]
@@ -55,7 +56,7 @@ def pytorch_manifests(environment: Environment, job: PyTorchJob) -> tuple[Manife
     Raises:
         ValueError: there is no scheduler for it, or it cannot do what is asked.
     """
-    scheduler = scheduler_of(environment)
+    scheduler = scheduler_of(resolve(environment))
     if scheduler == "none":
         raise ValueError("orchestrator.scheduler is `none`: nothing starts all pods of a job at once")
     if not job.image:
@@ -129,7 +130,7 @@ def _governed_job(environment: Environment, job: PyTorchJob) -> tuple[Manifest, 
     """A Job and the service that gives its pods names."""
     if job.team is None:
         raise ValueError("with task governance a job is a team's: give the environment `teams`")
-    namespace = namespace_of(environment, job.team)
+    namespace = namespace_of(resolve(environment), job.team)
     labels = {
         kueue.QUEUE_LABEL: f"{namespace}-localqueue",
         kueue.PRIORITY_LABEL: f"{job.priority}-priority",
@@ -213,7 +214,7 @@ def _metadata(
     labels: dict[str, str],
     annotations: dict[str, str] | None = None,
 ) -> Manifest:
-    namespace = namespace_of(environment, job.team) if job.team else "default"
+    namespace = namespace_of(resolve(environment), job.team) if job.team else "default"
     made: Manifest = {"name": job.name, "namespace": namespace}
     if labels:
         made["labels"] = labels

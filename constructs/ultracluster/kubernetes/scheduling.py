@@ -14,6 +14,7 @@ from ultracluster.kubernetes.kueue import kueue_objects, kueue_values
 from ultracluster.kubernetes.system_tolerations import system_tolerations
 from ultracluster.kubernetes.teams import team_members, team_namespaces, team_rights
 from ultracluster.kubernetes.volcano import volcano_objects, volcano_values
+from ultracluster.model import resolve
 from ultracluster.model.team_shares import scheduler_of
 
 Manifest = dict[str, Any]
@@ -45,7 +46,7 @@ def scheduling(environment: Environment) -> Scheduling:
     """
     orchestrator = environment.orchestrator
     assert isinstance(orchestrator, Eks | HyperPodEks)
-    scheduler = scheduler_of(environment)
+    scheduler = scheduler_of(resolve(environment))
     if scheduler == "kueue":
         name, values, objects = "kueue", kueue_values(environment), kueue_objects(environment)
     elif scheduler == "volcano":

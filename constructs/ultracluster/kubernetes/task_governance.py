@@ -14,6 +14,7 @@ from string import Template
 from typing import Any
 
 from ultracluster.config import Environment
+from ultracluster.model import resolve
 from ultracluster.model.team_shares import PRIORITIES, Pool, asked, limits, pools, quotas
 
 Properties = dict[str, Any]
@@ -75,12 +76,12 @@ def compute_quotas(environment: Environment) -> dict[str, Properties]:
     Raises:
         ValueError: quotas that the cluster does not have, or a limit that cannot be told of one group.
     """
-    there = {pool.group: pool for pool in pools(environment)}
+    there = {pool.group: pool for pool in pools(resolve(environment))}
     made: dict[str, Properties] = {}
-    for name, given in quotas(environment).items():
+    for name, given in quotas(resolve(environment)).items():
         team = environment.teams[name]
         sharing: Properties = {"Strategy": "LendAndBorrow"}
-        limit = limits(environment, team)
+        limit = limits(resolve(environment), team)
         if limit is not None:
             more = {group: limit.get(group, 0) - given.get(group, 0) for group in there}
             if asked(team.limit) <= asked(team.quota):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ultracluster.config import Environment
+from ultracluster.model import resolve
 from ultracluster.model.team_shares import PRIORITIES, namespace_of
 
 Manifest = dict[str, Any]
@@ -39,7 +40,7 @@ def team_namespaces(environment: Environment) -> tuple[Manifest, ...]:
         {
             "apiVersion": "v1",
             "kind": "Namespace",
-            "metadata": {"name": namespace_of(environment, name), "labels": {TEAM_LABEL: name}},
+            "metadata": {"name": namespace_of(resolve(environment), name), "labels": {TEAM_LABEL: name}},
         }
         for name in environment.teams
     )
@@ -66,7 +67,10 @@ def team_rights(environment: Environment) -> tuple[Manifest, ...]:
         {
             "apiVersion": f"{_RBAC}/v1",
             "kind": "RoleBinding",
-            "metadata": {"name": f"ultracluster-team-{short}", "namespace": namespace_of(environment, name)},
+            "metadata": {
+                "name": f"ultracluster-team-{short}",
+                "namespace": namespace_of(resolve(environment), name),
+            },
             "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": of},
             "subjects": [{"apiGroup": _RBAC, "kind": "Group", "name": group_of(name)}],
         }

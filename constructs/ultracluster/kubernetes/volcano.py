@@ -14,6 +14,7 @@ from ultracluster.kubernetes.pod_resources import HUGE_PAGES_MIB, efa_interfaces
 from ultracluster.kubernetes.teams import priority_classes
 from ultracluster.kubernetes.topology import HOST, LAYERS
 from ultracluster.kubernetes.yaml_text import yaml_text
+from ultracluster.model import resolve
 from ultracluster.model.team_shares import Pool, asked, pools, quotas
 
 Manifest = dict[str, Any]
@@ -27,7 +28,7 @@ _DISCOVERY = "aws"
 
 def volcano_values(environment: Environment) -> dict[str, Any]:
     """Values of the chart: plugins of the scheduler, and where its controller learns of the network."""
-    resources = sorted({pool.resource for pool in pools(environment)})
+    resources = sorted({pool.resource for pool in pools(resolve(environment))})
     weights = {f"hypernode.binpack.resources.{name}": 10 for name in resources}
     binpack = {"hypernode.binpack.resources": ", ".join(resources), **weights} if resources else {}
     scheduler: Manifest = {
@@ -76,9 +77,9 @@ def volcano_objects(environment: Environment) -> tuple[Manifest, ...]:
     Raises:
         ValueError: quotas that the cluster does not have.
     """
-    there = {pool.group: pool for pool in pools(environment)}
+    there = {pool.group: pool for pool in pools(resolve(environment))}
     queues: list[Manifest] = []
-    for name, quota in quotas(environment).items():
+    for name, quota in quotas(resolve(environment)).items():
         team = environment.teams[name]
         deserved: dict[str, Fraction] = {}
         for group, amount in quota.items():

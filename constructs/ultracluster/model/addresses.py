@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 
-from ultracluster.catalog import InstanceType
-from ultracluster.config import Environment
 from ultracluster.config.network import Network
-from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES
 from ultracluster.config.storage import (
     ExistingLustre,
     IntelligentTieringLustre,
@@ -19,9 +15,8 @@ from ultracluster.config.storage import (
     Persistent2SsdLustre,
     Storage,
 )
+from ultracluster.model.cluster import Cluster, Group
 from ultracluster.model.endpoints import made_endpoints
-from ultracluster.model.network_cards import network_card_plan
-from ultracluster.model.types import instance_type_of
 
 RESERVED_BY_EC2 = 5
 """Addresses of each subnet that EC2 keeps (network, router, DNS, future use, broadcast)."""
@@ -49,13 +44,13 @@ class Subnets:
         return (*((self.public,) if self.public else ()), *(self.database or ()), *(self.control_plane or ()))
 
 
-def subnets(environment: Environment) -> Subnets:
-    """How the network of an environment is cut."""
-    database = environment.storage.accounting_database
+def subnets(cluster: Cluster) -> Subnets:
+    """How the network of a cluster is cut."""
+    database = cluster.environment.storage.accounting_database
     return subnets_of(
-        environment.network,
+        cluster.environment.network,
         database=database is not None and database.kind == "rds-mysql",
-        control_plane=environment.orchestrator.kind in KUBERNETES,
+        control_plane=cluster.traits.kubernetes,
     )
 
 
@@ -163,73 +158,64 @@ def usable_addresses(prefix: int) -> int:
     return max(0, 2 ** (32 - prefix) - RESERVED_BY_EC2)
 
 
-def address_budget(environment: Environment) -> AddressBudget:
+def address_budget(cluster: Cluster) -> AddressBudget:
     """Who takes how many addresses of the node subnet, at the node counts of the file.
 
     An existing subnet is taken to be empty: `ultracluster preflight` asks for its free addresses.
     """
-    nodes = list(_nodes(environment))
+    nodes = list(_nodes(cluster))
     largest = max(nodes, key=lambda row: row.each, default=None)
     head_room = [Row("head-room for one replacement node", 1, largest.each, 0)] if largest else []
-    endpoints = [row for row in made_endpoints(environment) if row.kind == "interface"]
+    endpoints = [row for row in made_endpoints(cluster) if row.kind == "interface"]
     rows = [
         *nodes,
         *head_room,
-        *_lustre(environment.storage),
-        *_openzfs(environment.storage),
+        *_lustre(cluster.environment.storage),
+        *_openzfs(cluster.environment.storage),
         Row("interface endpoints", len(endpoints), 1, 1),
     ]
-    return AddressBudget(subnets(environment).nodes, tuple(row for row in rows if row.count))
+    return AddressBudget(subnets(cluster).nodes, tuple(row for row in rows if row.count))
 
 
-def _nodes(environment: Environment) -> Iterator[Row]:
-    for name, group in environment.node_groups.items():
-        if group.greatest:
-            known = instance_type_of(environment, group)
-            if environment.orchestrator.kind in HYPERPOD:
-                each, certain = _hyperpod_node(environment, group, known)
-                less = ", fewer with efa-only" if group.efa_interface == "efa-only" else ""
-            else:
-                each, certain = _own_node(environment, group, known)
-                less = ""
-            yield Row(f"{name} ({group.instance_type}{less})", group.greatest, each, certain)
+def other_addresses(cluster: Cluster) -> int:
+    """What all but nodes take of the node subnet."""
+    return address_budget(replace(cluster, groups={})).total
 
 
-def _hyperpod_node(environment: Environment, group: NodeGroup, known: InstanceType | None) -> tuple[int, int]:
+def _nodes(cluster: Cluster) -> Iterator[Row]:
+    for name, group in cluster.groups.items():
+        nodes = group.settings.greatest
+        if nodes:
+            each, certain = _hyperpod_node(group) if cluster.traits.hyperpod else _own_node(group)
+            efa_only = group.settings.efa_interface == "efa-only"
+            less = ", fewer with efa-only" if cluster.traits.hyperpod and efa_only else ""
+            yield Row(f"{name} ({group.settings.instance_type}{less})", nodes, each, certain)
+
+
+def _hyperpod_node(group: Group) -> tuple[int, int]:
     """Addresses of one HyperPod node: the best figure, and what AWS's own figures make certain.
 
     AWS publishes P5's 32 and 81 (SageMaker Developer Guide, "Prerequisites for using SageMaker HyperPod").
     Every node has one at least. How many `efa-only` saves is published nowhere: the full figure
     stands.
     """
-    each = 1
+    each, known = 1, group.type
     if known:
-        kubernetes = environment.orchestrator.kind in KUBERNETES
-        each = (known.hyperpod_addresses_eks if kubernetes else known.hyperpod_addresses_slurm) or 1
+        figure = known.hyperpod_addresses_eks if group.traits.kubernetes else known.hyperpod_addresses_slurm
+        each = figure or 1
     published = known is not None and known.hyperpod_addresses_verified
-    return each, each if published and group.efa_interface != "efa-only" else 1
+    return each, each if published and group.settings.efa_interface != "efa-only" else 1
 
 
-def _own_node(environment: Environment, group: NodeGroup, known: InstanceType | None) -> tuple[int, int]:
+def _own_node(group: Group) -> tuple[int, int]:
     """Addresses of one node that is launched from our own network-card plan, in the same two figures.
 
     One for each interface but `efa-only`. On EKS the VPC CNI adds addresses for pods: as many as one
     interface holds is the estimate (its warm pool; EKS Best Practices Guide, "Amazon VPC CNI").
     """
-    plan = _interfaces(environment, group, known)
-    pods = (known.ipv4_per_interface if known else None) or 0
-    return (max(plan, pods), plan) if environment.orchestrator.kind == "eks" else (plan, plan)
-
-
-def _interfaces(environment: Environment, group: NodeGroup, known: InstanceType | None) -> int:
-    if known is None or group.role != "compute":
-        return 1
-    asked = group.efa_interface or getattr(environment.orchestrator, "efa_interface", None) or "efa-only"
-    try:
-        plan = network_card_plan(known, efa=asked)
-    except ValueError:  # a type whose cards are unknown, or which takes another kind: rules say so
-        return 1
-    return sum(one.kind != "efa-only" for one in plan)
+    plan = sum(one.kind != "efa-only" for one in group.interfaces) if group.interfaces else 1
+    pods = (group.type.ipv4_per_interface if group.type else None) or 0
+    return (max(plan, pods), plan) if group.traits.kubernetes else (plan, plan)
 
 
 def _lustre(storage: Storage) -> Iterator[Row]:

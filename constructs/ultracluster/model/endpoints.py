@@ -6,15 +6,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from ultracluster.config import Environment
 from ultracluster.config.network import Network
-from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES
+from ultracluster.model.cluster import Cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,14 +27,15 @@ class Endpoint:
     """What on a node asks for it."""
 
 
-def closed_endpoints(environment: Environment) -> tuple[Endpoint, ...]:
+def closed_endpoints(cluster: Cluster) -> tuple[Endpoint, ...]:
     """The endpoints without which nodes that have no internet route do not come up."""
-    return tuple(endpoint for endpoint, when in _rows() if _CONDITIONS[when](environment))
+    words = _true_of(cluster)
+    return tuple(endpoint for endpoint, when in _rows() if when in words)
 
 
-def made_endpoints(environment: Environment) -> tuple[Endpoint, ...]:
+def made_endpoints(cluster: Cluster) -> tuple[Endpoint, ...]:
     """The endpoints that are ours to make in this environment."""
-    return made_endpoints_of(environment.network, closed_endpoints(environment))
+    return made_endpoints_of(cluster.environment.network, closed_endpoints(cluster))
 
 
 def made_endpoints_of(network: Network, closed: tuple[Endpoint, ...] | None = None) -> tuple[Endpoint, ...]:
@@ -62,15 +61,16 @@ def made_endpoints_of(network: Network, closed: tuple[Endpoint, ...] | None = No
     return (*needed, *extra)
 
 
-_CONDITIONS: Mapping[str, Callable[[Environment], bool]] = {
-    "always": lambda environment: True,
-    "hyperpod": lambda environment: environment.orchestrator.kind in HYPERPOD,
-    "parallelcluster": lambda environment: environment.orchestrator.kind == "parallelcluster",
-    "pcs": lambda environment: environment.orchestrator.kind == "pcs",
-    "kubernetes": lambda environment: environment.orchestrator.kind in KUBERNETES,
-    "accounting-database": lambda environment: environment.storage.accounting_database is not None,
-    "lustre-efa": lambda environment: getattr(environment.storage.lustre, "efa", False),
-}
+def _true_of(cluster: Cluster) -> set[str]:
+    """Words of endpoints.json that hold of a cluster."""
+    words: set[str] = {"always", cluster.traits.kind, cluster.traits.scheduler}
+    if cluster.traits.hyperpod:
+        words.add("hyperpod")
+    if cluster.environment.storage.accounting_database is not None:
+        words.add("accounting-database")
+    if cluster.lustre is not None and cluster.lustre.efa:
+        words.add("lustre-efa")
+    return words
 
 
 @cache

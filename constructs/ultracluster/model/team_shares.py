@@ -8,12 +8,10 @@ from typing import Literal
 
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.hyperpod_eks import mig_profiles
-from ultracluster.config import Environment
-from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.orchestrator import SLURM
 from ultracluster.config.teams import Team
-from ultracluster.model.types import every_type_of
+from ultracluster.model.cluster import Cluster
 
 Scheduler = Literal["kueue", "volcano", "kai", "task-governance", "slurm", "none"]
 
@@ -51,42 +49,41 @@ class Pool:
         return not (self.settings.mig_profile or self.settings.gpu_time_slices)
 
 
-def scheduler_of(environment: Environment) -> Scheduler:
+def scheduler_of(cluster: Cluster) -> Scheduler:
     """What decides which job runs next."""
-    orchestrator = environment.orchestrator
-    if orchestrator.kind in SLURM:
+    if cluster.kubernetes is None:
         return "slurm"
-    if isinstance(orchestrator, HyperPodEks) and orchestrator.task_governance:
+    if isinstance(cluster.kubernetes, HyperPodEks) and cluster.kubernetes.task_governance:
         return "task-governance"
-    assert isinstance(orchestrator, Eks | HyperPodEks)
-    return orchestrator.scheduler
+    return cluster.kubernetes.scheduler
 
 
-def pools(environment: Environment) -> tuple[Pool, ...]:
+def pools(cluster: Cluster) -> tuple[Pool, ...]:
     """The compute groups with accelerators; without those of types that nobody knows."""
     made: list[Pool] = []
-    for name, group in environment.groups("compute").items():
-        known = [one for one in every_type_of(environment, group) if one]
+    for name, group in cluster.with_role("compute").items():
+        settings = group.settings
+        known = [one for one in (group.type, *group.further_types) if one]
         accelerators = [one.accelerator for one in known if one.accelerator and one.accelerator.count]
         if not accelerators or len(accelerators) < len(known):
             continue
         resource = "nvidia.com/gpu" if accelerators[0].manufacturer == "NVIDIA" else "aws.amazon.com/neuron"
         per_node = min(one.count for one in accelerators)
-        if group.mig_profile:
-            resource = f"nvidia.com/mig-{group.mig_profile}"
-            per_node *= mig_profiles(known[0]).get(group.mig_profile, 0)
-        elif group.gpu_time_slices:
+        if settings.mig_profile:
+            resource = f"nvidia.com/mig-{settings.mig_profile}"
+            per_node *= mig_profiles(known[0]).get(settings.mig_profile, 0)
+        elif settings.gpu_time_slices:
             resource = "nvidia.com/gpu.shared"
-            per_node *= group.gpu_time_slices
+            per_node *= settings.gpu_time_slices
         made.append(
             Pool(
                 group=name,
-                settings=group,
+                settings=settings,
                 instance_type=known[0],
                 resource=resource,
                 per_node=per_node,
-                nodes=_nodes(environment, group),
-                started_for_pods=_started_for_pods(environment, name, group),
+                nodes=group.most_nodes,
+                started_for_pods=group.for_pods,
             )
         )
     return tuple(made)
@@ -99,7 +96,7 @@ def asked(amount: int | Mapping[str, int] | None) -> int:
     return amount if isinstance(amount, int) else sum(amount.values())
 
 
-def quotas(environment: Environment) -> dict[str, dict[str, int]]:
+def quotas(cluster: Cluster) -> dict[str, dict[str, int]]:
     """Guaranteed accelerators by group, for each team; groups without any are left out.
 
     Quotas by group come first. Totals take what is left, from the groups in their order: the first team from
@@ -108,9 +105,9 @@ def quotas(environment: Environment) -> dict[str, dict[str, int]]:
     Raises:
         ValueError: there is no such group, or not as many accelerators.
     """
-    free = {pool.group: pool.total for pool in pools(environment)}
-    made: dict[str, dict[str, int]] = {name: {} for name in environment.teams}
-    for name, team in environment.teams.items():
+    free = {pool.group: pool.total for pool in pools(cluster)}
+    made: dict[str, dict[str, int]] = {name: {} for name in cluster.environment.teams}
+    for name, team in cluster.environment.teams.items():
         if not isinstance(team.quota, int):
             for group, amount in team.quota.items():
                 if amount > free.get(group, 0):
@@ -119,7 +116,7 @@ def quotas(environment: Environment) -> dict[str, dict[str, int]]:
                 free[group] -= amount
                 if amount:
                     made[name][group] = amount
-    for name, team in environment.teams.items():
+    for name, team in cluster.environment.teams.items():
         if isinstance(team.quota, int):
             wanted = team.quota
             for group in free:
@@ -132,7 +129,7 @@ def quotas(environment: Environment) -> dict[str, dict[str, int]]:
     return made
 
 
-def limits(environment: Environment, team: Team) -> dict[str, int] | None:
+def limits(cluster: Cluster, team: Team) -> dict[str, int] | None:
     """Accelerators at the most by group; None is no limit. A total can be told of one group only.
 
     Raises:
@@ -140,37 +137,17 @@ def limits(environment: Environment, team: Team) -> dict[str, int] | None:
     """
     if team.limit is None or not isinstance(team.limit, int):
         return None if team.limit is None else dict(team.limit)
-    groups = [pool.group for pool in pools(environment)]
+    groups = [pool.group for pool in pools(cluster)]
     if len(groups) != 1:
         raise ValueError("a limit over several node groups: give it by group")
     return {groups[0]: team.limit}
 
 
-def namespace_of(environment: Environment, name: str) -> str:
+def namespace_of(cluster: Cluster, name: str) -> str:
     """A team's Kubernetes namespace; with task governance the service's choice."""
-    if scheduler_of(environment) == "task-governance":
+    if scheduler_of(cluster) == "task-governance":
         return f"hyperpod-ns-{name}"
-    return environment.teams[name].namespace or name
-
-
-def _nodes(environment: Environment, group: NodeGroup) -> int:
-    orchestrator = environment.orchestrator
-    if isinstance(orchestrator, HyperPodEks) and orchestrator.autoscaling and group.count == 0:
-        return orchestrator.autoscaling.max_nodes
-    return group.greatest
-
-
-def _started_for_pods(environment: Environment, name: str, group: NodeGroup) -> bool:
-    orchestrator = environment.orchestrator
-    if group.count:
-        return False
-    if isinstance(orchestrator, HyperPodEks):
-        return orchestrator.autoscaling is not None
-    return (
-        isinstance(orchestrator, Eks)
-        and orchestrator.karpenter is not None
-        and name in orchestrator.karpenter.groups
-    )
+    return cluster.environment.teams[name].namespace or name
 
 
 __all__ = [

@@ -13,6 +13,7 @@ from ultracluster.config.storage import (
     Persistent2SsdLustre,
     ScratchLustre,
 )
+from ultracluster.model import resolve
 from ultracluster.model.endpoints import made_endpoints
 from ultracluster.plan.billed_item import Item, standing
 
@@ -85,7 +86,7 @@ def _network(environment: Environment) -> Iterator[Item]:
     if _makes_nat(environment):
         yield standing("network", "NAT gateway", "nat", "gateway")
         yield standing("network", "public IPv4 of the NAT gateway", "ipv4", "address")
-    interfaces = [one for one in made_endpoints(environment) if one.kind == "interface"]
+    interfaces = [one for one in made_endpoints(resolve(environment)) if one.kind == "interface"]
     if interfaces:
         yield standing("network", "interface endpoints, one zone", "endpoint", "endpoint", len(interfaces))
 
@@ -113,7 +114,7 @@ def _by_use(environment: Environment) -> Iterator[Item]:
 
     if _makes_nat(environment):
         yield use("data through the NAT gateway", "nat.gb")
-    if any(one.kind == "interface" for one in made_endpoints(environment)):
+    if any(one.kind == "interface" for one in made_endpoints(resolve(environment))):
         yield use("data through interface endpoints", "endpoint.gb")
     if not storage.scripts_bucket or environment.data_repositories:
         yield use("S3: objects and requests")

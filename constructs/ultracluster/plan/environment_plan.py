@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, cast
 
 from ultracluster.config import Environment, Finding
+from ultracluster.model import resolve
 from ultracluster.model.quota_needs import needs
 from ultracluster.plan.boot import BootPlan, boot_lines, boot_plans
 from ultracluster.plan.cost_summary import CostPlan, cost_plan
@@ -174,7 +175,7 @@ def plan(
                 why=need.why,
                 scope=need.scope,
             )
-            for need in needs(environment)
+            for need in needs(resolve(environment))
         ),
         model=None if model is None else model_plan(environment, model, groups, lustre),
         cost=cost_plan(environment, today, prices),

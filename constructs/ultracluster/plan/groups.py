@@ -10,9 +10,9 @@ from ultracluster.config import Environment
 from ultracluster.config.capacity import Reservation
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD
+from ultracluster.model import resolve
 from ultracluster.model.capacity import placement_for
 from ultracluster.model.network_cards import network_card_plan
-from ultracluster.model.quota_needs import most_nodes
 from ultracluster.model.types import instance_type_of
 
 
@@ -72,7 +72,7 @@ def bandwidth(gbps: float | None) -> str:
 def group_plan(environment: Environment, name: str, group: NodeGroup) -> GroupPlan:
     """A node group of an environment; what is unknown of its type is None."""
     known = instance_type_of(environment, group)
-    nodes = most_nodes(environment, group)
+    nodes = resolve(environment).groups[name].most_nodes
     accelerator = known.accelerator if known else None
     interfaces, gbps = _efa(known)
     capacity = group.capacity

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ultracluster.config import Environment
+from ultracluster.model import resolve
 from ultracluster.model.addresses import address_budget
 from ultracluster.model.endpoints import made_endpoints
 
@@ -47,7 +48,7 @@ class EndpointPlan:
 
 def address_plan(environment: Environment) -> AddressPlan:
     """The node subnet of an environment, with a row for each that takes addresses of it."""
-    budget = address_budget(environment)
+    budget = address_budget(resolve(environment))
     network = environment.network
     return AddressPlan(
         vpc=network.vpc.cidr if network.vpc else network.cidr,
@@ -65,5 +66,5 @@ def endpoint_plans(environment: Environment) -> tuple[EndpointPlan, ...]:
     """Every VPC endpoint that is made."""
     return tuple(
         EndpointPlan(service=one.service, kind=one.kind, reason=one.reason)
-        for one in made_endpoints(environment)
+        for one in made_endpoints(resolve(environment))
     )

@@ -11,6 +11,7 @@ from string import Template
 
 from ultracluster.config import Environment
 from ultracluster.config.pcs import Pcs
+from ultracluster.model import resolve
 from ultracluster.model.team_shares import DEFAULT_PRIORITY, PRIORITIES, asked, quotas
 
 _HEAD = Template("""\
@@ -83,7 +84,7 @@ def slurm_accounts(environment: Environment) -> str:
 def _lines(environment: Environment) -> Iterator[str]:
     for name, priority in PRIORITIES.items():
         yield f"qos {name} {priority}"
-    for name, quota in quotas(environment).items():
+    for name, quota in quotas(resolve(environment)).items():
         team = environment.teams[name]
         limit = -1 if team.limit is None else asked(team.limit)
         yield f"account {name} {sum(quota.values())} {limit}"

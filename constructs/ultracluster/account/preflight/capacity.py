@@ -11,7 +11,7 @@ from ultracluster.account.aws import AWS_ERRORS, code
 from ultracluster.account.preflight.rows import Level, Question, Row, Situation
 from ultracluster.config.capacity import CapacityBlock, Reservation, TrainingPlan
 from ultracluster.config.nodes import NodeGroup
-from ultracluster.model.quota_needs import most_nodes
+from ultracluster.model import resolve
 
 SOON = timedelta(days=7)
 """A capacity that ends within this is pointed out."""
@@ -147,7 +147,7 @@ def _fits(situation: Situation, identifier: str, found: Mapping[str, Any], group
     )  # fmt: skip
     need = 0
     for name, group in groups:
-        nodes = most_nodes(environment, group)
+        nodes = resolve(environment).groups[name].most_nodes
         need += nodes
         kind = found.get("InstanceType", "")
         if kind != group.instance_type:
@@ -243,7 +243,7 @@ def _open(situation: Situation, name: str, group: NodeGroup, ids: Sequence[str] 
         and (ids or row.get("InstanceMatchCriteria") == "open")
     ]
     what = f"{'reservations of the resource group' if ids else 'open reservations'} for {name}"
-    need = most_nodes(situation.environment, group)
+    need = resolve(situation.environment).groups[name].most_nodes
     total = sum(row.get("TotalInstanceCount", 0) for row in fitting)
     free = sum(row.get("AvailableInstanceCount", 0) for row in fitting)
     if ids or total:
@@ -284,7 +284,7 @@ def _plan(situation: Situation, arn: str, groups: Groups) -> Iterator[Row]:
     held = {str(one.get("InstanceType", "")).removeprefix("ml.") for one in capacities}
     need = 0
     for group_name, group in groups:
-        need += most_nodes(situation.environment, group)
+        need += resolve(situation.environment).groups[group_name].most_nodes
         if capacities and group.instance_type not in held:
             yield Row(
                 f"{name} type", "red",

@@ -8,6 +8,7 @@ from typing import Any
 
 from ultracluster.account.preflight.rows import Question, Row, Situation
 from ultracluster.config.network import ExistingSubnet, ExistingVpc
+from ultracluster.model import resolve
 from ultracluster.model.addresses import address_budget
 from ultracluster.model.endpoints import closed_endpoints
 
@@ -85,7 +86,7 @@ def _endpoints(situation: Situation, vpc: ExistingVpc) -> Iterator[Row]:
         for row in page["VpcEndpoints"]
         if row.get("State", "available").casefold() in ("available", "pending")
     }
-    missing = [one for one in closed_endpoints(situation.environment) if one.service not in there]
+    missing = [one for one in closed_endpoints(resolve(situation.environment)) if one.service not in there]
     for one in missing:
         yield Row(
             f"endpoint {one.service}", "red", f"{vpc.id} has none: {one.reason}",
@@ -119,7 +120,7 @@ def _subnet(situation: Situation, wanted: ExistingSubnet) -> Iterator[Row]:
             yield Row(what, "red", found, do)
     if not any(wrong for wrong, _, _ in problems):
         yield Row(what, "green", f"{cidr} in {zone}")
-    budget, free = address_budget(environment), subnet["AvailableIpAddressCount"]
+    budget, free = address_budget(resolve(environment)), subnet["AvailableIpAddressCount"]
     text = f"{free} free, {budget.total} needed ({budget.certain} certainly)"
     if free >= budget.total:
         yield Row(f"{what} addresses", "green", text)

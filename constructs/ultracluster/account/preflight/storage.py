@@ -10,6 +10,7 @@ from typing import Any
 from ultracluster.account.aws import AWS_ERRORS, code
 from ultracluster.account.preflight.rows import ALLOW, Question, Row, Situation
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs
+from ultracluster.model import resolve
 from ultracluster.model.addresses import subnets
 
 
@@ -101,7 +102,7 @@ def _place(situation: Situation, name: str, found: dict[str, Any]) -> Iterator[R
     else:
         yield Row(f"{name} zone", "green", zone)
     if network.vpc:
-        nodes, servers = subnets(situation.environment).nodes, IPv4Network(subnet["CidrBlock"])
+        nodes, servers = subnets(resolve(situation.environment)).nodes, IPv4Network(subnet["CidrBlock"])
         if not nodes.overlaps(servers.supernet(new_prefix=min(16, servers.prefixlen))):
             yield Row(
                 f"{name} network", "red", f"is in {servers}, the nodes in {nodes}",

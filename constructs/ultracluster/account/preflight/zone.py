@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from ultracluster.account.preflight.rows import Question, Row, Situation
-from ultracluster.model.quota_needs import account_groups
+from ultracluster.model import resolve
 
 
 def questions(situation: Situation) -> Iterator[Question]:
@@ -59,7 +59,7 @@ def _offerings(situation: Situation) -> Iterator[Row]:
     for page in pages:
         for row in page["InstanceTypeOfferings"]:
             offered[row["InstanceType"]].add(row["Location"])
-    own = {group.instance_type for group in account_groups(environment).values()}
+    own = {group.settings.instance_type for group in resolve(environment).in_account.values()}
     zone = environment.network.zone_id
     for name in types:
         if zone in offered[name]:

@@ -16,6 +16,7 @@ from ultracluster.account.wait.look import NodeSeen
 from ultracluster.catalog import instance_type as catalogue
 from ultracluster.config import Environment
 from ultracluster.config.orchestrator import KUBERNETES, SLURM
+from ultracluster.model import resolve
 from ultracluster.model.team_shares import pools
 
 _LAST = re.compile(
@@ -135,7 +136,7 @@ def expectations(environment: Environment) -> dict[str, Expected]:
     mounts = () if kubernetes else tuple(
         part.mount_path for part in (storage.lustre, storage.openzfs) if part is not None
     )  # fmt: skip
-    offered = {pool.group: (pool.resource, pool.per_node) for pool in pools(environment)}
+    offered = {pool.group: (pool.resource, pool.per_node) for pool in pools(resolve(environment))}
     made: dict[str, Expected] = {}
     for name, group in environment.node_groups.items():
         compute = group.role == "compute"

@@ -12,6 +12,7 @@ from ultracluster.catalog import InstanceType, instance_types
 from ultracluster.config import Environment
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.remedy import Remedy, ask, inside
+from ultracluster.model import resolve
 from ultracluster.model.team_shares import scheduler_of
 from ultracluster.model.types import instance_type_of
 from ultracluster.rules.eks.groups import EKS_ALONE, launched_by_karpenter, settings
@@ -110,7 +111,7 @@ def _pods(environment: Environment) -> tuple[int, int]:
     has = {
         "always": True,
         "lustre": environment.storage.lustre is not None,
-        scheduler_of(environment): True,
+        scheduler_of(resolve(environment)): True,
         "gpu-operator": orchestrator.gpu_plugin == "gpu-operator",
         "cert-manager": bool(
             getattr(orchestrator, "training_operator", False) or getattr(orchestrator, "inference", None)

@@ -8,6 +8,7 @@ from ipaddress import IPv4Network
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, write
+from ultracluster.model import resolve
 from ultracluster.model.addresses import (
     LARGEST_PREFIX,
     SMALLEST_PREFIX,
@@ -77,7 +78,7 @@ def node_subnet_within_vpc(environment: Environment) -> Iterator[Breach]:
 
 @NET.rule(4, "error", "The node subnet leaves room for the subnets beside it", source=CREATE_SUBNET)
 def small_subnets_fit(environment: Environment) -> Iterator[Breach]:
-    cut, whole = subnets(environment), _vpc(environment)
+    cut, whole = subnets(resolve(environment)), _vpc(environment)
     beside = {
         "NAT gateway": [cut.public] if cut.public else [],
         "accounting database": cut.database or (),
@@ -107,7 +108,7 @@ def small_subnets_fit(environment: Environment) -> Iterator[Breach]:
     by_hand=FREE_ADDRESSES,
 )
 def certain_addresses_fit(environment: Environment) -> Iterator[Breach]:
-    budget = address_budget(environment)
+    budget = address_budget(resolve(environment))
     if budget.certain > budget.usable:
         yield Breach(
             _node_path(environment),
@@ -126,7 +127,7 @@ def certain_addresses_fit(environment: Environment) -> Iterator[Breach]:
     by_hand=FREE_ADDRESSES,
 )
 def estimated_addresses_fit(environment: Environment) -> Iterator[Breach]:
-    budget = address_budget(environment)
+    budget = address_budget(resolve(environment))
     if budget.certain <= budget.usable < budget.total:
         yield Breach(
             _node_path(environment),
@@ -144,7 +145,7 @@ def estimated_addresses_fit(environment: Environment) -> Iterator[Breach]:
     source="SageMaker API reference, UpdateCluster: it takes no VpcConfig",
 )
 def room_to_grow(environment: Environment) -> Iterator[Breach]:
-    budget = address_budget(environment)
+    budget = address_budget(resolve(environment))
     if FULL <= budget.share <= 1:
         yield Breach(
             _node_path(environment),
@@ -240,7 +241,7 @@ def _roomier(environment: Environment, budget: AddressBudget) -> Remedy:
         return ask(
             "decision", f"fewer nodes: a /16, the largest subnet, has {usable_addresses(16)} usable addresses"
         )
-    network, whole, cut = environment.network, _vpc(environment), subnets(environment)
+    network, whole, cut = environment.network, _vpc(environment), subnets(resolve(environment))
     if network.subnet:
         return ask("fact", f"an existing subnet of /{fits} or larger")
     nodes = IPv4Network((cut.nodes.network_address, fits), strict=False)

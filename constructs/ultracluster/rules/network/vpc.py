@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.remedy import anywhere, ask, drop, write
+from ultracluster.model import resolve
 from ultracluster.model.endpoints import closed_endpoints
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.network.ranges import PREREQUISITES
@@ -112,7 +113,7 @@ def closed_needs_endpoints(environment: Environment) -> Iterator[Breach]:
     if network.vpc and network.egress == "closed" and not network.vpc.create_endpoints:
         names = ", ".join(
             f"{endpoint.service} (gateway)" if endpoint.kind == "gateway" else endpoint.service
-            for endpoint in closed_endpoints(environment)
+            for endpoint in closed_endpoints(resolve(environment))
         )
         yield Breach(
             ("network", "vpc", "create_endpoints"),
@@ -162,7 +163,7 @@ def extra_endpoints_unused(environment: Environment) -> Iterator[Breach]:
 def extra_endpoint_names(environment: Environment) -> Iterator[Breach]:
     network = environment.network
     counts = Counter(network.extra_endpoints)
-    made = {endpoint.service: endpoint for endpoint in closed_endpoints(environment)}
+    made = {endpoint.service: endpoint for endpoint in closed_endpoints(resolve(environment))}
     for index, service in enumerate(network.extra_endpoints):
         path: Path = ("network", "extra_endpoints", index)
         prefix = f"com.amazonaws.{environment.region}."

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ultracluster.config import Environment
 from ultracluster.config.remedy import anywhere, ask, drop, write
+from ultracluster.model import resolve
 from ultracluster.model.team_shares import asked, pools, scheduler_of
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import TEA
@@ -30,10 +31,10 @@ from ultracluster.rules.teams.schedulers import (
     date=DATE,
 )
 def total_of_several_kinds(environment: Environment) -> Iterator[Breach]:
-    kinds = sorted({pool.resource for pool in pools(environment)})
+    kinds = sorted({pool.resource for pool in pools(resolve(environment))})
     if len(kinds) < 2:
         return
-    by_group = scheduler_of(environment) in BY_GROUP
+    by_group = scheduler_of(resolve(environment)) in BY_GROUP
     for path, amounts in amounts_of(environment):
         if isinstance(amounts, int) and amounts:
             yield Breach(
@@ -54,8 +55,8 @@ def total_of_several_kinds(environment: Environment) -> Iterator[Breach]:
     date=DATE,
 )
 def by_group_not_there(environment: Environment) -> Iterator[Breach]:
-    scheduler = scheduler_of(environment)
-    if scheduler in BY_GROUP or scheduler == "none" or len(pools(environment)) < 2:
+    scheduler = scheduler_of(resolve(environment))
+    if scheduler in BY_GROUP or scheduler == "none" or len(pools(resolve(environment))) < 2:
         return
     for path, amounts in amounts_of(environment):
         if isinstance(amounts, Mapping):
@@ -76,8 +77,8 @@ def by_group_not_there(environment: Environment) -> Iterator[Breach]:
     date=DATE,
 )
 def limit_in_total(environment: Environment) -> Iterator[Breach]:
-    scheduler = scheduler_of(environment)
-    if scheduler not in BY_GROUP or len(pools(environment)) < 2:
+    scheduler = scheduler_of(resolve(environment))
+    if scheduler not in BY_GROUP or len(pools(resolve(environment))) < 2:
         return
     for name, team in environment.teams.items():
         if isinstance(team.limit, int):
@@ -96,8 +97,8 @@ def limit_in_total(environment: Environment) -> Iterator[Breach]:
     date=DATE,
 )
 def not_gpus(environment: Environment) -> Iterator[Breach]:
-    scheduler = scheduler_of(environment)
-    others = [pool for pool in pools(environment) if pool.resource != "nvidia.com/gpu"]
+    scheduler = scheduler_of(resolve(environment))
+    others = [pool for pool in pools(resolve(environment)) if pool.resource != "nvidia.com/gpu"]
     if not others or scheduler not in ("kai", "slurm"):
         return
     for path, amounts in amounts_of(environment):
@@ -113,7 +114,7 @@ def not_gpus(environment: Environment) -> Iterator[Breach]:
 def _by_group(environment: Environment, amounts: int) -> dict[str, int]:
     """A total, taken from the groups in their order."""
     split: dict[str, int] = {}
-    for pool in pools(environment):
+    for pool in pools(resolve(environment)):
         if taken := min(amounts, pool.total):
             split[pool.group] = taken
             amounts -= taken

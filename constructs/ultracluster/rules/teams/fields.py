@@ -9,6 +9,7 @@ from ultracluster.config import Environment
 from ultracluster.config.orchestrator import SLURM
 from ultracluster.config.remedy import beside, drop, write
 from ultracluster.config.teams import Team
+from ultracluster.model import resolve
 from ultracluster.model.team_shares import Scheduler, asked, scheduler_of
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import TEA
@@ -67,7 +68,7 @@ _OPTIONS: Mapping[str, _Option] = {
     date=DATE,
 )
 def option_of_another_scheduler(environment: Environment) -> Iterator[Breach]:
-    scheduler = scheduler_of(environment)
+    scheduler = scheduler_of(resolve(environment))
     if scheduler in ("none", "slurm"):
         kinds: tuple[str, ...] = ("namespace", "members") if scheduler == "slurm" else ()
     else:
@@ -112,7 +113,7 @@ def option_without_meaning(environment: Environment) -> Iterator[Breach]:
     kinds=frozenset({"hyperpod-eks"}),
 )
 def borrows_and_keeps(environment: Environment) -> Iterator[Breach]:
-    if scheduler_of(environment) != "task-governance":
+    if scheduler_of(resolve(environment)) != "task-governance":
         return
     for name, team in environment.teams.items():
         if not team.lend and (team.limit is None or asked(team.limit) > asked(team.quota)):
@@ -132,7 +133,7 @@ def borrows_and_keeps(environment: Environment) -> Iterator[Breach]:
     kinds=frozenset({"hyperpod-eks"}),
 )
 def weight_in_bounds(environment: Environment) -> Iterator[Breach]:
-    if scheduler_of(environment) != "task-governance":
+    if scheduler_of(resolve(environment)) != "task-governance":
         return
     largest = max((team.weight for team in environment.teams.values()), default=0)
     for name, team in environment.teams.items():

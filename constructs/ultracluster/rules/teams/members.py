@@ -15,6 +15,7 @@ from ultracluster.config.findings import Path
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.orchestrator import KUBERNETES
 from ultracluster.config.remedy import Remedy, anywhere, drop, rename, write
+from ultracluster.model import resolve
 from ultracluster.model.team_shares import namespace_of, pools, scheduler_of
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import TEA
@@ -34,7 +35,7 @@ _RESERVED_NAMESPACES = frozenset({"default", "aws-hyperpod"})
     kinds=KUBERNETES,
 )
 def no_scheduler(environment: Environment) -> Iterator[Breach]:
-    if environment.teams and scheduler_of(environment) == "none":
+    if environment.teams and scheduler_of(resolve(environment)) == "none":
         yield Breach(
             ("teams",),
             "orchestrator.scheduler is `none`: nothing would keep a quota.",
@@ -52,10 +53,10 @@ def no_scheduler(environment: Environment) -> Iterator[Breach]:
 def taken_names(environment: Environment) -> Iterator[Breach]:
     kubernetes = environment.orchestrator.kind in KUBERNETES
     own = {row["namespace"] for row in charts().values()} | _RESERVED_NAMESPACES
-    names = Counter(namespace_of(environment, name) for name in environment.teams)
+    names = Counter(namespace_of(resolve(environment), name) for name in environment.teams)
     for name, team in environment.teams.items():
         path: Path = ("teams", name, *(["namespace"] if team.namespace else []))
-        namespace = namespace_of(environment, name)
+        namespace = namespace_of(resolve(environment), name)
         if name in _RESERVED_TEAMS:
             yield Breach(("teams", name), f"schedulers have a `{name}` of their own.", rename(f"{name}-team"))
         elif kubernetes and (namespace in own or namespace.startswith("kube-")):
@@ -103,10 +104,10 @@ def member_and_admin(environment: Environment) -> Iterator[Breach]:
     kinds=KUBERNETES,
 )
 def same_in_lower_case(environment: Environment) -> Iterator[Breach]:
-    if scheduler_of(environment) != "kueue":
+    if scheduler_of(resolve(environment)) != "kueue":
         return
-    names = Counter(pool.group.lower() for pool in pools(environment))
-    for pool in pools(environment):
+    names = Counter(pool.group.lower() for pool in pools(resolve(environment)))
+    for pool in pools(resolve(environment)):
         if names[pool.group.lower()] > 1 and pool.group != pool.group.lower():
             yield Breach(
                 ("node_groups", pool.group),
@@ -117,7 +118,7 @@ def same_in_lower_case(environment: Environment) -> Iterator[Breach]:
 
 
 def _own_namespace(environment: Environment, name: str) -> Remedy:
-    taken = {namespace_of(environment, other) for other in environment.teams if other != name}
+    taken = {namespace_of(resolve(environment), other) for other in environment.teams if other != name}
     return drop() if environment.teams[name].namespace and name not in taken else _named(name)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.remedy import Remedy, ask, drop, rename, write
+from ultracluster.model import resolve
 from ultracluster.model.team_shares import Pool, asked, pools
 from ultracluster.model.types import every_type_of
 from ultracluster.rules.engine import Breach
@@ -25,7 +26,7 @@ from ultracluster.rules.teams.schedulers import DATE, KUEUE, VOLCANO
 def unknown_group(environment: Environment) -> Iterator[Breach]:
     if _types_unknown(environment):
         return
-    there = [pool.group for pool in pools(environment)]
+    there = [pool.group for pool in pools(resolve(environment))]
     for path, amounts in amounts_of(environment):
         given: Mapping[str, int] = amounts if isinstance(amounts, Mapping) else {}
         for group in given:
@@ -45,7 +46,7 @@ def unknown_group(environment: Environment) -> Iterator[Breach]:
 def too_much(environment: Environment) -> Iterator[Breach]:
     if not environment.teams or _types_unknown(environment):
         return
-    there = {pool.group: pool.total for pool in pools(environment)}
+    there = {pool.group: pool.total for pool in pools(resolve(environment))}
     over = False
     for group, total in there.items():
         wanted = {
@@ -111,7 +112,7 @@ def limit_below_quota(environment: Environment) -> Iterator[Breach]:
 def limit_above_cluster(environment: Environment) -> Iterator[Breach]:
     if _types_unknown(environment):
         return
-    there = {pool.group: pool.total for pool in pools(environment)}
+    there = {pool.group: pool.total for pool in pools(resolve(environment))}
     for name, team in environment.teams.items():
         amounts = team.limit if isinstance(team.limit, Mapping) else {"": team.limit or 0}
         for group, amount in amounts.items():
@@ -139,7 +140,7 @@ def _types_unknown(environment: Environment) -> bool:
 
 
 def _pool(environment: Environment, group: str) -> Pool:
-    return next(pool for pool in pools(environment) if pool.group == group)
+    return next(pool for pool in pools(resolve(environment)) if pool.group == group)
 
 
 def _counted(pool: Pool) -> str:
