@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from acceptance.test_judge import FAULTS, GOOD, P4D, change, interleaved
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judged_logs import FAULTS, GOOD, P4D, change, interleaved
 from nccl_logs import Log
 from project import ROOT
 
