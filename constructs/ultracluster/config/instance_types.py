@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ultracluster.catalog import Accelerator, InstanceType, instance_type
+from ultracluster.catalog.instances import family_facts
 from ultracluster.config.environment import Environment
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 
@@ -24,9 +25,11 @@ def instance_type_of(environment: Environment, group: NodeGroup) -> InstanceType
 def made_from(name: str, declared: DeclaredInstanceType) -> InstanceType:
     """A declared type in the catalogue's form.
 
-    What a declaration does not say stays unknown. HyperPod is taken to know the type, and FSx to
-    serve it over EFA, as it does every EFA type since Nitro v4 outside the trn2 family.
+    What a declaration does not say stays unknown, except what joins the accelerators of its family. HyperPod
+    is taken to know the type, and FSx to serve it over EFA, as it does every EFA type since Nitro v4 unless it
+    leaves out the family.
     """
+    family = family_facts(name.partition(".")[0])
     return InstanceType(
         name=name,
         vcpu=declared.vcpu,
@@ -39,7 +42,9 @@ def made_from(name: str, declared: DeclaredInstanceType) -> InstanceType:
         hyperpod_addresses_slurm=declared.addresses,
         hyperpod_addresses_eks=declared.addresses,
         hyperpod=True,
-        lustre_efa_client=declared.efa_interfaces > 0 and not name.startswith("trn2"),
+        lustre_efa_client=declared.efa_interfaces > 0 and family.get("lustre_efa_client") is not False,
+        link=family.get("link"),
+        imex=family.get("imex"),
         sources=(declared.source,),
         declared=True,
     )

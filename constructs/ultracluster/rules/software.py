@@ -123,7 +123,7 @@ def instances_served(environment: Environment) -> Iterator[Breach]:
                 f"{', '.join(lacking)}.",
                 ask("decision", "an x86_64 type, or a release with files for aarch64"),
             )
-        for verdict in instance_breaches(release, kind.family):
+        for verdict in instance_breaches(release, kind.accelerator.name if kind.accelerator else ""):
             if verdict.blocks:
                 yield _of(verdict, path)
 
