@@ -30,6 +30,9 @@ def made_from(name: str, declared: DeclaredInstanceType) -> InstanceType:
     leaves out the family.
     """
     family = family_facts(name.partition(".")[0])
+    interfaces = declared.lustre_efa_interfaces
+    if interfaces is None and (declared.efa_interfaces == 0 or family.get("lustre_efa_client") is False):
+        interfaces = 0
     return InstanceType(
         name=name,
         vcpu=declared.vcpu,
@@ -42,9 +45,12 @@ def made_from(name: str, declared: DeclaredInstanceType) -> InstanceType:
         hyperpod_addresses_slurm=declared.addresses,
         hyperpod_addresses_eks=declared.addresses,
         hyperpod=True,
-        lustre_efa_client=declared.efa_interfaces > 0 and family.get("lustre_efa_client") is not False,
-        link=family.get("link"),
-        imex=family.get("imex"),
+        lustre_efa_client=interfaces != 0,
+        lustre_efa_interfaces=interfaces,
+        lustre_gds_client=declared.lustre_gds_client,
+        link=declared.link or family.get("link"),
+        nvswitch=declared.nvswitch,
+        imex=family.get("imex") if declared.imex is None else declared.imex,
         sources=(declared.source,),
         declared=True,
     )

@@ -159,6 +159,16 @@ class DeclaredInstanceType(Model):
     """EFA interfaces of one instance."""
     addresses: Annotated[int, Field(gt=0)]
     """IPv4 addresses that one node takes in the subnet."""
+    link: Literal["NVLink", "NeuronLink", "PCIe"] | None = None
+    """What joins the accelerators of one instance; `PCIe` where nothing else does."""
+    nvswitch: bool | None = None
+    """Its GPUs are joined by NVSwitches, whose fabric manager runs on the instance."""
+    imex: bool | None = None
+    """Its GPUs reach those of other instances of an UltraServer over NVLink."""
+    lustre_efa_interfaces: Annotated[int, Field(ge=0)] | None = None
+    """EFA interfaces that FSx's client set-up binds; 0: it mounts Lustre over TCP."""
+    lustre_gds_client: bool | None = None
+    """FSx supports GPUDirect Storage on it."""
     source: Annotated[str, Field(min_length=10)]
     """Where these figures come from."""
 
