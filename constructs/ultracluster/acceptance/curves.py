@@ -89,7 +89,8 @@ def ceiling(instance_type: str, nodes: int, ranks: int, *, ring: bool) -> float 
     sends each byte once each way, so that the bus bandwidth may be up to 2(n-1)/n times the line rate with
     n ranks.
     """
-    line_rate = _document()["ring_ceiling"]["types"].get(instance_type)
+    known = ultracluster.catalog.instance_type(instance_type)
+    line_rate = known.line_rate if known else None
     if line_rate is None or nodes < 2 or ranks < 2:
         return None
     return line_rate * (2 * (ranks - 1) / ranks if nodes == 2 and not ring else 1.0)

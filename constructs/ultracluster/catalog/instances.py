@@ -211,7 +211,7 @@ class InstanceType:
 
     @property
     def unknown_facts(self) -> tuple[str, ...]:
-        """Columns that node scripts and figures need for a type with accelerators, and that nobody filled in."""
+        """Columns that nodes with accelerators and plans need, and that are not filled in."""
         if self.accelerator is None:
             return ()
         return tuple(name for name in NEEDED_FACTS if getattr(self, name) is None)

@@ -26,8 +26,8 @@ def made_from(name: str, declared: DeclaredInstanceType) -> InstanceType:
     """A declared type in the catalogue's form.
 
     What a declaration does not say stays unknown, except what joins the accelerators of its family. HyperPod
-    is taken to know the type, and FSx to serve it over EFA, as it does every EFA type since Nitro v4 unless it
-    leaves out the family.
+    is taken to know the type, and FSx to serve it over EFA, as it does every EFA type since Nitro v4 but for
+    the families that it leaves out.
     """
     family = family_facts(name.partition(".")[0])
     interfaces = declared.lustre_efa_interfaces

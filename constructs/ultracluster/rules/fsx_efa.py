@@ -168,8 +168,8 @@ def gds_clients(environment: Environment) -> Iterator[Breach]:
     types = alternatives(sorted({known.name for _, _, known in clients}))
     yield Breach(
         (*LUSTRE, "gds"),
-        f"the guide names other types for GPUDirect Storage, and the clients here are {types}: reads would go "
-        "through host memory.",
+        f"the guide names other types for GPUDirect Storage, and the clients here are {types}: reads would "
+        "go through host memory.",
         write(False),
     )
 
