@@ -113,9 +113,6 @@ def _group(config: Environment, group: NodeGroup) -> dict[str, object]:
     return {
         "role": group.role,
         "instance_type": group.instance_type,
-        "accelerators": kind.accelerator.count if kind and kind.accelerator else 0,
-        "efa_interfaces": kind.least_efa_interfaces if kind else 0,
-        "local_nvme_disks": kind.local_nvme_disks if kind else 0,
         **(type_facts(kind) if kind else {}),
         **_gpudirect_storage(config, kind),
         "data_volume": HYPERPOD_DATA_VOLUME if config.orchestrator.kind in HYPERPOD else None,
@@ -127,6 +124,9 @@ def type_facts(kind: InstanceType) -> dict[str, object]:
     unknown is not no."""
     maker = kind.accelerator.manufacturer if kind.accelerator else ""
     facts: dict[str, object] = {
+        "accelerators": kind.accelerator.count if kind.accelerator else 0,
+        "efa_interfaces": kind.least_efa_interfaces,
+        "local_nvme_disks": kind.local_nvme_disks,
         # of a type that is no more than a name, not even that is known
         "accelerator": {"NVIDIA": "nvidia", "AWS": "neuron"}.get(maker, "none" if kind.vcpu else None),
         # several are right where AWS describes layouts instead of a maximum
