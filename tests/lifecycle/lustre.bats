@@ -10,7 +10,7 @@ readonly EFA_UNIT=configure-efa-fsx-lustre-client
 # A client that is complete, a file system with EFA, and a node with its EFA devices
 lustre::with_efa() {
   local index
-  cluster_json 'cluster["mounts"]["lustre"]["efa"] = True'
+  cluster_json 'cluster["mounts"]["lustre"]["efa"] = True; gpu["gds"] = True'
   lustre::client
   mkdir -p "$ULTRACLUSTER_ROOT/sys/bus/pci/drivers/efa"
   for ((index = 0; index < ${1:-32}; index++)); do

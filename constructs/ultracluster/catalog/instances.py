@@ -73,7 +73,7 @@ class InstanceType:
     """
 
     name: str
-    """As EC2 writes it: "p5.48xlarge"."""
+    """As EC2 writes it: family, dot, size."""
     family: str = ""
     """What stands before the dot, "p5en"; filled in from the name."""
     vcpu: int = 0
@@ -181,7 +181,7 @@ class InstanceType:
 
     @property
     def hyperpod_name(self) -> str:
-        """As HyperPod writes it: "ml.p5.48xlarge"."""
+        """As HyperPod writes it, with its prefix "ml."."""
         return f"ml.{self.name}"
 
     @property
@@ -276,8 +276,14 @@ _OTHERS = ("parallelcluster",)
 
 
 def instance_type(name: str) -> InstanceType | None:
-    """The type that EC2 calls `name` ("p5.48xlarge"), or None if the catalogue does not know it."""
+    """The type that EC2 calls `name`, or None if the catalogue does not know it."""
     return instance_types().get(name)
+
+
+@cache
+def example_type() -> str:
+    """A type that people train on, where words need an example or a question a default."""
+    return _read("instances.json")["example"]
 
 
 def nearest_instance_types(

@@ -6,13 +6,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from ultracluster.catalog.instances import example_type
 from ultracluster.config.base import ImageName, Many, Model
 from ultracluster.config.capacity import Capacity, OnDemand
 from ultracluster.config.slurm import PartitionName, SlurmSettings
 
 Role = Literal["controller", "login", "compute", "system"]
 GroupName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$", max_length=63)]
-InstanceTypeName = Annotated[str, Field(pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$", examples=["p5.48xlarge"])]
+InstanceTypeName = Annotated[
+    str, Field(pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$", examples=[example_type()])
+]
 
 
 MOST_NODES = 6758
