@@ -183,7 +183,7 @@ def test_of_a_type_that_cluster_json_lacks_the_hardware_tells(tmp_path: Path) ->
 
     smi = tmp_path / "bin" / "nvidia-smi"
     smi.write_text(
-        "#!/bin/bash\n[[ $1 != *memory* ]] && printf 'GPU\\nGPU\\nGPU\\nGPU\\n' || printf '46068\\n46068\\n'\n"
+        "#!/bin/bash\n[[ $1 != *memory* ]] && printf 'L40S\\n%.0s' 1 2 3 4 || printf '46068\\n46068\\n'\n"
     )
     smi.chmod(0o755)
     cluster.submit()

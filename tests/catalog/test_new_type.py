@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -27,8 +28,10 @@ ROW: dict[str, Any] = {
     "efa_on_card_0": False,
     "efa_layout_rule": "P6_B300",
     "network_cards_api": [
-        {"first": 0, "last": 0, "baseline_gbps": 100, "peak_gbps": 100, "interfaces": 2, "interface_types": ["interface"]},
-        {"first": 1, "last": 16, "baseline_gbps": 800, "peak_gbps": 800, "interfaces": 2, "interface_types": ["interface", "efa", "efa-only"]},
+        {"first": 0, "last": 0, "baseline_gbps": 100, "peak_gbps": 100, "interfaces": 2,
+         "interface_types": ["interface"]},
+        {"first": 1, "last": 16, "baseline_gbps": 800, "peak_gbps": 800, "interfaces": 2,
+         "interface_types": ["interface", "efa", "efa-only"]},
     ],
     "nitro": 6,
     "ipv4_per_interface": 50,
@@ -50,8 +53,14 @@ ROW: dict[str, Any] = {
     "nccl_protocol": "RDMA",
     "sources": ["announcement of the type"],
 }  # fmt: skip
-PRICE = {"instance_type": NAME, "region_or_zone": "us-west-2", "az_ids": "usw2-az2", "on_demand_usd_hr": "150.5",
-         "od_source": "price list of the announcement", "od_date": "2026-11-20"}  # fmt: skip
+PRICE = {
+    "instance_type": NAME,
+    "region_or_zone": "us-west-2",
+    "az_ids": "usw2-az2",
+    "on_demand_usd_hr": "150.5",
+    "od_source": "price list of the announcement",
+    "od_date": "2026-11-20",
+}
 
 COPIED = ["constructs", "lifecycle_scripts", "environments", "tests"]
 
@@ -83,7 +92,7 @@ def run(checkout: Path, *command: str) -> str:
     done = subprocess.run(
         [sys.executable, *command],
         cwd=checkout,
-        env={"PYTHONPATH": f"{checkout}/constructs:{checkout}/tests", "PATH": "/usr/bin:/bin", "COLUMNS": "120"},
+        env=os.environ | {"PYTHONPATH": f"{checkout}/constructs:{checkout}/tests", "COLUMNS": "120"},
         capture_output=True,
         text=True,
         check=False,
@@ -134,7 +143,9 @@ def test_plan_has_its_accelerators_link_and_cost(checkout: Path) -> None:
     assert f"2 x {NAME} 16 x R200" in text
     assert "domains gpu: 8 by NVLink" in text
     assert "12800 Gbit/s a node" in text
-    assert f"one idle or failed {NAME} of gpu costs about 181 USD an hour" in text  # HyperPod's 1.2 times 150.5
+    assert (
+        f"one idle or failed {NAME} of gpu costs about 181 USD an hour" in text
+    )  # HyperPod's 1.2 times 150.5
 
 
 def test_the_schema_of_environments_offers_it(checkout: Path) -> None:
@@ -145,12 +156,16 @@ def test_the_acceptance_job_and_the_gates_know_it(checkout: Path) -> None:
     text = ultracluster(checkout, "acceptance", "manifest", "--type", NAME, "--image", "example.com/nccl:1")
     assert "nvidia.com/gpu: 8" in text and "vpc.amazonaws.com/efa: 16" in text
     assert "run single 16G" in text
-    rate = run(checkout, "-c", f"from ultracluster.acceptance.curves import ceiling; print(ceiling({NAME!r}, 4, 32, ring=True))")
+    rate = run(
+        checkout,
+        "-c",
+        f"from ultracluster.acceptance.curves import ceiling; print(ceiling({NAME!r}, 4, 32, ring=True))",
+    )
     assert float(rate) == 1600
 
 
 def test_nodes_are_told_and_come_up(checkout: Path) -> None:
-    """The first boot: the fabric manager runs, Lustre binds its EFA interfaces, GPUDirect Storage is set up."""
+    """The first boot: the fabric manager runs, and Lustre binds its EFA interfaces."""
     code = """
 import json
 from first_boot.rehearsal import boots, rehearsed
@@ -161,7 +176,10 @@ outcome = rehearsed(boot)
 print(json.dumps([boot.node.cluster["node_groups"]["gpu"], outcome.status, outcome.last_line, outcome.log]))
 """
     group, status, last, log = json.loads(run(checkout, "-c", code))
-    told = {key: ROW[key] for key in ("efa_interfaces", "nvswitch", "imex", "lustre_efa_interfaces", "nccl_protocol")}
+    told = {
+        key: ROW[key]
+        for key in ("efa_interfaces", "nvswitch", "imex", "lustre_efa_interfaces", "nccl_protocol")
+    }
     assert {key: group[key] for key in told} == told
     assert (group["accelerator"], group["accelerators"], group["gds"]) == ("nvidia", 8, True)
     assert status == 0, f"{last}\\n{log}"

@@ -78,7 +78,8 @@ def test_what_the_scripts_refuse_the_schema_refuses(wrong: dict[str, Any], tmp_p
         return  # read where a node of that group asks
     (tmp_path / "cluster.json").write_text(json.dumps(cluster))
     code = f"""
-        export ULTRACLUSTER_ROOT={tmp_path} ULTRACLUSTER_HOME={ROOT / "lifecycle_scripts"} NODE_HERE='compute||p5.48xlarge|8|0|32'
+        export ULTRACLUSTER_ROOT={tmp_path} ULTRACLUSTER_HOME={ROOT / "lifecycle_scripts"}
+        export NODE_HERE='compute||p5.48xlarge|8|0|32'
         source "$ULTRACLUSTER_HOME/lib/log.sh"; source "$ULTRACLUSTER_HOME/lib/node.sh"
         node::addresses() {{ :; }}; node::primary_address() {{ :; }}
         ULTRACLUSTER_HOME={tmp_path}; node::describe"""

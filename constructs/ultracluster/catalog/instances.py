@@ -256,7 +256,10 @@ def instance_types() -> Mapping[str, InstanceType]:
         for name, row in document["types"].items():
             family = name.partition(".")[0]
             facts = {**family_facts(family), **families.get(family, {}), **row}
-            types[name] = _instance_type(name, shared | {k: v for k, v in facts.items() if k not in _OTHERS})
+            columns = {key: value for key, value in facts.items() if key not in _OTHERS}
+            gates = facts.get("nccl", {}).get("gates", ())
+            columns["nccl_two_nodes_judged"] = any(gate["run"] == "two nodes" for gate in gates)
+            types[name] = _instance_type(name, shared | columns)
     return MappingProxyType(types)
 
 
@@ -271,8 +274,15 @@ def family_facts(family: str) -> Mapping[str, Any]:
     return families().get(family, {})
 
 
-_OTHERS = ("parallelcluster",)
-"""Keys of a family that are no columns of `InstanceType`: `catalog.parallelcluster` reads them."""
+@cache
+def nccl_rows() -> Mapping[str, Mapping[str, Any]]:
+    """Published figures of all-reduce and their gates by type, as `ultracluster.acceptance` reads them."""
+    rows = _read("instances.json")["types"]
+    return MappingProxyType({name: row["nccl"] for name, row in rows.items() if "nccl" in row})
+
+
+_OTHERS = ("parallelcluster", "nccl")
+"""Keys that are no columns of `InstanceType`: `catalog.parallelcluster` and `nccl_rows` read them."""
 
 
 def instance_type(name: str) -> InstanceType | None:

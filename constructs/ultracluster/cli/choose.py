@@ -106,8 +106,8 @@ def _named(text: str) -> InstanceType:
         ValueError: none is known.
     """
     from ultracluster.catalog import instance_type, nearest_instance_types
-    from ultracluster.catalog.instances import example_type
     from ultracluster.catalog.accelerators import Accelerators, most_in_one, read_accelerators
+    from ultracluster.catalog.instances import example_type
     from ultracluster.config.nodes import MOST_NODES
     from ultracluster.operations.draft_place import type_for
 

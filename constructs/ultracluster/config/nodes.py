@@ -13,9 +13,7 @@ from ultracluster.config.slurm import PartitionName, SlurmSettings
 
 Role = Literal["controller", "login", "compute", "system"]
 GroupName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$", max_length=63)]
-InstanceTypeName = Annotated[
-    str, Field(pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$", examples=[example_type()])
-]
+InstanceTypeName = Annotated[str, Field(pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$", examples=[example_type()])]
 
 
 MOST_NODES = 6758
