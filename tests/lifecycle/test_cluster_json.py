@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from first_boot.rehearsal import node_of
 from lifecycle.cluster_schema import SCHEMA, cluster_of, faults
 from project import ENVIRONMENTS, ROOT
 
@@ -27,7 +28,7 @@ MOUNTS = mounts.told(
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
-def test_what_shipped_environments_write_is_valid(name: str) -> None:
+def test_what_shipped_environments_write_and_rehearse_is_valid(name: str) -> None:
     environment = load(ROOT / "environments" / f"{name}.yaml").environment
     locked = {"files": {"a.zip": "sha256:00"}, "keys": {"https://example.org/key": "a" * 40}}
     made = [script_configurations(environment), script_configurations(environment, locked=locked)]
@@ -35,6 +36,8 @@ def test_what_shipped_environments_write_is_valid(name: str) -> None:
     for told in [one for all_of in made for one in [*all_of.by_group.values(), all_of.of_all]]:
         assert faults(told) == []
         assert faults({**told, "mounts": MOUNTS}) == []
+    for group in environment.node_groups:
+        assert faults(node_of(environment, group).cluster) == []
 
 
 def test_every_type_has_valid_facts() -> None:
