@@ -7,7 +7,7 @@ from functools import cache
 from typing import Literal
 
 from ultracluster.catalog import instance_type as known_type
-from ultracluster.catalog.instances import nccl_rows
+from ultracluster.catalog.instances import rows_with
 
 Scope = Literal["single", "two nodes", "fabric"]
 FEWEST_FABRIC_NODES = 4
@@ -48,7 +48,9 @@ class Gate:
 @cache
 def figures() -> tuple[Figure, ...]:
     """All published figures."""
-    return tuple(Figure(type=name, **row) for name, rows in nccl_rows().items() for row in rows["published"])
+    return tuple(
+        Figure(type=name, **row) for name, rows in rows_with("nccl").items() for row in rows["published"]
+    )
 
 
 @cache
@@ -64,7 +66,7 @@ def gates() -> tuple[Gate, ...]:
             published=by_id[row["published"]],
             provisional=row["provisional"],
         )
-        for name, rows in nccl_rows().items()
+        for name, rows in rows_with("nccl").items()
         for row in rows.get("gates", ())
     )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from ultracluster.catalog._nearest import nearest
 
@@ -274,15 +274,15 @@ def family_facts(family: str) -> Mapping[str, Any]:
     return families().get(family, {})
 
 
-@cache
-def nccl_rows() -> Mapping[str, Mapping[str, Any]]:
-    """Published figures of all-reduce and their gates by type, as `ultracluster.acceptance` reads them."""
-    rows = _read("instances.json")["types"]
-    return MappingProxyType({name: row["nccl"] for name, row in rows.items() if "nccl" in row})
-
-
 _OTHERS = ("parallelcluster", "nccl")
-"""Keys that are no columns of `InstanceType`: `catalog.parallelcluster` and `nccl_rows` read them."""
+"""Keys that are no columns of `InstanceType`: `catalog.parallelcluster` and `acceptance.curves` read them."""
+
+
+@cache
+def rows_with(key: Literal["parallelcluster", "nccl"]) -> Mapping[str, Any]:
+    """What families and types of `instances.json` have under a key that is no column, by their names."""
+    rows = _read("instances.json")["families"] | _read("instances.json")["types"]
+    return MappingProxyType({name: row[key] for name, row in rows.items() if key in row})
 
 
 def instance_type(name: str) -> InstanceType | None:

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ultracluster.catalog.instances import families
+from ultracluster.catalog.instances import rows_with
 
 Version = tuple[int, ...]
 
@@ -121,7 +121,7 @@ def parallelcluster() -> Limits:
     names: dict[str, Any] = data["names"]
     names["reserved"] = tuple(names["reserved"])
     small = data["small_sizes"]
-    asked = {name: row["parallelcluster"] for name, row in families().items() if "parallelcluster" in row}
+    asked = {name.partition(".")[0]: row for name, row in rows_with("parallelcluster").items()}
     return Limits(
         checked_versions=tuple(data["checked_versions"]),
         same_configuration=tuple(data["same_configuration"]["versions"]),
