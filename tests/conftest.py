@@ -13,10 +13,10 @@ if (ROOT / "constructs" / "__init__.py").exists():  # nothing later could explai
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from templates import Synthesised, synthesise
-
-from ultracluster.config import load
+if TYPE_CHECKING:
+    from templates import Synthesised
 
 NO_INPUT = pytest.StashKey[bool]()
 LONGEST_FIRST = (
@@ -76,6 +76,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session")
 def synthesised(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Synthesised]:
     """Gives the assembly of a shipped environment, with strict validation and cdk-nag; made once."""
+    # only now: without a synth no worker starts the CDK's kernel
+    from templates import synthesise
+
+    from ultracluster.config import load
 
     @cache
     def get(name: str) -> Synthesised:
