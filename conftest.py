@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,22 @@ os.environ["PATH"] = os.pathsep.join([*_TOOLS, os.environ.get("PATH", os.defpath
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-pytest_collect_file = Sybil(
+_CODE_BLOCKS = Sybil(
     parsers=[PythonCodeBlockParser(), SkipParser()], patterns=["*.md"], excludes=["lifecycle_scripts/*"]
 ).pytest()
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    pages = _CODE_BLOCKS(file_path, parent)
+    quick = parent.config.getoption("quick")
+    return _NotQuick.from_parent(parent, path=file_path) if pages and quick else pages
+
+
+class _NotQuick(pytest.File):
+    """A page in a quick run: its code blocks show constructs."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        return iter(())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -43,9 +57,16 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """With `--quick`, whether the file is left out: it is not even imported."""
-    if not config.getoption("quick") or collection_path.suffix not in (".py", ".md"):
+    if not config.getoption("quick") or collection_path.suffix != ".py":
         return None
     return True if _IMPORTS.slow(collection_path) else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("quick"):
+        left_out = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 _IMPORTS = Imports(ROOT)

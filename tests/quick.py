@@ -46,9 +46,7 @@ class Imports:
         self._slow: dict[Path, bool] = {}
 
     def slow(self, path: Path) -> bool:
-        """Whether a quick run leaves the file out; pages always, for their code blocks show constructs."""
-        if path.suffix != ".py":
-            return True
+        """Whether a quick run leaves the file out."""
         return self._reaches(path, frozenset()) or any(self._heavy(name, path) for name in self._lent(path))
 
     def _reaches(self, path: Path, above: frozenset[Path]) -> bool:
@@ -121,10 +119,10 @@ class _File:
 
     @cached_property
     def fixtures(self) -> dict[str, set[str]]:
-        """What the functions of a conftest.py import, by their names."""
+        """What the functions of a conftest.py may use of its imports, by their names."""
         functions = re.split(r"^def (\w+)", self.text, flags=re.MULTILINE)[1:]
         return {
-            name: set(_names(body, "[ \t]+"))
+            name: self.at_start | set(_names(body, "[ \t]+"))
             for name, body in zip(functions[::2], functions[1::2], strict=True)
         }
 
