@@ -120,11 +120,16 @@ class _File:
     @cached_property
     def fixtures(self) -> dict[str, set[str]]:
         """What the functions of a conftest.py may use of its imports, by their names."""
-        functions = re.split(r"^def (\w+)", self.text, flags=re.MULTILINE)[1:]
-        return {
-            name: self.at_start | set(_names(body, "[ \t]+"))
-            for name, body in zip(functions[::2], functions[1::2], strict=True)
-        }
+        parts = re.split(r"^def (\w+)", self.text, flags=re.MULTILINE)[1:]
+        bodies = dict(zip(parts[::2], parts[1::2], strict=True))
+
+        def imports(name: str, above: frozenset[str]) -> set[str]:
+            """Of a function, and of those of the file that it names: helpers and other fixtures."""
+            near = (bodies.keys() & set(re.findall(r"\w+", bodies[name]))) - above
+            own = set(_names(bodies[name], "[ \t]+"))
+            return own.union(*(imports(one, above | {one}) for one in near))
+
+        return {name: self.at_start | imports(name, frozenset({name})) for name in bodies}
 
     def names(self, word: str) -> bool:
         return re.search(rf"\b{word}\b", self.text) is not None
