@@ -65,17 +65,8 @@ def test_a_quick_run_cannot_import_the_cdk_or_start_anything() -> None:
 
 def test_the_quick_run_is_found_and_has_no_file_with_the_cdk() -> None:
     """Nobody imports the CDK while it is collected: the guard would end it."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "--quick",
-        "--collect-only",
-        "-q",
-        "-n0",
-        "-p",
-        "no:cacheprovider",
-    ]
+    plain = ["-q", "-n0", "-p", "no:cacheprovider", "--snapshot-warn-unused"]
+    command = [sys.executable, "-m", "pytest", "--quick", "--collect-only", *plain]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert found.returncode == 0, found.stdout[-2000:] + found.stderr
