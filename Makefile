@@ -115,7 +115,7 @@ rehearse: setup ## run each group's first boot in a folder (ALL=1: what init dra
 test: setup-dev ## every test
 	@pytest -n 2 $(ARGS)
 
-quick: setup-dev ## after each edit: ruff, and the tests that need neither CDK nor processes (see tests/quick.py)
+quick: setup-dev ## after each edit: ruff, and the tests that need neither CDK nor processes (see tests/support/quick.py)
 	@start=$$(date +%s); ruff check --quiet . && ruff format --check --quiet . && pytest -n 2 --quick -q $(ARGS) && \
 	  echo "make quick: $$(($$(date +%s) - start)) s"
 
