@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ultracluster.catalog import ultraservers
-from ultracluster.config import Environment
-from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.pcs import IMEX_PROLOG
+from ultracluster.config.pcs import IMEX_PROLOG, Pcs
 from ultracluster.config.remedy import ask, beside, drop, write
 from ultracluster.config.slurm import Partition
+from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import fabric_of
 from ultracluster.model.network_cards import network_card_plan, takes_combined_efa
-from ultracluster.model.partitions import partitions
-from ultracluster.model.types import instance_type_of
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.pcs.groups import API, GROUP_API, GUIDE, asked
+from ultracluster.rules.pcs.groups import API, GROUP_API, GUIDE
 from ultracluster.rules.sets import PCS
 
 BLOCKS = f"{GUIDE}, Using Amazon EC2 Capacity Blocks for ML with AWS PCS"
@@ -24,28 +21,27 @@ IMEX = f"{GUIDE}, Configure UltraServer instances"
 
 
 @PCS.rule(22, "error", "An UltraServer group fits into one UltraServer", source=f"{ULTRASERVERS}; {BLOCKS}")
-def ultraserver_size(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("compute").items():
-        known = instance_type_of(environment, group)
-        if known is None or fabric_of(known) != "ultraserver":
-            continue
-        most = max(ultraservers()[one].instances for one in known.ultraserver)
-        if group.greatest > most:
-            yield Breach(
-                ("node_groups", name, "max_count" if group.max_count else "count"),
-                f"{group.greatest} nodes: a group takes one Capacity Block, and the largest UltraServer of "
-                f"{known.name} has {most}.",
-                (
-                    write(most) & beside(count=min(group.count, most)) if group.max_count else write(most)
-                ).noting("and a group for each further UltraServer's block"),
-            )
+def ultraserver_size(group: Group) -> Iterator[Breach]:
+    kind, count = group.type, group.settings.count
+    if group.role != "compute" or kind is None or fabric_of(kind) != "ultraserver":
+        return
+    most = max(ultraservers()[name].instances for name in kind.ultraserver)
+    if group.most_nodes > most:
+        elastic = bool(group.settings.max_count)
+        yield Breach(
+            ("max_count" if elastic else "count",),
+            f"{group.most_nodes} nodes: a group takes one Capacity Block, and the largest UltraServer of "
+            f"{kind.name} has {most}.",
+            (write(most) & beside(count=min(count, most)) if elastic else write(most)).noting(
+                "and a group for each further UltraServer's block"
+            ),
+        )
 
 
 @PCS.rule(23, "error", "UltraServers have a partition to themselves, with whole nodes", source=ULTRASERVERS)
-def ultraserver_partition(environment: Environment) -> Iterator[Breach]:
-    settings = asked(environment).partitions
-    for partition, groups in partitions(environment).items():
-        ultra = [name for name, group in groups.items() if _is_ultra(environment, group)]
+def ultraserver_partition(cluster: Cluster, settings: Pcs) -> Iterator[Breach]:
+    for partition, groups in cluster.partitions.items():
+        ultra = [name for name, group in groups.items() if _is_ultra(group)]
         if not ultra:
             continue
         for name in groups:
@@ -56,7 +52,7 @@ def ultraserver_partition(environment: Environment) -> Iterator[Breach]:
                     "topology for queues of UltraServers alone.",
                     write(name),
                 )
-        if not settings.get(partition, Partition()).exclusive:
+        if not settings.partitions.get(partition, Partition()).exclusive:
             yield Breach(
                 ("orchestrator", "partitions", partition, "exclusive"),
                 f"partition `{partition}` has UltraServers, whose jobs take whole nodes (`--exclusive`).",
@@ -65,9 +61,9 @@ def ultraserver_partition(environment: Environment) -> Iterator[Breach]:
 
 
 @PCS.rule(24, "error", "UltraServer groups of a partition differ by powers of two", source=ULTRASERVERS)
-def ultraserver_ratio(environment: Environment) -> Iterator[Breach]:
-    for groups in partitions(environment).values():
-        ultra = {name: group.greatest for name, group in groups.items() if _is_ultra(environment, group)}
+def ultraserver_ratio(cluster: Cluster) -> Iterator[Breach]:
+    for groups in cluster.partitions.values():
+        ultra = {name: group.most_nodes for name, group in groups.items() if _is_ultra(group)}
         least = min((count for count in ultra.values() if count), default=0)
         for name, count in ultra.items():
             ratio, rest = divmod(count, least) if least else (1, 0)
@@ -80,9 +76,8 @@ def ultraserver_ratio(environment: Environment) -> Iterator[Breach]:
                 )
 
 
-def _is_ultra(environment: Environment, group: NodeGroup) -> bool:
-    known = instance_type_of(environment, group)
-    return known is not None and fabric_of(known) == "ultraserver"
+def _is_ultra(group: Group) -> bool:
+    return group.type is not None and fabric_of(group.type) == "ultraserver"
 
 
 @PCS.rule(
@@ -92,20 +87,17 @@ def _is_ultra(environment: Environment, group: NodeGroup) -> bool:
     source="EC2 User Guide, Maximize network bandwidth on instances with multiple network cards",
     by_hand="aws ec2 describe-instance-types --instance-types <type> --query 'InstanceTypes[].NetworkInfo'",
 )
-def cards_known(environment: Environment) -> Iterator[Breach]:
-    kind = asked(environment).efa_interface
-    for name, group in environment.groups("compute").items():
-        known = instance_type_of(environment, group)
-        if known is None:
-            continue
-        try:
-            network_card_plan(known, efa=kind if takes_combined_efa(known) else "efa-only")
-        except ValueError as error:
-            yield Breach(
-                ("node_groups", name, "instance_type"),
-                f"the launch template names each network interface of a node, and that fails: {error}.",
-                ask("fact", "a type of the catalogue, or HyperPod, which lays interfaces out itself"),
-            )
+def cards_known(group: Group) -> Iterator[Breach]:
+    if group.role != "compute" or group.type is None:
+        return
+    try:
+        network_card_plan(group.type, efa=group.efa if takes_combined_efa(group.type) else "efa-only")
+    except ValueError as error:
+        yield Breach(
+            ("instance_type",),
+            f"the launch template names each network interface of a node, and that fails: {error}.",
+            ask("fact", "a type of the catalogue, or HyperPod, which lays interfaces out itself"),
+        )
 
 
 @PCS.rule(
@@ -115,19 +107,19 @@ def cards_known(environment: Environment) -> Iterator[Breach]:
     source=f"{GUIDE}, Create or update an EC2 launch template; awslabs/awsome-distributed-ai, "
     "architectures/aws-pcs",
 )
-def efa_only_open(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("compute").items():
-        known = instance_type_of(environment, group)
-        if known is None or known.efa_interfaces == 0:
+def efa_only_open(cluster: Cluster, settings: Pcs) -> Iterator[Breach]:
+    for name, group in cluster.with_role("compute").items():
+        kind = group.type
+        if kind is None or kind.efa_interfaces == 0:
             continue
-        if not takes_combined_efa(known):
+        if not takes_combined_efa(kind):
             yield Breach(
                 ("node_groups", name, "instance_type"),
-                f"the EFA cards of {known.name} take `efa-only` alone, and AWS's guide for PCS shows `efa` "
+                f"the EFA cards of {kind.name} take `efa-only` alone, and AWS's guide for PCS shows `efa` "
                 "alone: whether PCS accepts the other is not known.",
                 ask("action", "try one node first, and acknowledge this"),
             )
-        elif asked(environment).efa_interface == "efa-only":
+        elif settings.efa_interface == "efa-only":
             yield Breach(
                 ("orchestrator", "efa_interface"),
                 "AWS's guide for PCS shows `efa` alone, and AWS's own templates say that it must be that: "
@@ -144,48 +136,45 @@ def efa_only_open(environment: Environment) -> Iterator[Breach]:
     source=IMEX,
     by_hand="nvidia-imex-ctl -N  # in an exclusive job, on each of its nodes",
 )
-def imex(environment: Environment) -> Iterator[Breach]:
-    known = [instance_type_of(environment, group) for group in environment.groups("compute").values()]
-    if not any(one and one.imex for one in known):
+def imex(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
+    if not any(group.type and group.type.imex for group in cluster.with_role("compute").values()):
         return
-    orchestrator = asked(environment)
-    settings = {key.lower(): (key, str(value)) for key, value in orchestrator.slurm_settings.items()}
-    if orchestrator.imex and orchestrator.lifecycle != "none":
-        yield from _beside_our_prolog(settings, orchestrator.slurm_version)
-    elif "prolog" not in settings:
-        off = "lifecycle" if orchestrator.imex else "imex"
+    given = {key.lower(): (key, str(value)) for key, value in settings.slurm_settings.items()}
+    if settings.imex and settings.lifecycle != "none":
+        yield from _beside_our_prolog(given, settings.slurm_version)
+    elif "prolog" not in given:
         yield Breach(
-            ("orchestrator", off),
+            ("lifecycle" if settings.imex else "imex",),
             "nobody writes the IMEX configuration of jobs: NCCL leaves NVLink between nodes unused, or "
             "fails.",
-            write("node-bootstrapped" if orchestrator.imex else True).noting(
+            write("node-bootstrapped" if settings.imex else True).noting(
                 "or a Prolog of the image in orchestrator.slurm_settings"
             ),
         )
 
 
-def _beside_our_prolog(settings: Mapping[str, tuple[str, str]], version: str) -> Iterator[Breach]:
-    if "prolog" in settings and settings["prolog"][1] != IMEX_PROLOG:
-        key, value = settings["prolog"]
+def _beside_our_prolog(given: Mapping[str, tuple[str, str]], version: str) -> Iterator[Breach]:
+    if "prolog" in given and given["prolog"][1] != IMEX_PROLOG:
+        key, value = given["prolog"]
         yield Breach(
-            ("orchestrator", "slurm_settings", key),
+            ("slurm_settings", key),
             f"Slurm runs {value} in place of the IMEX prolog, which is on every node as {IMEX_PROLOG}.",
             drop().noting(
                 f"and run {IMEX_PROLOG} from yours; or orchestrator.imex: false if yours does the same"
             ),
         )
-    key, value = settings.get("prologflags", ("", "Alloc,NoHold"))
+    key, value = given.get("prologflags", ("", "Alloc,NoHold"))
     lacking = [flag for flag in ("Alloc", "NoHold") if flag.lower() not in value.lower().split(",")]
     if lacking:
         yield Breach(
-            ("orchestrator", "slurm_settings", key),
+            ("slurm_settings", key),
             f"{value} without {' and '.join(lacking)}: the prologs of a job's nodes have to run at once, at "
             "its allocation, and wait for each other's IMEX.",
             (drop() | write("Alloc,NoHold")).noting("without it, it is set for UltraServers"),
         )
     if version < "25.05":
         yield Breach(
-            ("orchestrator", "slurm_version"),
+            ("slurm_version",),
             f"AWS describes IMEX on PCS from Slurm 25.05 on, and this cluster has {version}.",
             write("25.11"),
         )
@@ -198,15 +187,14 @@ def _beside_our_prolog(settings: Mapping[str, tuple[str, str]], version: str) ->
     source="EC2 User Guide, Use allocation strategies to determine how EC2 Fleet fulfills Spot capacity; "
     f"{API}, SpotOptions",
 )
-def spot_allocation(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        if group.capacity.kind == "spot" and group.capacity.allocation == "lowest-price":
-            yield Breach(
-                ("node_groups", name, "capacity", "allocation"),
-                "the cheapest pools are the ones that are interrupted most, and one node that goes ends a "
-                "job on all.",
-                write("price-capacity-optimized"),
-            )
+def spot_allocation(group: Group) -> Iterator[Breach]:
+    if group.capacity.kind == "spot" and group.capacity.allocation == "lowest-price":
+        yield Breach(
+            ("capacity", "allocation"),
+            "the cheapest pools are the ones that are interrupted most, and one node that goes ends a "
+            "job on all.",
+            write("price-capacity-optimized"),
+        )
 
 
 @PCS.rule(
@@ -215,12 +203,12 @@ def spot_allocation(environment: Environment) -> Iterator[Breach]:
     "A group on a Capacity Block keeps its nodes",
     source=f"{BLOCKS}; {GROUP_API} (scalingConfiguration)",
 )
-def block_is_elastic(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("compute").items():
-        if group.capacity.kind == "capacity-block" and group.count < group.greatest:
-            yield Breach(
-                ("node_groups", name, "count"),
-                f"{group.count} to {group.greatest} nodes from a block that is paid for as a whole: idle "
-                "nodes end, and the next job waits for them to come back.",
-                write(group.greatest),
-            )
+def block_is_elastic(group: Group) -> Iterator[Breach]:
+    count, most = group.settings.count, group.most_nodes
+    if group.role == "compute" and group.capacity.kind == "capacity-block" and count < most:
+        yield Breach(
+            ("count",),
+            f"{count} to {most} nodes from a block that is paid for as a whole: idle nodes end, and the next "
+            "job waits for them to come back.",
+            write(most),
+        )
