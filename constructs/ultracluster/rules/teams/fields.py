@@ -1,19 +1,36 @@
-"""Rules on: fields of a team, which not every scheduler has."""
+"""Rules on: fields of a team, which not every scheduler has; and what schedulers are called and count."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ultracluster.config import Environment
 from ultracluster.config.orchestrator import SLURM
 from ultracluster.config.remedy import beside, drop, write
 from ultracluster.config.teams import Team
-from ultracluster.model import resolve
+from ultracluster.model import Cluster
 from ultracluster.model.team_shares import Scheduler, asked, scheduler_of
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import TEA
-from ultracluster.rules.teams.schedulers import DATE, GOVERNANCE, KAI, KUEUE, SACCTMGR, TITLES, VOLCANO
+
+DATE = "2026-11-21"
+KUEUE = "Kueue 0.19.2, kueue.x-k8s.io/v1beta2"
+VOLCANO = "Volcano 1.15.1, capacity plugin"
+KAI = "KAI Scheduler 0.17.0, scheduling.run.ai/v2"
+GOVERNANCE = "SageMaker API reference, CreateComputeQuota"
+SACCTMGR = "sacctmgr manual (Slurm 22.05 to 25.11)"
+
+TITLES: Mapping[Scheduler, str] = {
+    "kueue": "Kueue",
+    "volcano": "Volcano",
+    "kai": "KAI",
+    "task-governance": "HyperPod's task governance",
+    "slurm": "Slurm",
+    "none": "no scheduler",
+}
+
+BY_GROUP: frozenset[Scheduler] = frozenset({"kueue", "task-governance"})
+"""Schedulers that count accelerators by node group (or by instance type), and not only in total."""
 
 _MOST_WEIGHT = 100
 
@@ -67,21 +84,23 @@ _OPTIONS: Mapping[str, _Option] = {
     source=f"{KUEUE}; {VOLCANO}; {KAI}; {GOVERNANCE}; {SACCTMGR}",
     date=DATE,
 )
-def option_of_another_scheduler(environment: Environment) -> Iterator[Breach]:
-    scheduler = scheduler_of(resolve(environment))
-    if scheduler in ("none", "slurm"):
-        kinds: tuple[str, ...] = ("namespace", "members") if scheduler == "slurm" else ()
-    else:
-        kinds = tuple(_OPTIONS)
-    for name, team in environment.teams.items():
-        for key in kinds:
-            option = _OPTIONS[key]
-            if key in team.model_fields_set and scheduler not in option.schedulers and _says_more(team, key):
-                yield Breach(
-                    ("teams", name, key),
-                    f"{TITLES[scheduler]} has no `{key}`: {option.why}.",
-                    drop().noting(option.note),
-                )
+def option_of_another_scheduler(team: Team, cluster: Cluster) -> Iterator[Breach]:
+    scheduler = scheduler_of(cluster)
+    match scheduler:
+        case "none":
+            keys: tuple[str, ...] = ()
+        case "slurm":
+            keys = ("namespace", "members")  # TEA009 warns of the others
+        case _:
+            keys = tuple(_OPTIONS)
+    for key in keys:
+        option = _OPTIONS[key]
+        if scheduler not in option.schedulers and key in _changed(team):
+            yield Breach(
+                (key,),
+                f"{TITLES[scheduler]} has no `{key}`: {option.why}.",
+                drop().noting(option.note),
+            )
 
 
 @TEA.rule(
@@ -92,16 +111,15 @@ def option_of_another_scheduler(environment: Environment) -> Iterator[Breach]:
     date=DATE,
     kinds=SLURM,
 )
-def option_without_meaning(environment: Environment) -> Iterator[Breach]:
-    for name, team in environment.teams.items():
-        for key in ("lend", "weight", "preempt_own"):
-            if key in team.model_fields_set and _says_more(team, key):
-                yield Breach(
-                    ("teams", name, key),
-                    f"Slurm has no `{key}` of an account: a quota becomes the account's fair share, idle "
-                    "nodes go to whoever is furthest below it, and preemption is one setting of the cluster.",
-                    drop(),
-                )
+def option_without_meaning(team: Team) -> Iterator[Breach]:
+    for key in ("lend", "weight", "preempt_own"):
+        if key in _changed(team):
+            yield Breach(
+                (key,),
+                f"Slurm has no `{key}` of an account: a quota becomes the account's fair share, idle "
+                "nodes go to whoever is furthest below it, and preemption is one setting of the cluster.",
+                drop(),
+            )
 
 
 @TEA.rule(
@@ -112,16 +130,15 @@ def option_without_meaning(environment: Environment) -> Iterator[Breach]:
     date=DATE,
     kinds=frozenset({"hyperpod-eks"}),
 )
-def borrows_and_keeps(environment: Environment) -> Iterator[Breach]:
-    if scheduler_of(resolve(environment)) != "task-governance":
+def borrows_and_keeps(team: Team, cluster: Cluster) -> Iterator[Breach]:
+    if scheduler_of(cluster) != "task-governance":
         return
-    for name, team in environment.teams.items():
-        if not team.lend and (team.limit is None or asked(team.limit) > asked(team.quota)):
-            yield Breach(
-                ("teams", name, "lend"),
-                "the service has no team that borrows and does not lend.",
-                write(True) | beside(limit=asked(team.quota)),
-            )
+    if not team.lend and (team.limit is None or asked(team.limit) > asked(team.quota)):
+        yield Breach(
+            ("lend",),
+            "the service has no team that borrows and does not lend.",
+            write(True) | beside(limit=asked(team.quota)),
+        )
 
 
 @TEA.rule(
@@ -132,20 +149,18 @@ def borrows_and_keeps(environment: Environment) -> Iterator[Breach]:
     date="2026-11-22",
     kinds=frozenset({"hyperpod-eks"}),
 )
-def weight_in_bounds(environment: Environment) -> Iterator[Breach]:
-    if scheduler_of(resolve(environment)) != "task-governance":
-        return
-    largest = max((team.weight for team in environment.teams.values()), default=0)
-    for name, team in environment.teams.items():
-        if team.weight > _MOST_WEIGHT:
-            yield Breach(
-                ("teams", name, "weight"),
-                f"{team.weight}: the service takes up to {_MOST_WEIGHT}. Weights count relative to each "
-                "other.",
-                write(max(1, team.weight * _MOST_WEIGHT // largest)),
-            )
+def weight_in_bounds(team: Team, cluster: Cluster) -> Iterator[Breach]:
+    if scheduler_of(cluster) == "task-governance" and team.weight > _MOST_WEIGHT:
+        largest = max(other.weight for other in cluster.environment.teams.values())
+        yield Breach(
+            ("weight",),
+            f"{team.weight}: the service takes up to {_MOST_WEIGHT}. Weights count relative to each other.",
+            write(max(1, team.weight * _MOST_WEIGHT // largest)),
+        )
 
 
-def _says_more(team: Team, key: str) -> bool:
-    """Whether a field that is there says other than its default."""
-    return getattr(team, key) != type(team).model_fields[key].default
+def _changed(team: Team) -> set[str]:
+    """The fields that are written and differ from their defaults."""
+    return {
+        key for key, value in team if key in team.model_fields_set and value != Team.model_fields[key].default
+    }

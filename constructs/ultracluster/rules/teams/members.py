@@ -1,8 +1,4 @@
-"""Rules on: teams. Quotas, names, and what each scheduler can promise.
-
-That there is a scheduler, and that names and members are free, stands here; each further subject has a module
-beside this one.
-"""
+"""Rules on: teams. That there is a scheduler for them, and that their names and members are free."""
 
 from __future__ import annotations
 
@@ -10,16 +6,16 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ultracluster.catalog.eks import charts
-from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.orchestrator import KUBERNETES
 from ultracluster.config.remedy import Remedy, anywhere, drop, rename, write
-from ultracluster.model import resolve
+from ultracluster.config.teams import Team
+from ultracluster.model import Cluster
 from ultracluster.model.team_shares import namespace_of, pools, scheduler_of
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import TEA
-from ultracluster.rules.teams.schedulers import DATE
+from ultracluster.rules.teams.fields import DATE
 
 _RESERVED_TEAMS = frozenset({"default", "default-parent-queue", "default-queue", "everyone", "root", "teams"})
 """Queues that Volcano, KAI and we have ourselves; Slurm has an account `root`."""
@@ -34,8 +30,8 @@ _RESERVED_NAMESPACES = frozenset({"default", "aws-hyperpod"})
     date=DATE,
     kinds=KUBERNETES,
 )
-def no_scheduler(environment: Environment) -> Iterator[Breach]:
-    if environment.teams and scheduler_of(resolve(environment)) == "none":
+def no_scheduler(cluster: Cluster) -> Iterator[Breach]:
+    if cluster.environment.teams and scheduler_of(cluster) == "none":
         yield Breach(
             ("teams",),
             "orchestrator.scheduler is `none`: nothing would keep a quota.",
@@ -50,13 +46,13 @@ def no_scheduler(environment: Environment) -> Iterator[Breach]:
     source="Kubernetes documentation, Namespaces; Volcano and Slurm: queues and account of their own",
     date=DATE,
 )
-def taken_names(environment: Environment) -> Iterator[Breach]:
-    kubernetes = environment.orchestrator.kind in KUBERNETES
+def taken_names(cluster: Cluster) -> Iterator[Breach]:
+    kubernetes, teams = cluster.traits.kubernetes, cluster.environment.teams
     own = {row["namespace"] for row in charts().values()} | _RESERVED_NAMESPACES
-    names = Counter(namespace_of(resolve(environment), name) for name in environment.teams)
-    for name, team in environment.teams.items():
+    names = Counter(namespace_of(cluster, name) for name in teams)
+    for name, team in teams.items():
         path: Path = ("teams", name, *(["namespace"] if team.namespace else []))
-        namespace = namespace_of(resolve(environment), name)
+        namespace = namespace_of(cluster, name)
         if name in _RESERVED_TEAMS:
             yield Breach(("teams", name), f"schedulers have a `{name}` of their own.", rename(f"{name}-team"))
         elif kubernetes and (namespace in own or namespace.startswith("kube-")):
@@ -70,7 +66,7 @@ def taken_names(environment: Environment) -> Iterator[Breach]:
                 path,
                 f"{names[namespace]} teams share the namespace `{namespace}`: each could use the "
                 "other's quota.",
-                _own_namespace(environment, name),
+                _own_namespace(cluster, name),
             )
 
 
@@ -82,17 +78,14 @@ def taken_names(environment: Environment) -> Iterator[Breach]:
     date=DATE,
     kinds=KUBERNETES,
 )
-def member_and_admin(environment: Environment) -> Iterator[Breach]:
-    orchestrator = environment.orchestrator
-    assert isinstance(orchestrator, Eks | HyperPodEks)
-    for name, team in environment.teams.items():
-        for index, member in enumerate(team.members):
-            if member in orchestrator.admins:
-                yield Breach(
-                    ("teams", name, "members", index),
-                    f"{member} is in orchestrator.admins, may do everything, and cannot have a second entry.",
-                    drop(),
-                )
+def member_and_admin(team: Team, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+    for index, member in enumerate(team.members):
+        if member in settings.admins:
+            yield Breach(
+                ("members", index),
+                f"{member} is in orchestrator.admins, may do everything, and cannot have a second entry.",
+                drop(),
+            )
 
 
 @TEA.rule(
@@ -103,11 +96,11 @@ def member_and_admin(environment: Environment) -> Iterator[Breach]:
     date=DATE,
     kinds=KUBERNETES,
 )
-def same_in_lower_case(environment: Environment) -> Iterator[Breach]:
-    if scheduler_of(resolve(environment)) != "kueue":
+def same_in_lower_case(cluster: Cluster) -> Iterator[Breach]:
+    if scheduler_of(cluster) != "kueue":
         return
-    names = Counter(pool.group.lower() for pool in pools(resolve(environment)))
-    for pool in pools(resolve(environment)):
+    names = Counter(pool.group.lower() for pool in pools(cluster))
+    for pool in pools(cluster):
         if names[pool.group.lower()] > 1 and pool.group != pool.group.lower():
             yield Breach(
                 ("node_groups", pool.group),
@@ -117,9 +110,10 @@ def same_in_lower_case(environment: Environment) -> Iterator[Breach]:
             )
 
 
-def _own_namespace(environment: Environment, name: str) -> Remedy:
-    taken = {namespace_of(resolve(environment), other) for other in environment.teams if other != name}
-    return drop() if environment.teams[name].namespace and name not in taken else _named(name)
+def _own_namespace(cluster: Cluster, name: str) -> Remedy:
+    teams = cluster.environment.teams
+    taken = {namespace_of(cluster, other) for other in teams if other != name}
+    return drop() if teams[name].namespace and name not in taken else _named(name)
 
 
 def _named(name: str) -> Remedy:

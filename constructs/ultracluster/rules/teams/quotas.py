@@ -5,15 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 
-from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.remedy import Remedy, ask, drop, rename, write
-from ultracluster.model import resolve
+from ultracluster.config.teams import Team
+from ultracluster.model import Cluster
 from ultracluster.model.team_shares import Pool, asked, pools
-from ultracluster.model.types import every_type_of
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import TEA
-from ultracluster.rules.teams.schedulers import DATE, KUEUE, VOLCANO
+from ultracluster.rules.teams.fields import DATE, KUEUE, VOLCANO
 
 
 @TEA.rule(
@@ -23,16 +22,16 @@ from ultracluster.rules.teams.schedulers import DATE, KUEUE, VOLCANO
     source="this configuration: node_groups",
     date=DATE,
 )
-def unknown_group(environment: Environment) -> Iterator[Breach]:
-    if _types_unknown(environment):
+def unknown_group(team: Team, cluster: Cluster) -> Iterator[Breach]:
+    if _types_unknown(cluster):
         return
-    there = [pool.group for pool in pools(resolve(environment))]
-    for path, amounts in amounts_of(environment):
+    there = [pool.group for pool in pools(cluster)]
+    for path, amounts in amounts_of(team):
         given: Mapping[str, int] = amounts if isinstance(amounts, Mapping) else {}
         for group in given:
             if group not in there:
-                near = difflib.get_close_matches(group, [one for one in there if one not in given], n=1)
-                what = "has no accelerators" if group in environment.node_groups else "does not exist"
+                near = difflib.get_close_matches(group, [name for name in there if name not in given], n=1)
+                what = "has no accelerators" if group in cluster.groups else "does not exist"
                 yield Breach(
                     (*path, group),
                     f"`{group}` {what}: there is nothing to share.",
@@ -43,28 +42,28 @@ def unknown_group(environment: Environment) -> Iterator[Breach]:
 @TEA.rule(
     2, "error", "Quotas fit in the cluster, together", source="this configuration: node_groups", date=DATE
 )
-def too_much(environment: Environment) -> Iterator[Breach]:
-    if not environment.teams or _types_unknown(environment):
+def too_much(cluster: Cluster) -> Iterator[Breach]:
+    teams = cluster.environment.teams
+    if not teams or _types_unknown(cluster):
         return
-    there = {pool.group: pool.total for pool in pools(resolve(environment))}
     over = False
-    for group, total in there.items():
+    for pool in pools(cluster):
         wanted = {
-            name: team.quota.get(group, 0)
-            for name, team in environment.teams.items()
+            name: team.quota.get(pool.group, 0)
+            for name, team in teams.items()
             if not isinstance(team.quota, int)
         }
-        if (sum_ := sum(wanted.values())) > total:
+        if (sum_ := sum(wanted.values())) > pool.total:
             over = True
             largest = max(wanted, key=lambda name: wanted[name])
             yield Breach(
-                ("teams", largest, "quota", group),
-                f"the teams' quotas of {group} add up to {sum_} accelerators ({_listed(wanted)}), and it has "
-                f"{_counted(_pool(environment, group))}: what is guaranteed could not be kept.",
-                _fit(wanted[largest], sum_ - total),
+                ("teams", largest, "quota", pool.group),
+                f"the teams' quotas of {pool.group} add up to {sum_} accelerators ({_listed(wanted)}), and "
+                f"it has {_counted(pool)}: what is guaranteed could not be kept.",
+                _fit(wanted[largest], sum_ - pool.total),
             )
-    everything = {name: asked(team.quota) for name, team in environment.teams.items()}
-    sum_, total = sum(everything.values()), sum(there.values())
+    everything = {name: asked(team.quota) for name, team in teams.items()}
+    sum_, total = sum(everything.values()), sum(pool.total for pool in pools(cluster))
     if sum_ > total and not over:
         largest = max(everything, key=lambda name: everything[name])
         yield Breach(
@@ -82,24 +81,23 @@ def too_much(environment: Environment) -> Iterator[Breach]:
     source=f"{KUEUE} (borrowingLimit is not negative); {VOLCANO} (deserved <= capability)",
     date=DATE,
 )
-def limit_below_quota(environment: Environment) -> Iterator[Breach]:
-    for name, team in environment.teams.items():
-        if team.limit is None:
-            continue
-        if isinstance(team.limit, Mapping) and isinstance(team.quota, Mapping):
-            for group, amount in team.limit.items():
-                if amount < (quota := team.quota.get(group, 0)):
-                    yield Breach(
-                        ("teams", name, "limit", group),
-                        f"{amount} accelerators of {group} at the most, and {quota} guaranteed.",
-                        write(quota),
-                    )
-        elif (limit := asked(team.limit)) < (quota := asked(team.quota)):
-            yield Breach(
-                ("teams", name, "limit"),
-                f"{limit} accelerators at the most, and {quota} guaranteed.",
-                write(quota),
-            )
+def limit_below_quota(team: Team) -> Iterator[Breach]:
+    if team.limit is None:
+        return
+    if isinstance(team.limit, Mapping) and isinstance(team.quota, Mapping):
+        for group, amount in team.limit.items():
+            if amount < (quota := team.quota.get(group, 0)):
+                yield Breach(
+                    ("limit", group),
+                    f"{amount} accelerators of {group} at the most, and {quota} guaranteed.",
+                    write(quota),
+                )
+    elif (limit := asked(team.limit)) < (quota := asked(team.quota)):
+        yield Breach(
+            ("limit",),
+            f"{limit} accelerators at the most, and {quota} guaranteed.",
+            write(quota),
+        )
 
 
 @TEA.rule(
@@ -109,38 +107,31 @@ def limit_below_quota(environment: Environment) -> Iterator[Breach]:
     source="this configuration: node_groups",
     date=DATE,
 )
-def limit_above_cluster(environment: Environment) -> Iterator[Breach]:
-    if _types_unknown(environment):
+def limit_above_cluster(team: Team, cluster: Cluster) -> Iterator[Breach]:
+    if _types_unknown(cluster):
         return
-    there = {pool.group: pool.total for pool in pools(resolve(environment))}
-    for name, team in environment.teams.items():
-        amounts = team.limit if isinstance(team.limit, Mapping) else {"": team.limit or 0}
-        for group, amount in amounts.items():
-            most = there.get(group, 0) if group else sum(there.values())
-            if amount > most and (not group or group in there):
-                yield Breach(
-                    ("teams", name, "limit", *([group] if group else [])),
-                    f"{amount} accelerators at the most, and there are {most}: the limit limits nothing.",
-                    write(most) if group else drop(),
-                )
+    there = {pool.group: pool.total for pool in pools(cluster)}
+    amounts = team.limit if isinstance(team.limit, Mapping) else {"": team.limit or 0}
+    for group, amount in amounts.items():
+        most = there.get(group, 0) if group else sum(there.values())
+        if amount > most and (not group or group in there):
+            yield Breach(
+                ("limit", *([group] if group else [])),
+                f"{amount} accelerators at the most, and there are {most}: the limit limits nothing.",
+                write(most) if group else drop(),
+            )
 
 
-def amounts_of(environment: Environment) -> Iterator[tuple[Path, int | Mapping[str, int]]]:
-    """Every quota and limit, and where it stands."""
-    for name, team in environment.teams.items():
-        for key in ("quota", "limit"):
-            amount = getattr(team, key)
-            if amount is not None and key in team.model_fields_set:
-                yield ("teams", name, key), amount
+def amounts_of(team: Team) -> Iterator[tuple[Path, int | Mapping[str, int]]]:
+    """The quota and the limit where they are written, and where they stand in the team."""
+    for key, amount in (("quota", team.quota), ("limit", team.limit)):
+        if amount is not None and key in team.model_fields_set:
+            yield (key,), amount
 
 
-def _types_unknown(environment: Environment) -> bool:
+def _types_unknown(cluster: Cluster) -> bool:
     """Whether a compute group may have accelerators that nobody can count; its type has a finding already."""
-    return any(None in every_type_of(environment, group) for group in environment.groups("compute").values())
-
-
-def _pool(environment: Environment, group: str) -> Pool:
-    return next(pool for pool in pools(resolve(environment)) if pool.group == group)
+    return any(None in group.types for group in cluster.with_role("compute").values())
 
 
 def _counted(pool: Pool) -> str:

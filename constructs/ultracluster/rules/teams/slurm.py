@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ultracluster.config import Environment
-from ultracluster.config.orchestrator import SLURM, HyperPodSlurm
+from ultracluster.config.orchestrator import SLURM
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import anywhere, ask
+from ultracluster.config.teams import Team
+from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.basics import new_database
 from ultracluster.rules.sets import TEA
-from ultracluster.rules.teams.schedulers import DATE, SACCTMGR
+from ultracluster.rules.teams.fields import DATE, SACCTMGR
 
 
 @TEA.rule(
@@ -23,22 +24,24 @@ from ultracluster.rules.teams.schedulers import DATE, SACCTMGR
     date=DATE,
     kinds=SLURM,
 )
-def no_accounting(environment: Environment) -> Iterator[Breach]:
-    orchestrator = environment.orchestrator
-    if not environment.teams:
+def no_accounting(cluster: Cluster, settings: ParallelCluster | Pcs) -> Iterator[Breach]:
+    if not cluster.environment.teams:
         return
-    if isinstance(orchestrator, Pcs) and orchestrator.accounting.mode == "none":
-        yield Breach(
-            ("teams",),
-            "orchestrator.accounting.mode is `none`: there is nowhere to keep accounts.",
-            anywhere({("orchestrator", "accounting"): {"mode": "standard"}}),
-        )
-    if isinstance(orchestrator, ParallelCluster) and environment.storage.accounting_database is None:
-        yield Breach(
-            ("teams",),
-            "without a database ParallelCluster runs no slurmdbd: there is nowhere to keep accounts.",
-            new_database(environment),
-        )
+    match settings:
+        case Pcs():
+            if settings.accounting.mode == "none":
+                yield Breach(
+                    ("teams",),
+                    "orchestrator.accounting.mode is `none`: there is nowhere to keep accounts.",
+                    anywhere({("orchestrator", "accounting"): {"mode": "standard"}}),
+                )
+        case ParallelCluster():
+            if cluster.environment.storage.accounting_database is None:
+                yield Breach(
+                    ("teams",),
+                    "without a database ParallelCluster runs no slurmdbd: there is nowhere to keep accounts.",
+                    new_database(cluster.environment),
+                )
 
 
 @TEA.rule(
@@ -49,13 +52,13 @@ def no_accounting(environment: Environment) -> Iterator[Breach]:
     date=DATE,
     kinds=SLURM,
 )
-def not_enforced(environment: Environment) -> Iterator[Breach]:
-    orchestrator = environment.orchestrator
-    if not environment.teams or isinstance(orchestrator, HyperPodSlurm):
-        return  # what HyperPod's slurm.conf says is not ours to say: docs/kubernetes.md, Slurm
-    assert isinstance(orchestrator, Pcs | ParallelCluster)
-    have = {key.lower() for key in orchestrator.slurm_settings}
-    enforced = any(team.limit is not None for team in environment.teams.values())
+def not_enforced(settings: ParallelCluster | Pcs, cluster: Cluster) -> Iterator[Breach]:
+    # what HyperPod's slurm.conf says is not ours to say: docs/kubernetes.md, Slurm
+    teams = cluster.environment.teams
+    if not teams:
+        return
+    have = {key.lower() for key in settings.slurm_settings}
+    enforced = any(team.limit is not None for team in teams.values())
     missing = [
         setting
         for setting, wanted in (
@@ -66,7 +69,7 @@ def not_enforced(environment: Environment) -> Iterator[Breach]:
     ]
     if missing:
         yield Breach(
-            ("orchestrator", *(["slurm_settings"] if orchestrator.slurm_settings else [])),
+            ("slurm_settings",) if settings.slurm_settings else (),
             "shares and limits of accounts are written down, and slurmctld ignores them by default.",
             anywhere({("orchestrator", "slurm_settings", key): value for key, value in missing}),
         )
@@ -80,11 +83,10 @@ def not_enforced(environment: Environment) -> Iterator[Breach]:
     date=DATE,
     kinds=SLURM,
 )
-def nobody(environment: Environment) -> Iterator[Breach]:
-    for name, team in environment.teams.items():
-        if not team.users:
-            yield Breach(
-                ("teams", name),
-                "the account has no users: nobody can submit a job for it.",
-                ask("fact", "users: [...]; or acknowledge it, and add them with sacctmgr"),
-            )
+def nobody(team: Team) -> Iterator[Breach]:
+    if not team.users:
+        yield Breach(
+            (),
+            "the account has no users: nobody can submit a job for it.",
+            ask("fact", "users: [...]; or acknowledge it, and add them with sacctmgr"),
+        )
