@@ -11,10 +11,9 @@ from ultracluster.catalog.eks_calendar import (
     kubernetes_support,
     releases_in_standard_support,
 )
-from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import write
-from ultracluster.rules.eks.groups import settings
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import EKS
 from ultracluster.rules.today import today
@@ -22,7 +21,7 @@ from ultracluster.rules.today import today
 CALENDAR = "EKS User Guide, Understand the Kubernetes version lifecycle on EKS (release calendar)"
 DATE = "2026-11-22"
 SOON_DAYS = 120
-_VERSION: Path = ("orchestrator", "kubernetes_version")
+_VERSION: Path = ("kubernetes_version",)
 _BY_HAND = (
     "aws eks describe-cluster-versions --query "
     "'clusterVersions[].[clusterVersion,versionStatus,endOfStandardSupportDate]'"
@@ -37,8 +36,8 @@ _BY_HAND = (
     date=DATE,
     by_hand=_BY_HAND,
 )
-def release_known(environment: Environment) -> Iterator[Breach]:
-    wanted, known = settings(environment).kubernetes_version, kubernetes_releases()
+def release_known(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+    wanted, known = settings.kubernetes_version, kubernetes_releases()
     support = kubernetes_support(wanted)
     if support is None and _minor(wanted) > _minor(known[-1]):
         yield Breach(
@@ -64,13 +63,13 @@ def release_known(environment: Environment) -> Iterator[Breach]:
     date=DATE,
     by_hand=_BY_HAND,
 )
-def out_of_standard_support(environment: Environment) -> Iterator[Breach]:
-    support = kubernetes_support(settings(environment).kubernetes_version)
+def out_of_standard_support(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+    support = kubernetes_support(settings.kubernetes_version)
     if support and support.phase(today()) == "extended":
         yield Breach(
             _VERSION,
             f"{support.release} left standard support on {support.standard_ends}: "
-            f"{_consequence(environment, support)}.",
+            f"{_consequence(settings, support)}.",
             write(_newest()),
         )
 
@@ -83,13 +82,13 @@ def out_of_standard_support(environment: Environment) -> Iterator[Breach]:
     date=DATE,
     by_hand=_BY_HAND,
 )
-def leaves_standard_support(environment: Environment) -> Iterator[Breach]:
-    support = kubernetes_support(settings(environment).kubernetes_version)
+def leaves_standard_support(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+    support = kubernetes_support(settings.kubernetes_version)
     if support and 0 < (left := (support.standard_ends - today()).days) <= SOON_DAYS:
         yield Breach(
             _VERSION,
             f"{support.release} leaves standard support on {support.standard_ends}, {left} days from now: "
-            f"from then on {_consequence(environment, support)}.",
+            f"from then on {_consequence(settings, support)}.",
             write(_newest()),
         )
 
@@ -101,8 +100,8 @@ def leaves_standard_support(environment: Environment) -> Iterator[Breach]:
     source="Kubernetes documentation, Version Skew Policy: kubectl is within one minor release",
     date=DATE,
 )
-def kubectl_skew(environment: Environment) -> Iterator[Breach]:
-    wanted, ours = settings(environment).kubernetes_version, kubectl_release()
+def kubectl_skew(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+    wanted, ours = settings.kubernetes_version, kubectl_release()
     if kubernetes_support(wanted) and abs(_minor(wanted) - _minor(ours)) > 1:
         yield Breach(
             _VERSION,
@@ -119,21 +118,20 @@ def kubectl_skew(environment: Environment) -> Iterator[Breach]:
     source="EKS API reference, CreateNodegroup (releaseVersion)",
     date=DATE,
 )
-def image_of_another_release(environment: Environment) -> Iterator[Breach]:
-    orchestrator = settings(environment)
-    asked, wanted = orchestrator.node_image_release or "", orchestrator.kubernetes_version
-    if asked.count(".") == 2 and not asked.startswith(f"{wanted}."):
+def image_of_another_release(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+    image, release = settings.node_image_release or "", settings.kubernetes_version
+    if image.count(".") == 2 and not image.startswith(f"{release}."):
         yield Breach(
-            ("orchestrator", "node_image_release"),
-            f"{asked} is an image for another Kubernetes release than {wanted}: EKS refuses the node group.",
-            write(asked.rpartition("-")[2]).noting(
-                f"the date alone; or a release that begins with {wanted}."
+            ("node_image_release",),
+            f"{image} is an image for another Kubernetes release than {release}: EKS refuses the node group.",
+            write(image.rpartition("-")[2]).noting(
+                f"the date alone; or a release that begins with {release}."
             ),
         )
 
 
-def _consequence(environment: Environment, support: KubernetesSupport) -> str:
-    if settings(environment).support == "extended":
+def _consequence(settings: Eks | HyperPodEks, support: KubernetesSupport) -> str:
+    if settings.support == "extended":
         return (
             "the control plane costs several times as much an hour (`ultracluster cost` has it), until EKS "
             f"upgrades it by itself after {support.extended_ends}"

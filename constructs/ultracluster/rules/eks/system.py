@@ -7,11 +7,10 @@ from typing import Any, cast
 
 from ultracluster.catalog.eks import charts
 from ultracluster.catalog.hyperpod_eks import hyperpod_addon_tolerations
-from ultracluster.config import Environment
-from ultracluster.config.findings import Path
+from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.nodes import Taint
 from ultracluster.config.remedy import drop
-from ultracluster.rules.eks.groups import settings
+from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import EKS
 
@@ -26,10 +25,10 @@ TAINTS = "Kubernetes documentation, Taints and Tolerations"
     source=f"{TAINTS}; catalog/charts.json: where each chart has them",
     date=DATE,
 )
-def tolerations_that_shut_out(environment: Environment) -> Iterator[Breach]:
+def tolerations_that_shut_out(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
     """Ours tolerate every taint of the system groups; a list in `chart_values` takes their place."""
-    tainted = _hard_taints(environment)
-    for name, values in settings(environment).chart_values.items():
+    tainted = _hard_taints(cluster)
+    for name, values in settings.chart_values.items():
         for key in charts().get(name, {}).get("tolerations", ()):
             given = _at(values, key)
             if not isinstance(given, list) or not tainted:
@@ -39,7 +38,7 @@ def tolerations_that_shut_out(environment: Environment) -> Iterator[Breach]:
                 continue
             first = next(iter(tainted))
             yield Breach(
-                ("orchestrator", "chart_values", name, *key.split(".")),
+                ("chart_values", name, *key.split(".")),
                 f"no system group is left for the chart's pods: `{first}` has {_words(tainted[first])}, "
                 "which this list does not tolerate. They would wait for ever.",
                 drop().noting("ours tolerates it"),
@@ -56,19 +55,14 @@ def tolerations_that_shut_out(environment: Environment) -> Iterator[Breach]:
     "--query configurationSchema",
     kinds=frozenset({"hyperpod-eks"}),
 )
-def addons_without_tolerations(environment: Environment) -> Iterator[Breach]:
-    orchestrator, tainted = settings(environment), _hard_taints(environment)
-    names = [
-        name
-        for key, name in _ADDONS.items()
-        if getattr(orchestrator, key) and hyperpod_addon_tolerations(name) is None
-    ]
+def addons_without_tolerations(cluster: Cluster, settings: HyperPodEks) -> Iterator[Breach]:
+    tainted = _hard_taints(cluster)
+    names = [name for name in _addons(settings) if hyperpod_addon_tolerations(name) is None]
     if not tainted or not names:
         return
     first = next(iter(tainted))
-    path: Path = ("node_groups", first, "taints")
     yield Breach(
-        path,
+        ("node_groups", first, "taints"),
         f"every system group has taints, and how pods of {', '.join(names)} are let tolerate "
         f"{_words(tainted[first])} is not published: unless they run on HyperPod's nodes, they wait for "
         "ever.",
@@ -76,20 +70,23 @@ def addons_without_tolerations(environment: Environment) -> Iterator[Breach]:
     )
 
 
-_ADDONS = {
-    "task_governance": "amazon-sagemaker-hyperpod-taskgovernance",
-    "training_operator": "amazon-sagemaker-hyperpod-training-operator",
-    "observability": "amazon-sagemaker-hyperpod-observability",
-    "inference": "amazon-sagemaker-hyperpod-inference",
-}
+def _addons(settings: HyperPodEks) -> list[str]:
+    """Add-ons of HyperPod that are asked for and have pods."""
+    asked_for = {
+        "amazon-sagemaker-hyperpod-taskgovernance": settings.task_governance,
+        "amazon-sagemaker-hyperpod-training-operator": settings.training_operator,
+        "amazon-sagemaker-hyperpod-observability": settings.observability,
+        "amazon-sagemaker-hyperpod-inference": settings.inference,
+    }
+    return [name for name, value in asked_for.items() if value]
 
 
-def _hard_taints(environment: Environment) -> dict[str, list[Taint]]:
+def _hard_taints(cluster: Cluster) -> dict[str, list[Taint]]:
     """System groups with the taints that keep pods out; empty as soon as one group keeps none out."""
     found = {
-        name: [taint for taint in group.taints if taint.effect != "PreferNoSchedule"]
-        for name, group in environment.groups("system").items()
-        if group.greatest
+        name: [taint for taint in group.settings.taints if taint.effect != "PreferNoSchedule"]
+        for name, group in cluster.with_role("system").items()
+        if group.most_nodes
     }
     return found if found and all(found.values()) else {}
 
