@@ -20,8 +20,10 @@ from ultracluster.catalog.eks import (
 )
 from ultracluster.catalog.eks_calendar import kubernetes_support, read_on, releases_in_standard_support
 from ultracluster.catalog.images import Family, newest
-from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.config.kubernetes import Eks, HyperPodEks, Karpenter, PublicEndpoint
+from ultracluster.model import resolve
 from ultracluster.model.capacity import decide
+from ultracluster.rules import check
 from ultracluster.rules.eks import releases as eks_releases
 from ultracluster.rules.engine import run
 from ultracluster.rules.sets import EKS
@@ -795,6 +797,28 @@ def test_groups_of_karpenter_are_no_managed_node_groups() -> None:
     changes = {f"node_groups.more{number}": SYSTEM for number in range(28)}
     large = {"node_groups.burst.max_count": 451, "node_groups.burst.image": IMAGE}
     assert found(EKS, {**changes, **KARPENTER, **large}, BASE) == []
+
+
+def test_settings_and_groups_are_judged_without_a_file() -> None:
+    settings = Eks(
+        kind="eks",
+        endpoint=PublicEndpoint(kind="public", cidrs=("0.0.0.0/0",)),
+        karpenter=Karpenter(groups=("burst",)),
+        kubeflow_trainer=True,
+        jobset=False,
+        second_zone_id="use2-az2",
+    )
+    changes = {**KARPENTER, "node_groups.burst.labels": {"Team Name": "a"}, "node_groups.burst.count": 1}
+    group = resolve(loaded(changed(environment_data(BASE), changes)).environment).groups["burst"]
+
+    assert [(one.code, one.dotted) for one in check(settings)] == [
+        ("EKS006", "endpoint.cidrs[0]"),
+        ("EKS007", ""),
+        ("EKS011", "kubeflow_trainer"),
+    ]
+    assert {("EKS023", ("labels", "Team Name")), ("EKS052", ("max_count",))} <= {
+        (one.code, one.path) for one in check(group)
+    }
 
 
 def test_hyperpod_on_eks_is_judged_by_those_that_are_about_both() -> None:

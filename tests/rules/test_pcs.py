@@ -20,8 +20,10 @@ from ultracluster.catalog.pcs import (
     pcs_sizes,
     pcs_slurm_versions,
 )
-from ultracluster.config.pcs import IMEX_PROLOG
-from ultracluster.rules import today
+from ultracluster.config.pcs import IMEX_PROLOG, Pcs
+from ultracluster.config.slurm import Partition
+from ultracluster.model import resolve
+from ultracluster.rules import check, today
 from ultracluster.rules.engine import run
 from ultracluster.rules.pcs import cluster as pcs
 from ultracluster.rules.pcs.cluster import ending
@@ -566,6 +568,24 @@ def that_day(monkeypatch: pytest.MonkeyPatch) -> None:
 test_breaks_it, test_the_remedy_mends_it, test_advice_works, test_every_rule_is_in_the_table = table_tests(
     PCS, cases=[replace(case, base=BASE) for case in CASES]
 )
+
+
+def test_settings_and_groups_are_judged_without_a_file() -> None:
+    settings = Pcs(
+        kind="pcs",
+        slurm_version="25.11",
+        agent_version="1.3.9-1",
+        partitions={"train": Partition(slurm_settings={"MaxTime": "1:00:00", "maxtime": "2:00:00"})},
+    )
+    group = resolve(loaded(changed(environment_data(BASE), {"node_groups.a1": GPU})).environment).groups["a1"]
+
+    assert [(one.code, one.dotted) for one in check(settings)] == [
+        ("PCS049", "partitions.train.slurm_settings.maxtime"),
+        ("PCS070", "agent_version"),
+        ("PCS071", "agent_version"),
+    ]
+    assert ("PCS005", ()) in [(one.code, one.path) for one in check(group, settings)]
+    assert check(Pcs(kind="pcs", slurm_version="25.11")) == []
 
 
 def test_a_changed_kind_says_all_that_is_to_change() -> None:

@@ -9,8 +9,10 @@ from rules_support import changed, environment_data, loaded
 from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
 
 from ultracluster.config.orchestrator import KUBERNETES, SLURM
+from ultracluster.config.teams import Team
 from ultracluster.model import resolve
 from ultracluster.model.team_shares import Scheduler, pools, quotas, scheduler_of
+from ultracluster.rules import check
 from ultracluster.rules.sets import TEA
 
 # eks-p5en and hyperpod-eks-p5 have one group `train`: 8 x 8 and 4 x 8 GPUs; prod is HyperPod with Slurm
@@ -202,6 +204,10 @@ def test_breaking_it_is_found_where_it_is_and_the_remedy_works(case: Case) -> No
 
 def test_every_rule_is_in_the_table() -> None:
     assert_complete(TEA, CASES)
+
+
+def test_a_team_is_judged_without_a_file() -> None:
+    assert [(one.code, one.dotted) for one in check(Team(quota=16, limit=8))] == [("TEA003", "limit")]
 
 
 @pytest.mark.parametrize("base", ["eks-p5en", "hyperpod-eks-p5", "prod", "pcs-p6-b200", "eks-trn2"])
