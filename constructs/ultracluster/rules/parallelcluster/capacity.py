@@ -16,7 +16,7 @@ from ultracluster.rules.sets import PCL
 @PCL.rule(
     22,
     "error",
-    "Controller and login nodes are on demand",
+    "Controller and login nodes are on-demand instances",
     source=f"{PACKAGE}, schema (HeadNode and LoginNodes have no CapacityType)",
     date=DATE,
 )
@@ -26,14 +26,14 @@ def head_capacity(group: Group) -> Iterator[Breach]:
             ("capacity",),
             f"{group.capacity.kind} for a {group.role} group: ParallelCluster launches these nodes on "
             "demand and has no field for anything else.",
-            write({"kind": "on-demand"}).noting("which uses an open reservation by itself"),
+            write({"kind": "on-demand"}).noting("which uses a matching open reservation without being told"),
         )
 
 
 @PCL.rule(
     23,
     "error",
-    "A group from a Capacity Block is all there, always",
+    "A group from a Capacity Block has a fixed number of nodes",
     source=f"{PACKAGE}, ComputeResourceSizeValidator",
     date=DATE,
 )
@@ -44,15 +44,15 @@ def block_counts(group: Group) -> Iterator[Breach]:
     if count == 0:
         yield Breach(
             ("count",),
-            "0 nodes always there, of a Capacity Block: ParallelCluster wants MinCount above 0, as the "
-            "block is paid for anyway.",
+            "count is 0 for a Capacity Block: ParallelCluster requires a MinCount above 0, as the block is "
+            "paid for in any case.",
             write(group.most_nodes or 1),
         )
     elif most not in (None, count):
         yield Breach(
             ("max_count",),
-            f"{count} to {most} nodes from a Capacity Block: ParallelCluster wants MinCount and MaxCount "
-            "equal.",
+            f"{count} to {most} nodes from a Capacity Block: ParallelCluster requires MinCount and MaxCount "
+            "to be equal.",
             drop() & beside(count=most),
         )
 
@@ -60,7 +60,7 @@ def block_counts(group: Group) -> Iterator[Breach]:
 @PCL.rule(
     24,
     "error",
-    "A reservation is used for one type",
+    "A reservation is used for one instance type",
     source=f"{PACKAGE}, CapacityReservationValidator",
     date=DATE,
     by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id> "
@@ -75,8 +75,8 @@ def one_type_of_a_reservation(cluster: Cluster) -> Iterator[Breach]:
             if own != kind:
                 yield Breach(
                     ("node_groups", name, "capacity", "id"),
-                    f"{reservation} is the reservation of `{first}` ({kind}), too, and `{name}` is {own}: a "
-                    "reservation is for one type.",
+                    f"`{first}` ({kind}) uses {reservation}, too, and `{name}` has {own}: a reservation is "
+                    "for one instance type.",
                     whole({"kind": "on-demand"}).noting(f"or a reservation of {own}"),
                 )
 
@@ -84,7 +84,7 @@ def one_type_of_a_reservation(cluster: Cluster) -> Iterator[Breach]:
 @PCL.rule(
     25,
     "error",
-    "An UltraServer's block has room for the nodes",
+    "A Capacity Block of UltraServers has enough instances for the nodes",
     source=f"{PACKAGE}, UltraserverCapacityBlockSizeValidator and CapacityReservationSizeValidator",
     date=DATE,
 )
@@ -93,7 +93,7 @@ def block_too_small(cluster: Cluster) -> Iterator[Breach]:
         if nodes > max(sizes):
             yield Breach(
                 ("node_groups", groups[-1].name, "count"),
-                f"{nodes} nodes from {block}: blocks of this type have {_either(sizes)} instances.",
+                f"{nodes} nodes use {block}, and blocks of this type have {_either(sizes)} instances.",
                 _counted(groups[-1], max(sizes) - nodes).noting("more blocks for more"),
             )
 
@@ -101,7 +101,7 @@ def block_too_small(cluster: Cluster) -> Iterator[Breach]:
 @PCL.rule(
     26,
     "warning",
-    "An UltraServer's block is used as a whole",
+    "A Capacity Block of UltraServers is used completely",
     source=f"{PACKAGE}, UltraserverCapacityBlockSizeValidator",
     date=DATE,
 )
@@ -111,8 +111,8 @@ def block_half_used(cluster: Cluster) -> Iterator[Breach]:
             size = next(size for size in sorted(sizes) if size >= nodes)
             yield Breach(
                 ("node_groups", groups[-1].name, "count"),
-                f"{nodes} nodes from {block}: blocks of {kind} have {_either(sizes)} instances, so "
-                f"{size - nodes} that you pay for would do nothing.",
+                f"{nodes} nodes use {block}, and blocks of {kind} have {_either(sizes)} instances: you would "
+                f"pay for {size - nodes} that no group uses.",
                 _counted(groups[-1], size - nodes),
             )
 
@@ -147,5 +147,5 @@ def _counted(group: Group, more: int) -> Remedy:
     """The group with so many nodes more, or less where that leaves any; a block's group is of one size."""
     nodes = group.most_nodes + more
     if nodes < 1:
-        return ask("decision", f"{-more} nodes fewer in all")
+        return ask("decision", f"remove {-more} nodes in total")
     return write(nodes) & beside(max_count=DROP) if group.settings.max_count else write(nodes)

@@ -22,7 +22,7 @@ OUR_TAGS = 1
 @PCL.rule(
     60,
     "error",
-    "The cluster's name has room for its tables",
+    "The cluster name is short enough for accounting tables",
     source=f"{PACKAGE}, ClusterNameValidator",
     date=DATE,
 )
@@ -32,13 +32,13 @@ def name_with_accounting(settings: ParallelCluster, environment: Environment) ->
     if environment.storage.accounting_database and len(name) > longest:
         yield Breach(
             ("cluster_name",),
-            f"`{name}` has {len(name)} characters. With an accounting database {longest} are allowed: "
-            "Slurm calls its tables after the cluster.",
+            f"`{name}` has {len(name)} characters. With an accounting database at most {longest} are "
+            "allowed, because Slurm names its tables after the cluster.",
             write(name[:longest].rstrip("-")),
         )
 
 
-@PCL.rule(61, "error", "ParallelCluster runs in the Region", source=f"{PACKAGE}, RegionValidator", date=DATE)
+@PCL.rule(61, "error", "ParallelCluster supports the Region", source=f"{PACKAGE}, RegionValidator", date=DATE)
 def supported_region(cluster: Cluster, settings: ParallelCluster) -> Iterator[Breach]:
     supported = parallelcluster().regions
     if cluster.region not in supported:
@@ -46,7 +46,7 @@ def supported_region(cluster: Cluster, settings: ParallelCluster) -> Iterator[Br
         near = [name for name in supported if name.startswith(f"{prefix}-")] or list(supported)
         yield Breach(
             ("region",),
-            f"ParallelCluster {settings.version} does not support {cluster.region}: it refuses to make a "
+            f"ParallelCluster {settings.version} does not support {cluster.region} and refuses to create a "
             "cluster there.",
             moved_to(cluster.environment, *near[:3]),
         )
@@ -55,7 +55,7 @@ def supported_region(cluster: Cluster, settings: ParallelCluster) -> Iterator[Br
 @PCL.rule(
     62,
     "warning",
-    "The release is one whose validators have judged what we write",
+    "The release is one whose validators have checked our configuration",
     source="aws/aws-parallelcluster releases; #7601 (8 CVEs in releases up to 3.16.0)",
     date=DATE,
 )
@@ -68,7 +68,7 @@ def checked_release(settings: ParallelCluster) -> Iterator[Breach]:
         )
         yield Breach(
             ("version",),
-            f"what is written for {release} has only been checked with the schema and validators of "
+            f"the configuration for {release} is only checked with the schema and validators of "
             f"{', '.join(checked)}.{older}",
             write(parallelcluster().judged_versions[-1]),
         )
@@ -77,7 +77,7 @@ def checked_release(settings: ParallelCluster) -> Iterator[Breach]:
 @PCL.rule(
     63,
     "error",
-    "A cluster made by CloudFormation needs no fleet stopped by hand",
+    "Updates by CloudFormation do not require a stopped compute fleet",
     source="aws/aws-parallelcluster#5675",
     date=DATE,
 )
@@ -94,7 +94,7 @@ def fleet_stop(settings: ParallelCluster) -> Iterator[Breach]:
 @PCL.rule(
     73,
     "warning",
-    "The cluster comes up within the hour that CloudFormation waits",
+    "The cluster starts within the hour that CloudFormation waits",
     source="CloudFormation User Guide, AWS::CloudFormation::CustomResource (ServiceTimeout: 3600 seconds)",
     date=DATE,
 )
@@ -103,16 +103,16 @@ def slower_than_cloudformation(settings: ParallelCluster) -> Iterator[Breach]:
     if settings.deploy_with == "cloudformation" and minutes > 30:
         yield Breach(
             ("bootstrap_timeout_minutes",),
-            f"{minutes} minutes for the head node and as many for compute nodes after it: CloudFormation "
-            "gives the custom resource an hour, and rolls the stack back while nodes still come up.",
-            write(30).noting("with images that hold the software release; or deploy_with: pcluster"),
+            f"the head node may take {minutes} minutes, and compute nodes as many after it. CloudFormation "
+            "gives the custom resource an hour, and would roll the stack back while nodes still start.",
+            write(30).noting("with images that contain the software release; or deploy_with: pcluster"),
         )
 
 
 @PCL.rule(
     64,
     "error",
-    "Logs are kept for a time that CloudWatch Logs offers",
+    "log_retention_days is a value that CloudWatch Logs offers",
     source=f"{PACKAGE}, schema (RetentionInDays)",
     date=DATE,
 )
@@ -120,10 +120,11 @@ def log_retention(monitoring: ParallelClusterMonitoring) -> Iterator[Breach]:
     days = monitoring.log_retention_days
     offered = parallelcluster().log_retention_days
     if days not in offered:
-        nearest = min((one for one in offered if one >= days), default=offered[-1])
+        nearest = min((other for other in offered if other >= days), default=offered[-1])
         yield Breach(
             ("log_retention_days",),
-            f"{days} days; offered are {', '.join(map(str, offered))} (0 is for ever).",
+            f"CloudWatch Logs does not offer {days} days; it offers {', '.join(map(str, offered))} (0 keeps "
+            "logs forever).",
             write(nearest),
         )
 
@@ -131,7 +132,7 @@ def log_retention(monitoring: ParallelClusterMonitoring) -> Iterator[Breach]:
 @PCL.rule(
     65,
     "error",
-    "Of an existing accounting database the user is named",
+    "The user of an existing accounting database is given",
     source=f"{PACKAGE}, schema (Database UserName)",
     date=DATE,
 )
@@ -139,16 +140,16 @@ def database_user(database: ExistingDatabase) -> Iterator[Breach]:
     if not database.username:
         yield Breach(
             ("username",),
-            "ParallelCluster takes only the password from the secret and wants the user in its "
+            "ParallelCluster reads only the password from the secret and requires the user in its "
             "configuration.",
-            ask("fact", "username: the `username` of the secret"),
+            ask("fact", "username: the `username` in the secret"),
         )
 
 
 @PCL.rule(
     66,
     "error",
-    "Of an existing OpenZFS file system the volume is named",
+    "The volume of an existing OpenZFS file system is given",
     source=f"{PACKAGE}, schema (FsxOpenZfsSettings VolumeId)",
     date=DATE,
     by_hand="aws fsx describe-file-systems --file-system-ids <fs> "
@@ -158,7 +159,7 @@ def openzfs_volume(openzfs: ExistingOpenZfs) -> Iterator[Breach]:
     if not openzfs.volume_id:
         yield Breach(
             ("volume_id",),
-            f"ParallelCluster mounts a volume, not a file system, and {openzfs.id} has several.",
+            f"ParallelCluster mounts a volume, not a file system, and {openzfs.id} may have several.",
             ask("fact", "volume_id: fsvol-..., its RootVolumeId"),
         )
 
@@ -166,7 +167,7 @@ def openzfs_volume(openzfs: ExistingOpenZfs) -> Iterator[Breach]:
 @PCL.rule(
     67,
     "error",
-    "ParallelCluster has room for the tags",
+    "The tags fit into ParallelCluster's limit of 40",
     source=f"{PACKAGE}, ComputeResourceTagsValidator",
     date=DATE,
 )
@@ -175,14 +176,18 @@ def tag_limit(environment: Environment) -> Iterator[Breach]:
     if len(environment.tags) > limit:
         yield Breach(
             ("tags",),
-            f"{len(environment.tags)} tags: ParallelCluster takes {limit + OUR_TAGS} on its nodes, and one "
-            "of ours is added to these.",
+            f"there are {len(environment.tags)} tags. ParallelCluster takes {limit + OUR_TAGS} on its nodes, "
+            "and this package adds one.",
             ask("decision", f"at most {limit} tags"),
         )
 
 
 @PCL.rule(
-    68, "error", "No tag is called as ParallelCluster's own", source=f"{PACKAGE}, schema (Tags)", date=DATE
+    68,
+    "error",
+    "No tag key begins with ParallelCluster's own prefix",
+    source=f"{PACKAGE}, schema (Tags)",
+    date=DATE,
 )
 def reserved_tags(environment: Environment) -> Iterator[Breach]:
     prefix = parallelcluster().reserved_tag_prefix
@@ -190,7 +195,7 @@ def reserved_tags(environment: Environment) -> Iterator[Breach]:
         if key.startswith(prefix):
             yield Breach(
                 ("tags", key),
-                f"`{key}` begins with `{prefix}`, which ParallelCluster keeps for itself.",
+                f"`{key}` begins with `{prefix}`, which ParallelCluster reserves for itself.",
                 rename(key.removeprefix(prefix)) if key != prefix else drop(),
             )
 
@@ -198,7 +203,7 @@ def reserved_tags(environment: Environment) -> Iterator[Breach]:
 @PCL.rule(
     69,
     "error",
-    "The release has the kind of EFA interfaces",
+    "The release can attach EFA interfaces of this kind",
     source="release notes of ParallelCluster 3.15.0 (DevSettings EfaInterfaceType)",
     date=DATE,
 )
@@ -209,14 +214,14 @@ def efa_interfaces(settings: ParallelCluster, cluster: Cluster) -> Iterator[Brea
     if settings.efa_interface == "efa":
         yield Breach(
             ("efa_interface",),
-            f"ParallelCluster {settings.version} attaches interfaces of this kind and knows no setting "
-            f"for it: {since} is the first that has one.",
+            f"ParallelCluster {settings.version} always attaches interfaces of this kind and has no setting "
+            f"for it: {since} is the first release that has one.",
             beside(version=parallelcluster().judged_versions[-1]),
         )
     elif any(group.type and group.type.efa_interfaces for group in cluster.with_role("compute").values()):
         yield Breach(
             ("efa_interface",),
-            f"ParallelCluster attaches efa-only interfaces from {since} on; {settings.version} takes an "
+            f"ParallelCluster attaches efa-only interfaces from {since} on; {settings.version} uses an "
             "address of the subnet for each network card.",
             beside(version=parallelcluster().judged_versions[-1]),
         )

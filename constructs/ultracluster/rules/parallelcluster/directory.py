@@ -17,7 +17,7 @@ from ultracluster.rules.sets import PCL
 @PCL.rule(
     80,
     "error",
-    "The directory's domain is a name",
+    "domain_name is a domain or a distinguished name",
     source=f"{PACKAGE}, DomainNameValidator",
     date=DATE,
 )
@@ -34,7 +34,7 @@ def domain_name(directory: DirectoryService) -> Iterator[Breach]:
 @PCL.rule(
     81,
     "warning",
-    "The directory is reached over TLS",
+    "The directory is reached over TLS with a verified certificate",
     source=f"{PACKAGE}, DomainAddrValidator and LdapTlsReqCertValidator",
     date=DATE,
 )
@@ -46,35 +46,39 @@ def directory_over_tls(directory: DirectoryService) -> Iterator[Breach]:
                 ("domain_address",),
                 f"`{address.strip()}` "
                 + (f"is reached over {scheme}: passwords cross the network in the clear." if scheme else
-                   "says no protocol."),
+                   "does not name a protocol."),
                 write(_over_tls(directory.domain_address)),
             )  # fmt: skip
     if directory.tls_require_certificate not in ("hard", "demand"):
         yield Breach(
             ("tls_require_certificate",),
-            f"`{directory.tls_require_certificate}` lets anybody answer as the directory.",
-            write("hard").noting("with tls_ca_certificate where its authority is your own"),
+            f"`{directory.tls_require_certificate}` accepts any certificate, so that anyone can answer as "
+            "the directory.",
+            write("hard").noting(
+                "with tls_ca_certificate if the certificate is from an authority of your own"
+            ),
         )
 
 
 @PCL.rule(
     82,
     "error",
-    "Settings of sssd are not ParallelCluster's own",
+    "sssd_settings leave out what ParallelCluster sets itself",
     source=f"{PACKAGE}, AdditionalSssdConfigsValidator",
     date=DATE,
 )
 def sssd_settings(directory: DirectoryService) -> Iterator[Breach]:
-    wanted = dict(parallelcluster().sssd)
+    required = dict(parallelcluster().sssd)
     if directory.access_filter is not None:
-        wanted["access_provider"] = "ldap"
+        required["access_provider"] = "ldap"
     for key, value in directory.sssd_settings.items():
-        if key in wanted and value != wanted[key]:
+        if key in required and value != required[key]:
             yield Breach(
                 ("sssd_settings", key),
-                f"`{value}`: ParallelCluster takes `{wanted[key]}` only"
-                + (" beside access_filter." if key == "access_provider" else "."),
-                write(wanted[key]) | drop(),
+                f"ParallelCluster accepts only `{required[key]}`"
+                + (" together with access_filter" if key == "access_provider" else "")
+                + f", not `{value}`.",
+                write(required[key]) | drop(),
             )
 
 
@@ -90,9 +94,9 @@ def directory_secret(directory: DirectoryService) -> Iterator[Breach]:
         yield Breach(
             ("password_secret_arn",),
             f"{directory.password_secret_arn} is not the ARN of a secret.",
-            ask("fact", "arn:aws:secretsmanager:...:secret:..., whose text is the password alone"),
+            ask("fact", "arn:aws:secretsmanager:...:secret:..., whose text is only the password"),
         )
 
 
 def _over_tls(addresses: str) -> str:
-    return ",".join(f"ldaps://{one.strip().split('://')[-1]}" for one in addresses.split(","))
+    return ",".join(f"ldaps://{address.strip().split('://')[-1]}" for address in addresses.split(","))

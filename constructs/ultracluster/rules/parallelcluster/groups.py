@@ -17,33 +17,41 @@ DATE = "2026-11-21"
 
 
 @PCL.rule(
-    5, "error", "There is a compute group", source=f"{PACKAGE}, schema (SlurmQueues is required)", date=DATE
+    5,
+    "error",
+    "There is at least one compute group",
+    source=f"{PACKAGE}, schema (SlurmQueues is required)",
+    date=DATE,
 )
 def some_compute(cluster: Cluster) -> Iterator[Breach]:
     if not cluster.with_role("compute"):
         yield Breach(
             ("node_groups",),
-            "no group has the role `compute`: ParallelCluster makes no cluster without a queue.",
-            ask("decision", "a group with role: compute"),
+            "no group has the role `compute`: ParallelCluster requires at least one queue.",
+            ask("decision", "add a group with role: compute"),
         )
 
 
 @PCL.rule(
-    6, "error", "A compute group has room for a node", source=f"{PACKAGE}, schema (MaxCount)", date=DATE
+    6,
+    "error",
+    "A compute group may have at least one node",
+    source=f"{PACKAGE}, schema (MaxCount)",
+    date=DATE,
 )
 def room_for_a_node(group: Group) -> Iterator[Breach]:
     if group.role == "compute" and group.most_nodes == 0:
         yield Breach(
             ("max_count",),
-            "no node is there, and none may be added: ParallelCluster takes a MaxCount of 1 or more.",
-            write(1).noting("which costs nothing while no job asks for it; or remove the group"),
+            "no node runs and none may be added: ParallelCluster requires a MaxCount of 1 or more.",
+            write(1).noting("which costs nothing while no job needs the node; or remove the group"),
         )
 
 
 @PCL.rule(
     10,
     "error",
-    "Login and compute groups have names that ParallelCluster takes",
+    "ParallelCluster accepts the names of login and compute groups",
     source=f"{PACKAGE}, NameValidator",
     date=DATE,
 )
@@ -54,7 +62,7 @@ def group_names(group: Group, cluster: Cluster | None) -> Iterator[Breach]:
         what = "a login pool" if group.role == "login" else "a compute resource"
         yield Breach(
             (),
-            f"`{group.name}` is to be the name of {what}: {problem}.",
+            f"`{group.name}` cannot be the name of {what}: {problem}.",
             rename(_legal(group.name, taken=cluster.groups if cluster else {})),
         )
 
@@ -62,7 +70,7 @@ def group_names(group: Group, cluster: Cluster | None) -> Iterator[Breach]:
 @PCL.rule(
     11,
     "error",
-    "Partitions have names that ParallelCluster takes",
+    "ParallelCluster accepts the names of partitions",
     source=f"{PACKAGE}, NameValidator",
     date=DATE,
 )
@@ -71,7 +79,7 @@ def partition_names(group: Group, cluster: Cluster | None) -> Iterator[Breach]:
     if name and (problem := parallelcluster().names_problem(name)):
         yield Breach(
             ("partition",),
-            f"`{name}` is to be the name of a queue: {problem}.",
+            f"`{name}` cannot be the name of a queue: {problem}.",
             write(_legal(name, taken=cluster.partitions if cluster else {})),
         )
 
@@ -82,8 +90,11 @@ def queue_limit(cluster: Cluster) -> Iterator[Breach]:
     if (count := len(cluster.partitions)) > limit:
         yield Breach(
             ("node_groups",),
-            f"{count} partitions; ParallelCluster takes {limit} queues.",
-            ask("decision", f"{limit} partitions: groups that share one are different nodes of one queue"),
+            f"there are {count} partitions; ParallelCluster takes {limit} queues.",
+            ask(
+                "decision",
+                f"use {limit} partitions or fewer: groups that share one are different nodes of one queue",
+            ),
         )
 
 
@@ -95,8 +106,9 @@ def compute_limit(cluster: Cluster) -> Iterator[Breach]:
     if (count := len(cluster.with_role("compute"))) > limit:
         yield Breach(
             ("node_groups",),
-            f"{count} compute groups; ParallelCluster takes {limit} compute resources over all queues.",
-            ask("decision", f"{limit} groups: those of one type, partition and capacity can be one"),
+            f"there are {count} compute groups; ParallelCluster takes {limit} compute resources in all "
+            "queues.",
+            ask("decision", f"use {limit} groups or fewer: merge those of one type, partition and capacity"),
         )
 
 
@@ -106,8 +118,8 @@ def login_limit(cluster: Cluster) -> Iterator[Breach]:
     if (count := len(cluster.with_role("login"))) > limit:
         yield Breach(
             ("node_groups",),
-            f"{count} login groups; ParallelCluster takes {limit} pools.",
-            ask("decision", f"{limit} groups with more nodes each"),
+            f"there are {count} login groups; ParallelCluster takes {limit} pools.",
+            ask("decision", f"use {limit} groups or fewer, with more nodes each"),
         )
 
 
@@ -132,7 +144,7 @@ name there, and what a group has."""
 @PCL.rule(
     15,
     "error",
-    "The groups of a partition agree on what is set for the whole queue",
+    "The groups of a partition agree on settings of the whole queue",
     source=f"{PACKAGE}, schema (SlurmQueues)",
     date=DATE,
 )
@@ -145,11 +157,11 @@ def one_queue_one_setting(cluster: Cluster) -> Iterator[Breach]:
                 if mine != theirs:
                     yield Breach(
                         ("node_groups", name, *key.split(".")),
-                        f"`{name}` and `{first}` are both in partition `{queue}`, and {key} is "
-                        f"{mine} here and {theirs} there: ParallelCluster has one {field} for a queue.",
+                        f"`{name}` and `{first}` are both in partition `{queue}`, and {key} is {mine} here "
+                        f"and {theirs} there: ParallelCluster has one {field} for each queue.",
                         anywhere(
                             {("node_groups", name, "partition"): _legal(name, taken=cluster.partitions)}
-                        ).noting(f"or {key} as in `{first}`"),
+                        ).noting(f"or use the {key} of `{first}`"),
                     )
 
 

@@ -21,7 +21,11 @@ _NO_FILE = ("topology/default", "topology/flat", "topology/none", "topology/3d_t
 
 
 @PCL.rule(
-    40, "error", "Slurm settings of the cluster are not ParallelCluster's own", source=DENIED, date=DATE
+    40,
+    "error",
+    "slurm_settings of the cluster leave out what ParallelCluster sets itself",
+    source=DENIED,
+    date=DATE,
 )
 def cluster_settings(settings: ParallelCluster) -> Iterator[Breach]:
     denied = parallelcluster().slurm_settings["cluster"]
@@ -31,7 +35,7 @@ def cluster_settings(settings: ParallelCluster) -> Iterator[Breach]:
 @PCL.rule(
     41,
     "error",
-    "Slurm settings do not contradict the accounting database",
+    "slurm_settings do not contradict the accounting database",
     source=DENIED,
     date=DATE,
 )
@@ -42,14 +46,24 @@ def accounting_settings(settings: ParallelCluster, storage: Storage) -> Iterator
 
 
 @PCL.rule(
-    42, "error", "Slurm settings of a partition are not ParallelCluster's own", source=DENIED, date=DATE
+    42,
+    "error",
+    "slurm_settings of a partition leave out what ParallelCluster sets itself",
+    source=DENIED,
+    date=DATE,
 )
 def partition_settings(partition: ParallelClusterPartition) -> Iterator[Breach]:
     denied = parallelcluster().slurm_settings["partition"]
     yield from _denied(partition.slurm_settings, denied, "a partition")
 
 
-@PCL.rule(43, "error", "Slurm settings of a group are not ParallelCluster's own", source=DENIED, date=DATE)
+@PCL.rule(
+    43,
+    "error",
+    "slurm_settings of a group leave out what ParallelCluster sets itself",
+    source=DENIED,
+    date=DATE,
+)
 def group_settings(group: Group) -> Iterator[Breach]:
     if group.role == "compute":
         denied = parallelcluster().slurm_settings["group"]
@@ -59,7 +73,7 @@ def group_settings(group: Group) -> Iterator[Breach]:
 @PCL.rule(
     44,
     "error",
-    "Slurm settings of nodes are of compute groups",
+    "Only compute groups have slurm_settings",
     source=f"{PACKAGE}, schema (HeadNode and LoginNodes have no CustomSlurmSettings)",
     date=DATE,
 )
@@ -67,15 +81,15 @@ def settings_of_others(group: Group) -> Iterator[Breach]:
     if group.role in ("controller", "login") and group.settings.slurm_settings:
         yield Breach(
             ("slurm_settings",),
-            f"a {group.role} node has no line in slurm.conf.",
-            drop().noting("orchestrator.slurm_settings are for the cluster"),
+            f"a {group.role} node has no line in slurm.conf that could take these settings.",
+            drop().noting("settings of the cluster belong in orchestrator.slurm_settings"),
         )
 
 
 @PCL.rule(
     45,
     "error",
-    "Nodes of one's own are not called as ParallelCluster's",
+    "NodeName does not look like a node name of ParallelCluster",
     source=f"{PACKAGE}, CustomSlurmNodeNamesValidator",
     date=DATE,
 )
@@ -85,8 +99,9 @@ def node_names(settings: ParallelCluster) -> Iterator[Breach]:
         if key.lower() == "nodename" and marks:
             yield Breach(
                 ("slurm_settings", key),
-                f"{value} has {marks[0]} in it, by which ParallelCluster knows the nodes that it may end.",
-                ask("decision", "another name"),
+                f"{value} contains {marks[0]}, by which ParallelCluster recognises the nodes that it may "
+                "terminate.",
+                ask("decision", "use another name"),
             )
 
 
@@ -104,7 +119,7 @@ def partition_without_group(settings: ParallelCluster, cluster: Cluster) -> Iter
             near = difflib.get_close_matches(name, free, n=1)
             yield Breach(
                 ("partitions", name),
-                f"no compute group is in partition `{name}`: its settings would say nothing.",
+                f"no compute group is in partition `{name}`: its settings would have no effect.",
                 rename(near[0]) if near else drop(),
             )
 
@@ -112,7 +127,7 @@ def partition_without_group(settings: ParallelCluster, cluster: Cluster) -> Iter
 @PCL.rule(
     47,
     "warning",
-    "GPU health checks run where they end",
+    "GPU health checks run only on types where they do not hang",
     source="aws/aws-parallelcluster#6777",
     date=DATE,
 )
@@ -136,7 +151,7 @@ def hanging_health_checks(settings: ParallelCluster, cluster: Cluster) -> Iterat
 @PCL.rule(
     48,
     "warning",
-    "GPU health checks are for NVIDIA GPUs",
+    "GPU health checks run only on NVIDIA GPUs",
     source="ParallelCluster User Guide, HealthChecks: nodes without NVIDIA GPUs run none",
     date=DATE,
 )
@@ -151,7 +166,7 @@ def health_checks_without_gpu(settings: ParallelCluster, cluster: Cluster) -> It
         if partition and partition.gpu_health_checks and not any(nvidia):
             yield Breach(
                 ("partitions", queue, "gpu_health_checks"),
-                "no group of the partition has NVIDIA GPUs, and DCGM tests nothing else.",
+                "no group of the partition has NVIDIA GPUs, and DCGM tests only these.",
                 write(False),
             )
 
@@ -159,7 +174,7 @@ def health_checks_without_gpu(settings: ParallelCluster, cluster: Cluster) -> It
 @PCL.rule(
     49,
     "warning",
-    "UltraServers run NVLink between nodes",
+    "UltraServers are set up for NVLink between nodes",
     source="ParallelCluster User Guide, Support NVIDIA-Imex",
     date=DATE,
 )
@@ -168,8 +183,8 @@ def imex(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
     if queues and not settings.imex:
         yield Breach(
             ("imex",),
-            f"nobody writes the IMEX configuration of jobs in `{queues[0]}`: NCCL leaves NVLink between "
-            "nodes unused, or fails.",
+            f"with imex off, jobs in `{queues[0]}` have no IMEX configuration: NCCL does not use NVLink "
+            "between nodes, or fails.",
             write(True),
         )
     for queue in queues:
@@ -177,7 +192,8 @@ def imex(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
         if settings.imex and partition and not partition.exclusive:
             yield Breach(
                 ("partitions", queue, "exclusive"),
-                "the IMEX prolog acts on jobs that have whole nodes: others have no NVLink between nodes.",
+                "the IMEX prolog acts only on jobs that have whole nodes: others have no NVLink between "
+                "nodes.",
                 write(True),
             )
     for key, value in settings.slurm_settings.items():
@@ -186,14 +202,14 @@ def imex(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
                 ("slurm_settings", key),
                 f"{value} without NoHold: the prologs of a job's nodes wait for each other before IMEX is up "
                 "on any.",
-                (drop() | write("Alloc,NoHold")).noting("without it, it is set for UltraServers"),
+                (drop() | write("Alloc,NoHold")).noting("PrologFlags are set for UltraServers by default"),
             )
 
 
 @PCL.rule(
     50,
     "warning",
-    "A topology plugin comes with its file",
+    "A topology plugin has its topology.conf",
     source="ParallelCluster User Guide: block topology of UltraServers; "
     "aws-samples/sample-physical-ai-scaffolding-kit#14 (the jobs are refused)",
     date="2026-11-22",
@@ -207,7 +223,7 @@ def topology_file(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breac
                 ("slurm_settings", key),
                 f"{value} reads topology.conf, and ParallelCluster writes one for UltraServers only: without "
                 "it Slurm refuses jobs (`Requested topology configuration is not available`).",
-                drop().noting("or acknowledge this where a script of yours writes the file on the head node"),
+                drop().noting("or acknowledge this if a script of yours writes the file on the head node"),
             )
 
 

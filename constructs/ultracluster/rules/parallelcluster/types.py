@@ -18,7 +18,7 @@ from ultracluster.rules.sets import PCL
 @PCL.rule(
     30,
     "error",
-    "The type runs the operating system",
+    "ParallelCluster supports the operating system on the instance type",
     source=f"{PACKAGE}, InstanceTypeOSCompatibleValidator",
     date=DATE,
 )
@@ -28,8 +28,8 @@ def type_and_system(settings: ParallelCluster, cluster: Cluster) -> Iterator[Bre
         if family and family.systems and settings.os not in family.systems:
             yield Breach(
                 ("os",),
-                f"{settings.os}, and `{name}` is {group.settings.instance_type}, for which ParallelCluster "
-                f"takes {', '.join(family.systems)}.",
+                f"`{name}` has {group.settings.instance_type}, on which ParallelCluster supports only "
+                f"{', '.join(family.systems)}, not {settings.os}.",
                 write("ubuntu2404" if "ubuntu2404" in family.systems else family.systems[0]),
             )
 
@@ -37,7 +37,7 @@ def type_and_system(settings: ParallelCluster, cluster: Cluster) -> Iterator[Bre
 @PCL.rule(
     31,
     "error",
-    "The release knows the type",
+    "The ParallelCluster release supports the instance type",
     source="release notes of ParallelCluster 3.14.0 and 3.15.0; aws/aws-parallelcluster#7143",
     date=DATE,
 )
@@ -47,8 +47,8 @@ def type_and_release(settings: ParallelCluster, cluster: Cluster) -> Iterator[Br
         if family and version(settings.version) < version(family.since):
             yield Breach(
                 ("version",),
-                f"{settings.version}, and `{name}` is {group.settings.instance_type}, which ParallelCluster "
-                f"launches from {family.since} on ({family.source}).",
+                f"`{name}` has {group.settings.instance_type}, which ParallelCluster launches from "
+                f"{family.since} on ({family.source}), and this is {settings.version}.",
                 write(parallelcluster().judged_versions[-1]),
             )
 
@@ -56,7 +56,7 @@ def type_and_release(settings: ParallelCluster, cluster: Cluster) -> Iterator[Br
 @PCL.rule(
     32,
     "error",
-    "All nodes have one processor architecture",
+    "All nodes have the same processor architecture",
     source=f"{PACKAGE}, InstanceArchitectureCompatibilityValidator; its official images are chosen by the "
     "head node's architecture",
     date=DATE,
@@ -72,7 +72,8 @@ def one_architecture(cluster: Cluster) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "instance_type"),
                 f"{kind.name} is {kind.architecture}, and `{leader.name}` ({leader.type.name}) is "
-                f"{architecture}: head, login and compute nodes of a cluster have one architecture.",
+                f"{architecture}: head, login and compute nodes of a cluster must have the same "
+                "architecture.",
                 alike(kind, architecture, group.role),
             )
 
@@ -80,7 +81,7 @@ def one_architecture(cluster: Cluster) -> Iterator[Breach]:
 @PCL.rule(
     33,
     "error",
-    "The head node has memory for the nodes",
+    "The head node has enough memory for the number of nodes",
     source=f"{PACKAGE}, HeadNodeMemorySizeValidator",
     date=DATE,
 )
@@ -91,7 +92,8 @@ def head_memory(group: Group, cluster: Cluster) -> Iterator[Breach]:
     if kind and kind.memory_gib and kind.memory_gib < needed:
         yield Breach(
             ("instance_type",),
-            f"{kind.name} has {kind.memory_gib:g} GB, and the head node of {nodes} nodes needs {needed:.1f}.",
+            f"{kind.name} has {kind.memory_gib:g} GB, and the head node of {nodes} nodes requires "
+            f"{needed:.1f}.",
             _with_memory(kind, needed),
         )
 
@@ -99,7 +101,7 @@ def head_memory(group: Group, cluster: Cluster) -> Iterator[Breach]:
 @PCL.rule(
     34,
     "warning",
-    "No node is of a size that is too small for the operating system",
+    "No instance is too small for the operating system",
     source=f"{PACKAGE}, InstanceTypeOSCompatibleValidator",
     date=DATE,
 )
@@ -109,7 +111,7 @@ def too_small(group: Group, settings: ParallelCluster) -> Iterator[Breach]:
         arm = group.type is not None and group.type.architecture == "arm64"
         yield Breach(
             ("instance_type",),
-            f"{kind} with {settings.os}: ParallelCluster asks for 1.7 GB of memory or more.",
+            f"{kind} is too small for {settings.os}: ParallelCluster requires 1.7 GB of memory or more.",
             write("m7g.xlarge" if arm else "m5.xlarge"),
         )
 
@@ -117,7 +119,7 @@ def too_small(group: Group, settings: ParallelCluster) -> Iterator[Breach]:
 @PCL.rule(
     36,
     "error",
-    "Where ParallelCluster has no image, every group names one",
+    "Every group names an image where ParallelCluster publishes none",
     source=f"{PACKAGE}, OsCustomAmiValidator",
     date=DATE,
 )
@@ -135,7 +137,7 @@ def image_needed(group: Group, settings: ParallelCluster) -> Iterator[Breach]:
 @PCL.rule(
     37,
     "warning",
-    "An image is one that ParallelCluster built",
+    "Images are built by ParallelCluster",
     source=f"{PACKAGE}, CustomAmiTagValidator and AmiOsCompatibleValidator",
     date=DATE,
     by_hand="aws ec2 describe-images --image-ids <ami> --query 'Images[].[Tags,Architecture]'",
@@ -146,15 +148,15 @@ def image_of_the_release(group: Group, settings: ParallelCluster) -> Iterator[Br
             ("image",),
             f"{group.settings.image} must come from `pcluster build-image` of {settings.version} with "
             f"{settings.os}: ParallelCluster refuses images of other releases by their tags, and nodes from "
-            "images without its software never come up.",
-            drop().noting("ParallelCluster's own image is then used; or look and acknowledge this"),
+            "images without its software never join.",
+            drop().noting("to use ParallelCluster's own image; or check the image and acknowledge this"),
         )
 
 
 @PCL.rule(
     39,
     "error",
-    "A root volume is as large as the image's",
+    "A root volume is at least as large as the image's",
     source=f"{PACKAGE}, RootVolumeSizeValidator; release notes of 3.16.2",
     date=DATE,
 )
@@ -163,13 +165,13 @@ def root_volume(group: Group, settings: ParallelCluster) -> Iterator[Breach]:
     if group.role != "login" and size < least:
         yield Breach(
             ("root_volume_gib",),
-            f"{size} GiB; ParallelCluster's images of {settings.version} have {least}.",
+            f"{size} GiB is too small: ParallelCluster's images of {settings.version} have {least}.",
             write(least),
         )
 
 
 def family_of(group: Group) -> Family | None:
-    """What ParallelCluster asks of the family of the group's type."""
+    """What ParallelCluster requires of the family of the group's type."""
     return parallelcluster().families.get(group.settings.instance_type.partition(".")[0])
 
 
@@ -177,9 +179,9 @@ def _with_memory(kind: InstanceType, needed: float) -> Remedy:
     """The smallest general type of the architecture with that memory."""
     family = "m7g." if kind.architecture == "arm64" else "m5."
     fits = [
-        one
-        for one in instance_types().values()
-        if one.name.startswith(family) and one.memory_gib and one.memory_gib >= needed
+        other
+        for other in instance_types().values()
+        if other.name.startswith(family) and other.memory_gib and other.memory_gib >= needed
     ]
-    least = min(fits, key=lambda one: (one.memory_gib, one.name), default=None)
-    return write(least.name) if least else ask("decision", "fewer nodes, or a type with more memory")
+    least = min(fits, key=lambda other: (other.memory_gib, other.name), default=None)
+    return write(least.name) if least else ask("decision", "use fewer nodes, or a type with more memory")
