@@ -26,7 +26,7 @@ QUOTAS = f"{GUIDE}, Endpoints and service quotas for AWS PCS"
 @PCS.rule(
     1,
     "error",
-    "PCS is in the Region",
+    "AWS PCS is offered in the Region",
     source=f"{QUOTAS}; CloudFormation schemas of 2026-10-20, AWS::PCS::Cluster",
     date="2026-11-22",
     by_hand="aws pcs list-clusters --region <region>",
@@ -35,7 +35,7 @@ def region_has_pcs(home: Region, cluster: Cluster) -> Iterator[Breach]:
     if home.pcs is False and home.name not in pcs_regions():
         yield Breach(
             (),
-            f"AWS PCS has no endpoint in {home.name}, and CloudFormation does not know it there.",
+            f"AWS PCS has no endpoint in {home.name}, and CloudFormation does not have it there.",
             moved_to(cluster.environment, _with_pcs(home.name)),
         )
 
@@ -43,7 +43,7 @@ def region_has_pcs(home: Region, cluster: Cluster) -> Iterator[Breach]:
 @PCS.rule(
     2,
     "warning",
-    "The guide has PCS in the Region",
+    "The PCS guide lists the Region",
     source=f"{QUOTAS}; CloudFormation schemas of 2026-10-20, AWS::PCS::Cluster",
     date="2026-11-22",
     by_hand="aws pcs list-clusters --region <region>",
@@ -52,10 +52,10 @@ def region_in_guide(home: Region, cluster: Cluster) -> Iterator[Breach]:
     if home.pcs is not False and home.name not in pcs_regions():
         yield Breach(
             (),
-            f"the guide names no endpoint of AWS PCS in {home.name}, though CloudFormation's schemas "
+            f"the guide lists no endpoint of AWS PCS in {home.name}, though CloudFormation's schemas "
             + ("have it there." if home.pcs else "could not be read for it."),
             moved_to(cluster.environment, _with_pcs(home.name)).noting(
-                "or ask with the command of this rule and acknowledge this"
+                "or check with `aws pcs list-clusters --region <region>` and acknowledge this"
             ),
         )
 
@@ -64,38 +64,40 @@ def _with_pcs(name: str) -> str:
     return difflib.get_close_matches(name, pcs_regions(), n=1, cutoff=0)[0]
 
 
-@PCS.rule(3, "warning", "There are at most 10 groups, or a raised quota", source=QUOTAS, date="2026-11-22")
+@PCS.rule(
+    3, "warning", "There are at most 10 groups, or AWS raised the quota", source=QUOTAS, date="2026-11-22"
+)
 def group_limit(cluster: Cluster) -> Iterator[Breach]:
     groups = [*cluster.with_role("login"), *cluster.with_role("compute")]
     most = pcs_limit("groups")
     if len(groups) > most:
         yield Breach(
             ("node_groups",),
-            f"{len(groups)} login and compute groups: by default PCS makes {most} compute node groups in a "
-            "cluster, login groups included, and refuses the next (ServiceLimitExceeded). A support case "
-            "raises that; Service Quotas does not have it.",
+            f"there are {len(groups)} login and compute groups: by default PCS creates {most} compute node "
+            "groups in a cluster, login groups included, and refuses the next (ServiceLimitExceeded). A "
+            "support case raises the quota; Service Quotas does not list it.",
             ask(
                 "decision",
-                f"{most} groups or fewer: those of one type, partition and capacity can be one; or "
+                f"use {most} groups or fewer: merge those of one type, partition and capacity; or "
                 "acknowledge that AWS raised the quota",
             ),
         )
 
 
 @PCS.rule(
-    4, "warning", "There are at most 10 partitions, or a raised quota", source=QUOTAS, date="2026-11-22"
+    4, "warning", "There are at most 10 partitions, or AWS raised the quota", source=QUOTAS, date="2026-11-22"
 )
 def partition_limit(cluster: Cluster) -> Iterator[Breach]:
     count, most = len(cluster.partitions), pcs_limit("queues")
     if count > most:
         yield Breach(
             ("node_groups",),
-            f"{count} partitions: by default PCS makes {most} queues in a cluster; a support case raises "
-            "that.",
+            f"there are {count} partitions: by default PCS creates {most} queues in a cluster; a support "
+            "case raises the quota.",
             ask(
                 "decision",
-                f"{most} partitions or fewer: several groups can be in one; or acknowledge that "
-                "AWS raised the quota",
+                f"use {most} partitions or fewer: several groups can share one; or acknowledge that AWS "
+                "raised the quota",
             ),
         )
 
@@ -138,15 +140,15 @@ def image_is_pinned(group: Group, settings: Pcs) -> Iterator[Breach]:
         parameter = pcs_image_parameter((group.type.architecture if group.type else "") or "x86_64")
         yield Breach(
             ("image",),
-            "PCS has no image of its own, and its nodes need one with its agent and Slurm "
+            "PCS has no default image, and its nodes require one with its agent and Slurm "
             f"{settings.slurm_version}.",
             write(parameter).noting(
-                "whose value is read when the group is made or changed; or the id of an AMI"
+                "whose value is read when the group is created or changed; or the id of an AMI"
             ),
         )
 
 
-@PCS.rule(12, "warning", "The settings of a partition are of one that there is", source=QUEUE_API)
+@PCS.rule(12, "warning", "Settings of partitions belong to partitions that exist", source=QUEUE_API)
 def partition_used(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
     for name in settings.partitions:
         if name not in cluster.partitions:
@@ -154,17 +156,18 @@ def partition_used(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
             near = difflib.get_close_matches(name, free, n=1)
             yield Breach(
                 ("partitions", name),
-                f"no compute group is in partition `{name}`: no queue is made of it.",
+                f"no compute group is in partition `{name}`: no queue is created for it.",
                 rename(near[0]) if near else drop(),
             )
 
 
-@PCS.rule(14, "warning", "The cluster has a login group", source=f"{GUIDE}, Using login nodes")
+@PCS.rule(14, "warning", "The cluster has a login node", source=f"{GUIDE}, Using login nodes")
 def some_login_nodes(cluster: Cluster) -> Iterator[Breach]:
     if not any(group.settings.count for group in cluster.with_role("login").values()):
         yield Breach(
             ("node_groups",),
-            "no login node: PCS has none of its own, and people would work on the nodes that run jobs.",
+            "there is no login node. PCS has none of its own, so people would work on the nodes that run "
+            "jobs.",
             _a_login_node(cluster),
         )
 
@@ -172,7 +175,7 @@ def some_login_nodes(cluster: Cluster) -> Iterator[Breach]:
 @PCS.rule(
     15,
     "warning",
-    "scaledown_seconds is set where nodes end",
+    "scaledown_seconds is set only where idle nodes can end",
     source=f"{API}, ClusterSlurmConfigurationRequest (scaleDownIdleTimeInSeconds)",
 )
 def scaledown_says_something(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
@@ -180,8 +183,8 @@ def scaledown_says_something(settings: Pcs, cluster: Cluster) -> Iterator[Breach
     if "scaledown_seconds" in settings.model_fields_set and not elastic:
         yield Breach(
             ("scaledown_seconds",),
-            "every group has as many nodes as it may ever have: none ends for want of work.",
-            drop().noting("or max_count above count in a compute group"),
+            "no group has a max_count above its count: no idle node is ever ended, so this has no effect.",
+            drop().noting("or set max_count above count in a compute group"),
         )
 
 

@@ -30,15 +30,15 @@ def ultraserver_size(group: Group) -> Iterator[Breach]:
         elastic = bool(group.settings.max_count)
         yield Breach(
             ("max_count" if elastic else "count",),
-            f"{group.most_nodes} nodes: a group takes one Capacity Block, and the largest UltraServer of "
-            f"{kind.name} has {most}.",
+            f"{group.most_nodes} nodes do not fit: a group takes one Capacity Block, and the largest "
+            f"UltraServer of {kind.name} has {most}.",
             (write(most) & beside(count=min(count, most)) if elastic else write(most)).noting(
-                "and a group for each further UltraServer's block"
+                "and add a group for each further UltraServer's block"
             ),
         )
 
 
-@PCS.rule(23, "error", "UltraServers have a partition to themselves, with whole nodes", source=ULTRASERVERS)
+@PCS.rule(23, "error", "UltraServers have an exclusive partition of their own", source=ULTRASERVERS)
 def ultraserver_partition(cluster: Cluster, settings: Pcs) -> Iterator[Breach]:
     for partition, groups in cluster.partitions.items():
         ultra = [name for name, group in groups.items() if _is_ultra(group)]
@@ -48,19 +48,22 @@ def ultraserver_partition(cluster: Cluster, settings: Pcs) -> Iterator[Breach]:
             if name not in ultra:
                 yield Breach(
                     ("node_groups", name, "partition"),
-                    f"partition `{partition}` has the UltraServer of `{ultra[0]}`: PCS writes Slurm's block "
-                    "topology for queues of UltraServers alone.",
+                    f"partition `{partition}` contains the UltraServer of `{ultra[0]}`: PCS writes Slurm's "
+                    "block topology only for queues that contain nothing but UltraServers.",
                     write(name),
                 )
         if not settings.partitions.get(partition, Partition()).exclusive:
             yield Breach(
                 ("orchestrator", "partitions", partition, "exclusive"),
-                f"partition `{partition}` has UltraServers, whose jobs take whole nodes (`--exclusive`).",
+                f"partition `{partition}` contains UltraServers, whose jobs require whole nodes "
+                "(`--exclusive`).",
                 write(True),
             )
 
 
-@PCS.rule(24, "error", "UltraServer groups of a partition differ by powers of two", source=ULTRASERVERS)
+@PCS.rule(
+    24, "error", "Sizes of UltraServer groups in a partition differ by powers of two", source=ULTRASERVERS
+)
 def ultraserver_ratio(cluster: Cluster) -> Iterator[Breach]:
     for groups in cluster.partitions.values():
         ultra = {name: group.most_nodes for name, group in groups.items() if _is_ultra(group)}
@@ -70,8 +73,8 @@ def ultraserver_ratio(cluster: Cluster) -> Iterator[Breach]:
             if count and (rest or ratio & (ratio - 1)):
                 yield Breach(
                     ("node_groups", name, "count"),
-                    f"{count} nodes beside a group of {least}: the sizes of Slurm's blocks are one size "
-                    "times powers of two.",
+                    f"{count} nodes do not go with a group of {least}: the sizes of Slurm's blocks must be "
+                    "one size times powers of two.",
                     write(least * 2 ** (count // least).bit_length() // 2),
                 )
 
@@ -83,7 +86,7 @@ def _is_ultra(group: Group) -> bool:
 @PCS.rule(
     25,
     "error",
-    "The network cards of the type are known",
+    "The network cards of the instance type are known",
     source="EC2 User Guide, Maximize network bandwidth on instances with multiple network cards",
     by_hand="aws ec2 describe-instance-types --instance-types <type> --query 'InstanceTypes[].NetworkInfo'",
 )
@@ -95,15 +98,15 @@ def cards_known(group: Group) -> Iterator[Breach]:
     except ValueError as error:
         yield Breach(
             ("instance_type",),
-            f"the launch template names each network interface of a node, and that fails: {error}.",
-            ask("fact", "a type of the catalogue, or HyperPod, which lays interfaces out itself"),
+            f"the launch template must name each network interface of a node, and cannot: {error}.",
+            ask("fact", "use a type of the catalogue, or HyperPod, which sets interfaces up itself"),
         )
 
 
 @PCS.rule(
     26,
     "warning",
-    "EFA interfaces are of the kind that PCS's guide shows",
+    "EFA interfaces are of the kind that the PCS guide shows",
     source=f"{GUIDE}, Create or update an EC2 launch template; awslabs/awsome-distributed-ai, "
     "architectures/aws-pcs",
 )
@@ -115,14 +118,14 @@ def efa_only_open(cluster: Cluster, settings: Pcs) -> Iterator[Breach]:
         if not takes_combined_efa(kind):
             yield Breach(
                 ("node_groups", name, "instance_type"),
-                f"the EFA cards of {kind.name} take `efa-only` alone, and AWS's guide for PCS shows `efa` "
-                "alone: whether PCS accepts the other is not known.",
+                f"the EFA cards of {kind.name} take only `efa-only`, and AWS's guide for PCS shows only "
+                "`efa`: whether PCS accepts `efa-only` is not known.",
                 ask("action", "try one node first, and acknowledge this"),
             )
         elif settings.efa_interface == "efa-only":
             yield Breach(
                 ("orchestrator", "efa_interface"),
-                "AWS's guide for PCS shows `efa` alone, and AWS's own templates say that it must be that: "
+                "AWS's guide for PCS shows only `efa`, and AWS's own templates say that it must be `efa`: "
                 "whether PCS accepts `efa-only` is not known.",
                 write("efa").noting("or try one node first and acknowledge this"),
             )
@@ -132,7 +135,7 @@ def efa_only_open(cluster: Cluster, settings: Pcs) -> Iterator[Breach]:
 @PCS.rule(
     27,
     "warning",
-    "UltraServers run NVLink between nodes",
+    "UltraServers are set up for NVLink between nodes",
     source=IMEX,
     by_hand="nvidia-imex-ctl -N  # in an exclusive job, on each of its nodes",
 )
@@ -145,8 +148,7 @@ def imex(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
     elif "prolog" not in given:
         yield Breach(
             ("lifecycle" if settings.imex else "imex",),
-            "nobody writes the IMEX configuration of jobs: NCCL leaves NVLink between nodes unused, or "
-            "fails.",
+            "jobs have no IMEX configuration: NCCL does not use NVLink between nodes, or fails.",
             write("node-bootstrapped" if settings.imex else True).noting(
                 "or a Prolog of the image in orchestrator.slurm_settings"
             ),
@@ -160,7 +162,8 @@ def _beside_our_prolog(given: Mapping[str, tuple[str, str]], version: str) -> It
             ("slurm_settings", key),
             f"Slurm runs {value} in place of the IMEX prolog, which is on every node as {IMEX_PROLOG}.",
             drop().noting(
-                f"and run {IMEX_PROLOG} from yours; or orchestrator.imex: false if yours does the same"
+                f"and start {IMEX_PROLOG} from your own; or set orchestrator.imex: false if yours does the "
+                "same"
             ),
         )
     key, value = given.get("prologflags", ("", "Alloc,NoHold"))
@@ -168,9 +171,9 @@ def _beside_our_prolog(given: Mapping[str, tuple[str, str]], version: str) -> It
     if lacking:
         yield Breach(
             ("slurm_settings", key),
-            f"{value} without {' and '.join(lacking)}: the prologs of a job's nodes have to run at once, at "
-            "its allocation, and wait for each other's IMEX.",
-            (drop() | write("Alloc,NoHold")).noting("without it, it is set for UltraServers"),
+            f"{value} without {' and '.join(lacking)}: the prologs of a job's nodes must run at the same "
+            "time, at its allocation, because they wait for each other's IMEX.",
+            (drop() | write("Alloc,NoHold")).noting("PrologFlags are set for UltraServers by default"),
         )
     if version < "25.05":
         yield Breach(
@@ -183,7 +186,7 @@ def _beside_our_prolog(given: Mapping[str, tuple[str, str]], version: str) -> It
 @PCS.rule(
     30,
     "warning",
-    "Spot pools are not picked by price alone",
+    "Spot pools are not chosen by price only",
     source="EC2 User Guide, Use allocation strategies to determine how EC2 Fleet fulfills Spot capacity; "
     f"{API}, SpotOptions",
 )
@@ -191,8 +194,8 @@ def spot_allocation(group: Group) -> Iterator[Breach]:
     if group.capacity.kind == "spot" and group.capacity.allocation == "lowest-price":
         yield Breach(
             ("capacity", "allocation"),
-            "the cheapest pools are the ones that are interrupted most, and one node that goes ends a "
-            "job on all.",
+            "the cheapest pools are interrupted most often, and one interrupted node ends the job on all "
+            "nodes.",
             write("price-capacity-optimized"),
         )
 
@@ -200,7 +203,7 @@ def spot_allocation(group: Group) -> Iterator[Breach]:
 @PCS.rule(
     31,
     "warning",
-    "A group on a Capacity Block keeps its nodes",
+    "A group from a Capacity Block keeps all of its nodes",
     source=f"{BLOCKS}; {GROUP_API} (scalingConfiguration)",
 )
 def block_is_elastic(group: Group) -> Iterator[Breach]:
@@ -208,7 +211,7 @@ def block_is_elastic(group: Group) -> Iterator[Breach]:
     if group.role == "compute" and group.capacity.kind == "capacity-block" and count < most:
         yield Breach(
             ("count",),
-            f"{count} to {most} nodes from a block that is paid for as a whole: idle nodes end, and the next "
-            "job waits for them to come back.",
+            f"{count} to {most} nodes use a block that is paid for completely: idle nodes end, and the next "
+            "job waits until they are back.",
             write(most),
         )

@@ -31,7 +31,7 @@ def _settings(part: Pcs | Partition | Group) -> tuple[SettingLevel, SlurmSetting
             return "group", part.settings.slurm_settings
 
 
-@PCS.rule(40, "error", "PCS takes each Slurm setting at its level", source=CUSTOM)
+@PCS.rule(40, "error", "PCS accepts each Slurm parameter at its level", source=CUSTOM)
 def setting_refused(part: Pcs | Partition | Group) -> Iterator[Breach]:
     level, given = _settings(part)
     taken = pcs_settings(level)
@@ -40,12 +40,14 @@ def setting_refused(part: Pcs | Partition | Group) -> Iterator[Breach]:
             continue
         why = f"PCS does not take {name} for {_WORDS[level]}"
         if name.lower().startswith("topology"):
-            why += "; it writes the topology itself, and for UltraServers alone"
-        others: list[SettingLevel] = [one for one in LEVELS if one != level and name in pcs_settings(one)]
+            why += "; it writes the topology itself, and only for UltraServers"
+        others: list[SettingLevel] = [
+            other for other in LEVELS if other != level and name in pcs_settings(other)
+        ]
         near = taken.nearest(name)
         remedy = rename(near) | drop() if near else drop()
         if others:
-            remedy = drop().noting(f"{name} in slurm_settings of {_PLACES[others[0]]}")
+            remedy = drop().noting(f"set {name} in slurm_settings of {_PLACES[others[0]]}")
         yield Breach(("slurm_settings", name), f"{why}.", remedy)
 
 
@@ -56,7 +58,7 @@ _PLACES: Mapping[SettingLevel, str] = {
 }
 
 
-@PCS.rule(42, "error", "Slurm's version has each setting", source=CUSTOM)
+@PCS.rule(42, "error", "The Slurm version has each parameter", source=CUSTOM)
 def setting_too_new(part: Pcs | Partition | Group, settings: Pcs) -> Iterator[Breach]:
     version = settings.slurm_version
     level, given = _settings(part)
@@ -70,15 +72,15 @@ def setting_too_new(part: Pcs | Partition | Group, settings: Pcs) -> Iterator[Br
             )
 
 
-@PCS.rule(43, "error", "Gres is left to us", source=GRES)
+@PCS.rule(43, "error", "slurm_settings do not contain Gres", source=GRES)
 def own_gres(group: Group) -> Iterator[Breach]:
     for key in group.settings.slurm_settings:
         if key.lower() == "gres":
             yield Breach(
                 ("slurm_settings", key),
-                "PCS takes Gres together with custom GRES records (gresCustomSettings) of the same type "
-                "and number, and this configuration has no field for those: it writes both for the "
-                "GPUs, by orchestrator.gpu_types.",
+                "PCS takes Gres only together with custom GRES records (gresCustomSettings) of the same type "
+                "and number, and this configuration has no field for those: it writes both for the GPUs if "
+                "orchestrator.gpu_types is true.",
                 drop(),
             )
 
@@ -86,14 +88,14 @@ def own_gres(group: Group) -> Iterator[Breach]:
 @PCS.rule(
     44,
     "warning",
-    "GPUs are named by type where that costs nothing",
+    "gpu_types is not set where Slurm detects the GPUs itself",
     source=f"{GUIDE}, Configuring hardware topology in AWS PCS; {GRES}",
 )
 def types_hide_affinity(settings: Pcs) -> Iterator[Breach]:
     if settings.gpu_types and settings.slurm_version >= "26.05":
         yield Breach(
             ("gpu_types",),
-            "from 26.05 on PCS detects GPUs with the cores that are near them, and our line with the type "
+            "from 26.05 on PCS detects GPUs together with the cores near them, and a line with the GPU type "
             "replaces that: jobs lose the affinity.",
             drop(),
         )
@@ -109,8 +111,8 @@ def exclusive_twice(settings: Pcs) -> Iterator[Breach]:
             why = ""
             if key.lower() == "exclusive":
                 why = (
-                    "stands beside OverSubscribe=EXCLUSIVE, which it replaces and which `exclusive: true` "
-                    "writes"
+                    "contradicts `exclusive: true`, which writes OverSubscribe=EXCLUSIVE, the parameter that "
+                    "this one replaces"
                 )
             elif key.lower() == "oversubscribe" and str(value).upper() != "EXCLUSIVE":
                 why = "shares nodes between jobs, and the partition is exclusive"
@@ -125,7 +127,7 @@ def exclusive_twice(settings: Pcs) -> Iterator[Breach]:
 @PCS.rule(
     46,
     "warning",
-    "A QOS is there before a partition names it",
+    "A QOS exists before a partition names it",
     source=f"{GUIDE}, Custom Slurm settings for AWS PCS queues",
     by_hand="sacctmgr show qos",
 )
@@ -134,16 +136,18 @@ def qos_later(partition: Partition) -> Iterator[Breach]:
         if name.lower() in _QOS:
             yield Breach(
                 ("slurm_settings", name),
-                f"{name}={value}: PCS refuses a queue with a QOS that accounting does not have, and a new "
-                "cluster has none of yours.",
-                drop().noting("make the QOS with sacctmgr, then name it and acknowledge this"),
+                f"PCS refuses {name}={value} unless accounting has that QOS, and a new cluster has none of "
+                "yours.",
+                drop().noting("create the QOS with sacctmgr, then name it here and acknowledge this"),
             )
 
 
 _QOS = ("qos", "allowqos", "denyqos")
 
 
-@PCS.rule(47, "error", "What needs accounting has it", source=f"{GUIDE}, Slurm accounting in AWS PCS")
+@PCS.rule(
+    47, "error", "Accounting is on where settings require it", source=f"{GUIDE}, Slurm accounting in AWS PCS"
+)
 def needs_accounting(settings: Pcs) -> Iterator[Breach]:
     if settings.accounting.mode == "standard":
         return
@@ -162,7 +166,7 @@ def needs_accounting(settings: Pcs) -> Iterator[Breach]:
     for path in asking:
         yield Breach(
             path,
-            f"{path[-1]} is about accounting, which is off: PCS refuses it.",
+            f"{path[-1]} requires accounting, which is off: PCS refuses it.",
             anywhere({("orchestrator", "accounting"): {"mode": "standard"}}) | drop(),
         )
 
@@ -172,11 +176,18 @@ def job_age(settings: Pcs) -> Iterator[Breach]:
     for name, value in settings.slurm_settings.items():
         if name.lower() == "minjobage" and not (str(value).isdigit() and int(value) >= 5):
             yield Breach(
-                ("slurm_settings", name), f"MinJobAge={value}: PCS takes 5 seconds or more.", write(5)
+                ("slurm_settings", name),
+                f"MinJobAge={value} is too short: PCS takes 5 seconds or more.",
+                write(5),
             )
 
 
-@PCS.rule(49, "error", "A setting stands once", source="Slurm documentation, slurm.conf: names by any case")
+@PCS.rule(
+    49,
+    "error",
+    "No Slurm parameter is given twice (names ignore case)",
+    source="Slurm documentation, slurm.conf: names by any case",
+)
 def setting_twice(part: Pcs | Partition | Group) -> Iterator[Breach]:
     seen: dict[str, str] = {}
     for name in _settings(part)[1]:
@@ -184,6 +195,6 @@ def setting_twice(part: Pcs | Partition | Group) -> Iterator[Breach]:
         if first != name:
             yield Breach(
                 ("slurm_settings", name),
-                f"{name} is {first} once more: Slurm does not tell them apart.",
+                f"{name} is given already, as {first}: Slurm ignores the case of parameter names.",
                 drop(),
             )
