@@ -39,17 +39,17 @@ def total_of_several_kinds(team: Team, cluster: Cluster) -> Iterator[Breach]:
         if isinstance(amounts, int) and amounts:
             yield Breach(
                 path,
-                f"{amounts} of what? The cluster has {' and '.join(kinds)}.",
+                f"a total of {amounts} does not say of which kind: the cluster has {' and '.join(kinds)}.",
                 write(_by_group(cluster, amounts))
                 if by_group
-                else ask("decision", "node groups with accelerators of one kind"),
+                else ask("decision", "use node groups with accelerators of one kind"),
             )
 
 
 @TEA.rule(
     6,
     "error",
-    "Accelerators are counted by node group only where the scheduler can",
+    "Quotas are given by node group only where the scheduler counts by node group",
     source=f"{KUEUE} (ResourceFlavor); {VOLCANO} (deserved by resource); {KAI} (resources.gpu); {SACCTMGR} "
     "(GrpTRES)",
     date=DATE,
@@ -83,7 +83,7 @@ def limit_in_total(team: Team, cluster: Cluster) -> Iterator[Breach]:
     if isinstance(team.limit, int):
         yield Breach(
             ("limit",),
-            f"{TITLES[scheduler]} limits what is borrowed of each node group, not of all together.",
+            f"{TITLES[scheduler]} limits what a team borrows from each node group, not from all together.",
             write(_by_group(cluster, team.limit)),
         )
 
@@ -91,7 +91,7 @@ def limit_in_total(team: Team, cluster: Cluster) -> Iterator[Breach]:
 @TEA.rule(
     16,
     "error",
-    "KAI and Slurm's accounts count GPUs",
+    "KAI and Slurm accounts count only NVIDIA GPUs",
     source=f"{KAI} (resources.gpu); slurm.conf manual (AccountingStorageTRES=gres/gpu)",
     date=DATE,
 )
@@ -104,8 +104,8 @@ def not_gpus(team: Team, cluster: Cluster) -> Iterator[Breach]:
         if scheduler == "kai" or path[-1] == "limit":
             yield Breach(
                 path,
-                f"{TITLES[scheduler]} counts whole NVIDIA GPUs, and {others[0].group} has "
-                f"{others[0].resource}: {asked(amounts)} of them cannot be counted.",
+                f"{TITLES[scheduler]} counts only whole NVIDIA GPUs, and {others[0].group} has "
+                f"{others[0].resource}, so that {asked(amounts)} cannot be counted.",
                 drop() if scheduler == "slurm" else anywhere({("orchestrator", "scheduler"): "kueue"}),
             )
 

@@ -1,4 +1,4 @@
-"""Rules on: fields of a team, which not every scheduler has; and what schedulers are called and count."""
+"""Rules on: fields of a team, which not every scheduler has. Names of schedulers, and what they count."""
 
 from __future__ import annotations
 
@@ -42,37 +42,37 @@ class _Option:
     schedulers: frozenset[Scheduler]
     why: str
     note: str = ""
-    """Beside removing it."""
+    """Advice besides removing it."""
 
 
 _OPTIONS: Mapping[str, _Option] = {
     "lend": _Option(
         schedulers=frozenset({"kueue", "volcano", "task-governance"}),
-        why="what a team leaves idle is always lent there",
-        note="a quota is taken back as soon as the team wants it",
+        why="there idle accelerators of a team are always lent",
+        note="the team gets its quota back as soon as it needs it",
     ),
     "weight": _Option(
         schedulers=frozenset({"kueue", "kai", "task-governance"}),
-        why="idle accelerators are shared in proportion to the quotas there",
+        why="there idle accelerators are shared in proportion to the quotas",
     ),
     "preempt_own": _Option(
         schedulers=frozenset({"kueue", "task-governance"}),
-        why="whether jobs end others is decided for the whole cluster there",
+        why="there preemption is one setting for the whole cluster",
     ),
     "namespace": _Option(
         schedulers=frozenset({"kueue", "volcano", "kai"}),
-        why="HyperPod makes the namespace itself, `hyperpod-ns-<team>`, and Slurm has none",
+        why="HyperPod creates the namespace `hyperpod-ns-<team>` itself, and Slurm has no namespaces",
     ),
     "members": _Option(
         schedulers=frozenset({"kueue", "volcano", "kai"}),
-        why="the team's namespace is HyperPod's to make after the cluster, and Slurm knows Unix users",
-        note="users: [...] with Slurm; with task governance access entries of your own, once the quota "
-        "exists",
+        why="HyperPod creates the team's namespace only after the cluster, and Slurm uses Unix users",
+        note="with Slurm use users: [...]; with task governance create access entries of your own once the "
+        "quota exists",
     ),
     "users": _Option(
         schedulers=frozenset({"slurm"}),
-        why="Kubernetes knows IAM principals, not Unix users",
-        note="members: [arn:aws:iam::<account>:role/<role>]",
+        why="Kubernetes uses IAM principals, not Unix users",
+        note="use members: [arn:aws:iam::<account>:role/<role>]",
     ),
 }
 
@@ -80,7 +80,7 @@ _OPTIONS: Mapping[str, _Option] = {
 @TEA.rule(
     8,
     "error",
-    "A team's field is one that the scheduler has",
+    "The scheduler supports every field of a team",
     source=f"{KUEUE}; {VOLCANO}; {KAI}; {GOVERNANCE}; {SACCTMGR}",
     date=DATE,
 )
@@ -106,7 +106,7 @@ def option_of_another_scheduler(team: Team, cluster: Cluster) -> Iterator[Breach
 @TEA.rule(
     9,
     "warning",
-    "A team's field says something to Slurm",
+    "Every field of a team has an effect in Slurm",
     source=f"{SACCTMGR} (fairshare)",
     date=DATE,
     kinds=SLURM,
@@ -116,8 +116,8 @@ def option_without_meaning(team: Team) -> Iterator[Breach]:
         if key in _changed(team):
             yield Breach(
                 (key,),
-                f"Slurm has no `{key}` of an account: a quota becomes the account's fair share, idle "
-                "nodes go to whoever is furthest below it, and preemption is one setting of the cluster.",
+                f"Slurm accounts have no `{key}`: a quota becomes the account's fair share, idle nodes go to "
+                "the account that is furthest below its share, and preemption is one setting of the cluster.",
                 drop(),
             )
 
@@ -125,7 +125,7 @@ def option_without_meaning(team: Team) -> Iterator[Breach]:
 @TEA.rule(
     17,
     "error",
-    "Task governance lends and borrows, lends only, or does neither",
+    "With task governance a team that borrows also lends",
     source="SageMaker API reference, ResourceSharingConfig",
     date=DATE,
     kinds=frozenset({"hyperpod-eks"}),
@@ -136,7 +136,7 @@ def borrows_and_keeps(team: Team, cluster: Cluster) -> Iterator[Breach]:
     if not team.lend and (team.limit is None or asked(team.limit) > asked(team.quota)):
         yield Breach(
             ("lend",),
-            "the service has no team that borrows and does not lend.",
+            "task governance does not let a team borrow that does not lend.",
             write(True) | beside(limit=asked(team.quota)),
         )
 
@@ -144,7 +144,7 @@ def borrows_and_keeps(team: Team, cluster: Cluster) -> Iterator[Breach]:
 @TEA.rule(
     19,
     "error",
-    "A weight is one that task governance takes",
+    "A weight is at most 100 with task governance",
     source="SageMaker API reference, ComputeQuotaTarget (FairShareWeight: 0 to 100)",
     date="2026-11-22",
     kinds=frozenset({"hyperpod-eks"}),
@@ -154,7 +154,8 @@ def weight_in_bounds(team: Team, cluster: Cluster) -> Iterator[Breach]:
         largest = max(other.weight for other in cluster.environment.teams.values())
         yield Breach(
             ("weight",),
-            f"{team.weight}: the service takes up to {_MOST_WEIGHT}. Weights count relative to each other.",
+            f"{team.weight} is too high: task governance takes up to {_MOST_WEIGHT}. Weights are relative to "
+            "each other.",
             write(max(1, team.weight * _MOST_WEIGHT // largest)),
         )
 

@@ -25,7 +25,7 @@ _RESERVED_NAMESPACES = frozenset({"default", "aws-hyperpod"})
 @TEA.rule(
     10,
     "error",
-    "Teams have a scheduler that keeps them apart",
+    "Teams have a scheduler that enforces quotas",
     source="Kubernetes documentation, kube-scheduler (no gangs, no borrowing)",
     date=DATE,
     kinds=KUBERNETES,
@@ -34,7 +34,7 @@ def no_scheduler(cluster: Cluster) -> Iterator[Breach]:
     if cluster.environment.teams and scheduler_of(cluster) == "none":
         yield Breach(
             ("teams",),
-            "orchestrator.scheduler is `none`: nothing would keep a quota.",
+            "orchestrator.scheduler is `none`: nothing would enforce the quotas.",
             anywhere({("orchestrator", "scheduler"): "kueue"}),
         )
 
@@ -42,7 +42,7 @@ def no_scheduler(cluster: Cluster) -> Iterator[Breach]:
 @TEA.rule(
     13,
     "error",
-    "Names of teams and namespaces are free",
+    "Names of teams and namespaces are not in use by the cluster or another team",
     source="Kubernetes documentation, Namespaces; Volcano and Slurm: queues and account of their own",
     date=DATE,
 )
@@ -54,11 +54,15 @@ def taken_names(cluster: Cluster) -> Iterator[Breach]:
         path: Path = ("teams", name, *(["namespace"] if team.namespace else []))
         namespace = namespace_of(cluster, name)
         if name in _RESERVED_TEAMS:
-            yield Breach(("teams", name), f"schedulers have a `{name}` of their own.", rename(f"{name}-team"))
+            yield Breach(
+                ("teams", name),
+                f"`{name}` is reserved: schedulers have one of their own.",
+                rename(f"{name}-team"),
+            )
         elif kubernetes and (namespace in own or namespace.startswith("kube-")):
             yield Breach(
                 path,
-                f"the namespace `{namespace}` belongs to the cluster itself.",
+                f"the namespace `{namespace}` is reserved: it belongs to the cluster itself.",
                 write(f"team-{namespace}") if team.namespace else rename(f"team-{name}"),
             )
         elif kubernetes and names[namespace] > 1:
@@ -73,7 +77,7 @@ def taken_names(cluster: Cluster) -> Iterator[Breach]:
 @TEA.rule(
     14,
     "error",
-    "Nobody is a team's member and an admin",
+    "A principal is either a team member or an admin, not both",
     source="EKS API reference, CreateAccessEntry (one entry for each principal)",
     date=DATE,
     kinds=KUBERNETES,
@@ -83,7 +87,8 @@ def member_and_admin(team: Team, settings: Eks | HyperPodEks) -> Iterator[Breach
         if member in settings.admins:
             yield Breach(
                 ("members", index),
-                f"{member} is in orchestrator.admins, may do everything, and cannot have a second entry.",
+                f"{member} is in orchestrator.admins already, which allows everything, and EKS allows one "
+                "access entry for each principal.",
                 drop(),
             )
 
@@ -91,7 +96,7 @@ def member_and_admin(team: Team, settings: Eks | HyperPodEks) -> Iterator[Breach
 @TEA.rule(
     18,
     "error",
-    "Node groups have names that differ in lower case",
+    "Names of node groups differ in more than case",
     source="Kubernetes documentation, Object Names and IDs; Kueue: a ResourceFlavor for each group",
     date=DATE,
     kinds=KUBERNETES,
@@ -104,8 +109,8 @@ def same_in_lower_case(cluster: Cluster) -> Iterator[Breach]:
         if names[pool.group.lower()] > 1 and pool.group != pool.group.lower():
             yield Breach(
                 ("node_groups", pool.group),
-                f"in Kubernetes it is `{pool.group.lower()}`, as another group is: their accelerators could "
-                "not be told apart.",
+                f"in Kubernetes its name is `{pool.group.lower()}`, which another group has, too: their "
+                "accelerators could not be counted separately.",
                 rename(f"{pool.group}-2"),
             )
 

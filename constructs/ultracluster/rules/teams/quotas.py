@@ -18,7 +18,7 @@ from ultracluster.rules.teams.fields import DATE, KUEUE, VOLCANO
 @TEA.rule(
     1,
     "error",
-    "A quota or limit by node group names compute groups with accelerators",
+    "Quotas and limits by node group name compute groups with accelerators",
     source="this configuration: node_groups",
     date=DATE,
 )
@@ -34,13 +34,13 @@ def unknown_group(team: Team, cluster: Cluster) -> Iterator[Breach]:
                 what = "has no accelerators" if group in cluster.groups else "does not exist"
                 yield Breach(
                     (*path, group),
-                    f"`{group}` {what}: there is nothing to share.",
+                    f"`{group}` {what}: there are no accelerators to share.",
                     rename(near[0]) if near else drop(),
                 )
 
 
 @TEA.rule(
-    2, "error", "Quotas fit in the cluster, together", source="this configuration: node_groups", date=DATE
+    2, "error", "All quotas together fit in the cluster", source="this configuration: node_groups", date=DATE
 )
 def too_much(cluster: Cluster) -> Iterator[Breach]:
     teams = cluster.environment.teams
@@ -48,19 +48,19 @@ def too_much(cluster: Cluster) -> Iterator[Breach]:
         return
     over = False
     for pool in pools(cluster):
-        wanted = {
+        guaranteed = {
             name: team.quota.get(pool.group, 0)
             for name, team in teams.items()
             if not isinstance(team.quota, int)
         }
-        if (sum_ := sum(wanted.values())) > pool.total:
+        if (sum_ := sum(guaranteed.values())) > pool.total:
             over = True
-            largest = max(wanted, key=lambda name: wanted[name])
+            largest = max(guaranteed, key=lambda name: guaranteed[name])
             yield Breach(
                 ("teams", largest, "quota", pool.group),
-                f"the teams' quotas of {pool.group} add up to {sum_} accelerators ({_listed(wanted)}), and "
-                f"it has {_counted(pool)}: what is guaranteed could not be kept.",
-                _fit(wanted[largest], sum_ - pool.total),
+                f"the teams' quotas of {pool.group} add up to {sum_} accelerators ({_listed(guaranteed)}), "
+                f"and it has {_counted(pool)}: the quotas could not be guaranteed.",
+                _fit(guaranteed[largest], sum_ - pool.total),
             )
     everything = {name: asked(team.quota) for name, team in teams.items()}
     sum_, total = sum(everything.values()), sum(pool.total for pool in pools(cluster))
@@ -69,7 +69,7 @@ def too_much(cluster: Cluster) -> Iterator[Breach]:
         yield Breach(
             ("teams", largest, "quota"),
             f"the teams' quotas add up to {sum_} accelerators ({_listed(everything)}), and the cluster has "
-            f"{total}: what is guaranteed could not be kept.",
+            f"{total}: the quotas could not be guaranteed.",
             _fit(everything[largest], sum_ - total),
         )
 
@@ -89,13 +89,13 @@ def limit_below_quota(team: Team) -> Iterator[Breach]:
             if amount < (quota := team.quota.get(group, 0)):
                 yield Breach(
                     ("limit", group),
-                    f"{amount} accelerators of {group} at the most, and {quota} guaranteed.",
+                    f"the limit of {amount} accelerators of {group} is below the quota of {quota}.",
                     write(quota),
                 )
     elif (limit := asked(team.limit)) < (quota := asked(team.quota)):
         yield Breach(
             ("limit",),
-            f"{limit} accelerators at the most, and {quota} guaranteed.",
+            f"the limit of {limit} accelerators is below the quota of {quota}.",
             write(quota),
         )
 
@@ -103,7 +103,7 @@ def limit_below_quota(team: Team) -> Iterator[Breach]:
 @TEA.rule(
     4,
     "error",
-    "A limit is not above the cluster",
+    "A limit does not exceed the accelerators of the cluster",
     source="this configuration: node_groups",
     date=DATE,
 )
@@ -117,20 +117,20 @@ def limit_above_cluster(team: Team, cluster: Cluster) -> Iterator[Breach]:
         if amount > most and (not group or group in there):
             yield Breach(
                 ("limit", *([group] if group else [])),
-                f"{amount} accelerators at the most, and there are {most}: the limit limits nothing.",
+                f"the limit is {amount} accelerators and there are only {most}: it has no effect.",
                 write(most) if group else drop(),
             )
 
 
 def amounts_of(team: Team) -> Iterator[tuple[Path, int | Mapping[str, int]]]:
-    """The quota and the limit where they are written, and where they stand in the team."""
+    """The quota and the limit if they are written, with their paths in the team."""
     for key, amount in (("quota", team.quota), ("limit", team.limit)):
         if amount is not None and key in team.model_fields_set:
             yield (key,), amount
 
 
 def _types_unknown(cluster: Cluster) -> bool:
-    """Whether a compute group may have accelerators that nobody can count; its type has a finding already."""
+    """Whether a compute group may have uncountable accelerators; its type has a finding already."""
     return any(None in group.types for group in cluster.with_role("compute").values())
 
 
@@ -143,5 +143,7 @@ def _listed(amounts: Mapping[str, int]) -> str:
 
 
 def _fit(largest: int, over: int) -> Remedy:
-    """What the largest quota may be, or that it alone does not help."""
-    return write(largest - over) if largest >= over else ask("decision", f"{over} fewer, over all teams")
+    """What the largest quota may be, or that a lower one is not enough."""
+    return (
+        write(largest - over) if largest >= over else ask("decision", f"reduce the quotas by {over} in total")
+    )

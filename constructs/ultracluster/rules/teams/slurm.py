@@ -19,7 +19,7 @@ from ultracluster.rules.teams.fields import DATE, SACCTMGR
 @TEA.rule(
     11,
     "error",
-    "Teams in Slurm have accounting",
+    "Teams in Slurm have Slurm accounting",
     source="Slurm documentation, Accounting and Resource Limits (accounts live in slurmdbd)",
     date=DATE,
     kinds=SLURM,
@@ -32,14 +32,14 @@ def no_accounting(cluster: Cluster, settings: ParallelCluster | Pcs) -> Iterator
             if settings.accounting.mode == "none":
                 yield Breach(
                     ("teams",),
-                    "orchestrator.accounting.mode is `none`: there is nowhere to keep accounts.",
+                    "teams require Slurm accounts, and orchestrator.accounting.mode is `none`.",
                     anywhere({("orchestrator", "accounting"): {"mode": "standard"}}),
                 )
         case ParallelCluster():
             if cluster.environment.storage.accounting_database is None:
                 yield Breach(
                     ("teams",),
-                    "without a database ParallelCluster runs no slurmdbd: there is nowhere to keep accounts.",
+                    "teams require Slurm accounts, and without a database ParallelCluster runs no slurmdbd.",
                     new_database(cluster.environment),
                 )
 
@@ -47,13 +47,13 @@ def no_accounting(cluster: Cluster, settings: ParallelCluster | Pcs) -> Iterator
 @TEA.rule(
     12,
     "warning",
-    "Slurm keeps to the teams' limits and shares",
+    "Slurm enforces the teams' limits and shares",
     source="slurm.conf manual (AccountingStorageEnforce, PriorityWeightFairshare)",
     date=DATE,
     kinds=SLURM,
 )
 def not_enforced(settings: ParallelCluster | Pcs, cluster: Cluster) -> Iterator[Breach]:
-    # what HyperPod's slurm.conf says is not ours to say: docs/kubernetes.md, Slurm
+    # HyperPod writes its slurm.conf itself: docs/kubernetes.md, Slurm
     teams = cluster.environment.teams
     if not teams:
         return
@@ -61,16 +61,16 @@ def not_enforced(settings: ParallelCluster | Pcs, cluster: Cluster) -> Iterator[
     enforced = any(team.limit is not None for team in teams.values())
     missing = [
         setting
-        for setting, wanted in (
+        for setting, required in (
             (("AccountingStorageEnforce", "associations,limits,qos,safe"), enforced),
             (("PriorityWeightFairshare", 100000), True),
         )
-        if wanted and setting[0].lower() not in have
+        if required and setting[0].lower() not in have
     ]
     if missing:
         yield Breach(
             ("slurm_settings",) if settings.slurm_settings else (),
-            "shares and limits of accounts are written down, and slurmctld ignores them by default.",
+            "by default slurmctld ignores the shares and limits of accounts.",
             anywhere({("orchestrator", "slurm_settings", key): value for key, value in missing}),
         )
 
@@ -83,10 +83,10 @@ def not_enforced(settings: ParallelCluster | Pcs, cluster: Cluster) -> Iterator[
     date=DATE,
     kinds=SLURM,
 )
-def nobody(team: Team) -> Iterator[Breach]:
+def no_users(team: Team) -> Iterator[Breach]:
     if not team.users:
         yield Breach(
             (),
-            "the account has no users: nobody can submit a job for it.",
-            ask("fact", "users: [...]; or acknowledge it, and add them with sacctmgr"),
+            "the account has no users: no one can submit a job for it.",
+            ask("fact", "users: [...]; or acknowledge this, and add users with sacctmgr"),
         )
