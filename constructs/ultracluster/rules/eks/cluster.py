@@ -18,14 +18,15 @@ from ultracluster.rules.sets import EKS
 @EKS.rule(
     7,
     "warning",
-    "Somebody may use the cluster",
+    "At least one principal may use the cluster",
     source="EKS User Guide, Grant IAM users access with access entries",
 )
-def nobody(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+def no_admins(settings: Eks | HyperPodEks) -> Iterator[Breach]:
     if not settings.admins:
         yield Breach(
             (),
-            "nobody has an access entry: who deploys gets none either, so kubectl would answer Unauthorized.",
+            "no principal has an access entry, not even the one that deploys: kubectl would answer "
+            "Unauthorized.",
             ask("fact", "admins: [arn:aws:iam::<account>:role/<role>]"),
         )
 
@@ -33,13 +34,13 @@ def nobody(settings: Eks | HyperPodEks) -> Iterator[Breach]:
 @EKS.rule(
     8,
     "error",
-    "Kubernetes has no Slurm accounting",
+    "A Kubernetes cluster has no Slurm accounting database",
     source="this configuration: accounting_database is Slurm's",
 )
 def no_accounting(database: RdsMySql | ExistingDatabase) -> Iterator[Breach]:
     yield Breach(
         (),
-        "it keeps Slurm's accounting, and there is no Slurm here: nothing would ever use it.",
+        "this database is for Slurm's accounting, and there is no Slurm here: nothing would use it.",
         drop(),
     )
 
@@ -47,7 +48,7 @@ def no_accounting(database: RdsMySql | ExistingDatabase) -> Iterator[Breach]:
 @EKS.rule(
     9,
     "error",
-    "A closed network has copies of the charts",
+    "A closed network has a repository with copies of the charts",
     source="catalog/charts.json: makers' public repositories",
 )
 def closed_charts(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
@@ -56,18 +57,18 @@ def closed_charts(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Bre
     if not settings.chart_repository:
         yield Breach(
             (),
-            "egress is `closed`, and charts come from public repositories, which are not reached: device "
-            "plugins would not be installed, and the deployment would fail.",
+            "egress is `closed`, so the public repositories of the charts are not reached: device plugins "
+            "would not be installed, and the deployment would fail.",
             ask(
                 "fact",
                 "chart_repository: oci://<account>.dkr.ecr.<region>.amazonaws.com/<prefix> with copies of "
-                "the charts, and chart_values with where copies of their images are",
+                "the charts, and chart_values that name the copies of their images",
             ),
         )
 
 
 @EKS.rule(
-    10, "error", "Values are given to charts that exist", source="this configuration: catalog/charts.json"
+    10, "error", "chart_values names charts that exist", source="this configuration: catalog/charts.json"
 )
 def chart_names(settings: Eks | HyperPodEks) -> Iterator[Breach]:
     for name in settings.chart_values:
@@ -75,7 +76,7 @@ def chart_names(settings: Eks | HyperPodEks) -> Iterator[Breach]:
             near = difflib.get_close_matches(name, list(charts()), n=1)
             yield Breach(
                 ("chart_values", name),
-                f"there is no chart `{name}`: these values would be given to nothing.",
+                f"there is no chart `{name}`: these values would have no effect.",
                 rename(near[0]) if near else drop().noting(f"the charts are {', '.join(charts())}"),
             )
 
@@ -83,14 +84,14 @@ def chart_names(settings: Eks | HyperPodEks) -> Iterator[Breach]:
 @EKS.rule(
     11,
     "error",
-    "Kubeflow Trainer has JobSet",
+    "Kubeflow Trainer is installed together with JobSet",
     source="kubeflow/trainer, charts/kubeflow-trainer (jobset.install)",
 )
 def trainer_needs_jobset(settings: Eks | HyperPodEks) -> Iterator[Breach]:
     if settings.kubeflow_trainer and not settings.jobset:
         yield Breach(
             ("kubeflow_trainer",),
-            "Trainer makes a JobSet of each job, and JobSet is off.",
+            "Trainer creates a JobSet for each job, and JobSet is off.",
             beside(jobset=True),
         )
 
@@ -98,7 +99,7 @@ def trainer_needs_jobset(settings: Eks | HyperPodEks) -> Iterator[Breach]:
 @EKS.rule(
     13,
     "error",
-    "A closed network has a copy of the MPI operator",
+    "A closed network has a copy of the MPI operator's image",
     source="catalog/mpi_operator.json: its maker's public image",
     date="2026-11-21",
 )
@@ -106,7 +107,7 @@ def closed_mpi_operator(settings: Eks | HyperPodEks, network: Network) -> Iterat
     if settings.mpi_operator and not settings.mpi_operator_image and network.egress == "closed":
         yield Breach(
             ("mpi_operator",),
-            "egress is `closed`, and the operator's image comes from a public registry, out of reach.",
+            "egress is `closed`, so the public registry of the operator's image is not reached.",
             ask("fact", "mpi_operator_image: <account>.dkr.ecr.<region>.amazonaws.com/<copy>:<tag>"),
         )
 

@@ -15,14 +15,14 @@ from ultracluster.rules.sets import EKS
 @EKS.rule(
     33,
     "error",
-    "The GPU operator has GPUs to operate",
+    "The GPU operator is installed only where there are NVIDIA GPUs",
     source="NVIDIA/gpu-operator; Neuron documentation, Neuron Helm chart",
 )
 def operator_without_gpus(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
     if settings.gpu_plugin == "gpu-operator" and not _makers(cluster) & {"NVIDIA", None}:
         yield Breach(
             ("gpu_plugin",),
-            "no compute group has NVIDIA GPUs; Neuron devices get their own plugin by themselves.",
+            "no compute group has NVIDIA GPUs, and Neuron devices always get their own plugin.",
             write("device-plugin"),
         )
 
@@ -30,7 +30,7 @@ def operator_without_gpus(settings: Eks | HyperPodEks, cluster: Cluster) -> Iter
 @EKS.rule(
     34,
     "warning",
-    "Pods can ask for the GPUs that there are",
+    "A device plugin makes the GPUs available to pods",
     source="Kubernetes documentation, Device Plugins",
 )
 def no_plugin(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
@@ -45,22 +45,22 @@ def no_plugin(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]
 @EKS.rule(
     35,
     "warning",
-    "Nodes are set up for Lustre over EFA",
+    "Lifecycle scripts set nodes up for Lustre over EFA",
     source="EKS User Guide, FSx for Lustre performance on nodes with EFA (fsx-csi-tuning-efa)",
 )
 def lustre_over_tcp(settings: Eks, lustre: LustreFacts) -> Iterator[Breach]:
     if settings.lifecycle == "none" and lustre.efa:
         yield Breach(
             ("lifecycle",),
-            "the file system speaks EFA, and no script sets nodes up for it before they join: Lustre would "
-            "use TCP without a word.",
-            drop().noting("the default sets nodes up"),
+            "the file system uses EFA, and no script sets nodes up for it before they join: Lustre would "
+            "silently use TCP.",
+            drop().noting("the default runs our scripts"),
         )
 
 
 def _makers(cluster: Cluster) -> set[str | None]:
     """Makers of the accelerators; None stands for a type that is not known."""
     types = [group.type for group in cluster.with_role("compute").values()]
-    return {known.accelerator.manufacturer if known.accelerator else "" for known in types if known} | (
+    return {kind.accelerator.manufacturer if kind.accelerator else "" for kind in types if kind} | (
         {None} if None in types else set()
     )

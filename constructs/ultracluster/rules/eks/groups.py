@@ -14,13 +14,13 @@ from ultracluster.rules.eks.network import free_service_network
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import EKS
 
-EKS_ALONE = frozenset[OrchestratorKind]({"eks"})
+EKS_ONLY = frozenset[OrchestratorKind]({"eks"})
 
 
 @EKS.rule(
     21,
     "error",
-    "There is a group of system nodes",
+    "The cluster has at least one system node",
     source="EKS User Guide, Manage CoreDNS for DNS in Amazon EKS clusters; awslabs/ml-container-creator#297",
 )
 def system_group(cluster: Cluster) -> Iterator[Breach]:
@@ -28,7 +28,8 @@ def system_group(cluster: Cluster) -> Iterator[Breach]:
         yield Breach(
             ("node_groups",),
             "no group of role `system` has a node: CoreDNS, storage drivers and operators have nowhere to "
-            "run, because nodes with accelerators are kept for jobs, and the deployment waits in vain.",
+            "run, because nodes with accelerators are reserved for jobs, and the deployment would wait until "
+            "it fails.",
             _system_nodes(cluster),
         )
 
@@ -36,7 +37,7 @@ def system_group(cluster: Cluster) -> Iterator[Breach]:
 @EKS.rule(
     22,
     "warning",
-    "System nodes are two or more, without accelerators, and stay",
+    "System groups have two or more on-demand nodes without accelerators",
     source="EKS Best Practices Guide, Reliability: applications",
 )
 def modest_system(group: Group) -> Iterator[Breach]:
@@ -45,7 +46,7 @@ def modest_system(group: Group) -> Iterator[Breach]:
     if group.settings.count == 1:
         yield Breach(
             ("count",),
-            "with one node DNS and operators are gone whenever it is replaced.",
+            "with one node, DNS and operators stop whenever it is replaced.",
             write(2),
         )
     if group.type and group.type.accelerator:
@@ -59,7 +60,7 @@ def modest_system(group: Group) -> Iterator[Breach]:
     if group.capacity.kind != "on-demand":
         yield Breach(
             ("capacity",),
-            f"nodes from {group.capacity.kind} end when AWS says so, and DNS and operators with them.",
+            f"AWS may end nodes from {group.capacity.kind} at any time, and DNS and operators with them.",
             write({"kind": "on-demand"}),
         )
 
@@ -69,7 +70,7 @@ def modest_system(group: Group) -> Iterator[Breach]:
     "error",
     "EKS has an image for the instance type",
     source="EKS API reference, Nodegroup (amiType): no Neuron image for Arm",
-    kinds=EKS_ALONE,
+    kinds=EKS_ONLY,
 )
 def image_for_type(group: Group) -> Iterator[Breach]:
     kind = group.type
@@ -84,16 +85,16 @@ def image_for_type(group: Group) -> Iterator[Breach]:
 @EKS.rule(
     28,
     "error",
-    "Nodes on an image of one's own know the network of services",
+    "A group with an image of your own requires service_cidr",
     source="awslabs/amazon-eks-ami, nodeadm: NodeConfig (cluster.cidr)",
-    kinds=EKS_ALONE,
+    kinds=EKS_ONLY,
 )
 def image_needs_services(group: Group, settings: Eks, network: Network) -> Iterator[Breach]:
     image = group.settings.image
     if image and not group.by_karpenter and not settings.service_cidr:
         yield Breach(
             ("image",),
-            f"EKS tells nodes on {image} nothing: the network of services must be known to join them, and "
+            f"EKS does not configure nodes on {image}: to join they must know the network of services, and "
             "without orchestrator.service_cidr EKS chooses it.",
             anywhere({("orchestrator", "service_cidr"): free_service_network(network)}),
         )
@@ -105,7 +106,7 @@ def image_needs_services(group: Group, settings: Eks, network: Network) -> Itera
     "The cluster is within EKS's default quotas",
     source="Amazon EKS service quotas: managed node groups per cluster, nodes per managed node group",
     by_hand="aws service-quotas list-service-quotas --service-code eks --query 'Quotas[].[QuotaName,Value]'",
-    kinds=EKS_ALONE,
+    kinds=EKS_ONLY,
 )
 def within_quotas(cluster: Cluster) -> Iterator[Breach]:
     groups, nodes = node_group_limits()
@@ -113,17 +114,19 @@ def within_quotas(cluster: Cluster) -> Iterator[Breach]:
     if len(managed) > groups:
         yield Breach(
             ("node_groups",),
-            f"{len(managed)} groups; by default a cluster may have {groups}.",
-            ask("decision", f"{groups} or fewer, or a raised quota"),
+            f"there are {len(managed)} groups; by default a cluster may have {groups}.",
+            ask("decision", f"use {groups} or fewer, or have AWS raise the quota"),
         )
     for name, group in managed.items():
         if group.most_nodes > nodes:
             elastic, count = bool(group.settings.max_count), min(group.settings.count, nodes)
             yield Breach(
                 ("node_groups", name, "max_count" if elastic else "count"),
-                f"{group.most_nodes} nodes; by default a managed node group may have {nodes}.",
+                f"the group may have {group.most_nodes} nodes; by default a managed node group may have "
+                f"{nodes}.",
                 (write(nodes) & beside(count=count) if elastic else write(nodes)).noting(
-                    f"the others in {-(-group.most_nodes // nodes) - 1} more groups; or a raised quota"
+                    f"put the others in {-(-group.most_nodes // nodes) - 1} more groups; or have AWS raise "
+                    "the quota"
                 ),
             )
 

@@ -23,7 +23,7 @@ DATE = "2026-11-21"
 @EKS.rule(
     50,
     "error",
-    "Karpenter launches compute groups that there are, each once",
+    "karpenter.groups names existing compute groups, each once",
     source=f"{DOCUMENTATION}, Getting Started: the controller needs a node that it did not launch; "
     "Kubernetes documentation, Object Names and IDs",
     date=DATE,
@@ -47,13 +47,14 @@ def karpenter_groups_exist(karpenter: Karpenter, cluster: Cluster) -> Iterator[B
         elif group.role != "compute":
             yield Breach(
                 ("groups", index),
-                f"`{name}` has the role {group.role}: Karpenter runs there itself and could not start it.",
+                f"`{name}` has the role {group.role}: Karpenter itself runs on these nodes and cannot launch "
+                "them.",
                 _left_to_eks(karpenter),
             )
         elif lower[name.lower()] > 1:
             yield Breach(
                 ("groups", index),
-                f"`{name}` is named {lower[name.lower()]} times; names of Kubernetes have no capitals.",
+                f"`{name}` is named {lower[name.lower()]} times; names in Kubernetes have no capitals.",
                 _left_to_eks(karpenter),
             )
 
@@ -61,7 +62,7 @@ def karpenter_groups_exist(karpenter: Karpenter, cluster: Cluster) -> Iterator[B
 @EKS.rule(
     51,
     "error",
-    "UltraServers are not launched by Karpenter",
+    "Karpenter does not launch UltraServers",
     source="EKS User Guide, Use P6e-GB200 UltraServers with Amazon EKS (ml-eks-nvidia-ultraserver)",
     date=DATE,
 )
@@ -70,8 +71,8 @@ def karpenter_ultraserver(karpenter: Karpenter, cluster: Cluster) -> Iterator[Br
         if group.type and group.type.ultraserver:
             yield Breach(
                 path,
-                f"`{group.name}` is {group.type.name}, of an UltraServer, which EKS has in managed node "
-                "groups only.",
+                f"`{group.name}` has {group.type.name}, an UltraServer type, which EKS supports in managed "
+                "node groups only.",
                 _left_to_eks(karpenter).noting("the group is then a managed node group"),
             )
 
@@ -79,7 +80,7 @@ def karpenter_ultraserver(karpenter: Karpenter, cluster: Cluster) -> Iterator[Br
 @EKS.rule(
     52,
     "error",
-    "A group of Karpenter's is of a fixed size, or starts from nothing",
+    "A group of Karpenter has a fixed size, or starts from zero nodes",
     source=f"{DOCUMENTATION}, NodePools (spec.replicas, spec.limits)",
     date=DATE,
 )
@@ -90,16 +91,16 @@ def karpenter_counts(group: Group) -> Iterator[Breach]:
     if not most:
         yield Breach(
             ("count",),
-            "0 nodes always, and none at the most: Karpenter would never start one.",
+            "count and max_count allow no node: Karpenter would never start one.",
             beside(max_count=1).noting("or as many nodes as it may start"),
         )
     elif count and most > count:
         yield Breach(
             ("max_count",),
-            f"{count} nodes always and up to {most} for jobs are two pools: one of Karpenter's has a fixed "
-            "size, or grows from nothing.",
+            f"{count} fixed nodes and up to {most} for jobs are two pools: one pool of Karpenter has a fixed "
+            "size, or grows from zero.",
             (beside(count=0) | drop()).noting(
-                f"without max_count a second group may have max_count: {most - count}"
+                f"without max_count, a second group can have max_count: {most - count}"
             ),
         )
 
@@ -107,7 +108,7 @@ def karpenter_counts(group: Group) -> Iterator[Breach]:
 @EKS.rule(
     53,
     "warning",
-    "Nodes that are always there are a managed node group's",
+    "Nodes that always run belong to a managed node group",
     source=f"{DOCUMENTATION}, Settings: StaticCapacity is alpha and off by default",
     date=DATE,
 )
@@ -116,8 +117,8 @@ def karpenter_static(karpenter: Karpenter, cluster: Cluster) -> Iterator[Breach]
         if count := group.settings.count:
             yield Breach(
                 path,
-                f"`{group.name}` always has {count} nodes, for which a feature of Karpenter is switched on "
-                "that is alpha; a newer image reaches a node only when its NodeClaim is deleted.",
+                f"`{group.name}` has {count} fixed nodes, which require a feature of Karpenter that is "
+                "alpha; a newer image reaches a node only when its NodeClaim is deleted.",
                 _left_to_eks(karpenter).noting("a managed node group keeps nodes, too"),
             )
 
@@ -125,7 +126,7 @@ def karpenter_static(karpenter: Karpenter, cluster: Cluster) -> Iterator[Breach]
 @EKS.rule(
     54,
     "error",
-    "A group asks nothing that Karpenter lacks",
+    "A group of Karpenter uses no setting that Karpenter lacks",
     source=f"{CLASSES} (networkInterfaces, cpuOptions, capacityReservationSelectorTerms)",
     date=DATE,
 )
@@ -141,7 +142,7 @@ def karpenter_lacks(group: Group) -> Iterator[Breach]:
     if group.settings.efa_interface == "efa":
         yield Breach(
             ("efa_interface",),
-            "Karpenter's classes of nodes take interfaces of kind `interface` and `efa-only`.",
+            "Karpenter's node classes take only interfaces of kind `interface` and `efa-only`.",
             write("efa-only"),
         )
     if isinstance(group.capacity, Reservation) and group.capacity.resource_group_arn:
@@ -156,7 +157,7 @@ def karpenter_lacks(group: Group) -> Iterator[Breach]:
 @EKS.rule(
     55,
     "error",
-    "Karpenter in a closed network reaches its queue",
+    "Karpenter in a closed network has an endpoint for SQS",
     source=f"{DOCUMENTATION}, Getting Started: private clusters",
     date=DATE,
 )
@@ -165,8 +166,8 @@ def karpenter_closed(network: Network, _: Karpenter) -> Iterator[Breach]:
     if network.egress == "closed" and endpoints_made and "sqs" not in network.extra_endpoints:
         yield Breach(
             (),
-            "egress is `closed` and there is no endpoint for Amazon SQS, from which Karpenter reads that "
-            "nodes are about to end.",
+            "egress is `closed` and there is no endpoint for Amazon SQS, where Karpenter learns that nodes "
+            "are about to end.",
             inside(extra_endpoints=[*network.extra_endpoints, "sqs"]),
         )
 
@@ -175,7 +176,7 @@ def karpenter_closed(network: Network, _: Karpenter) -> Iterator[Breach]:
     56,
     "warning",
     "Karpenter finds reserved capacity for nodes with EFA",
-    source="aws/karpenter-provider-aws#9489 (release 1.14.0; which one mends it is not published)",
+    source="aws/karpenter-provider-aws#9489 (release 1.14.0; which one fixes it is not published)",
     date="2026-11-22",
     by_hand="kubectl get nodeclaims; kubectl describe ec2nodeclass <group>",
 )
@@ -185,8 +186,8 @@ def karpenter_reserved_efa(karpenter: Karpenter, cluster: Cluster) -> Iterator[B
         if reserved and group.type and group.type.efa_interfaces:
             yield Breach(
                 path,
-                f"`{group.name}` has reserved capacity and EFA interfaces: Karpenter was seen to hold such "
-                "capacity for unavailable, so that pods wait and no log says why.",
+                f"`{group.name}` has reserved capacity and EFA interfaces: Karpenter was seen to treat such "
+                "capacity as unavailable, so that pods wait and no log says why.",
                 _left_to_eks(karpenter).noting(
                     "a managed node group takes reserved capacity; or acknowledge this once it works"
                 ),

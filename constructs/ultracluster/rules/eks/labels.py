@@ -36,44 +36,44 @@ _SET_ANYWAY = frozenset(
         "topology.kubernetes.io/zone",
     }
 )
-"""Labels that it takes, too, and that it or the cloud provider sets to what the node is."""
+"""Labels that it takes as well, but sets itself, or the cloud provider does, to what the node is."""
 
 
-@EKS.rule(23, "error", "Labels have the form of Kubernetes", source=NAMES)
+@EKS.rule(23, "error", "Labels follow the rules of Kubernetes", source=NAMES)
 def label_form(group: Group) -> Iterator[Breach]:
     for key, value in group.settings.labels.items():
         path: Path = ("labels", key)
         if why := _key_fault(key):
-            yield Breach(path, f"the key `{key}` {why}.", rename(_mended_key(key)))
+            yield Breach(path, f"the key `{key}` {why}.", rename(_fixed_key(key)))
         elif value and not _NAME.fullmatch(value):
             yield Breach(
                 path,
-                f"the value `{value}` is not at most 63 letters, digits, `-`, `_` and `.` that begin and "
-                "end with a letter or digit.",
-                write(_mended(value)) if _mended(value) else drop(),
+                f"the value `{value}` must be at most 63 letters, digits, `-`, `_` and `.`, with a letter or "
+                "digit first and last.",
+                write(_fixed(value)) if _fixed(value) else drop(),
             )
 
 
-@EKS.rule(24, "error", "Taints have the form of Kubernetes, and each stands once", source=NAMES)
+@EKS.rule(24, "error", "Taints follow the rules of Kubernetes, and none is repeated", source=NAMES)
 def taint_form(group: Group) -> Iterator[Breach]:
     taints = group.settings.taints
     counts = Counter((taint.key, taint.effect) for taint in taints)
     for index, taint in enumerate(taints):
         path: Path = ("taints", index)
         if why := _key_fault(taint.key):
-            yield Breach((*path, "key"), f"the key `{taint.key}` {why}.", write(_mended_key(taint.key)))
+            yield Breach((*path, "key"), f"the key `{taint.key}` {why}.", write(_fixed_key(taint.key)))
         elif taint.value and not _NAME.fullmatch(taint.value):
             yield Breach(
                 (*path, "value"),
-                f"the value `{taint.value}` is not at most 63 letters, digits, `-`, `_` and `.` that "
-                "begin and end with a letter or digit.",
-                write(_mended(taint.value)) if _mended(taint.value) else drop(),
+                f"the value `{taint.value}` must be at most 63 letters, digits, `-`, `_` and `.`, with a "
+                "letter or digit first and last.",
+                write(_fixed(taint.value)) if _fixed(taint.value) else drop(),
             )
         elif counts[taint.key, taint.effect] > 1:
             yield Breach(
                 path,
-                f"`{taint.key}` with {taint.effect} stands {counts[taint.key, taint.effect]} times; "
-                "a node has one taint for a key and an effect.",
+                f"`{taint.key}` with {taint.effect} is given {counts[taint.key, taint.effect]} times; a node "
+                "has one taint for each key and effect.",
                 drop(),
             )
 
@@ -89,15 +89,15 @@ def not_too_many(group: Group) -> Iterator[Breach]:
         if count > _MOST:
             yield Breach(
                 (key,),
-                f"{count} {key}; a group may have {_MOST}.",
-                ask("decision", f"{_MOST} or fewer"),
+                f"there are {count} {key}; a group may have {_MOST}.",
+                ask("decision", f"use {_MOST} or fewer"),
             )
 
 
 @EKS.rule(
     26,
     "error",
-    "No label takes a name that Kubernetes, AWS or this package sets itself",
+    "No label uses a name that Kubernetes, AWS or this package sets itself",
     source="Kubernetes documentation, kubelet (--node-labels: allowed prefixes and labels), Well-Known "
     "Labels; EKS User Guide, managed node groups",
     date="2026-11-22",
@@ -110,15 +110,15 @@ def foreign_labels(group: Group) -> Iterator[Breach]:
 
 
 def _foreign(prefix: str, key: str) -> str:
-    """Why a label is not for us to set; empty where it is."""
+    """Why a label must not be set; empty if it may."""
     if key in _SET_ANYWAY:
-        return f"`{key}` says what the node is, and is set to that: another value would be a lie"
-    if owner := next((one for one in (*_RESERVED, *_OWN_LABELS) if _below(prefix, one)), ""):
-        return f"labels below {owner}/ say what a node is, and whoever owns them sets them"
-    kubernetes = next((one for one in ("kubernetes.io", "k8s.io") if _below(prefix, one)), "")
-    if kubernetes and not any(_below(prefix, one) for one in _KUBELETS):
+        return f"Kubernetes sets `{key}` itself to what the node is: another value would be wrong"
+    if owner := next((domain for domain in (*_RESERVED, *_OWN_LABELS) if _below(prefix, domain)), ""):
+        return f"labels below {owner}/ are reserved: their owner sets them to what the node is"
+    kubernetes = next((domain for domain in ("kubernetes.io", "k8s.io") if _below(prefix, domain)), "")
+    if kubernetes and not any(_below(prefix, domain) for domain in _KUBELETS):
         return (
-            f"the kubelet refuses labels below {kubernetes}/ but those of {' and '.join(_KUBELETS)}: the "
+            f"the kubelet refuses labels below {kubernetes}/ except those of {' and '.join(_KUBELETS)}: the "
             "node would not start"
         )
     return ""
@@ -131,20 +131,20 @@ def _below(prefix: str, domain: str) -> bool:
 def _key_fault(key: str) -> str:
     prefix, slash, name = key.rpartition("/")
     if slash and not (len(prefix) <= 253 and _PREFIX.fullmatch(prefix)):
-        return "has a prefix that is not a DNS name in lower case"
+        return "must have a DNS name in lower case as its prefix"
     if not _NAME.fullmatch(name):
         return (
-            "has a name that is not at most 63 letters, digits, `-`, `_` and `.` that begin and end with a "
-            "letter or digit"
+            "must have a name of at most 63 letters, digits, `-`, `_` and `.`, with a letter or digit first "
+            "and last"
         )
     return ""
 
 
-def _mended_key(key: str) -> str:
+def _fixed_key(key: str) -> str:
     prefix, slash, name = key.rpartition("/")
     clean = re.sub(r"[^a-z0-9.-]", "-", prefix.lower()).strip("-.")[:253]
-    return f"{clean}{slash if clean else ''}{_mended(name) or 'name'}"
+    return f"{clean}{slash if clean else ''}{_fixed(name) or 'name'}"
 
 
-def _mended(text: str) -> str:
+def _fixed(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "-", text)[:63].strip("-._")

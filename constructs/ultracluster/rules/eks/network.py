@@ -33,14 +33,14 @@ def two_zones(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]
         if settings.control_plane_subnet_ids:
             yield Breach(
                 _SUBNETS,
-                "these subnets exist, and the VPC is made: a subnet cannot be used in another VPC.",
+                "these subnets cannot be used: they exist in another VPC than the one that is created.",
                 drop(),
             )
         if settings.second_zone_id is None:
             yield Breach(
                 (),
-                "EKS refuses a control plane in one zone. Nodes and file systems stay in "
-                f"{network.zone_id}; two small subnets are made for the control plane's interfaces.",
+                "EKS requires a second zone for the control plane. Nodes and file systems stay in "
+                f"{network.zone_id}; two small subnets are created for the control plane's interfaces.",
                 inside(second_zone_id=others[0])
                 if others
                 else ask("fact", "second_zone_id: another zone of the Region"),
@@ -48,21 +48,24 @@ def two_zones(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]
         elif settings.second_zone_id == network.zone_id:
             yield Breach(
                 _ZONE,
-                f"`{network.zone_id}` is network.zone_id, too: EKS refuses a control plane in one zone.",
+                f"`{network.zone_id}` is network.zone_id, too: EKS requires two different zones for the "
+                "control plane.",
                 write(*others) if others else ask("fact", "another zone of the Region"),
             )
         return
     if settings.second_zone_id:
         yield Breach(
             _ZONE,
-            f"no subnet is made for the control plane in {network.vpc.id}, which exists.",
-            drop().noting("control_plane_subnet_ids: [subnet-..., subnet-...] names what is used"),
+            f"second_zone_id has no effect: no subnet is created for the control plane in {network.vpc.id}, "
+            "which exists.",
+            drop().noting("name existing subnets: control_plane_subnet_ids: [subnet-..., subnet-...]"),
         )
     if len(settings.control_plane_subnet_ids) < 2:
         yield Breach(
             _SUBNETS if settings.control_plane_subnet_ids else (),
-            f"{network.vpc.id} exists, and EKS wants subnets of it in two zones or more for the control "
-            "plane, each with 6 free addresses (16 advised), and with a way to AWS for what applies charts.",
+            f"{network.vpc.id} exists, and EKS requires subnets of it in two zones or more for the control "
+            "plane, each with 6 free addresses (16 advised), and with a route to AWS for the function that "
+            "applies charts.",
             ask("fact", "control_plane_subnet_ids: [subnet-..., subnet-...], private and in two zones"),
         )
 
@@ -70,7 +73,7 @@ def two_zones(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]
 @EKS.rule(
     17,
     "error",
-    "EKS takes the control plane's zones",
+    "EKS accepts subnets of the control plane in the zones",
     source=f"{VPC_GUIDE}: use1-az3, usw1-az2 and cac1-az3 are refused; Launch low-latency EKS clusters with "
     "AWS Local Zones",
     date="2026-11-22",
@@ -84,25 +87,26 @@ def zone_refused(cluster: Cluster, settings: Eks | HyperPodEks, home: Region) ->
         if not zone or not_a_zone_of(home, zone, path):
             continue
         if zone in refused_zones():
-            why = f"EKS takes no subnet of {zone} for a control plane"
+            why = f"EKS does not accept a subnet in {zone} for a control plane"
         elif in_local_zone(home, zone):
-            why = f"{zone} is a Local or Wavelength Zone, where EKS takes no subnet for a control plane"
+            why = f"{zone} is a Local or Wavelength Zone, where EKS accepts no subnet for a control plane"
         else:
             continue
         others = _other_zones(home, network, settings)
         nodes = path == ("network", "zone_id")
         yield Breach(
             path,
-            f"{why}" + (", and one is made for it beside the nodes." if nodes else "."),
+            f"{why}" + (", and one is created for it in the zone of the nodes." if nodes else "."),
             (write(*others) if others else ask("fact", "another zone of the Region")).noting(
-                "or nodes there in a network.vpc with control_plane_subnet_ids in two other zones"
+                "or keep nodes there in an existing network.vpc with control_plane_subnet_ids in two other "
+                "zones"
                 if nodes
                 else ""
             ),
         )
 
 
-@EKS.rule(3, "error", "The second zone is a zone of the Region", source="EC2 User Guide, zone IDs")
+@EKS.rule(3, "error", "second_zone_id is a zone of the Region", source="EC2 User Guide, zone IDs")
 def second_zone_in_region(settings: Eks | HyperPodEks, home: Region, network: Network) -> Iterator[Breach]:
     zone, avoid = settings.second_zone_id, {*refused_zones(), network.zone_id}
     if zone and (breach := not_a_zone_of(home, zone, _ZONE, avoid)):
@@ -112,7 +116,7 @@ def second_zone_in_region(settings: Eks | HyperPodEks, home: Region, network: Ne
 @EKS.rule(
     4,
     "warning",
-    "The second zone is among the zones seen in the Region",
+    "second_zone_id is among the zones seen in the Region",
     source="EC2 DescribeInstanceTypeOfferings as moto 5.2.5 ships it",
     by_hand="aws ec2 describe-availability-zones --region <region> "
     "--query 'AvailabilityZones[].[ZoneName,ZoneId]'",
@@ -126,21 +130,21 @@ def second_zone_known(settings: Eks | HyperPodEks, home: Region, network: Networ
 @EKS.rule(
     5,
     "error",
-    "The network of services is private, of a size that EKS takes, and outside the VPC",
+    "service_cidr is a private network of /12 to /24 outside the VPC",
     source="EKS API reference, KubernetesNetworkConfigRequest (serviceIpv4Cidr)",
 )
 def service_network(settings: Eks | HyperPodEks, network: Network) -> Iterator[Breach]:
     text = settings.service_cidr
     if text is None:
         return
-    wanted, vpc = IPv4Network(text), _vpc(network)
+    services, vpc = IPv4Network(text), _vpc(network)
     why = ""
-    if not 12 <= wanted.prefixlen <= 24:
-        why = f"a /{wanted.prefixlen} is outside EKS's range of /12 to /24."
-    elif not any(wanted.subnet_of(private) for private in PRIVATE):
+    if not 12 <= services.prefixlen <= 24:
+        why = f"a /{services.prefixlen} is outside EKS's range of /12 to /24."
+    elif not any(services.subnet_of(private) for private in PRIVATE):
         why = "it is outside 10.0.0.0/8, 172.16.0.0/12 and 192.168.0.0/16."
-    elif wanted.overlaps(vpc):
-        why = f"it overlaps the VPC ({vpc}): pods could not tell a service from a host."
+    elif services.overlaps(vpc):
+        why = f"it overlaps the VPC ({vpc}): pods could not distinguish a service from a host."
     if why:
         yield Breach(("service_cidr",), f"{text}: {why}", write(free_service_network(network)))
 
@@ -156,10 +160,10 @@ def open_endpoint(endpoint: PublicEndpoint) -> Iterator[Breach]:
         if IPv4Network(cidr).prefixlen < 16:
             yield Breach(
                 ("cidrs", index),
-                f"{cidr} lets {IPv4Network(cidr).num_addresses} addresses of the internet knock at the "
-                "Kubernetes API; only IAM stands behind it.",
+                f"{cidr} lets {IPv4Network(cidr).num_addresses} addresses of the internet reach the "
+                "Kubernetes API; only IAM protects it.",
                 anywhere({("orchestrator", "endpoint"): {"kind": "private"}}).noting(
-                    "or the /32 of your VPN's exit"
+                    "or use the /32 of your VPN's exit"
                 ),
             )
 

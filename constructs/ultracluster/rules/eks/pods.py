@@ -13,7 +13,7 @@ from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import Remedy, ask, inside
 from ultracluster.model import Cluster, Group
 from ultracluster.model.team_shares import scheduler_of
-from ultracluster.rules.eks.groups import EKS_ALONE
+from ultracluster.rules.eks.groups import EKS_ONLY
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import EKS
 
@@ -25,7 +25,7 @@ _RESOURCES, _OF_A_GROUP, _OTHERS = 500, 2, 4  # launch template and group; role,
 @EKS.rule(
     30,
     "warning",
-    "System nodes have room for the pods of the cluster",
+    "System nodes have room for the cluster's pods",
     source="EKS User Guide, Choosing an Amazon EC2 instance type: maximum pods; catalog/system_pods.json",
     date="2026-11-22",
 )
@@ -41,8 +41,9 @@ def room_for_pods(cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Bre
     if groups and once > room and groups[0].settings.count:
         yield Breach(
             ("node_groups", groups[0].name),
-            f"add-ons, schedulers and operators are about {once} pods beside {every} on each node; system "
-            f"nodes have addresses for {room}: what does not fit waits, and its add-on or chart fails.",
+            f"add-ons, schedulers and operators are about {once} pods, in addition to {every} on each node; "
+            f"system nodes have addresses for {room}: pods that do not fit wait, and their add-on or chart "
+            "fails.",
             _more_room(groups[0], every, once - room),
         )
 
@@ -50,29 +51,29 @@ def room_for_pods(cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Bre
 @EKS.rule(
     31,
     "warning",
-    "The managed groups fit into one template",
+    "The managed node groups fit into one CloudFormation template",
     source="CloudFormation User Guide, CloudFormation quotas: template body size in an S3 object, resources",
     date="2026-11-22",
-    kinds=EKS_ALONE,
+    kinds=EKS_ONLY,
 )
 def groups_that_fit(cluster: Cluster) -> Iterator[Breach]:
     count = len(_managed(cluster))
     if GROUPS_THAT_FIT < count <= _most_groups():
         yield Breach(
             ("node_groups",),
-            f"{count} compute groups; the template of {GROUPS_THAT_FIT} is known to stay below "
-            "CloudFormation's 1 MB, that of more may not.",
-            ask("decision", f"{GROUPS_THAT_FIT} or fewer, or groups that Karpenter launches"),
+            f"there are {count} compute groups; the template of {GROUPS_THAT_FIT} is known to stay below "
+            "CloudFormation's limit of 1 MB, that of more may not.",
+            ask("decision", f"use {GROUPS_THAT_FIT} or fewer, or let Karpenter launch groups"),
         )
 
 
 @EKS.rule(
     32,
     "error",
-    "The managed groups are no more resources than a stack may have",
+    "The managed node groups do not exceed the resources of a stack",
     source="CloudFormation User Guide, CloudFormation quotas: resources in a template",
     date="2026-11-22",
-    kinds=EKS_ALONE,
+    kinds=EKS_ONLY,
 )
 def resources_of_groups(cluster: Cluster) -> Iterator[Breach]:
     count = len(_managed(cluster))
@@ -81,7 +82,7 @@ def resources_of_groups(cluster: Cluster) -> Iterator[Breach]:
             ("node_groups",),
             f"{count} compute groups are {_OF_A_GROUP * count + _OTHERS} resources or more; a stack may have "
             f"{_RESOURCES}.",
-            ask("decision", f"{GROUPS_THAT_FIT} or fewer, or groups that Karpenter launches"),
+            ask("decision", f"use {GROUPS_THAT_FIT} or fewer, or let Karpenter launch groups"),
         )
 
 

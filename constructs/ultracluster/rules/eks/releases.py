@@ -1,4 +1,4 @@
-"""Rules on: Kubernetes on EKS. The Kubernetes release: known, supported, spoken to."""
+"""Rules on: Kubernetes on EKS. The Kubernetes release: offered, supported, reached by kubectl."""
 
 from __future__ import annotations
 
@@ -31,26 +31,25 @@ _BY_HAND = (
 @EKS.rule(
     1,
     "error",
-    "EKS makes clusters of the Kubernetes release, and its add-ons are known",
+    "EKS offers the Kubernetes release, and this package has its add-on versions",
     source=f"{CALENDAR}; the catalogue: eks_addons.json",
     date=DATE,
     by_hand=_BY_HAND,
 )
 def release_known(settings: Eks | HyperPodEks) -> Iterator[Breach]:
-    wanted, known = settings.kubernetes_version, kubernetes_releases()
-    support = kubernetes_support(wanted)
-    if support is None and _minor(wanted) > _minor(known[-1]):
+    release, releases = settings.kubernetes_version, kubernetes_releases()
+    support = kubernetes_support(release)
+    if support is None and _minor(release) > _minor(releases[-1]):
         yield Breach(
             _VERSION,
-            f"this package has no versions of the add-ons for {wanted}; it has them for {known[0]} to "
-            f"{known[-1]}.",
-            write(known[-1]),
+            f"this package has no add-on versions for {release}, only for {releases[0]} to {releases[-1]}.",
+            write(releases[-1]),
         )
     elif support is None or support.phase(today()) == "ended":
         until = f" on {support.extended_ends}" if support else ""
         yield Breach(
             _VERSION,
-            f"extended support of {wanted} ended{until}: EKS makes no cluster of it.",
+            f"extended support of {release} ended{until}: EKS creates no cluster with it.",
             write(_newest()),
         )
 
@@ -77,7 +76,7 @@ def out_of_standard_support(settings: Eks | HyperPodEks) -> Iterator[Breach]:
 @EKS.rule(
     14,
     "warning",
-    "The Kubernetes release stays in standard support for a while",
+    "Standard support of the Kubernetes release does not end within 120 days",
     source=CALENDAR,
     date=DATE,
     by_hand=_BY_HAND,
@@ -96,17 +95,17 @@ def leaves_standard_support(settings: Eks | HyperPodEks) -> Iterator[Breach]:
 @EKS.rule(
     15,
     "warning",
-    "The kubectl that applies charts may speak to the control plane",
+    "The kubectl that applies charts supports the control plane's release",
     source="Kubernetes documentation, Version Skew Policy: kubectl is within one minor release",
     date=DATE,
 )
 def kubectl_skew(settings: Eks | HyperPodEks) -> Iterator[Breach]:
-    wanted, ours = settings.kubernetes_version, kubectl_release()
-    if kubernetes_support(wanted) and abs(_minor(wanted) - _minor(ours)) > 1:
+    release, ours = settings.kubernetes_version, kubectl_release()
+    if kubernetes_support(release) and abs(_minor(release) - _minor(ours)) > 1:
         yield Breach(
             _VERSION,
             f"charts and manifests are applied by kubectl {ours}, which Kubernetes supports with releases "
-            f"next to its own, not with {wanted}.",
+            f"next to its own, not with {release}.",
             write(_newest()).noting("or acknowledge that you have tried it"),
         )
 
@@ -114,7 +113,7 @@ def kubectl_skew(settings: Eks | HyperPodEks) -> Iterator[Breach]:
 @EKS.rule(
     16,
     "error",
-    "EKS's node image is of the control plane's Kubernetes release",
+    "EKS's node image is built for the control plane's Kubernetes release",
     source="EKS API reference, CreateNodegroup (releaseVersion)",
     date=DATE,
 )
@@ -125,7 +124,7 @@ def image_of_another_release(settings: Eks | HyperPodEks) -> Iterator[Breach]:
             ("node_image_release",),
             f"{image} is an image for another Kubernetes release than {release}: EKS refuses the node group.",
             write(image.rpartition("-")[2]).noting(
-                f"the date alone; or a release that begins with {release}."
+                f"only the date; or a release that begins with {release}."
             ),
         )
 
@@ -133,14 +132,14 @@ def image_of_another_release(settings: Eks | HyperPodEks) -> Iterator[Breach]:
 def _consequence(settings: Eks | HyperPodEks, support: KubernetesSupport) -> str:
     if settings.support == "extended":
         return (
-            "the control plane costs several times as much an hour (`ultracluster cost` has it), until EKS "
-            f"upgrades it by itself after {support.extended_ends}"
+            "the control plane costs several times as much per hour (`ultracluster cost` shows it), until "
+            f"EKS upgrades it automatically after {support.extended_ends}"
         )
-    return "EKS upgrades the control plane by itself, at a time of its own, under running jobs"
+    return "EKS upgrades the control plane automatically, at a time of its choice, while jobs run"
 
 
 def _newest() -> str:
-    """The newest release in standard support; the newest known where the catalogue is that old."""
+    """The newest release in standard support; if the catalogue is too old to have one, its newest."""
     return (releases_in_standard_support(today()) or kubernetes_releases())[-1]
 
 

@@ -9,7 +9,7 @@ from ultracluster.catalog.hyperpod_eks import mig_manager_knows, mig_profiles
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, drop, write
 from ultracluster.model import Group
-from ultracluster.rules.eks.groups import EKS_ALONE
+from ultracluster.rules.eks.groups import EKS_ONLY
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import EKS
 
@@ -20,18 +20,19 @@ PLUGIN = "NVIDIA/k8s-device-plugin 0.20, README, Shared Access to GPUs"
 OPERATOR = "NVIDIA/gpu-operator, assets/state-mig-manager"
 
 
-@EKS.rule(40, "warning", "MIG is asked for by mig_profile", source=MIG, date=DATE)
+@EKS.rule(40, "warning", "MIG is set with mig_profile, not with a label", source=MIG, date=DATE)
 def mig_by_label(group: Group) -> Iterator[Breach]:
     label = group.settings.labels.get(MIG_LABEL)
     if label and _judged(group):
         yield Breach(
             ("labels", MIG_LABEL),
-            f"`{label}` is not checked against the GPU; nodes whose GPUs lack it take no pods.",
+            f"the label `{label}` is not checked against the GPU; nodes whose GPUs lack the profile run no "
+            "pods.",
             _profile_of_label(group, label),
         )
 
 
-@EKS.rule(41, "error", "The GPU has the MIG profile", source=MIG, date=DATE)
+@EKS.rule(41, "error", "The GPU supports the MIG profile", source=MIG, date=DATE)
 def mig_profile_exists(group: Group) -> Iterator[Breach]:
     profile = group.settings.mig_profile if _judged(group) else None
     for kind in filter(None, group.types):
@@ -39,7 +40,11 @@ def mig_profile_exists(group: Group) -> Iterator[Breach]:
         if profile is None or profile in profiles:
             continue
         what = kind.accelerator.name if kind.accelerator else "no accelerator"
-        has = f"its profiles are {', '.join(profiles)}" if profiles else "it cannot be cut into MIG instances"
+        has = (
+            f"its profiles are {', '.join(profiles)}"
+            if profiles
+            else "it cannot be divided into MIG instances"
+        )
         yield Breach(
             ("mig_profile",),
             f"`{profile}` on {kind.name} ({what}): {has}.",
@@ -50,7 +55,7 @@ def mig_profile_exists(group: Group) -> Iterator[Breach]:
 @EKS.rule(
     42,
     "error",
-    "GPUs are shared by what can share them",
+    "gpu_plugin supports the way in which GPUs are shared",
     source=f"{OPERATOR}; {PLUGIN}; SageMaker Developer Guide, Using GPU partitions in SageMaker HyperPod",
     date=DATE,
 )
@@ -61,13 +66,13 @@ def sharing_needs(group: Group, settings: Eks | HyperPodEks) -> Iterator[Breach]
     if group.settings.mig_profile and plugin != "gpu-operator":
         yield Breach(
             ("mig_profile",),
-            f"gpu_plugin is {plugin}, and the MIG manager that cuts GPUs is a part of the GPU operator.",
+            f"gpu_plugin is {plugin}, and the MIG manager that divides GPUs is a part of the GPU operator.",
             anywhere({("orchestrator", "gpu_plugin"): "gpu-operator"}),
         )
     if group.settings.gpu_time_slices and plugin == "none":
         yield Breach(
             ("gpu_time_slices",),
-            "gpu_plugin is none, and it is the device plugin that hands a GPU to several pods.",
+            "gpu_plugin is none, and only the device plugin can give a GPU to several pods.",
             anywhere({("orchestrator", "gpu_plugin"): "device-plugin"}),
         )
 
@@ -85,8 +90,8 @@ def mig_manager_has_it(group: Group) -> Iterator[Breach]:
         if profile in mig_profiles(kind) and not mig_manager_knows(kind):
             yield Breach(
                 ("mig_profile",),
-                f"no list of the operator that we know has profiles of {kind.name}: `all-{profile}` would "
-                "mean nothing to it.",
+                f"no known list of the GPU operator has profiles of {kind.name}: it would not recognise "
+                f"`all-{profile}`.",
                 ask(
                     "fact",
                     "chart_values: {gpu-operator: {migManager: {config: ...}}} with a list of your own",
@@ -97,10 +102,10 @@ def mig_manager_has_it(group: Group) -> Iterator[Breach]:
 @EKS.rule(
     44,
     "error",
-    "NVIDIA GPUs of compute nodes are shared, and in one way",
+    "Only NVIDIA GPUs of compute nodes are shared, by MIG or by time slices",
     source=f"{PLUGIN}; Neuron documentation, Neuron device plugin",
     date=DATE,
-    kinds=EKS_ALONE,
+    kinds=EKS_ONLY,
 )
 def sharing_where(group: Group) -> Iterator[Breach]:
     slices, profile = group.settings.gpu_time_slices, group.settings.mig_profile
@@ -115,8 +120,8 @@ def sharing_where(group: Group) -> Iterator[Breach]:
     elif slices and profile:
         yield Breach(
             ("gpu_time_slices",),
-            "GPUs that MIG has cut are not sliced again: pods that share an instance of MIG would lose "
-            "the memory of their own that it is for.",
+            "GPUs divided by MIG cannot be time-sliced as well: pods that share a MIG instance would lose "
+            "the memory of their own that MIG gives them.",
             drop() | beside(mig_profile=DROP),
         )
     elif slices and group.type:
@@ -125,7 +130,7 @@ def sharing_where(group: Group) -> Iterator[Breach]:
             what = f"{accelerator.name}, which is not NVIDIA's" if accelerator else "no accelerator"
             yield Breach(
                 ("gpu_time_slices",),
-                f"{group.type.name} has {what}: there is no GPU to take turns on.",
+                f"{group.type.name} has {what}: there is no GPU to share.",
                 drop(),
             )
 
@@ -133,18 +138,18 @@ def sharing_where(group: Group) -> Iterator[Breach]:
 @EKS.rule(
     45,
     "warning",
-    "Nodes that train together have whole GPUs",
+    "Nodes with EFA do not time-slice their GPUs",
     source=f"{PLUGIN}: no isolation of memory or faults; NCCL needs each rank's GPU to itself",
     date=DATE,
-    kinds=EKS_ALONE,
+    kinds=EKS_ONLY,
 )
 def slices_and_fabric(group: Group) -> Iterator[Breach]:
     if group.settings.gpu_time_slices and group.type and group.type.efa_interfaces != 0:
         yield Breach(
             ("gpu_time_slices",),
-            f"{group.type.name} has EFA, and a job over several nodes is as slow as its slowest turn: any "
-            "pod beside it may take its time and its memory.",
-            drop().noting("a type without EFA is for notebooks and small models"),
+            f"{group.type.name} has EFA, and a job on several nodes is as slow as its slowest GPU: any other "
+            "pod on a GPU may take its time and memory.",
+            drop().noting("use a type without EFA for notebooks and small models"),
         )
 
 
@@ -153,18 +158,18 @@ def _judged(group: Group) -> bool:
     return group.in_service or not group.traits.hyperpod
 
 
-def _nearest_profile(wanted: str, kind: InstanceType) -> str:
+def _nearest_profile(profile: str, kind: InstanceType) -> str:
     """The GPU's profile with as many slices, else its first."""
     profiles = mig_profiles(kind)
-    same = [profile for profile in profiles if profile.partition(".")[0] == wanted.partition(".")[0]]
+    same = [other for other in profiles if other.partition(".")[0] == profile.partition(".")[0]]
     return next(iter(same or profiles), "")
 
 
 def _profile_of_label(group: Group, label: str) -> Remedy:
-    """The same cut, asked for by the field that is checked; HyperPod and EKS need the GPU operator for it."""
+    """The same division by the field that is checked; it requires the GPU operator."""
     profile = label.removeprefix("all-")
     if group.type is None or profile not in mig_profiles(group.type):
-        return ask("fact", "mig_profile, with a profile that all GPUs of a node are cut into")
+        return ask("fact", "mig_profile, with a profile into which all GPUs of a node are divided")
     return anywhere(
         {
             ("node_groups", group.name, "mig_profile"): profile,

@@ -21,7 +21,7 @@ TAINTS = "Kubernetes documentation, Taints and Tolerations"
 @EKS.rule(
     18,
     "error",
-    "Tolerations of your own let a chart's pods onto system nodes",
+    "Tolerations in chart_values let the chart's pods run on system nodes",
     source=f"{TAINTS}; catalog/charts.json: where each chart has them",
     date=DATE,
 )
@@ -39,16 +39,16 @@ def tolerations_that_shut_out(settings: Eks | HyperPodEks, cluster: Cluster) -> 
             first = next(iter(tainted))
             yield Breach(
                 ("chart_values", name, *key.split(".")),
-                f"no system group is left for the chart's pods: `{first}` has {_words(tainted[first])}, "
-                "which this list does not tolerate. They would wait for ever.",
-                drop().noting("ours tolerates it"),
+                f"the chart's pods cannot run on any system group: `{first}` has {_words(tainted[first])}, "
+                "which this list does not tolerate. They would wait forever.",
+                drop().noting("the default list tolerates it"),
             )
 
 
 @EKS.rule(
     19,
     "warning",
-    "A system group has no taints where add-ons cannot be told to tolerate them",
+    "At least one system group has no taints that add-ons cannot tolerate",
     source=f"{TAINTS}; the schemas of HyperPod's add-ons are not published",
     date=DATE,
     by_hand="aws eks describe-addon-configuration --addon-name <name> --addon-version <version> "
@@ -63,22 +63,21 @@ def addons_without_tolerations(cluster: Cluster, settings: HyperPodEks) -> Itera
     first = next(iter(tainted))
     yield Breach(
         ("node_groups", first, "taints"),
-        f"every system group has taints, and how pods of {', '.join(names)} are let tolerate "
-        f"{_words(tainted[first])} is not published: unless they run on HyperPod's nodes, they wait for "
-        "ever.",
-        drop().noting("or one system group more, without taints"),
+        f"every system group has taints, and AWS does not publish how pods of {', '.join(names)} can "
+        f"tolerate {_words(tainted[first])}: unless they run on HyperPod's nodes, they wait forever.",
+        drop().noting("or add a system group without taints"),
     )
 
 
 def _addons(settings: HyperPodEks) -> list[str]:
-    """Add-ons of HyperPod that are asked for and have pods."""
-    asked_for = {
+    """Add-ons of HyperPod that are switched on and have pods."""
+    switched_on = {
         "amazon-sagemaker-hyperpod-taskgovernance": settings.task_governance,
         "amazon-sagemaker-hyperpod-training-operator": settings.training_operator,
         "amazon-sagemaker-hyperpod-observability": settings.observability,
         "amazon-sagemaker-hyperpod-inference": settings.inference,
     }
-    return [name for name, value in asked_for.items() if value]
+    return [name for name, value in switched_on.items() if value]
 
 
 def _hard_taints(cluster: Cluster) -> dict[str, list[Taint]]:
@@ -94,12 +93,12 @@ def _hard_taints(cluster: Cluster) -> dict[str, list[Taint]]:
 def _tolerated(taint: Taint, tolerations: Sequence[Mapping[str, Any]]) -> bool:
     """Whether one of the tolerations is of the taint, as Kubernetes compares them."""
     return any(
-        one.get("effect") in (None, "", taint.effect)
+        toleration.get("effect") in (None, "", taint.effect)
         and (
-            (one.get("operator") == "Exists" and one.get("key") in (None, "", taint.key))
-            or (one.get("key") == taint.key and (one.get("value") or "") == taint.value)
+            (toleration.get("operator") == "Exists" and toleration.get("key") in (None, "", taint.key))
+            or (toleration.get("key") == taint.key and (toleration.get("value") or "") == taint.value)
         )
-        for one in tolerations
+        for toleration in tolerations
     )
 
 
@@ -111,5 +110,5 @@ def _at(values: Mapping[str, Any], key: str) -> Any:
 
 
 def _words(taints: Sequence[Taint]) -> str:
-    values = [f"{one.key}={one.value}" if one.value else one.key for one in taints]
-    return ", ".join(f"{value}:{one.effect}" for value, one in zip(values, taints, strict=True))
+    values = [f"{taint.key}={taint.value}" if taint.value else taint.key for taint in taints]
+    return ", ".join(f"{value}:{taint.effect}" for value, taint in zip(values, taints, strict=True))
