@@ -18,7 +18,7 @@ from ultracluster.rules.teams.fields import DATE, KUEUE, VOLCANO
 @TEA.rule(
     1,
     "error",
-    "Quotas and limits by node group name compute groups with accelerators",
+    "Groups named in quotas and limits are compute groups with accelerators",
     source="this configuration: node_groups",
     date=DATE,
 )
