@@ -79,8 +79,8 @@ def own_gres(group: Group) -> Iterator[Breach]:
             yield Breach(
                 ("slurm_settings", key),
                 "PCS takes Gres only together with custom GRES records (gresCustomSettings) of the same type "
-                "and number, and this configuration has no field for those: it writes both for the GPUs if "
-                "orchestrator.gpu_types is true.",
+                "and number, and this configuration has no field for those: it writes both for the GPUs, "
+                "controlled by orchestrator.gpu_types.",
                 drop(),
             )
 
