@@ -38,13 +38,15 @@ def check(part: object, *beside: object) -> list[Finding]:
 
     Args:
         part: what `load` gives, or a part of it.
-        beside: what else is known, as the Region that a file system is in: rules that need it speak, too.
+        beside: what else is known, as the Region that a file system is in: rules that need it speak, too. It
+            is not judged itself.
     """
     if isinstance(part, Loaded):
         return run(all_rules(), part)
-    parts = (*parts_in(part), *(one for other in beside for one in parts_in(other)))
-    traits = next((one for _, one in parts if isinstance(one, Traits)), None)
-    return list(judge(all_rules(), parts, kind=traits.kind if traits else None))
+    parts = tuple(parts_in(part))
+    besides = tuple(further for other in beside for further in parts_in(other))
+    traits = next((known for _, known in (*parts, *besides) if isinstance(known, Traits)), None)
+    return list(judge(all_rules(), parts, besides, kind=traits.kind if traits else None))
 
 
 def judge_rest(error: InvalidEnvironmentError) -> list[Finding]:

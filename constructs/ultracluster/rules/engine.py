@@ -10,7 +10,7 @@ type, a network that does not parse) yields nothing.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import signature
@@ -161,18 +161,30 @@ def run(rules: Iterable[Rule], loaded: Loaded) -> list[Finding]:
 
 
 def judge(
-    rules: Iterable[Rule], parts: tuple[tuple[Path, object], ...], *, kind: OrchestratorKind | None
+    rules: Iterable[Rule],
+    parts: Sequence[tuple[Path, object]],
+    besides: Sequence[tuple[Path, object]] = (),
+    *,
+    kind: OrchestratorKind | None,
 ) -> Iterator[Finding]:
     """What the rules find in some parts of an environment, with paths and without lines.
 
-    A rule speaks where there is a part that it takes and everything that it must know beside it.
+    A rule speaks where there is a part that it takes and everything that it must know next to it, among
+    `parts` or among `besides`, which are not judged themselves.
     """
     chosen: dict[Any, list[tuple[Path, object]]] = {}
+    known: dict[Any, list[object]] = {}
 
     def of(wanted: Any) -> list[tuple[Path, object]]:
         if wanted not in chosen:
             chosen[wanted] = [(path, part) for path, part in parts if isinstance(part, wanted)]
         return chosen[wanted]
+
+    def next_to(wanted: Any) -> list[object]:
+        if wanted not in known:
+            further = [part for _, part in besides if isinstance(part, wanted)]
+            known[wanted] = [*(part for _, part in of(wanted)), *further]
+        return known[wanted]
 
     for rule in rules:
         if not rule.applies(kind):
@@ -180,10 +192,10 @@ def judge(
         part_type, *beside_types = rule.takes
         beside: list[object] = []
         for wanted in beside_types:
-            there = of(wanted)
+            there = next_to(wanted)
             if not there and not isinstance(None, wanted):
                 break
-            beside.append(there[0][1] if there else None)
+            beside.append(there[0] if there else None)
         else:
             for path, part in of(part_type):
                 for breach in rule.check(part, *beside):

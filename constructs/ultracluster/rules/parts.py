@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.lustre import LustreSettings, lustre_of
+from ultracluster.config.storage import NewOpenZfs, Storage
 from ultracluster.model import Cluster, Group, resolve
 
 Part = tuple[Path, object]
@@ -21,8 +22,7 @@ def parts_of(cluster: Cluster) -> Iterator[Part]:
     if cluster.home is not None:
         yield ("region",), cluster.home
     yield ("network",), environment.network
-    yield ("storage",), environment.storage
-    yield from _storage(cluster)
+    yield from _placed(("storage",), parts_in(environment.storage))
     yield ("orchestrator",), environment.orchestrator
     for name, group in cluster.groups.items():
         yield ("node_groups", name), group
@@ -34,35 +34,48 @@ def parts_of(cluster: Cluster) -> Iterator[Part]:
 
 
 def parts_in(part: object) -> Iterator[Part]:
-    """The parts of something that stands alone, as a construct has it."""
+    """The parts of something that stands by itself, as a construct has it; the thing itself is the first."""
     match part:
         case Environment():
             yield from parts_of(resolve(part))
+            return
         case Cluster():
             yield from parts_of(part)
-        case Group():
+            return
+        case _:
             yield (), part
+    match part:
+        case Group():
             yield (), part.settings
             yield (), part.traits
+        case Storage():
+            yield from _storage(part)
+        case NewOpenZfs():
+            yield ("backups",), part.backups
         case _ if isinstance(part, LustreSettings):
             facts = lustre_of(part)
-            yield (), part
             yield (), facts
+            if facts.backups is not None:
+                yield ("backups",), facts.backups
             for folder, repository in facts.data_repositories.items():
                 yield ("data_repositories", folder), repository
         case _:
-            yield (), part
+            pass
 
 
-def _storage(cluster: Cluster) -> Iterator[Part]:
-    storage = cluster.environment.storage
-    if cluster.lustre:
-        place = ("storage", "lustre")
-        yield place, storage.lustre
-        yield place, cluster.lustre
-        for folder, repository in cluster.lustre.data_repositories.items():
-            yield (*place, "data_repositories", folder), repository
-    if storage.openzfs:
-        yield ("storage", "openzfs"), storage.openzfs
-    if storage.accounting_database:
-        yield ("storage", "accounting_database"), storage.accounting_database
+def _storage(storage: Storage) -> Iterator[Part]:
+    parts = {
+        "lustre": storage.lustre,
+        "openzfs": storage.openzfs,
+        "accounting_database": storage.accounting_database,
+        "scripts_bucket": storage.scripts_bucket,
+        "log_bucket": storage.log_bucket,
+    }
+    for key, part in parts.items():
+        if part is not None:
+            yield from _placed((key,), parts_in(part))
+
+
+def _placed(place: Path, parts: Iterator[Part]) -> Iterator[Part]:
+    for path, part in parts:
+        yield (*place, *path), part
