@@ -47,12 +47,13 @@ def link_folder(facts: LustreFacts) -> Iterator[Breach]:
 def link_folder_overlap(facts: LustreFacts) -> Iterator[Breach]:
     folders = [folder for folder in facts.data_repositories if _is_folder(folder)]
     for outer, inner in _overlaps({folder: _with_slash(folder) for folder in folders}):
-        root = " `/` is the whole file system: no other folder can be linked with it." if outer == "/" else ""
+        whole = outer == "/"
+        root = " `/` is the whole file system: no other folder can be linked with it." if whole else ""
         yield Breach(
             (_FOLDERS, inner),
             f"`{inner}` lies in `{outer}`, which is linked too: FSx ties each file to one place "
             f"in S3 and refuses the second.{root}",
-            ask("decision", f"a folder outside `{outer}`, or remove one of the two"),
+            ask("decision", f"{'' if whole else f'a folder outside `{outer}`, or '}remove one of the two"),
         )
 
 
@@ -153,7 +154,7 @@ def link_idle(link: DataRepository) -> Iterator[Breach]:
         yield Breach(
             (),
             "this folder neither lists what is in S3, nor imports, nor exports: nothing moves "
-            "until somebody runs a data repository task by hand.",
+            "until someone runs a data repository task by hand.",
             inside(import_existing=True) | inside(import_events=["new", "changed", "deleted"]),
         )
 
