@@ -80,8 +80,8 @@ def write_speed(lustre: LustreFacts | None, group: Group) -> WriteSpeed | None:
     if lustre is None or speed is None:
         return None
     known = group.type
-    efa = lustre.efa and known is not None and known.lustre_efa_client
-    gds = lustre.gds and known is not None and known.lustre_gds_client
+    efa = lustre.efa and bool(known and known.lustre_efa_client)
+    gds = lustre.gds and bool(known and known.lustre_gds_client)
     clients = max(1, group.most_nodes) * lustre_client_gbps(efa=efa, gds=gds) * 1000 / 8
     if clients < speed.write_mbps:
         return WriteSpeed(mbps=clients, limit="clients")

@@ -63,8 +63,8 @@ def efa_without_client(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]
     yield Breach(
         ("efa",),
         "EFA is on, and no node group has instances that mount Lustre over EFA: that takes an "
-        "EFA type from Nitro v4, and not trn2. All nodes would go over TCP.",
-        without_efa(facts).noting("or a node group of such a type (p5, p6, g6e, trn1)"),
+        "EFA type from Nitro v4, of a family that FSx does not leave out. All nodes would go over TCP.",
+        without_efa(facts).noting("or a node group of such a type"),
     )
 
 
@@ -79,11 +79,11 @@ def efa_type_on_tcp(group: Group, facts: LustreFacts, cluster: Cluster) -> Itera
     known = group.type
     if not facts.efa or group.role != "compute" or not known or not _clients(cluster):
         return  # without any client FSX012 says it for all
-    if known.efa_interfaces and not known.lustre_efa_client:
+    if known.efa_interfaces and known.lustre_efa_client is False:
         why = (
-            "FSx leaves the trn2 family out"
-            if known.family.startswith("trn2")
-            else f"Lustre over EFA needs Nitro v4, and this type has v{known.nitro}"
+            f"Lustre over EFA needs Nitro v4, and this type has v{known.nitro}"
+            if known.nitro and known.nitro < 4
+            else f"FSx leaves the {known.family} family out"
         )
         yield Breach(
             ("instance_type",),
@@ -134,13 +134,12 @@ def gds_clients(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
     if not facts.gds or not facts.efa:
         return
     types = [known for _, known in _clients(cluster).values()]
-    unknown = _unknown_type(cluster) or any(known.declared for known in types)
-    if not types or unknown or any(known.lustre_gds_client for known in types):
+    if not types or _unknown_type(cluster) or any(known.lustre_gds_client is not False for known in types):
         return
     yield Breach(
         ("gds",),
-        "the guide names P5, P5e, P5en, P6-B200 and P6-B300 for GPUDirect Storage, and the clients here "
-        f"are {alternatives(sorted({known.name for known in types}))}: reads would go through host memory.",
+        "the guide names other types for GPUDirect Storage, and the clients here are "
+        f"{alternatives(sorted({known.name for known in types}))}: reads would go through host memory.",
         write(False),
     )
 
@@ -156,7 +155,7 @@ def efa_connections(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
     most, clients = limits().efa_connections, _clients(cluster)
     if not facts.efa or _connections(cluster) <= most or _client_nodes(cluster) > most:
         return
-    each = max(known.lustre_efa_interfaces for _, known in clients.values())
+    each = max(known.lustre_efa_interfaces or 0 for _, known in clients.values())
     counted = " + ".join(
         f"{group.settings.count} x {known.lustre_efa_interfaces} of {name}"
         for name, (group, known) in clients.items()
@@ -205,11 +204,13 @@ def _client_nodes(cluster: Cluster) -> int:
 def _connections(cluster: Cluster) -> int:
     """EFA connections of all nodes that mount Lustre over EFA, if it has EFA."""
     clients = _clients(cluster).values()
-    return sum(group.settings.count * known.lustre_efa_interfaces for group, known in clients)
+    return sum(group.settings.count * (known.lustre_efa_interfaces or 0) for group, known in clients)
 
 
 def _unknown_type(cluster: Cluster) -> bool:
-    return any(group.type is None for group in cluster.groups.values())
+    """Whether there may be a client that is not known to be one."""
+    types = [group.type for group in cluster.groups.values()]
+    return any(known is None or known.lustre_efa_client is None for known in types)
 
 
 def _may_have_efa(made: object, cluster: Cluster | None) -> bool:
