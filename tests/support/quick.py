@@ -21,7 +21,9 @@ class NoCdk(MetaPathFinder):
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: object = None) -> None:
         if fullname.partition(".")[0] in CDK:
-            raise ImportError(f"a quick test needs `{fullname}`: tests/support/quick.py did not see it coming")
+            raise ImportError(
+                f"a quick test needs `{fullname}`: tests/support/quick.py did not see it coming"
+            )
 
 
 def no_process(event: str, _: object) -> None:

@@ -63,6 +63,12 @@ class Group:
         """Whether AWS runs the nodes in an account of its own (HyperPod)."""
         return self.role in self.traits.service_roles
 
+    @property
+    def accelerator_memory_gib(self) -> float:
+        """Of all nodes that there may be; 0 without accelerators, and for an unknown type."""
+        accelerator = self.type.accelerator if self.type else None
+        return accelerator.memory_gib * self.most_nodes if accelerator else 0
+
     @cached_property
     def interfaces(self) -> tuple[NetworkInterface, ...] | None:
         """The network interfaces that a node is launched with; None where AWS lays them out, or where the
