@@ -46,7 +46,7 @@ def parts_in(part: object) -> Iterator[Part]:
 
 
 def _with_parts(place: Path, model: Model) -> Iterator[Part]:
-    """A model of the configuration and the models in its fields: a file system, its backups, each repository."""
+    """A model of the configuration and the models in its fields: a file system, its backups, its folders."""
     yield place, model
     if isinstance(model, LustreSettings):
         yield place, lustre_of(model)
