@@ -158,6 +158,12 @@ class Cluster:
         return _autoscaling(self.environment)
 
     @property
+    def root_device(self) -> str | None:
+        """Name of the nodes' root device where the file says it (PCS); None where it follows the image."""
+        settings = self.settings
+        return settings.root_device if isinstance(settings, Pcs) else None
+
+    @property
     def second_zones(self) -> tuple[str, ...]:
         """Zone ids beside that of the nodes: of the control plane, of the accounting database."""
         database = self.environment.storage.accounting_database

@@ -11,7 +11,6 @@ from ultracluster.account.aws import AWS_ERRORS, code
 from ultracluster.account.preflight.rows import Level, Question, Row, Situation
 from ultracluster.config.capacity import CapacityBlock, Reservation, TrainingPlan
 from ultracluster.config.nodes import NodeGroup
-from ultracluster.model import resolve
 
 SOON = timedelta(days=7)
 """A capacity that ends within this is pointed out."""
@@ -110,18 +109,21 @@ def _state(situation: Situation, identifier: str, found: Mapping[str, Any]) -> R
 def _start(situation: Situation, identifier: str, found: Mapping[str, Any], groups: Groups) -> Iterator[Row]:
     """Whether groups are made for the time at which their block begins."""
     begins = found.get("StartDate")
-    kind = situation.environment.orchestrator.kind
-    if found.get("ReservationType") != "capacity-block" or not begins or kind not in ("eks", "pcs"):
+    until = situation.cluster.traits.until_block
+    if found.get("ReservationType") != "capacity-block" or not begins or until is None:
         return
     written = f"{begins:%Y-%m-%dT%H:%M:%SZ}"
     for name, group in groups:
-        said = getattr(group.capacity, "starts", None) if kind == "eks" else None
+        block = group.capacity if isinstance(group.capacity, CapacityBlock) else None
+        said = block.starts if block and until == "fills-later" else None
         what = f"{identifier} start of {name}"
         if begins > situation.now() and group.count and said is None:
             empty = f"write `count: 0` and `max_count: {group.greatest}` until then"
             yield Row(
                 what, "red", f"has no instances before {written}, {name} asks for {group.count} at once",
-                f'write `starts: "{written}"` in node_groups.{name}.capacity' if kind == "eks" else empty,
+                f'write `starts: "{written}"` in node_groups.{name}.capacity'
+                if until == "fills-later"
+                else empty,
             )  # fmt: skip
         elif said and begins <= situation.now():
             yield Row(what, "yellow", f"has begun, {name} waits for {said}", "remove `starts`")
@@ -147,7 +149,7 @@ def _fits(situation: Situation, identifier: str, found: Mapping[str, Any], group
     )  # fmt: skip
     need = 0
     for name, group in groups:
-        nodes = resolve(environment).groups[name].most_nodes
+        nodes = situation.cluster.groups[name].most_nodes
         need += nodes
         kind = found.get("InstanceType", "")
         if kind != group.instance_type:
@@ -199,7 +201,8 @@ def _kind(identifier: str, found: Mapping[str, Any], name: str, group: NodeGroup
 
 def _placement(identifier: str, found: Mapping[str, Any], name: str, group: NodeGroup) -> Iterator[Row]:
     made_in = str(found.get("PlacementGroupArn") or "").rpartition("placement-group/")[2]
-    wanted = getattr(group.capacity, "placement_group", None) or ""
+    reservation = group.capacity if isinstance(group.capacity, Reservation) else None
+    wanted = (reservation.placement_group if reservation else None) or ""
     if made_in == wanted:
         return
     yield Row(
@@ -220,7 +223,7 @@ def _block(situation: Situation, identifier: str, block: str) -> Iterator[Row]:
         yield Row(
             f"{identifier} hardware", "yellow" if bad else "green",
             f"{gone} instances unavailable" + (f", interconnect {link}" if link else ""),
-            "plan with fewer nodes until AWS has mended it" if bad else "",
+            "plan with fewer nodes until AWS has repaired it" if bad else "",
         )  # fmt: skip
 
 
@@ -243,7 +246,7 @@ def _open(situation: Situation, name: str, group: NodeGroup, ids: Sequence[str] 
         and (ids or row.get("InstanceMatchCriteria") == "open")
     ]
     what = f"{'reservations of the resource group' if ids else 'open reservations'} for {name}"
-    need = resolve(situation.environment).groups[name].most_nodes
+    need = situation.cluster.groups[name].most_nodes
     total = sum(row.get("TotalInstanceCount", 0) for row in fitting)
     free = sum(row.get("AvailableInstanceCount", 0) for row in fitting)
     if ids or total:
@@ -284,7 +287,7 @@ def _plan(situation: Situation, arn: str, groups: Groups) -> Iterator[Row]:
     held = {str(one.get("InstanceType", "")).removeprefix("ml.") for one in capacities}
     need = 0
     for group_name, group in groups:
-        need += resolve(situation.environment).groups[group_name].most_nodes
+        need += situation.cluster.groups[group_name].most_nodes
         if capacities and group.instance_type not in held:
             yield Row(
                 f"{name} type", "red",

@@ -14,7 +14,7 @@ import urllib.request
 from typing import Any
 
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
-from ultracluster.account.nodes.states import Node
+from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait.evidence import Expected, Registered
 
 TIMEOUT = 10.0

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
-from ultracluster.account.nodes.states import Node, chunks
+from ultracluster.account.nodes.node import Node, chunks
 
 DOCUMENT = "AWS-RunShellScript"
 AT_ONCE = 50
