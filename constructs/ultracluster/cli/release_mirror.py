@@ -156,13 +156,14 @@ class _Wish:
 
 
 def _wish(environment: Path) -> _Wish:
+    from ultracluster.config.base import s3_place
     from ultracluster.software import InvalidLockError, environment_lock, read_lock
     from ultracluster.software.supply.environment_lock import places
 
     path = environment_path(environment)
     config = load_environment(path)
     file = lock_file(config.software.release)
-    bucket, _, prefix = (config.software.mirror or "").removeprefix("s3://").partition("/")
+    bucket, prefix = s3_place(config.software.mirror or "")
     try:
         release, lock = read_lock(file), environment_lock(path)
     except InvalidLockError as error:

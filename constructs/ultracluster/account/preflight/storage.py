@@ -9,6 +9,7 @@ from typing import Any
 
 from ultracluster.account.aws import AWS_ERRORS, code
 from ultracluster.account.preflight.rows import ALLOW, Question, Row, Situation
+from ultracluster.config.base import s3_place
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs
 from ultracluster.model.addresses import subnets
 
@@ -121,7 +122,7 @@ def _buckets(situation: Situation) -> dict[str, str]:
         if repository.bucket:
             found.setdefault(repository.bucket, f"data repository {folder}")
     if environment.software.mirror:
-        found.setdefault(environment.software.mirror.removeprefix("s3://").split("/")[0], "software mirror")
+        found.setdefault(s3_place(environment.software.mirror)[0], "software mirror")
     return found
 
 

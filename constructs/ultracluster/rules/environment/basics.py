@@ -17,6 +17,7 @@ from ultracluster.catalog import (
 )
 from ultracluster.catalog.eks import refused_zones
 from ultracluster.config import Environment
+from ultracluster.config.base import s3_place
 from ultracluster.config.findings import Path
 from ultracluster.config.orchestrator import HYPERPOD
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, drop, either, rename, write
@@ -484,4 +485,4 @@ def _buckets(environment: Environment) -> Iterator[tuple[Path, str]]:
         if bucket:
             yield ("storage", key, "name"), bucket.name
     if environment.software.mirror:
-        yield ("software", "mirror"), environment.software.mirror.removeprefix("s3://").partition("/")[0]
+        yield ("software", "mirror"), s3_place(environment.software.mirror)[0]
