@@ -186,7 +186,7 @@ def test_an_image_of_ones_own_is_unknown() -> None:
     made.public_image("ami-0123456789abcdef0", "ours")
     row = ask(made)["first boot of gpu"]
 
-    assert row.level == "unknown" and "nobody says what is on it" in row.found
+    assert row.level == "unknown" and "what is on it is not known" in row.found
 
 
 def test_an_ami_that_the_catalogue_names_is_judged_by_its_record() -> None:

@@ -372,7 +372,7 @@ def test_eks_a_kubelet_that_does_not_join(eks: Fleet) -> None:
     eks.machines.boot(name(23), run=run_of("eks_user_data"), mounts="", efa=16, kubelet=log)
     result = eks.wait()
     assert (result.outcome, result.node) == ("failed", name(23))
-    assert result.reason == "its kubelet is active, and has not registered it, for 1 minute"
+    assert result.reason == "its kubelet is active and did not register it, for 1 minute"
 
 
 def test_eks_asks_kubernetes_where_it_can(eks: Fleet, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ Kind = Literal["training-plan", "capacity-block"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What is looked for."""
+    """What to look for."""
 
     kind: Kind
     instance_type: str
@@ -29,7 +29,7 @@ class Wish:
     zone_id: str = ""
     """Offers elsewhere are shown, too: they are marked. Empty is any zone."""
     group: str = ""
-    """Node group that wants it."""
+    """Node group that it is for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,7 +89,7 @@ def judge(
         release: wanted release of HyperPod's image, `major.minor.patch`; the newest by default.
         image: a custom AMI, or `default` to come back from one.
         force: update groups that are up to date, too.
-        custom: groups that run a custom image, for which AWS wants the next image named.
+        custom: groups that run a custom image, for which AWS requires the name of the next image.
         roles: roles of groups by name, for clusters whose roles the API does not know.
     """
     outcomes = [
@@ -149,7 +149,7 @@ def update(
             outcomes.append(_wait(account, cluster, name, timeout, report, sleep, clock))
         if outcomes[-1].bad:
             rest = [
-                Outcome(one, "refused", f"not asked, because {name} failed", one)
+                Outcome(one, "refused", f"not updated, because {name} failed", one)
                 for one in groups[number + 1 :]
             ]
             return outcomes + rest
@@ -186,7 +186,10 @@ def _wait(
             return Outcome(name, "failed", f"the cluster is {state.status}: {state.failure}", name)
         if clock() - start >= timeout:
             return Outcome(
-                name, "failed", f"still {group.update or state.status}; it goes on without us", name
+                name,
+                "failed",
+                f"still {group.update or state.status}; the update is still running in AWS",
+                name,
             )
         sleep(EVERY)
 

@@ -52,7 +52,7 @@ class Constraint(Model):
 
 
 class InstanceConstraint(Model):
-    """What instance types of some families want of a release."""
+    """What instance types of some families require of a release."""
 
     id: Annotated[str, Field(pattern=r"^SWI\d{3}$")]
     title: Annotated[str, Field(min_length=10)]

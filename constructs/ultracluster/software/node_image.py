@@ -103,7 +103,7 @@ def _eks(environment: Environment, name: str, group: NodeGroup, kubernetes: str)
 
 
 def image_release(environment: Environment, group: str) -> tuple[str, Literal["file", "lock", "pin"]]:
-    """Release of EKS's image for a group, `1.34.12-20261012` or the date alone, and who says so; empty where
+    """Release of EKS's image for a group, `1.34.12-20261012` or only the date, and who says so; empty where
     nothing is known of the Kubernetes release.
 
     The environment's lock completes a date; a full release in the file stands above it.

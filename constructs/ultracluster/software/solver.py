@@ -43,7 +43,7 @@ def breaches(release: Release) -> list[Verdict]:
 
 
 def instance_breaches(release: Release, family: str) -> list[Verdict]:
-    """What instance types of `family` ("p6-b200") want and the release does not have."""
+    """What instance types of `family` ("p6-b200") require and the release does not have."""
     found: list[Verdict] = []
     for row in constraints().instances:
         if family not in row.families:

@@ -1,6 +1,6 @@
 """Nodes that are plain EC2 instances: ParallelCluster, PCS and EKS, with managed node groups or Karpenter.
 
-There is no batch call to replace one. A replacement is a termination: the service that wants the node
+There is no batch call to replace one. A replacement is a termination: the service that runs the node
 launches it again. Each service marks its instances with tags of its own.
 """
 

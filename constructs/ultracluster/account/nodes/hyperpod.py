@@ -90,7 +90,7 @@ def list_nodes(account: Account, cluster: LiveCluster, controllers: Collection[s
     """Every node, those without an instance yet included (continuous provisioning), by group and id.
 
     Args:
-        controllers: names of groups that are controllers, beside those that the API names.
+        controllers: names of groups that are controllers, besides those that the API names.
 
     Raises:
         AccountError: the list cannot be read; half a list is never given.
@@ -243,7 +243,7 @@ def _judge_one(action: Action, node: Node) -> Outcome:
 _CONTROLLER: dict[str, str] = {
     "reboot": "is the controller, which HyperPod's batch calls do not take: log in with "
     "`ultracluster connect` and run `sudo systemctl reboot`; running jobs go on",
-    "replace": "is the controller, which HyperPod never replaces alone: back it up, then rebuild it with "
+    "replace": "is the controller, which HyperPod never replaces by itself: back it up, then rebuild it with "
     "`ultracluster software update --group` and its group",
     "delete": "is the controller, without which there is no cluster",
 }

@@ -65,7 +65,7 @@ class Expected:
     registers: bool = False
     """Whether the scheduler must know the node."""
     resource: str = ""
-    """What the Kubernetes node must offer, beside EFA interfaces."""
+    """What the Kubernetes node must offer besides EFA interfaces."""
     per_node: int = 0
 
 

@@ -24,7 +24,7 @@ EFA = "vpc.amazonaws.com/efa"
 
 
 class KubernetesApi:
-    """A cluster's API; the token is made anew for each request, as it lives for minutes only."""
+    """A cluster's API; a new token is made for each request, as it lives for minutes only."""
 
     def __init__(self, account: Account, cluster: str) -> None:
         """Find the API.

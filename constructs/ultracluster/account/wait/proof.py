@@ -130,7 +130,7 @@ class Proof:
                 return None
             if probe.kubelet == "registered":
                 return Registered(True)
-            return Registered(False, f"its kubelet is {probe.kubelet}, and has not registered it")
+            return Registered(False, f"its kubelet is {probe.kubelet} and did not register it")
 
         return judge
 

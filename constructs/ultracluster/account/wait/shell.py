@@ -27,7 +27,7 @@ EVERY = 3.0
 _FINAL = {"Success", "Cancelled", "TimedOut", "Failed"}
 _BEGIN, _END = "ultracluster-output-begins", "ultracluster-output-ends"
 _PATHS = "/opt/slurm/bin:/opt/aws/pcs/scheduler/slurm-*/bin"
-"""Where Slurm's programs are, beside the usual folders."""
+"""Where Slurm's programs are, besides the usual folders."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def served(artifact: Artifact, cache: Path, *, advance: Advance | None = None) -
     file = _place(cache, "served", artifact.name)
     file.unlink(missing_ok=True)
     part, tag = (file.with_name(file.name + suffix) for suffix in (".part", ".etag"))
-    if not tag.exists():  # without it nobody knows whether the beginning is of the same file
+    if not tag.exists():  # without it, it is not known whether the beginning is of the same file
         part.unlink(missing_ok=True)
     _download(artifact, file, None, advance)
     try:
