@@ -206,7 +206,10 @@ def test_a_terminal_gets_bars() -> None:
         "    display.show(seen())\n"
     )
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'support'}:{os.environ.get('PYTHONPATH', '')}"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{ROOT}:{ROOT / 'tests/support'}:{os.environ.get('PYTHONPATH', '')}",
+    }
     environment |= {"COLUMNS": "120", "TERM": "xterm"}
     done = subprocess.run(
         ["python", "-c", program], stderr=theirs, stdout=theirs, env=environment, cwd=ROOT, check=False

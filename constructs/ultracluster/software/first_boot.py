@@ -89,8 +89,8 @@ def node_of(environment: Environment, group: NodeGroup) -> Node:
     """What `fit` must know of the nodes of a group."""
     kind = instance_type_of(environment, group)
     lustre = environment.lustre
-    efa = lustre is not None and lustre.efa and kind is not None and kind.lustre_efa_client
-    gds = lustre is not None and lustre.gds and kind is not None and kind.lustre_gds_client
+    efa = bool(lustre and lustre.efa and kind and kind.lustre_efa_client)
+    gds = bool(lustre and lustre.gds and kind and kind.lustre_gds_client)
     interfaces = kind.least_efa_interfaces if kind else 0
     return Node(
         role=group.role,
@@ -98,7 +98,7 @@ def node_of(environment: Environment, group: NodeGroup) -> Node:
         architecture=(kind.architecture if kind else "") or "x86_64",
         accelerator=_accelerator(environment, group),
         efa_interfaces=interfaces if group.role == "compute" else 0,
-        nvswitch=kind is not None and kind.nvswitch,
+        nvswitch=bool(kind and kind.nvswitch),
         lustre="none" if lustre is None else "efa" if efa and group.role == "compute" else "tcp",
         gds=gds and group.role == "compute",
         kubernetes=environment.kubernetes is not None,
