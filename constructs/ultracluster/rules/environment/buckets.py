@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ultracluster.config.base import s3_place
 from ultracluster.config.environment import Software
 from ultracluster.config.findings import Path
 from ultracluster.config.remedy import ask
@@ -37,7 +38,7 @@ def bucket_names(owner: DataRepository | ExistingBucket | Software) -> Iterator[
         case ExistingBucket(name=name):
             path = ("name",)
         case Software(mirror=mirror):
-            path, name = ("mirror",), (mirror or "").removeprefix("s3://").partition("/")[0]
+            path, name = ("mirror",), s3_place(mirror)[0] if mirror else ""
     if why := _why_not(name or ""):
         yield Breach(
             path,
