@@ -155,9 +155,10 @@ def _text(config: Environment, made: PyTorchJob) -> str:
     from ultracluster.model.team_shares import scheduler_of
     from ultracluster.slurm.pytorch_sbatch import sbatch_script
 
-    if scheduler_of(resolve(config)) == "slurm":
-        return sbatch_script(config, made)
-    return "---\n".join(yaml_text(one) for one in pytorch_manifests(config, made))
+    cluster = resolve(config)
+    if scheduler_of(cluster) == "slurm":
+        return sbatch_script(cluster, made)
+    return "---\n".join(yaml_text(one) for one in pytorch_manifests(cluster, made))
 
 
 def _pool(config: Environment, group: str | None) -> Pool:

@@ -12,7 +12,7 @@ from typing import Any
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
 from ultracluster.account.nodes.states import Action, Node, Outcome, chunks, nearest
 from ultracluster.config import Environment
-from ultracluster.kubernetes.karpenter import karpenter_groups
+from ultracluster.model import resolve
 
 LIMIT = 100
 """Instances of one request; EC2 takes more, a refusal then costs the others."""
@@ -44,7 +44,7 @@ def list_nodes(account: Account, environment: Environment) -> list[Node]:
             tags = [{"Name": "tag:parallelcluster:cluster-name", "Values": [cluster]}]
         else:
             tags = [{"Name": "tag:eks:cluster-name", "Values": [cluster]}]
-            names = {name.lower(): name for name in karpenter_groups(environment)}
+            names = {name.lower(): name for name in resolve(environment).by_karpenter}
             if names:  # Karpenter's own mark, not that of EKS's groups
                 tags.append({"Name": "tag:eks:eks-cluster-name", "Values": [cluster]})
         states = [state for state in STATES if state != "terminated"]

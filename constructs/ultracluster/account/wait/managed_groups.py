@@ -8,8 +8,8 @@ from typing import Any
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, code, explain, message
 from ultracluster.account.nodes import ec2 as ec2_nodes
 from ultracluster.config import Environment
-from ultracluster.kubernetes.eks_labels import GROUP_LABEL
-from ultracluster.kubernetes.karpenter import karpenter_groups
+from ultracluster.config.nodes import GROUP_LABEL
+from ultracluster.model import resolve
 from ultracluster.model.partitions import partitions
 
 _LOST = ("CREATE_FAILED", "UPDATE_FAILED", "DELETE_FAILED", "DELETING", "SUSPENDED")
@@ -107,7 +107,7 @@ def _eks(account: Account, environment: Environment) -> list[Managed]:
             wanted = int(found.get("scalingConfig", {}).get("desiredSize", 0))
             stated = _stated(environment, name, listed, wanted, str(found.get("status", "")), says)
             made[name] = replace(stated, failed=lost or stated.failed)
-    for name, group in karpenter_groups(environment).items():
+    for name, group in resolve(environment).by_karpenter.items():
         note = "" if group.count else "Karpenter launches its nodes when pods need them"
         made[name] = Managed(name, name, (name,), group.count, note, lost)
     return _in_order(environment, made)

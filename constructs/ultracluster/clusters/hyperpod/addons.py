@@ -19,7 +19,7 @@ from ultracluster.clusters.eks.roles import addon_role
 from ultracluster.config.hyperpod_eks import HyperPodInference, HyperPodObservability
 from ultracluster.config.kubernetes import HyperPodAddon, HyperPodEks
 from ultracluster.kubernetes.hyperpod_eks import NAMESPACE
-from ultracluster.kubernetes.system_tolerations import Tolerations, with_tolerations
+from ultracluster.kubernetes.tolerations import Tolerations, with_tolerations
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 
 

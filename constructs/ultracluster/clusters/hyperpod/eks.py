@@ -21,7 +21,7 @@ from ultracluster.clusters.hyperpod.karpenter import karpenter_role
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.kubernetes.hyperpod_eks import health_agent, karpenter_pools, namespace, service_rights
-from ultracluster.kubernetes.hyperpod_labels import group_labels
+from ultracluster.kubernetes.labels import node_labels
 from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.lifecycle.scripts import EKS_ENTRY
@@ -197,7 +197,7 @@ class HyperPodEksCluster(Construct):
                 group, self._key if self._config.provisioning == "continuous" else None
             ),
             kubernetes_config=cluster.ClusterKubernetesConfigProperty(
-                labels=group_labels(name, group, known),
+                labels=node_labels(name, group, known),
                 taints=[
                     cluster.ClusterKubernetesTaintProperty(
                         key=taint.key, value=taint.value or None, effect=taint.effect

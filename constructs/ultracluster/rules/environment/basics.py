@@ -17,6 +17,7 @@ from ultracluster.catalog import (
 )
 from ultracluster.catalog.eks import refused_zones
 from ultracluster.config import Environment
+from ultracluster.config.environment import ENVIRONMENT_TAG
 from ultracluster.config.findings import Path
 from ultracluster.config.orchestrator import HYPERPOD
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, drop, either, rename, write
@@ -29,7 +30,7 @@ _LIST_ZONES = (
     "--query 'AvailabilityZones[].[ZoneName,ZoneId,OptInStatus]'"
 )
 
-TAGS_OF_OURS = ("ultracluster:environment", "Name")
+TAGS_OF_OURS = (ENVIRONMENT_TAG, "Name")
 """Tags that the constructs put on resources beside the environment's."""
 _MAX_TAGS = 50  # FSx, EC2, S3, IAM and HyperPod alike
 _IN_TAGS = "_.:/=+-@"
