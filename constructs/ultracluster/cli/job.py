@@ -11,10 +11,10 @@ import typer
 
 from ultracluster.cli.environments import EnvironmentArgument, load_file, refuse
 from ultracluster.config import Environment, InvalidEnvironmentError
+from ultracluster.model import resolve
 
 if TYPE_CHECKING:
     from ultracluster.kubernetes.pytorch_job import PyTorchJob
-    from ultracluster.model import resolve
 from ultracluster.model.team_shares import Pool
 
 app = typer.Typer(
