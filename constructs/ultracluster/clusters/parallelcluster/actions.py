@@ -61,7 +61,7 @@ def installs_imex(cluster: Cluster) -> bool:
 
 def has_imex(group: Group) -> bool:
     """Whether the nodes of a group are parts of an NVIDIA UltraServer (NVL72)."""
-    return group.type is not None and group.type.imex
+    return group.type is not None and bool(group.type.imex)
 
 
 def _action(uri: str, commands: list[list[str]]) -> Actions | None:
