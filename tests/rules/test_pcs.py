@@ -20,7 +20,7 @@ from ultracluster.catalog.pcs import (
     pcs_sizes,
     pcs_slurm_versions,
 )
-from ultracluster.config.pcs import IMEX_PROLOG
+from ultracluster.config.pcs import PROLOG
 from ultracluster.rules import today
 from ultracluster.rules.engine import run
 from ultracluster.rules.pcs import cluster as pcs
@@ -248,7 +248,7 @@ CASES = [
         "PCS027",
         {"node_groups.rack": GB200, f"{SETTINGS}.prolog": "/opt/prolog.sh"},
         f"{SETTINGS}.prolog",
-        f"/opt/prolog.sh in place of the IMEX prolog, which is on every node as {IMEX_PROLOG}",
+        f"/opt/prolog.sh in place of the IMEX prolog, which is on every node as {PROLOG}",
         "remove prolog",
         {"orchestrator.imex": False},
     ),

@@ -13,6 +13,7 @@ from ultracluster.config.slurm import SlurmSettings
 from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import fabric_of, market_options
 from ultracluster.model.root_volume import INCLUDED_MBPS, root_iops, root_throughput
+from ultracluster.slurm.prolog import slurm_prolog
 
 Mapped = dict[str, Any]
 Value = TypeVar("Value", bound=Hashable)
@@ -21,8 +22,7 @@ CAPACITY_TYPES = {"spot": "SPOT", "capacity-block": "CAPACITY_BLOCK"}
 """CapacityType of a queue; ONDEMAND where the kind of capacity is another."""
 
 ULTRASERVER_SETTINGS: SlurmSettings = {
-    # prologs run on all nodes before the job starts, and their failure does not hold it
-    "PrologFlags": "Alloc,NoHold",
+    **slurm_prolog(),
     # seconds; while the IMEX domain of a job comes up, nodes answer late
     "MessageTimeout": 240,
 }

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from ultracluster.catalog import ultraservers
 from ultracluster.config import Environment
 from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.pcs import IMEX_PROLOG
+from ultracluster.config.pcs import PROLOG
 from ultracluster.config.remedy import ask, beside, drop, write
-from ultracluster.config.slurm import Partition
+from ultracluster.config.slurm import PROLOG_FLAGS, Partition
 from ultracluster.model.capacity import fabric_of
 from ultracluster.model.network_cards import network_card_plan, takes_combined_efa
 from ultracluster.model.partitions import partitions
@@ -165,23 +165,21 @@ def imex(environment: Environment) -> Iterator[Breach]:
 
 
 def _beside_our_prolog(settings: Mapping[str, tuple[str, str]], version: str) -> Iterator[Breach]:
-    if "prolog" in settings and settings["prolog"][1] != IMEX_PROLOG:
+    if "prolog" in settings and settings["prolog"][1] != PROLOG:
         key, value = settings["prolog"]
         yield Breach(
             ("orchestrator", "slurm_settings", key),
-            f"Slurm runs {value} in place of the IMEX prolog, which is on every node as {IMEX_PROLOG}.",
-            drop().noting(
-                f"and run {IMEX_PROLOG} from yours; or orchestrator.imex: false if yours does the same"
-            ),
+            f"Slurm runs {value} in place of the IMEX prolog, which is on every node as {PROLOG}.",
+            drop().noting(f"and run {PROLOG} from yours; or orchestrator.imex: false if yours does the same"),
         )
-    key, value = settings.get("prologflags", ("", "Alloc,NoHold"))
+    key, value = settings.get("prologflags", ("", PROLOG_FLAGS))
     lacking = [flag for flag in ("Alloc", "NoHold") if flag.lower() not in value.lower().split(",")]
     if lacking:
         yield Breach(
             ("orchestrator", "slurm_settings", key),
             f"{value} without {' and '.join(lacking)}: the prologs of a job's nodes have to run at once, at "
             "its allocation, and wait for each other's IMEX.",
-            (drop() | write("Alloc,NoHold")).noting("without it, it is set for UltraServers"),
+            (drop() | write(PROLOG_FLAGS)).noting("without it, it is set for UltraServers"),
         )
     if version < "25.05":
         yield Breach(
