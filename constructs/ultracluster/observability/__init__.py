@@ -5,6 +5,6 @@ What belongs here: constructs that send measurements of nodes, jobs, file system
 not: logs of one resource, which are made with it (`clusters.eks.logs`, `network.cluster_egress`), and checks
 that run on nodes (`lifecycle_scripts/health`).
 
-The room lies below `lifecycle` and `clusters`: a construct here takes names and ARNs of what it watches, never
-a cluster. What an environment requests of it belongs in `config`, the stack that composes it in `stacks`.
+The room lies below `lifecycle` and `clusters`: a construct here takes names and ARNs of what it watches, and
+never a cluster. What an environment requests of it belongs in `config`, its stack in `stacks`.
 """

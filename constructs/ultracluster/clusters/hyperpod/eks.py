@@ -27,6 +27,7 @@ from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.lifecycle.scripts import EKS_ENTRY
 from ultracluster.model.capacity import decide
 from ultracluster.model.cluster_json import ScriptConfigurations
+from ultracluster.security.cdk_tree import policy_of
 from ultracluster.security.execution_role import HyperPodExecutionRole
 
 
@@ -154,7 +155,7 @@ class HyperPodEksCluster(Construct):
             instance_groups=[self._group(name, group, bundle) for name, group in node_groups.items()],
         )
         # its policy, not only the role, must be there before the first node is
-        policy = self.role.role.node.find_child("DefaultPolicy")
+        policy = policy_of(self.role.role)
         for first in (rights, agent, policy, bundle, *after):
             self.resource.node.add_dependency(first)
         self.cluster_arn = self.resource.attr_cluster_arn
