@@ -18,6 +18,7 @@ from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
+from ultracluster.model.login import DESCRIPTION, find_hyperpod_node, hyperpod_target, login_command
 from ultracluster.network.existing import existing_subnet
 
 
@@ -59,11 +60,7 @@ def _outputs(stack: Stack, cluster: Cluster, hyperpod: HyperPodEksCluster, sessi
     region, name = cluster.region, cluster.environment.cluster_name
     group = next(iter(cluster.with_role("compute")))
     crossing(stack, "ClusterArn", hyperpod.cluster_arn)
-    find = (
-        f"aws sagemaker list-cluster-nodes --region {region} --cluster-name {name} "
-        f"--instance-group-name-contains {group} --query 'ClusterNodeSummaries[0].InstanceId' --output text"
-    )
-    start = f"aws ssm start-session --region {region} --document-name {session.name}"
+    node = hyperpod_target(hyperpod.cluster_id, group, find_hyperpod_node(name, group, region=region))
     for output, description, value in (
         ("ClusterName", "HyperPod cluster", hyperpod.cluster_name),
         ("EksClusterName", "EKS cluster", name),
@@ -74,8 +71,8 @@ def _outputs(stack: Stack, cluster: Cluster, hyperpod: HyperPodEksCluster, sessi
         ),
         (
             "ConnectCommand",
-            "Opens a shell on a node (needs the AWS CLI with its Session Manager plugin)",
-            f"{start} --target sagemaker-cluster:{hyperpod.cluster_id}_{group}-$({find})",
+            f"Opens a shell on a node ({DESCRIPTION})",
+            login_command(node, region=region, document=session.name),
         ),
         (
             "LogGroup",

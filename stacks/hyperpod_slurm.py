@@ -16,6 +16,7 @@ from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
+from ultracluster.model.login import DESCRIPTION, find_hyperpod_node, hyperpod_target, login_command
 from ultracluster.network.existing import existing_subnet
 
 
@@ -52,19 +53,14 @@ def add_cluster(
 def _outputs(
     stack: Stack, cluster: Cluster, hyperpod: HyperPodSlurmCluster, session: SessionDocument
 ) -> None:
+    region, name = cluster.region, hyperpod.cluster_name
     group = next(iter(cluster.with_role("login") or cluster.with_role("controller")))
-    first = "--query 'ClusterNodeSummaries[0].InstanceId' --output text"
-    find = (
-        f"aws sagemaker list-cluster-nodes --region {cluster.region} --cluster-name {hyperpod.cluster_name} "
-        f"--instance-group-name-contains {group} {first}"
-    )
-    start = f"aws ssm start-session --region {cluster.region} --document-name {session.name}"
-    target = f"sagemaker-cluster:{hyperpod.cluster_id}_{group}-$({find})"
+    node = hyperpod_target(hyperpod.cluster_id, group, find_hyperpod_node(name, group, region=region))
     CfnOutput(
         stack,
         "LoginCommand",
-        description="Opens a shell on the cluster (needs the AWS CLI with its Session Manager plugin)",
-        value=f"{start} --target {target}",
+        description=f"Opens a shell on the cluster ({DESCRIPTION})",
+        value=login_command(node, region=region, document=session.name),
     )
     CfnOutput(stack, "ClusterName", value=hyperpod.cluster_name, description="HyperPod cluster")
     CfnOutput(stack, "ClusterArn", value=hyperpod.cluster_arn, description="HyperPod cluster")

@@ -16,6 +16,7 @@ from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.model import Cluster
+from ultracluster.model.login import DESCRIPTION, find_instance, login_command
 
 
 def add_cluster(
@@ -80,21 +81,15 @@ def _outputs(
 ) -> None:
     name, region = environment.cluster_name, environment.region
     head = parallelcluster.head_node_instance_id
-    tags = {"cluster-name": name, "node-type": "HeadNode"}
-    filters = " ".join(f"Name=tag:parallelcluster:{key},Values={value}" for key, value in tags.items())
-    find = (
-        f"$(aws ec2 describe-instances --region {region} --filters {filters} "
-        "Name=instance-state-name,Values=running --query 'Reservations[0].Instances[0].InstanceId' "
-        "--output text)"
-    )
-    start = f"aws ssm start-session --region {region} --document-name {session.name}"
+    tags = {"parallelcluster:cluster-name": name, "parallelcluster:node-type": "HeadNode"}
+    node = head or find_instance(tags, region=region)
     file = f"{name}.pcluster.yaml"
     CfnOutput(stack, "ClusterName", value=name, description="ParallelCluster cluster")
     CfnOutput(
         stack,
         "LoginCommand",
-        description="Opens a shell on the head node (needs the AWS CLI with its Session Manager plugin)",
-        value=f"{start} --target {head or find}",
+        description=f"Opens a shell on the head node ({DESCRIPTION})",
+        value=login_command(node, region=region, document=session.name),
     )
     if head:
         CfnOutput(stack, "HeadNodeInstanceId", value=head, description="EC2 instance of the head node")

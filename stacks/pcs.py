@@ -15,6 +15,7 @@ from ultracluster.config.environment import ENVIRONMENT_TAG
 from ultracluster.config.orchestrator import Pcs
 from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
+from ultracluster.model.login import DESCRIPTION, find_instance, login_command
 from ultracluster.network.existing import existing_subnet
 
 
@@ -56,19 +57,13 @@ def add_cluster(
 def _outputs(stack: Stack, cluster: Cluster, pcs: PcsCluster, session: SessionDocument) -> None:
     # without a login group, any node will do
     name = next(iter(cluster.with_role("login") or cluster.groups))
-    group = pcs.groups[name].attr_id
-    find = (
-        f"aws ec2 describe-instances --region {cluster.region} "
-        f"--filters Name=tag:aws:pcs:compute-node-group-id,Values={group} "
-        "Name=instance-state-name,Values=running "
-        "--query 'Reservations[0].Instances[0].InstanceId' --output text"
-    )
-    start = f"aws ssm start-session --region {cluster.region} --document-name {session.name}"
+    tags = {"aws:pcs:compute-node-group-id": pcs.groups[name].attr_id}
+    node = find_instance(tags, region=cluster.region)
     CfnOutput(
         stack,
         "LoginCommand",
-        description="Opens a shell on the cluster (needs the AWS CLI with its Session Manager plugin)",
-        value=f"{start} --target $({find})",
+        description=f"Opens a shell on the cluster ({DESCRIPTION})",
+        value=login_command(node, region=cluster.region, document=session.name),
     )
     CfnOutput(stack, "ClusterName", value=pcs.cluster_name, description="PCS cluster")
     CfnOutput(stack, "ClusterId", value=pcs.cluster_id, description="PCS cluster")
