@@ -11,10 +11,10 @@ import typer
 
 from ultracluster.cli.environments import EnvironmentArgument, load_file, refuse
 from ultracluster.config import Environment, InvalidEnvironmentError
+from ultracluster.model import resolve
 
 if TYPE_CHECKING:
     from ultracluster.kubernetes.pytorch_job import PyTorchJob
-    from ultracluster.model import resolve
 from ultracluster.model.team_shares import Pool
 
 app = typer.Typer(
@@ -155,9 +155,10 @@ def _text(config: Environment, made: PyTorchJob) -> str:
     from ultracluster.model.team_shares import scheduler_of
     from ultracluster.slurm.pytorch_sbatch import sbatch_script
 
-    if scheduler_of(resolve(config)) == "slurm":
-        return sbatch_script(config, made)
-    return "---\n".join(yaml_text(one) for one in pytorch_manifests(config, made))
+    cluster = resolve(config)
+    if scheduler_of(cluster) == "slurm":
+        return sbatch_script(cluster, made)
+    return "---\n".join(yaml_text(one) for one in pytorch_manifests(cluster, made))
 
 
 def _pool(config: Environment, group: str | None) -> Pool:

@@ -17,6 +17,8 @@ from ultracluster.config.session_user import image_user
 from ultracluster.config.storage import DataRepository, Storage
 from ultracluster.config.teams import Team, TeamName
 
+ENVIRONMENT_TAG = "ultracluster:environment"
+"""On everything that is made for an environment, with its name."""
 RELEASE_FORM = r"^([a-z][a-z0-9-]*-)?\d+\.\d+(\.\d+)?$"
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 from ultracluster.config.nodes import Role
 from ultracluster.config.orchestrator import OrchestratorKind
 
-Launcher = Literal["auto-scaling", "pcs"]
+Launcher = Literal["auto-scaling", "fleet", "pcs", "spot"]
 """A service-linked role that launches instances and needs the key of their volumes."""
 
 
