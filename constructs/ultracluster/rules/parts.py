@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, cast
 
 from ultracluster.config import Environment
+from ultracluster.config.base import Model
 from ultracluster.config.findings import Path
 from ultracluster.config.lustre import LustreSettings, lustre_of
-from ultracluster.config.storage import NewOpenZfs, Storage
-from ultracluster.model import Cluster, Group, resolve
+from ultracluster.config.orchestrator import Eks, HyperPodEks, HyperPodSlurm, ParallelCluster, Pcs
+from ultracluster.model import TRAITS, Cluster, Group, resolve
 
 Part = tuple[Path, object]
 
@@ -21,14 +23,16 @@ def parts_of(cluster: Cluster) -> Iterator[Part]:
     yield (), cluster.traits
     if cluster.home is not None:
         yield ("region",), cluster.home
-    yield ("network",), environment.network
-    yield from _placed(("storage",), parts_in(environment.storage))
-    yield ("orchestrator",), environment.orchestrator
+    yield from _with_parts(("network",), environment.network)
+    yield from _with_parts(("storage",), environment.storage)
+    yield from _with_parts(("orchestrator",), environment.orchestrator)
     for name, group in cluster.groups.items():
         yield ("node_groups", name), group
-        yield ("node_groups", name), group.settings
+        yield from _with_parts(("node_groups", name), group.settings)
     for name, team in environment.teams.items():
         yield ("teams", name), team
+    for name, declared in environment.instance_types.items():
+        yield ("instance_types", name), declared
     yield ("software",), environment.software
     yield ("access",), environment.access
 
@@ -38,44 +42,31 @@ def parts_in(part: object) -> Iterator[Part]:
     match part:
         case Environment():
             yield from parts_of(resolve(part))
-            return
         case Cluster():
             yield from parts_of(part)
-            return
+        case Group():
+            yield (), part
+            yield from _with_parts((), part.settings)
+            yield (), part.traits
+        case HyperPodSlurm() | HyperPodEks() | ParallelCluster() | Pcs() | Eks():
+            yield from _with_parts((), part)
+            yield (), TRAITS[part.kind]
+        case Model():
+            yield from _with_parts((), part)
         case _:
             yield (), part
-    match part:
-        case Group():
-            yield (), part.settings
-            yield (), part.traits
-        case Storage():
-            yield from _storage(part)
-        case NewOpenZfs():
-            yield ("backups",), part.backups
-        case _ if isinstance(part, LustreSettings):
-            facts = lustre_of(part)
-            yield (), facts
-            if facts.backups is not None:
-                yield ("backups",), facts.backups
-            for folder, repository in facts.data_repositories.items():
-                yield ("data_repositories", folder), repository
-        case _:
-            pass
 
 
-def _storage(storage: Storage) -> Iterator[Part]:
-    parts = {
-        "lustre": storage.lustre,
-        "openzfs": storage.openzfs,
-        "accounting_database": storage.accounting_database,
-        "scripts_bucket": storage.scripts_bucket,
-        "log_bucket": storage.log_bucket,
-    }
-    for key, part in parts.items():
-        if part is not None:
-            yield from _placed((key,), parts_in(part))
-
-
-def _placed(place: Path, parts: Iterator[Part]) -> Iterator[Part]:
-    for path, part in parts:
-        yield (*place, *path), part
+def _with_parts(place: Path, model: Model) -> Iterator[Part]:
+    """A model of the configuration and the models in its fields: a file system with its backups and links, a
+    directory, an endpoint, each partition. A Lustre file system is there in its one form, too."""
+    yield place, model
+    if isinstance(model, LustreSettings):
+        yield place, lustre_of(model)
+    for key, value in model:
+        if isinstance(value, Model):
+            yield from _with_parts((*place, key), value)
+        elif isinstance(value, dict):
+            for name, inner in cast("dict[str, Any]", value).items():
+                if isinstance(inner, Model):
+                    yield from _with_parts((*place, key, name), inner)
