@@ -27,7 +27,7 @@ def parts_of(cluster: Cluster) -> Iterator[Part]:
 
 
 def parts_in(part: object) -> Iterator[Part]:
-    """The parts of something that stands by itself, as a construct has it."""
+    """The parts of something that stands alone, as a construct has it."""
     match part:
         case Environment():
             yield from parts_of(resolve(part))
@@ -46,7 +46,7 @@ def parts_in(part: object) -> Iterator[Part]:
 
 
 def _with_parts(place: Path, model: Model) -> Iterator[Part]:
-    """A model of the configuration and the models in its fields: a file system, its backups, its links."""
+    """A model of the configuration and the models in its fields: a file system, its backups, its folders."""
     yield place, model
     if isinstance(model, LustreSettings):
         yield place, lustre_of(model)
