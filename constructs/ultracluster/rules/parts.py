@@ -23,21 +23,22 @@ def parts_of(cluster: Cluster) -> Iterator[Part]:
     yield (), cluster.traits
     if cluster.home is not None:
         yield ("region",), cluster.home
-    yield ("network",), environment.network
-    yield ("storage",), environment.storage
-    yield from _storage(cluster)
+    yield from _with_parts(("network",), environment.network)
+    yield from _with_parts(("storage",), environment.storage)
     yield from _with_parts(("orchestrator",), environment.orchestrator)
     for name, group in cluster.groups.items():
         yield ("node_groups", name), group
-        yield ("node_groups", name), group.settings
+        yield from _with_parts(("node_groups", name), group.settings)
     for name, team in environment.teams.items():
         yield ("teams", name), team
+    for name, declared in environment.instance_types.items():
+        yield ("instance_types", name), declared
     yield ("software",), environment.software
     yield ("access",), environment.access
 
 
 def parts_in(part: object) -> Iterator[Part]:
-    """The parts of something that stands alone, as a construct has it."""
+    """The parts of something that stands by itself, as a construct has it; the thing itself is the first."""
     match part:
         case Environment():
             yield from parts_of(resolve(part))
@@ -45,17 +46,11 @@ def parts_in(part: object) -> Iterator[Part]:
             yield from parts_of(part)
         case Group():
             yield (), part
-            yield (), part.settings
+            yield from _with_parts((), part.settings)
             yield (), part.traits
-        case _ if isinstance(part, LustreSettings):
-            facts = lustre_of(part)
-            yield (), part
-            yield (), facts
-            for folder, repository in facts.data_repositories.items():
-                yield ("data_repositories", folder), repository
         case _ if isinstance(part, OrchestratorSettings):
-            yield (), TRAITS[part.kind]
             yield from _with_parts((), part)
+            yield (), TRAITS[part.kind]
         case Model():
             yield from _with_parts((), part)
         case _:
@@ -63,8 +58,11 @@ def parts_in(part: object) -> Iterator[Part]:
 
 
 def _with_parts(place: Path, model: Model) -> Iterator[Part]:
-    """A model of the configuration and the models in its fields: a directory, an endpoint, each partition."""
+    """A model of the configuration and the models in its fields: a file system with its backups and links, a
+    directory, an endpoint, each partition. A Lustre file system is there in its one form, too."""
     yield place, model
+    if isinstance(model, LustreSettings):
+        yield place, lustre_of(model)
     for key, value in model:
         if isinstance(value, Model):
             yield from _with_parts((*place, key), value)
@@ -72,17 +70,3 @@ def _with_parts(place: Path, model: Model) -> Iterator[Part]:
             for name, inner in cast("dict[str, Any]", value).items():
                 if isinstance(inner, Model):
                     yield from _with_parts((*place, key, name), inner)
-
-
-def _storage(cluster: Cluster) -> Iterator[Part]:
-    storage = cluster.environment.storage
-    if cluster.lustre:
-        place = ("storage", "lustre")
-        yield place, storage.lustre
-        yield place, cluster.lustre
-        for folder, repository in cluster.lustre.data_repositories.items():
-            yield (*place, "data_repositories", folder), repository
-    if storage.openzfs:
-        yield ("storage", "openzfs"), storage.openzfs
-    if storage.accounting_database:
-        yield ("storage", "accounting_database"), storage.accounting_database

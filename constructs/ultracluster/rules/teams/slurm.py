@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ultracluster.config.orchestrator import SLURM
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import anywhere, ask
@@ -12,7 +11,7 @@ from ultracluster.config.teams import Team
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.basics import new_database
-from ultracluster.rules.sets import TEA
+from ultracluster.rules.sets import SLURM, TEA
 from ultracluster.rules.teams.fields import DATE, SACCTMGR
 
 
