@@ -104,6 +104,16 @@ def charts() -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
+def system_pods() -> Mapping[str, Mapping[str, Any]]:
+    """Pods of add-ons and charts by name: `on_every_node` with what brings them, `once` with their number, too.
+
+    Read-only.
+    """
+    file = Path(__file__).with_name("system_pods.json")
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+@cache
 def mpi_operator_image() -> str:
     """The container image of the MPI operator's pinned release (`mpi_operator.json`)."""
     file = Path(__file__).with_name("mpi_operator.json")
