@@ -105,7 +105,7 @@ def charts() -> Mapping[str, Mapping[str, Any]]:
 
 @cache
 def system_pods() -> Mapping[str, Mapping[str, Any]]:
-    """Pods of add-ons and charts by name: `on_every_node` with what brings them, `once` with their number, too.
+    """Pods of add-ons and charts: `on_every_node` by what brings them, `once` with how many there are, too.
 
     Read-only.
     """
