@@ -115,7 +115,7 @@ rehearse: setup ## run each group's first boot in a folder (ALL=1: what init dra
 test: setup-dev ## every test
 	@pytest -n 2 $(ARGS)
 
-quick: setup-dev ## after each edit: ruff, and the tests that need neither CDK nor processes (see tests/quick.py)
+quick: setup-dev ## after each edit: ruff, and the tests that need neither CDK nor processes (see tests/support/quick.py)
 	@start=$$(date +%s); ruff check --quiet . && ruff format --check --quiet . && pytest -n 2 --quick -q $(ARGS) && \
 	  echo "make quick: $$(($$(date +%s) - start)) s"
 
@@ -148,8 +148,8 @@ facts: setup-dev ## what of the catalogue is new, gone, too old or about to end 
 	@PYTHONPATH=constructs:. $(if $(FRESH),uv run --quiet --isolated --no-project --with botocore --with cfn-lint --with moto --with pydantic --with ruamel.yaml )python tools/facts.py $(FACTS_FLAGS)
 
 lock: setup-dev ## renew the lock files (LOCK_FLAGS=--upgrade for newer versions)
-	@$(UV_COMPILE) --group dev --extra picture pyproject.toml -o requirements-dev.lock
-	@$(UV_COMPILE) -c requirements-dev.lock pyproject.toml -o requirements.lock
+	@$(UV_COMPILE) --group dev --extra mirror --extra picture pyproject.toml -o requirements-dev.lock
+	@$(UV_COMPILE) -c requirements-dev.lock --extra mirror pyproject.toml -o requirements.lock
 	@$(UV_COMPILE) -c requirements-dev.lock --group build -o requirements-build.lock
 	@$(UV_COMPILE) --group node -o requirements-node.lock
 	@$(UV_COMPILE) --config-file tests/support/parallelcluster/uv.toml tests/support/parallelcluster/requirements.in -o requirements-parallelcluster.lock

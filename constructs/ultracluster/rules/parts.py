@@ -16,29 +16,18 @@ Part = tuple[Path, object]
 
 
 def parts_of(cluster: Cluster) -> Iterator[Part]:
-    """Every part with its path: the cluster and its environment first, then what they are made of."""
-    environment = cluster.environment
+    """Every part with its path: the cluster first, then what it is made of."""
     yield (), cluster
-    yield (), environment
     yield (), cluster.traits
     if cluster.home is not None:
         yield ("region",), cluster.home
-    yield from _with_parts(("network",), environment.network)
-    yield from _with_parts(("storage",), environment.storage)
-    yield from _with_parts(("orchestrator",), environment.orchestrator)
     for name, group in cluster.groups.items():
         yield ("node_groups", name), group
-        yield from _with_parts(("node_groups", name), group.settings)
-    for name, team in environment.teams.items():
-        yield ("teams", name), team
-    for name, declared in environment.instance_types.items():
-        yield ("instance_types", name), declared
-    yield ("software",), environment.software
-    yield ("access",), environment.access
+    yield from _with_parts((), cluster.environment)
 
 
 def parts_in(part: object) -> Iterator[Part]:
-    """The parts of something that stands by itself, as a construct has it; the thing itself is the first."""
+    """The parts of something that stands alone, as a construct has it."""
     match part:
         case Environment():
             yield from parts_of(resolve(part))
@@ -46,27 +35,31 @@ def parts_in(part: object) -> Iterator[Part]:
             yield from parts_of(part)
         case Group():
             yield (), part
-            yield from _with_parts((), part.settings)
             yield (), part.traits
-        case _ if isinstance(part, OrchestratorSettings):
-            yield from _with_parts((), part)
-            yield (), TRAITS[part.kind]
+            yield from _with_parts((), part.settings)
         case Model():
+            if isinstance(part, OrchestratorSettings):
+                yield (), TRAITS[part.kind]
             yield from _with_parts((), part)
         case _:
             yield (), part
 
 
 def _with_parts(place: Path, model: Model) -> Iterator[Part]:
-    """A model of the configuration and the models in its fields: a file system with its backups and links, a
-    directory, an endpoint, each partition. A Lustre file system is there in its one form, too."""
+    """A model of the configuration and the models in its fields: a file system, its backups, its folders."""
     yield place, model
     if isinstance(model, LustreSettings):
         yield place, lustre_of(model)
     for key, value in model:
-        if isinstance(value, Model):
-            yield from _with_parts((*place, key), value)
-        elif isinstance(value, dict):
-            for name, inner in cast("dict[str, Any]", value).items():
-                if isinstance(inner, Model):
-                    yield from _with_parts((*place, key, name), inner)
+        yield from _in_value((*place, key), value)
+
+
+def _in_value(place: Path, value: object) -> Iterator[Part]:
+    if isinstance(value, Model):
+        yield from _with_parts(place, value)
+    elif isinstance(value, dict):
+        for name, inner in cast("dict[str, Any]", value).items():
+            yield from _in_value((*place, name), inner)
+    elif isinstance(value, tuple):
+        for number, inner in enumerate(cast("tuple[Any, ...]", value)):
+            yield from _in_value((*place, number), inner)
