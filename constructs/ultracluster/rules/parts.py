@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, cast
 
 from ultracluster.config import Environment
+from ultracluster.config.base import Model
 from ultracluster.config.findings import Path
 from ultracluster.config.lustre import LustreSettings, lustre_of
 from ultracluster.model import Cluster, Group, resolve
@@ -23,7 +25,7 @@ def parts_of(cluster: Cluster) -> Iterator[Part]:
     yield ("network",), environment.network
     yield ("storage",), environment.storage
     yield from _storage(cluster)
-    yield ("orchestrator",), environment.orchestrator
+    yield from _with_parts(("orchestrator",), environment.orchestrator)
     for name, group in cluster.groups.items():
         yield ("node_groups", name), group
         yield ("node_groups", name), group.settings
@@ -50,8 +52,22 @@ def parts_in(part: object) -> Iterator[Part]:
             yield (), facts
             for folder, repository in facts.data_repositories.items():
                 yield ("data_repositories", folder), repository
+        case Model():
+            yield from _with_parts((), part)
         case _:
             yield (), part
+
+
+def _with_parts(place: Path, model: Model) -> Iterator[Part]:
+    """A model of the configuration and the models in its fields: a directory, an endpoint, each partition."""
+    yield place, model
+    for key, value in model:
+        if isinstance(value, Model):
+            yield from _with_parts((*place, key), value)
+        elif isinstance(value, dict):
+            for name, inner in cast("dict[str, Any]", value).items():
+                if isinstance(inner, Model):
+                    yield from _with_parts((*place, key, name), inner)
 
 
 def _storage(cluster: Cluster) -> Iterator[Part]:
