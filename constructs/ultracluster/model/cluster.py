@@ -54,6 +54,11 @@ class Group:
         return self.settings.capacity
 
     @property
+    def types(self) -> tuple[InstanceType | None, ...]:
+        """Its type, then the further ones; None for an unknown one."""
+        return (self.type, *self.further_types)
+
+    @property
     def in_service(self) -> bool:
         """Whether AWS runs the nodes in an account of its own (HyperPod)."""
         return self.role in self.traits.service_roles
