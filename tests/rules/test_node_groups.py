@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
+from ultracluster.catalog import instance_type
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM
+from ultracluster.model import resolve
 from ultracluster.rules import check
 from ultracluster.rules.sets import GRP
 
@@ -499,24 +502,6 @@ CASES = [
         base="pcs-p6-b200",
     ),
     Case(
-        "GRP024",
-        {"acknowledge": []},
-        f"{TRAIN}.capacity",
-        "has no instances before it begins: the group would wait for 8",
-        'starts: "',
-        {f"{TRAIN}.capacity": {**BLOCK, "starts": "2027-01-05T11:30:00Z"}},
-        base="eks-p5en",
-    ),
-    Case(
-        "GRP024",
-        {"acknowledge": []},
-        f"{TRAIN}.capacity",
-        "would wait for 4 nodes, fail",
-        "count: 0 and max_count: 4",
-        {f"{TRAIN}.count": 0, f"{TRAIN}.max_count": 4},
-        base="pcs-p6-b200",
-    ),
-    Case(
         "GRP023",
         {f"{GPU}.instance_type": "p5e.48xlarge"},
         f"{GPU}.capacity",
@@ -525,48 +510,12 @@ CASES = [
         {f"{GPU}.instance_type": "trn2.48xlarge"},  # HyperPod has a price of its own
     ),
     Case(
-        "GRP024",
-        {"acknowledge": []},
-        f"{TRAIN}.capacity",
-        "has no instances before it begins: the group would wait for 8",
-        'starts: "',
-        {f"{TRAIN}.capacity": {**BLOCK, "starts": "2027-01-05T11:30:00Z"}},
-        base="eks-p5en",
-    ),
-    Case(
-        "GRP024",
-        {"acknowledge": []},
-        f"{TRAIN}.capacity",
-        "would wait for 4 nodes, fail",
-        "count: 0 and max_count: 4",
-        {f"{TRAIN}.count": 0, f"{TRAIN}.max_count": 4},
-        base="pcs-p6-b200",
-    ),
-    Case(
         "GRP023",
         {f"{GPU}.instance_type": "p6e-gb200.36xlarge"},
         f"{GPU}.capacity",
         "these come as training plans",
         "a plan of UltraServers",
         {f"{GPU}.capacity": {"kind": "training-plan", "arn": PLAN}},
-    ),
-    Case(
-        "GRP024",
-        {"acknowledge": []},
-        f"{TRAIN}.capacity",
-        "has no instances before it begins: the group would wait for 8",
-        'starts: "',
-        {f"{TRAIN}.capacity": {**BLOCK, "starts": "2027-01-05T11:30:00Z"}},
-        base="eks-p5en",
-    ),
-    Case(
-        "GRP024",
-        {"acknowledge": []},
-        f"{TRAIN}.capacity",
-        "would wait for 4 nodes, fail",
-        "count: 0 and max_count: 4",
-        {f"{TRAIN}.count": 0, f"{TRAIN}.max_count": 4},
-        base="pcs-p6-b200",
     ),
     Case(
         "GRP023",
@@ -733,6 +682,46 @@ def test_every_setting_of_a_group_was_thought_of() -> None:
 def test_rules_of_one_orchestrator_are_silent_elsewhere() -> None:
     data = changed(environment_data(), kind("pcs"))
     assert not [one for one in check(loaded(data)) if one.code.startswith("HPS")]
+
+
+@pytest.mark.parametrize("base", ["dev", "hyperpod-eks-p5"])
+def test_a_reservation_named_twice_is_reported_on_hyperpod_too(base: str) -> None:
+    """Where its capacity comes from cannot be told then: no rule but the one on the names speaks of it."""
+    group = "gpu" if base == "dev" else "train"
+
+    codes = {one.code for one in found(GRP, {f"node_groups.{group}.capacity": BOTH}, base)}
+
+    assert codes == {"GRP004"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"node_groups.system.max_count": 1}, "GRP003"),
+        ({"node_groups.system.capacity": BLOCK}, "GRP021"),
+        (
+            {"node_groups.system.instance_type": "g5.48xlarge", "node_groups.system.threads_per_core": 1},
+            "GRP031",
+        ),
+    ],
+)
+def test_system_groups_of_hyperpod_are_held_to_what_eks_launches(changes: dict[str, Any], code: str) -> None:
+    assert code in {one.code for one in found(GRP, changes, "hyperpod-eks-p5")}
+
+
+def test_a_group_is_judged_without_a_file() -> None:
+    cluster = resolve(
+        loaded(
+            changed(environment_data(), {f"{GPU}.threads_per_core": 2, f"{GPU}.capacity": BOTH})
+        ).environment
+    )
+
+    findings = check(replace(cluster.groups["gpu"], type=instance_type("g7.48xlarge")))
+
+    assert {(one.code, one.path) for one in findings if one.code.startswith("GRP")} == {
+        ("GRP004", ("capacity", "resource_group_arn")),
+        ("GRP031", ("threads_per_core",)),
+    }
 
 
 def test_nodes_that_are_always_there_are_deployed_when_their_block_begins() -> None:

@@ -6,6 +6,7 @@ matches on it and ends with `assert_never`, so that the type checker names the p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,6 +37,22 @@ class Traits:
     where the configuration says."""
     security_groups: int = 0
     """Security groups that the cluster makes beside those of network and storage."""
+    launches_system_nodes: OrchestratorKind | None = None
+    """Which orchestrator launches the nodes of a service's cluster that are in the user's account."""
+    validates: bool = False
+    """Its own command validates a cluster before anything is made, and the rules of that kind follow it."""
+    one_controller: str = ""
+    """Why Slurm has one controller node; empty where the controller runs on no node of the cluster."""
+    named_partitions: bool = False
+    """Each compute group has to name its partition, in the form that Slurm itself takes."""
+    one_efa_interface: bool = False
+    """The kind of EFA interfaces is chosen for the whole cluster, not for each group."""
+    spot_allocation: bool = False
+    """It can be told how EC2 picks among Spot pools."""
+    fails_before_block: bool = False
+    """Nodes of a Capacity Block that has not begun fail, and the group with them."""
+    fills_at_start: bool = False
+    """A group whose Capacity Block has a `starts` is created empty, and filled at that time."""
 
     @property
     def kubernetes(self) -> bool:
@@ -58,6 +75,9 @@ _ROWS = (
         scheduler="slurm",
         roles=("controller", "login", "compute"),
         service_roles=("controller", "login", "compute"),
+        one_controller="several controllers exist only with HyperPod's legacy provisioning file, not with "
+        "the API's Slurm configuration",
+        named_partitions=True,
     ),
     Traits(
         kind="hyperpod-eks",
@@ -67,6 +87,7 @@ _ROWS = (
         service_roles=("compute",),
         launched_by=("auto-scaling",),  # the system nodes are a managed node group
         security_groups=3,  # control plane, kubectl's handler, nodes
+        launches_system_nodes="eks",
     ),
     Traits(
         kind="parallelcluster",
@@ -74,6 +95,10 @@ _ROWS = (
         scheduler="slurm",
         roles=("controller", "login", "compute"),
         security_groups=4,  # head node, login nodes and their balancer, compute nodes
+        validates=True,
+        one_controller="ParallelCluster has one head node, without a standby",
+        one_efa_interface=True,
+        spot_allocation=True,
     ),
     Traits(
         kind="pcs",
@@ -84,6 +109,10 @@ _ROWS = (
         # a node that has not joined after 30 minutes is ended (AWS PCS User Guide, "Troubleshooting compute
         # node bootstrap"); it leaves room for what runs before and after the scripts
         joining_minutes=25,
+        named_partitions=True,
+        one_efa_interface=True,
+        spot_allocation=True,
+        fails_before_block=True,
     ),
     Traits(
         kind="eks",
@@ -93,7 +122,14 @@ _ROWS = (
         launched_by=("auto-scaling",),
         joining_minutes=12,  # a node group waits 15 for a node that is running (field reports)
         security_groups=3,
+        fails_before_block=True,
+        fills_at_start=True,
     ),
 )
 
 TRAITS: dict[OrchestratorKind, Traits] = {row.kind: row for row in _ROWS}
+
+
+def kinds_with(fact: Callable[[Traits], bool]) -> frozenset[OrchestratorKind]:
+    """The orchestrators of which `fact` is true."""
+    return frozenset(kind for kind, traits in TRAITS.items() if fact(traits))

@@ -28,9 +28,11 @@ def parts_of(cluster: Cluster) -> Iterator[Part]:
     yield from _with_parts(("orchestrator",), environment.orchestrator)
     for name, group in cluster.groups.items():
         yield ("node_groups", name), group
-        yield ("node_groups", name), group.settings
+        yield from _with_parts(("node_groups", name), group.settings)
     for name, team in environment.teams.items():
         yield ("teams", name), team
+    for name, declared in environment.instance_types.items():
+        yield ("instance_types", name), declared
     yield ("software",), environment.software
     yield ("access",), environment.access
 
@@ -44,7 +46,7 @@ def parts_in(part: object) -> Iterator[Part]:
             yield from parts_of(part)
         case Group():
             yield (), part
-            yield (), part.settings
+            yield from _with_parts((), part.settings)
             yield (), part.traits
         case _ if isinstance(part, LustreSettings):
             facts = lustre_of(part)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ultracluster.catalog import InstanceType, instance_types
-from ultracluster.config import Environment
-from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.orchestrator import HYPERPOD
+from ultracluster.config.nodes import DeclaredInstanceType
 from ultracluster.config.remedy import ask, beside, drop, write
-from ultracluster.model.types import instance_type_of
+from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import EFA
 
@@ -27,15 +25,14 @@ SHOW_EFA = (
     source=f"{EFA_GUIDE}, supported instance types",
     by_hand=SHOW_EFA,
 )
-def interface_without_efa(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        known = instance_type_of(environment, group)
-        if group.efa_interface and known and known.efa_interfaces == 0:
-            yield Breach(
-                ("node_groups", name, "efa_interface"),
-                f"`{group.efa_interface}` is asked for, and {known.name} has no EFA.",
-                drop() | beside(instance_type=_nearest_with_efa(known)) if known.accelerator else drop(),
-            )
+def interface_without_efa(group: Group) -> Iterator[Breach]:
+    asked, known = group.settings.efa_interface, group.type
+    if asked and known and known.efa_interfaces == 0:
+        yield Breach(
+            ("efa_interface",),
+            f"`{asked}` is asked for, and {known.name} has no EFA.",
+            drop() | beside(instance_type=_nearest_with_efa(known)) if known.accelerator else drop(),
+        )
 
 
 @EFA.rule(
@@ -45,13 +42,13 @@ def interface_without_efa(environment: Environment) -> Iterator[Breach]:
     source=f"{EFA_GUIDE}, supported instance types",
     by_hand=SHOW_EFA,
 )
-def training_over_tcp(environment: Environment) -> Iterator[Breach]:
-    for partition, groups in _partitions(environment).items():
-        nodes = sum(group.count for group in groups.values())
+def training_over_tcp(cluster: Cluster) -> Iterator[Breach]:
+    for partition, groups in _partitions(cluster).items():
+        nodes = sum(group.settings.count for group in groups.values())
         if nodes < 2:
             continue
         for name, group in groups.items():
-            known = instance_type_of(environment, group)
+            known = group.type
             if known and known.accelerator and known.efa_interfaces == 0:
                 yield Breach(
                     ("node_groups", name, "instance_type"),
@@ -67,19 +64,19 @@ def training_over_tcp(environment: Environment) -> Iterator[Breach]:
     "P4d and P4de share no partition with other types",
     source=f"{EFA_GUIDE}, limitations: no EFA traffic between P4d/P4de and other types",
 )
-def p4_with_others(environment: Environment) -> Iterator[Breach]:
-    for partition, groups in _partitions(environment).items():
-        p4 = [name for name, group in groups.items() if _is_p4(group)]
-        for name in p4:
-            for other, group in groups.items():
-                if other not in p4 and _has_efa(environment, group):
+def p4_with_others(cluster: Cluster) -> Iterator[Breach]:
+    for partition, groups in _partitions(cluster).items():
+        p4 = {name: group for name, group in groups.items() if _is_p4(group)}
+        for name, group in p4.items():
+            mine = group.settings.instance_type
+            for other, another in groups.items():
+                if other not in p4 and _has_efa(another):
                     yield Breach(
                         ("node_groups", name, "partition"),
-                        f"`{name}` ({groups[name].instance_type}) and `{other}` "
-                        f"({group.instance_type}) are both in partition `{partition}`: P4d and "
-                        "P4de cannot exchange EFA traffic with other types, so a job on both has "
-                        "no EFA between them.",
-                        write(groups[name].instance_type.partition(".")[0]),
+                        f"`{name}` ({mine}) and `{other}` ({another.settings.instance_type}) are both in "
+                        f"partition `{partition}`: P4d and P4de cannot exchange EFA traffic with other "
+                        "types, so a job on both has no EFA between them.",
+                        write(mine.partition(".")[0]),
                     )
 
 
@@ -89,25 +86,22 @@ def p4_with_others(environment: Environment) -> Iterator[Breach]:
     "The accelerated nodes of a partition are of one type",
     source=f"{EFA_GUIDE}: EFA versions by Nitro generation; Slurm, sbatch: a job takes any node",
 )
-def mixed_partition(environment: Environment) -> Iterator[Breach]:
-    for partition, groups in _partitions(environment).items():
-        accelerated = {
-            name: group
-            for name, group in groups.items()
-            if (known := instance_type_of(environment, group)) and known.accelerator
-        }
+def mixed_partition(cluster: Cluster) -> Iterator[Breach]:
+    for partition, groups in _partitions(cluster).items():
+        accelerated = {name: group for name, group in groups.items() if group.type and group.type.accelerator}
         first = next(iter(accelerated.values()), None)
         for name, group in accelerated.items():
-            if first is None or group.instance_type == first.instance_type:
+            mine = group.settings.instance_type
+            if first is None or mine == first.settings.instance_type:
                 continue
-            if _is_p4(group) != _is_p4(first) and _has_efa(environment, group, first):
+            if _is_p4(group) != _is_p4(first) and _has_efa(group, first):
                 continue  # EFA003 says more
             yield Breach(
                 ("node_groups", name, "partition"),
-                f"partition `{partition}` has {first.instance_type} and {group.instance_type}: "
+                f"partition `{partition}` has {first.settings.instance_type} and {mine}: "
                 "Slurm may give one job nodes of both, and then it runs at the pace of the slower "
                 "accelerators and interfaces.",
-                write(group.instance_type.partition(".")[0]),
+                write(mine.partition(".")[0]),
             )
 
 
@@ -118,18 +112,17 @@ def mixed_partition(environment: Environment) -> Iterator[Breach]:
     source="EC2 API reference, DescribeInstanceTypes (EfaInfo.MaximumEfaInterfaces)",
     by_hand=SHOW_EFA,
 )
-def efa_unknown(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("compute").items():
-        known = instance_type_of(environment, group)
-        if known and known.efa_interfaces is None:
-            numbers = " or ".join(map(str, known.recommended_efa_interfaces))
-            described = f"; the EC2 User Guide describes {numbers}" if numbers else ""
-            yield Breach(
-                ("node_groups", name, "instance_type"),
-                f"AWS's API does not say how many EFA interfaces {known.name} has{described}. "
-                + _attached(environment, known),
-                ask("action", "count the devices on the first node (fi_info -p efa) and acknowledge this"),
-            )
+def efa_unknown(group: Group) -> Iterator[Breach]:
+    known = group.type
+    if group.role == "compute" and known and known.efa_interfaces is None:
+        numbers = " or ".join(map(str, known.recommended_efa_interfaces))
+        described = f"; the EC2 User Guide describes {numbers}" if numbers else ""
+        yield Breach(
+            ("instance_type",),
+            f"AWS's API does not say how many EFA interfaces {known.name} has{described}. "
+            + _attached(group, known),
+            ask("action", "count the devices on the first node (fi_info -p efa) and acknowledge this"),
+        )
 
 
 @EFA.rule(
@@ -138,15 +131,14 @@ def efa_unknown(environment: Environment) -> Iterator[Breach]:
     "A declared type has no more EFA interfaces than network cards",
     source=f"{CARDS_GUIDE}: one EFA per network card",
 )
-def declared_interfaces(environment: Environment) -> Iterator[Breach]:
-    for name, declared in environment.instance_types.items():
-        if declared.efa_interfaces > declared.network_cards:
-            yield Breach(
-                ("instance_types", name, "efa_interfaces"),
-                f"{declared.efa_interfaces} EFA interfaces on {declared.network_cards} network "
-                "cards: a card takes one at most.",
-                write(declared.network_cards),
-            )
+def declared_interfaces(declared: DeclaredInstanceType) -> Iterator[Breach]:
+    if declared.efa_interfaces > declared.network_cards:
+        yield Breach(
+            ("efa_interfaces",),
+            f"{declared.efa_interfaces} EFA interfaces on {declared.network_cards} network "
+            "cards: a card takes one at most.",
+            write(declared.network_cards),
+        )
 
 
 @EFA.rule(
@@ -156,41 +148,38 @@ def declared_interfaces(environment: Environment) -> Iterator[Breach]:
     source="SageMaker Developer Guide, Prerequisites for using SageMaker HyperPod: P5 takes 32 "
     "addresses with 32 cards; other types are estimated by the same rule",
 )
-def declared_addresses(environment: Environment) -> Iterator[Breach]:
-    for name, declared in environment.instance_types.items():
-        if declared.addresses < declared.network_cards:
-            yield Breach(
-                ("instance_types", name, "addresses"),
-                f"{declared.addresses} addresses for {declared.network_cards} network cards; P5 "
-                "takes 32 on its 32 cards under HyperPod with Slurm. A subnet planned with too "
-                "few cannot be changed later.",
-                write(declared.network_cards),
-            )
+def declared_addresses(declared: DeclaredInstanceType) -> Iterator[Breach]:
+    if declared.addresses < declared.network_cards:
+        yield Breach(
+            ("addresses",),
+            f"{declared.addresses} addresses for {declared.network_cards} network cards; P5 "
+            "takes 32 on its 32 cards under HyperPod with Slurm. A subnet planned with too "
+            "few cannot be changed later.",
+            write(declared.network_cards),
+        )
 
 
-def _partitions(environment: Environment) -> Mapping[str, dict[str, NodeGroup]]:
+def _partitions(cluster: Cluster) -> Mapping[str, dict[str, Group]]:
     """Compute groups that have nodes, by partition."""
-    result: dict[str, dict[str, NodeGroup]] = {}
-    for name, group in environment.groups("compute").items():
-        if group.partition and group.count:
-            result.setdefault(group.partition, {})[name] = group
-    return result
+    return {
+        partition: {name: group for name, group in groups.items() if group.settings.count}
+        for partition, groups in cluster.partitions.items()
+    }
 
 
-def _attached(environment: Environment, known: InstanceType) -> str:
-    if environment.orchestrator.kind in HYPERPOD:
+def _attached(group: Group, known: InstanceType) -> str:
+    if group.in_service:
         return "HyperPod attaches them; nothing here can tell whether it attached all."
     numbers = known.recommended_efa_interfaces
     return f"Nodes are launched with {numbers[0] if numbers else 'none'}."
 
 
-def _is_p4(group: NodeGroup) -> bool:
-    return group.instance_type.startswith(("p4d.", "p4de."))
+def _is_p4(group: Group) -> bool:
+    return group.settings.instance_type.startswith(("p4d.", "p4de."))
 
 
-def _has_efa(environment: Environment, *groups: NodeGroup) -> bool:
-    known = [instance_type_of(environment, group) for group in groups]
-    return all(one is not None and one.efa_interfaces != 0 for one in known)
+def _has_efa(*groups: Group) -> bool:
+    return all(group.type is not None and group.type.efa_interfaces != 0 for group in groups)
 
 
 def _nearest_with_efa(known: InstanceType) -> str:

@@ -15,17 +15,14 @@ from ultracluster.catalog import (
     region,
     zone_region,
 )
-from ultracluster.config import Environment
 from ultracluster.config.capacity import CapacityBlock, Reservation, TrainingPlan
 from ultracluster.config.findings import Path
-from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.orchestrator import HYPERPOD, OrchestratorKind
 from ultracluster.config.remedy import Remedy, anywhere, ask, write
+from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import most_instances
-from ultracluster.model.types import every_type_of, instance_type_of
+from ultracluster.model.orchestrators import kinds_with
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.basics import in_local_zone, moved_to, not_a_zone_of, second_zones
-from ultracluster.rules.hyperpod.groups import hyperpod_groups
+from ultracluster.rules.environment.basics import in_local_zone, moved_to, not_a_zone_of
 from ultracluster.rules.sets import GRP
 
 DATE = "2026-11-22"
@@ -35,8 +32,6 @@ OFFERINGS = (
     "aws ec2 describe-instance-type-offerings --location-type availability-zone-id "
     "--filters Name=instance-type,Values=<type> --region <region>"
 )
-_LAUNCHED = frozenset[OrchestratorKind]({"pcs", "eks", *HYPERPOD})
-"""ParallelCluster has its own validator of the same: PCL024."""
 
 
 @GRP.rule(
@@ -47,21 +42,19 @@ _LAUNCHED = frozenset[OrchestratorKind]({"pcs", "eks", *HYPERPOD})
     date=DATE,
     by_hand=OFFERINGS,
 )
-def type_in_region(environment: Environment) -> Iterator[Breach]:
+def type_in_region(group: Group, home: Region, cluster: Cluster) -> Iterator[Breach]:
     """Of HyperPod's own groups HYP041 speaks, which have prices of their own."""
-    here = environment.region
-    if region(here) is None:
+    if group.in_service:
         return
-    for path, _, known in _typed(environment):
+    for place, known in _typed(group):
         places = _sold_in(known)
-        if path[1] in _of_hyperpod(environment) or not places or here in places:
-            continue
-        yield Breach(
-            path,
-            f"no price, offer or Capacity Block of {known.name} is known in {here}: instances would be "
-            f"refused (Unsupported). Known: {', '.join(places)}.",
-            moved_to(environment, _like(here, places)) | _other_type(known, here),
-        )
+        if places and home.name not in places:
+            yield Breach(
+                place,
+                f"no price, offer or Capacity Block of {known.name} is known in {home.name}: instances would "
+                f"be refused (Unsupported). Known: {', '.join(places)}.",
+                moved_to(cluster.environment, _like(home.name, places)) | _other_type(known, home.name),
+            )
 
 
 @GRP.rule(
@@ -72,18 +65,23 @@ def type_in_region(environment: Environment) -> Iterator[Breach]:
     date=DATE,
     by_hand=OFFERINGS,
 )
-def type_in_zone(environment: Environment) -> Iterator[Breach]:
-    here, zone = region(environment.region), environment.network.zone_id
-    if here is None or not_a_zone_of(here, zone, ("network", "zone_id")):
+def type_in_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
+    zone = cluster.environment.network.zone_id
+    if not_a_zone_of(home, zone, ("network", "zone_id")):
         return  # ENV003 speaks
-    offered = {known.name: _zones_of(known, here, zone) for _, _, known in _typed(environment)}
-    for path, _, known in _typed(environment):
+    typed = [
+        (("node_groups", name, *place), known)
+        for name, group in cluster.groups.items()
+        for place, known in _typed(group)
+    ]
+    offered = {known.name: _zones_of(known, home, zone) for _, known in typed}
+    for path, known in typed:
         zones = offered[known.name]
         if not zones or zone in zones:
             continue
         for_all = [one for one in zones if all(one in others for others in offered.values() if others)]
-        taken = second_zones(environment)
-        near = [one for one in for_all or zones if not in_local_zone(here, one) and one not in taken]
+        taken = cluster.second_zones
+        near = [one for one in for_all or zones if not in_local_zone(home, one) and one not in taken]
         yield Breach(
             path,
             f"{known.name} was seen in {', '.join(zones)}, not in {zone}. In the wrong zone creation fails "
@@ -105,11 +103,11 @@ def type_in_zone(environment: Environment) -> Iterator[Breach]:
     date=DATE,
     by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id>; "
     "aws sagemaker describe-training-plan --training-plan-name <name>",
-    kinds=_LAUNCHED,
+    kinds=kinds_with(lambda traits: not traits.validates),  # PCL024
 )
-def one_type_of_an_id(environment: Environment) -> Iterator[Breach]:
-    for identifier, groups in _by_id(environment).items():
-        (first, leader), *others = groups.items()
+def one_type_of_an_id(cluster: Cluster) -> Iterator[Breach]:
+    for identifier, groups in _by_id(cluster).items():
+        (first, leader), *others = [(name, group.settings) for name, group in groups.items()]
         for name, group in others:
             if group.instance_type != leader.instance_type:
                 yield Breach(
@@ -128,14 +126,14 @@ def one_type_of_an_id(environment: Environment) -> Iterator[Breach]:
     source=f"{BLOCKS}: up to 64 instances; {PLANS}: 1, 2, 4, 8, 16, 32 or 64",
     date=DATE,
 )
-def more_than_one_holds(environment: Environment) -> Iterator[Breach]:
-    for identifier, groups in _by_id(environment).items():
+def more_than_one_holds(cluster: Cluster) -> Iterator[Breach]:
+    for identifier, groups in _by_id(cluster).items():
         last, leader = list(groups.items())[-1]
-        if isinstance(leader.capacity, Reservation) or _of_ultraservers(environment, leader):
+        if isinstance(leader.capacity, Reservation) or _of_ultraservers(leader):
             continue
         plan = isinstance(leader.capacity, TrainingPlan)
         most = most_instances("per_plan" if plan else "per_block")
-        nodes = sum(group.greatest for group in groups.values())
+        nodes = sum(group.settings.greatest for group in groups.values())
         if nodes > most:
             what = "plan" if plan else "block"
             names = f" of {', '.join(groups)} together" if len(groups) > 1 else ""
@@ -155,13 +153,13 @@ def more_than_one_holds(environment: Environment) -> Iterator[Breach]:
     date=DATE,
     by_hand="aws ec2 describe-capacity-blocks",
 )
-def all_blocks(environment: Environment) -> Iterator[Breach]:
+def all_blocks(cluster: Cluster) -> Iterator[Breach]:
     groups = {
         name: group
-        for name, group in environment.node_groups.items()
-        if isinstance(group.capacity, CapacityBlock) and not _of_ultraservers(environment, group)
+        for name, group in cluster.groups.items()
+        if isinstance(group.capacity, CapacityBlock) and not _of_ultraservers(group)
     }
-    nodes, most = sum(group.greatest for group in groups.values()), most_instances("all_blocks")
+    nodes, most = sum(group.settings.greatest for group in groups.values()), most_instances("all_blocks")
     if nodes > most:
         yield Breach(
             ("node_groups", list(groups)[-1], "capacity"),
@@ -183,35 +181,27 @@ def all_blocks(environment: Environment) -> Iterator[Breach]:
     by_hand="aws ec2 describe-capacity-block-offerings --instance-type <type> --instance-count <n> "
     "--capacity-duration-hours 24 --region <region>",
 )
-def block_in_region(environment: Environment) -> Iterator[Breach]:
-    here = environment.region
-    for name, group in environment.node_groups.items():
-        known = instance_type_of(environment, group)
-        if not isinstance(group.capacity, CapacityBlock) or not known or not known.capacity_block_regions:
-            continue
-        places = _regions(known.capacity_block_regions)
-        if here not in places:
-            yield Breach(
-                ("node_groups", name, "capacity"),
-                f"AWS sells no Capacity Block of {known.name} in {here}, by its guide. It does in "
-                f"{', '.join(known.capacity_block_regions)}.",
-                ask("decision", f"region: {_like(here, places)}")
-                if known.ultraserver
-                else write({"kind": "on-demand"}).noting(f"or region: {_like(here, places)}"),
-            )
+def block_in_region(group: Group, home: Region) -> Iterator[Breach]:
+    known = group.type
+    if not isinstance(group.capacity, CapacityBlock) or not known or not known.capacity_block_regions:
+        return
+    places = _regions(known.capacity_block_regions)
+    if home.name not in places:
+        yield Breach(
+            ("capacity",),
+            f"AWS sells no Capacity Block of {known.name} in {home.name}, by its guide. It does in "
+            f"{', '.join(known.capacity_block_regions)}.",
+            ask("decision", f"region: {_like(home.name, places)}")
+            if known.ultraserver
+            else write({"kind": "on-demand"}).noting(f"or region: {_like(home.name, places)}"),
+        )
 
 
-def _typed(environment: Environment) -> Iterator[tuple[Path, NodeGroup, InstanceType]]:
-    """Every group once for each of its types that the catalogue has, and where the type stands."""
-    for name, group in environment.node_groups.items():
-        for number, known in enumerate(every_type_of(environment, group)):
-            place: Path = ("instance_types", number - 1) if number else ("instance_type",)
-            if known and not known.declared:
-                yield ("node_groups", name, *place), group, known
-
-
-def _of_hyperpod(environment: Environment) -> set[str]:
-    return set(hyperpod_groups(environment)) if environment.orchestrator.kind in HYPERPOD else set()
+def _typed(group: Group) -> Iterator[tuple[Path, InstanceType]]:
+    """The types of a group that the catalogue has, and where each stands."""
+    for number, known in enumerate(group.types):
+        if known and not known.declared:
+            yield ("instance_types", number - 1) if number else ("instance_type",), known
 
 
 def _sold_in(known: InstanceType) -> tuple[str, ...]:
@@ -240,8 +230,8 @@ def _local_zones(known: InstanceType, here: Region, zone: str) -> tuple[str, ...
 
 def _regions(places: tuple[str, ...]) -> tuple[str, ...]:
     """The Regions of Regions and of Local Zones: us-east-1 of us-east-1-dfw-2a."""
-    found = [place if region(place) else getattr(zone_region(place), "name", "") for place in places]
-    return tuple(dict.fromkeys(filter(None, found)))
+    found = (region(place) or zone_region(place) for place in places)
+    return tuple(dict.fromkeys(home.name for home in found if home))
 
 
 def _like(name: str, places: tuple[str, ...]) -> str:
@@ -259,10 +249,10 @@ def _other_type(known: InstanceType, here: str) -> Remedy:
     return write(near[0]).noting(f"which {here} has") if near else ask("decision", "another type")
 
 
-def _by_id(environment: Environment) -> dict[str, dict[str, NodeGroup]]:
+def _by_id(cluster: Cluster) -> dict[str, dict[str, Group]]:
     """Groups by the id of their reservation or block, or the ARN of their plan."""
-    found: dict[str, dict[str, NodeGroup]] = {}
-    for name, group in environment.node_groups.items():
+    found: dict[str, dict[str, Group]] = {}
+    for name, group in cluster.groups.items():
         match group.capacity:
             case TrainingPlan(arn=identifier) | CapacityBlock(id=identifier):
                 found.setdefault(identifier, {})[name] = group
@@ -273,9 +263,8 @@ def _by_id(environment: Environment) -> dict[str, dict[str, NodeGroup]]:
     return found
 
 
-def _of_ultraservers(environment: Environment, group: NodeGroup) -> bool:
-    known = instance_type_of(environment, group)
-    return known is None or bool(known.ultraserver)
+def _of_ultraservers(group: Group) -> bool:
+    return group.type is None or bool(group.type.ultraserver)
 
 
 def _short(identifier: str) -> str:
