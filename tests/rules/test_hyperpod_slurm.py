@@ -5,6 +5,8 @@ from __future__ import annotations
 from rules_support import EXISTING_DATABASE
 from rules_table import Case, table_tests
 
+from ultracluster.config.orchestrator import HyperPodSlurm
+from ultracluster.rules import check
 from ultracluster.rules.sets import HPS
 
 LOGIN = {"role": "login", "instance_type": "m5.xlarge", "count": 2}
@@ -128,3 +130,13 @@ CASES = [*GROUP_CASES, *TYPE_CASES, *CLUSTER_CASES]
 
 
 test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(HPS, cases=CASES)
+
+
+def test_settings_are_judged_without_a_file() -> None:
+    findings = check(HyperPodSlurm(kind="hyperpod-slurm", provisioning="classic"))
+
+    assert {(one.code, one.path) for one in findings} == {
+        ("HPS061", ("slurm_config_strategy",)),
+        ("HPS069", ("provisioning",)),
+        ("HYP066", ("provisioning",)),
+    }

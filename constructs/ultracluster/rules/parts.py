@@ -9,7 +9,8 @@ from ultracluster.config import Environment
 from ultracluster.config.base import Model
 from ultracluster.config.findings import Path
 from ultracluster.config.lustre import LustreSettings, lustre_of
-from ultracluster.model import Cluster, Group, resolve
+from ultracluster.config.orchestrator import Eks, HyperPodEks, HyperPodSlurm, ParallelCluster, Pcs
+from ultracluster.model import TRAITS, Cluster, Group, resolve
 
 Part = tuple[Path, object]
 
@@ -54,6 +55,9 @@ def parts_in(part: object) -> Iterator[Part]:
             yield (), facts
             for folder, repository in facts.data_repositories.items():
                 yield ("data_repositories", folder), repository
+        case HyperPodSlurm() | HyperPodEks() | ParallelCluster() | Pcs() | Eks():
+            yield from _with_parts((), part)
+            yield (), TRAITS[part.kind]
         case Model():
             yield from _with_parts((), part)
         case _:
