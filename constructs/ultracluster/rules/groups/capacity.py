@@ -1,4 +1,4 @@
-"""Rules on: node groups. Where their nodes come from."""
+"""Rules on node groups: where their nodes come from."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ CAPACITY = ("capacity",)
 @GRP.rule(
     20,
     "error",
-    "The capacity is one that nodes can be launched from",
+    "The orchestrator can launch nodes from the capacity",
     source=TABLE,
     date=DATE,
 )
 def capacity_refused(group: Group) -> Iterator[Breach]:
-    """Rules of HyperPod speak of what its own groups take: HYP020, HYP021."""
+    """What HyperPod's own groups take is reported by HYP020 and HYP021."""
     for decision in _decisions(group):
         if decision.severity == "error" and not group.in_service:
             yield Breach(CAPACITY, decision.reason, _remedy(decision))
@@ -35,7 +35,7 @@ def capacity_refused(group: Group) -> Iterator[Breach]:
 @GRP.rule(
     21,
     "warning",
-    "The capacity is sold for the type",
+    "AWS sells the capacity for the instance type",
     source=TABLE,
     date=DATE,
     by_hand="aws ec2 describe-instance-types --instance-types <type> "
@@ -48,7 +48,7 @@ def capacity_unsold(group: Group) -> Iterator[Breach]:
 @GRP.rule(
     22,
     "warning",
-    "Controller and login nodes are not Spot",
+    "Controller and login nodes are not Spot instances",
     source="EC2 User Guide, Spot Instance interruptions; "
     "SageMaker Developer Guide, Spot instances in Amazon SageMaker HyperPod",
     date=DATE,
@@ -56,10 +56,10 @@ def capacity_unsold(group: Group) -> Iterator[Breach]:
 )
 def spot_for_compute(group: Group) -> Iterator[Breach]:
     if group.capacity.kind == "spot" and group.role in ("controller", "login"):
-        lost = "the queue stops" if group.role == "controller" else "people are thrown out"
+        lost = "stops the queue" if group.role == "controller" else "ends people's sessions"
         yield Breach(
             CAPACITY,
-            f"AWS takes Spot instances back at two minutes' notice: without the {group.role} {lost}.",
+            f"AWS takes Spot instances back at two minutes' notice, and losing a {group.role} node {lost}.",
             write({"kind": "on-demand"}),
         )
 
@@ -67,7 +67,7 @@ def spot_for_compute(group: Group) -> Iterator[Breach]:
 @GRP.rule(
     23,
     "warning",
-    "On-demand capacity is sold for the type",
+    "AWS sells the instance type on demand",
     source="EC2 and SageMaker price lists (third-party records, 2026-07 to 2026-10); "
     "model/capacity.json names the source of each decision",
     date=DATE,
@@ -83,7 +83,7 @@ def on_demand_unsold(group: Group) -> Iterator[Breach]:
 @GRP.rule(
     24,
     "warning",
-    "A Capacity Block has begun when its nodes are made",
+    "A Capacity Block has begun before its nodes are launched",
     source="EKS User Guide, Create a managed node group with Capacity Blocks for ML; AWS PCS User Guide, "
     "Amazon EC2 Capacity Blocks for ML",
     date="2026-11-22",
@@ -97,11 +97,11 @@ def block_has_begun(group: Group) -> Iterator[Breach]:
     if not isinstance(block, CapacityBlock) or not count or (group.traits.fills_at_start and block.starts):
         return
     if group.by_karpenter:
-        return  # its pools wait for instances and fail nothing
+        return  # its pools wait for instances without failing
     yield Breach(
         CAPACITY,
-        f"the block {block.id} has no instances before it begins: the group would wait for {count} "
-        "nodes, fail, and be taken back.",
+        f"the block {block.id} has no instances before it begins: creating the group would wait for "
+        f"{count} nodes, fail and be rolled back.",
         _not_yet(group),
     )
 
@@ -109,7 +109,7 @@ def block_has_begun(group: Group) -> Iterator[Breach]:
 @GRP.rule(
     35,
     "warning",
-    "The time at which a block begins is still to come",
+    "`starts` of a Capacity Block lies in the future",
     source="docs/kubernetes.md, A Capacity Block that has not begun; EventBridge Scheduler was reported to "
     "refuse a time in the past (DefangLabs/pulumi-defang#425)",
     date="2026-11-22",
@@ -121,8 +121,8 @@ def block_begins_later(block: CapacityBlock) -> Iterator[Breach]:
     if block.starts and block.starts[:10] < today().isoformat():
         yield Breach(
             ("starts",),
-            f"{block.starts} is past: a group that is new would be made empty and its schedule refused, "
-            "one that is there begins at 0 again when its size changes.",
+            f"{block.starts} is in the past: a new group would be created empty and its schedule refused; an "
+            "existing group starts again from 0 nodes when its size changes.",
             drop().noting("the nodes are then launched at once"),
         )
 
@@ -130,7 +130,7 @@ def block_begins_later(block: CapacityBlock) -> Iterator[Breach]:
 @GRP.rule(
     36,
     "warning",
-    "Nodes that train together are placed close together",
+    "Nodes that train together are in one placement group",
     source="EC2 User Guide, Placement strategies for your placement groups; Elastic Fabric Adapter",
     date="2026-11-22",
 )
@@ -141,8 +141,8 @@ def placement_declined(group: Group) -> Iterator[Breach]:
     if ours and group.type and fabric_of(group.type) == "efa":
         yield Breach(
             ("placement_group",),
-            f"{group.type.name} has EFA, and without a cluster placement group EC2 may spread its nodes over "
-            "the zone: each collective operation waits for the longest way.",
+            f"{group.type.name} has EFA, and without a cluster placement group EC2 may spread the nodes over "
+            "the whole zone: each collective operation waits for its slowest link.",
             drop().noting("or acknowledge this where EC2 has no room for all nodes in one group"),
         )
 
@@ -150,7 +150,7 @@ def placement_declined(group: Group) -> Iterator[Breach]:
 @GRP.rule(
     37,
     "error",
-    "A placement group is declined or named, not both",
+    "`placement_group: none` does not contradict the placement group of the reservation",
     source="EC2 User Guide, Use Capacity Reservations with cluster placement groups",
     date="2026-11-22",
 )
@@ -160,8 +160,8 @@ def placement_declined_and_named(group: Group) -> Iterator[Breach]:
     if group.settings.placement_group == "none" and named:
         yield Breach(
             ("placement_group",),
-            f"the reservation was made in the placement group {named}, and instances outside it do not "
-            "get it.",
+            f"the reservation belongs to the placement group {named}: instances outside that group do not "
+            "match it.",
             drop(),
         )
 
@@ -173,15 +173,15 @@ def _warnings(group: Group, rule: str) -> Iterator[Breach]:
 
 
 def _decisions(group: Group) -> Iterator[Decision]:
-    """One for each type of the group: of several each is bought by itself."""
+    """One for each type of the group: each is bought separately."""
     if group.traits.validates and group.role != "compute":
-        return  # PCL022 speaks: the file has no field for it
+        return  # reported by PCL022: the file has no field for it
     if group.capacity.kind == "training-plan" and group.traits.hyperpod and not group.in_service:
-        return  # HYP025 speaks
+        return  # reported by HYP025
     capacity, placement = group.capacity, group.placement.kind if group.placement else "none"
     if isinstance(capacity, Reservation):
         if capacity.id and capacity.resource_group_arn:
-            return  # GRP004 speaks
+            return  # reported by GRP004
         placement = "reservation-group" if capacity.placement_group and not group.in_service else "none"
     for known in filter(None, group.types):
         yield decide(capacity, orchestrator=group.launcher, placement=placement, instance_type=known)
@@ -202,5 +202,5 @@ def _not_yet(group: Group) -> Remedy:
         return ask("action", f"deploy when it begins; {begun}")
     starts = "raise count when it begins; "
     if group.traits.fills_at_start:
-        starts += 'or starts: "<StartDate of the block>" beside its id; '
+        starts += 'or starts: "<StartDate of the block>" next to its id; '
     return beside(count=0, max_count=group.settings.greatest).noting(starts + begun)

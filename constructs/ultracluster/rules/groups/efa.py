@@ -1,4 +1,4 @@
-"""Rules on: EFA."""
+"""Rules on EFA."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOW_EFA = (
 @EFA.rule(
     1,
     "warning",
-    "efa_interface is set on a type that has EFA",
+    "`efa_interface` is only set on a type that has EFA",
     source=f"{EFA_GUIDE}, supported instance types",
     by_hand=SHOW_EFA,
 )
@@ -30,7 +30,7 @@ def interface_without_efa(group: Group) -> Iterator[Breach]:
     if asked and known and known.efa_interfaces == 0:
         yield Breach(
             ("efa_interface",),
-            f"`{asked}` is asked for, and {known.name} has no EFA.",
+            f"`{asked}` has no effect: {known.name} has no EFA.",
             drop() | beside(instance_type=_nearest_with_efa(known)) if known.accelerator else drop(),
         )
 
@@ -38,7 +38,7 @@ def interface_without_efa(group: Group) -> Iterator[Breach]:
 @EFA.rule(
     2,
     "warning",
-    "Accelerated nodes that train together have EFA",
+    "Accelerated nodes that train together have EFA interfaces",
     source=f"{EFA_GUIDE}, supported instance types",
     by_hand=SHOW_EFA,
 )
@@ -61,7 +61,7 @@ def training_over_tcp(cluster: Cluster) -> Iterator[Breach]:
 @EFA.rule(
     3,
     "warning",
-    "P4d and P4de share no partition with other types",
+    "P4d and P4de do not share a partition with other types",
     source=f"{EFA_GUIDE}, limitations: no EFA traffic between P4d/P4de and other types",
 )
 def p4_with_others(cluster: Cluster) -> Iterator[Breach]:
@@ -83,7 +83,7 @@ def p4_with_others(cluster: Cluster) -> Iterator[Breach]:
 @EFA.rule(
     4,
     "warning",
-    "The accelerated nodes of a partition are of one type",
+    "The accelerated nodes of a partition have one instance type",
     source=f"{EFA_GUIDE}: EFA versions by Nitro generation; Slurm, sbatch: a job takes any node",
 )
 def mixed_partition(cluster: Cluster) -> Iterator[Breach]:
@@ -99,8 +99,8 @@ def mixed_partition(cluster: Cluster) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "partition"),
                 f"partition `{partition}` has {first.settings.instance_type} and {mine}: "
-                "Slurm may give one job nodes of both, and then it runs at the pace of the slower "
-                "accelerators and interfaces.",
+                "Slurm may give one job nodes of both types, and the job then runs at the pace of the slower "
+                "one.",
                 write(mine.partition(".")[0]),
             )
 
@@ -108,7 +108,7 @@ def mixed_partition(cluster: Cluster) -> Iterator[Breach]:
 @EFA.rule(
     5,
     "warning",
-    "The number of EFA interfaces of a type is published",
+    "AWS publishes how many EFA interfaces the type has",
     source="EC2 API reference, DescribeInstanceTypes (EfaInfo.MaximumEfaInterfaces)",
     by_hand=SHOW_EFA,
 )
@@ -136,7 +136,7 @@ def declared_interfaces(declared: DeclaredInstanceType) -> Iterator[Breach]:
         yield Breach(
             ("efa_interfaces",),
             f"{declared.efa_interfaces} EFA interfaces on {declared.network_cards} network "
-            "cards: a card takes one at most.",
+            "cards: a card takes at most one.",
             write(declared.network_cards),
         )
 
@@ -144,7 +144,7 @@ def declared_interfaces(declared: DeclaredInstanceType) -> Iterator[Breach]:
 @EFA.rule(
     7,
     "warning",
-    "A declared type takes an address per network card",
+    "A declared type takes at least one address per network card",
     source="SageMaker Developer Guide, Prerequisites for using SageMaker HyperPod: P5 takes 32 "
     "addresses with 32 cards; other types are estimated by the same rule",
 )
@@ -152,9 +152,9 @@ def declared_addresses(declared: DeclaredInstanceType) -> Iterator[Breach]:
     if declared.addresses < declared.network_cards:
         yield Breach(
             ("addresses",),
-            f"{declared.addresses} addresses for {declared.network_cards} network cards; P5 "
-            "takes 32 on its 32 cards under HyperPod with Slurm. A subnet planned with too "
-            "few cannot be changed later.",
+            f"{declared.addresses} addresses for {declared.network_cards} network cards; a P5 node "
+            "takes 32 for its 32 cards on HyperPod with Slurm. A subnet that is too small cannot be "
+            "enlarged later.",
             write(declared.network_cards),
         )
 
@@ -169,7 +169,7 @@ def _partitions(cluster: Cluster) -> Mapping[str, dict[str, Group]]:
 
 def _attached(group: Group, known: InstanceType) -> str:
     if group.in_service:
-        return "HyperPod attaches them; nothing here can tell whether it attached all."
+        return "HyperPod attaches them; whether it attaches all of them cannot be told here."
     numbers = known.recommended_efa_interfaces
     return f"Nodes are launched with {numbers[0] if numbers else 'none'}."
 

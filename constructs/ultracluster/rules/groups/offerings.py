@@ -1,4 +1,4 @@
-"""Rules on: node groups. Whether AWS sells types, blocks and plans in the Region and zone, and how many."""
+"""Rules on node groups: whether AWS sells types, blocks and plans in the Region and zone, and how many."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ OFFERINGS = (
 @GRP.rule(
     25,
     "warning",
-    "EC2 sells the type in the Region",
+    "EC2 offers the instance type in the Region",
     source=f"cfn-lint 1.58.0, derived from AWS price lists; EC2 DescribeInstanceTypeOfferings; {BLOCKS}",
     date=DATE,
     by_hand=OFFERINGS,
 )
 def type_in_region(group: Group, home: Region, cluster: Cluster) -> Iterator[Breach]:
-    """Of HyperPod's own groups HYP041 speaks, which have prices of their own."""
+    """HyperPod has prices of its own: its groups are judged by HYP041."""
     if group.in_service:
         return
     for place, known in _typed(group):
@@ -51,8 +51,8 @@ def type_in_region(group: Group, home: Region, cluster: Cluster) -> Iterator[Bre
         if places and home.name not in places:
             yield Breach(
                 place,
-                f"no price, offer or Capacity Block of {known.name} is known in {home.name}: instances would "
-                f"be refused (Unsupported). Known: {', '.join(places)}.",
+                f"no price, offer or Capacity Block of {known.name} is known in {home.name}: EC2 would "
+                f"refuse the instances (Unsupported). Known in: {', '.join(places)}.",
                 moved_to(cluster.environment, _like(home.name, places)) | _other_type(known, home.name),
             )
 
@@ -60,7 +60,7 @@ def type_in_region(group: Group, home: Region, cluster: Cluster) -> Iterator[Bre
 @GRP.rule(
     26,
     "warning",
-    "The zone offers the type",
+    "The zone offers the instance type",
     source="EC2 DescribeInstanceTypeOfferings as moto 5.2.5 and skypilot-catalog ship it, undated",
     date=DATE,
     by_hand=OFFERINGS,
@@ -68,7 +68,7 @@ def type_in_region(group: Group, home: Region, cluster: Cluster) -> Iterator[Bre
 def type_in_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
     zone = cluster.environment.network.zone_id
     if not_a_zone_of(home, zone, ("network", "zone_id")):
-        return  # ENV003 speaks
+        return  # reported by ENV003
     typed = [
         (("node_groups", name, *place), known)
         for name, group in cluster.groups.items()
@@ -84,13 +84,13 @@ def type_in_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
         near = [one for one in for_all or zones if not in_local_zone(home, one) and one not in taken]
         yield Breach(
             path,
-            f"{known.name} was seen in {', '.join(zones)}, not in {zone}. In the wrong zone creation fails "
-            "for want of capacity and is rolled back.",
+            f"{known.name} was seen in {', '.join(zones)}, not in {zone}. In the wrong zone the "
+            "creation fails for lack of capacity and is rolled back.",
             anywhere({("network", "zone_id"): near[0]})
             if near
             else ask(
                 "decision",
-                f"another Region; only Local Zones have it ({', '.join(zones)}), each to be opted in to",
+                f"choose another Region: only Local Zones have it ({', '.join(zones)}), which require opt-in",
             ),
         )
 
@@ -98,7 +98,7 @@ def type_in_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
 @GRP.rule(
     27,
     "error",
-    "A reservation, a block or a plan serves one type",
+    "A reservation, Capacity Block or training plan is used for one instance type",
     source=f"{PLANS}: one instance type; EC2 User Guide, On-Demand Capacity Reservations: InstanceType",
     date=DATE,
     by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id>; "
@@ -112,9 +112,9 @@ def one_type_of_an_id(cluster: Cluster) -> Iterator[Breach]:
             if group.instance_type != leader.instance_type:
                 yield Breach(
                     ("node_groups", name, "capacity"),
-                    f"{_short(identifier)} is the capacity of `{first}` ({leader.instance_type}), too, and "
-                    f"`{name}` is {group.instance_type}: it holds instances of one type, and the others "
-                    "never come.",
+                    f"{_short(identifier)} is also the capacity of `{first}` ({leader.instance_type}), and "
+                    f"`{name}` has {group.instance_type}: it holds instances of one type, so nodes of the "
+                    "other never start.",
                     write({"kind": "on-demand"}).noting(f"or one of {group.instance_type}"),
                 )
 
@@ -122,7 +122,7 @@ def one_type_of_an_id(cluster: Cluster) -> Iterator[Breach]:
 @GRP.rule(
     28,
     "error",
-    "A block or a plan holds as many instances as AWS sells in one",
+    "No Capacity Block or training plan is used for more instances than AWS sells in one",
     source=f"{BLOCKS}: up to 64 instances; {PLANS}: 1, 2, 4, 8, 16, 32 or 64",
     date=DATE,
 )
@@ -141,14 +141,14 @@ def more_than_one_holds(cluster: Cluster) -> Iterator[Breach]:
                 ("node_groups", last, "capacity"),
                 f"{nodes} nodes{names} from {_short(identifier)}: AWS sells no {what} of more than {most} "
                 "instances.",
-                ask("fact", f"at most {most} nodes, and a group of its own for each further {what}"),
+                ask("fact", f"use at most {most} nodes, and a separate group for each further {what}"),
             )
 
 
 @GRP.rule(
     29,
     "warning",
-    "All Capacity Blocks hold 256 instances at most",
+    "All Capacity Blocks together hold at most 256 instances",
     source=f"{BLOCKS}: across all accounts of an organisation, on a date",
     date=DATE,
     by_hand="aws ec2 describe-capacity-blocks",
@@ -163,7 +163,7 @@ def all_blocks(cluster: Cluster) -> Iterator[Breach]:
     if nodes > most:
         yield Breach(
             ("node_groups", list(groups)[-1], "capacity"),
-            f"{nodes} nodes from Capacity Blocks; an organisation has {most} of them on one day.",
+            f"{nodes} nodes from Capacity Blocks; an organisation can have at most {most} on one day.",
             ask(
                 "decision",
                 f"{most} nodes or fewer at a time, the rest on demand or by a reservation; "
@@ -175,7 +175,7 @@ def all_blocks(cluster: Cluster) -> Iterator[Breach]:
 @GRP.rule(
     34,
     "warning",
-    "Capacity Blocks of the type are sold in the Region",
+    "AWS sells Capacity Blocks of the instance type in the Region",
     source=f"{BLOCKS}, supported instance types and Regions (edition of 2026-10)",
     date=DATE,
     by_hand="aws ec2 describe-capacity-block-offerings --instance-type <type> --instance-count <n> "
@@ -189,7 +189,7 @@ def block_in_region(group: Group, home: Region) -> Iterator[Breach]:
     if home.name not in places:
         yield Breach(
             ("capacity",),
-            f"AWS sells no Capacity Block of {known.name} in {home.name}, by its guide. It does in "
+            f"according to its guide, AWS sells no Capacity Block of {known.name} in {home.name}. It does in "
             f"{', '.join(known.capacity_block_regions)}.",
             ask("decision", f"region: {_like(home.name, places)}")
             if known.ultraserver
@@ -198,7 +198,7 @@ def block_in_region(group: Group, home: Region) -> Iterator[Breach]:
 
 
 def _typed(group: Group) -> Iterator[tuple[Path, InstanceType]]:
-    """The types of a group that the catalogue has, and where each stands."""
+    """The types of a group that the catalogue has, each with its place."""
     for number, known in enumerate(group.types):
         if known and not known.declared:
             yield ("instance_types", number - 1) if number else ("instance_type",), known
@@ -246,7 +246,7 @@ def _other_type(known: InstanceType, here: str) -> Remedy:
         if here in one.regions and bool(one.accelerator) == bool(known.accelerator)
     ]
     near = nearest_instance_types(known.name, candidates=alike, count=1)
-    return write(near[0]).noting(f"which {here} has") if near else ask("decision", "another type")
+    return write(near[0]).noting(f"available in {here}") if near else ask("decision", "another type")
 
 
 def _by_id(cluster: Cluster) -> dict[str, dict[str, Group]]:

@@ -1,4 +1,4 @@
-"""Rules on: node groups. Roles, their nodes, and partitions of Slurm."""
+"""Rules on node groups: roles, their nodes, and partitions of Slurm."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _PARTITIONED = kinds_with(lambda traits: traits.named_partitions)
 
 _MISSING_ROLES: Mapping[tuple[Literal["slurm", "kubernetes"], Role], tuple[str, Remedy]] = {
     ("slurm", "system"): (
-        "`system` is for the add-ons of Kubernetes, and Slurm has none.",
+        "the role `system` is for add-ons of Kubernetes, which Slurm does not have.",
         write("login"),
     ),
     ("slurm", "controller"): (
-        "PCS runs Slurm's controller itself, in an account of its own: there are no nodes for it.",
+        "PCS runs Slurm's controller itself, in an account of AWS: no node of yours runs it.",
         whole(DROP).noting("orchestrator.size says how many nodes and jobs the controller takes"),
     ),
     ("kubernetes", "controller"): (
@@ -35,17 +35,17 @@ _MISSING_ROLES: Mapping[tuple[Literal["slurm", "kubernetes"], Role], tuple[str, 
         write("system") & beside(count=2),
     ),
     ("kubernetes", "login"): (
-        "people speak to the Kubernetes API with kubectl, as one of orchestrator.admins, and log in nowhere.",
+        "Kubernetes needs no login nodes: people use kubectl as one of orchestrator.admins.",
         whole(DROP).noting("or role: system"),
     ),
 }
-"""Why a scheduler lacks a role, and what to do instead."""
+"""Why a scheduler does not have a role, and what to do instead."""
 
 
 @GRP.rule(
     10,
     "error",
-    "The role of a group is one that its orchestrator has",
+    "The orchestrator has the role of the group",
     source="SageMaker API reference, ClusterInstanceGroupSpecification (SlurmConfig); "
     f"{SCHEMA}; {PCS_GUIDE}, Key concepts; EKS User Guide, Amazon EKS architecture",
     date=DATE,
@@ -55,7 +55,10 @@ def role_of_another_orchestrator(group: Group) -> Iterator[Breach]:
     if group.role not in traits.roles:
         why, remedy = _MISSING_ROLES.get(
             (traits.scheduler, group.role),
-            (f"{traits.kind} has nodes of these roles: {', '.join(traits.roles)}.", write(*traits.roles)),
+            (
+                f"{traits.kind} only has nodes of these roles: {', '.join(traits.roles)}.",
+                write(*traits.roles),
+            ),
         )
         yield Breach(("role",), why, remedy)
 
@@ -80,7 +83,7 @@ def one_controller_group(cluster: Cluster) -> Iterator[Breach]:
     for name in others:
         yield Breach(
             ("node_groups", name, "role"),
-            f"`{first}` is the controller group already: {cluster.traits.one_controller}.",
+            f"`{first}` is already the controller group: {cluster.traits.one_controller}.",
             (whole(DROP) | write("login")).noting(
                 "storage.accounting_database keeps the accounting off the controller"
             ),
@@ -102,7 +105,7 @@ def one_controller_node(group: Group) -> Iterator[Breach]:
     for key, value in (("count", group.settings.count), ("max_count", group.settings.max_count)):
         if value in (1, None):
             continue
-        why = "the other nodes fetch their Slurm configuration from it and never come up"
+        why = "the other nodes fetch their Slurm configuration from it and never become ready"
         if value:
             why = group.traits.one_controller
         yield Breach((key,), f"{value} controllers: {why}.", write(1))
@@ -121,7 +124,7 @@ def login_is_fixed(group: Group) -> Iterator[Breach]:
     if group.role == "login" and most != count:
         yield Breach(
             ("max_count",),
-            f"{count} to {most} login nodes: nodes are added for jobs, and none run there.",
+            f"{count} to {most} login nodes: nodes are only added for jobs, and no jobs run on login nodes.",
             drop() & beside(count=most),
         )
 
@@ -129,7 +132,7 @@ def login_is_fixed(group: Group) -> Iterator[Breach]:
 @GRP.rule(
     14,
     "error",
-    "A compute group has a partition",
+    "Each compute group has a partition",
     source=f"{GETTING_STARTED}; AWS PCS API reference, CreateQueue",
     date=DATE,
     kinds=_PARTITIONED,
@@ -138,7 +141,7 @@ def compute_has_partition(group: Group) -> Iterator[Breach]:
     if group.role == "compute" and group.settings.partition is None:
         yield Breach(
             ("partition",),
-            "a compute group without a partition: no job can run on it, and HyperPod refuses it.",
+            "no job can run on a compute group without a partition, and HyperPod refuses it.",
             write(own_partition(group.name)),
         )
 
@@ -156,7 +159,7 @@ def others_have_no_partition(group: Group) -> Iterator[Breach]:
     if group.role in ("controller", "login") and partition is not None:
         yield Breach(
             ("partition",),
-            f"`{partition}` on a {group.role} group, which runs no jobs: partitions are of compute groups.",
+            f"`{partition}` on a {group.role} group, but only compute groups run jobs and have partitions.",
             drop(),
         )
 
@@ -173,7 +176,7 @@ def partition_default(group: Group) -> Iterator[Breach]:
     if group.partition and group.partition.upper() == "DEFAULT":
         yield Breach(
             ("partition",),
-            f"`{group.partition}` is not a partition to slurm.conf: a line with PartitionName=DEFAULT "
+            f"`{group.partition}` cannot name a partition: in slurm.conf a line with PartitionName=DEFAULT "
             "sets the defaults of the lines after it.",
             write(own_partition(group.name)),
         )
@@ -182,7 +185,7 @@ def partition_default(group: Group) -> Iterator[Breach]:
 @GRP.rule(
     17,
     "warning",
-    "The cluster has compute nodes",
+    "The cluster may have compute nodes",
     source="SageMaker API reference, ClusterInstanceGroupSpecification (InstanceCount); "
     "AWS PCS API reference, CreateComputeNodeGroup (scalingConfiguration)",
     date=DATE,
@@ -195,7 +198,7 @@ def some_compute_nodes(cluster: Cluster) -> Iterator[Breach]:
         name = next(iter(compute), None)
         yield Breach(
             ("node_groups", name, "count") if name else ("node_groups",),
-            "no compute group may have a node: the cluster comes up and cannot run a job.",
+            "every compute group is limited to 0 nodes: the cluster starts and cannot run a job.",
             write(1).noting("or more") if name else ask("decision", "a group with role: compute and a count"),
         )
 

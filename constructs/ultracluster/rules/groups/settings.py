@@ -1,5 +1,4 @@
-"""Rules on: node groups. Which settings belong to which orchestrator; further subjects stand in modules of
-their own beside this one."""
+"""Rules on node groups: which settings belong to which orchestrator."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ class _Setting:
     """Whether those who launch the group have it."""
     why: str
     note: str = ""
-    """Beside removing it."""
+    """What to do besides removing it."""
     moves_to: Path = ()
     """Where its value belongs: a key of the group, or of the file."""
 
@@ -42,12 +41,12 @@ _SETTINGS: Mapping[str, _Setting] = {
     "min_count": _Setting(
         has=_hyperpod,
         why="only HyperPod rolls a group back that does not reach a number of nodes",
-        note="`count` nodes are kept whether or not they have work, and `max_count` is how many there may be",
+        note="`count` nodes are kept whether or not they have work; `max_count` limits how many there may be",
     ),
     "max_count": _Setting(
         has=_ec2,
         why="HyperPod keeps `count` nodes and adds none for a job",
-        note="set count to what is wanted",
+        note="set `count` to the nodes that you need",
     ),
     "volume_gib": _Setting(
         has=_hyperpod,
@@ -67,18 +66,18 @@ _SETTINGS: Mapping[str, _Setting] = {
     ),
     "image_release": _Setting(
         has=_hyperpod,
-        why="releases of this form are those of HyperPod's image",
+        why="only HyperPod's image has releases of this form",
         note="`image` names an AMI",
     ),
     "deep_health_checks": _Setting(
         has=_hyperpod,
-        why="deep health checks are a service of HyperPod",
+        why="only HyperPod has deep health checks",
         note="run `ultracluster acceptance` on new nodes",
     ),
     "patching": _Setting(
         has=_hyperpod,
-        why="software updates on a schedule are a service of HyperPod",
-        note="name a newer `image` when nodes are to be replaced",
+        why="only HyperPod updates software on a schedule",
+        note="name a newer `image` to replace the nodes",
     ),
     "efa_interface": _Setting(
         has=lambda group: not group.traits.one_efa_interface,
@@ -91,7 +90,7 @@ _SETTINGS: Mapping[str, _Setting] = {
     ),
     "partition": _Setting(
         has=lambda group: group.traits.slurm,
-        why="partitions are Slurm's, and this is Kubernetes",
+        why="only Slurm has partitions, and this is Kubernetes",
         note="`labels` say where pods may run",
     ),
     "slurm_settings": _Setting(
@@ -100,13 +99,13 @@ _SETTINGS: Mapping[str, _Setting] = {
     ),
     "labels": _Setting(
         has=_kubernetes,
-        why="labels are Kubernetes', and this is Slurm",
+        why="only Kubernetes has labels, and this is Slurm",
         note="on ParallelCluster and PCS slurm_settings: {Features: ...} names nodes",
     ),
     "taints": _Setting(
         has=_kubernetes,
-        why="taints are Kubernetes', and this is Slurm",
-        note="a partition of its own keeps others from these nodes",
+        why="only Kubernetes has taints, and this is Slurm",
+        note="a separate partition keeps other jobs off these nodes",
     ),
     "instance_types": _Setting(
         has=lambda group: group.traits.kubernetes and group.in_service,
@@ -115,11 +114,11 @@ _SETTINGS: Mapping[str, _Setting] = {
     ),
     "mig_profile": _Setting(
         has=_kubernetes,
-        why="only the GPU operator, which is Kubernetes', cuts the GPUs of a group",
+        why="only the GPU operator of Kubernetes cuts the GPUs of a group",
     ),
     "gpu_time_slices": _Setting(
         has=lambda group: group.traits.kubernetes and not group.in_service,
-        why="GPUs are handed to several pods by the device plugin of EKS nodes",
+        why="only the device plugin of EKS nodes gives a GPU to several pods",
     ),
 }
 
@@ -127,7 +126,7 @@ _SETTINGS: Mapping[str, _Setting] = {
 @GRP.rule(
     1,
     "error",
-    "A setting of a node group is one that its orchestrator has",
+    "The orchestrator has every setting that a node group uses",
     source="SageMaker API reference, ClusterInstanceGroupSpecification; aws-parallelcluster 3.16.1 schema; "
     "AWS PCS API reference, CreateComputeNodeGroup; EKS API reference, CreateNodegroup",
     date="2026-11-21",
@@ -136,10 +135,10 @@ def setting_of_another_orchestrator(group: Group) -> Iterator[Breach]:
     values = dict(group.settings)
     for key in sorted(group.settings.model_fields_set & _SETTINGS.keys()):
         setting, value = _SETTINGS[key], values[key]
-        if not setting.has(group) and value not in (None, (), {}):  # `taints: []` says nothing
+        if not setting.has(group) and value not in (None, (), {}):  # `taints: []` asks for nothing
             yield Breach(
                 (key,),
-                f"`{key}` says nothing to {group.launcher}: {setting.why}.",
+                f"`{key}` has no effect on {group.launcher}: {setting.why}.",
                 _moved(value, setting),
             )
 
@@ -147,7 +146,7 @@ def setting_of_another_orchestrator(group: Group) -> Iterator[Breach]:
 @GRP.rule(
     2,
     "error",
-    "A capacity's details are ones that its orchestrator has",
+    "The orchestrator has every detail that a capacity uses",
     source="aws-parallelcluster 3.16.1 schema; AWS PCS API reference, SpotOptions; EC2 User Guide, Create a "
     "Capacity Reservation in a cluster placement group",
     date="2026-11-21",
@@ -157,7 +156,7 @@ def detail_of_another_orchestrator(group: Group) -> Iterator[Breach]:
     if capacity.kind == "spot" and capacity.allocation and not group.traits.spot_allocation:
         yield Breach(
             ("capacity", "allocation"),
-            f"how Spot pools are picked cannot be told to {group.launcher}.",
+            f"`allocation` has no effect on {group.launcher}: it cannot be told how to pick Spot pools.",
             drop(),
         )
 
@@ -165,7 +164,7 @@ def detail_of_another_orchestrator(group: Group) -> Iterator[Breach]:
 @GRP.rule(
     3,
     "error",
-    "max_count is not below count",
+    "`max_count` is not below `count`",
     source="EC2 Auto Scaling, AWS PCS and ParallelCluster alike: a maximum is at least the minimum",
     date="2026-11-21",
 )
@@ -174,7 +173,7 @@ def greatest_below_count(group: Group) -> Iterator[Breach]:
     if not group.in_service and most is not None and most < count:
         yield Breach(
             ("max_count",),
-            f"{most} nodes at the most, and {count} always there.",
+            f"`max_count` is {most}, but `count` is {count}.",
             write(count) | drop(),
         )
 
@@ -182,7 +181,7 @@ def greatest_below_count(group: Group) -> Iterator[Breach]:
 @GRP.rule(
     4,
     "error",
-    "A resource group and a placement group name one reservation each",
+    "A reservation is named by its id or by a resource group, not by both",
     source="EC2 API reference, CapacityReservationTarget",
     date="2026-11-21",
 )

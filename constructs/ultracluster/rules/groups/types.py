@@ -1,4 +1,4 @@
-"""Rules on: node groups. What a group asks of its instance type and image."""
+"""Rules on node groups: what a group asks of its instance type and image."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ONE_IMAGE = "EC2 User Guide, Amazon Machine Images: an image is for one architec
 @GRP.rule(
     30,
     "error",
-    "An image is used on one processor architecture",
+    "Each image is used on one processor architecture only",
     source=f"{ONE_IMAGE}; aws-parallelcluster 3.16.1, InstanceTypeBaseAMICompatibleValidator",
     date=DATE,
     by_hand="aws ec2 describe-images --image-ids <ami> --query 'Images[].Architecture'",
@@ -34,8 +34,8 @@ def image_architecture(cluster: Cluster) -> Iterator[Breach]:
         if architecture != known.architecture:
             yield Breach(
                 ("node_groups", name, "image"),
-                f"{image} is the image of `{other}` ({architecture}), too, and {known.name} is "
-                f"{known.architecture}: one of the two cannot start.",
+                f"{image} is also the image of `{other}` ({architecture}), and {known.name} is "
+                f"{known.architecture}: nodes of one of the two cannot start.",
                 ask("fact", f"an image made for {known.architecture}"),
             )
 
@@ -43,7 +43,7 @@ def image_architecture(cluster: Cluster) -> Iterator[Breach]:
 @GRP.rule(
     38,
     "error",
-    "An image's parameter is one that the nodes can start from, and is read by CloudFormation",
+    "A parameter that names an image fits the architecture, and CloudFormation can read it",
     source="CloudFormation User Guide, Get a plaintext value from Systems Manager Parameter Store; "
     "aws-parallelcluster 3.16.1 schema (CustomAmi)",
     date=DATE,
@@ -63,8 +63,8 @@ def image_parameter(group: Group, cluster: Cluster) -> Iterator[Breach]:
     if not cluster.by_cloudformation:
         yield Breach(
             ("image",),
-            f"{parameter} is a parameter, which CloudFormation reads, and the file of the pcluster "
-            "command takes the id of an AMI only.",
+            f"{parameter} is a parameter, which only CloudFormation reads: the file of the pcluster command "
+            "takes nothing but the id of an AMI.",
             anywhere({("orchestrator", "deploy_with"): "cloudformation"}).noting(
                 f"or image: ami-..., which `aws ssm get-parameter --region {cluster.region} "
                 f"--name {parameter} --query Parameter.Value` prints"
@@ -75,7 +75,7 @@ def image_parameter(group: Group, cluster: Cluster) -> Iterator[Breach]:
 @GRP.rule(
     39,
     "warning",
-    "The image of a protected environment is one and the same",
+    "The image of a protected environment does not change by itself",
     source="CloudFormation User Guide, Get a plaintext value from Systems Manager Parameter Store (version)",
     date=DATE,
 )
@@ -84,16 +84,16 @@ def image_follows_parameter(group: Group, environment: Environment) -> Iterator[
     if environment.protect and parameter and ":" not in parameter:
         yield Breach(
             ("image",),
-            f"{parameter} is read again by each deploy that changes anything of the group, a count, too: "
-            "if there is a newer image by then, all nodes of the group are replaced.",
-            ask("fact", f"the id of an AMI; of a parameter of your own a version, {parameter}:<version>"),
+            f"each deploy that changes anything of the group, even its count, reads {parameter} again: if "
+            "there is a newer image by then, all nodes of the group are replaced.",
+            ask("fact", f"the id of an AMI; or a version of your own parameter, {parameter}:<version>"),
         )
 
 
 @GRP.rule(
     31,
     "error",
-    "The type has that many threads per core",
+    "The instance type supports `threads_per_core`",
     source="EC2 User Guide, CPU cores and threads per CPU core per instance type",
     date=DATE,
     by_hand="aws ec2 describe-instance-types --instance-types <type> "
@@ -110,7 +110,7 @@ def threads(group: Group) -> Iterator[Breach]:
         yield Breach(
             ("threads_per_core",),
             f"{asked} threads per core on {known.name}, "
-            + (f"which takes {allowed}." if allowed else "whose numbers are unknown or cannot be set."),
+            + (f"which takes {allowed}." if allowed else "whose threads are unknown or cannot be set."),
             write(*known.threads_per_core) | drop() if allowed and not group.further_types else drop(),
         )
 
@@ -129,7 +129,7 @@ def plain_controller(group: Group) -> Iterator[Breach]:
         yield Breach(
             ("instance_type",),
             f"{known.name} has {known.accelerator.count} x {known.accelerator.name}, which a "
-            f"{group.role} node does not use and you pay for all day.",
+            f"{group.role} node does not use and which you pay for all day.",
             alike(known, known.architecture, group.role),
         )
 

@@ -1,4 +1,4 @@
-"""Rules on: HyperPod on EKS. The cluster: release, add-ons, autoscaling."""
+"""Rules on HyperPod on EKS: release, add-ons and autoscaling of the cluster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AGENT = "aws/sagemaker-hyperpod-cli 011ca92, charts/health-monitoring-agent/temp
 @HPE.rule(
     1,
     "error",
-    "The cluster's name is one that HyperPod takes",
+    "HyperPod accepts the cluster's name",
     source="SageMaker API reference, CreateCluster (ClusterName)",
 )
 def name_for_both(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
@@ -36,7 +36,7 @@ def name_for_both(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
     if name.endswith("-"):
         yield Breach(
             ("cluster_name",),
-            f"`{name}` names the EKS cluster and the HyperPod cluster, and HyperPod takes no `-` at the end.",
+            f"`{name}` names the EKS and the HyperPod cluster, and HyperPod accepts no `-` at the end.",
             write(name.rstrip("-") or cluster.name),
         )
 
@@ -55,7 +55,7 @@ def release_of_images(hyperpod: HyperPodEks) -> Iterator[Breach]:
 @HPE.rule(
     3,
     "warning",
-    "HyperPod's add-ons take the Kubernetes release",
+    "HyperPod's add-ons support the Kubernetes release",
     source="catalog/hyperpod_eks.json: a third party's record of the live API, 2026-10-04, which EKS settles",
     by_hand="aws eks describe-addon-versions --addon-name <name> "
     "--query 'addons[].addonVersions[].[addonVersion,compatibilities[].clusterVersion]'",
@@ -80,7 +80,7 @@ def release_of_addons(hyperpod: HyperPodEks) -> Iterator[Breach]:
 @HPE.rule(
     4,
     "error",
-    "Task governance is the only Kueue",
+    "Task governance brings the only Kueue",
     source=f"{GOVERNANCE}: the add-on installs Kueue, and one that is there is removed first",
     date="2026-11-22",
 )
@@ -88,7 +88,7 @@ def one_kueue(hyperpod: HyperPodEks) -> Iterator[Breach]:
     if hyperpod.task_governance and hyperpod.scheduler == "kueue":
         yield Breach(
             ("task_governance",),
-            "the add-on brings a Kueue of its own, and `scheduler` is kueue: their definitions clash.",
+            "the add-on installs its own Kueue, and `scheduler` is kueue: their definitions clash.",
             beside(scheduler=DROP) | drop(),
         )
 
@@ -107,7 +107,7 @@ def one_scheduler(hyperpod: HyperPodEks) -> Iterator[Breach]:
 @HPE.rule(
     5,
     "warning",
-    "The Region has the health-monitoring agent",
+    "The health-monitoring agent is available in the Region",
     source=f"{AGENT}; aws/sagemaker-hyperpod-cli#359",
 )
 def agent_in_region(home: Region) -> Iterator[Breach]:
@@ -123,7 +123,7 @@ def agent_in_region(home: Region) -> Iterator[Breach]:
 @HPE.rule(
     6,
     "warning",
-    "Versions are given for add-ons that are asked for",
+    "`addon_versions` only names add-ons that are installed",
     source="this configuration: orchestrator.addon_versions",
 )
 def version_of_nothing(hyperpod: HyperPodEks) -> Iterator[Breach]:
@@ -132,62 +132,62 @@ def version_of_nothing(hyperpod: HyperPodEks) -> Iterator[Breach]:
         if name not in wanted:
             yield Breach(
                 ("addon_versions", name),
-                f"{name} is not installed: nothing asks for it.",
+                f"{name} is not installed: no setting asks for it.",
                 drop().noting(f"these are installed: {', '.join(wanted) or 'none'}"),
             )
 
 
-@HPE.rule(60, "error", "Karpenter has what it stands on", source=KARPENTER)
+@HPE.rule(60, "error", "Karpenter has the settings that it requires", source=KARPENTER)
 def karpenter_needs(hyperpod: HyperPodEks) -> Iterator[Breach]:
     if hyperpod.autoscaling is None:
         return
     if hyperpod.provisioning != "continuous":
         yield Breach(
             ("provisioning",),
-            "Karpenter adds nodes one by one, which classic provisioning cannot.",
+            "Karpenter adds nodes one by one, which requires continuous provisioning.",
             continuous(hyperpod),
         )
     if hyperpod.node_recovery != "automatic":
         yield Breach(
             ("node_recovery",),
-            "HyperPod's Karpenter wants node recovery to be automatic.",
+            "HyperPod's Karpenter requires automatic node recovery.",
             write("automatic"),
         )
 
 
-@HPE.rule(61, "error", "Karpenter has groups to scale", source=KARPENTER)
+@HPE.rule(61, "error", "Karpenter has at least one group to scale", source=KARPENTER)
 def karpenter_groups(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
     if hyperpod.autoscaling and not any(group.for_pods for group in cluster.groups.values()):
         yield Breach(
             ("autoscaling",),
-            "every compute group has a `count`, and Karpenter starts from 0: what it manages it would first "
-            "scale down to 0.",
+            "every compute group has a `count` above 0, and Karpenter starts from 0: it would first scale "
+            "the groups that it manages down to 0.",
             ask("decision", "count: 0 in the groups that it is to scale"),
         )
 
 
-@HPE.rule(62, "error", "A group that Karpenter scales is one that it takes", source=KARPENTER)
+@HPE.rule(62, "error", "Karpenter supports every group that it scales", source=KARPENTER)
 def karpenter_takes(group: Group) -> Iterator[Breach]:
     if not group.for_pods:
         return
     if group.capacity.kind == "training-plan":
         yield Breach(
             ("capacity",),
-            "Karpenter takes no group with a training plan, whose nodes are paid for whether they run or "
+            "Karpenter supports no group with a training plan, whose nodes are paid for whether they run or "
             "not.",
             write({"kind": "on-demand"}).noting("or count: the plan's nodes"),
         )
     if group.settings.deep_health_checks:
         yield Breach(
             ("deep_health_checks",),
-            "Karpenter takes no group with deep health checks: pods would wait for hours, and it would "
+            "Karpenter supports no group with deep health checks: pods would wait for hours, and it would "
             "start more and more nodes for them.",
             drop(),
         )
     if group.type and group.type.ultraserver:
         yield Breach(
             ("instance_type",),
-            f"{group.type.name} is a part of an UltraServer, which is started as a whole, not by Karpenter.",
+            f"{group.type.name} is part of an UltraServer, which starts as a whole and not by Karpenter.",
             ask("decision", "a count, or another type"),
         )
 
@@ -195,7 +195,7 @@ def karpenter_takes(group: Group) -> Iterator[Breach]:
 @HPE.rule(
     63,
     "error",
-    "Pools of Karpenter have names of their own",
+    "Karpenter's pools have different names in lower case",
     source="Kubernetes documentation, Object Names and IDs: lower case only",
 )
 def karpenter_names(cluster: Cluster) -> Iterator[Breach]:
@@ -205,8 +205,8 @@ def karpenter_names(cluster: Cluster) -> Iterator[Breach]:
         if counts[name.lower()] > 1:
             yield Breach(
                 ("node_groups", name),
-                f"another group is `{name.lower()}`, too, when written in lower case, as Kubernetes writes "
-                "the names of pools.",
+                f"another group is also named `{name.lower()}` in lower case, in which Kubernetes writes the "
+                "names of pools.",
                 rename(f"{name}-2"),
             )
 
@@ -214,7 +214,7 @@ def karpenter_names(cluster: Cluster) -> Iterator[Breach]:
 @HPE.rule(
     64,
     "warning",
-    "Memory for checkpoints is a share that the service takes",
+    "The memory for checkpoints is a share that the service accepts",
     source="SageMaker Developer Guide, Managed tiered checkpointing (20 to 100; the API says 0 to 100)",
 )
 def tiered_share(hyperpod: HyperPodEks) -> Iterator[Breach]:
@@ -222,7 +222,7 @@ def tiered_share(hyperpod: HyperPodEks) -> Iterator[Breach]:
     if percent is not None and percent < 20:
         yield Breach(
             ("tiered_checkpoints_percent",),
-            f"{percent} %: the guide asks for 20 at least, the API for nothing (the two disagree).",
+            f"{percent} %: the guide requires at least 20, the API nothing (the two disagree).",
             write(20),
         )
 
@@ -230,7 +230,7 @@ def tiered_share(hyperpod: HyperPodEks) -> Iterator[Breach]:
 @HPE.rule(
     65,
     "warning",
-    "Nodes of an UltraServer share their NVLink",
+    "Nodes of an UltraServer can use NVLink between them",
     source="EKS User Guide, ml-eks-nvidia-ultraserver; NVIDIA/aicr#668",
 )
 def ultraserver_domain(group: Group) -> Iterator[Breach]:
@@ -238,14 +238,14 @@ def ultraserver_domain(group: Group) -> Iterator[Breach]:
     if group.in_service and known and known.ultraserver:
         yield Breach(
             ("instance_type",),
-            f"between nodes of an UltraServer {known.name} speaks NVLink only inside a ComputeDomain of "
-            "NVIDIA's DRA driver, which is not installed here: without one it is EFA alone.",
+            f"nodes of an UltraServer ({known.name}) only use NVLink between them inside a ComputeDomain of "
+            "NVIDIA's DRA driver, which is not installed here: without one nodes only have EFA.",
             ask("action", "install dra-driver-nvidia-gpu, and acknowledge this"),
         )
 
 
 def _addons(hyperpod: HyperPodEks) -> dict[str, Path]:
-    """Those that are installed, and the key that asks for each."""
+    """The add-ons that are installed, and the key that asks for each."""
     wanted: dict[str, Path] = {}
     for key, name, on in (
         ("task_governance", "amazon-sagemaker-hyperpod-taskgovernance", hyperpod.task_governance),

@@ -1,4 +1,4 @@
-"""Rules on: HyperPod on EKS. Node groups: labels, taints, further types."""
+"""Rules on HyperPod on EKS: labels, taints and further types of node groups."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _HYPERPOD_ONLY = (
 @HPE.rule(
     16,
     "error",
-    "HyperPod has a group",
+    "HyperPod has at least one group",
     source="SageMaker API reference, CreateCluster (InstanceGroups: at least one)",
 )
 def some_group(cluster: Cluster) -> Iterator[Breach]:
     if not cluster.with_role("compute"):
         yield Breach(
             ("node_groups",),
-            "no group has the role `compute`, and system nodes are EKS's: HyperPod refuses a cluster without "
-            "groups.",
+            "no group has the role `compute`, and EKS runs the system nodes: HyperPod refuses a cluster "
+            "without groups.",
             ask("decision", "a group with role: compute, or orchestrator.kind: eks"),
         )
 
@@ -44,7 +44,7 @@ def some_group(cluster: Cluster) -> Iterator[Breach]:
 @HPE.rule(
     17,
     "error",
-    "What only HyperPod has is asked of HyperPod's groups",
+    "Only HyperPod's groups use what only HyperPod has",
     source="EKS API reference, CreateNodegroup: system nodes are a managed node group",
 )
 def system_is_eks(group: Group) -> Iterator[Breach]:
@@ -55,7 +55,7 @@ def system_is_eks(group: Group) -> Iterator[Breach]:
         if key in group.settings.model_fields_set and values[key] not in (None, ()):
             yield Breach(
                 (key,),
-                f"EKS manages system nodes, and `{key}` is HyperPod's: it would be ignored.",
+                f"`{key}` would be ignored: EKS manages system nodes, and only HyperPod has it.",
                 drop(),
             )
 
@@ -63,7 +63,7 @@ def system_is_eks(group: Group) -> Iterator[Breach]:
 @HPE.rule(
     30,
     "error",
-    "A group's labels and ours are 50 at most",
+    "A group has at most 50 labels, including those that this package adds",
     source="SageMaker API reference, ClusterKubernetesConfig (Labels)",
 )
 def room_for_labels(group: Group) -> Iterator[Breach]:
@@ -73,8 +73,8 @@ def room_for_labels(group: Group) -> Iterator[Breach]:
     if group.in_service and labels <= _MOST_LABELS < labels + ours:
         yield Breach(
             ("labels",),
-            f"{labels} labels, and {ours} of this package that say what the node is; HyperPod "
-            f"takes {_MOST_LABELS} together.",
+            f"{labels} labels, and this package adds {ours} that say what the node is; HyperPod takes at "
+            f"most {_MOST_LABELS} together.",
             ask("decision", f"{_MOST_LABELS - ours} or fewer"),
         )
 
@@ -91,14 +91,14 @@ def taints_and_checks(group: Group) -> Iterator[Breach]:
     if group.in_service and group.settings.taints and group.settings.deep_health_checks:
         yield Breach(
             ("taints",),
-            "HyperPod takes no taints of your own on a group with deep health checks; it taints nodes "
+            "HyperPod accepts no taints of yours on a group with deep health checks: it taints the nodes "
             "itself until they have passed.",
             drop() | beside(deep_health_checks=DROP),
         )
 
 
 @HPE.rule(
-    36, "error", "Several types for one group go with continuous provisioning and no plan", source=FLEXIBLE
+    36, "error", "A group of several types uses continuous provisioning and no training plan", source=FLEXIBLE
 )
 def flexible_when(group: Group, hyperpod: HyperPod) -> Iterator[Breach]:
     if not group.in_service or not group.further_types:
@@ -121,7 +121,7 @@ def flexible_when(group: Group, hyperpod: HyperPod) -> Iterator[Breach]:
 @HPE.rule(
     37,
     "warning",
-    "The types of one group are of one kind",
+    "All types of a group have the same accelerators and architecture",
     source=f"{FLEXIBLE}; SageMaker Developer Guide, Flexible instance groups, whose example mixes kinds, "
     "and Deep health checks",
     date="2026-11-22",
@@ -148,19 +148,19 @@ def flexible_kind(group: Group) -> Iterator[Breach]:
         )
 
 
-@HPE.rule(38, "error", "Each type of a group stands once", source=FLEXIBLE)
+@HPE.rule(38, "error", "Each type of a group is listed once", source=FLEXIBLE)
 def flexible_once(group: Group) -> Iterator[Breach]:
     before = [group.settings.instance_type]
     for index, name in enumerate(group.settings.instance_types):
         if name in before and group.in_service:
-            yield Breach(("instance_types", index), f"{name} stands before already.", drop())
+            yield Breach(("instance_types", index), f"{name} is already listed above.", drop())
         before.append(name)
 
 
 @HPE.rule(
     39,
     "error",
-    "The further types of a group are known",
+    "Every further type of a group is a known instance type",
     source="the catalogue: instances.json, general_instances.json",
 )
 def flexible_known(group: Group) -> Iterator[Breach]:
@@ -174,7 +174,7 @@ def flexible_known(group: Group) -> Iterator[Breach]:
             ]
             yield Breach(
                 ("instance_types", index),
-                f"there is no instance type {names[index]}, as far as is known.",
+                f"{names[index]} is not a known instance type.",
                 (write(near[0]) if near else drop()).noting("or declare it under instance_types"),
             )
 

@@ -1,4 +1,4 @@
-"""Rules that HyperPod has with Slurm and on EKS alike: groups, counts, capacity."""
+"""Rules on HyperPod, with Slurm and on EKS: groups, counts, capacity."""
 
 from __future__ import annotations
 
@@ -41,20 +41,22 @@ def hyperpod_groups(environment: Environment) -> dict[str, NodeGroup]:
 
 
 def typed_groups(environment: Environment) -> Iterator[tuple[Path, NodeGroup, InstanceType]]:
-    """HyperPod's groups once for each of their types that is known, and where the type stands."""
+    """HyperPod's groups once for each of their known types, with the place of the type."""
     for name, group in resolve(environment).in_service.items():
         for place, known in typed(group):
             yield ("node_groups", name, *place), group.settings, known
 
 
 def typed(group: Group) -> Iterator[tuple[Path, InstanceType]]:
-    """The types of a group that are known, and where each stands."""
+    """The types of a group that are known, each with its place."""
     for number, known in enumerate(group.types):
         if known:
             yield ("instance_types", number - 1) if number else ("instance_type",), known
 
 
-@HYP.rule(10, "error", "There are at most 100 groups", source="SageMaker API, CreateCluster")
+@HYP.rule(
+    10, "error", "There are at most 100 groups, the limit of the API", source="SageMaker API, CreateCluster"
+)
 def group_limit(cluster: Cluster) -> Iterator[Breach]:
     if (count := len(cluster.groups)) > 100:
         yield Breach(
@@ -64,45 +66,45 @@ def group_limit(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(11, "warning", "There are at most 20 groups", source=CREATING)
+@HYP.rule(11, "warning", "There are at most 20 groups, the limit of the guide", source=CREATING)
 def group_limit_of_guide(cluster: Cluster) -> Iterator[Breach]:
     if 20 < (count := len(cluster.groups)) <= 100:
         yield Breach(
             ("node_groups",),
-            f"{count} groups; the API takes 100, the guide says 20 at most (the two disagree).",
+            f"{count} groups; the API takes 100, the guide says at most 20 (the two disagree).",
             ask("decision", "20 groups or fewer: those of one type, partition and capacity can be one"),
         )
 
 
-@HYP.rule(12, "error", "min_count is not above count", source=f"{GROUP_API} (MinInstanceCount)")
+@HYP.rule(12, "error", "`min_count` is not above `count`", source=f"{GROUP_API} (MinInstanceCount)")
 def min_count_within_count(group: Group) -> Iterator[Breach]:
     least, count = group.settings.min_count, group.settings.count
     if group.in_service and least is not None and least > count:
         yield Breach(
             ("min_count",),
-            f"{least} nodes at least, and {count} wanted: HyperPod refuses a minimum above the count.",
+            f"at least {least} nodes, but `count` is {count}: HyperPod refuses a minimum above the count.",
             write(count),
         )
 
 
-@HYP.rule(13, "error", "min_count goes with continuous provisioning", source=CONTINUOUS)
+@HYP.rule(13, "error", "`min_count` is only set with continuous provisioning", source=CONTINUOUS)
 def min_count_is_continuous(group: Group, hyperpod: HyperPod) -> Iterator[Breach]:
     classic = hyperpod.provisioning == "classic"
     if group.in_service and classic and group.settings.min_count is not None:
         yield Breach(
             ("min_count",),
-            "HyperPod refuses MinInstanceCount with classic provisioning, which is all or nothing anyway.",
+            "HyperPod refuses MinInstanceCount with classic provisioning, which is always all or nothing.",
             drop() | continuous(hyperpod),
         )
 
 
-@HYP.rule(14, "warning", "min_count says something", source=f"{GROUP_API} (MinInstanceCount)")
+@HYP.rule(14, "warning", "`min_count` has an effect", source=f"{GROUP_API} (MinInstanceCount)")
 def min_count_is_positive(group: Group, hyperpod: HyperPod) -> Iterator[Breach]:
     if group.in_service and group.settings.min_count == 0:
         count = group.settings.count
         yield Breach(
             ("min_count",),
-            "0 nodes at least is what continuous provisioning does without it.",
+            "a minimum of 0 is what continuous provisioning does without this setting.",
             drop() | write(count) if count and hyperpod.provisioning == "continuous" else drop(),
         )
 
@@ -122,8 +124,8 @@ def no_reservation(group: Group, network: Network) -> Iterator[Breach]:
             ("capacity",),
             f"HyperPod's instances run in an account of AWS and take no reservation "
             f"({capacity.id or 'open'}). One that your account team has onboarded is "
-            "matched by account and zone id alone, without being named; in another zone you "
-            "pay for both.",
+            "matched only by account and zone id, without being named; in another zone you pay "
+            "for both.",
             write({"kind": "on-demand"}).noting(
                 f"and a reservation that your account team onboarded in {network.zone_id}; "
                 f"or {{kind: training-plan, arn: ...}}"
@@ -148,7 +150,7 @@ def no_capacity_block(group: Group) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(22, "error", "Spot goes with continuous provisioning", source=CONTINUOUS)
+@HYP.rule(22, "error", "Spot is only used with continuous provisioning", source=CONTINUOUS)
 def spot_is_continuous(group: Group, hyperpod: HyperPod) -> Iterator[Breach]:
     if group.in_service and group.capacity.kind == "spot" and hyperpod.provisioning == "classic":
         yield Breach(
@@ -161,7 +163,7 @@ def spot_is_continuous(group: Group, hyperpod: HyperPod) -> Iterator[Breach]:
 @HYP.rule(
     24,
     "warning",
-    "Spot is for types that EC2 sells as Spot",
+    "Spot is only used for types that EC2 sells as Spot",
     source="EC2 API reference, DescribeInstanceTypes (SupportedUsageClasses)",
     by_hand="aws ec2 describe-instance-types --instance-types <type> "
     "--query 'InstanceTypes[].SupportedUsageClasses'",
@@ -173,14 +175,14 @@ def spot_is_sold(group: Group) -> Iterator[Breach]:
         if known.spot is False:
             yield Breach(
                 ("capacity",),
-                f"EC2 does not list {known.name} for Spot: the group would wait for ever.",
+                f"EC2 does not list {known.name} for Spot: the group would wait forever.",
                 ask("fact", "{kind: training-plan, arn: ...}")
                 if known.training_plan
                 else write({"kind": "on-demand"}),
             )
 
 
-@HYP.rule(25, "error", "Training plans are for compute groups", source=PLANS)
+@HYP.rule(25, "error", "Only compute groups use training plans", source=PLANS)
 def plan_for_compute(group: Group) -> Iterator[Breach]:
     if group.capacity.kind == "training-plan" and group.role != "compute":
         yield Breach(
@@ -194,7 +196,7 @@ def plan_for_compute(group: Group) -> Iterator[Breach]:
 @HYP.rule(
     26,
     "warning",
-    "Training plans are sold for the type",
+    "AWS sells training plans for the instance type",
     source="SageMaker API reference, SearchTrainingPlanOfferings (InstanceType; botocore 1.44.5)",
     by_hand="aws sagemaker search-training-plan-offerings --instance-type ml.<type> "
     "--instance-count <n> --duration-hours 24 --target-resources hyperpod-cluster",
@@ -207,6 +209,6 @@ def plan_type(group: Group) -> Iterator[Breach]:
         sold = [one.name for one in instance_types().values() if one.training_plan]
         yield Breach(
             ("instance_type",),
-            f"no training plan is sold for {known.name}; plans are for {', '.join(sold)}.",
+            f"AWS sells no training plan for {known.name}, only for {', '.join(sold)}.",
             beside(capacity={"kind": "on-demand"}),
         )

@@ -1,4 +1,4 @@
-"""Rules on: HyperPod with Slurm. Node groups: what they have that no other orchestrator has."""
+"""Rules on HyperPod with Slurm: what its node groups have and those of other orchestrators do not."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def one_login_group(cluster: Cluster) -> Iterator[Breach]:
         count = logins[first].settings.count + logins[name].settings.count
         yield Breach(
             ("node_groups", name, "role"),
-            f"`{first}` is a login group, too. AWS documents clusters with one, and its older configuration "
-            "file has room for one only; nothing says that two are refused or that they work.",
+            f"`{first}` is also a login group. AWS documents clusters with one, and its older configuration "
+            "file has room for only one; whether two are refused or work is not documented.",
             anywhere({("node_groups", first, "count"): count, ("node_groups", name): DROP}),
         )
 
@@ -37,7 +37,7 @@ def one_login_group(cluster: Cluster) -> Iterator[Breach]:
 @HPS.rule(
     7,
     "warning",
-    "No partition is called `dev`",
+    "No partition is named `dev`",
     source=f"{GETTING_STARTED}; awslabs/awsome-distributed-ai, hyperpod-mental-model.md",
     by_hand="scontrol show partition dev",
 )
@@ -45,8 +45,8 @@ def partition_dev(group: Group) -> Iterator[Breach]:
     if group.partition == "dev":
         yield Breach(
             ("partition",),
-            "HyperPod puts every compute node, and login nodes with them, into a default "
-            "partition `dev` of its own: this group would not have the partition to itself.",
+            "HyperPod puts every compute node and login node into its default partition `dev`: this "
+            "group would not have the partition to itself.",
             write(own_partition(group.name)),
         )
 
@@ -62,11 +62,11 @@ def patching_controller(group: Group, storage: Storage) -> Iterator[Breach]:
         more = (
             ""
             if storage.accounting_database
-            else " Accounting is on that volume, too, as there is no accounting_database."
+            else " Accounting is also on that volume, as there is no accounting_database."
         )
         yield Breach(
             ("patching",),
-            "patching replaces the root volume of the controller: the queue's state and hand "
-            f"edits of slurm.conf are gone unless someone saved them before.{more}",
+            "patching replaces the root volume of the controller: the state of the queue and hand edits "
+            f"of slurm.conf are lost unless they were saved before.{more}",
             drop().noting("save /opt/slurm/etc and update the software by hand"),
         )

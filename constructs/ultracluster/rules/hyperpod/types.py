@@ -1,4 +1,4 @@
-"""Rules that HyperPod has with Slurm and on EKS alike: types, health checks, images, patching."""
+"""Rules on HyperPod, with Slurm and on EKS: types, health checks, images, patching."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ QUOTA_SEEN_GIB = 1024
 @HYP.rule(
     40,
     "error",
-    "HyperPod knows the instance type",
+    "HyperPod has the instance type",
     source=f"{GROUP_API} (InstanceType; botocore 1.44.5)",
 )
 def type_in_hyperpod(group: Group) -> Iterator[Breach]:
@@ -38,7 +38,7 @@ def type_in_hyperpod(group: Group) -> Iterator[Breach]:
         near = nearest_instance_types(known.name, candidates=alike, count=1)
         yield Breach(
             place,
-            f"EC2 has {known.name}, HyperPod's API refuses {known.hyperpod_name}.",
+            f"HyperPod's API refuses {known.hyperpod_name}, although EC2 has {known.name}.",
             write(near[0]) if near else ask("fact", "a type of HyperPod's list"),
         )
 
@@ -46,14 +46,14 @@ def type_in_hyperpod(group: Group) -> Iterator[Breach]:
 @HYP.rule(
     41,
     "warning",
-    "HyperPod offers the type in the Region",
+    "HyperPod offers the instance type in the Region",
     source="cfn-lint 1.58.0, derived from AWS price lists: a missing Region proves nothing",
     by_hand="aws service-quotas list-service-quotas --service-code sagemaker --region <region> "
     "--query \"Quotas[?QuotaName=='ml.<type> for cluster usage'].Value\"",
 )
 def type_in_region(group: Group, home: Region, cluster: Cluster) -> Iterator[Breach]:
     if home.hyperpod is False or not group.in_service:
-        return  # ENV002 says it for all groups
+        return  # ENV002 reports it for all groups
     for place, known in typed(group):
         if known.hyperpod_regions and home.name not in known.hyperpod_regions:
             near = difflib.get_close_matches(home.name, known.hyperpod_regions, n=1, cutoff=0)[0]
@@ -68,7 +68,7 @@ def type_in_region(group: Group, home: Region, cluster: Cluster) -> Iterator[Bre
 @HYP.rule(
     47,
     "warning",
-    "Deep health checks are for accelerated compute groups",
+    "Only accelerated compute groups have deep health checks",
     source=DEEP_CHECKS,
 )
 def deep_checks_need_accelerators(group: Group) -> Iterator[Breach]:
@@ -90,15 +90,13 @@ def deep_checks_need_accelerators(group: Group) -> Iterator[Breach]:
         yield Breach(
             ("deep_health_checks",),
             f"with Slurm the guide lists checks of GPUs only, and {known.name} has "
-            f"{known.accelerator.name}: HyperPod refuses them, or none is run. On EKS it checks "
-            "Trainium, too.",
+            f"{known.accelerator.name}: HyperPod refuses them, or runs none. On EKS it also "
+            "checks Trainium.",
             drop(),
         )
 
 
-@HYP.rule(
-    48, "warning", "Checks of connectivity have two nodes or more", source=DEEP_CHECKS, date="2026-11-22"
-)
+@HYP.rule(48, "warning", "Connectivity checks have at least two nodes", source=DEEP_CHECKS, date="2026-11-22")
 def connectivity_needs_two(group: Group) -> Iterator[Breach]:
     checks, count = group.settings.deep_health_checks, group.settings.count
     if group.in_service and "instance-connectivity" in checks and count < 2:
@@ -114,7 +112,7 @@ def connectivity_needs_two(group: Group) -> Iterator[Breach]:
 @HYP.rule(
     49,
     "warning",
-    "A custom image is one that HyperPod takes",
+    "A custom image is built as HyperPod requires",
     source=CUSTOM_AMI,
     by_hand="aws ec2 describe-images --image-ids <ami> --query "
     "'Images[].[OwnerId,State,BlockDeviceMappings[].Ebs.[SnapshotId,Encrypted]]'",
@@ -138,7 +136,7 @@ def custom_image(group: Group, cluster: Cluster) -> Iterator[Breach]:
 @HYP.rule(
     58,
     "error",
-    "A group has an image of one's own or a release of HyperPod's",
+    "A group names a custom image or a release of HyperPod's image, not both",
     source=f"{GROUP_API} (ImageId, ImageReleaseVersion)",
 )
 def image_or_release(group: Group) -> Iterator[Breach]:
@@ -146,7 +144,7 @@ def image_or_release(group: Group) -> Iterator[Breach]:
     if group.in_service and image and release:
         yield Breach(
             ("image_release",),
-            f"{release} is a release of HyperPod's image, {image} another image.",
+            f"{release} is a release of HyperPod's image, and {image} is another image: name only one.",
             drop() | beside(image=DROP),
         )
 
@@ -154,7 +152,7 @@ def image_or_release(group: Group) -> Iterator[Breach]:
 @HYP.rule(
     59,
     "warning",
-    "CloudFormation takes a release of HyperPod's image with Slurm",
+    "CloudFormation accepts a release of HyperPod's image with Slurm",
     source=f"CloudFormation, AWS::SageMaker::Cluster ImageReleaseVersion (EKS only); {GROUP_API} (no limit)",
     by_hand="aws sagemaker describe-cluster --cluster-name <cluster> --query "
     "'InstanceGroups[].[InstanceGroupName,CurrentImageReleaseVersion]'",
@@ -173,7 +171,7 @@ def release_with_slurm(group: Group) -> Iterator[Breach]:
 @HYP.rule(
     50,
     "warning",
-    "With continuous provisioning all groups have an image of their own, or none",
+    "With continuous provisioning all groups have a custom image, or none has",
     source="SageMaker API reference, ImageId: new groups inherit the image of the oldest group",
 )
 def image_inherited(cluster: Cluster, hyperpod: HyperPod) -> Iterator[Breach]:
@@ -193,7 +191,7 @@ def image_inherited(cluster: Cluster, hyperpod: HyperPod) -> Iterator[Breach]:
 @HYP.rule(
     51,
     "warning",
-    "Patching is for HyperPod's own image",
+    "Only groups with HyperPod's own image are patched",
     source=f"{PATCHING}; {GROUP_API} (AutoPatchConfig, ScheduledUpdateConfig)",
 )
 def patching_custom_image(group: Group) -> Iterator[Breach]:
@@ -201,8 +199,7 @@ def patching_custom_image(group: Group) -> Iterator[Breach]:
         yield Breach(
             ("patching",),
             "patching puts HyperPod's newer image on the nodes; what it does with "
-            f"{group.settings.image} is not published. It may be replaced, and what you built into it "
-            "with it.",
+            f"{group.settings.image} is not published. It may replace that image and all that is in it.",
             drop().noting("change image when you have built a new one"),
         )
 
@@ -241,7 +238,7 @@ _CRON = (
 @HYP.rule(
     53,
     "error",
-    "A patching schedule is one that CloudFormation takes",
+    "CloudFormation accepts the patching schedule",
     source="CloudFormation, AWS::SageMaker::Cluster ScheduledUpdateConfig (ScheduleExpression)",
 )
 def patching_schedule(patching: ScheduledPatching) -> Iterator[Breach]:
@@ -259,7 +256,7 @@ def _cron_problem(expression: str) -> str:
         return f"{len(fields)} fields instead of six"
     for text, (field, pattern) in zip(fields, _CRON, strict=True):
         if not re.fullmatch(pattern, text):
-            return f"`{text}` is no {field} there"
+            return f"`{text}` is not a {field}"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Rules on: Machine images, and what the nodes of each group make of the software release on theirs."""
+"""Rules on machine images, and on what nodes make of the software release on theirs."""
 
 from __future__ import annotations
 
@@ -27,29 +27,41 @@ _DATE = "2026-11-22"
 _SHOW = "ultracluster image show <image>"
 
 
-@IMG.rule(1, "error", "No image boots that its maker withdrew", source=_CATALOGUE, date=_DATE, by_hand=_SHOW)
+@IMG.rule(
+    1,
+    "error",
+    "No group boots an image that its maker withdrew",
+    source=_CATALOGUE,
+    date=_DATE,
+    by_hand=_SHOW,
+)
 def withdrawn(cluster: Cluster) -> Iterator[Breach]:
-    yield from _advisories(cluster, "maker", "its maker withdrew it")
+    yield from _advisories(cluster, "maker", "its maker withdrew")
 
 
 @IMG.rule(
-    2, "warning", "No image boots that field reports call bad", source=_CATALOGUE, date=_DATE, by_hand=_SHOW
+    2,
+    "warning",
+    "No group boots an image that field reports call bad",
+    source=_CATALOGUE,
+    date=_DATE,
+    by_hand=_SHOW,
 )
 def reported_bad(cluster: Cluster) -> Iterator[Breach]:
-    yield from _advisories(cluster, "field", "a field report says")
+    yield from _advisories(cluster, "field", "a field report calls bad")
 
 
 @IMG.rule(
     3,
     "error",
-    "The nodes of every group can start with the release on their image",
+    "The nodes of every group can start: their image has what the release requires",
     source=f"{_CATALOGUE}; this package: lifecycle_scripts/releases, the floor of each component",
     date=_DATE,
     by_hand="ultracluster plan <environment>",
 )
 def cannot_boot(cluster: Cluster) -> Iterator[Breach]:
     for boot in _boots(cluster):
-        # a file or key that is not locked is SOF009's
+        # a file or key that is not locked is reported by SOF009
         lost = [one for one in boot.of("refuses") if one.certain and one.lack != "unlocked"]
         if lost:
             yield Breach(
@@ -62,7 +74,7 @@ def cannot_boot(cluster: Cluster) -> Iterator[Breach]:
 @IMG.rule(
     4,
     "warning",
-    "The nodes of every group start as far as anybody knows",
+    "It is confirmed that the nodes of every group can start",
     source=f"{_CATALOGUE}; what is not confirmed warns",
     date=_DATE,
     by_hand="ultracluster preflight <environment>",
@@ -82,7 +94,7 @@ def may_not_boot(cluster: Cluster) -> Iterator[Breach]:
 @IMG.rule(
     5,
     "warning",
-    "What the image of a group brings is known",
+    "The contents of each group's image are known",
     source=_CATALOGUE,
     date=_DATE,
     by_hand="ultracluster image record",
@@ -96,11 +108,10 @@ def unknown_image(cluster: Cluster) -> Iterator[Breach]:
         near = _newest_known(cluster, names[0])
         yield Breach(
             _path(cluster, names[0]),
-            f"{', '.join(names)}: {text}. Nodes find out what is there and install what is absent; nothing "
-            "of it can be said before.",
+            f"{', '.join(names)}: {text}. What a node lacks is only known, and installed, when it starts.",
             ask(
                 "action",
-                f"{near.id} is the newest known" if near else "`ultracluster image record` on one node tells",
+                f"{near.id} is the newest known" if near else "run `ultracluster image record` on one node",
             ),
         )
 
@@ -118,12 +129,12 @@ def other_family(software: Software, cluster: Cluster) -> Iterator[Breach]:
     try:
         release = load_release(software.release)
     except (UnknownReleaseError, InvalidLockError):
-        return  # SOF001 speaks
+        return  # reported by SOF001
     if cluster.settings.lifecycle != "none" and family not in release.families:
         yield Breach(
             ("release",),
             f"release {release.release} is made for the images of {', '.join(release.families)}, and "
-            f"{cluster.traits.kind} boots those of {family}: its versions were never held against them.",
+            f"{cluster.traits.kind} boots those of {family}: its versions were never compared with them.",
             _release_for(family),
         )
 
@@ -131,7 +142,7 @@ def other_family(software: Software, cluster: Cluster) -> Iterator[Breach]:
 @IMG.rule(
     7,
     "warning",
-    "The release of EKS's image is given in full",
+    "The full release of EKS's image is known",
     source="EKS API reference, CreateNodegroup, releaseVersion; EKS User Guide, Retrieve recommended Amazon "
     "Linux AMI IDs",
     date=_DATE,
@@ -153,7 +164,7 @@ def image_by_date(kubernetes: Eks | HyperPodEks, cluster: Cluster) -> Iterator[B
         asked = kubernetes.node_image_release or "pinned by this package"
         yield Breach(
             ("node_image_release",),
-            f"only the date of EKS's image is known ({asked}), and EKS takes releases in full: "
+            f"only the date of EKS's image is known ({asked}), and EKS requires the full release: "
             f"{', '.join(names)} boot{'s' if len(names) == 1 else ''} the newest image.",
             ask(
                 "action",
@@ -164,7 +175,12 @@ def image_by_date(kubernetes: Eks | HyperPodEks, cluster: Cluster) -> Iterator[B
 
 
 @IMG.rule(
-    8, "error", "No record of an image contradicts itself", source=_CATALOGUE, date=_DATE, by_hand=_SHOW
+    8,
+    "error",
+    "The record of an image does not contradict itself",
+    source=_CATALOGUE,
+    date=_DATE,
+    by_hand=_SHOW,
 )
 def contradictory(cluster: Cluster) -> Iterator[Breach]:
     for name, found in _images(cluster).items():
@@ -175,7 +191,7 @@ def contradictory(cluster: Cluster) -> Iterator[Breach]:
                 f"the record of {found.image.id} contradicts itself: {'; '.join(wrong)}.",
                 ask(
                     "action",
-                    "mend the record in catalog/images.json with `ultracluster image record` on one node",
+                    "correct the record in catalog/images.json with `ultracluster image record` on one node",
                 ),
             )
 
@@ -192,9 +208,11 @@ def _advisories(cluster: Cluster, by: str, words: str) -> Iterator[Breach]:
         for note in image.advisories:
             if note.by == by:
                 better = _newest_sound(image)
+                boot = "boots" if len(names) == 1 else "boot"
                 yield Breach(
                     _path(cluster, names[0]),
-                    f"{', '.join(names)}: {image.id}, of which {words}: {note.text} ({source(note.source)}).",
+                    f"{', '.join(names)} {boot} {image.id}, which {words}: {note.text} "
+                    f"({source(note.source)}).",
                     _better(_path(cluster, names[0]), better),
                 )
 
@@ -208,14 +226,14 @@ def _boots(cluster: Cluster) -> tuple[GroupBoot, ...]:
     try:
         return first_boot(cluster.environment)
     except (UnknownReleaseError, InvalidLockError):
-        return ()  # SOF001 and SOF010 speak
+        return ()  # reported by SOF001 and SOF010
 
 
 def _images(cluster: Cluster) -> dict[str, NodeImage]:
     try:
         return {name: node_image(cluster.environment, name) for name in cluster.groups}
     except InvalidLockError:
-        return {}  # SOF010 speaks
+        return {}  # reported by SOF010
 
 
 def _newest_known(cluster: Cluster, name: str) -> Image | None:

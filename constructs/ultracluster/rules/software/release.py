@@ -1,4 +1,4 @@
-"""Rules on: Software release."""
+"""Rules on the software release."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def release_exists(software: Software, cluster: Cluster) -> Iterator[Breach]:
         near = [one for one in nearest_releases(name) if _for_family(cluster, one)]
         yield Breach(
             ("release",),
-            f"there is no release {name}: nodes would not know which versions to bring themselves to.",
+            f"there is no release {name}: nodes would not know which versions to install.",
             write(*near) if near else ask("fact", "a release of `ultracluster release list`"),
         )
     except InvalidLockError as error:
@@ -63,14 +63,14 @@ def release_exists(software: Software, cluster: Cluster) -> Iterator[Breach]:
         yield Breach(
             ("release",),
             f"the lock file of release {name} is damaged ({_one_line(error)}).",
-            (write(*others) if others else ask("action", "")).noting("install this package anew"),
+            (write(*others) if others else ask("action", "")).noting("or install this package again"),
         )
 
 
 @SOF.rule(
     2,
     "error",
-    "The parts of the software release fit together",
+    "The components of the software release are compatible",
     source=_CONSTRAINTS,
     by_hand=_CHECK,
 )
@@ -81,7 +81,7 @@ def release_fits(software: Software) -> Iterator[Breach]:
 @SOF.rule(
     3,
     "error",
-    "The software release serves every instance type",
+    "The software release supports every instance type",
     source=f"AWS Neuron documentation: set-up; NVIDIA driver documentation; {_CONSTRAINTS}",
     by_hand="ultracluster release show <release>",
 )
@@ -112,7 +112,7 @@ def instances_served(group: Group, cluster: Cluster) -> Iterator[Breach]:
     if lacking:
         yield Breach(
             path,
-            f"{kind.name} is {kind.architecture}, and release {release.release} has nothing for it of "
+            f"{kind.name} is {kind.architecture}, and release {release.release} has no files for it of "
             f"{', '.join(lacking)}.",
             ask("decision", "an x86_64 type, or a release with files for aarch64"),
         )
@@ -122,7 +122,7 @@ def instances_served(group: Group, cluster: Cluster) -> Iterator[Breach]:
 @SOF.rule(
     6,
     "error",
-    "Lustre over EFA and GPUDirect Storage are in the software release",
+    "The software release has what Lustre over EFA and GPUDirect Storage require",
     source="FSx for Lustre User Guide: Working with EFA-enabled file systems",
 )
 def lustre_served(lustre: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
@@ -151,7 +151,7 @@ def lustre_served(lustre: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
 @SOF.rule(
     7,
     "warning",
-    "The software release stays inside what was tested together",
+    "The components of the software release were tested together",
     source=_CONSTRAINTS,
     by_hand=_CHECK,
 )
@@ -170,7 +170,7 @@ def release_tested(cluster: Cluster) -> Iterator[Breach]:
 @SOF.rule(
     8,
     "warning",
-    "Lifecycle scripts run",
+    "Lifecycle scripts run on the nodes",
     source="SageMaker Developer Guide, Customize SageMaker HyperPod clusters with lifecycle scripts; "
     "ParallelCluster User Guide, Custom bootstrap actions; aws/aws-parallelcluster PR #7572; "
     "AWS PCS User Guide, Run custom scripts with node lifecycle actions in AWS PCS",
@@ -182,18 +182,18 @@ def lifecycle_none(cluster: Cluster) -> Iterator[Breach]:
         return
     missing = [f"software release {cluster.environment.software.release} is not installed or verified"]
     if cluster.lustre and cluster.lustre.efa:
-        missing.append("the Lustre client is not set up for EFA by us and may stay on TCP")
+        missing.append("the Lustre client is not set up for EFA and may stay on TCP")
     if cluster.traits.hyperpod:
         missing.append("the image must be of January 2026 or later")
     yield Breach(
         ("orchestrator", "lifecycle"),
-        f"with `none` the nodes are what their image makes of them: {'; '.join(missing)}.",
+        f"with `none` nothing is added to the image of the nodes: {'; '.join(missing)}.",
         _scripts_on(cluster),
     )
 
 
 def _release(software: Software) -> Release | None:
-    """The release, or None where SOF001 speaks."""
+    """The release; None where SOF001 reports it."""
     try:
         return load_release(software.release)
     except (UnknownReleaseError, InvalidLockError):
@@ -223,7 +223,7 @@ def _used(release: Release, group: Group, cluster: Cluster) -> Iterator[tuple[st
 
 
 def _other_releases(cluster: Cluster, *wanted: str) -> Remedy:
-    """Releases for the images of this orchestrator that have all of it, those for it alone first."""
+    """Releases for the images of this orchestrator that have all of it; those only for it come first."""
     family = FAMILIES[cluster.traits.kind]
     having: list[Release] = []
     for name in release_names():
@@ -251,7 +251,7 @@ def _scripts_on(cluster: Cluster) -> Remedy:
 
 
 def _unlocked(environment: Environment, name: str) -> Iterator[str]:
-    """Components that nodes could not do without and, with this release, could not check."""
+    """Components that nodes require and, with this release, could not verify."""
     software = environment.software.model_copy(update={"release": name})
     for boot in first_boot(environment.model_copy(update={"software": software})):
         yield from (one.component for one in boot.of("refuses") if one.certain)

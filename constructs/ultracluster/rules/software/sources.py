@@ -1,4 +1,4 @@
-"""Rules on: Software release, the sources of what images lack, and the digests that nodes check it by."""
+"""Rules on the software release: sources of what images lack, and the digests that nodes verify it by."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def closed_without_source(software: Software, environment: Environment) -> Itera
 @SOF.rule(
     5,
     "warning",
-    "What nodes may download is locked by a digest, and each repository by its key",
+    "Optional downloads of nodes are locked by a digest, repositories by their key",
     source=_LOCKS,
     by_hand="ultracluster release show <release>",
     settles=True,
@@ -63,7 +63,7 @@ def unlocked(software: Software, environment: Environment) -> Iterator[Breach]:
     if lost:
         yield Breach(
             _RELEASE,
-            f"nodes refuse what they cannot check, and release {software.release} has no digest "
+            f"nodes refuse what they cannot verify, and release {software.release} has no digest "
             f"or key for {_in_words(lost)}.",
             ask("action", f"`ultracluster release lock --for {environment.asked_as}`"),
         )
@@ -72,7 +72,7 @@ def unlocked(software: Software, environment: Environment) -> Iterator[Breach]:
 @SOF.rule(
     9,
     "error",
-    "What nodes cannot do without is locked by a digest, and each repository by its key",
+    "Required downloads of nodes are locked by a digest, repositories by their key",
     source=f"{_LOCKS}; this package: catalog/images.json",
     date="2026-11-22",
     by_hand="ultracluster release show <release>",
@@ -82,8 +82,8 @@ def required_unlocked(software: Software, environment: Environment) -> Iterator[
     if lost:
         yield Breach(
             _RELEASE,
-            f"nodes refuse what they cannot check, and release {software.release} has no digest "
-            f"or key for {_in_words(lost)}. They would fail.",
+            f"nodes refuse what they cannot verify, and release {software.release} has no digest "
+            f"or key for {_in_words(lost)}. The nodes would fail.",
             ask("action", f"`ultracluster release lock --for {environment.asked_as}`"),
         )
 
@@ -91,7 +91,7 @@ def required_unlocked(software: Software, environment: Environment) -> Iterator[
 @SOF.rule(
     10,
     "error",
-    "The environment's lock is whole and completes its release",
+    "The environment's lock is intact and belongs to its release",
     source="this package: docs/images.md, environments/<name>.lock",
     date="2026-11-22",
     by_hand="ultracluster release lock --for <environment>",
@@ -101,18 +101,18 @@ def lock_belongs(software: Software, environment: Environment) -> Iterator[Breac
     again = ask("action", command)
     file = lock_file_of(environment.file)
     # what was trusted once is never overwritten
-    anew = ask("action", f"remove it, or take back the one that was committed; then {command}")
+    afresh = ask("action", f"remove it, or restore the committed one; then {command}")
     try:
         lock = environment_lock(file)
     except InvalidLockError as error:
         why = " ".join(str(error).split())
-        yield Breach((), f"the lock of the environment is damaged ({why}).", anew)
+        yield Breach((), f"the lock of the environment is damaged ({why}).", afresh)
         return
     faults = lock.faults(environment.name, software.release) if lock else []
     if lock and faults:
         foreign = lock.environment != environment.name
         yield Breach(
-            _RELEASE, f"{file} completes nothing here: {'; '.join(faults)}.", anew if foreign else again
+            _RELEASE, f"{file} cannot be used here: {'; '.join(faults)}.", afresh if foreign else again
         )
 
 
@@ -127,7 +127,7 @@ def _lost(
     try:
         boots = first_boot(environment)
     except (UnknownReleaseError, InvalidLockError):
-        return {}  # SOF001 and SOF010 speak
+        return {}  # reported by SOF001 and SOF010
     found: dict[str, list[tuple[Fit, Image | None]]] = {}
     for boot in boots:
         for one in boot.fits:
