@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip --quiet --no-input
 FILE := environments/$(ENV).yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan rehearse test lint format bench facts lock generate clean
+.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan rehearse test quick lint format bench facts lock generate clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -114,6 +114,10 @@ rehearse: setup ## run each group's first boot in a folder (ALL=1: what init dra
 
 test: setup-dev ## every test
 	@pytest -n 2 $(ARGS)
+
+quick: setup-dev ## after each edit: ruff, and the tests that need neither CDK nor processes (see tests/support/quick.py)
+	@start=$$(date +%s); ruff check --quiet . && ruff format --check --quiet . && pytest -n 2 --quick -q $(ARGS) && \
+	  echo "make quick: $$(($$(date +%s) - start)) s"
 
 lint: setup-dev ## style, types, floors, shell
 	@ruff check . && ruff format --check .

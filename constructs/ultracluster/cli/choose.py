@@ -107,13 +107,14 @@ def _named(text: str) -> InstanceType:
     """
     from ultracluster.catalog import instance_type, nearest_instance_types
     from ultracluster.catalog.accelerators import Accelerators, most_in_one, read_accelerators
+    from ultracluster.catalog.instances import example_type
     from ultracluster.config.nodes import MOST_NODES
     from ultracluster.plan.draft_place import type_for
 
     asked = read_accelerators(text) or Accelerators(count=most_in_one(text), name=text)
     found = instance_type(text) or (type_for(asked, None, "") if asked.count else None)
     if found is None:
-        near = " or ".join(nearest_instance_types(text)) or "p5en.48xlarge"
+        near = " or ".join(nearest_instance_types(text)) or example_type()
         raise ValueError(f"the catalogue has no such type; the nearest: {near}")
     if found.accelerator and asked.count > found.accelerator.count * MOST_NODES:
         raise ValueError(f"{MOST_NODES} nodes of {found.name} have {found.accelerator.count * MOST_NODES:,}")

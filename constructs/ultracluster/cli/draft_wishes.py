@@ -15,6 +15,7 @@ from ultracluster.catalog.accelerators import (
     read_accelerators,
     types_with,
 )
+from ultracluster.catalog.instances import example_type
 from ultracluster.cli.questions import Word, ask, ask_one_of
 from ultracluster.cli.refusal import refuse
 from ultracluster.config.nodes import MOST_NODES
@@ -65,7 +66,7 @@ def wishes_of(given: Given, *, asks: bool, why: str = "") -> Wishes:
     kind = asked[0] or answers.of(
         given.instance_type,
         "Instance type or accelerators of the compute nodes",
-        "p5en.48xlarge",
+        example_type(),
         _type_or_sum,
     )
     nodes = asked[1]
@@ -237,7 +238,7 @@ def _capacity(answers: _Answers, given: Given, wishes: Wishes) -> str:
 
 
 def _type_or_sum(text: str) -> str | Accelerators:
-    """`p5.48xlarge`, `h100`, or `64xH100`."""
+    """A type by its EC2 name, `h100`, or `64xH100`."""
     if instance_type(text) is not None:
         return text
     asked = read_accelerators(text)
@@ -246,7 +247,7 @@ def _type_or_sum(text: str) -> str | Accelerators:
         return asked
     if types_with(text):
         return _type_with(text, None, "")
-    near = ", ".join(nearest_instance_types(text)) or "p5en.48xlarge"
+    near = ", ".join(nearest_instance_types(text)) or example_type()
     raise ValueError(f"no type {text!r} is known; like it: {near}")
 
 

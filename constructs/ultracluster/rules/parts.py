@@ -9,7 +9,7 @@ from ultracluster.config import Environment
 from ultracluster.config.base import Model
 from ultracluster.config.findings import Path
 from ultracluster.config.lustre import LustreSettings, lustre_of
-from ultracluster.config.orchestrator import Eks, HyperPodEks, HyperPodSlurm, ParallelCluster, Pcs
+from ultracluster.config.orchestrator import OrchestratorSettings
 from ultracluster.model import TRAITS, Cluster, Group, resolve
 
 Part = tuple[Path, object]
@@ -55,9 +55,9 @@ def parts_in(part: object) -> Iterator[Part]:
             yield (), facts
             for folder, repository in facts.data_repositories.items():
                 yield ("data_repositories", folder), repository
-        case HyperPodSlurm() | HyperPodEks() | ParallelCluster() | Pcs() | Eks():
-            yield from _with_parts((), part)
+        case _ if isinstance(part, OrchestratorSettings):
             yield (), TRAITS[part.kind]
+            yield from _with_parts((), part)
         case Model():
             yield from _with_parts((), part)
         case _:

@@ -18,6 +18,7 @@ from ultracluster.clusters.parallelcluster.deployed_values import current_prefix
 from ultracluster.config import Environment
 from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import MEMORY_MIB, ScriptBundle
+from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configuration
 from ultracluster.model.partitions import partitions
 from ultracluster.scripts_folder import scripts_folder
@@ -62,7 +63,7 @@ class ParallelClusterScripts(Construct):
         head = NodeFiles.of(*ENTRIES, release=release, also=[FETCH, f"{IMEX}.sh"])
         queue = NodeFiles.of(*ENTRIES, release=release, also=[FETCH])
         queues = {
-            name: queue.in_folder(script_configuration(environment, *groups))
+            name: queue.in_folder(script_configuration(resolve(environment), *groups))
             for name, groups in partitions(environment).items()
         }
         self.bundle = ScriptBundle(
@@ -70,8 +71,8 @@ class ParallelClusterScripts(Construct):
             "Bundle",
             bucket=bucket,
             name=cluster_name,
-            bundles={"": head.in_folder(script_configuration(environment, *own)), **queues},
-            others=tools(script_configuration(environment)),
+            bundles={"": head.in_folder(script_configuration(resolve(environment), *own)), **queues},
+            others=tools(script_configuration(resolve(environment))),
             deployed_values=deployed_values,
         )
         self.prefix = self.bundle.prefixes[""]

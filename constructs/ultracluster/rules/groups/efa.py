@@ -66,17 +66,16 @@ def training_over_tcp(cluster: Cluster) -> Iterator[Breach]:
 )
 def p4_with_others(cluster: Cluster) -> Iterator[Breach]:
     for partition, groups in _partitions(cluster).items():
-        p4 = {name: group for name, group in groups.items() if _is_p4(group)}
-        for name, group in p4.items():
-            mine = group.settings.instance_type
+        for name, group in groups.items():
+            peers, mine = _peers(group), group.settings.instance_type
             for other, another in groups.items():
-                if other not in p4 and _has_efa(another):
+                if peers and _family(another) not in peers and _has_efa(another):
                     yield Breach(
                         ("node_groups", name, "partition"),
                         f"`{name}` ({mine}) and `{other}` ({another.settings.instance_type}) are both in "
-                        f"partition `{partition}`: P4d and P4de cannot exchange EFA traffic with other "
-                        "types, so a job on both has no EFA between them.",
-                        write(mine.partition(".")[0]),
+                        f"partition `{partition}`: {' and '.join(map(str.capitalize, peers))} cannot "
+                        "exchange EFA traffic with other types, so a job on both has no EFA between them.",
+                        write(_family(group)),
                     )
 
 
@@ -94,14 +93,14 @@ def mixed_partition(cluster: Cluster) -> Iterator[Breach]:
             mine = group.settings.instance_type
             if first is None or mine == first.settings.instance_type:
                 continue
-            if _is_p4(group) != _is_p4(first) and _has_efa(group, first):
+            if _peers(group) != _peers(first) and _has_efa(group, first):
                 continue  # EFA003 says more
             yield Breach(
                 ("node_groups", name, "partition"),
                 f"partition `{partition}` has {first.settings.instance_type} and {mine}: "
                 "Slurm may give one job nodes of both types, and the job then runs at the pace of the slower "
                 "one.",
-                write(mine.partition(".")[0]),
+                write(_family(group)),
             )
 
 
@@ -174,8 +173,13 @@ def _attached(group: Group, known: InstanceType) -> str:
     return f"Nodes are launched with {numbers[0] if numbers else 'none'}."
 
 
-def _is_p4(group: Group) -> bool:
-    return group.settings.instance_type.startswith(("p4d.", "p4de."))
+def _family(group: Group) -> str:
+    return group.settings.instance_type.partition(".")[0]
+
+
+def _peers(group: Group) -> tuple[str, ...]:
+    """The only families with which nodes of the group exchange EFA traffic; empty where there is no limit."""
+    return group.type.efa_peers if group.type else ()
 
 
 def _has_efa(*groups: Group) -> bool:

@@ -40,13 +40,6 @@ def hyperpod_groups(environment: Environment) -> dict[str, NodeGroup]:
     return {name: group.settings for name, group in resolve(environment).in_service.items()}
 
 
-def typed_groups(environment: Environment) -> Iterator[tuple[Path, NodeGroup, InstanceType]]:
-    """HyperPod's groups once for each of their known types, with the place of the type."""
-    for name, group in resolve(environment).in_service.items():
-        for place, known in typed(group):
-            yield ("node_groups", name, *place), group.settings, known
-
-
 def typed(group: Group) -> Iterator[tuple[Path, InstanceType]]:
     """The types of a group that are known, each with its place."""
     for number, known in enumerate(group.types):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ultracluster.catalog import InstanceType
 from ultracluster.config import Environment
 from ultracluster.config.environment import Software
 from ultracluster.config.findings import Path
@@ -116,7 +117,7 @@ def instances_served(group: Group, cluster: Cluster) -> Iterator[Breach]:
             f"{', '.join(lacking)}.",
             ask("decision", "an x86_64 type, or a release with files for aarch64"),
         )
-    yield from (_of(one, path) for one in instance_breaches(release, kind.family) if one.blocks)
+    yield from (_of(one, path) for one in instance_breaches(release, _accelerator(kind)) if one.blocks)
 
 
 @SOF.rule(
@@ -162,7 +163,7 @@ def release_tested(cluster: Cluster) -> Iterator[Breach]:
     if release is None:
         return
     for name, group in cluster.groups.items():
-        for verdict in instance_breaches(release, group.settings.instance_type.partition(".")[0]):
+        for verdict in instance_breaches(release, _accelerator(group.type)):
             if not verdict.blocks:
                 yield _of(verdict, ("node_groups", name, "instance_type"))
 
@@ -203,6 +204,10 @@ def _release(software: Software) -> Release | None:
 def _breaches(software: Software) -> list[Verdict]:
     release = _release(software)
     return breaches(release) if release else []
+
+
+def _accelerator(kind: InstanceType | None) -> str:
+    return kind.accelerator.name if kind and kind.accelerator else ""
 
 
 def _of(verdict: Verdict, path: Path) -> Breach:

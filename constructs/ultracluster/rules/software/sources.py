@@ -127,7 +127,7 @@ def _lost(
     try:
         boots = first_boot(environment)
     except (UnknownReleaseError, InvalidLockError):
-        return {}  # reported by SOF001 and SOF010
+        return {}  # the rules on release and lock report it
     found: dict[str, list[tuple[Fit, Image | None]]] = {}
     for boot in boots:
         for one in boot.fits:
