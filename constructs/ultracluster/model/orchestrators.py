@@ -6,7 +6,6 @@ matches on it and ends with `assert_never`, so that the type checker names the p
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -128,8 +127,3 @@ _ROWS = (
 )
 
 TRAITS: dict[OrchestratorKind, Traits] = {row.kind: row for row in _ROWS}
-
-
-def kinds_with(fact: Callable[[Traits], bool]) -> frozenset[OrchestratorKind]:
-    """The orchestrators of which `fact` is true."""
-    return frozenset(kind for kind, traits in TRAITS.items() if fact(traits))

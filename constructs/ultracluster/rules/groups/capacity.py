@@ -8,9 +8,8 @@ from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.remedy import Remedy, ask, beside, drop, write
 from ultracluster.model import Group
 from ultracluster.model.capacity import Decision, decide, fabric_of
-from ultracluster.model.orchestrators import kinds_with
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.sets import GRP
+from ultracluster.rules.sets import GRP, kinds_with
 from ultracluster.rules.today import today
 
 DATE = "2026-11-21"

@@ -20,10 +20,9 @@ from ultracluster.config.findings import Path
 from ultracluster.config.remedy import Remedy, anywhere, ask, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import most_instances
-from ultracluster.model.orchestrators import kinds_with
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.basics import in_local_zone, moved_to, not_a_zone_of
-from ultracluster.rules.sets import GRP
+from ultracluster.rules.sets import GRP, kinds_with
 
 DATE = "2026-11-22"
 BLOCKS = "EC2 User Guide, Capacity Blocks for ML"

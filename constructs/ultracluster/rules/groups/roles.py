@@ -8,10 +8,9 @@ from typing import Literal
 from ultracluster.config.nodes import Role
 from ultracluster.config.remedy import DROP, Remedy, ask, beside, drop, inside, whole, write
 from ultracluster.model import Cluster, Group
-from ultracluster.model.orchestrators import kinds_with
 from ultracluster.model.partitions import own_partition
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.sets import GRP
+from ultracluster.rules.sets import GRP, SLURM, kinds_with
 
 DATE = "2026-11-21"
 GETTING_STARTED = "SageMaker Developer Guide, Getting started with SageMaker HyperPod using the AWS CLI"
@@ -152,7 +151,7 @@ def compute_has_partition(group: Group) -> Iterator[Breach]:
     "Only compute groups have a partition",
     source=f"{GETTING_STARTED}; {SCHEMA} (SlurmQueues); {PCS_GUIDE}, Using login nodes",
     date=DATE,
-    kinds=kinds_with(lambda traits: traits.slurm),
+    kinds=SLURM,
 )
 def others_have_no_partition(group: Group) -> Iterator[Breach]:
     partition = group.settings.partition

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from ultracluster.config import Environment
 from ultracluster.config.remedy import anywhere, ask, drop, write
 from ultracluster.model import Cluster, Group
-from ultracluster.model.orchestrators import kinds_with
 from ultracluster.model.types import alike
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.sets import GRP
+from ultracluster.rules.sets import GRP, SLURM, kinds_with
 
 DATE = "2026-11-21"
 ONE_IMAGE = "EC2 User Guide, Amazon Machine Images: an image is for one architecture"
@@ -121,7 +120,7 @@ def threads(group: Group) -> Iterator[Breach]:
     "Controller and login nodes have no accelerators",
     source="awslabs/awsome-distributed-ai, 1.architectures: controllers and head nodes are CPU types",
     date=DATE,
-    kinds=kinds_with(lambda traits: traits.slurm),
+    kinds=SLURM,
 )
 def plain_controller(group: Group) -> Iterator[Breach]:
     known = group.type

@@ -12,9 +12,8 @@ from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.orchestrator import HyperPodSlurm, Orchestrator, ParallelCluster, Pcs
 from ultracluster.config.remedy import Remedy, anywhere, ask, write
 from ultracluster.model import Cluster
-from ultracluster.model.orchestrators import kinds_with
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.sets import IMG
+from ultracluster.rules.sets import IMG, KUBERNETES
 from ultracluster.software import InvalidLockError, UnknownReleaseError, load_release, newest_release
 from ultracluster.software.contradictions import contradictions
 from ultracluster.software.first_boot import GroupBoot, first_boot, scripts_run
@@ -148,7 +147,7 @@ def other_family(software: Software, cluster: Cluster) -> Iterator[Breach]:
     date=_DATE,
     by_hand="aws ssm get-parameter --name /aws/service/eks/optimized-ami/<release>/amazon-linux-2023/x86_64/"
     "nvidia/recommended/release_version",
-    kinds=kinds_with(lambda traits: traits.kubernetes),
+    kinds=KUBERNETES,
     settles=True,
 )
 def image_by_date(kubernetes: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:

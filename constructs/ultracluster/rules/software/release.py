@@ -11,9 +11,8 @@ from ultracluster.config.findings import Path
 from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.remedy import Remedy, anywhere, ask, either, write
 from ultracluster.model import Cluster, Group
-from ultracluster.model.orchestrators import kinds_with
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.sets import SOF
+from ultracluster.rules.sets import SLURM, SOF
 from ultracluster.rules.storage.lustre import efa_off
 from ultracluster.software import (
     Component,
@@ -176,7 +175,7 @@ def release_tested(cluster: Cluster) -> Iterator[Breach]:
     "ParallelCluster User Guide, Custom bootstrap actions; aws/aws-parallelcluster PR #7572; "
     "AWS PCS User Guide, Run custom scripts with node lifecycle actions in AWS PCS",
     date="2026-11-21",
-    kinds=kinds_with(lambda traits: traits.slurm),
+    kinds=SLURM,
 )
 def lifecycle_none(cluster: Cluster) -> Iterator[Breach]:
     if cluster.settings.lifecycle != "none":
