@@ -182,8 +182,8 @@ def _decisions(group: Group) -> Iterator[Decision]:
         if capacity.id and capacity.resource_group_arn:
             return  # reported by GRP004
         placement = "reservation-group" if capacity.placement_group and not group.in_service else "none"
-    for known in filter(None, group.types):
-        yield decide(capacity, orchestrator=group.launcher, placement=placement, instance_type=known)
+    for kind in filter(None, group.types):
+        yield decide(capacity, orchestrator=group.launcher, placement=placement, instance_type=kind)
 
 
 def _remedy(decision: Decision) -> Remedy:

@@ -26,12 +26,12 @@ SHOW_EFA = (
     by_hand=SHOW_EFA,
 )
 def interface_without_efa(group: Group) -> Iterator[Breach]:
-    asked, known = group.settings.efa_interface, group.type
-    if asked and known and known.efa_interfaces == 0:
+    interface, kind = group.settings.efa_interface, group.type
+    if interface and kind and kind.efa_interfaces == 0:
         yield Breach(
             ("efa_interface",),
-            f"`{asked}` has no effect: {known.name} has no EFA.",
-            drop() | beside(instance_type=_nearest_with_efa(known)) if known.accelerator else drop(),
+            f"`{interface}` has no effect: {kind.name} has no EFA.",
+            drop() | beside(instance_type=_nearest_with_efa(kind)) if kind.accelerator else drop(),
         )
 
 
@@ -48,13 +48,13 @@ def training_over_tcp(cluster: Cluster) -> Iterator[Breach]:
         if nodes < 2:
             continue
         for name, group in groups.items():
-            known = group.type
-            if known and known.accelerator and known.efa_interfaces == 0:
+            kind = group.type
+            if kind and kind.accelerator and kind.efa_interfaces == 0:
                 yield Breach(
                     ("node_groups", name, "instance_type"),
-                    f"{known.name} has no EFA and partition `{partition}` has {nodes} nodes: a job "
+                    f"{kind.name} has no EFA and partition `{partition}` has {nodes} nodes: a job "
                     "on several of them exchanges gradients over TCP.",
-                    write(_nearest_with_efa(known)),
+                    write(_nearest_with_efa(kind)),
                 )
 
 
@@ -112,14 +112,14 @@ def mixed_partition(cluster: Cluster) -> Iterator[Breach]:
     by_hand=SHOW_EFA,
 )
 def efa_unknown(group: Group) -> Iterator[Breach]:
-    known = group.type
-    if group.role == "compute" and known and known.efa_interfaces is None:
-        numbers = " or ".join(map(str, known.recommended_efa_interfaces))
+    kind = group.type
+    if group.role == "compute" and kind and kind.efa_interfaces is None:
+        numbers = " or ".join(map(str, kind.recommended_efa_interfaces))
         described = f"; the EC2 User Guide describes {numbers}" if numbers else ""
         yield Breach(
             ("instance_type",),
-            f"AWS's API does not say how many EFA interfaces {known.name} has{described}. "
-            + _attached(group, known),
+            f"AWS's API does not say how many EFA interfaces {kind.name} has{described}. "
+            + _attached(group, kind),
             ask("action", "count the devices on the first node (fi_info -p efa) and acknowledge this"),
         )
 
@@ -166,10 +166,10 @@ def _partitions(cluster: Cluster) -> Mapping[str, dict[str, Group]]:
     }
 
 
-def _attached(group: Group, known: InstanceType) -> str:
+def _attached(group: Group, kind: InstanceType) -> str:
     if group.in_service:
         return "HyperPod attaches them; whether it attaches all of them cannot be told here."
-    numbers = known.recommended_efa_interfaces
+    numbers = kind.recommended_efa_interfaces
     return f"Nodes are launched with {numbers[0] if numbers else 'none'}."
 
 
@@ -186,12 +186,12 @@ def _has_efa(*groups: Group) -> bool:
     return all(group.type is not None and group.type.efa_interfaces != 0 for group in groups)
 
 
-def _nearest_with_efa(known: InstanceType) -> str:
+def _nearest_with_efa(kind: InstanceType) -> str:
     """The accelerated type with EFA nearest in size, of the same family if there is one."""
     with_efa = (
         one for one in instance_types().values() if one.efa_interfaces and one.hyperpod and one.accelerator
     )
     return min(
         with_efa,
-        key=lambda one: (one.family != known.family, abs(one.vcpu - known.vcpu), one.name),
+        key=lambda one: (one.family != kind.family, abs(one.vcpu - kind.vcpu), one.name),
     ).name

@@ -45,14 +45,14 @@ def type_in_region(group: Group, home: Region, cluster: Cluster) -> Iterator[Bre
     """HyperPod has prices of its own: its groups are judged by HYP041."""
     if group.in_service:
         return
-    for place, known in _typed(group):
-        places = _sold_in(known)
+    for place, kind in _typed(group):
+        places = _sold_in(kind)
         if places and home.name not in places:
             yield Breach(
                 place,
-                f"no price, offer or Capacity Block of {known.name} is known in {home.name}: EC2 would "
+                f"no price, offer or Capacity Block of {kind.name} is known in {home.name}: EC2 would "
                 f"refuse the instances (Unsupported). Known in: {', '.join(places)}.",
-                moved_to(cluster.environment, _like(home.name, places)) | _other_type(known, home.name),
+                moved_to(cluster.environment, _like(home.name, places)) | _other_type(kind, home.name),
             )
 
 
@@ -69,13 +69,13 @@ def type_in_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
     if not_a_zone_of(home, zone, ("network", "zone_id")):
         return  # reported by ENV003
     typed = [
-        (("node_groups", name, *place), known)
+        (("node_groups", name, *place), kind)
         for name, group in cluster.groups.items()
-        for place, known in _typed(group)
+        for place, kind in _typed(group)
     ]
-    offered = {known.name: _zones_of(known, home, zone) for _, known in typed}
-    for path, known in typed:
-        zones = offered[known.name]
+    offered = {kind.name: _zones_of(kind, home, zone) for _, kind in typed}
+    for path, kind in typed:
+        zones = offered[kind.name]
         if not zones or zone in zones:
             continue
         for_all = [one for one in zones if all(one in others for others in offered.values() if others)]
@@ -83,7 +83,7 @@ def type_in_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
         near = [one for one in for_all or zones if not in_local_zone(home, one) and one not in taken]
         yield Breach(
             path,
-            f"{known.name} was seen in {', '.join(zones)}, not in {zone}. In the wrong zone the "
+            f"{kind.name} was seen in {', '.join(zones)}, not in {zone}. In the wrong zone the "
             "creation fails for lack of capacity and is rolled back.",
             anywhere({("network", "zone_id"): near[0]})
             if near
@@ -181,48 +181,48 @@ def all_blocks(cluster: Cluster) -> Iterator[Breach]:
     "--capacity-duration-hours 24 --region <region>",
 )
 def block_in_region(group: Group, home: Region) -> Iterator[Breach]:
-    known = group.type
-    if not isinstance(group.capacity, CapacityBlock) or not known or not known.capacity_block_regions:
+    kind = group.type
+    if not isinstance(group.capacity, CapacityBlock) or not kind or not kind.capacity_block_regions:
         return
-    places = _regions(known.capacity_block_regions)
+    places = _regions(kind.capacity_block_regions)
     if home.name not in places:
         yield Breach(
             ("capacity",),
-            f"according to its guide, AWS sells no Capacity Block of {known.name} in {home.name}. It does in "
-            f"{', '.join(known.capacity_block_regions)}.",
+            f"according to its guide, AWS sells no Capacity Block of {kind.name} in {home.name}. It does in "
+            f"{', '.join(kind.capacity_block_regions)}.",
             ask("decision", f"region: {_like(home.name, places)}")
-            if known.ultraserver
+            if kind.ultraserver
             else write({"kind": "on-demand"}).noting(f"or region: {_like(home.name, places)}"),
         )
 
 
 def _typed(group: Group) -> Iterator[tuple[Path, InstanceType]]:
     """The types of a group that the catalogue has, each with its place."""
-    for number, known in enumerate(group.types):
-        if known and not known.declared:
-            yield ("instance_types", number - 1) if number else ("instance_type",), known
+    for number, kind in enumerate(group.types):
+        if kind and not kind.declared:
+            yield ("instance_types", number - 1) if number else ("instance_type",), kind
 
 
-def _sold_in(known: InstanceType) -> tuple[str, ...]:
+def _sold_in(kind: InstanceType) -> tuple[str, ...]:
     """Regions with a price or a Capacity Block of the type; empty where none is known."""
-    return tuple(sorted({*known.regions, *_regions(known.capacity_block_regions)}))
+    return tuple(sorted({*kind.regions, *_regions(kind.capacity_block_regions)}))
 
 
-def _zones_of(known: InstanceType, here: Region, zone: str) -> tuple[str, ...]:
+def _zones_of(kind: InstanceType, here: Region, zone: str) -> tuple[str, ...]:
     """Zones of the Region that offer the type; empty means unknown."""
-    if zones := offered_zone_ids(known.name, here.name):
+    if zones := offered_zone_ids(kind.name, here.name):
         return zones
-    if not known.regions and known.capacity_block_regions:
-        return _local_zones(known, here, zone)
-    lacking = {one for one, families in here.zone_lacks.items() if known.family in families}
+    if not kind.regions and kind.capacity_block_regions:
+        return _local_zones(kind, here, zone)
+    lacking = {one for one, families in here.zone_lacks.items() if kind.family in families}
     if not lacking or in_local_zone(here, zone):
         return ()
     return tuple(one for one in here.zone_ids if one not in lacking and not in_local_zone(here, one))
 
 
-def _local_zones(known: InstanceType, here: Region, zone: str) -> tuple[str, ...]:
+def _local_zones(kind: InstanceType, here: Region, zone: str) -> tuple[str, ...]:
     """Local Zones with blocks of a type that nothing else has: use1-dfw2-az1 of us-east-1-dfw-2a."""
-    names = [re.fullmatch(rf"{here.name}-([a-z]+)-(\d+)[a-z]", one) for one in known.capacity_block_regions]
+    names = [re.fullmatch(rf"{here.name}-([a-z]+)-(\d+)[a-z]", one) for one in kind.capacity_block_regions]
     begins = tuple(f"{here.zone_prefix}-{one[1]}{one[2]}-az" for one in names if one)
     return (zone,) if begins and zone.startswith(begins) else tuple(f"{one}1" for one in begins)
 
@@ -238,13 +238,13 @@ def _like(name: str, places: tuple[str, ...]) -> str:
     return difflib.get_close_matches(name, places, n=1, cutoff=0)[0]
 
 
-def _other_type(known: InstanceType, here: str) -> Remedy:
+def _other_type(kind: InstanceType, here: str) -> Remedy:
     alike = [
         one.name
         for one in instance_types().values()
-        if here in one.regions and bool(one.accelerator) == bool(known.accelerator)
+        if here in one.regions and bool(one.accelerator) == bool(kind.accelerator)
     ]
-    near = nearest_instance_types(known.name, candidates=alike, count=1)
+    near = nearest_instance_types(kind.name, candidates=alike, count=1)
     return write(near[0]).noting(f"available in {here}") if near else ask("decision", "another type")
 
 

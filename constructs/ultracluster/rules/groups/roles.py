@@ -205,7 +205,7 @@ def some_compute_nodes(cluster: Cluster) -> Iterator[Breach]:
 def _a_controller(cluster: Cluster) -> Remedy:
     """One node; where it is in the user's account, of the architecture of the compute nodes."""
     types = (group.type for group in cluster.with_role("compute").values())
-    arm = any(known and known.architecture == "arm64" for known in types)
+    arm = any(kind and kind.architecture == "arm64" for kind in types)
     name = next(one for one in ("controller", "head", "slurmctld") if one not in cluster.groups)
-    kind = "m7g.4xlarge" if arm and not cluster.traits.hyperpod else "m5.4xlarge"
-    return inside(**{name: {"role": "controller", "instance_type": kind, "count": 1}})
+    machine = "m7g.4xlarge" if arm and not cluster.traits.hyperpod else "m5.4xlarge"
+    return inside(**{name: {"role": "controller", "instance_type": machine, "count": 1}})

@@ -26,16 +26,16 @@ ONE_IMAGE = "EC2 User Guide, Amazon Machine Images: an image is for one architec
 def image_architecture(cluster: Cluster) -> Iterator[Breach]:
     first: dict[str, tuple[str, str]] = {}
     for name, group in cluster.groups.items():
-        known, image = group.type, group.settings.image
-        if not image or not known or not known.architecture:
+        kind, image = group.type, group.settings.image
+        if not image or not kind or not kind.architecture:
             continue
-        other, architecture = first.setdefault(image, (name, known.architecture))
-        if architecture != known.architecture:
+        other, architecture = first.setdefault(image, (name, kind.architecture))
+        if architecture != kind.architecture:
             yield Breach(
                 ("node_groups", name, "image"),
-                f"{image} is also the image of `{other}` ({architecture}), and {known.name} is "
-                f"{known.architecture}: nodes of one of the two cannot start.",
-                ask("fact", f"an image made for {known.architecture}"),
+                f"{image} is also the image of `{other}` ({architecture}), and {kind.name} is "
+                f"{kind.architecture}: nodes of one of the two cannot start.",
+                ask("fact", f"an image made for {kind.architecture}"),
             )
 
 
@@ -49,15 +49,15 @@ def image_architecture(cluster: Cluster) -> Iterator[Breach]:
     by_hand="aws ssm get-parameter --name <parameter> --query Parameter.Value",
 )
 def image_parameter(group: Group, cluster: Cluster) -> Iterator[Breach]:
-    parameter, known = group.settings.image_parameter, group.type
+    parameter, kind = group.settings.image_parameter, group.type
     if parameter is None:
         return
-    other = {"x86_64": "arm64", "arm64": "x86_64"}.get(known.architecture if known else "")
-    if known and other and f"/{other}/" in parameter:
+    other = {"x86_64": "arm64", "arm64": "x86_64"}.get(kind.architecture if kind else "")
+    if kind and other and f"/{other}/" in parameter:
         yield Breach(
             ("image",),
-            f"{parameter} is for {other}, and {known.name} is {known.architecture}.",
-            write(parameter.replace(f"/{other}/", f"/{known.architecture}/")),
+            f"{parameter} is for {other}, and {kind.name} is {kind.architecture}.",
+            write(parameter.replace(f"/{other}/", f"/{kind.architecture}/")),
         )
     if not cluster.by_cloudformation:
         yield Breach(
@@ -99,18 +99,18 @@ def image_follows_parameter(group: Group, environment: Environment) -> Iterator[
     "--query 'InstanceTypes[].VCpuInfo.ValidThreadsPerCore'",
 )
 def threads(group: Group) -> Iterator[Breach]:
-    asked = group.settings.threads_per_core
-    for known in filter(None, group.types):
-        if not asked or asked in known.threads_per_core:
+    wanted = group.settings.threads_per_core
+    for kind in filter(None, group.types):
+        if not wanted or wanted in kind.threads_per_core:
             continue
-        allowed = " or ".join(map(str, known.threads_per_core))
+        allowed = " or ".join(map(str, kind.threads_per_core))
         if not allowed and not group.from_template:
             continue  # our launch templates say how many cores a node has, too, and have to know the threads
         yield Breach(
             ("threads_per_core",),
-            f"{asked} threads per core on {known.name}, "
+            f"{wanted} threads per core on {kind.name}, "
             + (f"which takes {allowed}." if allowed else "whose threads are unknown or cannot be set."),
-            write(*known.threads_per_core) | drop() if allowed and not group.further_types else drop(),
+            write(*kind.threads_per_core) | drop() if allowed and not group.further_types else drop(),
         )
 
 
@@ -123,13 +123,13 @@ def threads(group: Group) -> Iterator[Breach]:
     kinds=SLURM,
 )
 def plain_controller(group: Group) -> Iterator[Breach]:
-    known = group.type
-    if group.role in ("controller", "login") and known and known.accelerator:
+    kind = group.type
+    if group.role in ("controller", "login") and kind and kind.accelerator:
         yield Breach(
             ("instance_type",),
-            f"{known.name} has {known.accelerator.count} x {known.accelerator.name}, which a "
+            f"{kind.name} has {kind.accelerator.count} x {kind.accelerator.name}, which a "
             f"{group.role} node does not use and which you pay for all day.",
-            alike(known, known.architecture, group.role),
+            alike(kind, kind.architecture, group.role),
         )
 
 
@@ -144,15 +144,15 @@ def plain_controller(group: Group) -> Iterator[Breach]:
 def one_architecture(cluster: Cluster) -> Iterator[Breach]:
     seen: dict[str, str] = {}
     for group in (*cluster.with_role("compute").values(), *cluster.with_role("login").values()):
-        known = group.type
-        if not known or not known.architecture:
+        kind = group.type
+        if not kind or not kind.architecture:
             continue
-        seen.setdefault(known.architecture, group.name)
+        seen.setdefault(kind.architecture, group.name)
         first = next(iter(seen))
-        if known.architecture != first:
+        if kind.architecture != first:
             yield Breach(
                 ("node_groups", group.name, "instance_type"),
-                f"{known.name} is {known.architecture}, and `{seen[first]}` is {first}: programs, "
+                f"{kind.name} is {kind.architecture}, and `{seen[first]}` is {first}: programs, "
                 "Python environments and container images made on one do not run on the other.",
-                alike(known, first, group.role),
+                alike(kind, first, group.role),
             )

@@ -234,11 +234,11 @@ def tiered_share(hyperpod: HyperPodEks) -> Iterator[Breach]:
     source="EKS User Guide, ml-eks-nvidia-ultraserver; NVIDIA/aicr#668",
 )
 def ultraserver_domain(group: Group) -> Iterator[Breach]:
-    known = group.type
-    if group.in_service and known and known.ultraserver:
+    kind = group.type
+    if group.in_service and kind and kind.ultraserver:
         yield Breach(
             ("instance_type",),
-            f"nodes of an UltraServer ({known.name}) only use NVLink between them inside a ComputeDomain of "
+            f"nodes of an UltraServer ({kind.name}) only use NVLink between them inside a ComputeDomain of "
             "NVIDIA's DRA driver, which is not installed here: without one nodes only have EFA.",
             ask("action", "install dra-driver-nvidia-gpu, and acknowledge this"),
         )

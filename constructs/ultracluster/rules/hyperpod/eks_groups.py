@@ -67,8 +67,8 @@ def system_is_eks(group: Group) -> Iterator[Breach]:
     source="SageMaker API reference, ClusterKubernetesConfig (Labels)",
 )
 def room_for_labels(group: Group) -> Iterator[Breach]:
-    known, labels = group.type, len(group.settings.labels)
-    gpu = bool(known and known.accelerator and known.accelerator.manufacturer == "NVIDIA")
+    kind, labels = group.type, len(group.settings.labels)
+    gpu = bool(kind and kind.accelerator and kind.accelerator.manufacturer == "NVIDIA")
     ours = len(_OWN_LABELS) + gpu + bool(group.settings.mig_profile)
     if group.in_service and labels <= _MOST_LABELS < labels + ours:
         yield Breach(
@@ -130,8 +130,8 @@ def flexible_kind(group: Group) -> Iterator[Breach]:
     first = group.type
     if not group.in_service or first is None:
         return
-    for index, known in enumerate(group.further_types):
-        if known is None or _kind(known) == _kind(first):
+    for index, kind in enumerate(group.further_types):
+        if kind is None or _kind(kind) == _kind(first):
             continue
         alike = [
             one.name
@@ -142,7 +142,7 @@ def flexible_kind(group: Group) -> Iterator[Breach]:
         ]
         yield Breach(
             ("instance_types", index),
-            f"{known.name} has {_words(known)}, {first.name} has {_words(first)}. HyperPod takes it, as "
+            f"{kind.name} has {_words(kind)}, {first.name} has {_words(first)}. HyperPod takes it, as "
             "for inference; a training job that gets both is as slow as the slower, or does not run.",
             (write(alike[0]) if alike else drop()).noting("or acknowledge that no job spans both"),
         )
@@ -165,8 +165,8 @@ def flexible_once(group: Group) -> Iterator[Breach]:
 )
 def flexible_known(group: Group) -> Iterator[Breach]:
     names = group.settings.instance_types
-    for index, known in enumerate(group.further_types):
-        if known is None and group.in_service:
+    for index, kind in enumerate(group.further_types):
+        if kind is None and group.in_service:
             near = [
                 one
                 for one in nearest_instance_types(names[index])
@@ -179,13 +179,13 @@ def flexible_known(group: Group) -> Iterator[Breach]:
             )
 
 
-def _kind(known: InstanceType) -> tuple[str, str, int]:
-    accelerator = known.accelerator
+def _kind(kind: InstanceType) -> tuple[str, str, int]:
+    accelerator = kind.accelerator
     name, count = (accelerator.name, accelerator.count) if accelerator else ("", 0)
-    return known.architecture, name, count
+    return kind.architecture, name, count
 
 
-def _words(known: InstanceType) -> str:
-    accelerator = known.accelerator
+def _words(kind: InstanceType) -> str:
+    accelerator = kind.accelerator
     chips = f"{accelerator.count} x {accelerator.name}" if accelerator else "no accelerators"
-    return f"{chips} ({known.architecture})"
+    return f"{chips} ({kind.architecture})"

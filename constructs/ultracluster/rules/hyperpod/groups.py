@@ -42,9 +42,9 @@ def hyperpod_groups(environment: Environment) -> dict[str, NodeGroup]:
 
 def typed(group: Group) -> Iterator[tuple[Path, InstanceType]]:
     """The types of a group that are known, each with its place."""
-    for number, known in enumerate(group.types):
-        if known:
-            yield ("instance_types", number - 1) if number else ("instance_type",), known
+    for number, kind in enumerate(group.types):
+        if kind:
+            yield ("instance_types", number - 1) if number else ("instance_type",), kind
 
 
 @HYP.rule(
@@ -164,13 +164,13 @@ def spot_is_continuous(group: Group, hyperpod: HyperPod) -> Iterator[Breach]:
 def spot_is_sold(group: Group) -> Iterator[Breach]:
     if not group.in_service or group.capacity.kind != "spot":
         return
-    for _, known in typed(group):
-        if known.spot is False:
+    for _, kind in typed(group):
+        if kind.spot is False:
             yield Breach(
                 ("capacity",),
-                f"EC2 does not list {known.name} for Spot: the group would wait forever.",
+                f"EC2 does not list {kind.name} for Spot: the group would wait forever.",
                 ask("fact", "{kind: training-plan, arn: ...}")
-                if known.training_plan
+                if kind.training_plan
                 else write({"kind": "on-demand"}),
             )
 
@@ -195,13 +195,13 @@ def plan_for_compute(group: Group) -> Iterator[Breach]:
     "--instance-count <n> --duration-hours 24 --target-resources hyperpod-cluster",
 )
 def plan_type(group: Group) -> Iterator[Breach]:
-    known = group.type
-    if group.role != "compute" or group.capacity.kind != "training-plan" or known is None or known.declared:
+    kind = group.type
+    if group.role != "compute" or group.capacity.kind != "training-plan" or kind is None or kind.declared:
         return
-    if not known.training_plan:
+    if not kind.training_plan:
         sold = [one.name for one in instance_types().values() if one.training_plan]
         yield Breach(
             ("instance_type",),
-            f"AWS sells no training plan for {known.name}, only for {', '.join(sold)}.",
+            f"AWS sells no training plan for {kind.name}, only for {', '.join(sold)}.",
             beside(capacity={"kind": "on-demand"}),
         )

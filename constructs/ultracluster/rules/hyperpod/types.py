@@ -30,15 +30,15 @@ QUOTA_SEEN_GIB = 1024
 def type_in_hyperpod(group: Group) -> Iterator[Breach]:
     if not group.in_service:
         return
-    offered = [known for known in instance_types().values() if known.hyperpod]
-    for place, known in typed(group):
-        if known.hyperpod or known.declared:
+    offered = [kind for kind in instance_types().values() if kind.hyperpod]
+    for place, kind in typed(group):
+        if kind.hyperpod or kind.declared:
             continue
-        alike = [one.name for one in offered if bool(one.accelerator) == bool(known.accelerator)]
-        near = nearest_instance_types(known.name, candidates=alike, count=1)
+        alike = [one.name for one in offered if bool(one.accelerator) == bool(kind.accelerator)]
+        near = nearest_instance_types(kind.name, candidates=alike, count=1)
         yield Breach(
             place,
-            f"HyperPod's API refuses {known.hyperpod_name}, although EC2 has {known.name}.",
+            f"HyperPod's API refuses {kind.hyperpod_name}, although EC2 has {kind.name}.",
             write(near[0]) if near else ask("fact", "a type of HyperPod's list"),
         )
 
@@ -54,13 +54,13 @@ def type_in_hyperpod(group: Group) -> Iterator[Breach]:
 def type_in_region(group: Group, home: Region, cluster: Cluster) -> Iterator[Breach]:
     if home.hyperpod is False or not group.in_service:
         return  # ENV002 reports it for all groups
-    for place, known in typed(group):
-        if known.hyperpod_regions and home.name not in known.hyperpod_regions:
-            near = difflib.get_close_matches(home.name, known.hyperpod_regions, n=1, cutoff=0)[0]
+    for place, kind in typed(group):
+        if kind.hyperpod_regions and home.name not in kind.hyperpod_regions:
+            near = difflib.get_close_matches(home.name, kind.hyperpod_regions, n=1, cutoff=0)[0]
             yield Breach(
                 place,
-                f"no price is published for {known.hyperpod_name} in {home.name}, so it "
-                f"is probably not offered there. Known: {', '.join(known.hyperpod_regions)}.",
+                f"no price is published for {kind.hyperpod_name} in {home.name}, so it "
+                f"is probably not offered there. Known: {', '.join(kind.hyperpod_regions)}.",
                 moved_to(cluster.environment, near).noting("or another type"),
             )
 
@@ -72,12 +72,12 @@ def type_in_region(group: Group, home: Region, cluster: Cluster) -> Iterator[Bre
     source=DEEP_CHECKS,
 )
 def deep_checks_need_accelerators(group: Group) -> Iterator[Breach]:
-    known = group.type
-    if not group.in_service or not group.settings.deep_health_checks or known is None:
+    kind = group.type
+    if not group.in_service or not group.settings.deep_health_checks or kind is None:
         return
-    if group.role != "compute" or not known.accelerator:
+    if group.role != "compute" or not kind.accelerator:
         why = (
-            f"{known.name} has no accelerators"
+            f"{kind.name} has no accelerators"
             if group.role == "compute"
             else f"`{group.name}` is a {group.role} group"
         )
@@ -86,11 +86,11 @@ def deep_checks_need_accelerators(group: Group) -> Iterator[Breach]:
             f"the checks load accelerators and EFA for about two hours, and {why}.",
             drop(),
         )
-    elif group.traits.slurm and known.accelerator.manufacturer != "NVIDIA":
+    elif group.traits.slurm and kind.accelerator.manufacturer != "NVIDIA":
         yield Breach(
             ("deep_health_checks",),
-            f"with Slurm the guide lists checks of GPUs only, and {known.name} has "
-            f"{known.accelerator.name}: HyperPod refuses them, or runs none. On EKS it also "
+            f"with Slurm the guide lists checks of GPUs only, and {kind.name} has "
+            f"{kind.accelerator.name}: HyperPod refuses them, or runs none. On EKS it also "
             "checks Trainium.",
             drop(),
         )

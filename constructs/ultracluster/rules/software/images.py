@@ -160,10 +160,10 @@ def image_by_date(kubernetes: Eks | HyperPodEks, cluster: Cluster) -> Iterator[B
         and full_image_release(environment, name) is None
     ]
     if names:
-        asked = kubernetes.node_image_release or "pinned by this package"
+        named = kubernetes.node_image_release or "pinned by this package"
         yield Breach(
             ("node_image_release",),
-            f"only the date of EKS's image is known ({asked}), and EKS requires the full release: "
+            f"only the date of EKS's image is known ({named}), and EKS requires the full release: "
             f"{', '.join(names)} boot{'s' if len(names) == 1 else ''} the newest image.",
             ask(
                 "action",
