@@ -513,7 +513,7 @@ CASES = [
         "GRP023",
         {f"{GPU}.instance_type": "p6e-gb200.36xlarge"},
         f"{GPU}.capacity",
-        "these come as training plans",
+        "HyperPod gets by training plans",
         "a plan of UltraServers",
         {f"{GPU}.capacity": {"kind": "training-plan", "arn": PLAN}},
     ),
