@@ -19,6 +19,7 @@ from ultracluster.account import aws, sessions
 from ultracluster.account.nodes.fleet import Fleet
 from ultracluster.cli import connect as command
 from ultracluster.config import load
+from ultracluster.model import resolve
 
 DEV = Path(__file__).parents[2] / "environments" / "dev.yaml"
 
@@ -72,8 +73,8 @@ def test_a_hyperpod_node_has_a_target_of_its_own(run: Callable[..., Any]) -> Non
     result = run(Deployed(), "ip-10-1-0-16")
     assert result.exit_code == 0
     assert result.stdout == (
-        f"aws ssm start-session --region us-west-2 --target {TARGET} "
-        "--document-name dev-cluster-Session-1A2B3C\n"
+        "aws ssm start-session --region us-west-2 --document-name dev-cluster-Session-1A2B3C "
+        f"--target {TARGET}\n"
     )
     described = json.loads(run(Deployed(), "gpu-16", "--json").stdout)
     assert described["target"] == TARGET and shlex.join(described["command"]) == result.stdout.strip()
@@ -83,7 +84,7 @@ def test_the_way_in_is_a_login_node_else_the_controller(run: Callable[..., Any])
     deployed = Deployed()
     assert "_controller-i-00000000000000001 " in run(deployed).stdout
     deployed.service.nodes.append(node(2, "login"))
-    assert "_login-i-00000000000000002 " in run(deployed).stdout
+    assert "_login-i-00000000000000002\n" in run(deployed).stdout
     deployed.service.nodes = []
     nobody = run(deployed)
     assert nobody.exit_code == 2 and "no node to log in to yet" in nobody.output
@@ -126,7 +127,7 @@ def test_exec_runs_the_command_and_passes_its_exit_code(
     assert (
         (tmp_path / "asked")
         .read_text()
-        .startswith(f"ssm start-session --region us-west-2 --target {TARGET} ")
+        .startswith("ssm start-session --region us-west-2 --document-name dev-cluster-")
     )
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
     missing = run(Deployed(), "gpu-16", "--exec")
@@ -140,8 +141,8 @@ def test_the_profile_goes_with_the_command() -> None:
 
 
 def test_parallelclusters_way_in_is_a_login_node() -> None:
-    from ultracluster.account.nodes.ec2 import LOGIN
-    from ultracluster.account.nodes.states import Node, entrance
+    from ultracluster.account.nodes.node import Node, entrance
+    from ultracluster.account.services.parallelcluster import LOGIN
 
     head = Node("i-2", "HeadNode", "running", controller=True)
     nodes = [
@@ -164,7 +165,7 @@ def test_moto_an_instance_is_its_own_target() -> None:
         TagSpecifications=[{"ResourceType": "instance", "Tags": tags}],
     )  # fmt: skip
     environment = load(DEV.with_name("eks-p5en.yaml")).environment.model_copy(update={"name": "hpc"})
-    fleet = Fleet(made, environment)
-    session = sessions.open_session(made, environment, fleet.nodes[0], None)
+    fleet = Fleet(made, resolve(environment))
+    session = sessions.open_session(made, environment.stack_names, fleet.nodes[0], None)
     assert session.target == answered["Instances"][0]["InstanceId"] and session.document == ""
     assert "does not exist" in session.note

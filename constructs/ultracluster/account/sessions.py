@@ -1,16 +1,13 @@
-"""How a shell on a node is opened: through SSM Session Manager, without an open port.
-
-HyperPod's nodes live in an account of the service and have a target of their own; other nodes are
-instances of the account (SageMaker Developer Guide, "Access your SageMaker HyperPod cluster nodes").
-"""
+"""The session that opens a shell on one node: its target, and the environment's own session document."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ultracluster.account.aws import AWS_ERRORS, Account, explain
-from ultracluster.account.nodes.states import Node
-from ultracluster.config import Environment
+from ultracluster.account.nodes.node import Node
+from ultracluster.model.login import hyperpod_target, start_session
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,29 +25,25 @@ class Session:
     @property
     def command(self) -> list[str]:
         """The command, one argument each."""
-        words = ["aws", "ssm", "start-session", "--region", self.region, "--target", self.target]
-        if self.document:
-            words += ["--document-name", self.document]
-        if self.profile and self.profile != "default":
-            words += ["--profile", self.profile]
-        return words
+        return start_session(self.target, region=self.region, document=self.document, profile=self.profile)
 
 
-def open_session(account: Account, environment: Environment, node: Node, cluster_id: str | None) -> Session:
+def open_session(account: Account, stacks: Sequence[str], node: Node, cluster_id: str | None) -> Session:
     """The session for a node.
 
     Args:
+        stacks: names of the environment's stacks, in the order in which they are deployed.
         cluster_id: last part of the HyperPod cluster's ARN; none for an instance of the account.
     """
-    target = f"sagemaker-cluster:{cluster_id}_{node.group}-{node.id}" if cluster_id else node.id
-    document, note = session_document(account, environment)
+    target = hyperpod_target(cluster_id, node.group, node.id) if cluster_id else node.id
+    document, note = session_document(account, stacks)
     return Session(target, document, account.region, account.profile, note)
 
 
-def session_document(account: Account, environment: Environment) -> tuple[str, str]:
+def session_document(account: Account, stacks: Sequence[str]) -> tuple[str, str]:
     """Name of the session document among the environment's stacks, or nothing and why."""
     cloudformation = account.client("cloudformation")
-    for stack in reversed(environment.stack_names):
+    for stack in reversed(stacks):
         try:
             pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack)
             for page in pages:

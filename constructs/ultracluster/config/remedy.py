@@ -132,6 +132,11 @@ def inside(**keys: Any) -> Remedy:
     return _one((0, (name,), value) for name, value in keys.items())
 
 
+def relative(changes: Mapping[Path, Any], *, up: int = 0) -> Remedy:
+    """Write values at paths that begin `up` keys above what the finding is at, or remove them (`DROP`)."""
+    return _one((up, path, value) for path, value in changes.items())
+
+
 def whole(value: Any) -> Remedy:
     """Another value for what holds the key that the finding is at, or none (`DROP`)."""
     return Remedy(relative=(((1, (), value, ""),),))

@@ -76,6 +76,12 @@ class Group:
         """Whether a launch template of ours launches the nodes."""
         return not self.in_service and bool(self.traits.launched_by)
 
+    @property
+    def accelerator_memory_gib(self) -> float:
+        """Of all nodes that there may be; 0 without accelerators, and for an unknown type."""
+        accelerator = self.type.accelerator if self.type else None
+        return accelerator.memory_gib * self.most_nodes if accelerator else 0
+
     @cached_property
     def interfaces(self) -> tuple[NetworkInterface, ...] | None:
         """The network interfaces that a node is launched with; None where AWS lays them out, or where the
@@ -133,8 +139,18 @@ class Cluster:
         return self.environment.name
 
     @property
+    def cluster_name(self) -> str:
+        """As its service knows it."""
+        return self.environment.cluster_name
+
+    @property
     def region(self) -> str:
         return self.environment.region
+
+    @property
+    def log_group(self) -> str:
+        """How the name of the cluster's log group begins; empty where its service has none."""
+        return self.traits.log_group.format(cluster=self.cluster_name)
 
     @cached_property
     def home(self) -> Region | None:
@@ -171,6 +187,12 @@ class Cluster:
         return not (isinstance(self.settings, ParallelCluster) and self.settings.deploy_with == "pcluster")
 
     @property
+    def root_device(self) -> str | None:
+        """Name of the nodes' root device where the file says it (PCS); None where it follows the image."""
+        settings = self.settings
+        return settings.root_device if isinstance(settings, Pcs) else None
+
+    @property
     def second_zones(self) -> tuple[str, ...]:
         """Zone ids beside that of the nodes: of the control plane, of the accounting database."""
         database = self.environment.storage.accounting_database
@@ -179,6 +201,10 @@ class Cluster:
             database.second_zone_id if database is not None and database.kind == "rds-mysql" else None,
         )
         return tuple(zone for zone in asked if zone)
+
+    def instance_type(self, name: str) -> InstanceType | None:
+        """A type that the environment may meet, from the catalogue or declared in the file."""
+        return _type(self.environment, name)
 
     def with_role(self, role: Role) -> dict[str, Group]:
         """The groups of one role, by name."""

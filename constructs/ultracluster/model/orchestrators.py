@@ -48,10 +48,18 @@ class Traits:
     """The kind of EFA interfaces is chosen for the whole cluster, not for each group."""
     spot_allocation: bool = False
     """It can be told how EC2 picks among Spot pools."""
-    fails_before_block: bool = False
-    """Nodes of a Capacity Block that has not begun fail, and the group with them."""
-    fills_at_start: bool = False
-    """A group whose Capacity Block has a `starts` is created empty, and filled at that time."""
+    linked_roles: tuple[str, ...] = ()
+    """Service-linked roles without which the cluster does not come up (each service's own guide)."""
+    log_group: str = ""
+    """How the name of the cluster's log group begins, with `{cluster}` for the cluster's name; empty where
+    the service has none."""
+    own_stack: bool = False
+    """The service makes a CloudFormation stack with the cluster's name."""
+    last_entry: str = ""
+    """The entry script that runs last on a node, where there are two."""
+    until_block: Literal["fills-later", "stays-empty"] | None = None
+    """What a group does until its Capacity Block begins: it is filled at `starts`, or it must have
+    `count: 0`. None where a launch before that time is not judged."""
 
     @property
     def kubernetes(self) -> bool:
@@ -66,6 +74,19 @@ class Traits:
         """Whether SageMaker HyperPod runs the compute nodes."""
         return "compute" in self.service_roles
 
+    @property
+    def has_instances(self) -> bool:
+        """Whether any of its nodes can be instances of the user's account."""
+        return any(role not in self.service_roles for role in self.roles)
+
+
+_HYPERPOD_LINKED = "AWSServiceRoleForAmazonSageMakerHyperPod"
+_HYPERPOD_LOGS = "/aws/sagemaker/Clusters/{cluster}/"
+_EKS_LINKED = (
+    "AWSServiceRoleForAmazonEKS",
+    "AWSServiceRoleForAmazonEKSNodegroup",
+    "AWSServiceRoleForAutoScaling",
+)
 
 _ROWS = (
     Traits(
@@ -77,6 +98,8 @@ _ROWS = (
         one_controller="several controllers exist only with HyperPod's legacy provisioning file, not with "
         "the API's Slurm configuration",
         named_partitions=True,
+        linked_roles=(_HYPERPOD_LINKED,),
+        log_group=_HYPERPOD_LOGS,
     ),
     Traits(
         kind="hyperpod-eks",
@@ -87,6 +110,8 @@ _ROWS = (
         launched_by=("auto-scaling",),  # the system nodes are a managed node group
         security_groups=3,  # control plane, kubectl's handler, nodes
         launches_system_nodes="eks",
+        linked_roles=(_HYPERPOD_LINKED, *_EKS_LINKED),
+        log_group=_HYPERPOD_LOGS,
     ),
     Traits(
         kind="parallelcluster",
@@ -98,6 +123,9 @@ _ROWS = (
         one_controller="ParallelCluster has one head node, without a standby",
         one_efa_interface=True,
         spot_allocation=True,
+        log_group="/aws/parallelcluster/{cluster}-",
+        own_stack=True,
+        last_entry="parallelcluster_on_node_configured",
     ),
     Traits(
         kind="pcs",
@@ -111,7 +139,8 @@ _ROWS = (
         named_partitions=True,
         one_efa_interface=True,
         spot_allocation=True,
-        fails_before_block=True,
+        linked_roles=("AWSServiceRoleForPCS",),
+        until_block="stays-empty",
     ),
     Traits(
         kind="eks",
@@ -121,8 +150,8 @@ _ROWS = (
         launched_by=("auto-scaling",),
         joining_minutes=12,  # a node group waits 15 for a node that is running (field reports)
         security_groups=3,
-        fails_before_block=True,
-        fills_at_start=True,
+        linked_roles=_EKS_LINKED,
+        until_block="fills-later",
     ),
 )
 

@@ -23,6 +23,7 @@ from ultracluster.model.cluster_json import script_configuration
 from ultracluster.model.partitions import partitions
 from ultracluster.scripts_folder import scripts_folder
 from ultracluster.security.acknowledgements import acknowledge, wildcard
+from ultracluster.security.node_statements import MIRROR_IS_READ, SESSION_CHANNELS, read_below
 
 ENTRIES = (ON_START, ON_CONFIGURED)
 
@@ -184,14 +185,9 @@ class ParallelClusterNodePolicy(Construct):
             "nodes still read the older one.",
         }
         if mirror:
-            bucket, _, prefix = mirror.removeprefix("s3://").rstrip("/").partition("/")
-            arn = f"arn:{stack.partition}:s3:::{bucket}"
-            files = f"{arn}/{prefix}/*" if prefix else f"{arn}/*"
-            statements += [
-                _statement("ListMirror", ["s3:ListBucket"], [arn]),
-                _statement("ReadMirror", ["s3:GetObject"], [files]),
-            ]
-            accepted[wildcard(self, files)] = "The files of mirrored releases, read-only."
+            reading, files = read_below(self, mirror, "Mirror")
+            statements += reading
+            accepted[wildcard(self, files)] = MIRROR_IS_READ
         self.policy = iam.ManagedPolicy(
             self,
             "Resource",
@@ -204,10 +200,7 @@ class ParallelClusterNodePolicy(Construct):
 
 _SESSIONS = [
     "ssm:UpdateInstanceInformation",
-    "ssmmessages:CreateControlChannel",
-    "ssmmessages:CreateDataChannel",
-    "ssmmessages:OpenControlChannel",
-    "ssmmessages:OpenDataChannel",
+    *SESSION_CHANNELS,
 ]
 """What the agent needs for Session Manager (Systems Manager User Guide, "Add Session Manager permissions to
 an existing IAM role")."""

@@ -89,11 +89,15 @@ def on_demand_unsold(group: Group) -> Iterator[Breach]:
     by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id> "
     "--query 'CapacityReservations[].[State,StartDate]'",
     # ParallelCluster itself keeps such nodes out until the block begins
-    kinds=kinds_with(lambda traits: traits.fails_before_block),
+    kinds=kinds_with(lambda traits: traits.until_block is not None),
 )
 def block_has_begun(group: Group) -> Iterator[Breach]:
     block, count = group.capacity, group.settings.count
-    if not isinstance(block, CapacityBlock) or not count or (group.traits.fills_at_start and block.starts):
+    if (
+        not isinstance(block, CapacityBlock)
+        or not count
+        or (group.traits.until_block == "fills-later" and block.starts)
+    ):
         return
     if group.by_karpenter:
         return  # its pools wait for instances without failing
@@ -114,7 +118,7 @@ def block_has_begun(group: Group) -> Iterator[Breach]:
     date="2026-11-22",
     by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id> "
     "--query 'CapacityReservations[].[State,StartDate]'",
-    kinds=kinds_with(lambda traits: traits.fills_at_start),
+    kinds=kinds_with(lambda traits: traits.until_block == "fills-later"),
 )
 def block_begins_later(block: CapacityBlock) -> Iterator[Breach]:
     if block.starts and block.starts[:10] < today().isoformat():
@@ -200,6 +204,6 @@ def _not_yet(group: Group) -> Remedy:
     if group.role != "compute":
         return ask("action", f"deploy when it begins; {begun}")
     starts = "raise count when it begins; "
-    if group.traits.fills_at_start:
+    if group.traits.until_block == "fills-later":
         starts += 'or starts: "<StartDate of the block>" next to its id; '
     return beside(count=0, max_count=group.settings.greatest).noting(starts + begun)

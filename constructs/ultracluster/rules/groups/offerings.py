@@ -21,7 +21,8 @@ from ultracluster.config.remedy import Remedy, anywhere, ask, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import most_instances
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.basics import in_local_zone, moved_to, not_a_zone_of
+from ultracluster.rules.environment.remedies import moved_to
+from ultracluster.rules.environment.zones import in_local_zone, not_a_zone_of
 from ultracluster.rules.sets import GRP, kinds_with
 
 DATE = "2026-11-22"
@@ -52,7 +53,7 @@ def type_in_region(group: Group, home: Region, cluster: Cluster) -> Iterator[Bre
                 place,
                 f"no price, offer or Capacity Block of {kind.name} is known in {home.name}: EC2 would "
                 f"refuse the instances (Unsupported). Known in: {', '.join(places)}.",
-                moved_to(cluster.environment, _like(home.name, places)) | _other_type(kind, home.name),
+                moved_to(cluster, _like(home.name, places)) | _other_type(kind, home.name),
             )
 
 

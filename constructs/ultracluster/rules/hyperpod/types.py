@@ -11,7 +11,7 @@ from ultracluster.config.nodes import ScheduledPatching
 from ultracluster.config.remedy import DROP, anywhere, ask, beside, drop, whole, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.basics import moved_to
+from ultracluster.rules.environment.remedies import moved_to
 from ultracluster.rules.hyperpod.groups import GROUP_API, HyperPod, continuous, typed
 from ultracluster.rules.sets import HYP
 
@@ -61,7 +61,7 @@ def type_in_region(group: Group, home: Region, cluster: Cluster) -> Iterator[Bre
                 place,
                 f"no price is published for {kind.hyperpod_name} in {home.name}, so it "
                 f"is probably not offered there. Known: {', '.join(kind.hyperpod_regions)}.",
-                moved_to(cluster.environment, near).noting("or another type"),
+                moved_to(cluster, near).noting("or another type"),
             )
 
 

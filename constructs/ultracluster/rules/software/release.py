@@ -143,8 +143,7 @@ def lustre_served(lustre: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
             yield Breach(
                 (field,),
                 f"{field} is on, and release {release.release} has no {', no '.join(missing)}: {harm}.",
-                (efa_off(cluster.environment) if field == "efa" else write(False))
-                | _other_releases(cluster, *missing),
+                (efa_off(lustre) if field == "efa" else write(False)) | _other_releases(cluster, *missing),
             )
 
 
