@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import assert_never
 
 from ultracluster.catalog.images import Image, newest, source
 from ultracluster.config.environment import Software
 from ultracluster.config.findings import Path
 from ultracluster.config.kubernetes import Eks, HyperPodEks
-from ultracluster.config.orchestrator import HyperPodSlurm, Orchestrator, ParallelCluster, Pcs
 from ultracluster.config.remedy import Remedy, anywhere, ask, write
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import IMG, KUBERNETES
+from ultracluster.rules.software.group_image import newest_known, place_of_image
 from ultracluster.software import InvalidLockError, UnknownReleaseError, load_release, newest_release
 from ultracluster.software.contradictions import contradictions
 from ultracluster.software.first_boot import GroupBoot, first_boot, scripts_run
@@ -64,7 +63,7 @@ def cannot_boot(cluster: Cluster) -> Iterator[Breach]:
         lost = [one for one in boot.of("refuses") if one.certain and one.lack != "unlocked"]
         if lost:
             yield Breach(
-                _path(cluster, boot.group),
+                place_of_image(cluster, boot.group),
                 f"the nodes of `{boot.group}` would fail on {boot.image_text}: {_each(lost)}.",
                 _remedy(cluster, boot),
             )
@@ -83,7 +82,7 @@ def may_not_boot(cluster: Cluster) -> Iterator[Breach]:
         lost = [one for one in boot.of("refuses") if not one.certain and one.lack != "unlocked"]
         if lost:
             yield Breach(
-                _path(cluster, boot.group),
+                place_of_image(cluster, boot.group),
                 f"the nodes of `{boot.group}` may fail on {boot.image_text}: {_each(lost)}. Not all of this "
                 "is confirmed by the image's maker.",
                 _remedy(cluster, boot),
@@ -104,9 +103,9 @@ def unknown_image(cluster: Cluster) -> Iterator[Breach]:
         if found.image is None and scripts_run(cluster.environment, cluster.groups[name].settings):
             groups.setdefault(found.text, []).append(name)
     for text, names in groups.items():
-        near = _newest_known(cluster, names[0])
+        near = newest_known(cluster, names[0])
         yield Breach(
-            _path(cluster, names[0]),
+            place_of_image(cluster, names[0]),
             f"{', '.join(names)}: {text}. What a node lacks is only known, and installed, when it starts.",
             ask(
                 "action",
@@ -186,7 +185,7 @@ def contradictory(cluster: Cluster) -> Iterator[Breach]:
         wrong = contradictions(found.image) if found.image else ()
         if found.image and wrong:
             yield Breach(
-                _path(cluster, name),
+                place_of_image(cluster, name),
                 f"the record of {found.image.id} contradicts itself: {'; '.join(wrong)}.",
                 ask(
                     "action",
@@ -209,10 +208,10 @@ def _advisories(cluster: Cluster, by: str, words: str) -> Iterator[Breach]:
                 better = _newest_sound(image)
                 boot = "boots" if len(names) == 1 else "boot"
                 yield Breach(
-                    _path(cluster, names[0]),
+                    place_of_image(cluster, names[0]),
                     f"{', '.join(names)} {boot} {image.id}, which {words}: {note.text} "
                     f"({source(note.source)}).",
-                    _better(_path(cluster, names[0]), better),
+                    _better(place_of_image(cluster, names[0]), better),
                 )
 
 
@@ -235,28 +234,6 @@ def _images(cluster: Cluster) -> dict[str, NodeImage]:
         return {}  # reported by SOF010
 
 
-def _newest_known(cluster: Cluster, name: str) -> Image | None:
-    """The image that the group would boot if it named none; of PCS the newest of all."""
-    settings, group = cluster.settings, cluster.groups[name]
-    unnamed: Orchestrator
-    match settings:
-        case Pcs():
-            return newest(family="pcs-ready-dlami", arch=group.type.architecture) if group.type else None
-        case ParallelCluster():
-            usual = ParallelCluster.model_fields["version"].default
-            unnamed = settings.model_copy(update={"version": usual})
-        case Eks() | HyperPodEks():
-            unnamed = settings.model_copy(update={"node_image_release": None})
-        case HyperPodSlurm():
-            unnamed = settings
-        case _ as never:
-            assert_never(never)
-    plain = group.settings.model_copy(update={"image": None, "image_release": None})
-    groups = {**cluster.environment.node_groups, name: plain}
-    changes = {"node_groups": groups, "orchestrator": unnamed}
-    return node_image(cluster.environment.model_copy(update=changes), name).image
-
-
 def _each(fits: list[Fit]) -> str:
     return "; ".join(f"{one.component} ({one.detail})" for one in fits)
 
@@ -271,7 +248,7 @@ def _remedy(cluster: Cluster, boot: GroupBoot) -> Remedy:
         else None
     )
     if better and boot.image and better.id != boot.image.id:
-        return _better(_path(cluster, boot.group), better)
+        return _better(place_of_image(cluster, boot.group), better)
     return _release_for(FAMILIES[cluster.traits.kind])
 
 
@@ -289,21 +266,3 @@ def _release_for(family: NodeFamily) -> Remedy:
         return anywhere({("software", "release"): newest_release(family).release})
     except UnknownReleaseError:
         return ask("fact", "a release whose `families` have it (`ultracluster release list`)")
-
-
-def _path(cluster: Cluster, name: str) -> Path:
-    """Where the file says which image a group boots."""
-    settings, group = cluster.settings, cluster.groups[name]
-    if group.settings.image:
-        return ("node_groups", name, "image")
-    match settings:
-        case ParallelCluster():
-            return ("orchestrator", "version")
-        case Eks() | HyperPodEks():
-            if settings.node_image_release and not group.in_service:
-                return ("orchestrator", "node_image_release")
-        case HyperPodSlurm() | Pcs():
-            pass  # the group itself
-        case _ as never:
-            assert_never(never)
-    return ("node_groups", name)
