@@ -5,6 +5,8 @@ from __future__ import annotations
 from rules_support import EXISTING_DATABASE
 from rules_table import Case, table_tests
 
+from ultracluster.config.orchestrator import HyperPodSlurm
+from ultracluster.rules import check
 from ultracluster.rules.sets import HPS
 
 LOGIN = {"role": "login", "instance_type": "m5.xlarge", "count": 2}
@@ -19,7 +21,7 @@ GROUP_CASES = [
         "HPS003",
         {"node_groups.second": LOGIN},
         "node_groups.second.role",
-        "`login` is a login group, too",
+        "`login` is also a login group",
         "node_groups.login.count: 3 and remove node_groups.second",
         {"node_groups.login": ...},
     ),
@@ -38,7 +40,7 @@ TYPE_CASES = [
         "HPS054",
         {"node_groups.controller.patching": {"kind": "when-idle"}},
         "node_groups.controller.patching",
-        "Accounting is on that volume, too",
+        "Accounting is also on that volume",
         "/opt/slurm/etc",
         {"node_groups.controller.patching": ...},
     ),
@@ -76,7 +78,7 @@ CLUSTER_CASES = [
         "HPS062",
         {**CLASSIC, "storage.accounting_database": DATABASE},
         "storage.accounting_database",
-        "with continuous provisioning only",
+        "only accepts one with continuous provisioning",
         "provisioning: continuous",
         {"orchestrator.provisioning": "continuous"},
     ),
@@ -92,7 +94,7 @@ CLUSTER_CASES = [
         "HPS064",
         {"orchestrator.lifecycle": "on-create"},
         "orchestrator.lifecycle",
-        "mount the file systems, move containers to large disks, start munge and Slurm, and nobody does the "
+        "mount the file systems, move containers to large disks, start munge and Slurm, and leave out the "
         "rest: slurmdbd with its database, and so accounts and limits of teams, ssh keys between nodes, "
         "pam_slurm_adopt, SSSD, prolog and epilog with DCGM's map of jobs, log rotation",
         "on-init-complete",
@@ -102,7 +104,7 @@ CLUSTER_CASES = [
         "HPS069",
         {"orchestrator.provisioning": "classic", "orchestrator.slurm_config_strategy": "merge"},
         "orchestrator.provisioning",
-        "the API has no word for `classic`",
+        "the API has no value for `classic`",
         "continuous",
         {"orchestrator.provisioning": "continuous", "orchestrator.slurm_config_strategy": ...},
     ),
@@ -110,7 +112,7 @@ CLUSTER_CASES = [
         "HPS067",
         {"orchestrator.lifecycle": "on-create", "storage.accounting_database": EXISTING_DATABASE},
         "orchestrator.lifecycle",
-        "nobody writes slurmdbd.conf",
+        "slurmdbd.conf is not written",
         "on-init-complete",
         {"orchestrator.lifecycle": "on-init-complete"},
     ),
@@ -128,3 +130,13 @@ CASES = [*GROUP_CASES, *TYPE_CASES, *CLUSTER_CASES]
 
 
 test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(HPS, cases=CASES)
+
+
+def test_settings_are_judged_without_a_file() -> None:
+    findings = check(HyperPodSlurm(kind="hyperpod-slurm", provisioning="classic"))
+
+    assert {(one.code, one.path) for one in findings} == {
+        ("HPS061", ("slurm_config_strategy",)),
+        ("HPS069", ("provisioning",)),
+        ("HYP066", ("provisioning",)),
+    }

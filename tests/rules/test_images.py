@@ -97,7 +97,7 @@ CASES = [
         "IMG001",
         {"orchestrator.version": "3.16.1"},
         "orchestrator.version",
-        "its maker withdrew it: its driver does not load",
+        "which its maker withdrew: its driver does not load",
         'version: "3.16.3"',
         {"orchestrator.version": "3.16.3"},
         base="parallelcluster-p5",
@@ -106,7 +106,7 @@ CASES = [
         "IMG002",
         {**OLD, IMAGE: BAD},
         IMAGE,
-        "eks-al2023-standard-1.34-x86_64-20260930, of which a field report says: the kernel may panic",
+        "eks-al2023-standard-1.34-x86_64-20260930, which a field report calls bad: the kernel may panic",
         'node_image_release: "20261012"',
         {IMAGE: FULL},
         base="eks-trn2",
@@ -181,7 +181,7 @@ CASES = [
         "IMG007",
         {},
         IMAGE,
-        "(pinned by this package), and EKS takes releases in full: system, trn2 boot the newest image",
+        "(pinned by this package), and EKS requires the full release: system, trn2 boot the newest image",
         "`ultracluster release lock --for eks-trn2`",
         {IMAGE: FULL},
         base="eks-trn2",
@@ -238,7 +238,9 @@ def test_a_bad_image_of_two_groups_is_one_finding() -> None:
     (finding,) = [one for one in found(IMG, {"orchestrator.version": "3.16.1"}, "parallelcluster-p5")
                   if one.code == "IMG001"]  # fmt: skip
 
-    assert finding.message.startswith("head, login, reserved, more: parallelcluster-3.16.1-ubuntu2204-x86_64")
+    assert finding.message.startswith(
+        "head, login, reserved, more boot parallelcluster-3.16.1-ubuntu2204-x86_64"
+    )
 
 
 def test_nothing_is_said_of_nodes_on_which_no_script_runs() -> None:

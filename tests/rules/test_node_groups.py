@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
+from ultracluster.catalog import instance_type
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM
+from ultracluster.model import resolve
 from ultracluster.rules import check
 from ultracluster.rules.sets import GRP
 
@@ -86,7 +89,7 @@ CASES = [
         "GRP036",
         {"node_groups.train.capacity": {"kind": "on-demand"}, "node_groups.train.placement_group": "none"},
         "node_groups.train.placement_group",
-        "spread its nodes over the zone",
+        "spread the nodes over the whole zone",
         "remove placement_group; or acknowledge",
         {"node_groups.train.placement_group": ...},
         base="eks-p5en",
@@ -102,7 +105,7 @@ CASES = [
             "node_groups.train.placement_group": "none",
         },
         "node_groups.train.placement_group",
-        "instances outside it do not get it",
+        "instances outside that group do not match it",
         "remove placement_group",
         {"node_groups.train.placement_group": ...},
         base="eks-p5en",
@@ -119,7 +122,7 @@ CASES = [
         "GRP001",
         {f"{GPU}.max_count": 4},
         f"{GPU}.max_count",
-        "says nothing to hyperpod-slurm",
+        "has no effect on hyperpod-slurm",
         "remove max_count",
         {f"{GPU}.max_count": ...},
     ),
@@ -151,7 +154,7 @@ CASES = [
         "GRP002",
         {f"{GPU}.capacity": SPOT},
         f"{GPU}.capacity.allocation",
-        "cannot be told to hyperpod-slurm",
+        "`allocation` has no effect on hyperpod-slurm",
         "remove allocation",
         kind("pcs"),
     ),
@@ -159,7 +162,7 @@ CASES = [
         "GRP003",
         {**kind("pcs"), f"{GPU}.max_count": 1},
         f"{GPU}.max_count",
-        "1 nodes at the most, and 2",
+        "`max_count` is 1, but `count` is 2",
         "max_count: 2",
         {f"{GPU}.max_count": 2},
     ),
@@ -218,7 +221,7 @@ CASES = [
         "GRP011",
         {"node_groups.second": CONTROLLER},
         "node_groups.second.role",
-        "`controller` is the controller group already",
+        "`controller` is already the controller group",
         "accounting_database",
         {"node_groups.second.role": "login"},
     ),
@@ -234,7 +237,7 @@ CASES = [
         "GRP012",
         {"node_groups.controller.count": 0},
         "node_groups.controller.count",
-        "never come up",
+        "never become ready",
         "1",
         {"node_groups.controller.count": 1},
     ),
@@ -251,7 +254,7 @@ CASES = [
         "GRP014",
         {"node_groups.gpu.partition": ...},
         "node_groups.gpu.partition",
-        "no job can run on it",
+        "no job can run on a compute group without a partition",
         "partition: gpu",
         {"node_groups.gpu.partition": "gpu"},
     ),
@@ -361,7 +364,7 @@ CASES = [
         },
         "node_groups.system.instance_type",
         "of m6a.2xlarge is known in eu-north-1",
-        "which eu-north-1 has",
+        "available in eu-north-1",
         {"node_groups.system.instance_type": "m7i.2xlarge"},
         base="hyperpod-eks-p5",
     ),
@@ -405,7 +408,7 @@ CASES = [
             },
         },
         "node_groups.more.capacity",
-        "is the capacity of `train` (p5en.48xlarge), too",
+        "is also the capacity of `train` (p5en.48xlarge)",
         "one of p5.48xlarge",
         {"node_groups.more.instance_type": "p5en.48xlarge"},
         base="eks-p5en",
@@ -433,7 +436,7 @@ CASES = [
         {"node_groups.gpu.capacity": {"kind": "training-plan", "arn": PLAN}, "node_groups.gpu.count": 65},
         "node_groups.gpu.capacity",
         "AWS sells no plan of more than 64",
-        "a group of its own for each further plan",
+        "a separate group for each further plan",
         {"node_groups.gpu.count": 64},
     ),
     Case(
@@ -448,7 +451,7 @@ CASES = [
             for n in range(5)
         },
         "node_groups.b4.capacity",
-        "nodes from Capacity Blocks; an organisation has 256",
+        "nodes from Capacity Blocks; an organisation can have at most 256",
         "on demand or by a reservation",
         {f"{TRAIN}.capacity": {"kind": "on-demand"}, "node_groups.b0": ...},
         base="eks-p5en",
@@ -466,7 +469,7 @@ CASES = [
         "GRP024",
         {"acknowledge": []},
         f"{TRAIN}.capacity",
-        "has no instances before it begins: the group would wait for 8",
+        "has no instances before it begins: creating the group would wait for 8",
         'starts: "',
         {f"{TRAIN}.capacity": {**BLOCK, "starts": "2027-01-05T11:30:00Z"}},
         base="eks-p5en",
@@ -484,7 +487,7 @@ CASES = [
         "GRP035",
         {f"{TRAIN}.capacity": {**BLOCK, "starts": "2026-01-05T11:30:00Z"}},
         f"{TRAIN}.capacity.starts",
-        "is past: a group that is new",
+        "is in the past: a new group",
         "remove starts",
         {f"{TRAIN}.capacity": {**BLOCK, "starts": "2099-01-05T11:30:00Z"}},
         base="eks-p5en",
@@ -499,24 +502,6 @@ CASES = [
         base="pcs-p6-b200",
     ),
     Case(
-        "GRP024",
-        {"acknowledge": []},
-        f"{TRAIN}.capacity",
-        "has no instances before it begins: the group would wait for 8",
-        'starts: "',
-        {f"{TRAIN}.capacity": {**BLOCK, "starts": "2027-01-05T11:30:00Z"}},
-        base="eks-p5en",
-    ),
-    Case(
-        "GRP024",
-        {"acknowledge": []},
-        f"{TRAIN}.capacity",
-        "would wait for 4 nodes, fail",
-        "count: 0 and max_count: 4",
-        {f"{TRAIN}.count": 0, f"{TRAIN}.max_count": 4},
-        base="pcs-p6-b200",
-    ),
-    Case(
         "GRP023",
         {f"{GPU}.instance_type": "p5e.48xlarge"},
         f"{GPU}.capacity",
@@ -525,48 +510,12 @@ CASES = [
         {f"{GPU}.instance_type": "trn2.48xlarge"},  # HyperPod has a price of its own
     ),
     Case(
-        "GRP024",
-        {"acknowledge": []},
-        f"{TRAIN}.capacity",
-        "has no instances before it begins: the group would wait for 8",
-        'starts: "',
-        {f"{TRAIN}.capacity": {**BLOCK, "starts": "2027-01-05T11:30:00Z"}},
-        base="eks-p5en",
-    ),
-    Case(
-        "GRP024",
-        {"acknowledge": []},
-        f"{TRAIN}.capacity",
-        "would wait for 4 nodes, fail",
-        "count: 0 and max_count: 4",
-        {f"{TRAIN}.count": 0, f"{TRAIN}.max_count": 4},
-        base="pcs-p6-b200",
-    ),
-    Case(
         "GRP023",
         {f"{GPU}.instance_type": "p6e-gb200.36xlarge"},
         f"{GPU}.capacity",
-        "these come as training plans",
+        "HyperPod gets by training plans",
         "a plan of UltraServers",
         {f"{GPU}.capacity": {"kind": "training-plan", "arn": PLAN}},
-    ),
-    Case(
-        "GRP024",
-        {"acknowledge": []},
-        f"{TRAIN}.capacity",
-        "has no instances before it begins: the group would wait for 8",
-        'starts: "',
-        {f"{TRAIN}.capacity": {**BLOCK, "starts": "2027-01-05T11:30:00Z"}},
-        base="eks-p5en",
-    ),
-    Case(
-        "GRP024",
-        {"acknowledge": []},
-        f"{TRAIN}.capacity",
-        "would wait for 4 nodes, fail",
-        "count: 0 and max_count: 4",
-        {f"{TRAIN}.count": 0, f"{TRAIN}.max_count": 4},
-        base="pcs-p6-b200",
     ),
     Case(
         "GRP023",
@@ -581,7 +530,7 @@ CASES = [
         "GRP022",
         {"node_groups.controller.capacity": {"kind": "spot"}},
         "node_groups.controller.capacity",
-        "the queue stops",
+        "losing a controller node stops the queue",
         "on-demand",
         {"node_groups.controller.capacity": ...},
     ),
@@ -602,7 +551,7 @@ CASES = [
             "node_groups.login.instance_type": "m7g.xlarge",
         },
         "node_groups.gpu.image",
-        "is the image of `login` (arm64), too",
+        "is also the image of `login` (arm64)",
         "made for x86_64",
         {"node_groups.login.image": "ami-0fedcba9876543210"},
     ),
@@ -661,7 +610,7 @@ CASES = [
         "GRP038",
         {"orchestrator.deploy_with": "pcluster", "node_groups.reserved.image": "/images/mine"},
         "node_groups.reserved.image",
-        "the file of the pcluster command takes the id of an AMI only",
+        "the file of the pcluster command takes nothing but the id of an AMI",
         "deploy_with: cloudformation",
         {"orchestrator.deploy_with": "cloudformation"},
         base="parallelcluster-p5",
@@ -670,7 +619,7 @@ CASES = [
         "GRP039",
         {"protect": True, "node_groups.gpu.image": "/images/mine"},
         "node_groups.gpu.image",
-        "is read again by each deploy that changes anything of the group",
+        "each deploy that changes anything of the group, even its count, reads /images/mine again",
         "/images/mine:<version>",
         {"node_groups.gpu.image": "/images/mine:3"},
     ),
@@ -733,6 +682,46 @@ def test_every_setting_of_a_group_was_thought_of() -> None:
 def test_rules_of_one_orchestrator_are_silent_elsewhere() -> None:
     data = changed(environment_data(), kind("pcs"))
     assert not [one for one in check(loaded(data)) if one.code.startswith("HPS")]
+
+
+@pytest.mark.parametrize("base", ["dev", "hyperpod-eks-p5"])
+def test_a_reservation_named_twice_is_reported_on_hyperpod_too(base: str) -> None:
+    """Where its capacity comes from cannot be told then: no rule but the one on the names speaks of it."""
+    group = "gpu" if base == "dev" else "train"
+
+    codes = {one.code for one in found(GRP, {f"node_groups.{group}.capacity": BOTH}, base)}
+
+    assert codes == {"GRP004"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"node_groups.system.max_count": 1}, "GRP003"),
+        ({"node_groups.system.capacity": BLOCK}, "GRP021"),
+        (
+            {"node_groups.system.instance_type": "g5.48xlarge", "node_groups.system.threads_per_core": 1},
+            "GRP031",
+        ),
+    ],
+)
+def test_system_groups_of_hyperpod_are_held_to_what_eks_launches(changes: dict[str, Any], code: str) -> None:
+    assert code in {one.code for one in found(GRP, changes, "hyperpod-eks-p5")}
+
+
+def test_a_group_is_judged_without_a_file() -> None:
+    cluster = resolve(
+        loaded(
+            changed(environment_data(), {f"{GPU}.threads_per_core": 2, f"{GPU}.capacity": BOTH})
+        ).environment
+    )
+
+    findings = check(replace(cluster.groups["gpu"], type=instance_type("g7.48xlarge")))
+
+    assert {(one.code, one.path) for one in findings if one.code.startswith("GRP")} == {
+        ("GRP004", ("capacity", "resource_group_arn")),
+        ("GRP031", ("threads_per_core",)),
+    }
 
 
 def test_nodes_that_are_always_there_are_deployed_when_their_block_begins() -> None:

@@ -17,7 +17,7 @@ from ultracluster.config.instance_types import made_from
 from ultracluster.config.kubernetes import Eks, HyperPodEks, Karpenter, KarpenterAutoscaling
 from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.nodes import NodeGroup, Role
-from ultracluster.config.orchestrator import Orchestrator, ParallelCluster, Pcs
+from ultracluster.config.orchestrator import Orchestrator, OrchestratorKind, ParallelCluster, Pcs
 from ultracluster.model.capacity import Capacity, Placement, placement_for
 from ultracluster.model.network_cards import EfaKind, NetworkInterface, network_card_plan
 from ultracluster.model.orchestrators import TRAITS, Launcher, Traits
@@ -72,7 +72,20 @@ class Group:
     @property
     def in_service(self) -> bool:
         """Whether AWS runs the nodes in an account of its own (HyperPod)."""
-        return self.role in self.traits.service_roles
+        traits = self.traits
+        # a role that the orchestrator lacks is refused by a rule; until then it is like compute
+        return self.role in traits.service_roles or (traits.hyperpod and self.role not in traits.roles)
+
+    @property
+    def launcher(self) -> OrchestratorKind:
+        """The orchestrator that launches the nodes: EKS does the system nodes of HyperPod on EKS."""
+        other = self.traits.launches_system_nodes
+        return other if other and not self.in_service else self.traits.kind
+
+    @property
+    def from_template(self) -> bool:
+        """Whether a launch template of ours launches the nodes."""
+        return not self.in_service and bool(self.traits.launched_by)
 
     @property
     def accelerator_memory_gib(self) -> float:
@@ -178,6 +191,11 @@ class Cluster:
     def autoscaling(self) -> KarpenterAutoscaling | None:
         """HyperPod's own Karpenter."""
         return _autoscaling(self.environment)
+
+    @property
+    def by_cloudformation(self) -> bool:
+        """Whether CloudFormation makes the cluster; else the pcluster command does, from a file."""
+        return not (isinstance(self.settings, ParallelCluster) and self.settings.deploy_with == "pcluster")
 
     @property
     def root_device(self) -> str | None:
@@ -291,8 +309,8 @@ def _type(environment: Environment, name: str) -> InstanceType | None:
 
 
 def _efa_interface(environment: Environment) -> EfaKind:
-    asked = environment.orchestrator
-    return asked.efa_interface if isinstance(asked, ParallelCluster | Pcs) else "efa-only"
+    settings = environment.orchestrator
+    return settings.efa_interface if isinstance(settings, ParallelCluster | Pcs) else "efa-only"
 
 
 def _karpenter(environment: Environment) -> Karpenter | None:

@@ -36,6 +36,18 @@ class Traits:
     where the configuration says."""
     security_groups: int = 0
     """Security groups that the cluster makes beside those of network and storage."""
+    launches_system_nodes: OrchestratorKind | None = None
+    """Which orchestrator launches the nodes of a service's cluster that are in the user's account."""
+    validates: bool = False
+    """Its own command validates a cluster before anything is made, and the rules of that kind follow it."""
+    one_controller: str = ""
+    """Why Slurm has one controller node; empty where the controller runs on no node of the cluster."""
+    named_partitions: bool = False
+    """Each compute group has to name its partition, in the form that Slurm itself takes."""
+    one_efa_interface: bool = False
+    """The kind of EFA interfaces is chosen for the whole cluster, not for each group."""
+    spot_allocation: bool = False
+    """It can be told how EC2 picks among Spot pools."""
     linked_roles: tuple[str, ...] = ()
     """Service-linked roles without which the cluster does not come up (each service's own guide)."""
     log_group: str = ""
@@ -83,6 +95,9 @@ _ROWS = (
         scheduler="slurm",
         roles=("controller", "login", "compute"),
         service_roles=("controller", "login", "compute"),
+        one_controller="several controllers exist only with HyperPod's legacy provisioning file, not with "
+        "the API's Slurm configuration",
+        named_partitions=True,
         linked_roles=(_HYPERPOD_LINKED,),
         log_group=_HYPERPOD_LOGS,
     ),
@@ -94,6 +109,7 @@ _ROWS = (
         service_roles=("compute",),
         launched_by=("auto-scaling",),  # the system nodes are a managed node group
         security_groups=3,  # control plane, kubectl's handler, nodes
+        launches_system_nodes="eks",
         linked_roles=(_HYPERPOD_LINKED, *_EKS_LINKED),
         log_group=_HYPERPOD_LOGS,
     ),
@@ -103,6 +119,10 @@ _ROWS = (
         scheduler="slurm",
         roles=("controller", "login", "compute"),
         security_groups=4,  # head node, login nodes and their balancer, compute nodes
+        validates=True,
+        one_controller="ParallelCluster has one head node, without a standby",
+        one_efa_interface=True,
+        spot_allocation=True,
         log_group="/aws/parallelcluster/{cluster}-",
         own_stack=True,
         last_entry="parallelcluster_on_node_configured",
@@ -116,6 +136,9 @@ _ROWS = (
         # a node that has not joined after 30 minutes is ended (AWS PCS User Guide, "Troubleshooting compute
         # node bootstrap"); it leaves room for what runs before and after the scripts
         joining_minutes=25,
+        named_partitions=True,
+        one_efa_interface=True,
+        spot_allocation=True,
         linked_roles=("AWSServiceRoleForPCS",),
         until_block="stays-empty",
     ),

@@ -1,80 +1,72 @@
-"""Rules on: node groups. Where their nodes come from."""
+"""Rules on node groups: where their nodes come from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ultracluster.config import Environment
 from ultracluster.config.capacity import CapacityBlock, Reservation
-from ultracluster.config.findings import Path
-from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.orchestrator import HYPERPOD, OrchestratorKind
 from ultracluster.config.remedy import Remedy, ask, beside, drop, write
-from ultracluster.model.capacity import Decision, decide, fabric_of, placement_for
-from ultracluster.model.types import instance_type_of
+from ultracluster.model import Group
+from ultracluster.model.capacity import Decision, decide, fabric_of
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.hyperpod.groups import typed_groups
-from ultracluster.rules.sets import GRP
+from ultracluster.rules.sets import GRP, kinds_with
 from ultracluster.rules.today import today
 
 DATE = "2026-11-21"
 TABLE = "AWS PCS User Guide, Amazon EC2 capacity; model/capacity.json names the source of each decision"
-EC2 = frozenset[OrchestratorKind]({"parallelcluster", "pcs", "eks"})
-"""Nodes are launched from EC2 in this account."""
+CAPACITY = ("capacity",)
 
 
 @GRP.rule(
     20,
     "error",
-    "The capacity is one that nodes can be launched from",
+    "The orchestrator can launch nodes from the capacity",
     source=TABLE,
     date=DATE,
-    kinds=EC2,
 )
-def capacity_refused(environment: Environment) -> Iterator[Breach]:
-    for path, decision in _decisions(environment):
-        if decision.severity == "error":
-            yield Breach(path, decision.reason, _remedy(decision))
+def capacity_refused(group: Group) -> Iterator[Breach]:
+    """What HyperPod's own groups take is reported by HYP020 and HYP021."""
+    for decision in _decisions(group):
+        if decision.severity == "error" and not group.in_service:
+            yield Breach(CAPACITY, decision.reason, _remedy(decision))
 
 
 @GRP.rule(
     21,
     "warning",
-    "The capacity is sold for the type",
+    "AWS sells the capacity for the instance type",
     source=TABLE,
     date=DATE,
     by_hand="aws ec2 describe-instance-types --instance-types <type> "
     "--query 'InstanceTypes[].SupportedUsageClasses'",
-    kinds=EC2,
 )
-def capacity_unsold(environment: Environment) -> Iterator[Breach]:
-    yield from _warnings(environment, "GRP021")
+def capacity_unsold(group: Group) -> Iterator[Breach]:
+    yield from _warnings(group, "GRP021")
 
 
 @GRP.rule(
     22,
     "warning",
-    "Controller and login nodes are not Spot",
+    "Controller and login nodes are not Spot instances",
     source="EC2 User Guide, Spot Instance interruptions; "
     "SageMaker Developer Guide, Spot instances in Amazon SageMaker HyperPod",
     date=DATE,
-    kinds=frozenset({"hyperpod-slurm", "pcs"}),  # ParallelCluster has no field for it: PCL022
+    kinds=kinds_with(lambda traits: traits.slurm and not traits.validates),  # PCL022
 )
-def spot_for_compute(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        if group.capacity.kind == "spot" and group.role in ("controller", "login"):
-            lost = "the queue stops" if group.role == "controller" else "people are thrown out"
-            yield Breach(
-                ("node_groups", name, "capacity"),
-                f"AWS takes Spot instances back at two minutes' notice: without the {group.role} {lost}.",
-                write({"kind": "on-demand"}),
-            )
+def spot_for_compute(group: Group) -> Iterator[Breach]:
+    if group.capacity.kind == "spot" and group.role in ("controller", "login"):
+        lost = "stops the queue" if group.role == "controller" else "ends people's sessions"
+        yield Breach(
+            CAPACITY,
+            f"AWS takes Spot instances back at two minutes' notice, and losing a {group.role} node {lost}.",
+            write({"kind": "on-demand"}),
+        )
 
 
 @GRP.rule(
     23,
     "warning",
-    "On-demand capacity is sold for the type",
+    "AWS sells the instance type on demand",
     source="EC2 and SageMaker price lists (third-party records, 2026-07 to 2026-10); "
     "model/capacity.json names the source of each decision",
     date=DATE,
@@ -82,136 +74,120 @@ def spot_for_compute(environment: Environment) -> Iterator[Breach]:
     "Type=TERM_MATCH,Field=instanceType,Value=<type> Type=TERM_MATCH,Field=regionCode,Value=<region> "
     "Type=TERM_MATCH,Field=marketoption,Value=OnDemand (HyperPod: AmazonSageMaker, "
     "Field=instanceName,Value=ml.<type>)",
-    kinds=EC2 | HYPERPOD,
 )
-def on_demand_unsold(environment: Environment) -> Iterator[Breach]:
-    yield from _warnings(environment, "GRP023")
+def on_demand_unsold(group: Group) -> Iterator[Breach]:
+    yield from _warnings(group, "GRP023")
 
 
 @GRP.rule(
     24,
     "warning",
-    "A Capacity Block has begun when its nodes are made",
+    "A Capacity Block has begun before its nodes are launched",
     source="EKS User Guide, Create a managed node group with Capacity Blocks for ML; AWS PCS User Guide, "
     "Amazon EC2 Capacity Blocks for ML",
     date="2026-11-22",
     by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id> "
     "--query 'CapacityReservations[].[State,StartDate]'",
-    kinds=frozenset({"eks", "pcs"}),  # ParallelCluster itself keeps such nodes out until the block begins
+    # ParallelCluster itself keeps such nodes out until the block begins
+    kinds=kinds_with(lambda traits: traits.until_block is not None),
 )
-def block_has_begun(environment: Environment) -> Iterator[Breach]:
-    eks = environment.orchestrator.kind == "eks"
-    karpenter = getattr(environment.orchestrator, "karpenter", None)
-    for name, group in environment.node_groups.items():
-        block = group.capacity
-        if not isinstance(block, CapacityBlock) or not group.count or (eks and block.starts):
-            continue
-        if karpenter and name in karpenter.groups:
-            continue  # its pools wait for instances and fail nothing
-        yield Breach(
-            ("node_groups", name, "capacity"),
-            f"the block {block.id} has no instances before it begins: the group would wait for {group.count} "
-            "nodes, fail, and be taken back.",
-            _not_yet(environment, group),
-        )
+def block_has_begun(group: Group) -> Iterator[Breach]:
+    block, count = group.capacity, group.settings.count
+    if (
+        not isinstance(block, CapacityBlock)
+        or not count
+        or (group.traits.until_block == "fills-later" and block.starts)
+    ):
+        return
+    if group.by_karpenter:
+        return  # its pools wait for instances without failing
+    yield Breach(
+        CAPACITY,
+        f"the block {block.id} has no instances before it begins: creating the group would wait for "
+        f"{count} nodes, fail and be rolled back.",
+        _not_yet(group),
+    )
 
 
 @GRP.rule(
     35,
     "warning",
-    "The time at which a block begins is still to come",
+    "`starts` of a Capacity Block lies in the future",
     source="docs/kubernetes.md, A Capacity Block that has not begun; EventBridge Scheduler was reported to "
     "refuse a time in the past (DefangLabs/pulumi-defang#425)",
     date="2026-11-22",
     by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id> "
     "--query 'CapacityReservations[].[State,StartDate]'",
-    kinds=frozenset({"eks"}),
+    kinds=kinds_with(lambda traits: traits.until_block == "fills-later"),
 )
-def block_begins_later(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        block = group.capacity
-        if isinstance(block, CapacityBlock) and block.starts and block.starts[:10] < today().isoformat():
-            yield Breach(
-                ("node_groups", name, "capacity", "starts"),
-                f"{block.starts} is past: a group that is new would be made empty and its schedule refused, "
-                "one that is there begins at 0 again when its size changes.",
-                drop().noting("the nodes are then launched at once"),
-            )
+def block_begins_later(block: CapacityBlock) -> Iterator[Breach]:
+    if block.starts and block.starts[:10] < today().isoformat():
+        yield Breach(
+            ("starts",),
+            f"{block.starts} is in the past: a new group would be created empty and its schedule refused; an "
+            "existing group starts again from 0 nodes when its size changes.",
+            drop().noting("the nodes are then launched at once"),
+        )
 
 
 @GRP.rule(
     36,
     "warning",
-    "Nodes that train together are placed close together",
+    "Nodes that train together are in one placement group",
     source="EC2 User Guide, Placement strategies for your placement groups; Elastic Fabric Adapter",
     date="2026-11-22",
-    kinds=EC2,
 )
-def placement_declined(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("compute").items():
-        known = instance_type_of(environment, group)
-        ours = group.capacity.kind in ("on-demand", "spot")
-        if group.placement_group == "none" and ours and known and fabric_of(known) == "efa":
-            yield Breach(
-                ("node_groups", name, "placement_group"),
-                f"{known.name} has EFA, and without a cluster placement group EC2 may spread its nodes over "
-                "the zone: each collective operation waits for the longest way.",
-                drop().noting("or acknowledge this where EC2 has no room for all nodes in one group"),
-            )
+def placement_declined(group: Group) -> Iterator[Breach]:
+    if group.in_service or group.role != "compute" or group.settings.placement_group != "none":
+        return
+    ours = group.capacity.kind in ("on-demand", "spot")
+    if ours and group.type and fabric_of(group.type) == "efa":
+        yield Breach(
+            ("placement_group",),
+            f"{group.type.name} has EFA, and without a cluster placement group EC2 may spread the nodes over "
+            "the whole zone: each collective operation waits for its slowest link.",
+            drop().noting("or acknowledge this where EC2 has no room for all nodes in one group"),
+        )
 
 
 @GRP.rule(
     37,
     "error",
-    "A placement group is declined or named, not both",
+    "`placement_group: none` does not contradict the placement group of the reservation",
     source="EC2 User Guide, Use Capacity Reservations with cluster placement groups",
     date="2026-11-22",
 )
-def placement_declined_and_named(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        named = group.capacity.placement_group if isinstance(group.capacity, Reservation) else None
-        if group.placement_group == "none" and named:
-            yield Breach(
-                ("node_groups", name, "placement_group"),
-                f"the reservation was made in the placement group {named}, and instances outside it do not "
-                "get it.",
-                drop(),
-            )
+def placement_declined_and_named(group: Group) -> Iterator[Breach]:
+    capacity = group.capacity
+    named = capacity.placement_group if isinstance(capacity, Reservation) else None
+    if group.settings.placement_group == "none" and named:
+        yield Breach(
+            ("placement_group",),
+            f"the reservation belongs to the placement group {named}: instances outside that group do not "
+            "match it.",
+            drop(),
+        )
 
 
-def _warnings(environment: Environment, rule: str) -> Iterator[Breach]:
-    for path, decision in _decisions(environment):
+def _warnings(group: Group, rule: str) -> Iterator[Breach]:
+    for decision in _decisions(group):
         if decision.severity == "warning" and decision.rule == rule:
-            yield Breach(path, decision.reason, _remedy(decision))
+            yield Breach(CAPACITY, decision.reason, _remedy(decision))
 
 
-def _decisions(environment: Environment) -> Iterator[tuple[Path, Decision]]:
-    kind = environment.orchestrator.kind
-    if kind in HYPERPOD:
-        # each type of a group that has several is bought by itself
-        for path, group, known in typed_groups(environment):
-            decision = decide(group.capacity, orchestrator=kind, placement="none", instance_type=known)
-            yield (*path[:2], "capacity"), decision
-        return
-    for name, group in environment.node_groups.items():
-        if decision := _decision(environment, group):
-            yield ("node_groups", name, "capacity"), decision
-
-
-def _decision(environment: Environment, group: NodeGroup) -> Decision | None:
-    kind, capacity = environment.orchestrator.kind, group.capacity
-    known = instance_type_of(environment, group)
-    if known is None or (kind == "parallelcluster" and group.role != "compute"):
-        return None  # ParallelCluster launches its other nodes on demand: PCL022
-    placement = "reservation-group"
-    if not isinstance(capacity, Reservation):
-        declined = group.placement_group == "none"
-        placement = placement_for(capacity, instance_type=known, orchestrator=kind, declined=declined).kind
-    elif capacity.id and capacity.resource_group_arn:
-        return None  # GRP004 speaks
-    elif not capacity.placement_group:
-        placement = "none"
-    return decide(capacity, orchestrator=kind, placement=placement, instance_type=known)
+def _decisions(group: Group) -> Iterator[Decision]:
+    """One for each type of the group: each is bought separately."""
+    if group.traits.validates and group.role != "compute":
+        return  # reported by PCL022: the file has no field for it
+    if group.capacity.kind == "training-plan" and group.traits.hyperpod and not group.in_service:
+        return  # reported by HYP025
+    capacity, placement = group.capacity, group.placement.kind if group.placement else "none"
+    if isinstance(capacity, Reservation):
+        if capacity.id and capacity.resource_group_arn:
+            return  # reported by GRP004
+        placement = "reservation-group" if capacity.placement_group and not group.in_service else "none"
+    for kind in filter(None, group.types):
+        yield decide(capacity, orchestrator=group.launcher, placement=placement, instance_type=kind)
 
 
 def _remedy(decision: Decision) -> Remedy:
@@ -222,14 +198,12 @@ def _remedy(decision: Decision) -> Remedy:
     return ask("fact", decision.instead)
 
 
-def _not_yet(environment: Environment, group: NodeGroup) -> Remedy:
-    """No nodes until the block begins; ParallelCluster requires all nodes of a block to be there always."""
+def _not_yet(group: Group) -> Remedy:
+    """No compute nodes until the block begins; the other roles have no nodes that come and go."""
     begun = "acknowledge this where it has begun"
-    if environment.orchestrator.kind == "parallelcluster" or group.role != "compute":
+    if group.role != "compute":
         return ask("action", f"deploy when it begins; {begun}")
-    starts = "raise count when it begins; " + (
-        'or starts: "<StartDate of the block>" beside its id; '
-        if environment.orchestrator.kind == "eks"
-        else ""
-    )
-    return beside(count=0, max_count=group.greatest).noting(starts + begun)
+    starts = "raise count when it begins; "
+    if group.traits.until_block == "fills-later":
+        starts += 'or starts: "<StartDate of the block>" next to its id; '
+    return beside(count=0, max_count=group.settings.greatest).noting(starts + begun)

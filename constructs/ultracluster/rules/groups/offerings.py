@@ -1,4 +1,4 @@
-"""Rules on: node groups. Whether AWS sells types, blocks and plans in the Region and zone, and how many."""
+"""Rules on node groups: whether AWS sells types, blocks and plans in the Region and zone, and how many."""
 
 from __future__ import annotations
 
@@ -15,18 +15,15 @@ from ultracluster.catalog import (
     region,
     zone_region,
 )
-from ultracluster.config import Environment
 from ultracluster.config.capacity import CapacityBlock, Reservation, TrainingPlan
 from ultracluster.config.findings import Path
-from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.orchestrator import HYPERPOD, OrchestratorKind
 from ultracluster.config.remedy import Remedy, anywhere, ask, write
+from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import most_instances
-from ultracluster.model.types import every_type_of, instance_type_of
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.basics import in_local_zone, moved_to, not_a_zone_of, second_zones
-from ultracluster.rules.hyperpod.groups import hyperpod_groups
-from ultracluster.rules.sets import GRP
+from ultracluster.rules.environment.remedies import moved_to
+from ultracluster.rules.environment.zones import in_local_zone, not_a_zone_of
+from ultracluster.rules.sets import GRP, kinds_with
 
 DATE = "2026-11-22"
 BLOCKS = "EC2 User Guide, Capacity Blocks for ML"
@@ -35,64 +32,65 @@ OFFERINGS = (
     "aws ec2 describe-instance-type-offerings --location-type availability-zone-id "
     "--filters Name=instance-type,Values=<type> --region <region>"
 )
-_LAUNCHED = frozenset[OrchestratorKind]({"pcs", "eks", *HYPERPOD})
-"""ParallelCluster has its own validator of the same: PCL024."""
 
 
 @GRP.rule(
     25,
     "warning",
-    "EC2 sells the type in the Region",
+    "EC2 offers the instance type in the Region",
     source=f"cfn-lint 1.58.0, derived from AWS price lists; EC2 DescribeInstanceTypeOfferings; {BLOCKS}",
     date=DATE,
     by_hand=OFFERINGS,
 )
-def type_in_region(environment: Environment) -> Iterator[Breach]:
-    """Of HyperPod's own groups HYP041 speaks, which have prices of their own."""
-    here = environment.region
-    if region(here) is None:
+def type_in_region(group: Group, home: Region, cluster: Cluster) -> Iterator[Breach]:
+    """HyperPod has prices of its own: its groups are judged by HYP041."""
+    if group.in_service:
         return
-    for path, _, known in _typed(environment):
-        places = _sold_in(known)
-        if path[1] in _of_hyperpod(environment) or not places or here in places:
-            continue
-        yield Breach(
-            path,
-            f"no price, offer or Capacity Block of {known.name} is known in {here}: instances would be "
-            f"refused (Unsupported). Known: {', '.join(places)}.",
-            moved_to(environment, _like(here, places)) | _other_type(known, here),
-        )
+    for place, kind in _typed(group):
+        places = _sold_in(kind)
+        if places and home.name not in places:
+            yield Breach(
+                place,
+                f"no price, offer or Capacity Block of {kind.name} is known in {home.name}: EC2 would "
+                f"refuse the instances (Unsupported). Known in: {', '.join(places)}.",
+                moved_to(cluster, _like(home.name, places)) | _other_type(kind, home.name),
+            )
 
 
 @GRP.rule(
     26,
     "warning",
-    "The zone offers the type",
+    "The zone offers the instance type",
     source="EC2 DescribeInstanceTypeOfferings as moto 5.2.5 and skypilot-catalog ship it, undated",
     date=DATE,
     by_hand=OFFERINGS,
 )
-def type_in_zone(environment: Environment) -> Iterator[Breach]:
-    here, zone = region(environment.region), environment.network.zone_id
-    if here is None or not_a_zone_of(here, zone, ("network", "zone_id")):
-        return  # ENV003 speaks
-    offered = {known.name: _zones_of(known, here, zone) for _, _, known in _typed(environment)}
-    for path, _, known in _typed(environment):
-        zones = offered[known.name]
+def type_in_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
+    zone = cluster.environment.network.zone_id
+    if not_a_zone_of(home, zone, ("network", "zone_id")):
+        return  # reported by ENV003
+    typed = [
+        (("node_groups", name, *place), kind)
+        for name, group in cluster.groups.items()
+        for place, kind in _typed(group)
+    ]
+    offered = {kind.name: _zones_of(kind, home, zone) for _, kind in typed}
+    for path, kind in typed:
+        zones = offered[kind.name]
         if not zones or zone in zones:
             continue
         for_all = [one for one in zones if all(one in others for others in offered.values() if others)]
-        taken = second_zones(environment)
-        near = [one for one in for_all or zones if not in_local_zone(here, one) and one not in taken]
+        taken = cluster.second_zones
+        near = [one for one in for_all or zones if not in_local_zone(home, one) and one not in taken]
         yield Breach(
             path,
-            f"{known.name} was seen in {', '.join(zones)}, not in {zone}. In the wrong zone creation fails "
-            "for want of capacity and is rolled back.",
+            f"{kind.name} was seen in {', '.join(zones)}, not in {zone}. In the wrong zone the "
+            "creation fails for lack of capacity and is rolled back.",
             anywhere({("network", "zone_id"): near[0]})
             if near
             else ask(
                 "decision",
-                f"another Region; only Local Zones have it ({', '.join(zones)}), each to be opted in to",
+                f"choose another Region: only Local Zones have it ({', '.join(zones)}), which require opt-in",
             ),
         )
 
@@ -100,23 +98,23 @@ def type_in_zone(environment: Environment) -> Iterator[Breach]:
 @GRP.rule(
     27,
     "error",
-    "A reservation, a block or a plan serves one type",
+    "A reservation, Capacity Block or training plan is used for one instance type",
     source=f"{PLANS}: one instance type; EC2 User Guide, On-Demand Capacity Reservations: InstanceType",
     date=DATE,
     by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id>; "
     "aws sagemaker describe-training-plan --training-plan-name <name>",
-    kinds=_LAUNCHED,
+    kinds=kinds_with(lambda traits: not traits.validates),  # PCL024
 )
-def one_type_of_an_id(environment: Environment) -> Iterator[Breach]:
-    for identifier, groups in _by_id(environment).items():
-        (first, leader), *others = groups.items()
+def one_type_of_an_id(cluster: Cluster) -> Iterator[Breach]:
+    for identifier, groups in _by_id(cluster).items():
+        (first, leader), *others = [(name, group.settings) for name, group in groups.items()]
         for name, group in others:
             if group.instance_type != leader.instance_type:
                 yield Breach(
                     ("node_groups", name, "capacity"),
-                    f"{_short(identifier)} is the capacity of `{first}` ({leader.instance_type}), too, and "
-                    f"`{name}` is {group.instance_type}: it holds instances of one type, and the others "
-                    "never come.",
+                    f"{_short(identifier)} is also the capacity of `{first}` ({leader.instance_type}), and "
+                    f"`{name}` has {group.instance_type}: it holds instances of one type, so nodes of the "
+                    "other never start.",
                     write({"kind": "on-demand"}).noting(f"or one of {group.instance_type}"),
                 )
 
@@ -124,18 +122,18 @@ def one_type_of_an_id(environment: Environment) -> Iterator[Breach]:
 @GRP.rule(
     28,
     "error",
-    "A block or a plan holds as many instances as AWS sells in one",
+    "No Capacity Block or training plan is used for more instances than AWS sells in one",
     source=f"{BLOCKS}: up to 64 instances; {PLANS}: 1, 2, 4, 8, 16, 32 or 64",
     date=DATE,
 )
-def more_than_one_holds(environment: Environment) -> Iterator[Breach]:
-    for identifier, groups in _by_id(environment).items():
+def more_than_one_holds(cluster: Cluster) -> Iterator[Breach]:
+    for identifier, groups in _by_id(cluster).items():
         last, leader = list(groups.items())[-1]
-        if isinstance(leader.capacity, Reservation) or _of_ultraservers(environment, leader):
+        if isinstance(leader.capacity, Reservation) or _of_ultraservers(leader):
             continue
         plan = isinstance(leader.capacity, TrainingPlan)
         most = most_instances("per_plan" if plan else "per_block")
-        nodes = sum(group.greatest for group in groups.values())
+        nodes = sum(group.settings.greatest for group in groups.values())
         if nodes > most:
             what = "plan" if plan else "block"
             names = f" of {', '.join(groups)} together" if len(groups) > 1 else ""
@@ -143,29 +141,29 @@ def more_than_one_holds(environment: Environment) -> Iterator[Breach]:
                 ("node_groups", last, "capacity"),
                 f"{nodes} nodes{names} from {_short(identifier)}: AWS sells no {what} of more than {most} "
                 "instances.",
-                ask("fact", f"at most {most} nodes, and a group of its own for each further {what}"),
+                ask("fact", f"use at most {most} nodes, and a separate group for each further {what}"),
             )
 
 
 @GRP.rule(
     29,
     "warning",
-    "All Capacity Blocks hold 256 instances at most",
+    "All Capacity Blocks together hold at most 256 instances",
     source=f"{BLOCKS}: across all accounts of an organisation, on a date",
     date=DATE,
     by_hand="aws ec2 describe-capacity-blocks",
 )
-def all_blocks(environment: Environment) -> Iterator[Breach]:
+def all_blocks(cluster: Cluster) -> Iterator[Breach]:
     groups = {
         name: group
-        for name, group in environment.node_groups.items()
-        if isinstance(group.capacity, CapacityBlock) and not _of_ultraservers(environment, group)
+        for name, group in cluster.groups.items()
+        if isinstance(group.capacity, CapacityBlock) and not _of_ultraservers(group)
     }
-    nodes, most = sum(group.greatest for group in groups.values()), most_instances("all_blocks")
+    nodes, most = sum(group.settings.greatest for group in groups.values()), most_instances("all_blocks")
     if nodes > most:
         yield Breach(
             ("node_groups", list(groups)[-1], "capacity"),
-            f"{nodes} nodes from Capacity Blocks; an organisation has {most} of them on one day.",
+            f"{nodes} nodes from Capacity Blocks; an organisation can have at most {most} on one day.",
             ask(
                 "decision",
                 f"{most} nodes or fewer at a time, the rest on demand or by a reservation; "
@@ -177,71 +175,63 @@ def all_blocks(environment: Environment) -> Iterator[Breach]:
 @GRP.rule(
     34,
     "warning",
-    "Capacity Blocks of the type are sold in the Region",
+    "AWS sells Capacity Blocks of the instance type in the Region",
     source=f"{BLOCKS}, supported instance types and Regions (edition of 2026-10)",
     date=DATE,
     by_hand="aws ec2 describe-capacity-block-offerings --instance-type <type> --instance-count <n> "
     "--capacity-duration-hours 24 --region <region>",
 )
-def block_in_region(environment: Environment) -> Iterator[Breach]:
-    here = environment.region
-    for name, group in environment.node_groups.items():
-        known = instance_type_of(environment, group)
-        if not isinstance(group.capacity, CapacityBlock) or not known or not known.capacity_block_regions:
-            continue
-        places = _regions(known.capacity_block_regions)
-        if here not in places:
-            yield Breach(
-                ("node_groups", name, "capacity"),
-                f"AWS sells no Capacity Block of {known.name} in {here}, by its guide. It does in "
-                f"{', '.join(known.capacity_block_regions)}.",
-                ask("decision", f"region: {_like(here, places)}")
-                if known.ultraserver
-                else write({"kind": "on-demand"}).noting(f"or region: {_like(here, places)}"),
-            )
+def block_in_region(group: Group, home: Region) -> Iterator[Breach]:
+    kind = group.type
+    if not isinstance(group.capacity, CapacityBlock) or not kind or not kind.capacity_block_regions:
+        return
+    places = _regions(kind.capacity_block_regions)
+    if home.name not in places:
+        yield Breach(
+            ("capacity",),
+            f"according to its guide, AWS sells no Capacity Block of {kind.name} in {home.name}. It does in "
+            f"{', '.join(kind.capacity_block_regions)}.",
+            ask("decision", f"region: {_like(home.name, places)}")
+            if kind.ultraserver
+            else write({"kind": "on-demand"}).noting(f"or region: {_like(home.name, places)}"),
+        )
 
 
-def _typed(environment: Environment) -> Iterator[tuple[Path, NodeGroup, InstanceType]]:
-    """Every group once for each of its types that the catalogue has, and where the type stands."""
-    for name, group in environment.node_groups.items():
-        for number, known in enumerate(every_type_of(environment, group)):
-            place: Path = ("instance_types", number - 1) if number else ("instance_type",)
-            if known and not known.declared:
-                yield ("node_groups", name, *place), group, known
+def _typed(group: Group) -> Iterator[tuple[Path, InstanceType]]:
+    """The types of a group that the catalogue has, each with its place."""
+    for number, kind in enumerate(group.types):
+        if kind and not kind.declared:
+            yield ("instance_types", number - 1) if number else ("instance_type",), kind
 
 
-def _of_hyperpod(environment: Environment) -> set[str]:
-    return set(hyperpod_groups(environment)) if environment.orchestrator.kind in HYPERPOD else set()
-
-
-def _sold_in(known: InstanceType) -> tuple[str, ...]:
+def _sold_in(kind: InstanceType) -> tuple[str, ...]:
     """Regions with a price or a Capacity Block of the type; empty where none is known."""
-    return tuple(sorted({*known.regions, *_regions(known.capacity_block_regions)}))
+    return tuple(sorted({*kind.regions, *_regions(kind.capacity_block_regions)}))
 
 
-def _zones_of(known: InstanceType, here: Region, zone: str) -> tuple[str, ...]:
+def _zones_of(kind: InstanceType, here: Region, zone: str) -> tuple[str, ...]:
     """Zones of the Region that offer the type; empty means unknown."""
-    if zones := offered_zone_ids(known.name, here.name):
+    if zones := offered_zone_ids(kind.name, here.name):
         return zones
-    if not known.regions and known.capacity_block_regions:
-        return _local_zones(known, here, zone)
-    lacking = {one for one, families in here.zone_lacks.items() if known.family in families}
+    if not kind.regions and kind.capacity_block_regions:
+        return _local_zones(kind, here, zone)
+    lacking = {one for one, families in here.zone_lacks.items() if kind.family in families}
     if not lacking or in_local_zone(here, zone):
         return ()
     return tuple(one for one in here.zone_ids if one not in lacking and not in_local_zone(here, one))
 
 
-def _local_zones(known: InstanceType, here: Region, zone: str) -> tuple[str, ...]:
+def _local_zones(kind: InstanceType, here: Region, zone: str) -> tuple[str, ...]:
     """Local Zones with blocks of a type that nothing else has: use1-dfw2-az1 of us-east-1-dfw-2a."""
-    names = [re.fullmatch(rf"{here.name}-([a-z]+)-(\d+)[a-z]", one) for one in known.capacity_block_regions]
+    names = [re.fullmatch(rf"{here.name}-([a-z]+)-(\d+)[a-z]", one) for one in kind.capacity_block_regions]
     begins = tuple(f"{here.zone_prefix}-{one[1]}{one[2]}-az" for one in names if one)
     return (zone,) if begins and zone.startswith(begins) else tuple(f"{one}1" for one in begins)
 
 
 def _regions(places: tuple[str, ...]) -> tuple[str, ...]:
     """The Regions of Regions and of Local Zones: us-east-1 of us-east-1-dfw-2a."""
-    found = [place if region(place) else getattr(zone_region(place), "name", "") for place in places]
-    return tuple(dict.fromkeys(filter(None, found)))
+    found = (region(place) or zone_region(place) for place in places)
+    return tuple(dict.fromkeys(home.name for home in found if home))
 
 
 def _like(name: str, places: tuple[str, ...]) -> str:
@@ -249,20 +239,20 @@ def _like(name: str, places: tuple[str, ...]) -> str:
     return difflib.get_close_matches(name, places, n=1, cutoff=0)[0]
 
 
-def _other_type(known: InstanceType, here: str) -> Remedy:
+def _other_type(kind: InstanceType, here: str) -> Remedy:
     alike = [
         one.name
         for one in instance_types().values()
-        if here in one.regions and bool(one.accelerator) == bool(known.accelerator)
+        if here in one.regions and bool(one.accelerator) == bool(kind.accelerator)
     ]
-    near = nearest_instance_types(known.name, candidates=alike, count=1)
-    return write(near[0]).noting(f"which {here} has") if near else ask("decision", "another type")
+    near = nearest_instance_types(kind.name, candidates=alike, count=1)
+    return write(near[0]).noting(f"available in {here}") if near else ask("decision", "another type")
 
 
-def _by_id(environment: Environment) -> dict[str, dict[str, NodeGroup]]:
+def _by_id(cluster: Cluster) -> dict[str, dict[str, Group]]:
     """Groups by the id of their reservation or block, or the ARN of their plan."""
-    found: dict[str, dict[str, NodeGroup]] = {}
-    for name, group in environment.node_groups.items():
+    found: dict[str, dict[str, Group]] = {}
+    for name, group in cluster.groups.items():
         match group.capacity:
             case TrainingPlan(arn=identifier) | CapacityBlock(id=identifier):
                 found.setdefault(identifier, {})[name] = group
@@ -273,9 +263,8 @@ def _by_id(environment: Environment) -> dict[str, dict[str, NodeGroup]]:
     return found
 
 
-def _of_ultraservers(environment: Environment, group: NodeGroup) -> bool:
-    known = instance_type_of(environment, group)
-    return known is None or bool(known.ultraserver)
+def _of_ultraservers(group: Group) -> bool:
+    return group.type is None or bool(group.type.ultraserver)
 
 
 def _short(identifier: str) -> str:

@@ -1,75 +1,65 @@
-"""Rules on: node groups. Roles, their nodes, and partitions of Slurm."""
+"""Rules on node groups: roles, their nodes, and partitions of Slurm."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Literal
 
-from ultracluster.config import Environment
-from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM, OrchestratorKind
+from ultracluster.config.nodes import Role
 from ultracluster.config.remedy import DROP, Remedy, ask, beside, drop, inside, whole, write
+from ultracluster.model import Cluster, Group
 from ultracluster.model.partitions import own_partition
-from ultracluster.model.types import instance_type_of
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.sets import GRP
+from ultracluster.rules.sets import GRP, SLURM, kinds_with
 
 DATE = "2026-11-21"
-HEADED = frozenset[OrchestratorKind]({"hyperpod-slurm", "parallelcluster"})
-"""Slurm's controller runs on a node of the cluster."""
-PARTITIONED = frozenset[OrchestratorKind]({"hyperpod-slurm", "pcs"})
-"""Every compute group names its partition, by names of Slurm's own."""
 GETTING_STARTED = "SageMaker Developer Guide, Getting started with SageMaker HyperPod using the AWS CLI"
 SCHEMA = "aws-parallelcluster 3.16.1, schema"
 PCS_GUIDE = "AWS PCS User Guide"
+_HEADED = kinds_with(lambda traits: "controller" in traits.roles)
+"""Slurm's controller runs on a node of the cluster."""
+_PARTITIONED = kinds_with(lambda traits: traits.named_partitions)
 
-_MISSING_ROLES: tuple[tuple[frozenset[OrchestratorKind], str, str, Remedy], ...] = (
-    (
-        SLURM,
-        "system",
-        "`system` is for the add-ons of Kubernetes, and Slurm has none.",
+_MISSING_ROLES: Mapping[tuple[Literal["slurm", "kubernetes"], Role], tuple[str, Remedy]] = {
+    ("slurm", "system"): (
+        "the role `system` is for add-ons of Kubernetes, which Slurm does not have.",
         write("login"),
     ),
-    (
-        frozenset({"pcs"}),
-        "controller",
-        "PCS runs Slurm's controller itself, in an account of its own: there are no nodes for it.",
+    ("slurm", "controller"): (
+        "PCS runs Slurm's controller itself, in an account of AWS: no node of yours runs it.",
         whole(DROP).noting("orchestrator.size says how many nodes and jobs the controller takes"),
     ),
-    (
-        KUBERNETES,
-        "controller",
+    ("kubernetes", "controller"): (
         "EKS runs the control plane itself; CoreDNS, drivers and operators run on nodes of role `system`.",
         write("system") & beside(count=2),
     ),
-    (
-        KUBERNETES,
-        "login",
-        "people speak to the Kubernetes API with kubectl, as one of orchestrator.admins, and log in nowhere.",
+    ("kubernetes", "login"): (
+        "Kubernetes needs no login nodes: people use kubectl as one of orchestrator.admins.",
         whole(DROP).noting("or role: system"),
     ),
-)
-"""Orchestrators, the role that they lack, why, and what to do instead."""
+}
+"""Why a scheduler does not have a role, and what to do instead."""
 
 
 @GRP.rule(
     10,
     "error",
-    "The role of a group is one that its orchestrator has",
+    "The orchestrator has the role of the group",
     source="SageMaker API reference, ClusterInstanceGroupSpecification (SlurmConfig); "
     f"{SCHEMA}; {PCS_GUIDE}, Key concepts; EKS User Guide, Amazon EKS architecture",
     date=DATE,
 )
-def role_of_another_orchestrator(environment: Environment) -> Iterator[Breach]:
-    for kinds, role, why, remedy in _MISSING_ROLES:
-        if environment.orchestrator.kind in kinds:
-            for name in environment.groups(role):
-                yield Breach(("node_groups", name, "role"), why, remedy)
-
-
-_ONE_CONTROLLER: Mapping[OrchestratorKind, str] = {
-    "hyperpod-slurm": "several controllers exist only with HyperPod's legacy provisioning file, not with the "
-    "API's Slurm configuration",
-    "parallelcluster": "ParallelCluster has one head node, without a standby",
-}
+def role_of_another_orchestrator(group: Group) -> Iterator[Breach]:
+    traits = group.traits
+    if group.role not in traits.roles:
+        why, remedy = _MISSING_ROLES.get(
+            (traits.scheduler, group.role),
+            (
+                f"{traits.kind} only has nodes of these roles: {', '.join(traits.roles)}.",
+                write(*traits.roles),
+            ),
+        )
+        yield Breach(("role",), why, remedy)
 
 
 @GRP.rule(
@@ -78,21 +68,21 @@ _ONE_CONTROLLER: Mapping[OrchestratorKind, str] = {
     "There is exactly one controller group",
     source=f"{GETTING_STARTED}; {SCHEMA} (HeadNode)",
     date=DATE,
-    kinds=HEADED,
+    kinds=_HEADED,
 )
-def one_controller_group(environment: Environment) -> Iterator[Breach]:
-    first, *others = environment.groups("controller") or [""]
+def one_controller_group(cluster: Cluster) -> Iterator[Breach]:
+    first, *others = cluster.with_role("controller") or [""]
     if not first:
         yield Breach(
             ("node_groups",),
             "no group has the role `controller`, on which Slurm's controller runs: the cluster is refused "
             "without one.",
-            _a_controller(environment),
+            _a_controller(cluster),
         )
     for name in others:
         yield Breach(
             ("node_groups", name, "role"),
-            f"`{first}` is the controller group already: {_ONE_CONTROLLER[environment.orchestrator.kind]}.",
+            f"`{first}` is already the controller group: {cluster.traits.one_controller}.",
             (whole(DROP) | write("login")).noting(
                 "storage.accounting_database keeps the accounting off the controller"
             ),
@@ -106,18 +96,18 @@ def one_controller_group(environment: Environment) -> Iterator[Breach]:
     source="SageMaker Developer Guide, Setting up multiple controller nodes for a HyperPod cluster; "
     f"{SCHEMA} (HeadNode)",
     date=DATE,
-    kinds=HEADED,
+    kinds=_HEADED,
 )
-def one_controller_node(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("controller").items():
-        for key in ("count", "max_count"):
-            value = getattr(group, key)
-            if value in (1, None):
-                continue
-            why = "the other nodes fetch their Slurm configuration from it and never come up"
-            if value:
-                why = _ONE_CONTROLLER[environment.orchestrator.kind]
-            yield Breach(("node_groups", name, key), f"{value} controllers: {why}.", write(1))
+def one_controller_node(group: Group) -> Iterator[Breach]:
+    if group.role != "controller":
+        return
+    for key, value in (("count", group.settings.count), ("max_count", group.settings.max_count)):
+        if value in (1, None):
+            continue
+        why = "the other nodes fetch their Slurm configuration from it and never become ready"
+        if value:
+            why = group.traits.one_controller
+        yield Breach((key,), f"{value} controllers: {why}.", write(1))
 
 
 @GRP.rule(
@@ -126,35 +116,33 @@ def one_controller_node(environment: Environment) -> Iterator[Breach]:
     "Login groups do not grow",
     source=f"{SCHEMA} (LoginNodes Pools Count); {PCS_GUIDE}, Using login nodes",
     date=DATE,
-    kinds=frozenset({"parallelcluster", "pcs"}),
+    kinds=kinds_with(lambda traits: "login" in traits.roles and "login" not in traits.service_roles),
 )
-def login_is_fixed(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("login").items():
-        if group.greatest != group.count:
-            yield Breach(
-                ("node_groups", name, "max_count"),
-                f"{group.count} to {group.greatest} login nodes: nodes are added for jobs, and none run "
-                "there.",
-                drop() & beside(count=group.greatest),
-            )
+def login_is_fixed(group: Group) -> Iterator[Breach]:
+    count, most = group.settings.count, group.settings.greatest
+    if group.role == "login" and most != count:
+        yield Breach(
+            ("max_count",),
+            f"{count} to {most} login nodes: nodes are only added for jobs, and no jobs run on login nodes.",
+            drop() & beside(count=most),
+        )
 
 
 @GRP.rule(
     14,
     "error",
-    "A compute group has a partition",
+    "Each compute group has a partition",
     source=f"{GETTING_STARTED}; AWS PCS API reference, CreateQueue",
     date=DATE,
-    kinds=PARTITIONED,
+    kinds=_PARTITIONED,
 )
-def compute_has_partition(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("compute").items():
-        if group.partition is None:
-            yield Breach(
-                ("node_groups", name, "partition"),
-                "a compute group without a partition: no job can run on it, and HyperPod refuses it.",
-                write(own_partition(name)),
-            )
+def compute_has_partition(group: Group) -> Iterator[Breach]:
+    if group.role == "compute" and group.settings.partition is None:
+        yield Breach(
+            ("partition",),
+            "no job can run on a compute group without a partition, and HyperPod refuses it.",
+            write(own_partition(group.name)),
+        )
 
 
 @GRP.rule(
@@ -165,15 +153,14 @@ def compute_has_partition(environment: Environment) -> Iterator[Breach]:
     date=DATE,
     kinds=SLURM,
 )
-def others_have_no_partition(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        if group.role in ("controller", "login") and group.partition is not None:
-            yield Breach(
-                ("node_groups", name, "partition"),
-                f"`{group.partition}` on a {group.role} group, which runs no jobs: partitions are of compute "
-                "groups.",
-                drop(),
-            )
+def others_have_no_partition(group: Group) -> Iterator[Breach]:
+    partition = group.settings.partition
+    if group.role in ("controller", "login") and partition is not None:
+        yield Breach(
+            ("partition",),
+            f"`{partition}` on a {group.role} group, but only compute groups run jobs and have partitions.",
+            drop(),
+        )
 
 
 @GRP.rule(
@@ -182,44 +169,43 @@ def others_have_no_partition(environment: Environment) -> Iterator[Breach]:
     "No partition is called DEFAULT",
     source="Slurm documentation, slurm.conf (PartitionName)",
     date=DATE,
-    kinds=PARTITIONED,
+    kinds=_PARTITIONED,
 )
-def partition_default(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("compute").items():
-        if group.partition and group.partition.upper() == "DEFAULT":
-            yield Breach(
-                ("node_groups", name, "partition"),
-                f"`{group.partition}` is not a partition to slurm.conf: a line with PartitionName=DEFAULT "
-                "sets the defaults of the lines after it.",
-                write(own_partition(name)),
-            )
+def partition_default(group: Group) -> Iterator[Breach]:
+    if group.partition and group.partition.upper() == "DEFAULT":
+        yield Breach(
+            ("partition",),
+            f"`{group.partition}` cannot name a partition: in slurm.conf a line with PartitionName=DEFAULT "
+            "sets the defaults of the lines after it.",
+            write(own_partition(group.name)),
+        )
 
 
 @GRP.rule(
     17,
     "warning",
-    "The cluster has compute nodes",
+    "The cluster may have compute nodes",
     source="SageMaker API reference, ClusterInstanceGroupSpecification (InstanceCount); "
     "AWS PCS API reference, CreateComputeNodeGroup (scalingConfiguration)",
     date=DATE,
-    kinds=frozenset({*HYPERPOD, "pcs"}),
+    # ParallelCluster takes no group without a node (PCL006); on EKS nodes may follow later
+    kinds=kinds_with(lambda traits: traits.hyperpod or (traits.slurm and not traits.validates)),
 )
-def some_compute_nodes(environment: Environment) -> Iterator[Breach]:
-    compute = environment.groups("compute")
-    scales = getattr(environment.orchestrator, "autoscaling", None) is not None
-    if not any(group.greatest or scales for group in compute.values()):
+def some_compute_nodes(cluster: Cluster) -> Iterator[Breach]:
+    compute = cluster.with_role("compute")
+    if not any(group.most_nodes or cluster.autoscaling for group in compute.values()):
         name = next(iter(compute), None)
         yield Breach(
             ("node_groups", name, "count") if name else ("node_groups",),
-            "no compute group may have a node: the cluster comes up and cannot run a job.",
+            "every compute group is limited to 0 nodes: the cluster starts and cannot run a job.",
             write(1).noting("or more") if name else ask("decision", "a group with role: compute and a count"),
         )
 
 
-def _a_controller(environment: Environment) -> Remedy:
-    """One node, of the architecture that ParallelCluster's compute nodes have."""
-    types = (instance_type_of(environment, group) for group in environment.groups("compute").values())
-    arm = any(known and known.architecture == "arm64" for known in types)
-    name = next(one for one in ("controller", "head", "slurmctld") if one not in environment.node_groups)
-    kind = "m7g.4xlarge" if arm and environment.orchestrator.kind == "parallelcluster" else "m5.4xlarge"
-    return inside(**{name: {"role": "controller", "instance_type": kind, "count": 1}})
+def _a_controller(cluster: Cluster) -> Remedy:
+    """One node; where it is in the user's account, of the architecture of the compute nodes."""
+    types = (group.type for group in cluster.with_role("compute").values())
+    arm = any(kind and kind.architecture == "arm64" for kind in types)
+    name = next(one for one in ("controller", "head", "slurmctld") if one not in cluster.groups)
+    machine = "m7g.4xlarge" if arm and not cluster.traits.hyperpod else "m5.4xlarge"
+    return inside(**{name: {"role": "controller", "instance_type": machine, "count": 1}})

@@ -1,54 +1,52 @@
-"""Rules on: HyperPod on EKS. The cluster: release, add-ons, autoscaling."""
+"""Rules on HyperPod on EKS: release, add-ons and autoscaling of the cluster."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 
+from ultracluster.catalog import Region
 from ultracluster.catalog.hyperpod_eks import (
     health_agent_regions,
     hyperpod_addon_window,
     hyperpod_kubernetes_window,
 )
-from ultracluster.config import Environment
 from ultracluster.config.findings import Path
-from ultracluster.config.remedy import DROP, anywhere, ask, drop, rename, write
-from ultracluster.model.types import instance_type_of
+from ultracluster.config.kubernetes import HyperPodEks
+from ultracluster.config.remedy import DROP, anywhere, ask, beside, drop, rename, write
+from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.basics import continuous
-from ultracluster.rules.hyperpod.eks_groups import asked
-from ultracluster.rules.hyperpod.groups import hyperpod_groups
+from ultracluster.rules.hyperpod.groups import continuous
 from ultracluster.rules.sets import HPE
 
 IMAGES = "SageMaker Developer Guide, Amazon SageMaker HyperPod AMI support policy"
 GOVERNANCE = "SageMaker Developer Guide, SageMaker HyperPod task governance"
 KARPENTER = "SageMaker Developer Guide, Autoscaling on SageMaker HyperPod EKS; Create a NodeClass"
 AGENT = "aws/sagemaker-hyperpod-cli 011ca92, charts/health-monitoring-agent/templates/_helpers.tpl"
-_SCALING = ("orchestrator", "autoscaling")
 
 
 @HPE.rule(
     1,
     "error",
-    "The cluster's name is one that HyperPod takes",
+    "HyperPod accepts the cluster's name",
     source="SageMaker API reference, CreateCluster (ClusterName)",
 )
-def name_for_both(environment: Environment) -> Iterator[Breach]:
-    name = environment.cluster_name
+def name_for_both(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+    name = cluster.environment.cluster_name
     if name.endswith("-"):
         yield Breach(
-            ("orchestrator", "cluster_name"),
-            f"`{name}` names the EKS cluster and the HyperPod cluster, and HyperPod takes no `-` at the end.",
-            write(name.rstrip("-") or environment.name),
+            ("cluster_name",),
+            f"`{name}` names the EKS and the HyperPod cluster, and HyperPod accepts no `-` at the end.",
+            write(name.rstrip("-") or cluster.name),
         )
 
 
 @HPE.rule(2, "error", "HyperPod has images for the Kubernetes release", source=IMAGES)
-def release_of_images(environment: Environment) -> Iterator[Breach]:
-    wanted, (first, last) = asked(environment).kubernetes_version, hyperpod_kubernetes_window()
+def release_of_images(hyperpod: HyperPodEks) -> Iterator[Breach]:
+    wanted, (first, last) = hyperpod.kubernetes_version, hyperpod_kubernetes_window()
     if not _minor(first) <= _minor(wanted) <= _minor(last):
         yield Breach(
-            ("orchestrator", "kubernetes_version"),
+            ("kubernetes_version",),
             f"HyperPod's images are for {first} to {last}: nodes would not join a control plane of {wanted}.",
             write(last),
         )
@@ -57,20 +55,20 @@ def release_of_images(environment: Environment) -> Iterator[Breach]:
 @HPE.rule(
     3,
     "warning",
-    "HyperPod's add-ons take the Kubernetes release",
+    "HyperPod's add-ons support the Kubernetes release",
     source="catalog/hyperpod_eks.json: a third party's record of the live API, 2026-10-04, which EKS settles",
     by_hand="aws eks describe-addon-versions --addon-name <name> "
     "--query 'addons[].addonVersions[].[addonVersion,compatibilities[].clusterVersion]'",
 )
-def release_of_addons(environment: Environment) -> Iterator[Breach]:
-    wanted = asked(environment).kubernetes_version
-    for name, path in _addons(environment).items():
+def release_of_addons(hyperpod: HyperPodEks) -> Iterator[Breach]:
+    wanted = hyperpod.kubernetes_version
+    for name, place in _addons(hyperpod).items():
         first, last = hyperpod_addon_window(name)
         early, late = _minor(wanted) < _minor(first), last and _minor(wanted) > _minor(last)
-        if name in asked(environment).addon_versions or not (early or late):
+        if name in hyperpod.addon_versions or not (early or late):
             continue
         yield Breach(
-            path,
+            place,
             f"the pinned version of {name} is for Kubernetes {first} to {last or 'some later one'}, not for "
             f"{wanted}: EKS would refuse it.",
             anywhere({("orchestrator", "kubernetes_version"): first if early else last}).noting(
@@ -82,45 +80,41 @@ def release_of_addons(environment: Environment) -> Iterator[Breach]:
 @HPE.rule(
     4,
     "error",
-    "Task governance is the only Kueue",
+    "Task governance brings the only Kueue",
     source=f"{GOVERNANCE}: the add-on installs Kueue, and one that is there is removed first",
     date="2026-11-22",
 )
-def one_kueue(environment: Environment) -> Iterator[Breach]:
-    orchestrator = asked(environment)
-    if orchestrator.task_governance and orchestrator.scheduler == "kueue":
+def one_kueue(hyperpod: HyperPodEks) -> Iterator[Breach]:
+    if hyperpod.task_governance and hyperpod.scheduler == "kueue":
         yield Breach(
-            ("orchestrator", "task_governance"),
-            "the add-on brings a Kueue of its own, and `scheduler` is kueue: their definitions clash.",
-            anywhere({("orchestrator", "scheduler"): DROP}) | drop(),
+            ("task_governance",),
+            "the add-on installs its own Kueue, and `scheduler` is kueue: their definitions clash.",
+            beside(scheduler=DROP) | drop(),
         )
 
 
 @HPE.rule(7, "warning", "Task governance is the only scheduler", source=GOVERNANCE, date="2026-11-22")
-def one_scheduler(environment: Environment) -> Iterator[Breach]:
-    orchestrator = asked(environment)
-    if orchestrator.task_governance and orchestrator.scheduler in ("volcano", "kai"):
+def one_scheduler(hyperpod: HyperPodEks) -> Iterator[Breach]:
+    if hyperpod.task_governance and hyperpod.scheduler in ("volcano", "kai"):
         yield Breach(
-            ("orchestrator", "task_governance"),
-            f"the add-on's Kueue admits jobs against quotas, and `scheduler` is {orchestrator.scheduler}, "
+            ("task_governance",),
+            f"the add-on's Kueue admits jobs against quotas, and `scheduler` is {hyperpod.scheduler}, "
             "which places pods past them.",
-            anywhere({("orchestrator", "scheduler"): DROP}).noting(
-                "or acknowledge that no job names the other scheduler"
-            ),
+            beside(scheduler=DROP).noting("or acknowledge that no job names the other scheduler"),
         )
 
 
 @HPE.rule(
     5,
     "warning",
-    "The Region has the health-monitoring agent",
+    "The health-monitoring agent is available in the Region",
     source=f"{AGENT}; aws/sagemaker-hyperpod-cli#359",
 )
-def agent_in_region(environment: Environment) -> Iterator[Breach]:
-    if environment.region not in health_agent_regions():
+def agent_in_region(home: Region) -> Iterator[Breach]:
+    if home.name not in health_agent_regions():
         yield Breach(
-            ("region",),
-            f"no image of the agent is known in {environment.region}: it would be pulled from us-east-1, "
+            (),
+            f"no image of the agent is known in {home.name}: it would be pulled from us-east-1, "
             "which a closed network does not reach, and without it no faulty node is found.",
             ask("decision", f"region: one of {', '.join(health_agent_regions())}"),
         )
@@ -129,92 +123,90 @@ def agent_in_region(environment: Environment) -> Iterator[Breach]:
 @HPE.rule(
     6,
     "warning",
-    "Versions are given for add-ons that are asked for",
+    "`addon_versions` only names add-ons that are installed",
     source="this configuration: orchestrator.addon_versions",
 )
-def version_of_nothing(environment: Environment) -> Iterator[Breach]:
-    wanted = _addons(environment)
-    for name in asked(environment).addon_versions:
+def version_of_nothing(hyperpod: HyperPodEks) -> Iterator[Breach]:
+    wanted = _addons(hyperpod)
+    for name in hyperpod.addon_versions:
         if name not in wanted:
             yield Breach(
-                ("orchestrator", "addon_versions", name),
-                f"{name} is not installed: nothing asks for it.",
+                ("addon_versions", name),
+                f"{name} is not installed: no setting asks for it.",
                 drop().noting(f"these are installed: {', '.join(wanted) or 'none'}"),
             )
 
 
-@HPE.rule(60, "error", "Karpenter has what it stands on", source=KARPENTER)
-def karpenter_needs(environment: Environment) -> Iterator[Breach]:
-    orchestrator = asked(environment)
-    if orchestrator.autoscaling is None:
+@HPE.rule(60, "error", "Karpenter has the settings that it requires", source=KARPENTER)
+def karpenter_needs(hyperpod: HyperPodEks) -> Iterator[Breach]:
+    if hyperpod.autoscaling is None:
         return
-    if orchestrator.provisioning != "continuous":
+    if hyperpod.provisioning != "continuous":
         yield Breach(
-            ("orchestrator", "provisioning"),
-            "Karpenter adds nodes one by one, which classic provisioning cannot.",
-            continuous(environment),
+            ("provisioning",),
+            "Karpenter adds nodes one by one, which requires continuous provisioning.",
+            continuous(hyperpod),
         )
-    if orchestrator.node_recovery != "automatic":
+    if hyperpod.node_recovery != "automatic":
         yield Breach(
-            ("orchestrator", "node_recovery"),
-            "HyperPod's Karpenter wants node recovery to be automatic.",
+            ("node_recovery",),
+            "HyperPod's Karpenter requires automatic node recovery.",
             write("automatic"),
         )
 
 
-@HPE.rule(61, "error", "Karpenter has groups to scale", source=KARPENTER)
-def karpenter_groups(environment: Environment) -> Iterator[Breach]:
-    if asked(environment).autoscaling and not _scaled(environment):
+@HPE.rule(61, "error", "Karpenter has at least one group to scale", source=KARPENTER)
+def karpenter_groups(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+    if hyperpod.autoscaling and not any(group.for_pods for group in cluster.groups.values()):
         yield Breach(
-            _SCALING,
-            "every compute group has a `count`, and Karpenter starts from 0: what it manages it would first "
-            "scale down to 0.",
+            ("autoscaling",),
+            "every compute group has a `count` above 0, and Karpenter starts from 0: it would first scale "
+            "the groups that it manages down to 0.",
             ask("decision", "count: 0 in the groups that it is to scale"),
         )
 
 
-@HPE.rule(62, "error", "A group that Karpenter scales is one that it takes", source=KARPENTER)
-def karpenter_takes(environment: Environment) -> Iterator[Breach]:
-    for name in _scaled(environment):
-        group = environment.node_groups[name]
-        known = instance_type_of(environment, group)
-        path: Path = ("node_groups", name)
-        if group.capacity.kind == "training-plan":
-            yield Breach(
-                (*path, "capacity"),
-                "Karpenter takes no group with a training plan, whose nodes are paid for whether they run or "
-                "not.",
-                write({"kind": "on-demand"}).noting("or count: the plan's nodes"),
-            )
-        if group.deep_health_checks:
-            yield Breach(
-                (*path, "deep_health_checks"),
-                "Karpenter takes no group with deep health checks: pods would wait for hours, and it would "
-                "start more and more nodes for them.",
-                drop(),
-            )
-        if known and known.ultraserver:
-            yield Breach(
-                (*path, "instance_type"),
-                f"{known.name} is a part of an UltraServer, which is started as a whole, not by Karpenter.",
-                ask("decision", "a count, or another type"),
-            )
+@HPE.rule(62, "error", "Karpenter supports every group that it scales", source=KARPENTER)
+def karpenter_takes(group: Group) -> Iterator[Breach]:
+    if not group.for_pods:
+        return
+    if group.capacity.kind == "training-plan":
+        yield Breach(
+            ("capacity",),
+            "Karpenter supports no group with a training plan, whose nodes are paid for whether they run or "
+            "not.",
+            write({"kind": "on-demand"}).noting("or count: the plan's nodes"),
+        )
+    if group.settings.deep_health_checks:
+        yield Breach(
+            ("deep_health_checks",),
+            "Karpenter supports no group with deep health checks: pods would wait for hours, and it would "
+            "start more and more nodes for them.",
+            drop(),
+        )
+    if group.type and group.type.ultraserver:
+        yield Breach(
+            ("instance_type",),
+            f"{group.type.name} is part of an UltraServer, which starts as a whole and not by Karpenter.",
+            ask("decision", "a count, or another type"),
+        )
 
 
 @HPE.rule(
     63,
     "error",
-    "Pools of Karpenter have names of their own",
+    "Karpenter's pools have different names in lower case",
     source="Kubernetes documentation, Object Names and IDs: lower case only",
 )
-def karpenter_names(environment: Environment) -> Iterator[Breach]:
-    counts = Counter(name.lower() for name in _scaled(environment))
-    for name in _scaled(environment):
+def karpenter_names(cluster: Cluster) -> Iterator[Breach]:
+    scaled = [name for name, group in cluster.groups.items() if group.for_pods]
+    counts = Counter(name.lower() for name in scaled)
+    for name in scaled:
         if counts[name.lower()] > 1:
             yield Breach(
                 ("node_groups", name),
-                f"another group is `{name.lower()}`, too, when written in lower case, as Kubernetes writes "
-                "the names of pools.",
+                f"another group is also named `{name.lower()}` in lower case, in which Kubernetes writes the "
+                "names of pools.",
                 rename(f"{name}-2"),
             )
 
@@ -222,15 +214,15 @@ def karpenter_names(environment: Environment) -> Iterator[Breach]:
 @HPE.rule(
     64,
     "warning",
-    "Memory for checkpoints is a share that the service takes",
+    "The memory for checkpoints is a share that the service accepts",
     source="SageMaker Developer Guide, Managed tiered checkpointing (20 to 100; the API says 0 to 100)",
 )
-def tiered_share(environment: Environment) -> Iterator[Breach]:
-    percent = asked(environment).tiered_checkpoints_percent
+def tiered_share(hyperpod: HyperPodEks) -> Iterator[Breach]:
+    percent = hyperpod.tiered_checkpoints_percent
     if percent is not None and percent < 20:
         yield Breach(
-            ("orchestrator", "tiered_checkpoints_percent"),
-            f"{percent} %: the guide asks for 20 at least, the API for nothing (the two disagree).",
+            ("tiered_checkpoints_percent",),
+            f"{percent} %: the guide requires at least 20, the API nothing (the two disagree).",
             write(20),
         )
 
@@ -238,42 +230,34 @@ def tiered_share(environment: Environment) -> Iterator[Breach]:
 @HPE.rule(
     65,
     "warning",
-    "Nodes of an UltraServer share their NVLink",
+    "Nodes of an UltraServer can use NVLink between them",
     source="EKS User Guide, ml-eks-nvidia-ultraserver; NVIDIA/aicr#668",
 )
-def ultraserver_domain(environment: Environment) -> Iterator[Breach]:
-    for name, group in hyperpod_groups(environment).items():
-        known = instance_type_of(environment, group)
-        if known and known.ultraserver:
-            yield Breach(
-                ("node_groups", name, "instance_type"),
-                f"between nodes of an UltraServer {known.name} speaks NVLink only inside a ComputeDomain of "
-                "NVIDIA's DRA driver, which is not installed here: without one it is EFA alone.",
-                ask("action", "install dra-driver-nvidia-gpu, and acknowledge this"),
-            )
+def ultraserver_domain(group: Group) -> Iterator[Breach]:
+    kind = group.type
+    if group.in_service and kind and kind.ultraserver:
+        yield Breach(
+            ("instance_type",),
+            f"nodes of an UltraServer ({kind.name}) only use NVLink between them inside a ComputeDomain of "
+            "NVIDIA's DRA driver, which is not installed here: without one nodes only have EFA.",
+            ask("action", "install dra-driver-nvidia-gpu, and acknowledge this"),
+        )
 
 
-def _addons(environment: Environment) -> dict[str, Path]:
-    """Those that are installed, and what asks for each."""
-    orchestrator = asked(environment)
+def _addons(hyperpod: HyperPodEks) -> dict[str, Path]:
+    """The add-ons that are installed, and the key that asks for each."""
     wanted: dict[str, Path] = {}
     for key, name, on in (
-        ("task_governance", "amazon-sagemaker-hyperpod-taskgovernance", orchestrator.task_governance),
-        ("training_operator", "amazon-sagemaker-hyperpod-training-operator", orchestrator.training_operator),
-        ("observability", "amazon-sagemaker-hyperpod-observability", orchestrator.observability),
-        ("inference", "amazon-sagemaker-hyperpod-inference", orchestrator.inference),
+        ("task_governance", "amazon-sagemaker-hyperpod-taskgovernance", hyperpod.task_governance),
+        ("training_operator", "amazon-sagemaker-hyperpod-training-operator", hyperpod.training_operator),
+        ("observability", "amazon-sagemaker-hyperpod-observability", hyperpod.observability),
+        ("inference", "amazon-sagemaker-hyperpod-inference", hyperpod.inference),
     ):
         if on:
-            wanted[name] = ("orchestrator", key)
+            wanted[name] = (key,)
             if key in ("training_operator", "inference"):
-                wanted["cert-manager"] = ("orchestrator", key)
+                wanted["cert-manager"] = (key,)
     return wanted
-
-
-def _scaled(environment: Environment) -> list[str]:
-    if asked(environment).autoscaling is None:
-        return []
-    return [name for name, group in environment.groups("compute").items() if group.count == 0]
 
 
 def _minor(release: str) -> int:

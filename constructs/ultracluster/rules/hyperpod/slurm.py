@@ -1,40 +1,39 @@
-"""Rules on: HyperPod with Slurm. The cluster: configuration and lifecycle."""
+"""Rules on HyperPod with Slurm: configuration and lifecycle of the cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ultracluster.config import Environment
+from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.config.remedy import DROP, anywhere, ask, drop, write
+from ultracluster.config.storage import ExistingDatabase, RdsMySql, Storage
+from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.basics import continuous
-from ultracluster.rules.hyperpod.groups import CONTINUOUS
-from ultracluster.rules.hyperpod.slurm_groups import asked
+from ultracluster.rules.hyperpod.groups import CONTINUOUS, continuous
 from ultracluster.rules.sets import HPS
 
+Database = RdsMySql | ExistingDatabase
 STRATEGY = "SageMaker Developer Guide, Migrating to API-driven Slurm configuration"
 LIFECYCLE = "SageMaker Developer Guide, Customize SageMaker HyperPod clusters with lifecycle scripts"
 
 
-@HPS.rule(60, "error", "Continuous provisioning has no slurm_config_strategy", source=CONTINUOUS)
-def strategy_with_continuous(environment: Environment) -> Iterator[Breach]:
-    orchestrator = asked(environment)
-    strategy = orchestrator.slurm_config_strategy
-    if orchestrator.provisioning == "continuous" and strategy:
+@HPS.rule(60, "error", "`slurm_config_strategy` is not set with continuous provisioning", source=CONTINUOUS)
+def strategy_with_continuous(hyperpod: HyperPodSlurm) -> Iterator[Breach]:
+    strategy = hyperpod.slurm_config_strategy
+    if hyperpod.provisioning == "continuous" and strategy:
         yield Breach(
-            ("orchestrator", "slurm_config_strategy"),
+            ("slurm_config_strategy",),
             f"`{strategy}` with continuous provisioning: HyperPod refuses any strategy there, "
-            "because it always merges.",
+            "because it always merges there.",
             drop(),
         )
 
 
-@HPS.rule(61, "error", "Classic provisioning has a slurm_config_strategy", source=STRATEGY)
-def strategy_with_classic(environment: Environment) -> Iterator[Breach]:
-    orchestrator = asked(environment)
-    if orchestrator.provisioning == "classic" and not orchestrator.slurm_config_strategy:
+@HPS.rule(61, "error", "`slurm_config_strategy` is set with classic provisioning", source=STRATEGY)
+def strategy_with_classic(hyperpod: HyperPodSlurm) -> Iterator[Breach]:
+    if hyperpod.provisioning == "classic" and not hyperpod.slurm_config_strategy:
         yield Breach(
-            ("orchestrator", "slurm_config_strategy"),
+            ("slurm_config_strategy",),
             "without a strategy HyperPod takes a default on which AWS's own pages disagree "
             "(managed, merge); managed rolls updates back when a partition was edited by hand.",
             write("merge").noting("it keeps hand edits and leaves the way to continuous provisioning open"),
@@ -44,58 +43,54 @@ def strategy_with_classic(environment: Environment) -> Iterator[Breach]:
 @HPS.rule(
     62,
     "error",
-    "An accounting database goes with continuous provisioning",
+    "An accounting database is only used with continuous provisioning",
     source="SageMaker API reference, ClusterOrchestratorSlurmConfig (AccountingDatabase)",
 )
-def accounting_is_continuous(environment: Environment) -> Iterator[Breach]:
-    database = environment.storage.accounting_database
-    if database and asked(environment).provisioning == "classic":
+def accounting_is_continuous(database: Database, hyperpod: HyperPodSlurm) -> Iterator[Breach]:
+    if hyperpod.provisioning == "classic":
         yield Breach(
-            ("storage", "accounting_database"),
-            f"an accounting database ({database.kind}) with classic provisioning: HyperPod takes "
-            "one with continuous provisioning only.",
-            continuous(environment) | drop(),
+            (),
+            f"an accounting database ({database.kind}) with classic provisioning: HyperPod only "
+            "accepts one with continuous provisioning.",
+            continuous(hyperpod) | drop(),
         )
 
 
 @HPS.rule(
     63,
     "warning",
-    "A cluster name is used once with one accounting database",
+    "No two clusters of one name use the same accounting database",
     source="aws-samples/sample-physical-ai-scaffolding-kit#17",
     by_hand="sacctmgr list cluster",
 )
-def name_used_once(environment: Environment) -> Iterator[Breach]:
-    database = environment.storage.accounting_database
-    if database and database.kind == "existing":
-        name = environment.cluster_name
-        yield Breach(
-            ("storage", "accounting_database"),
-            f"if a cluster `{name}` has written to {database.endpoint} before, Slurm's controller "
-            "ends again and again with a cluster id mismatch: each creation has a new id.",
-            ask(
-                "action",
-                f"orchestrator.cluster_name: {name}-2 when it was there before; else acknowledge this",
-            ),
-        )
+def name_used_once(database: ExistingDatabase, cluster: Cluster) -> Iterator[Breach]:
+    name = cluster.environment.cluster_name
+    yield Breach(
+        (),
+        f"if a cluster `{name}` has written to {database.endpoint} before, Slurm's controller "
+        "fails again and again with a cluster id mismatch: each new cluster has a new id.",
+        ask(
+            "action",
+            f"set orchestrator.cluster_name: {name}-2 if that name was used before; else acknowledge this",
+        ),
+    )
 
 
 @HPS.rule(
     64,
     "error",
-    "Lifecycle scripts run after the image's own set-up",
+    "Lifecycle scripts run after the set-up by the image",
     source=f"{LIFECYCLE}; CloudFormation, AWS::SageMaker::Cluster LifeCycleConfig",
     date="2026-11-22",
 )
-def lifecycle_on_create(environment: Environment) -> Iterator[Breach]:
-    storage = environment.storage
-    if asked(environment).lifecycle == "on-create":
+def lifecycle_on_create(hyperpod: HyperPodSlurm, storage: Storage) -> Iterator[Breach]:
+    if hyperpod.lifecycle == "on-create":
         mounts = "mount the file systems, " if storage.lustre or storage.openzfs else ""
         yield Breach(
-            ("orchestrator", "lifecycle"),
+            ("lifecycle",),
             f"`on-create` runs our scripts instead of the image's set-up. They {mounts}move containers to "
-            f"large disks, start munge and Slurm, and nobody does the rest: {', '.join(LACKING)}. One page "
-            "of AWS says that topology and mounts are still done: unproven.",
+            f"large disks, start munge and Slurm, and leave out the rest: {', '.join(LACKING)}. One page "
+            "of AWS says that topology and mounts are still set up; this is unproven.",
             write("on-init-complete"),
         )
 
@@ -115,34 +110,34 @@ LACKING = (
 @HPS.rule(
     69,
     "warning",
-    "Classic provisioning is for clusters that are there",
+    "Only existing clusters use classic provisioning",
     source=f'{CONTINUOUS} with Slurm ("the default for new clusters"); botocore 1.44.5, '
     "ClusterNodeProvisioningMode (Continuous only)",
     date="2026-11-22",
     by_hand="aws sagemaker describe-cluster --cluster-name <cluster> --query NodeProvisioningMode",
 )
-def classic_is_not_the_default(environment: Environment) -> Iterator[Breach]:
-    if asked(environment).provisioning == "classic":
+def classic_is_not_the_default(hyperpod: HyperPodSlurm) -> Iterator[Breach]:
+    if hyperpod.provisioning == "classic":
         yield Breach(
-            ("orchestrator", "provisioning"),
-            "the API has no word for `classic`, so the mode is left out, and AWS says that a new cluster is "
-            "then provisioned continuously: it would refuse slurm_config_strategy.",
-            continuous(environment).noting("or acknowledge this for a cluster that was made so"),
+            ("provisioning",),
+            "the API has no value for `classic`, so the mode is left out, and AWS says that a new cluster is "
+            "then provisioned continuously: HyperPod would refuse slurm_config_strategy.",
+            continuous(hyperpod).noting("or acknowledge this for a cluster that was created with it"),
         )
 
 
 @HPS.rule(
     67,
     "error",
-    "An accounting database is set up by the image",
+    "The image sets up the accounting database",
     source=f"{LIFECYCLE}; SageMaker API reference, ClusterOrchestratorSlurmConfig (AccountingDatabase)",
     date="2026-11-22",
 )
-def accounting_without_setup(environment: Environment) -> Iterator[Breach]:
-    if environment.storage.accounting_database and asked(environment).lifecycle == "on-create":
+def accounting_without_setup(hyperpod: HyperPodSlurm, storage: Storage) -> Iterator[Breach]:
+    if storage.accounting_database and hyperpod.lifecycle == "on-create":
         yield Breach(
-            ("orchestrator", "lifecycle"),
-            "with `on-create` nobody writes slurmdbd.conf: slurmdbd is never started, and the accounting "
+            ("lifecycle",),
+            "with `on-create` slurmdbd.conf is not written: slurmdbd never starts, and the accounting "
             "database stays empty.",
             write("on-init-complete") | anywhere({("storage", "accounting_database"): DROP}),
         )
@@ -151,22 +146,21 @@ def accounting_without_setup(environment: Environment) -> Iterator[Breach]:
 @HPS.rule(
     68,
     "warning",
-    "An accounting database is for a new image, and for good",
+    "An accounting database requires a new image and cannot be removed later",
     source="SageMaker Developer Guide: Using an external accounting database with SageMaker HyperPod Slurm "
     "clusters",
     date="2026-11-22",
     by_hand="aws sagemaker describe-cluster --cluster-name <cluster> --query "
     "'InstanceGroups[].[InstanceGroupName,CurrentImageReleaseVersion]'",
 )
-def accounting_one_way(environment: Environment) -> Iterator[Breach]:
-    if environment.storage.accounting_database:
-        yield Breach(
-            ("storage", "accounting_database"),
-            "the cluster needs an image of HyperPod made after 2026-08-30, and keeps this database: going "
-            "back to the one on the controller is said not to work.",
-            ask(
-                "action",
-                "acknowledge this for a new cluster, which gets the newest image; of one that is there look "
-                "at its image first",
-            ),
-        )
+def accounting_one_way(_: Database) -> Iterator[Breach]:
+    yield Breach(
+        (),
+        "the cluster requires an image of HyperPod made after 2026-08-30, and keeps this database: going "
+        "back to the one on the controller is reported not to work.",
+        ask(
+            "action",
+            "acknowledge this for a new cluster, which gets the newest image; for an existing one check "
+            "its image first",
+        ),
+    )

@@ -1,23 +1,17 @@
-"""Rules on: HyperPod with Slurm. Node groups: what they have that no other orchestrator has."""
+"""Rules on HyperPod with Slurm: what its node groups have and those of other orchestrators do not."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ultracluster.config import Environment
-from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.config.remedy import DROP, anywhere, drop, write
+from ultracluster.config.storage import Storage
+from ultracluster.model import Cluster, Group
 from ultracluster.model.partitions import own_partition
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.groups.roles import GETTING_STARTED
 from ultracluster.rules.hyperpod.types import PATCHING
 from ultracluster.rules.sets import HPS
-
-
-def asked(environment: Environment) -> HyperPodSlurm:
-    """The orchestrator of an environment that these rules are run on."""
-    assert isinstance(environment.orchestrator, HyperPodSlurm)
-    return environment.orchestrator
 
 
 @HPS.rule(
@@ -27,39 +21,34 @@ def asked(environment: Environment) -> HyperPodSlurm:
     source=f"{GETTING_STARTED}, provisioning_parameters.json (one `login_group`); the API names no limit",
     date="2026-11-22",
 )
-def one_login_group(environment: Environment) -> Iterator[Breach]:
-    logins = environment.groups("login")
+def one_login_group(cluster: Cluster) -> Iterator[Breach]:
+    logins = cluster.with_role("login")
     first, *others = logins or [""]
     for name in others:
+        count = logins[first].settings.count + logins[name].settings.count
         yield Breach(
             ("node_groups", name, "role"),
-            f"`{first}` is a login group, too. AWS documents clusters with one, and its older configuration "
-            "file has room for one only; nothing says that two are refused or that they work.",
-            anywhere(
-                {
-                    ("node_groups", first, "count"): logins[first].count + logins[name].count,
-                    ("node_groups", name): DROP,
-                }
-            ),
+            f"`{first}` is also a login group. AWS documents clusters with one, and its older configuration "
+            "file has room for only one; whether two are refused or work is not documented.",
+            anywhere({("node_groups", first, "count"): count, ("node_groups", name): DROP}),
         )
 
 
 @HPS.rule(
     7,
     "warning",
-    "No partition is called `dev`",
+    "No partition is named `dev`",
     source=f"{GETTING_STARTED}; awslabs/awsome-distributed-ai, hyperpod-mental-model.md",
     by_hand="scontrol show partition dev",
 )
-def partition_dev(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("compute").items():
-        if group.partition == "dev":
-            yield Breach(
-                ("node_groups", name, "partition"),
-                "HyperPod puts every compute node, and login nodes with them, into a default "
-                "partition `dev` of its own: this group would not have the partition to itself.",
-                write(own_partition(name)),
-            )
+def partition_dev(group: Group) -> Iterator[Breach]:
+    if group.partition == "dev":
+        yield Breach(
+            ("partition",),
+            "HyperPod puts every compute node and login node into its default partition `dev`: this "
+            "group would not have the partition to itself.",
+            write(own_partition(group.name)),
+        )
 
 
 @HPS.rule(
@@ -68,17 +57,16 @@ def partition_dev(environment: Environment) -> Iterator[Breach]:
     "The controller is patched by hand",
     source=f"{PATCHING}: root volumes are replaced",
 )
-def patching_controller(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("controller").items():
-        if group.patching:
-            more = (
-                ""
-                if environment.storage.accounting_database
-                else " Accounting is on that volume, too, as there is no accounting_database."
-            )
-            yield Breach(
-                ("node_groups", name, "patching"),
-                "patching replaces the root volume of the controller: the queue's state and hand "
-                f"edits of slurm.conf are gone unless someone saved them before.{more}",
-                drop().noting("save /opt/slurm/etc and update the software by hand"),
-            )
+def patching_controller(group: Group, storage: Storage) -> Iterator[Breach]:
+    if group.role == "controller" and group.settings.patching:
+        more = (
+            ""
+            if storage.accounting_database
+            else " Accounting is also on that volume, as there is no accounting_database."
+        )
+        yield Breach(
+            ("patching",),
+            "patching replaces the root volume of the controller: the state of the queue and hand edits "
+            f"of slurm.conf are lost unless they were saved before.{more}",
+            drop().noting("save /opt/slurm/etc and update the software by hand"),
+        )

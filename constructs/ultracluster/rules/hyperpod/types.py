@@ -1,4 +1,4 @@
-"""Rules that HyperPod has with Slurm and on EKS alike: types, health checks, images, patching."""
+"""Rules on HyperPod, with Slurm and on EKS: types, health checks, images, patching."""
 
 from __future__ import annotations
 
@@ -6,47 +6,39 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from ultracluster.catalog import instance_types, nearest_instance_types, region
-from ultracluster.config import Environment
-from ultracluster.config.kubernetes import HyperPodEks
+from ultracluster.catalog import Region, instance_types, nearest_instance_types
 from ultracluster.config.nodes import ScheduledPatching
 from ultracluster.config.remedy import DROP, anywhere, ask, beside, drop, whole, write
-from ultracluster.model.types import instance_type_of
+from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.basics import continuous, moved_to
-from ultracluster.rules.hyperpod.groups import GROUP_API, hyperpod_groups, provisioning, typed_groups
+from ultracluster.rules.environment.remedies import moved_to
+from ultracluster.rules.hyperpod.groups import GROUP_API, HyperPod, continuous, typed
 from ultracluster.rules.sets import HYP
 
-__all__ = ["DEEP_CHECKS", "PATCHING"]
-
 CUSTOM_AMI = "SageMaker Developer Guide, Build a custom AMI; SageMaker API reference, ImageId"
-
-
 DEEP_CHECKS = "SageMaker Developer Guide, Deep health checks (two pages: on EKS, with Slurm)"
-
-
 PATCHING = "SageMaker Developer Guide, Update the SageMaker HyperPod platform software of a cluster"
-
-
 QUOTA_SEEN_GIB = 1024
 
 
 @HYP.rule(
     40,
     "error",
-    "HyperPod knows the instance type",
+    "HyperPod has the instance type",
     source=f"{GROUP_API} (InstanceType; botocore 1.44.5)",
 )
-def type_in_hyperpod(environment: Environment) -> Iterator[Breach]:
-    offered = [known for known in instance_types().values() if known.hyperpod]
-    for path, _, known in typed_groups(environment):
-        if known.hyperpod or known.declared:
+def type_in_hyperpod(group: Group) -> Iterator[Breach]:
+    if not group.in_service:
+        return
+    offered = [kind for kind in instance_types().values() if kind.hyperpod]
+    for place, kind in typed(group):
+        if kind.hyperpod or kind.declared:
             continue
-        alike = [one.name for one in offered if bool(one.accelerator) == bool(known.accelerator)]
-        near = nearest_instance_types(known.name, candidates=alike, count=1)
+        alike = [one.name for one in offered if bool(one.accelerator) == bool(kind.accelerator)]
+        near = nearest_instance_types(kind.name, candidates=alike, count=1)
         yield Breach(
-            path,
-            f"EC2 has {known.name}, HyperPod's API refuses {known.hyperpod_name}.",
+            place,
+            f"HyperPod's API refuses {kind.hyperpod_name}, although EC2 has {kind.name}.",
             write(near[0]) if near else ask("fact", "a type of HyperPod's list"),
         )
 
@@ -54,150 +46,140 @@ def type_in_hyperpod(environment: Environment) -> Iterator[Breach]:
 @HYP.rule(
     41,
     "warning",
-    "HyperPod offers the type in the Region",
+    "HyperPod offers the instance type in the Region",
     source="cfn-lint 1.58.0, derived from AWS price lists: a missing Region proves nothing",
     by_hand="aws service-quotas list-service-quotas --service-code sagemaker --region <region> "
     "--query \"Quotas[?QuotaName=='ml.<type> for cluster usage'].Value\"",
 )
-def type_in_region(environment: Environment) -> Iterator[Breach]:
-    here = region(environment.region)
-    if here and here.hyperpod is False:
-        return  # ENV002 says it for all groups
-    for path, _, known in typed_groups(environment):
-        if known.hyperpod_regions and environment.region not in known.hyperpod_regions:
+def type_in_region(group: Group, home: Region, cluster: Cluster) -> Iterator[Breach]:
+    if home.hyperpod is False or not group.in_service:
+        return  # ENV002 reports it for all groups
+    for place, kind in typed(group):
+        if kind.hyperpod_regions and home.name not in kind.hyperpod_regions:
+            near = difflib.get_close_matches(home.name, kind.hyperpod_regions, n=1, cutoff=0)[0]
             yield Breach(
-                path,
-                f"no price is published for {known.hyperpod_name} in {environment.region}, so it "
-                f"is probably not offered there. Known: {', '.join(known.hyperpod_regions)}.",
-                moved_to(environment, _nearest(environment.region, known.hyperpod_regions)).noting(
-                    "or another type"
-                ),
+                place,
+                f"no price is published for {kind.hyperpod_name} in {home.name}, so it "
+                f"is probably not offered there. Known: {', '.join(kind.hyperpod_regions)}.",
+                moved_to(cluster, near).noting("or another type"),
             )
 
 
 @HYP.rule(
     47,
     "warning",
-    "Deep health checks are for accelerated compute groups",
+    "Only accelerated compute groups have deep health checks",
     source=DEEP_CHECKS,
 )
-def deep_checks_need_accelerators(environment: Environment) -> Iterator[Breach]:
-    for name, group in hyperpod_groups(environment).items():
-        known = instance_type_of(environment, group)
-        if not group.deep_health_checks or known is None:
-            continue
-        if group.role != "compute" or not known.accelerator:
-            why = (
-                f"{known.name} has no accelerators"
-                if group.role == "compute"
-                else f"`{name}` is a {group.role} group"
-            )
-            yield Breach(
-                ("node_groups", name, "deep_health_checks"),
-                f"the checks load accelerators and EFA for about two hours, and {why}.",
-                drop(),
-            )
-        elif environment.orchestrator.kind == "hyperpod-slurm" and known.accelerator.manufacturer != "NVIDIA":
-            yield Breach(
-                ("node_groups", name, "deep_health_checks"),
-                f"with Slurm the guide lists checks of GPUs only, and {known.name} has "
-                f"{known.accelerator.name}: HyperPod refuses them, or none is run. On EKS it checks "
-                "Trainium, too.",
-                drop(),
-            )
+def deep_checks_need_accelerators(group: Group) -> Iterator[Breach]:
+    kind = group.type
+    if not group.in_service or not group.settings.deep_health_checks or kind is None:
+        return
+    if group.role != "compute" or not kind.accelerator:
+        why = (
+            f"{kind.name} has no accelerators"
+            if group.role == "compute"
+            else f"`{group.name}` is a {group.role} group"
+        )
+        yield Breach(
+            ("deep_health_checks",),
+            f"the checks load accelerators and EFA for about two hours, and {why}.",
+            drop(),
+        )
+    elif group.traits.slurm and kind.accelerator.manufacturer != "NVIDIA":
+        yield Breach(
+            ("deep_health_checks",),
+            f"with Slurm the guide lists checks of GPUs only, and {kind.name} has "
+            f"{kind.accelerator.name}: HyperPod refuses them, or runs none. On EKS it also "
+            "checks Trainium.",
+            drop(),
+        )
 
 
-@HYP.rule(
-    48, "warning", "Checks of connectivity have two nodes or more", source=DEEP_CHECKS, date="2026-11-22"
-)
-def connectivity_needs_two(environment: Environment) -> Iterator[Breach]:
-    for name, group in hyperpod_groups(environment).items():
-        checks = group.deep_health_checks
-        if "instance-connectivity" in checks and group.count < 2:
-            rest = [check for check in checks if check != "instance-connectivity"]
-            yield Breach(
-                ("node_groups", name, "deep_health_checks", checks.index("instance-connectivity")),
-                f"instance-connectivity tests nodes against each other, and the group has {group.count}: "
-                "there is nothing to test until it grows.",
-                anywhere({("node_groups", name, "count"): 2}) | (drop() if rest else whole(DROP)),
-            )
+@HYP.rule(48, "warning", "Connectivity checks have at least two nodes", source=DEEP_CHECKS, date="2026-11-22")
+def connectivity_needs_two(group: Group) -> Iterator[Breach]:
+    checks, count = group.settings.deep_health_checks, group.settings.count
+    if group.in_service and "instance-connectivity" in checks and count < 2:
+        rest = [check for check in checks if check != "instance-connectivity"]
+        yield Breach(
+            ("deep_health_checks", checks.index("instance-connectivity")),
+            f"instance-connectivity tests nodes against each other, and the group has {count}: "
+            "there is nothing to test until it grows.",
+            anywhere({("node_groups", group.name, "count"): 2}) | (drop() if rest else whole(DROP)),
+        )
 
 
 @HYP.rule(
     49,
     "warning",
-    "A custom image is one that HyperPod takes",
+    "A custom image is built as HyperPod requires",
     source=CUSTOM_AMI,
     by_hand="aws ec2 describe-images --image-ids <ami> --query "
     "'Images[].[OwnerId,State,BlockDeviceMappings[].Ebs.[SnapshotId,Encrypted]]'",
 )
-def custom_image(environment: Environment) -> Iterator[Breach]:
-    orchestrator = environment.orchestrator
-    image = "HyperPod's Slurm image of July 2026 or later"
-    if isinstance(orchestrator, HyperPodEks):
-        release = orchestrator.kubernetes_version
-        image = f"HyperPod's EKS image of August 2025 or later for Kubernetes {release}"
-    for name, group in hyperpod_groups(environment).items():
-        if group.image:
-            yield Breach(
-                ("node_groups", name, "image"),
-                f"{group.image} must be made from {image}, be of the same account and have a root snapshot "
-                "only. On encryption AWS contradicts itself: unencrypted (API) or with the key of the root "
-                "volume (guide). AWS's support policy for images does not cover it.",
-                drop().noting("HyperPod's own image is then used; or look and acknowledge this"),
-            )
+def custom_image(group: Group, cluster: Cluster) -> Iterator[Breach]:
+    if not group.in_service or not group.settings.image:
+        return
+    base = "HyperPod's Slurm image of July 2026 or later"
+    if kubernetes := cluster.kubernetes:
+        release = kubernetes.kubernetes_version
+        base = f"HyperPod's EKS image of August 2025 or later for Kubernetes {release}"
+    yield Breach(
+        ("image",),
+        f"{group.settings.image} must be made from {base}, be of the same account and have a root snapshot "
+        "only. On encryption AWS contradicts itself: unencrypted (API) or with the key of the root "
+        "volume (guide). AWS's support policy for images does not cover it.",
+        drop().noting("HyperPod's own image is then used; or look and acknowledge this"),
+    )
 
 
 @HYP.rule(
     58,
     "error",
-    "A group has an image of one's own or a release of HyperPod's",
+    "A group names a custom image or a release of HyperPod's image, not both",
     source=f"{GROUP_API} (ImageId, ImageReleaseVersion)",
 )
-def image_or_release(environment: Environment) -> Iterator[Breach]:
-    for name, group in hyperpod_groups(environment).items():
-        if group.image and group.image_release:
-            yield Breach(
-                ("node_groups", name, "image_release"),
-                f"{group.image_release} is a release of HyperPod's image, {group.image} another image.",
-                drop() | beside(image=DROP),
-            )
+def image_or_release(group: Group) -> Iterator[Breach]:
+    image, release = group.settings.image, group.settings.image_release
+    if group.in_service and image and release:
+        yield Breach(
+            ("image_release",),
+            f"{release} is a release of HyperPod's image, and {image} is another image: name only one.",
+            drop() | beside(image=DROP),
+        )
 
 
 @HYP.rule(
     59,
     "warning",
-    "CloudFormation takes a release of HyperPod's image with Slurm",
+    "CloudFormation accepts a release of HyperPod's image with Slurm",
     source=f"CloudFormation, AWS::SageMaker::Cluster ImageReleaseVersion (EKS only); {GROUP_API} (no limit)",
     by_hand="aws sagemaker describe-cluster --cluster-name <cluster> --query "
     "'InstanceGroups[].[InstanceGroupName,CurrentImageReleaseVersion]'",
     kinds=frozenset({"hyperpod-slurm"}),
 )
-def release_with_slurm(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        if group.image_release:
-            yield Breach(
-                ("node_groups", name, "image_release"),
-                f"{group.image_release} with Slurm: the API takes it, and CloudFormation's page says that it "
-                "is for EKS only. A later change updates the group's software, which wipes root volumes.",
-                drop().noting("which takes the newest; or try it with one group and acknowledge this"),
-            )
+def release_with_slurm(group: Group) -> Iterator[Breach]:
+    if release := group.settings.image_release:
+        yield Breach(
+            ("image_release",),
+            f"{release} with Slurm: the API takes it, and CloudFormation's page says that it "
+            "is for EKS only. A later change updates the group's software, which wipes root volumes.",
+            drop().noting("which takes the newest; or try it with one group and acknowledge this"),
+        )
 
 
 @HYP.rule(
     50,
     "warning",
-    "With continuous provisioning all groups have an image of their own, or none",
+    "With continuous provisioning all groups have a custom image, or none has",
     source="SageMaker API reference, ImageId: new groups inherit the image of the oldest group",
 )
-def image_inherited(environment: Environment) -> Iterator[Breach]:
-    groups = hyperpod_groups(environment)
-    if provisioning(environment) != "continuous":
-        return
-    if not any(group.image for group in groups.values()):
+def image_inherited(cluster: Cluster, hyperpod: HyperPod) -> Iterator[Breach]:
+    groups = cluster.in_service
+    if hyperpod.provisioning != "continuous" or not any(one.settings.image for one in groups.values()):
         return
     for name, group in groups.items():
-        if not group.image:
+        if not group.settings.image:
             yield Breach(
                 ("node_groups", name),
                 "other groups have a custom image and this one has none: with continuous "
@@ -209,19 +191,17 @@ def image_inherited(environment: Environment) -> Iterator[Breach]:
 @HYP.rule(
     51,
     "warning",
-    "Patching is for HyperPod's own image",
+    "Only groups with HyperPod's own image are patched",
     source=f"{PATCHING}; {GROUP_API} (AutoPatchConfig, ScheduledUpdateConfig)",
 )
-def patching_custom_image(environment: Environment) -> Iterator[Breach]:
-    for name, group in hyperpod_groups(environment).items():
-        if group.patching and group.image:
-            yield Breach(
-                ("node_groups", name, "patching"),
-                "patching puts HyperPod's newer image on the nodes; what it does with "
-                f"{group.image} is not published. It may be replaced, and what you built into it "
-                "with it.",
-                drop().noting("change image when you have built a new one"),
-            )
+def patching_custom_image(group: Group) -> Iterator[Breach]:
+    if group.in_service and group.settings.patching and group.settings.image:
+        yield Breach(
+            ("patching",),
+            "patching puts HyperPod's newer image on the nodes; what it does with "
+            f"{group.settings.image} is not published. It may replace that image and all that is in it.",
+            drop().noting("change image when you have built a new one"),
+        )
 
 
 @HYP.rule(
@@ -233,15 +213,15 @@ def patching_custom_image(environment: Environment) -> Iterator[Breach]:
     by_hand="aws service-quotas get-service-quota --service-code sagemaker "
     "--quota-code L-E13DF72A --region <region>",
 )
-def volume_quota(environment: Environment) -> Iterator[Breach]:
-    for name, group in hyperpod_groups(environment).items():
-        if group.volume_gib > QUOTA_SEEN_GIB:
-            yield Breach(
-                ("node_groups", name, "volume_gib"),
-                f"{group.volume_gib} GiB per node; the quota for a HyperPod volume was seen at "
-                f"{QUOTA_SEEN_GIB}. Above it creation fails.",
-                write(QUOTA_SEEN_GIB).noting("or ask for a larger quota first"),
-            )
+def volume_quota(group: Group) -> Iterator[Breach]:
+    size = group.settings.volume_gib
+    if group.in_service and size > QUOTA_SEEN_GIB:
+        yield Breach(
+            ("volume_gib",),
+            f"{size} GiB per node; the quota for a HyperPod volume was seen at "
+            f"{QUOTA_SEEN_GIB}. Above it creation fails.",
+            write(QUOTA_SEEN_GIB).noting("or ask for a larger quota first"),
+        )
 
 
 _CRON = (
@@ -258,24 +238,16 @@ _CRON = (
 @HYP.rule(
     53,
     "error",
-    "A patching schedule is one that CloudFormation takes",
+    "CloudFormation accepts the patching schedule",
     source="CloudFormation, AWS::SageMaker::Cluster ScheduledUpdateConfig (ScheduleExpression)",
 )
-def patching_schedule(environment: Environment) -> Iterator[Breach]:
-    for name, group in hyperpod_groups(environment).items():
-        if not isinstance(group.patching, ScheduledPatching):
-            continue
-        if problem := _cron_problem(group.patching.schedule):
-            yield Breach(
-                ("node_groups", name, "patching", "schedule"),
-                f"`{group.patching.schedule}`: {problem}. Each of the six fields is one value.",
-                write("cron(0 3 ? * SUN *)").noting("Sundays at 03:00 UTC"),
-            )
-
-
-def _nearest(name: str, regions: tuple[str, ...]) -> str:
-    """The Region whose name is most like this one: eu-west-1 for eu-west-3."""
-    return difflib.get_close_matches(name, regions, n=1, cutoff=0)[0]
+def patching_schedule(patching: ScheduledPatching) -> Iterator[Breach]:
+    if problem := _cron_problem(patching.schedule):
+        yield Breach(
+            ("schedule",),
+            f"`{patching.schedule}`: {problem}. Each of the six fields is one value.",
+            write("cron(0 3 ? * SUN *)").noting("Sundays at 03:00 UTC"),
+        )
 
 
 def _cron_problem(expression: str) -> str:
@@ -284,7 +256,7 @@ def _cron_problem(expression: str) -> str:
         return f"{len(fields)} fields instead of six"
     for text, (field, pattern) in zip(fields, _CRON, strict=True):
         if not re.fullmatch(pattern, text):
-            return f"`{text}` is no {field} there"
+            return f"`{text}` is not a {field}"
     return ""
 
 
@@ -296,11 +268,11 @@ def _cron_problem(expression: str) -> str:
     by_hand="aws sagemaker describe-cluster --cluster-name <name> "
     "--query 'InstanceGroups[].InstanceStorageConfigs'",
 )
-def classic_has_no_key(environment: Environment) -> Iterator[Breach]:
-    if provisioning(environment) == "classic":
+def classic_has_no_key(hyperpod: HyperPod) -> Iterator[Breach]:
+    if hyperpod.provisioning == "classic":
         yield Breach(
-            ("orchestrator", "provisioning"),
+            ("provisioning",),
             "with classic provisioning HyperPod takes no customer-managed key: root and second volumes are "
             "encrypted with a key of AWS's.",
-            continuous(environment),
+            continuous(hyperpod),
         )

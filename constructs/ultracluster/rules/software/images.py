@@ -1,18 +1,18 @@
-"""Rules on: Machine images, and what the nodes of each group make of the software release on theirs."""
+"""Rules on machine images, and on what nodes make of the software release on theirs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from ultracluster.catalog.images import Image, newest, source
-from ultracluster.config import Environment
+from ultracluster.config.environment import Software
 from ultracluster.config.findings import Path
-from ultracluster.config.instance_types import instance_type_of
 from ultracluster.config.kubernetes import Eks, HyperPodEks
-from ultracluster.config.orchestrator import KUBERNETES
 from ultracluster.config.remedy import Remedy, anywhere, ask, write
+from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.sets import IMG
+from ultracluster.rules.sets import IMG, KUBERNETES
+from ultracluster.rules.software.group_image import newest_known, place_of_image
 from ultracluster.software import InvalidLockError, UnknownReleaseError, load_release, newest_release
 from ultracluster.software.contradictions import contradictions
 from ultracluster.software.first_boot import GroupBoot, first_boot, scripts_run
@@ -25,80 +25,91 @@ _DATE = "2026-11-22"
 _SHOW = "ultracluster image show <image>"
 
 
-@IMG.rule(1, "error", "No image boots that its maker withdrew", source=_CATALOGUE, date=_DATE, by_hand=_SHOW)
-def withdrawn(environment: Environment) -> Iterator[Breach]:
-    yield from _advisories(environment, "maker", "its maker withdrew it")
+@IMG.rule(
+    1,
+    "error",
+    "No group boots an image that its maker withdrew",
+    source=_CATALOGUE,
+    date=_DATE,
+    by_hand=_SHOW,
+)
+def withdrawn(cluster: Cluster) -> Iterator[Breach]:
+    yield from _advisories(cluster, "maker", "its maker withdrew")
 
 
 @IMG.rule(
-    2, "warning", "No image boots that field reports call bad", source=_CATALOGUE, date=_DATE, by_hand=_SHOW
+    2,
+    "warning",
+    "No group boots an image that field reports call bad",
+    source=_CATALOGUE,
+    date=_DATE,
+    by_hand=_SHOW,
 )
-def reported_bad(environment: Environment) -> Iterator[Breach]:
-    yield from _advisories(environment, "field", "a field report says")
+def reported_bad(cluster: Cluster) -> Iterator[Breach]:
+    yield from _advisories(cluster, "field", "a field report calls bad")
 
 
 @IMG.rule(
     3,
     "error",
-    "The nodes of every group can start with the release on their image",
+    "The nodes of every group can start: their image has what the release requires",
     source=f"{_CATALOGUE}; this package: lifecycle_scripts/releases, the floor of each component",
     date=_DATE,
     by_hand="ultracluster plan <environment>",
 )
-def cannot_boot(environment: Environment) -> Iterator[Breach]:
-    for boot in _boots(environment):
-        # a file or key that is not locked is SOF009's
+def cannot_boot(cluster: Cluster) -> Iterator[Breach]:
+    for boot in _boots(cluster):
+        # a file or key that is not locked is reported by SOF009
         lost = [one for one in boot.of("refuses") if one.certain and one.lack != "unlocked"]
         if lost:
             yield Breach(
-                _path(environment, boot.group),
+                place_of_image(cluster, boot.group),
                 f"the nodes of `{boot.group}` would fail on {boot.image_text}: {_each(lost)}.",
-                _remedy(environment, boot),
+                _remedy(cluster, boot),
             )
 
 
 @IMG.rule(
     4,
     "warning",
-    "The nodes of every group start as far as anybody knows",
+    "It is confirmed that the nodes of every group can start",
     source=f"{_CATALOGUE}; what is not confirmed warns",
     date=_DATE,
     by_hand="ultracluster preflight <environment>",
 )
-def may_not_boot(environment: Environment) -> Iterator[Breach]:
-    for boot in _boots(environment):
+def may_not_boot(cluster: Cluster) -> Iterator[Breach]:
+    for boot in _boots(cluster):
         lost = [one for one in boot.of("refuses") if not one.certain and one.lack != "unlocked"]
         if lost:
             yield Breach(
-                _path(environment, boot.group),
+                place_of_image(cluster, boot.group),
                 f"the nodes of `{boot.group}` may fail on {boot.image_text}: {_each(lost)}. Not all of this "
                 "is confirmed by the image's maker.",
-                _remedy(environment, boot),
+                _remedy(cluster, boot),
             )
 
 
 @IMG.rule(
     5,
     "warning",
-    "What the image of a group brings is known",
+    "The contents of each group's image are known",
     source=_CATALOGUE,
     date=_DATE,
     by_hand="ultracluster image record",
 )
-def unknown_image(environment: Environment) -> Iterator[Breach]:
+def unknown_image(cluster: Cluster) -> Iterator[Breach]:
     groups: dict[str, list[str]] = {}
-    for name, found in _images(environment).items():
-        if found.image is None and scripts_run(environment, environment.node_groups[name]):
+    for name, found in _images(cluster).items():
+        if found.image is None and scripts_run(cluster.environment, cluster.groups[name].settings):
             groups.setdefault(found.text, []).append(name)
     for text, names in groups.items():
-        near = _newest_known(environment, names[0])
+        near = newest_known(cluster, names[0])
         yield Breach(
-            _path(environment, names[0]),
-            f"{', '.join(names)}: {text}. Nodes find out what is there and install what is absent; nothing "
-            "of it can be said before.",
+            place_of_image(cluster, names[0]),
+            f"{', '.join(names)}: {text}. What a node lacks is only known, and installed, when it starts.",
             ask(
                 "action",
-                f"{near.id} is the newest known" if near else "`ultracluster image record` on one node tells",
+                f"{near.id} is the newest known" if near else "run `ultracluster image record` on one node",
             ),
         )
 
@@ -111,18 +122,17 @@ def unknown_image(environment: Environment) -> Iterator[Breach]:
     date=_DATE,
     by_hand="ultracluster release list",
 )
-def other_family(environment: Environment) -> Iterator[Breach]:
-    family = FAMILIES[environment.orchestrator.kind]
+def other_family(software: Software, cluster: Cluster) -> Iterator[Breach]:
+    family = FAMILIES[cluster.traits.kind]
     try:
-        release = load_release(environment.software.release)
+        release = load_release(software.release)
     except (UnknownReleaseError, InvalidLockError):
-        return  # SOF001 speaks
-    if environment.orchestrator.lifecycle != "none" and family not in release.families:
+        return  # reported by SOF001
+    if cluster.settings.lifecycle != "none" and family not in release.families:
         yield Breach(
-            ("software", "release"),
+            ("release",),
             f"release {release.release} is made for the images of {', '.join(release.families)}, and "
-            f"{environment.orchestrator.kind} boots those of {family}: its versions were never held against "
-            "them.",
+            f"{cluster.traits.kind} boots those of {family}: its versions were never compared with them.",
             _release_for(family),
         )
 
@@ -130,7 +140,7 @@ def other_family(environment: Environment) -> Iterator[Breach]:
 @IMG.rule(
     7,
     "warning",
-    "The release of EKS's image is given in full",
+    "The full release of EKS's image is known",
     source="EKS API reference, CreateNodegroup, releaseVersion; EKS User Guide, Retrieve recommended Amazon "
     "Linux AMI IDs",
     date=_DATE,
@@ -139,25 +149,20 @@ def other_family(environment: Environment) -> Iterator[Breach]:
     kinds=KUBERNETES,
     settles=True,
 )
-def image_by_date(environment: Environment) -> Iterator[Breach]:
-    orchestrator = environment.orchestrator
-    assert isinstance(orchestrator, Eks | HyperPodEks)
-    karpenter = (
-        orchestrator.karpenter.groups if isinstance(orchestrator, Eks) and orchestrator.karpenter else ()
-    )
+def image_by_date(kubernetes: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+    environment = cluster.environment
     names = [
         name
-        for name, group in environment.node_groups.items()
-        if not group.image
-        and (orchestrator.kind == "eks" or group.role == "system")
-        and name not in karpenter  # its alias takes a date
+        for name, group in cluster.in_account.items()
+        if not group.settings.image
+        and not group.by_karpenter  # its alias takes a date
         and full_image_release(environment, name) is None
     ]
     if names:
-        asked = orchestrator.node_image_release or "pinned by this package"
+        named = kubernetes.node_image_release or "pinned by this package"
         yield Breach(
-            ("orchestrator", "node_image_release"),
-            f"only the date of EKS's image is known ({asked}), and EKS takes releases in full: "
+            ("node_image_release",),
+            f"only the date of EKS's image is known ({named}), and EKS requires the full release: "
             f"{', '.join(names)} boot{'s' if len(names) == 1 else ''} the newest image.",
             ask(
                 "action",
@@ -168,26 +173,31 @@ def image_by_date(environment: Environment) -> Iterator[Breach]:
 
 
 @IMG.rule(
-    8, "error", "No record of an image contradicts itself", source=_CATALOGUE, date=_DATE, by_hand=_SHOW
+    8,
+    "error",
+    "The record of an image does not contradict itself",
+    source=_CATALOGUE,
+    date=_DATE,
+    by_hand=_SHOW,
 )
-def contradictory(environment: Environment) -> Iterator[Breach]:
-    for name, found in _images(environment).items():
+def contradictory(cluster: Cluster) -> Iterator[Breach]:
+    for name, found in _images(cluster).items():
         wrong = contradictions(found.image) if found.image else ()
         if found.image and wrong:
             yield Breach(
-                _path(environment, name),
+                place_of_image(cluster, name),
                 f"the record of {found.image.id} contradicts itself: {'; '.join(wrong)}.",
                 ask(
                     "action",
-                    "mend the record in catalog/images.json with `ultracluster image record` on one node",
+                    "correct the record in catalog/images.json with `ultracluster image record` on one node",
                 ),
             )
 
 
-def _advisories(environment: Environment, by: str, words: str) -> Iterator[Breach]:
+def _advisories(cluster: Cluster, by: str, words: str) -> Iterator[Breach]:
     groups: dict[str, list[str]] = {}
     known: dict[str, Image] = {}
-    for name, found in _images(environment).items():
+    for name, found in _images(cluster).items():
         if found.image:
             known[found.image.id] = found.image
             groups.setdefault(found.image.id, []).append(name)
@@ -196,10 +206,12 @@ def _advisories(environment: Environment, by: str, words: str) -> Iterator[Breac
         for note in image.advisories:
             if note.by == by:
                 better = _newest_sound(image)
+                boot = "boots" if len(names) == 1 else "boot"
                 yield Breach(
-                    _path(environment, names[0]),
-                    f"{', '.join(names)}: {image.id}, of which {words}: {note.text} ({source(note.source)}).",
-                    _better(_path(environment, names[0]), better),
+                    place_of_image(cluster, names[0]),
+                    f"{', '.join(names)} {boot} {image.id}, which {words}: {note.text} "
+                    f"({source(note.source)}).",
+                    _better(place_of_image(cluster, names[0]), better),
                 )
 
 
@@ -208,44 +220,27 @@ def _newest_sound(image: Image) -> Image | None:
     return better if better and not better.advisories else None
 
 
-def _boots(environment: Environment) -> tuple[GroupBoot, ...]:
+def _boots(cluster: Cluster) -> tuple[GroupBoot, ...]:
     try:
-        return first_boot(environment)
+        return first_boot(cluster.environment)
     except (UnknownReleaseError, InvalidLockError):
-        return ()  # SOF001 and SOF010 speak
+        return ()  # reported by SOF001 and SOF010
 
 
-def _images(environment: Environment) -> dict[str, NodeImage]:
+def _images(cluster: Cluster) -> dict[str, NodeImage]:
     try:
-        return {name: node_image(environment, name) for name in environment.node_groups}
+        return {name: node_image(cluster.environment, name) for name in cluster.groups}
     except InvalidLockError:
-        return {}  # SOF010 speaks
-
-
-def _newest_known(environment: Environment, name: str) -> Image | None:
-    """The image that the group would boot if it named none; of PCS the newest of all."""
-    if environment.orchestrator.kind == "pcs":
-        known = instance_type_of(environment, environment.node_groups[name])
-        return newest(family="pcs-ready-dlami", arch=known.architecture) if known else None
-    group = environment.node_groups[name].model_copy(update={"image": None, "image_release": None})
-    groups = {**environment.node_groups, name: group}
-    orchestrator = environment.orchestrator
-    unpinned = {key: None for key in ("node_image_release", "image_release") if hasattr(orchestrator, key)}
-    if environment.orchestrator.kind == "parallelcluster":
-        unpinned["version"] = type(orchestrator).model_fields["version"].default
-    plain = environment.model_copy(
-        update={"node_groups": groups, "orchestrator": orchestrator.model_copy(update=unpinned)}
-    )
-    return node_image(plain, name).image
+        return {}  # reported by SOF010
 
 
 def _each(fits: list[Fit]) -> str:
     return "; ".join(f"{one.component} ({one.detail})" for one in fits)
 
 
-def _remedy(environment: Environment, boot: GroupBoot) -> Remedy:
+def _remedy(cluster: Cluster, boot: GroupBoot) -> Remedy:
     """The nearest that works: a newer image, or the release of this family."""
-    if environment.software.strict:
+    if cluster.environment.software.strict:
         return anywhere({("software", "strict"): False}).noting("or a release made for this image")
     better = (
         newest(family=boot.image.family, arch=boot.image.arch, kubernetes=boot.image.kubernetes)
@@ -253,8 +248,8 @@ def _remedy(environment: Environment, boot: GroupBoot) -> Remedy:
         else None
     )
     if better and boot.image and better.id != boot.image.id:
-        return _better(_path(environment, boot.group), better)
-    return _release_for(FAMILIES[environment.orchestrator.kind])
+        return _better(place_of_image(cluster, boot.group), better)
+    return _release_for(FAMILIES[cluster.traits.kind])
 
 
 def _better(path: Path, better: Image | None) -> Remedy:
@@ -271,17 +266,3 @@ def _release_for(family: NodeFamily) -> Remedy:
         return anywhere({("software", "release"): newest_release(family).release})
     except UnknownReleaseError:
         return ask("fact", "a release whose `families` have it (`ultracluster release list`)")
-
-
-def _path(environment: Environment, name: str) -> Path:
-    """Where the file says which image a group boots."""
-    group, orchestrator = environment.node_groups[name], environment.orchestrator
-    if group.image:
-        return ("node_groups", name, "image")
-    if orchestrator.kind == "parallelcluster":
-        return ("orchestrator", "version")
-    if getattr(orchestrator, "node_image_release", None) and (
-        orchestrator.kind == "eks" or group.role == "system"
-    ):
-        return ("orchestrator", "node_image_release")
-    return ("node_groups", name)

@@ -1,4 +1,4 @@
-"""Rules on: Software release, the sources of what images lack, and the digests that nodes check it by."""
+"""Rules on the software release: sources of what images lack, and the digests that nodes verify it by."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ultracluster.catalog.images import Image
 from ultracluster.config import Environment
-from ultracluster.config.findings import Path
+from ultracluster.config.environment import Software
 from ultracluster.config.remedy import ask
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import SOF
@@ -16,8 +16,7 @@ from ultracluster.software.first_boot import first_boot
 from ultracluster.software.fit import Fit
 from ultracluster.software.installing import Lack
 
-_SOFTWARE: Path = ("software",)
-_RELEASE: Path = ("software", "release")
+_RELEASE = ("release",)
 _LOCKS = "this package: lifecycle_scripts/releases"
 
 
@@ -28,20 +27,20 @@ _LOCKS = "this package: lifecycle_scripts/releases"
     source=f"VPC User Guide: gateway endpoints; {_LOCKS}; this package: catalog/images.json",
     by_hand="ultracluster release mirror --bucket <bucket> --release <release> --dry-run",
 )
-def closed_without_source(environment: Environment) -> Iterator[Breach]:
+def closed_without_source(software: Software, environment: Environment) -> Iterator[Breach]:
     lost = _lost(environment, "unreachable", certain=False)
     if not lost:
         return
-    name, words = environment.software.release, _in_words(lost)
-    if environment.software.mirror is None:
+    name, words = software.release, _in_words(lost)
+    if software.mirror is None:
         yield Breach(
-            _SOFTWARE,
+            (),
             f"egress is closed and there is no mirror. Of release {name}, nodes have no source for {words}.",
             ask("action", "mirror: s3://<bucket>/<prefix> after `ultracluster release mirror`"),
         )
     else:
         yield Breach(
-            (*_SOFTWARE, "mirror"),
+            ("mirror",),
             f"egress is closed, and release {name} does not record which packages the mirror holds. Nodes "
             f"have no source for {words}.",
             ask(
@@ -54,17 +53,17 @@ def closed_without_source(environment: Environment) -> Iterator[Breach]:
 @SOF.rule(
     5,
     "warning",
-    "What nodes may download is locked by a digest, and each repository by its key",
+    "Optional downloads of nodes are locked by a digest, repositories by their key",
     source=_LOCKS,
     by_hand="ultracluster release show <release>",
     settles=True,
 )
-def unlocked(environment: Environment) -> Iterator[Breach]:
+def unlocked(software: Software, environment: Environment) -> Iterator[Breach]:
     lost = _lost(environment, "unlocked", certain=False)
     if lost:
         yield Breach(
             _RELEASE,
-            f"nodes refuse what they cannot check, and release {environment.software.release} has no digest "
+            f"nodes refuse what they cannot verify, and release {software.release} has no digest "
             f"or key for {_in_words(lost)}.",
             ask("action", f"`ultracluster release lock --for {environment.asked_as}`"),
         )
@@ -73,18 +72,18 @@ def unlocked(environment: Environment) -> Iterator[Breach]:
 @SOF.rule(
     9,
     "error",
-    "What nodes cannot do without is locked by a digest, and each repository by its key",
+    "Required downloads of nodes are locked by a digest, repositories by their key",
     source=f"{_LOCKS}; this package: catalog/images.json",
     date="2026-11-22",
     by_hand="ultracluster release show <release>",
 )
-def required_unlocked(environment: Environment) -> Iterator[Breach]:
+def required_unlocked(software: Software, environment: Environment) -> Iterator[Breach]:
     lost = _lost(environment, "unlocked", certain=True)
     if lost:
         yield Breach(
             _RELEASE,
-            f"nodes refuse what they cannot check, and release {environment.software.release} has no digest "
-            f"or key for {_in_words(lost)}. They would fail.",
+            f"nodes refuse what they cannot verify, and release {software.release} has no digest "
+            f"or key for {_in_words(lost)}. The nodes would fail.",
             ask("action", f"`ultracluster release lock --for {environment.asked_as}`"),
         )
 
@@ -92,28 +91,28 @@ def required_unlocked(environment: Environment) -> Iterator[Breach]:
 @SOF.rule(
     10,
     "error",
-    "The environment's lock is whole and completes its release",
+    "The environment's lock is intact and belongs to its release",
     source="this package: docs/images.md, environments/<name>.lock",
     date="2026-11-22",
     by_hand="ultracluster release lock --for <environment>",
 )
-def lock_belongs(environment: Environment) -> Iterator[Breach]:
+def lock_belongs(software: Software, environment: Environment) -> Iterator[Breach]:
     command = f"`ultracluster release lock --for {environment.asked_as}`"
     again = ask("action", command)
     file = lock_file_of(environment.file)
     # what was trusted once is never overwritten
-    anew = ask("action", f"remove it, or take back the one that was committed; then {command}")
+    afresh = ask("action", f"remove it, or restore the committed one; then {command}")
     try:
         lock = environment_lock(file)
     except InvalidLockError as error:
         why = " ".join(str(error).split())
-        yield Breach(_SOFTWARE, f"the lock of the environment is damaged ({why}).", anew)
+        yield Breach((), f"the lock of the environment is damaged ({why}).", afresh)
         return
-    faults = lock.faults(environment.name, environment.software.release) if lock else []
+    faults = lock.faults(environment.name, software.release) if lock else []
     if lock and faults:
         foreign = lock.environment != environment.name
         yield Breach(
-            _RELEASE, f"{file} completes nothing here: {'; '.join(faults)}.", anew if foreign else again
+            _RELEASE, f"{file} cannot be used here: {'; '.join(faults)}.", afresh if foreign else again
         )
 
 
@@ -128,7 +127,7 @@ def _lost(
     try:
         boots = first_boot(environment)
     except (UnknownReleaseError, InvalidLockError):
-        return {}  # SOF001 and SOF010 speak
+        return {}  # the rules on release and lock report it
     found: dict[str, list[tuple[Fit, Image | None]]] = {}
     for boot in boots:
         for one in boot.fits:
