@@ -54,7 +54,9 @@ def test_what_a_file_imports_tells_whether_it_is_left_out(text: str, slow: bool,
 
 
 def test_a_quick_run_cannot_import_the_cdk_or_start_anything() -> None:
-    with pytest.raises(ImportError, match=r"needs `aws_cdk\.aws_s3`: tests/support/quick\.py did not see it coming"):
+    with pytest.raises(
+        ImportError, match=r"needs `aws_cdk\.aws_s3`: tests/support/quick\.py did not expect it"
+    ):
         NoCdk().find_spec("aws_cdk.aws_s3", None)
     assert NoCdk().find_spec("aws_cdk_like", None) is None
     for event in ("subprocess.Popen", "socket.bind"):

@@ -21,13 +21,13 @@ class NoCdk(MetaPathFinder):
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: object = None) -> None:
         if fullname.partition(".")[0] in CDK:
-            raise ImportError(f"a quick test needs `{fullname}`: tests/support/quick.py did not see it coming")
+            raise ImportError(f"a quick test needs `{fullname}`: tests/support/quick.py did not expect it")
 
 
 def no_process(event: str, _: object) -> None:
     """For `sys.addaudithook`: refuses processes and servers to a test of a quick run."""
     if event in ("subprocess.Popen", "socket.bind") and "PYTEST_CURRENT_TEST" in os.environ:
-        raise RuntimeError(f"a quick test needs {event}: tests/support/quick.py did not see it coming")
+        raise RuntimeError(f"a quick test needs {event}: tests/support/quick.py did not expect it")
 
 
 def guard() -> None:
