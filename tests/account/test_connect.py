@@ -82,7 +82,7 @@ def test_a_hyperpod_node_has_a_target_of_its_own(run: Callable[..., Any]) -> Non
 
 def test_the_way_in_is_a_login_node_else_the_controller(run: Callable[..., Any]) -> None:
     deployed = Deployed()
-    assert "_controller-i-00000000000000001 " in run(deployed).stdout
+    assert "_controller-i-00000000000000001\n" in run(deployed).stdout
     deployed.service.nodes.append(node(2, "login"))
     assert "_login-i-00000000000000002\n" in run(deployed).stdout
     deployed.service.nodes = []

@@ -34,6 +34,8 @@ class ImageBase:
     architectures: tuple[str, ...]
     parameters: tuple[tuple[str, str], ...]
     clean_up: str | None
+    tags: tuple[tuple[str, str], ...]
+    """That an image made from it needs."""
     find: str
     """How to find the id of a base."""
 
@@ -105,5 +107,6 @@ def _base(row: dict[str, Any]) -> ImageBase:
         architectures=tuple(row["architectures"]),
         parameters=tuple(row["parameter"].items()),
         clean_up=row["clean_up"],
+        tags=tuple(row.get("tags", {}).items()),
         find=row["find"],
     )

@@ -10,7 +10,7 @@ from ultracluster.account.preflight.rows import Question, Row, Situation
 from ultracluster.config.orchestrator import Eks, HyperPodEks, HyperPodSlurm, ParallelCluster, Pcs
 from ultracluster.config.storage import RdsMySql
 
-_LINKED = {
+LINKED = {
     "AWSServiceRoleForAmazonSageMakerHyperPod": "hyperpod.sagemaker.amazonaws.com",
     "AWSServiceRoleForAmazonEKS": "eks.amazonaws.com",
     "AWSServiceRoleForAmazonEKSNodegroup": "eks-nodegroup.amazonaws.com",
@@ -44,7 +44,7 @@ def linked_roles(situation: Situation) -> list[str]:
 
 
 def _linked(situation: Situation, name: str) -> Iterator[Row]:
-    iam, service = situation.client("iam"), _LINKED[name]
+    iam, service = situation.client("iam"), LINKED[name]
     try:
         iam.get_role(RoleName=name)
     except AWS_ERRORS as error:

@@ -83,15 +83,14 @@ class Recipe:
 
     @property
     def tags(self) -> dict[str, str]:
-        """Tags of the image: what it is; on HyperPod also one by which policies let it be shared."""
-        tags = {
+        """Tags of the image: what it is, and what its base requires."""
+        return {
             "Name": self.name,
             "ultracluster:release": self.release,
             "ultracluster:orchestrator": self.orchestrator,
             "ultracluster:accelerator": self.accelerator,
+            **dict(self.base.tags),
         }
-        # SageMaker Developer Guide, Cluster management with custom AMIs
-        return tags | ({"AllowSharing": "true"} if self.orchestrator.startswith("hyperpod") else {})
 
     @property
     def bake(self) -> str:
