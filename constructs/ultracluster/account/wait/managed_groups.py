@@ -107,7 +107,8 @@ def _eks(account: Account, environment: Environment) -> list[Managed]:
             wanted = int(found.get("scalingConfig", {}).get("desiredSize", 0))
             stated = _stated(environment, name, listed, wanted, str(found.get("status", "")), says)
             made[name] = replace(stated, failed=lost or stated.failed)
-    for name, group in resolve(environment).by_karpenter.items():
+    for name, launched in resolve(environment).by_karpenter.items():
+        group = launched.settings
         note = "" if group.count else "Karpenter launches its nodes when pods need them"
         made[name] = Managed(name, name, (name,), group.count, note, lost)
     return _in_order(environment, made)
