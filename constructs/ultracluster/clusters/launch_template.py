@@ -102,12 +102,12 @@ class NodeLaunchTemplate(Construct):
             detailed_monitoring: CloudWatch metrics each minute instead of each five.
             metadata_hop_limit: 1 keeps containers in networks of their own away from the node's credentials.
             user_data: as text, at most 16 KiB; for PCS a MIME multi-part document. Not base64.
-            tags: of each instance, its volumes and interfaces, beside `Name`. The CDK's own `Tags` do not get
+            tags: of each instance, its volumes and interfaces, with `Name`. The CDK's own `Tags` do not get
                 there.
 
         Raises:
             ValueError: AWS would refuse the combination, or would not find the capacity; the text says what
-                to do. What rests on the catalogue alone is a warning of the CDK instead.
+                to do. What rests only on the catalogue is a warning of the CDK instead.
         """
         super().__init__(scope, construct_id)
         capacity = capacity or OnDemand()

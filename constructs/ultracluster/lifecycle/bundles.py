@@ -27,7 +27,7 @@ _LARGEST_BLOCK = 0xFFFF  # of deflate, stored
 NODE_FILE = "node.sh"
 """All scripts of a group in one file, below its prefix."""
 TOOLS = "tools"
-"""Where the proofs for people lie beside the folders of the groups; always the newest."""
+"""Where the proofs for people lie next to the folders of the groups; always the newest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Bundle:
     Attributes:
         folder: its name below that of the cluster: the hash of the content, or `tools`.
         files: content by path.
-        configuration: written as `cluster.json` beside them, completed by what is known only after deploy;
+        configuration: written as `cluster.json` next to them, completed by what is known only after deploy;
             None where the files hold all.
         sha256: 64 hex digits of the one file, as PCS's `Checksum` takes them; empty for a folder.
     """
@@ -90,7 +90,7 @@ class NodeFiles:
         return {name: make(by_group[name]) for name in wanted}
 
     def in_folder(self, configuration: Mapping[str, Any]) -> Bundle:
-        """Every file by its own, with `cluster.json` beside them."""
+        """Every file by its own, with `cluster.json` next to them."""
         return Bundle(
             folder=content_hash(self.root, self.paths, configuration),
             files=_contents(self.root, self.paths),

@@ -1,4 +1,4 @@
-"""Karpenter beside managed node groups: its rights and its queue.
+"""Karpenter next to managed node groups: its rights and its queue.
 
 Karpenter 1.14 documentation, "Getting Started", "CloudFormation". Its statements are narrowed where our
 use of it allows: nodes have one instance profile, which is made here, so that Karpenter makes none.

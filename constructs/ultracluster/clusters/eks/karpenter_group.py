@@ -58,7 +58,7 @@ class EksKarpenterGroup(Construct):
             key: encrypts root volumes.
             idle_minutes: that a node is empty before it is ended.
             scripts: run before a node joins; `EksKarpenter.node_role` must be able to read them.
-            tags: of instances and volumes, beside `Name`.
+            tags: of instances and volumes, besides `Name`.
             image_date: of EKS's image, `20261012`; by default the one that this package pins.
 
         Raises:

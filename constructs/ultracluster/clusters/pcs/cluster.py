@@ -294,5 +294,5 @@ def _reserved_in_group(group: NodeGroup) -> bool:
 
 
 def _efa(config: Pcs, known: InstanceType) -> EfaKind:
-    """The kind that is asked for, unless the type's cards take `efa-only` alone."""
+    """The kind that is asked for, unless the type's cards only take `efa-only`."""
     return config.efa_interface if takes_combined_efa(known) else "efa-only"
