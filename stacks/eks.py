@@ -34,7 +34,7 @@ def add_cluster(
     managed = {name: group for name, group in compute.items() if not group.by_karpenter}
     scripts = None
     if cluster.runs_scripts and (managed or by_karpenter):
-        by_group = script_configurations(environment).by_group
+        by_group = script_configurations(cluster).by_group
         scripts = NodeScripts(
             stack, "Scripts", configurations={name: by_group[name] for name in (*managed, *by_karpenter)}
         )

@@ -47,7 +47,7 @@ def add_cluster(
         scripts_bucket=s3.Bucket.from_bucket_attributes(
             stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
         ),
-        script_configurations=script_configurations(environment),
+        script_configurations=script_configurations(cluster),
         mirror=environment.software.mirror,
         upload_role=imported_upload_role(stack, storage),
     )

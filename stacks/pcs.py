@@ -43,7 +43,7 @@ def add_cluster(
         scripts_bucket=s3.Bucket.from_bucket_attributes(
             stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
         ),
-        script_configurations=script_configurations(environment),
+        script_configurations=script_configurations(cluster),
         lustre=storage.lustre,
         open_zfs=storage.open_zfs,
         mirror=environment.software.mirror,

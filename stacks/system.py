@@ -170,7 +170,7 @@ class SystemStack(Stack):
         )
         if cluster.runs_scripts and cluster.by_karpenter:
             # the file that its nodes run is named in the stack of the cluster; the role that reads it is here
-            by_group = script_configurations(cluster.environment).by_group
+            by_group = script_configurations(cluster).by_group
             scripts = NodeScripts(
                 self, "Scripts", configurations={name: by_group[name] for name in cluster.by_karpenter}
             )

@@ -36,11 +36,14 @@ def doctor(
     from rich.status import Status
 
     from ultracluster.account.doctor import examine
+    from ultracluster.model import resolve
 
     config = load_environment(environment)
     account = open_account(config, profile)
     with Status("", console=Console(stderr=True)) as status:
-        found = examine(account, config, hours=hours, progress=lambda step: status.update(f"asking {step}"))
+        found = examine(
+            account, resolve(config), hours=hours, progress=lambda step: status.update(f"asking {step}")
+        )
     typer.echo(json.dumps(as_dict(found), indent=2) if as_json else as_text(found, config.name))
     raise typer.Exit(0 if found.healthy else 1)
 

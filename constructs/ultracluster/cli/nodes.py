@@ -21,7 +21,7 @@ from ultracluster.cli.environments import (
 
 if TYPE_CHECKING:
     from ultracluster.account.nodes.fleet import Fleet
-    from ultracluster.account.nodes.states import Action, Outcome
+    from ultracluster.account.nodes.node import Action, Outcome
     from ultracluster.config import Environment
 
 app = typer.Typer(
@@ -52,7 +52,7 @@ def list_(
     as_json: JsonOption = False,
 ) -> None:
     """List every node, also those that HyperPod still waits for. Changes nothing."""
-    from ultracluster.account.nodes import states as model
+    from ultracluster.account.nodes import node as model
 
     fleet = _open(environment, profile)
     nodes = [
@@ -198,13 +198,13 @@ def add(
     from ultracluster.account.nodes import ec2 as ec2_nodes
     from ultracluster.account.nodes import hyperpod as hyperpod_nodes
     from ultracluster.account.nodes import hyperpod_requests
-    from ultracluster.account.nodes.states import Outcome
+    from ultracluster.account.nodes.node import Outcome
 
     if (count is None) == (to is None):
         refuse("say either --count or --to")
     fleet = _open(environment, profile)
     if fleet.cluster is None:
-        refuse(ec2_nodes.elsewhere(fleet.kind, "add"))
+        refuse(ec2_nodes.elsewhere(fleet.wanted, "add"))
     known = fleet.cluster.group(group)
     more = count if count is not None else (to or 0) - (known.target if known else 0)
     if known and more <= 0:
@@ -251,7 +251,7 @@ def restore(
     config = load_environment(environment)
     fleet = _fleet(config, profile)
     if fleet.cluster is None:
-        refuse(ec2_nodes.elsewhere(fleet.kind, "add"))
+        refuse(ec2_nodes.elsewhere(fleet.wanted, "add"))
     groups = hyperpod_groups(config)
     judged = hyperpod_restore.judge_restore(fleet.cluster, groups, group)
     if judged.result != "would" or dry_run:
@@ -269,10 +269,11 @@ def _open(environment: Any, profile: str | None) -> Fleet:
 def _fleet(config: Environment, profile: str | None) -> Fleet:
     from ultracluster.account.aws import AccountError
     from ultracluster.account.nodes.fleet import Fleet
+    from ultracluster.model import resolve
 
     account = open_account(config, profile)
     try:
-        return Fleet(account, config)
+        return Fleet(account, resolve(config))
     except AccountError as error:
         refuse(str(error))
 
@@ -328,7 +329,7 @@ _VERBS = {
 def _wait(fleet: Fleet, groups: set[str], leaving: set[str], settle: float, timeout: int) -> bool:
     """Whether it is not done in time, or a node has failed on the way."""
     from ultracluster.account.aws import AccountError
-    from ultracluster.account.nodes.following import Seen, wait
+    from ultracluster.account.nodes.hyperpod_wait import Seen, wait
 
     assert fleet.cluster
     try:
@@ -390,7 +391,7 @@ def _finish(outcomes: Sequence[Outcome], as_json: bool, late: bool = False) -> N
 
 
 def _report(outcomes: Sequence[Outcome], as_json: bool) -> None:
-    from ultracluster.account.nodes import states as model
+    from ultracluster.account.nodes import node as model
 
     sys.stderr.flush()
     if as_json:

@@ -20,8 +20,8 @@ from ultracluster.cli.environments import (
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
-    from ultracluster.account.nodes.hyperpod import Cluster, Group
-    from ultracluster.account.nodes.states import Outcome
+    from ultracluster.account.nodes.hyperpod import LiveCluster, LiveGroup
+    from ultracluster.account.nodes.node import Outcome
     from ultracluster.account.software_update import Rollout
 
 
@@ -74,7 +74,7 @@ def update(
     from ultracluster.account import software_update
     from ultracluster.account.aws import AccountError
     from ultracluster.account.nodes import hyperpod as hyperpod_nodes
-    from ultracluster.account.nodes.states import as_json as plain
+    from ultracluster.account.nodes.node import as_json as plain
 
     def finish(outcomes: list[Outcome]) -> NoReturn:
         if as_json:
@@ -129,7 +129,7 @@ def update(
 
 def _update(
     account: Account,
-    cluster: Cluster,
+    cluster: LiveCluster,
     names: list[str],
     release: str | None,
     image: str | None,
@@ -144,7 +144,7 @@ def _update(
 
     with Status("starting", console=Console(stderr=True)) as status:
 
-        def report(group: Group) -> None:
+        def report(group: LiveGroup) -> None:
             status.update(
                 f"{group.name}: {group.update or group.status}, {group.current} of {group.target} nodes"
             )

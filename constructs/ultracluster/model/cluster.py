@@ -56,7 +56,7 @@ class Group:
     @property
     def known_types(self) -> tuple[InstanceType, ...]:
         """The type and the further types, without unknown ones."""
-        return tuple(known for known in (self.type, *self.further_types) if known)
+        return tuple(known for known in self.types if known)
 
     @property
     def checked_type(self) -> InstanceType:
@@ -65,9 +65,20 @@ class Group:
         return self.type
 
     @property
+    def types(self) -> tuple[InstanceType | None, ...]:
+        """Its type, then the further ones; None for an unknown one."""
+        return (self.type, *self.further_types)
+
+    @property
     def in_service(self) -> bool:
         """Whether AWS runs the nodes in an account of its own (HyperPod)."""
         return self.role in self.traits.service_roles
+
+    @property
+    def accelerator_memory_gib(self) -> float:
+        """Of all nodes that there may be; 0 without accelerators, and for an unknown type."""
+        accelerator = self.type.accelerator if self.type else None
+        return accelerator.memory_gib * self.most_nodes if accelerator else 0
 
     @cached_property
     def interfaces(self) -> tuple[NetworkInterface, ...] | None:
@@ -126,8 +137,18 @@ class Cluster:
         return self.environment.name
 
     @property
+    def cluster_name(self) -> str:
+        """As its service knows it."""
+        return self.environment.cluster_name
+
+    @property
     def region(self) -> str:
         return self.environment.region
+
+    @property
+    def log_group(self) -> str:
+        """How the name of the cluster's log group begins; empty where its service has none."""
+        return self.traits.log_group.format(cluster=self.cluster_name)
 
     @cached_property
     def home(self) -> Region | None:
@@ -169,6 +190,12 @@ class Cluster:
         return not (isinstance(self.settings, Pcs) and self.settings.accounting.mode == "none")
 
     @property
+    def root_device(self) -> str | None:
+        """Name of the nodes' root device where the file says it (PCS); None where it follows the image."""
+        settings = self.settings
+        return settings.root_device if isinstance(settings, Pcs) else None
+
+    @property
     def second_zones(self) -> tuple[str, ...]:
         """Zone ids beside that of the nodes: of the control plane, of the accounting database."""
         database = self.environment.storage.accounting_database
@@ -177,6 +204,10 @@ class Cluster:
             database.second_zone_id if database is not None and database.kind == "rds-mysql" else None,
         )
         return tuple(zone for zone in asked if zone)
+
+    def instance_type(self, name: str) -> InstanceType | None:
+        """A type that the environment may meet, from the catalogue or declared in the file."""
+        return _type(self.environment, name)
 
     def with_role(self, role: Role) -> dict[str, Group]:
         """The groups of one role, by name."""
