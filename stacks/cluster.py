@@ -48,7 +48,7 @@ class ClusterStack(Stack):
     ) -> None:
         super().__init__(
             scope, construct_id, env=env, termination_protection=cluster.environment.protect,
-            # of 100 groups' network cards, white space alone is a third of CloudFormation's limit of 1 MB
+            # of 100 groups' network cards, white space is a third of CloudFormation's limit of 1 MB
             suppress_template_indentation=True,
             description=f"Ultracluster {cluster.name}: {cluster.traits.title}",
         )  # fmt: skip

@@ -12,7 +12,7 @@ from constructs import IConstruct
 
 from stacks.control_plane import control_plane_parts
 from stacks.parts import NetworkParts, StorageParts
-from ultracluster.clusters.eks.karpenter import EksKarpenterGroup
+from ultracluster.clusters.eks.karpenter_group import EksKarpenterGroup
 from ultracluster.clusters.eks.nodes import EksNodeGroup
 from ultracluster.clusters.eks.roles import node_role
 from ultracluster.clusters.eks.scripts import NodeScripts

@@ -11,12 +11,12 @@ from constructs import IConstruct
 
 from stacks.parts import NetworkParts, StorageParts, imported_upload_role
 from ultracluster.clusters.hyperpod.slurm import HyperPodSlurmCluster
-from ultracluster.clusters.parts import Accounting
 from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.login import DESCRIPTION, find_hyperpod_node, hyperpod_target, login_command
+from ultracluster.model.mounts import Accounting
 from ultracluster.network.existing import existing_subnet
 
 

@@ -10,7 +10,7 @@ from constructs import IConstruct
 
 from stacks.parts import NetworkParts, StorageParts
 from ultracluster.clusters.parallelcluster.cluster import ParallelClusterCluster
-from ultracluster.clusters.parallelcluster.command import create_command
+from ultracluster.clusters.parallelcluster.configuration_file import create_command
 from ultracluster.clusters.parallelcluster.deployed_values import value_sources
 from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config import Environment

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from aws_cdk import CfnOutput, Fn, RemovalPolicy, Stack, Token
 from aws_cdk import aws_iam as iam
 
-from ultracluster.clusters.parts import Accounting, LustreMount, OpenZfsMount
 from ultracluster.config import Environment
+from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,10 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from stacks.parts import FileSystemParts, NetworkParts, crossing, removal
-from ultracluster.clusters.parts import Accounting, LustreMount, OpenZfsMount
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs, Storage
 from ultracluster.model import Cluster
 from ultracluster.model.addresses import subnets
+from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount
 from ultracluster.network.existing import existing_subnet, existing_vpc
 from ultracluster.storage.accounting_database import AccountingDatabase
 from ultracluster.storage.lustre_file_system import LustreFileSystem

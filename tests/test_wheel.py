@@ -100,7 +100,7 @@ def test_the_own_app_example_synthesises_with_the_wheel_alone(site: Path, tmp_pa
 
 def test_scripts_and_command_work_from_the_wheel(site: Path, tmp_path: Path) -> None:
     code = (
-        "import ultracluster, sys; from ultracluster.lifecycle.scripts import scripts_folder\n"
+        "import ultracluster, sys; from ultracluster.scripts_folder import scripts_folder\n"
         f"assert str(scripts_folder()).startswith({str(site)!r}), scripts_folder()\n"
         f"assert ultracluster.__file__.startswith({str(site)!r})\n"
         "from ultracluster.cli import main; sys.argv[1:] = ['rules']; main()"

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from ultracluster.clusters.hyperpod.slurm import HyperPodSlurmCluster
     from ultracluster.clusters.launch_template import NodeLaunchTemplate
     from ultracluster.clusters.parallelcluster.cluster import ParallelClusterCluster
-    from ultracluster.clusters.parts import Accounting, LustreMount, OpenZfsMount
     from ultracluster.clusters.pcs.cluster import PcsCluster
     from ultracluster.clusters.placement import ClusterPlacementGroup
     from ultracluster.clusters.session_document import SessionDocument
@@ -59,6 +58,7 @@ if TYPE_CHECKING:
     from ultracluster.lifecycle.image_pipeline import ImageBuilderPipeline
     from ultracluster.lifecycle.script_bundle import ScriptBundle
     from ultracluster.model.capacity import placement_for
+    from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount
     from ultracluster.model.network_cards import network_card_plan
     from ultracluster.network.admission import Admission
     from ultracluster.network.cluster_egress import ClusterEgress
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from ultracluster.storage.open_zfs_file_system import OpenZfsFileSystem
 else:
     _HOMES = {
-        "Accounting": "clusters.parts",
+        "Accounting": "model.mounts",
         "AccountingDatabase": "storage.accounting_database",
         "Admission": "network.admission",
         "ClusterEgress": "network.cluster_egress",
@@ -95,11 +95,11 @@ else:
         "ImageBuilderPipeline": "lifecycle.image_pipeline",
         "LogBucket": "storage.buckets",
         "LustreFileSystem": "storage.lustre_file_system",
-        "LustreMount": "clusters.parts",
+        "LustreMount": "model.mounts",
         "network_card_plan": "model.network_cards",
         "NodeLaunchTemplate": "clusters.launch_template",
         "OpenZfsFileSystem": "storage.open_zfs_file_system",
-        "OpenZfsMount": "clusters.parts",
+        "OpenZfsMount": "model.mounts",
         "ParallelClusterCluster": "clusters.parallelcluster.cluster",
         "PcsCluster": "clusters.pcs.cluster",
         "placement_for": "model.capacity",

@@ -1,4 +1,4 @@
-"""Where the lifecycle scripts are: in the wheel, or beside `constructs/` in a checkout."""
+"""Where the lifecycle scripts are: in the wheel, or next to `constructs/` in a checkout."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from functools import cache
 from pathlib import Path
 
 CONFIGURATION = "cluster.json"
-"""Written beside the scripts at deploy; no part of them."""
+"""Written next to the scripts at deploy; not one of them."""
 FORBIDDEN = "provisioning_parameters.json"
-"""The legacy configuration of HyperPod: beside a SlurmConfig it is an API error."""
+"""The legacy configuration of HyperPod: with a SlurmConfig it is an API error."""
 
 
 @cache
 def scripts_folder() -> Path:
-    """The folder of the scripts: in the wheel, or beside `constructs/` in a checkout.
+    """The folder of the scripts: in the wheel, or next to `constructs/` in a checkout.
 
     Raises:
         FileNotFoundError: in neither place.
@@ -41,9 +41,7 @@ def script_files(folder: Path) -> list[Path]:
         and not any(part.startswith(".") for part in file.relative_to(folder).parts)
     )
     if any(file.name == FORBIDDEN for file in files):
-        raise ValueError(
-            f"{folder} holds {FORBIDDEN}, which HyperPod refuses beside a SlurmConfig: remove it"
-        )
+        raise ValueError(f"{folder} holds {FORBIDDEN}, which HyperPod refuses with a SlurmConfig: remove it")
     return files
 
 
@@ -91,7 +89,7 @@ def own_release(name: str) -> Path | None:
 
 
 def name_in_folder(folder: Path, file: Path) -> str:
-    """Where a file lies among the scripts, as nodes see it; a team's own release lies beside the others."""
+    """Where a file lies among the scripts, as nodes see it; a team's own release lies next to the others."""
     if file.is_relative_to(folder):
         return file.relative_to(folder).as_posix()
     return f"releases/{file.name}"

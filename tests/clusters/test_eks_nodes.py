@@ -30,7 +30,7 @@ from ultracluster.clusters.eks.scripts import ENTRY, NodeScripts
 from ultracluster.config.capacity import CapacityBlock, Reservation, Spot
 from ultracluster.config.kubernetes import NodeRepair, RepairOverride
 from ultracluster.config.nodes import NodeGroup, Taint
-from ultracluster.lifecycle.one_file import one_file
+from ultracluster.lifecycle.bundles import one_file
 from ultracluster.lifecycle.selection import files_of
 from ultracluster.network.efa_security_group import EfaSecurityGroup
 from ultracluster.network.existing import existing_subnet

@@ -16,7 +16,8 @@ from cdk_nag import AwsSolutionsChecks
 from templates import Synthesised, app_in, cfn_lint, finish
 
 from ultracluster.catalog import InstanceType, instance_type, instance_types
-from ultracluster.clusters.launch_template import USER_DATA_BYTES, NodeLaunchTemplate
+from ultracluster.clusters.launch_template import NodeLaunchTemplate
+from ultracluster.clusters.launch_template_checks import USER_DATA_BYTES
 from ultracluster.clusters.placement import ClusterPlacementGroup
 from ultracluster.config.capacity import CapacityBlock, OnDemand, Reservation, Spot, TrainingPlan
 from ultracluster.model.capacity import Capacity, placement_for, sold

@@ -32,8 +32,7 @@ from ultracluster.config.capacity import Capacity, CapacityBlock, OnDemand, Rese
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.pcs import PROLOG, Pcs
 from ultracluster.config.slurm import Partition
-from ultracluster.lifecycle.bundles import NODE_FILE
-from ultracluster.lifecycle.one_file import HEAD, one_file
+from ultracluster.lifecycle.bundles import HEAD, NODE_FILE, one_file
 from ultracluster.lifecycle.selection import files_of
 from ultracluster.model.cluster_json import ScriptConfigurations
 from ultracluster.scripts_folder import scripts_folder

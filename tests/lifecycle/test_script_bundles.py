@@ -20,7 +20,7 @@ from templates import Synthesised, synthesise
 
 from ultracluster.catalog import instance_types
 from ultracluster.config import load
-from ultracluster.lifecycle.scripts import content_hash
+from ultracluster.lifecycle.bundles import content_hash
 from ultracluster.lifecycle.selection import files_of, steps_of, tool_files
 from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configuration, script_configurations

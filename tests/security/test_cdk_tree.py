@@ -1,4 +1,4 @@
-"""Look-ups in the CDK's own trees: each finds its construct in the tested CDK and name what is missing."""
+"""Look-ups in the CDK's own trees: each finds its construct in the tested CDK or names what is missing."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ from rules_support import changed, environment_data, loaded
 from templates import Synthesised, finish, synthesise
 
 from ultracluster.lifecycle import scripts
-from ultracluster.lifecycle.scripts import content_hash, script_files, scripts_folder
+from ultracluster.lifecycle.bundles import content_hash
+from ultracluster.scripts_folder import script_files, scripts_folder
 
 Get = Callable[[str], Synthesised]
 

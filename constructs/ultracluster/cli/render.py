@@ -108,7 +108,7 @@ def _values(config: Environment, offline: bool, profile: str | None) -> Deployed
 
 
 def _explain(config: Environment, file: str, version: str) -> None:
-    from ultracluster.clusters.parallelcluster.command import (
+    from ultracluster.clusters.parallelcluster.configuration_file import (
         WHY_NO_ROLLBACK,
         create_command,
         update_command,

@@ -10,27 +10,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from aws_cdk import Annotations, CfnTag, Fn, Stack, Token
+from aws_cdk import CfnTag, Fn, Stack, Token
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from ultracluster.catalog import InstanceType
-from ultracluster.config.capacity import OnDemand
-from ultracluster.model.capacity import Capacity, PlacementKind, decide, market_options
-from ultracluster.model.network_cards import (
-    EfaKind,
-    NetworkInterface,
-    network_card_plan,
-    takes_combined_efa,
+from ultracluster.clusters.launch_template_checks import (
+    LaunchedBy,
+    check_capacity,
+    check_groups,
+    check_own_fields,
+    check_user_data,
+    default_efa,
 )
+from ultracluster.config.capacity import OnDemand
+from ultracluster.model.capacity import Capacity, market_options
+from ultracluster.model.network_cards import EfaKind, NetworkInterface, network_card_plan
 from ultracluster.model.root_volume import INCLUDED_MBPS, root_iops
 
-USER_DATA_BYTES = 16 * 1024
-"""EC2 User Guide, "Run commands when you launch an EC2 instance": 16 KB before it is base64-encoded."""
-
-LaunchedBy = Literal["pcs", "eks", "ec2"]  # ParallelCluster writes its own, HyperPod takes none
 _DATA = ec2.CfnLaunchTemplate
 
 
@@ -92,7 +91,7 @@ class NodeLaunchTemplate(Construct):
             efa: kind of the EFA interfaces. By default `efa` on PCS, whose guide shows no other, where the
                 type takes it; else `efa-only`, which needs one IP address per node.
             efa_interfaces: how many EFAs; by default all (see `network_card_plan`).
-            primary_security_groups: on the primary interface alone, e.g. what admits to a file system.
+            primary_security_groups: only on the primary interface, e.g. what admits to a file system.
             subnet: written into each interface. Not with EKS and PCS, which have a subnet of their own: EKS
                 refuses it with more than one interface (aws-samples/aws-efa-eks#19).
             image_id: AMI; by default the orchestrator's own.
@@ -103,22 +102,22 @@ class NodeLaunchTemplate(Construct):
             detailed_monitoring: CloudWatch metrics each minute instead of each five.
             metadata_hop_limit: 1 keeps containers in networks of their own away from the node's credentials.
             user_data: as text, at most 16 KiB; for PCS a MIME multi-part document. Not base64.
-            tags: of each instance, its volumes and interfaces, beside `Name`. The CDK's own `Tags` do not get
+            tags: of each instance, its volumes and interfaces, with `Name`. The CDK's own `Tags` do not get
                 there.
 
         Raises:
             ValueError: AWS would refuse the combination, or would not find the capacity; the text says what
-                to do. What rests on the catalogue alone is a warning of the CDK instead.
+                to do. What rests only on the catalogue is a warning of the CDK instead.
         """
         super().__init__(scope, construct_id)
         capacity = capacity or OnDemand()
-        _check_capacity(self, capacity, orchestrator, placement_group, reserved_in_group, instance_type)
-        _check_groups(security_groups)
-        _check_own_fields(orchestrator, {"subnet": subnet, "instance_profile": instance_profile})
-        _check_user_data(user_data, orchestrator)
+        check_capacity(self, capacity, orchestrator, placement_group, reserved_in_group, instance_type)
+        check_groups(security_groups)
+        check_own_fields(orchestrator, {"subnet": subnet, "instance_profile": instance_profile})
+        check_user_data(user_data, orchestrator)
         self.interfaces = network_card_plan(
             instance_type,
-            efa=efa or _efa_of(orchestrator, instance_type),
+            efa=efa or default_efa(orchestrator, instance_type),
             interfaces=efa_interfaces,
         )
         market = market_options(capacity, orchestrator=orchestrator)
@@ -162,10 +161,6 @@ class NodeLaunchTemplate(Construct):
         _accept_unpriced(self.resource, instance_type)
         self.launch_template_id = self.resource.ref
         self.latest_version_number = self.resource.attr_latest_version_number
-
-
-def _efa_of(orchestrator: LaunchedBy, known: InstanceType) -> EfaKind:
-    return "efa" if orchestrator == "pcs" and takes_combined_efa(known) else "efa-only"
 
 
 def _interfaces(
@@ -252,57 +247,6 @@ def _tags(tags: dict[str, str]) -> list[ec2.CfnLaunchTemplate.TagSpecificationPr
         )
         for kind in ("instance", "volume", "network-interface")
     ]
-
-
-def _check_capacity(
-    scope: Construct,
-    capacity: Capacity,
-    orchestrator: LaunchedBy,
-    group: ec2.IPlacementGroup | None,
-    reserved_in_group: bool,
-    known: InstanceType,
-) -> None:
-    if reserved_in_group and not group:
-        raise ValueError("reserved_in_group without placement_group: name the group of the reservation")
-    kind: PlacementKind = "none" if not group else "reservation-group" if reserved_in_group else "cluster"
-    decision = decide(capacity, orchestrator=orchestrator, placement=kind, instance_type=known)
-    if decision.severity == "error":
-        raise ValueError(decision.message)
-    if decision.severity == "warning":
-        Annotations.of(scope).add_warning_v2(f"ultracluster:capacity:{decision.id}", decision.message)
-
-
-def _check_groups(groups: Sequence[ec2.ISecurityGroup]) -> None:
-    if not groups:
-        raise ValueError(
-            "security_groups must hold at least one group: without one EC2 puts the VPC's default group on "
-            "the EFA interfaces (primary_security_groups are on the primary interface alone)"
-        )
-
-
-def _check_own_fields(orchestrator: LaunchedBy, given: Mapping[str, object | None]) -> None:
-    if orchestrator == "ec2":
-        return
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} cannot be in a launch template for {orchestrator}, which has its own field for it"
-            )
-
-
-def _check_user_data(user_data: str | None, orchestrator: LaunchedBy) -> None:
-    if user_data is None or Token.is_unresolved(user_data):
-        return
-    size = len(user_data.encode())
-    if size > USER_DATA_BYTES:
-        raise ValueError(
-            f"user_data must be at most {USER_DATA_BYTES} bytes, got {size}; fetch the rest from S3"
-        )
-    if orchestrator == "pcs" and "multipart/mixed" not in user_data:
-        raise ValueError(
-            "user_data must be a MIME multi-part document for PCS (AWS PCS User Guide, Working with Amazon "
-            "EC2 user data), or a script in the node lifecycle actions of the compute node group"
-        )
 
 
 def _accept_unpriced(resource: ec2.CfnLaunchTemplate, known: InstanceType) -> None:

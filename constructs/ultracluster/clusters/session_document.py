@@ -28,7 +28,7 @@ class SessionDocument(Construct):
         """Make the document.
 
         Args:
-            user: who a session logs in as; the image must have it, Session Manager makes nobody.
+            user: who a session logs in as; the image must have it, Session Manager creates no user.
             access: time-outs.
             key: encrypts the session's data on top of TLS; the nodes' role must be able to decrypt.
         """

@@ -106,7 +106,7 @@ def device_charts(cluster: Cluster) -> tuple[Chart, ...]:
             # the image has both
             "driver": {"enabled": False},
             "toolkit": {"enabled": False},
-            # beside EKS's node monitoring agent, a host engine of the operator makes healthy nodes look
+            # next to EKS's node monitoring agent, a host engine of the operator makes healthy nodes look
             # faulty, and auto repair replaces them (aws/containers-roadmap#2555)
             "dcgm": {"enabled": False},
             "daemonsets": {"tolerations": TOLERATIONS},
@@ -116,7 +116,7 @@ def device_charts(cluster: Cluster) -> tuple[Chart, ...]:
             **shared,
         }
     if "AWS" in makers:
-        # its own list has no `ml.` and lags behind, too; its problem detector would replace nodes beside EKS
+        # its own list has no `ml.` and lags behind, too; its problem detector would replace nodes as EKS does
         neuron = [known for known in types if known.accelerator and known.accelerator.manufacturer == "AWS"]
         names = dict.fromkeys(_label(cluster, known) for known in neuron)
         wanted["neuron-helm-chart"] = {"neuronInstances": list(names), "npd": {"enabled": False}}

@@ -15,7 +15,7 @@ LAYERS: Mapping[str, str] = {
 """Of EC2's network, widest first; the cloud provider labels nodes with them (EKS User Guide, network topology
 labels), HyperPod its own. A fourth, which few types have, is left out: others would have no place."""
 ULTRASERVER = "topology.k8s.aws/ultraserver-id"
-"""Nodes that NVLink joins (SageMaker Developer Guide, UltraServers). On EC2 alone no label says so."""
+"""Nodes that NVLink joins (SageMaker Developer Guide, UltraServers). Without HyperPod no label says so."""
 
 _NETWORKS = ("network", "ultraserver")
 Kind = Literal["network", "ultraserver", "host", "none"]
@@ -24,7 +24,7 @@ Kind = Literal["network", "ultraserver", "host", "none"]
 def topology_of(cluster: Cluster, pool: Pool) -> Kind:
     """Which levels the nodes of a group have.
 
-    Types without EFA may have no place in the network: their topology is the node alone. Nodes that are
+    Types without EFA may have no place in the network: their topology is only the node. Nodes that are
     started for waiting pods have none: a job that waits for room on existing nodes would never start.
     """
     if pool.started_for_pods:

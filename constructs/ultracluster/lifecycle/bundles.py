@@ -1,22 +1,33 @@
-"""What the nodes of one group are given: the scripts that they run and their `cluster.json`."""
+"""What the nodes of one group are given: the scripts that they run and their `cluster.json`.
+
+As a folder, or as one file that unpacks itself where nodes are handed a file. The same scripts and
+configuration give the same bytes on every machine and with every version of Python and zlib: the checksum is
+part of what a deployment compares, and another one replaces nodes.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
+import struct
+import tarfile
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ultracluster.lifecycle.one_file import one_file
-from ultracluster.lifecycle.scripts import content_hash
 from ultracluster.lifecycle.selection import files_of, tool_files
 from ultracluster.scripts_folder import CONFIGURATION, name_in_folder, scripts_folder
 
+HEAD = "files/self_extracting.sh"
+"""Unpacks what follows its last line, and runs the entry that its first argument names."""
+_LARGEST_BLOCK = 0xFFFF  # of deflate, stored
 NODE_FILE = "node.sh"
 """All scripts of a group in one file, below its prefix."""
 TOOLS = "tools"
-"""Where the proofs for people lie beside the folders of the groups; always the newest."""
+"""Where the proofs for people lie next to the folders of the groups; always the newest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +37,7 @@ class Bundle:
     Attributes:
         folder: its name below that of the cluster: the hash of the content, or `tools`.
         files: content by path.
-        configuration: written as `cluster.json` beside them, completed by what is known only after deploy;
+        configuration: written as `cluster.json` next to them, completed by what is known only after deploy;
             None where the files hold all.
         sha256: 64 hex digits of the one file, as PCS's `Checksum` takes them; empty for a folder.
     """
@@ -79,7 +90,7 @@ class NodeFiles:
         return {name: make(by_group[name]) for name in wanted}
 
     def in_folder(self, configuration: Mapping[str, Any]) -> Bundle:
-        """Every file by its own, with `cluster.json` beside them."""
+        """Every file by its own, with `cluster.json` next to them."""
         return Bundle(
             folder=content_hash(self.root, self.paths, configuration),
             files=_contents(self.root, self.paths),
@@ -113,4 +124,82 @@ def _contents(root: Path, paths: Sequence[Path]) -> dict[str, bytes]:
     return {name_in_folder(root, path): path.read_bytes() for path in paths}
 
 
-__all__ = ["CONFIGURATION", "NODE_FILE", "TOOLS", "Bundle", "NodeFiles", "configuration_text", "tools"]
+def content_hash(folder: Path, files: Sequence[Path], configuration: Mapping[str, Any]) -> str:
+    """Twelve hex digits that change when one of the files, its mode or the configuration changes."""
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(name_in_folder(folder, file).encode() + b"\0")
+        digest.update(b"x" if file.stat().st_mode & 0o100 else b"-")
+        digest.update(file.read_bytes() + b"\0")
+    digest.update(json.dumps(configuration, sort_keys=True).encode())
+    return digest.hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneFile:
+    """The file and its digest."""
+
+    content: bytes
+    sha256: str
+    """64 hex digits, as PCS's `Checksum` takes them."""
+
+
+def one_file(folder: Path, configuration: dict[str, Any], files: Sequence[Path]) -> OneFile:
+    """Scripts of `folder` and `configuration` as `cluster.json` behind a head that unpacks them.
+
+    Called as `FILE ENTRY [ARGUMENT...]`, where an entry is a script directly below the folder, without `.sh`.
+
+    Args:
+        folder: the lifecycle scripts.
+        configuration: what the scripts must know, all known at synth.
+        files: those of the folder that the nodes run.
+    """
+    head = (folder / HEAD).read_bytes()
+    content = head + _stored(_archive(folder, configuration, files))
+    return OneFile(content=content, sha256=hashlib.sha256(content).hexdigest())
+
+
+def _archive(folder: Path, configuration: dict[str, Any], files: Sequence[Path]) -> bytes:
+    """A tar archive without anything that differs between machines: times, owners, order."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for file in files:
+            name = name_in_folder(folder, file)
+            if name not in (HEAD, CONFIGURATION):
+                _add(archive, name, file.read_bytes(), executable=bool(file.stat().st_mode & 0o100))
+        text = json.dumps(configuration, sort_keys=True, indent=1)
+        _add(archive, CONFIGURATION, text.encode(), executable=False)
+    return data.getvalue()
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes, *, executable: bool) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(content)
+    member.mode = 0o755 if executable else 0o644
+    archive.addfile(member, io.BytesIO(content))
+
+
+def _stored(data: bytes) -> bytes:
+    """`data` as gzip without compression (RFC 1951, 1952): what a compressor writes is its release's own."""
+    blocks = [data[start : start + _LARGEST_BLOCK] for start in range(0, len(data), _LARGEST_BLOCK)]
+    body = b"".join(
+        struct.pack("<BHH", number == len(blocks), len(block), len(block) ^ 0xFFFF) + block
+        for number, block in enumerate(blocks, start=1)
+    )
+    header = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+    return header + body + struct.pack("<II", zlib.crc32(data), len(data) & 0xFFFF_FFFF)
+
+
+__all__ = [
+    "CONFIGURATION",
+    "HEAD",
+    "NODE_FILE",
+    "TOOLS",
+    "Bundle",
+    "NodeFiles",
+    "OneFile",
+    "configuration_text",
+    "content_hash",
+    "one_file",
+    "tools",
+]

@@ -21,10 +21,17 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from ultracluster.catalog.image_bases import Accelerator, build_type
+from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.lifecycle.image_build_role import BuildRole
 from ultracluster.lifecycle.image_execution_role import ExecutionRole, parameter_arn
-from ultracluster.lifecycle.image_recipe_resources import image_recipe
-from ultracluster.lifecycle.scripts import not_uploaded, scripts_folder
+from ultracluster.lifecycle.image_recipe_resources import (
+    build_security_group,
+    image_recipe,
+    newest_base,
+    not_uploaded,
+    private_subnet,
+)
+from ultracluster.scripts_folder import scripts_folder
 from ultracluster.security.cdk_tree import policy_of
 from ultracluster.software.supply.image_recipe import Recipe
 
@@ -60,7 +67,7 @@ class ImageBuilderPipeline(Construct):
         *,
         name: str,
         release: str,
-        orchestrator: Literal["hyperpod-slurm", "hyperpod-eks", "eks", "parallelcluster", "pcs"],
+        orchestrator: OrchestratorKind,
         vpc: ec2.IVpc,
         subnet: ec2.ISubnet | None = None,
         security_groups: Sequence[ec2.ISecurityGroup] = (),
@@ -137,9 +144,9 @@ class ImageBuilderPipeline(Construct):
         self.recipe.check_release()
         self.parameter_name = parameter_name or f"{PARAMETERS}/{name}"
         self._name, self._stack = name, Stack.of(self)
-        parent = parent_image or _newest(self.recipe)
-        where = subnet or _private(vpc)
-        self.security_groups = list(security_groups) or [self._security_group(vpc)]
+        parent = parent_image or newest_base(self.recipe)
+        where = subnet or private_subnet(vpc)
+        self.security_groups = list(security_groups) or [build_security_group(self, vpc, name)]
         self.log_group = logs.LogGroup(
             self,
             "Logs",
@@ -235,18 +242,6 @@ class ImageBuilderPipeline(Construct):
             arn_format=ArnFormat.COLON_RESOURCE_NAME,
         )
 
-    def _security_group(self, vpc: ec2.IVpc) -> ec2.ISecurityGroup:
-        group = ec2.SecurityGroup(
-            self,
-            "SecurityGroup",
-            vpc=vpc,
-            allow_all_outbound=False,
-            description=f"Builds of the image {self._name}: nothing in, the web out",
-        )
-        for port in (80, 443):
-            group.add_egress_rule(ec2.Peer.any_ipv4(), ec2.Port.tcp(port), "Package mirrors and AWS APIs")
-        return group
-
     def _make_build_role(
         self,
         scripts: assets.Asset,
@@ -300,21 +295,3 @@ class ImageBuilderPipeline(Construct):
 _DISTRIBUTION = imagebuilder.CfnDistributionConfiguration
 _INFRASTRUCTURE = imagebuilder.CfnInfrastructureConfiguration
 _PIPELINE = imagebuilder.CfnImagePipeline
-
-
-def _newest(recipe: Recipe) -> str:
-    parameter = recipe.base_parameter
-    if parameter:
-        return f"ssm:{parameter}"
-    missing = "give kubernetes, or " if recipe.orchestrator == "eks" and not recipe.kubernetes else ""
-    raise ValueError(
-        f"AWS publishes no parameter for the newest image of {recipe.orchestrator} on {recipe.base.os}, "
-        f"{recipe.architecture}: {missing}give parent_image ({recipe.base.find})"
-    )
-
-
-def _private(vpc: ec2.IVpc) -> ec2.ISubnet:
-    subnets = [*vpc.private_subnets, *vpc.isolated_subnets]
-    if not subnets:
-        raise ValueError("the VPC has no private subnet: give subnet")
-    return subnets[0]

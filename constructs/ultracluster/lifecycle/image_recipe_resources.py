@@ -8,13 +8,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from pathlib import Path
 
 from aws_cdk import Stack
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_imagebuilder as imagebuilder
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from ultracluster.scripts_folder import scripts_folder, tree_sha256
+from ultracluster.scripts_folder import name_in_folder, script_files, scripts_folder, tree_sha256
 from ultracluster.software.supply.image_recipe import Recipe, component_that_builds, component_that_tests
 
 _RECIPE = imagebuilder.CfnImageRecipe
@@ -104,3 +106,53 @@ def _version(scope: Construct, recipe: Recipe, *content: object) -> str:
     text = json.dumps([Stack.of(scope).resolve(one) for one in content], sort_keys=True)
     major, minor = re.findall(r"\d+", recipe.release)[:2]
     return f"{int(major)}.{int(minor)}.{int(hashlib.sha256(text.encode()).hexdigest()[:7], 16)}"
+
+
+def newest_base(recipe: Recipe) -> str:
+    """The newest image that AWS publishes of the recipe's base, as `ssm:<parameter>`.
+
+    Raises:
+        ValueError: AWS publishes no parameter for it.
+    """
+    parameter = recipe.base_parameter
+    if parameter:
+        return f"ssm:{parameter}"
+    by_release = any("$kubernetes" in template for _, template in recipe.base.parameters)
+    missing = "give kubernetes, or " if by_release and not recipe.kubernetes else ""
+    raise ValueError(
+        f"AWS publishes no parameter for the newest image of {recipe.orchestrator} on {recipe.base.os}, "
+        f"{recipe.architecture}: {missing}give parent_image ({recipe.base.find})"
+    )
+
+
+def not_uploaded(folder: Path) -> list[str]:
+    """What the folder holds besides the scripts, to be left out of an asset."""
+    keep = set(script_files(folder))
+    files = (file for file in sorted(folder.rglob("*")) if file.is_file() and file not in keep)
+    return [name_in_folder(folder, file) for file in files]
+
+
+def build_security_group(scope: Construct, vpc: ec2.IVpc, name: str) -> ec2.ISecurityGroup:
+    """A group that lets nothing in, and HTTP and HTTPS out."""
+    group = ec2.SecurityGroup(
+        scope,
+        "SecurityGroup",
+        vpc=vpc,
+        allow_all_outbound=False,
+        description=f"Builds of the image {name}: nothing in, the web out",
+    )
+    for port in (80, 443):
+        group.add_egress_rule(ec2.Peer.any_ipv4(), ec2.Port.tcp(port), "Package mirrors and AWS APIs")
+    return group
+
+
+def private_subnet(vpc: ec2.IVpc) -> ec2.ISubnet:
+    """The VPC's first private subnet.
+
+    Raises:
+        ValueError: it has none.
+    """
+    subnets = [*vpc.private_subnets, *vpc.isolated_subnets]
+    if not subnets:
+        raise ValueError("the VPC has no private subnet: give subnet")
+    return subnets[0]

@@ -60,7 +60,7 @@ class ScriptBundle(Construct):
             bucket: where to.
             name: first part of the prefixes.
             bundles: what the nodes of a group run, by group.
-            others: what is uploaded beside that.
+            others: what else is uploaded.
             deployed_values: what is known only after deploy (CDK tokens), e.g. DNS names; merged into each
                 `cluster.json` at upload.
             role: from `upload_role`, of a stack that is deployed before; made here by default.

@@ -1,4 +1,4 @@
-"""Which of the lifecycle scripts one kind of node runs: nothing else belongs into what its hash covers.
+"""Which of the lifecycle scripts one kind of node runs: its hash covers nothing else.
 
 A changed hash replaces nodes, or brings them to new scripts one by one. A step of another entry, another
 release or a tool for people must not do that.
@@ -71,12 +71,12 @@ def files_of(
 
 
 def tool_files(folder: Path) -> list[Path]:
-    """What people are given beside the nodes' own scripts, sorted."""
+    """What people are given besides the nodes' own scripts, sorted."""
     return [file for file in script_files(folder) if file.relative_to(folder).as_posix().startswith(TOOLS)]
 
 
 def _named(path: str, text: str) -> bool:
-    """Whether scripts speak of a file: of one in `files/` by its name alone, of others without the suffix."""
+    """Whether scripts speak of a file: of one in `files/` only by its name, of others without the suffix."""
     folder, name = path.split("/", 1)
     if folder == "files":
         return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None

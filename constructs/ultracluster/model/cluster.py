@@ -61,7 +61,7 @@ class Group:
     @property
     def known_types(self) -> tuple[InstanceType, ...]:
         """The type and the further types, without unknown ones."""
-        return tuple(known for known in (self.type, *self.further_types) if known)
+        return tuple(known for known in self.types if known)
 
     @property
     def checked_type(self) -> InstanceType:

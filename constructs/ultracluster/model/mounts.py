@@ -1,4 +1,4 @@
-"""The file systems that every node mounts, and how `cluster.json` tells its nodes of them."""
+"""What a cluster is given: file systems, as `cluster.json` tells of them, and an accounting database."""
 
 from __future__ import annotations
 
@@ -35,6 +35,20 @@ class OpenZfsMount:
     """`fsvol-...` of its root volume; ParallelCluster asks for it."""
     file_system_id: str = ""
     """`fs-...`; Kubernetes asks for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accounting:
+    """A MySQL-compatible database for slurmdbd."""
+
+    endpoint: str
+    secret_arn: str
+    """Secret with `username` and `password`."""
+    port: int = 3306
+    database_name: str = "slurm_acct_db"
+    secret_key_arn: str | None = None
+    username: str = "slurm"
+    """The secret's `username`; ParallelCluster asks for it."""
 
 
 def told(lustre: LustreMount | None, open_zfs: OpenZfsMount | None = None) -> Mounts:

@@ -21,9 +21,9 @@ from ultracluster.security.principals import service
 
 
 class ClusterEgress(Construct):
-    """What nodes need of the network beside the network itself, and file systems do not.
+    """What nodes need of the network besides the network itself, and file systems do not.
 
-    It is made beside the file systems: nodes start after both.
+    It is made while the file systems are: nodes start after both.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class ClusterEgress(Construct):
             network: what was asked for.
             vpc_id: the VPC; its flow logs are made with it, so not for one that exists.
             subnet_id: the nodes' subnet, in which interface endpoints are.
-            route_table_id: that of the nodes' subnet; None where the subnet is somebody else's.
+            route_table_id: that of the nodes' subnet; None where the subnet is someone else's.
             endpoints: the VPC endpoints to make; by default those that every cluster needs there.
             flow_log_key: encrypts the flow logs.
         """

@@ -43,5 +43,5 @@ NO_ROUTE_TABLE = "@aws-cdk/aws-ec2:noSubnetRouteTableId"
 
 
 def _any_zone() -> str:
-    """A zone name, which the CDK's interfaces want; nothing is placed by it, and nothing is looked up."""
+    """A zone name, which the CDK's interfaces require; nothing is placed by it, and nothing is looked up."""
     return Fn.select(0, Fn.get_azs())

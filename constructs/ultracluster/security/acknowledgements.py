@@ -1,4 +1,4 @@
-"""Reasons for security findings that stand, kept beside the resource they are about."""
+"""Reasons for security findings that stand, kept with the resource they are about."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from ultracluster.security.acknowledgements import acknowledge, wildcard
 def allow_reading_assets(role: iam.Role, bucket_arn: str, objects: str, *, sid: str = "ReadAssets") -> None:
     """Let a role read objects of the bootstrap bucket, whichever key encrypts it.
 
-    `cdk bootstrap --bootstrap-customer-key` makes a key whose policy admits everybody in the account who
+    `cdk bootstrap --bootstrap-customer-key` makes a key whose policy admits everyone in the account who
     comes through S3, and `--bootstrap-kms-key-id` takes one of yours, whose policy may leave that to IAM.
     Which of them it is, no template knows. So the role may decrypt with any key, but only what S3 reads for
     it, and only objects of that bucket: S3 names the bucket or the object in the encryption context

@@ -86,7 +86,7 @@ class HyperPodExecutionRole(Construct):
             self._join_eks(eks_cluster_arn, [*interfaces, instances])
 
     def _join_eks(self, cluster_arn: str, resources: list[str]) -> None:
-        """What Kubernetes nodes do beside that: addresses for pods, container images, roles for pods."""
+        """What Kubernetes nodes do besides that: addresses for pods, container images, roles for pods."""
         # the images of HyperPod and of EKS's add-ons are in accounts of AWS
         images = Stack.of(self).format_arn(
             service="ecr", region="*", account="*", resource="repository", resource_name="*"

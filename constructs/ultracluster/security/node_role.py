@@ -15,6 +15,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from ultracluster.security.acknowledgements import acknowledge, wildcard
+from ultracluster.security.cdk_tree import policy_of
 from ultracluster.security.node_statements import MIRROR_IS_READ, SESSION_CHANNELS, read_below
 from ultracluster.security.principals import service
 
@@ -101,4 +102,4 @@ class NodeRole(Construct):
 
     def depend_on_policy(self, resource: Construct) -> None:
         """Let `resource` wait for the policy: an instance that is there earlier may do nothing."""
-        resource.node.add_dependency(self.role.node.find_child("DefaultPolicy"))
+        resource.node.add_dependency(policy_of(self.role))

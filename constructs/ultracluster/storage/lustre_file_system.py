@@ -14,33 +14,23 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from ultracluster.catalog.fsx import lustre
+from ultracluster.config.lustre import NewLustre, lustre_of
 from ultracluster.config.storage import (
     Backups,
-    ExistingLustre,
     IntelligentTieringLustre,
-    Lustre,
     Persistent1HddLustre,
-    Persistent1SsdLustre,
     Persistent2SsdLustre,
     ScratchLustre,
 )
 from ultracluster.network.admission import ALL_TRAFFIC, LUSTRE, Admission, isolated_group
 from ultracluster.storage.root_squash import RootSquashSetting
 
-NewLustre = (
-    ScratchLustre
-    | Persistent1SsdLustre
-    | Persistent1HddLustre
-    | Persistent2SsdLustre
-    | IntelligentTieringLustre
-)
-
 
 @jsii.implements(ec2.IConnectable)
 class LustreFileSystem(Construct):
     """A Lustre file system with a security group of its own.
 
-    That group is for ever: changing a file system's list of groups replaces the file system and loses the
+    That group never changes: changing a file system's list of groups replaces the file system and loses the
     data. Clients are admitted by rules (`admit`).
 
     Attributes:
@@ -73,7 +63,8 @@ class LustreFileSystem(Construct):
                 leaves the stack. By default it stays, but for a creation that is rolled back.
         """
         super().__init__(scope, construct_id)
-        self.efa = bool(getattr(config, "efa", False))
+        facts = lustre_of(config)
+        self.efa = facts.efa
         traffic = ALL_TRAFFIC if self.efa else LUSTRE
         group = isolated_group(
             self,
@@ -92,7 +83,7 @@ class LustreFileSystem(Construct):
             file_system_type_version=config.version,
             subnet_ids=[subnet.subnet_id],
             security_group_ids=[group.attr_group_id],
-            storage_capacity=getattr(config, "capacity_gib", None),
+            storage_capacity=facts.capacity_gib,
             storage_type=lustre(config.deployment).storage_type,
             kms_key_id=None if isinstance(config, ScratchLustre) else key.key_arn,
             lustre_configuration=_configuration(config, self._log_group(config, key, removal_policy)),
@@ -167,29 +158,24 @@ def admit_to_lustre(
     )
 
 
-def is_new(config: Lustre | None) -> bool:
-    """Whether the file system is ours to make."""
-    return config is not None and not isinstance(config, ExistingLustre)
-
-
 _LogConfiguration = fsx.CfnFileSystem.LogConfigurationProperty
 
 
 def _configuration(
     config: NewLustre, log_group: logs.LogGroup | None
 ) -> fsx.CfnFileSystem.LustreConfigurationProperty:
-    persistent = not isinstance(config, ScratchLustre)
-    backups = config.backups if not isinstance(config, ScratchLustre) else Backups()
+    facts = lustre_of(config)
+    backups = facts.backups or Backups()
     return fsx.CfnFileSystem.LustreConfigurationProperty(
         deployment_type=lustre(config.deployment).api_type,
         data_compression_type=config.compression.upper(),
-        per_unit_storage_throughput=getattr(config, "throughput_mbps_per_tib", None),
+        per_unit_storage_throughput=facts.throughput_mbps_per_tib,
         drive_cache_type=config.drive_cache.upper() if isinstance(config, Persistent1HddLustre) else None,
         throughput_capacity=config.throughput_mbps if isinstance(config, IntelligentTieringLustre) else None,
         data_read_cache_configuration=_read_cache(config),
         metadata_configuration=_metadata(config),
-        efa_enabled=True if getattr(config, "efa", False) else None,
-        automatic_backup_retention_days=backups.retention_days if persistent else None,
+        efa_enabled=True if facts.efa else None,
+        automatic_backup_retention_days=backups.retention_days if facts.backups else None,
         daily_automatic_backup_start_time=backups.start_time,
         copy_tags_to_backups=True if backups.retention_days else None,
         weekly_maintenance_start_time=config.maintenance_window,
@@ -212,7 +198,9 @@ def _log_configuration(config: NewLustre, log_group: logs.LogGroup | None) -> _L
 
 
 def _metadata(config: NewLustre) -> fsx.CfnFileSystem.MetadataConfigurationProperty | None:
-    iops = getattr(config, "metadata_iops", None)
+    if not isinstance(config, Persistent2SsdLustre | IntelligentTieringLustre):
+        return None
+    iops = config.metadata_iops
     if iops is None:
         return None
     if iops == "automatic":

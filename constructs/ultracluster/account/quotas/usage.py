@@ -100,9 +100,8 @@ class Usage:
         return sum(not self._own(row.get("Tags") or row.get("TagSet") or []) for row in rows)
 
     def _own(self, tags: list[Mapping[str, str]]) -> bool:
-        return any(
-            tag.get("Key") == ENVIRONMENT_TAG and tag.get("Value") == self._cluster.name for tag in tags
-        )
+        own = (ENVIRONMENT_TAG, self._cluster.name)
+        return any((tag.get("Key"), tag.get("Value")) == own for tag in tags)
 
     def _in_vpc(self, name: str) -> list[dict[str, Any]]:
         vpc = self._cluster.environment.network.vpc

@@ -1,4 +1,4 @@
-"""Nodes of a Capacity Block that has not begun: the group is made empty, and filled when the block begins.
+"""Nodes of a Capacity Block that has not begun: the group is created empty, and filled when the block begins.
 
 EKS User Guide, "Create a managed node group with Capacity Blocks for ML": the group's desired size is 0 until
 the block is active, else its Auto Scaling group fails to launch and the creation with it. The name of that

@@ -1,4 +1,4 @@
-"""The EKS control plane that HyperPod on EKS and EKS alone share (EKS User Guide, "Clusters")."""
+"""The EKS control plane that HyperPod on EKS and EKS without HyperPod share (EKS User Guide, "Clusters")."""
 
 from __future__ import annotations
 

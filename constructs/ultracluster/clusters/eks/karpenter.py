@@ -1,4 +1,4 @@
-"""Karpenter beside managed node groups: its rights, its queue, and the groups that it launches.
+"""Karpenter next to managed node groups: its rights and its queue.
 
 Karpenter 1.14 documentation, "Getting Started", "CloudFormation". Its statements are narrowed where our
 use of it allows: nodes have one instance profile, which is made here, so that Karpenter makes none.
@@ -6,11 +6,10 @@ use of it allows: nodes have one instance profile, which is made here, so that K
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from aws_cdk import ArnFormat, Aws, Duration, Stack
-from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
@@ -19,16 +18,10 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct
 
-from ultracluster.catalog import InstanceType
 from ultracluster.clusters.eks.kubectl import Kubectl
 from ultracluster.clusters.eks.roles import addon_role, node_role
-from ultracluster.clusters.eks.scripts import NodeScripts
-from ultracluster.clusters.placement import ClusterPlacementGroup
-from ultracluster.config.capacity import Reservation
-from ultracluster.config.nodes import NodeGroup
 from ultracluster.kubernetes.charts import Chart
-from ultracluster.kubernetes.karpenter import ACCOUNT, NAMESPACE, node_class, node_pool
-from ultracluster.model.capacity import decide, placement_for
+from ultracluster.kubernetes.karpenter import ACCOUNT, NAMESPACE
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 
 NEWS = [
@@ -115,102 +108,22 @@ class EksKarpenter(Construct):
             self._ready.append(added)
 
 
-class EksKarpenterGroup(Construct):
-    """A class and a pool of nodes for a group; Karpenter must be installed already.
-
-    In a stack that is deleted before Karpenter's: its controller must be there to end the nodes.
-    """
-
-    def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        kubectl: Kubectl,
-        name: str,
-        group: NodeGroup,
-        instance_type: InstanceType,
-        kubernetes_version: str,
-        instance_profile: str,
-        subnet: ec2.ISubnet,
-        security_groups: Sequence[ec2.ISecurityGroup],
-        key: kms.IKey,
-        idle_minutes: int,
-        scripts: NodeScripts | None = None,
-        tags: Mapping[str, str] | None = None,
-        image_date: str | None = None,
-    ) -> None:
-        """Add class and pool.
-
-        Args:
-            kubectl: the way into the cluster.
-            name: of the group, as label `ultracluster/node-group`.
-            group: type, count, capacity, labels, taints.
-            instance_type: from the catalogue.
-            kubernetes_version: of the cluster.
-            instance_profile: name of `EksKarpenter.instance_profile`.
-            subnet: the one subnet.
-            security_groups: on every interface.
-            key: encrypts root volumes.
-            idle_minutes: that a node is empty before it is ended.
-            scripts: run before a node joins; `EksKarpenter.node_role` must be able to read them.
-            tags: of instances and volumes, beside `Name`.
-            image_date: of EKS's image, `20261012`; by default the one that this package pins.
-
-        Raises:
-            ValueError: an UltraServer, a capacity that cannot be had, or what `node_class` refuses.
-        """
-        super().__init__(scope, construct_id)
-        if instance_type.ultraserver:
-            raise ValueError(f"{instance_type.name} is no type for Karpenter; make it a managed node group")
-        placement = self._placement(group, instance_type)
-        kubectl.add_manifest(
-            f"Pool-{name}",
-            node_class(
-                name,
-                group,
-                instance_type,
-                kubernetes_version=kubernetes_version,
-                instance_profile=instance_profile,
-                subnet_id=subnet.subnet_id,
-                security_group_ids=[one.security_group_id for one in security_groups],
-                key_arn=key.key_arn,
-                placement_group=placement,
-                user_data=scripts.user_data(name) if scripts else None,
-                tags={**(tags or {}), "Name": f"{Stack.of(self).stack_name}/{name}"},
-                image_date=image_date,
-            ),
-            node_pool(name, group, instance_type, idle_minutes=idle_minutes),
-        )
-
-    def _placement(self, group: NodeGroup, instance_type: InstanceType) -> str | None:
-        capacity = group.capacity
-        reserved = capacity.placement_group if isinstance(capacity, Reservation) else None
-        kind = placement_for(
-            capacity,
-            instance_type=instance_type,
-            orchestrator="eks",
-            reserved_in_group=bool(reserved),
-            declined=group.placement_group == "none",
-        ).kind
-        decision = decide(capacity, orchestrator="eks", placement=kind, instance_type=instance_type)
-        if decision.severity == "error":
-            raise ValueError(decision.message)
-        if kind != "cluster":
-            return reserved
-        return ClusterPlacementGroup(self, "PlacementGroup").placement_group_name
-
-
 def _queue(scope: Construct) -> sqs.Queue:
     queue = sqs.Queue(
         scope,
         "Interruptions",
-        # EventBridge may use it without a word in the policy of a key, which may be somebody else's
+        # EventBridge may use it without a word in the policy of a key, which may be someone else's
         encryption=sqs.QueueEncryption.SQS_MANAGED,
         enforce_ssl=True,
         retention_period=Duration.minutes(5),
     )
-    acknowledge(queue, {"AwsSolutions-SQS3": "Old news of interruptions is of no use to anybody."})
+    acknowledge(
+        queue,
+        {
+            "AwsSolutions-SQS3": "Interruption messages expire after five minutes; no dead-letter queue is "
+            "needed."
+        },
+    )
     return queue
 
 
@@ -344,4 +257,4 @@ _SEES = [
     "ec2:DescribeSubnets",
 ]
 
-__all__ = ["NEWS", "EksKarpenter", "EksKarpenterGroup"]
+__all__ = ["NEWS", "EksKarpenter"]

@@ -3,7 +3,7 @@
 EKS User Guide, "Managed node groups", "Customize managed nodes with launch templates".
 
 On the L1, because the L2 rejects the hyphenated families, and gives some accelerated types an image without a
-driver (aws/aws-cdk#27587, #31347); the instance type is in the launch template alone.
+driver (aws/aws-cdk#27587, #31347); the instance type is only in the launch template.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class EksNodeGroup(Construct):
                 # there is no further instance in a reservation that is full: the old node goes first
                 update_strategy="MINIMAL" if scarce else "DEFAULT",
             ),
-            # a pod disruption budget is somebody's job
+            # a pod disruption budget is someone's job
             force_update_enabled=False,
             node_repair_config=_repair(repair or NodeRepair()),
         )

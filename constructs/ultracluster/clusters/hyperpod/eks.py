@@ -24,11 +24,13 @@ from ultracluster.kubernetes.hyperpod_eks import health_agent, karpenter_pools, 
 from ultracluster.kubernetes.labels import node_labels
 from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
-from ultracluster.lifecycle.scripts import EKS_ENTRY
 from ultracluster.model.capacity import decide
 from ultracluster.model.cluster_json import ScriptConfigurations
 from ultracluster.security.cdk_tree import policy_of
 from ultracluster.security.execution_role import HyperPodExecutionRole
+
+EKS_ENTRY = "hyperpod_eks_on_create.sh"
+"""There is no other lifecycle mode than `on-create`."""
 
 
 class HyperPodEksCluster(Construct):

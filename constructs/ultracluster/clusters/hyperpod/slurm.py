@@ -13,16 +13,20 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from ultracluster.clusters.hyperpod.group import common_properties, volumes
-from ultracluster.clusters.parts import Accounting, LustreMount, OpenZfsMount
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
-from ultracluster.lifecycle.scripts import ENTRIES
 from ultracluster.model.cluster_json import ScriptConfigurations
-from ultracluster.model.mounts import told
+from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount, told
 from ultracluster.security.cdk_tree import policy_of
 from ultracluster.security.execution_role import HyperPodExecutionRole
+
+ENTRIES = {
+    "on-init-complete": "hyperpod_on_init_complete.sh",
+    "on-create": "hyperpod_on_create.sh",
+}
+"""Entry script by lifecycle mode; it lies directly below the prefix, as HyperPod requires."""
 
 
 class HyperPodSlurmCluster(Construct):

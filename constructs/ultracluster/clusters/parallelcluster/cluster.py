@@ -16,10 +16,9 @@ from ultracluster.clusters.parallelcluster.nodes import (
     ParallelClusterScripts,
     PlainPasswordSecret,
 )
-from ultracluster.clusters.parts import Accounting, LustreMount, OpenZfsMount
 from ultracluster.config import Environment
 from ultracluster.model import resolve
-from ultracluster.model.mounts import told
+from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount, told
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 
 PROVIDER = "parallelcluster/{version}/templates/custom_resource/cluster.yaml"

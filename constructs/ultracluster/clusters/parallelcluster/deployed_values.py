@@ -26,7 +26,7 @@ class DeployedValues:
     scripts_prefix: str
     """Folder there of what head and login nodes run: `<cluster>/<content hash>`."""
     queue_scripts: str = ""
-    """Folders of what the nodes of the queues run, beside it: `<queue>=<content hash>` for each, separated by
+    """Folders of what the nodes of queues run, next to it: `<queue>=<content hash>` for each, separated by
     commas. Without it queues have the same folder."""
     lustre_id: str = ""
     """`fs-...`"""
@@ -57,7 +57,7 @@ class DeployedValues:
         return f"s3://{self.scripts_bucket}/{folder}/{hashes[queue]}"
 
     def current_scripts_uri(self, cluster_name: str) -> str:
-        """The folder that stays the same for ever, and names the newest of the others."""
+        """The folder that never changes its name, and names the newest of the others."""
         return f"s3://{self.scripts_bucket}/{current_prefix(cluster_name)}"
 
 

@@ -1,6 +1,6 @@
 """AWS Parallel Computing Service (AWS PCS User Guide).
 
-The CDK has L1 constructs of it alone. Launch templates, images, mounts, placement and network cards are ours.
+The CDK only has L1 constructs of it. Launch templates, images, mounts, placement and network cards are ours.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from ultracluster.catalog import InstanceType, instance_type
-from ultracluster.catalog.pcs import pcs_since, pcs_size_for
+from ultracluster.catalog.pcs import pcs_size_for
 from ultracluster.clusters.launch_template import NodeLaunchTemplate
-from ultracluster.clusters.parts import LustreMount, OpenZfsMount
+from ultracluster.clusters.pcs.slurm import check_groups, node_configuration, queues, slurm_configuration
 from ultracluster.clusters.placement import ClusterPlacementGroup
 from ultracluster.config.capacity import Reservation, Spot
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.pcs import PROLOG, Pcs
-from ultracluster.config.slurm import Partition, SlurmSettings
+from ultracluster.config.slurm import SlurmSettings
 from ultracluster.lifecycle.bundles import NODE_FILE, NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.model.capacity import decide, placement_for
 from ultracluster.model.cluster_json import ScriptConfigurations
-from ultracluster.model.mounts import as_arguments, told
+from ultracluster.model.mounts import LustreMount, OpenZfsMount, as_arguments, told
 from ultracluster.model.network_cards import EfaKind, takes_combined_efa
 from ultracluster.model.root_volume import root_throughput
 from ultracluster.security.node_role import NodeRole
@@ -96,15 +96,15 @@ class PcsCluster(Construct):
             lustre: mounted by the lifecycle scripts.
             open_zfs: mounted by the lifecycle scripts.
             mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read.
-            role: the nodes' role, made here by default; PCS wants it below `/aws-pcs/`.
+            role: the nodes' role, made here by default; PCS requires it below `/aws-pcs/`.
             node_tags: of instances, volumes and interfaces; the CDK's own `Tags` do not get there.
 
         Raises:
-            ValueError: a group has no image or a role that PCS has not; scripts are wanted and there is no
-                bucket; or the capacity cannot be had so.
+            ValueError: a role PCS does not support, a group without an image, lifecycle scripts without
+                scripts_bucket, or capacity PCS cannot launch.
         """
         super().__init__(scope, construct_id)
-        _check(node_groups)
+        check_groups(node_groups)
         self.cluster_name = cluster_name
         self._config = config
         self._key = key
@@ -131,7 +131,7 @@ class PcsCluster(Construct):
                 subnet_ids=[subnet.subnet_id],
                 security_group_ids=[group.security_group_id for group in security_groups],
             ),
-            slurm_configuration=_slurm(config, self._cluster_settings(node_groups)),
+            slurm_configuration=slurm_configuration(config, self._cluster_settings(node_groups)),
         )
         for cluster in before:
             self.resource.node.add_dependency(cluster)
@@ -139,7 +139,7 @@ class PcsCluster(Construct):
         self.cluster_arn = self.resource.attr_arn
         self.placement_groups: dict[str, ClusterPlacementGroup] = {}
         self.groups = {name: self._group(name, group) for name, group in node_groups.items()}
-        self.queues = self._queues(node_groups)
+        self.queues = queues(self, config, node_groups, self.groups)
 
     def _cluster_settings(self, node_groups: Mapping[str, NodeGroup]) -> SlurmSettings:
         """Those that are asked for; with UltraServers also what runs the prolog of our scripts."""
@@ -226,7 +226,7 @@ class PcsCluster(Construct):
             spot_options=_GROUP.SpotOptionsProperty(allocation_strategy=capacity.allocation)
             if isinstance(capacity, Spot) and capacity.allocation
             else None,
-            slurm_configuration=self._slurm_of(group, known),
+            slurm_configuration=node_configuration(self._config, group, known),
             node_lifecycle_actions=self._lifecycle(name),
         )
         # its policy, not only the role, must be there before the first node is
@@ -255,23 +255,6 @@ class PcsCluster(Construct):
             self.placement_groups[partition] = ClusterPlacementGroup(self, f"Placement{partition}")
         return self.placement_groups[partition].placement_group
 
-    def _slurm_of(
-        self, group: NodeGroup, known: InstanceType
-    ) -> pcs.CfnComputeNodeGroup.SlurmConfigurationProperty | None:
-        settings = dict(group.slurm_settings)
-        record = _gpu_record(self._config, known) if group.role == "compute" else None
-        if record and known.accelerator:
-            settings["Gres"] = f"gpu:{record['Type']}:{known.accelerator.count}"
-        if not settings:
-            return None
-        return _GROUP.SlurmConfigurationProperty(
-            slurm_custom_settings=[
-                _GROUP.SlurmCustomSettingProperty(parameter_name=key, parameter_value=str(value))
-                for key, value in settings.items()
-            ],
-            gres_custom_settings=[record] if record else None,
-        )
-
     def _lifecycle(self, group: str) -> pcs.CfnComputeNodeGroup.NodeLifecycleActionsProperty | None:
         if self._bundle is None:
             return None
@@ -290,60 +273,6 @@ class PcsCluster(Construct):
             stages=_GROUP.NodeLifecycleStagesProperty(node_bootstrapped=[script])
         )
 
-    def _queues(self, node_groups: Mapping[str, NodeGroup]) -> dict[str, pcs.CfnQueue]:
-        members: dict[str, list[str]] = {}
-        for name, group in node_groups.items():
-            if group.role == "compute":
-                members.setdefault(group.partition or name, []).append(name)
-        queues: dict[str, pcs.CfnQueue] = {}
-        for partition, names in members.items():
-            settings = _partition_settings(self._config, partition, first=partition == next(iter(members)))
-            queues[partition] = pcs.CfnQueue(
-                self,
-                f"Queue{partition}",
-                name=partition,
-                cluster_id=self.cluster_id,
-                compute_node_group_configurations=[
-                    pcs.CfnQueue.ComputeNodeGroupConfigurationProperty(
-                        compute_node_group_id=self.groups[name].attr_id
-                    )
-                    for name in names
-                ],
-                slurm_configuration=pcs.CfnQueue.SlurmConfigurationProperty(
-                    slurm_custom_settings=[
-                        pcs.CfnQueue.SlurmCustomSettingProperty(parameter_name=key, parameter_value=value)
-                        for key, value in settings.items()
-                    ]
-                )
-                if settings
-                else None,
-            )
-        return queues
-
-
-def _partition_settings(config: Pcs, name: str, *, first: bool) -> dict[str, str]:
-    """The parameters of a queue: whole nodes if its partition is exclusive, the first one is the default."""
-    partition = config.partitions.get(name, Partition())
-    settings = {key: str(value) for key, value in partition.slurm_settings.items()}
-    if partition.exclusive and not _says(partition, "OverSubscribe"):
-        settings["OverSubscribe"] = "EXCLUSIVE"
-    if first and not any(_says(one, "Default") for one in config.partitions.values()):
-        settings["Default"] = "YES"
-    return settings
-
-
-def _says(partition: Partition, name: str) -> bool:
-    """Whether a parameter is given; Slurm does not tell names apart by case."""
-    return any(key.lower() == name.lower() for key in partition.slurm_settings)
-
-
-def _check(node_groups: Mapping[str, NodeGroup]) -> None:
-    for name, group in node_groups.items():
-        if group.role not in ("login", "compute"):
-            raise ValueError(f"group {name!r} has role {group.role!r}: PCS has login and compute groups")
-        if group.image is None:
-            raise ValueError(f"group {name!r} has no image: PCS has no default")
-
 
 def _clusters_before(scope: Construct) -> list[pcs.CfnCluster]:
     """The last PCS cluster of the same app, account and Region; PCS refuses to make two at once."""
@@ -360,52 +289,10 @@ def _clusters_before(scope: Construct) -> list[pcs.CfnCluster]:
     return found[-1:]
 
 
-def _slurm(config: Pcs, settings: SlurmSettings) -> pcs.CfnCluster.SlurmConfigurationProperty:
-    accounted = config.accounting.mode == "standard"
-    return _CLUSTER.SlurmConfigurationProperty(
-        accounting=_CLUSTER.AccountingProperty(
-            mode=config.accounting.mode.upper(),
-            default_purge_time_in_days=config.accounting.purge_days if accounted else None,
-        ),
-        slurm_rest=_CLUSTER.SlurmRestProperty(mode="STANDARD") if config.rest else None,
-        scale_down_idle_time_in_seconds=config.scaledown_seconds,
-        slurm_custom_settings=[
-            _CLUSTER.SlurmCustomSettingProperty(parameter_name=key, parameter_value=str(value))
-            for key, value in settings.items()
-        ]
-        or None,
-        slurmdbd_custom_settings=[
-            _CLUSTER.SlurmdbdCustomSettingProperty(parameter_name=key, parameter_value=str(value))
-            for key, value in config.slurmdbd_settings.items()
-        ]
-        or None,
-        cgroup_custom_settings=[
-            _CLUSTER.CgroupCustomSettingProperty(parameter_name=key, parameter_value=str(value))
-            for key, value in config.cgroup_settings.items()
-        ]
-        or None,
-    )
-
-
 def _reserved_in_group(group: NodeGroup) -> bool:
     return isinstance(group.capacity, Reservation) and group.capacity.placement_group is not None
 
 
 def _efa(config: Pcs, known: InstanceType) -> EfaKind:
-    """The kind that is asked for, unless the type's cards take `efa-only` alone."""
+    """The kind that is asked for, unless the type's cards only take `efa-only`."""
     return config.efa_interface if takes_combined_efa(known) else "efa-only"
-
-
-def _gpu_record(config: Pcs, known: InstanceType) -> dict[str, str] | None:
-    """The line of gres.conf that names a type's GPUs; None where PCS describes them itself.
-
-    It replaces PCS's own line (AWS PCS User Guide, "Configuring custom GRES settings in AWS PCS"). Of
-    accelerators by AWS no device files are published there.
-    """
-    gpus = known.accelerator
-    named = config.slurm_version < pcs_since("detects_gpus") if config.gpu_types is None else config.gpu_types
-    if not named or gpus is None or gpus.manufacturer != "NVIDIA":
-        return None
-    name = "".join(sign for sign in gpus.name.lower() if sign.isalnum())
-    files = f"/dev/nvidia[0-{gpus.count - 1}]" if gpus.count > 1 else "/dev/nvidia0"
-    return {"Name": "gpu", "Type": name, "File": files}

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ultracluster.catalog import InstanceType, instance_types, nearest_instance_types
-from ultracluster.config import Environment
-from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import GROUP_LABEL, ROLE_LABEL
 from ultracluster.config.remedy import DROP, ask, beside, drop, write
 from ultracluster.model import Cluster, Group

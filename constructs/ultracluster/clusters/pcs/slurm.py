@@ -1,0 +1,147 @@
+"""Slurm's settings of a PCS cluster, its queues and its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aws_cdk import aws_pcs as pcs
+from constructs import Construct
+
+from ultracluster.catalog import InstanceType
+from ultracluster.catalog.pcs import pcs_since
+from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.pcs import Pcs
+from ultracluster.config.slurm import Partition, SlurmSettings
+
+_CLUSTER = pcs.CfnCluster
+_GROUP = pcs.CfnComputeNodeGroup
+
+
+def check_groups(node_groups: Mapping[str, NodeGroup]) -> None:
+    """Raises ValueError for a group that PCS cannot have."""
+    for name, group in node_groups.items():
+        if group.role not in ("login", "compute"):
+            raise ValueError(f"group {name!r} has role {group.role!r}: PCS has login and compute groups")
+        if group.image is None:
+            raise ValueError(f"group {name!r} has no image: PCS has no default")
+
+
+def _partition_settings(config: Pcs, name: str, *, first: bool) -> dict[str, str]:
+    """The parameters of a queue: whole nodes if its partition is exclusive, the first one is the default."""
+    partition = config.partitions.get(name, Partition())
+    settings = {key: str(value) for key, value in partition.slurm_settings.items()}
+    if partition.exclusive and not _says(partition, "OverSubscribe"):
+        settings["OverSubscribe"] = "EXCLUSIVE"
+    if first and not any(_says(one, "Default") for one in config.partitions.values()):
+        settings["Default"] = "YES"
+    return settings
+
+
+def _says(partition: Partition, name: str) -> bool:
+    """Whether a parameter is given; Slurm does not tell names apart by case."""
+    return any(key.lower() == name.lower() for key in partition.slurm_settings)
+
+
+def slurm_configuration(config: Pcs, settings: SlurmSettings) -> pcs.CfnCluster.SlurmConfigurationProperty:
+    accounted = config.accounting.mode == "standard"
+    return _CLUSTER.SlurmConfigurationProperty(
+        accounting=_CLUSTER.AccountingProperty(
+            mode=config.accounting.mode.upper(),
+            default_purge_time_in_days=config.accounting.purge_days if accounted else None,
+        ),
+        slurm_rest=_CLUSTER.SlurmRestProperty(mode="STANDARD") if config.rest else None,
+        scale_down_idle_time_in_seconds=config.scaledown_seconds,
+        slurm_custom_settings=[
+            _CLUSTER.SlurmCustomSettingProperty(parameter_name=key, parameter_value=str(value))
+            for key, value in settings.items()
+        ]
+        or None,
+        slurmdbd_custom_settings=[
+            _CLUSTER.SlurmdbdCustomSettingProperty(parameter_name=key, parameter_value=str(value))
+            for key, value in config.slurmdbd_settings.items()
+        ]
+        or None,
+        cgroup_custom_settings=[
+            _CLUSTER.CgroupCustomSettingProperty(parameter_name=key, parameter_value=str(value))
+            for key, value in config.cgroup_settings.items()
+        ]
+        or None,
+    )
+
+
+def _gpu_record(config: Pcs, known: InstanceType) -> dict[str, str] | None:
+    """The line of gres.conf that names a type's GPUs; None where PCS describes them itself.
+
+    It replaces PCS's own line (AWS PCS User Guide, "Configuring custom GRES settings in AWS PCS"). Of
+    accelerators by AWS no device files are published there.
+    """
+    gpus = known.accelerator
+    named = config.slurm_version < pcs_since("detects_gpus") if config.gpu_types is None else config.gpu_types
+    if not named or gpus is None or gpus.manufacturer != "NVIDIA":
+        return None
+    name = "".join(sign for sign in gpus.name.lower() if sign.isalnum())
+    files = f"/dev/nvidia[0-{gpus.count - 1}]" if gpus.count > 1 else "/dev/nvidia0"
+    return {"Name": "gpu", "Type": name, "File": files}
+
+
+def node_configuration(
+    config: Pcs, group: NodeGroup, known: InstanceType
+) -> pcs.CfnComputeNodeGroup.SlurmConfigurationProperty | None:
+    """A group's own parameters, and the name of its GPUs."""
+    settings = dict(group.slurm_settings)
+    record = _gpu_record(config, known) if group.role == "compute" else None
+    if record and known.accelerator:
+        settings["Gres"] = f"gpu:{record['Type']}:{known.accelerator.count}"
+    if not settings:
+        return None
+    return _GROUP.SlurmConfigurationProperty(
+        slurm_custom_settings=[
+            _GROUP.SlurmCustomSettingProperty(parameter_name=key, parameter_value=str(value))
+            for key, value in settings.items()
+        ],
+        gres_custom_settings=[record] if record else None,
+    )
+
+
+def queues(
+    scope: Construct,
+    config: Pcs,
+    node_groups: Mapping[str, NodeGroup],
+    resources: Mapping[str, pcs.CfnComputeNodeGroup],
+) -> dict[str, pcs.CfnQueue]:
+    """A queue for each partition, by name; PCS has them in place of Slurm's partitions.
+
+    Args:
+        scope: the cluster.
+        config: partitions and their settings.
+        node_groups: groups by name.
+        resources: the same groups as PCS has them.
+    """
+    members: dict[str, list[str]] = {}
+    for name, group in node_groups.items():
+        if group.role == "compute":
+            members.setdefault(group.partition or name, []).append(name)
+    found: dict[str, pcs.CfnQueue] = {}
+    for partition, names in members.items():
+        settings = _partition_settings(config, partition, first=partition == next(iter(members)))
+        found[partition] = pcs.CfnQueue(
+            scope,
+            f"Queue{partition}",
+            name=partition,
+            cluster_id=resources[names[0]].cluster_id,
+            compute_node_group_configurations=[
+                pcs.CfnQueue.ComputeNodeGroupConfigurationProperty(
+                    compute_node_group_id=resources[name].attr_id
+                )
+                for name in names
+            ],
+            slurm_configuration=pcs.CfnQueue.SlurmConfigurationProperty(
+                slurm_custom_settings=[
+                    pcs.CfnQueue.SlurmCustomSettingProperty(parameter_name=key, parameter_value=value)
+                    for key, value in settings.items()
+                ]
+            )
+            if settings
+            else None,
+        )
+    return found
