@@ -7,8 +7,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ultracluster.change import NEW, TAGS, Change, Verdict, worst
+from ultracluster.change.changes import NEW, TAGS, Change, Verdict
 from ultracluster.change.comparison import Comparison
+from ultracluster.change.radius import worst
 
 
 @dataclass(slots=True)

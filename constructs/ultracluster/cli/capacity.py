@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ultracluster.cli.environments import JsonOption, ProfileOption, load_environment, open_account, refuse
-from ultracluster.cli.preflight import LateBar
+from ultracluster.cli.report import LateBar
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account

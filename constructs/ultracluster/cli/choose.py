@@ -11,6 +11,7 @@ import typer
 
 from ultracluster.cli.environments import JsonOption, refuse
 from ultracluster.cli.questions import ask, ask_one_of, ask_whether, can_ask
+from ultracluster.cli.report import Paper
 
 if TYPE_CHECKING:
     from ultracluster.catalog import InstanceType
@@ -156,17 +157,14 @@ _MARKS = {"yes": "[green]+[/green]", "partly": "[yellow]~[/yellow]", "no": "[red
 
 
 def _text(ranks: list[Rank], wanted: Wanted, asked: str) -> str:
-    from io import StringIO
-
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from ultracluster.plan.choice import comparison
 
     terminal = sys.stdout.isatty()
-    target = StringIO()
-    console = Console(file=target, width=None if terminal else 110, force_terminal=terminal, highlight=False)
+    paper = Paper(None if terminal else 110, colour=terminal)
+    console = paper.console
     for place, rank in enumerate(ranks, start=1):
         verdict = "" if rank.possible else " [red](lacks what you ask for)[/red]"
         console.print(f"[bold]{place}. {rank.orchestrator}[/bold]: {rank.title}{verdict}")
@@ -188,7 +186,7 @@ def _text(ranks: list[Rank], wanted: Wanted, asked: str) -> str:
     best = ranks[0]
     following = f"Next: ultracluster init --orchestrator {best.orchestrator}{_flags(wanted, asked)}"
     console.print(f"\n{following if best.possible else 'No orchestrator has all of it: give up one wish.'}")
-    return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
+    return paper.text()
 
 
 def _flags(wanted: Wanted, asked: str) -> str:

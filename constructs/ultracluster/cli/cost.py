@@ -19,6 +19,7 @@ from ultracluster.cli.environments import (
     load_environment,
     refuse,
 )
+from ultracluster.cli.report import working
 from ultracluster.plan.cost import estimate
 from ultracluster.plan.price_file import prices_beside, read_prices
 
@@ -93,9 +94,6 @@ def day(text: str | None) -> dt.date:
 
 def ask(config: Environment, profile: str | None, today: dt.date) -> LivePrices:
     """The prices of everything that an environment is billed for, asked of AWS."""
-    from rich.console import Console
-    from rich.status import Status
-
     from ultracluster.account.aws import Account, AccountError
     from ultracluster.account.live_prices import live_prices
     from ultracluster.plan.billed import billed
@@ -105,13 +103,13 @@ def ask(config: Environment, profile: str | None, today: dt.date) -> LivePrices:
     except AccountError as error:
         refuse(str(error))
     keys = [item.key for item in billed(config, today) if item.key]
-    with Status("asking AWS for prices", console=Console(stderr=True)) as status:
+    with working("asking AWS for prices") as say:
         return live_prices(
             account,
             keys,
             zone_id=config.network.zone_id,
             today=today,
-            asking=lambda key: status.update(f"asking AWS for the price of {key}"),
+            asking=lambda key: say(f"asking AWS for the price of {key}"),
         )
 
 

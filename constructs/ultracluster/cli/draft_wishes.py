@@ -16,7 +16,7 @@ from ultracluster.catalog.accelerators import (
     types_with,
 )
 from ultracluster.cli.questions import Word, ask, ask_one_of
-from ultracluster.cli.refusal import refuse
+from ultracluster.cli.report import refuse
 from ultracluster.config.nodes import MOST_NODES
 from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.plan.draft import ORCHESTRATORS, Wishes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ultracluster.cli.refusal import refuse
+from ultracluster.cli.report import refuse
 from ultracluster.config import Environment, InvalidEnvironmentError, load, render
 from ultracluster.config.loader import Loaded
 

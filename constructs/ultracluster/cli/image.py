@@ -12,7 +12,7 @@ import typer
 from ultracluster.catalog.image_bases import UnknownBaseError
 from ultracluster.cli.image_catalogue import list_images, show
 from ultracluster.cli.image_record import record
-from ultracluster.cli.refusal import refuse
+from ultracluster.cli.report import refuse
 
 app = typer.Typer(
     add_completion=False,

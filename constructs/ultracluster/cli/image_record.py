@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ultracluster.cli.refusal import refuse
+from ultracluster.cli.report import refuse
 
 HOW = """\
 Let a node that runs the image print what it brings, then make the record of it:

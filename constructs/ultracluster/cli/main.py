@@ -11,7 +11,7 @@ import typer
 
 from ultracluster.cli.commands import Commands
 from ultracluster.cli.environments import EnvironmentArgument, JsonOption, load_file
-from ultracluster.cli.refusal import refuse
+from ultracluster.cli.report import refuse
 from ultracluster.config import Finding, InvalidEnvironmentError, render
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -18,6 +18,7 @@ from ultracluster.cli.environments import (
     open_account,
     refuse,
 )
+from ultracluster.cli.report import bars, text_table
 
 if TYPE_CHECKING:
     from ultracluster.account.nodes.fleet import Fleet
@@ -63,21 +64,20 @@ def list_(
     if as_json:
         typer.echo(json.dumps([model.as_json(node) for node in nodes], indent=2))
         return
-    _table(
-        ("group", "node", "status", "type", "host", "image", ""),
-        [
-            (
-                node.group,
-                node.name,
-                node.status,
-                node.instance_type,
-                node.dns.split(".")[0],
-                " ".join(part for part in (node.image, node.image_status) if part),
-                node.message,
-            )
-            for node in nodes
-        ],
-    )
+    rows = [
+        (
+            node.group,
+            node.name,
+            node.status,
+            node.instance_type,
+            node.dns.split(".")[0],
+            " ".join(part for part in (node.image, node.image_status) if part),
+            node.message,
+        )
+        for node in nodes
+    ]
+    if rows:
+        typer.echo(text_table(("group", "node", "status", "type", "host", "image", ""), rows))
     if fleet.cluster:
         for one in fleet.cluster.groups:
             if one.current != one.target:
@@ -332,10 +332,12 @@ def _wait(fleet: Fleet, groups: set[str], leaving: set[str], settle: float, time
 
     assert fleet.cluster
     try:
-        with _Bar() as show:
+        with bars(before="nodes") as bar:
+            task = bar.add_task("", total=None)
 
             def report(seen: Seen) -> None:
-                show(seen.ready, seen.wanted, "; ".join(seen.busy[:2]))
+                text = f"{seen.ready}/{seen.wanted} {'; '.join(seen.busy[:2])}"
+                bar.update(task, completed=seen.ready, total=seen.wanted, description=text)
 
             seen = wait(
                 fleet.account,
@@ -361,29 +363,6 @@ def _wait(fleet: Fleet, groups: set[str], leaving: set[str], settle: float, time
     return bool(seen.busy or seen.failed)
 
 
-class _Bar:
-    """A progress bar on standard error."""
-
-    def __enter__(self) -> Callable[[int, int, str], None]:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-        self._progress = Progress(
-            TextColumn("nodes"), BarColumn(), TextColumn("{task.completed}/{task.total}"),
-            TimeElapsedColumn(), TextColumn("{task.description}"), console=Console(stderr=True),
-        )  # fmt: skip
-        self._progress.start()
-        task = self._progress.add_task("", total=None)
-
-        def show(done: int, total: int, text: str) -> None:
-            self._progress.update(task, completed=done, total=total, description=text)
-
-        return show
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-
 def _finish(outcomes: Sequence[Outcome], as_json: bool, late: bool = False) -> NoReturn:
     _report(outcomes, as_json)
     raise typer.Exit(1 if any(one.bad for one in outcomes) else 3 if late else 0)
@@ -396,18 +375,9 @@ def _report(outcomes: Sequence[Outcome], as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps([model.as_json(one) for one in outcomes], indent=2))
         return
-    _table(("node", "group", "result", ""), [(one.node, one.group, one.result, one.why) for one in outcomes])
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as they need to be; the last one runs on, so nothing is cut."""
-    if not rows:
-        return
-    lines = [heads, *rows]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(heads) - 1)]
-    for line in lines:
-        cells = [cell.ljust(width) for cell, width in zip(line[:-1], widths, strict=True)]
-        typer.echo("  ".join([*cells, line[-1]]).rstrip())
+    if outcomes:
+        rows = [(one.node, one.group, one.result, one.why) for one in outcomes]
+        typer.echo(text_table(("node", "group", "result", ""), rows))
 
 
 def _lines(value: Any, indent: int = 0) -> list[str]:

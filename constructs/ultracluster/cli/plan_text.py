@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from io import StringIO
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ultracluster.cli.report import Paper
 from ultracluster.plan.environment_plan import (
     GroupPlan,
     ModelPlan,
@@ -25,9 +24,9 @@ WIDTH = 80
 
 def as_text(plan: Plan, *, terminal: bool) -> str:
     """The plan as two tables; in colours for a terminal."""
-    target = StringIO()
     # elsewhere rows of the node groups are never cut, however long the names
-    console = Console(file=target, width=None if terminal else 1000, force_terminal=terminal, highlight=False)
+    paper = Paper(None if terminal else 1000, colour=terminal)
+    console = paper.console
     console.print(f"[bold]{plan.name}[/bold]: {heading(plan)}", width=None if terminal else WIDTH)
     groups = Table(box=None, pad_edge=False)
     for number, title in enumerate(("group", "nodes", "accelerators", "memory", "EFA")):
@@ -45,7 +44,7 @@ def as_text(plan: Plan, *, terminal: bool) -> str:
     for name, value in facts(plan):
         told.add_row(name, escape(value))
     console.print(told, width=None if terminal else WIDTH)
-    return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
+    return paper.text()
 
 
 def heading(plan: Plan) -> str:

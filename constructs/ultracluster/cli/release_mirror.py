@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ultracluster.cli.environments import environment_path, load_environment
-from ultracluster.cli.refusal import refuse
-from ultracluster.cli.release_files import CacheOption, ForOption, lock_file, progress_bar
+from ultracluster.cli.release_files import CacheOption, ForOption, download_bars, lock_file
+from ultracluster.cli.report import refuse
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -89,7 +89,7 @@ def mirror(
                 refuse(f"{option} {value}: the release has packages for {', '.join(names) or 'none'}")
     try:
         s3 = s3_client(profile, region or wish.region)
-        with progress_bar() as bar:
+        with download_bars() as bar:
             done = mirror_release(
                 file,
                 bucket=bucket,

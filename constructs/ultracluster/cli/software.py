@@ -17,6 +17,7 @@ from ultracluster.cli.environments import (
     open_account,
     refuse,
 )
+from ultracluster.cli.report import working
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
@@ -137,17 +138,12 @@ def _update(
     rollout: Rollout,
 ) -> list[Outcome]:
     """Update with a line on standard error that says where it stands."""
-    from rich.console import Console
-    from rich.status import Status
-
     from ultracluster.account import software_update
 
-    with Status("starting", console=Console(stderr=True)) as status:
+    with working("starting") as say:
 
         def report(group: Group) -> None:
-            status.update(
-                f"{group.name}: {group.update or group.status}, {group.current} of {group.target} nodes"
-            )
+            say(f"{group.name}: {group.update or group.status}, {group.current} of {group.target} nodes")
 
         return software_update.update(
             account,
