@@ -147,7 +147,7 @@ def test_json_has_ranking_and_comparison() -> None:
     ("options", "told"),
     [
         ([], "--slurm"),
-        (["--json"], "no terminal"),
+        (["--json"], "stdin is not a terminal"),
         (["--capacity", "block"], "capacity-block"),
         (["--instance-type", "p5.49xlarge"], "p5.48xlarge"),
     ],

@@ -113,7 +113,7 @@ REFUSED = {
     ("trn2u.48xlarge", "hyperpod-slurm", 4): "HYP040",
     ("trn2u.48xlarge", "pcs", 8): "the largest UltraServer of trn2u.48xlarge has 4",
     ("inf2.48xlarge", "hyperpod-eks", 4): "HYP040",
-    ("p9.48xlarge", "eks", 4): "no instance type `p9.48xlarge`",
+    ("p9.48xlarge", "eks", 4): "--instance-type: Unknown instance type 'p9.48xlarge'. Did you mean p5.48xlarge or",
 }
 
 
@@ -154,7 +154,7 @@ def test_it_writes_what_validates_or_refuses_with_a_reason(
     assert result.exit_code in (0, 2), result.exception
     if result.exit_code == 2:
         alone = not zone or only_in_local_zones(region, kind)
-        assert "could not be deployed" in result.stderr
+        assert "the environment would be rejected" in result.stderr
         assert not alone or "--zone-id" in result.stderr
         assert result.stdout == ""
         return
@@ -396,7 +396,7 @@ def test_questions_are_asked_on_a_terminal(monkeypatch: pytest.MonkeyPatch, tmp_
     assert environment.node_groups["train"].capacity.kind == "capacity-block"
     assert cast("Any", environment.storage.lustre).capacity_gib == 9600
     assert told.count("]:   ") == 8, told
-    assert "there is no Region 'us-east-22'; like it: us-east-2" in told
+    assert "Unknown Region 'us-east-22'. Did you mean us-east-2" in told
 
 
 def test_accelerators_are_an_answer_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
