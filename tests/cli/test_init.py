@@ -113,7 +113,7 @@ REFUSED = {
     ("trn2u.48xlarge", "hyperpod-slurm", 4): "HYP040",
     ("trn2u.48xlarge", "pcs", 8): "the largest UltraServer of trn2u.48xlarge has 4",
     ("inf2.48xlarge", "hyperpod-eks", 4): "HYP040",
-    ("p9.48xlarge", "eks", 4): "--instance-type: Unknown instance type 'p9.48xlarge'. Did you mean p5.48xlarge or",
+    ("p9.48xlarge", "eks", 4): "Unknown instance type 'p9.48xlarge'. Did you mean p5.48xlarge or",
 }
 
 
