@@ -36,7 +36,7 @@ done
 [[ $BAKE_FAMILY =~ ^(hyperpod-slurm|hyperpod-eks|eks-al2023|parallelcluster|pcs|dlami|plain)?$ ]] || usage
 
 NODE_ACCELERATORS=$(($(image_family::devices nvidia) + $(image_family::devices neuron)))
-NODE_ACCELERATOR=${accelerator:-$(image_family::accelerator "$NODE_INSTANCE_TYPE" "$NODE_ACCELERATORS")}
+NODE_ACCELERATOR=${accelerator:-$(image_family::accelerator)}
 NODE_EFA_INTERFACES=$(image_family::devices efa)
 case $efa in
   yes) NODE_EFA_INTERFACES=1 ;;

@@ -3,7 +3,7 @@
 # each other's memory over NVLink. It runs as root on every node of the job before the job does.
 #
 # NVIDIA IMEX knows its peers by a file that is the same on all of them, and reads it when it starts; AWS leaves it to the
-# prolog (ParallelCluster User Guide, "Support NVIDIA-Imex with p6e-gb200 instance"; NVIDIA IMEX Service User Guide). Only
+# prolog (ParallelCluster User Guide, "Support NVIDIA-Imex"; NVIDIA IMEX Service User Guide). Only
 # exclusive jobs get a domain: a restart under another job on the same node would end that job's.
 set -euo pipefail
 
@@ -29,10 +29,13 @@ fail() {
   exit 1
 }
 
+# Its GPUs are in an NVLink cluster of several instances; elsewhere the driver shows only zeros, or N/A (NVML,
+# nvmlGpuFabricInfo_t; NVIDIA/topograph finds the members of a domain the same way).
 is_ultraserver() {
-  local type
-  read -r type <"$ROOT/sys/devices/virtual/dmi/id/product_name" 2>/dev/null || return 1
-  [[ $type == p6e-* ]] && command -v nvidia-imex >/dev/null
+  local cluster
+  command -v nvidia-imex >/dev/null && command -v nvidia-smi >/dev/null || return 1
+  cluster=$({ timeout 30 nvidia-smi -q -i 0 2>/dev/null || true; } | sed -n '/ClusterUUID/{s/^[^:]*: *//;s/ *$//;p;q;}')
+  [[ $cluster =~ ^[0-9a-fA-F-]{32,36}$ && $cluster == *[!0-]* ]]
 }
 
 # field NAME: of what Slurm says about the job

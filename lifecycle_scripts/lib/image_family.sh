@@ -59,24 +59,28 @@ image_family::instance_type() {
   cat "$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id/product_name" 2>/dev/null || true
 }
 
-# image_family::accelerator INSTANCE_TYPE COUNT: nvidia, neuron or none
+# Where nobody tells: nvidia, neuron or none, as the PCI bus shows it
 image_family::accelerator() {
-  case $1:$2 in
-    trn*:* | inf*:*) echo neuron ;;
-    *:0) echo none ;;
-    *) echo nvidia ;;
-  esac
+  if (($(image_family::devices neuron) > 0)); then
+    echo neuron
+  elif (($(image_family::devices nvidia) > 0)); then
+    echo nvidia
+  else
+    echo none
+  fi
 }
 
-# image_family::devices nvidia|neuron|efa: how many the PCI bus shows
+# image_family::devices nvidia|nvswitch|neuron|efa: how many the PCI bus shows
 image_family::devices() {
   local device vendor id class count=0
   for device in "$ULTRACLUSTER_ROOT"/sys/bus/pci/devices/*; do
     [[ -e $device/vendor ]] || continue
     vendor=$(<"$device/vendor") id=$(<"$device/device") class=$(<"$device/class")
     case $1:$vendor:$id:$class in
-      # Display and 3D controllers; NVSwitches are of another class.
+      # Display and 3D controllers; NVSwitches are bridges. Those of HGX B200 and later are not on the bus (NVIDIA Fabric
+      # Manager User Guide).
       nvidia:0x10de:*:0x0300* | nvidia:0x10de:*:0x0302*) count=$((count + 1)) ;;
+      nvswitch:0x10de:*:0x0680*) count=$((count + 1)) ;;
       neuron:0x1d0f:0x7[0-9]64:*) count=$((count + 1)) ;;
       efa:0x1d0f:0xefa[0-9]:*) count=$((count + 1)) ;;
     esac

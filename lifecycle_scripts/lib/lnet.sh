@@ -44,20 +44,19 @@ lnet::moved() {
   LNET_TCP=$(($(lnet::messages tcp) - $2))
 }
 
-# lnet::wanted: how many EFA interfaces FSx's set-up binds on this node: cluster.json's number, else that of the type. 0:
-# Lustre stays on TCP here. A type that nobody knows has to have one.
+# lnet::wanted: how many EFA interfaces FSx's set-up binds on this node, by cluster.json. 0: Lustre stays on TCP here. Where it
+# does not tell, there has to be one.
 lnet::wanted() {
-  local wanted=${NODE_LUSTRE_EFA_INTERFACES:-} devices
-  if [[ -z $wanted ]]; then
-    wanted=$(sed -n "s/^ *\"$NODE_INSTANCE_TYPE\": {.*\"lustre_efa_interfaces\": \([0-9]*\).*/\1/p" "$ULTRACLUSTER_HOME/verify/instance_types.json")
-  fi
+  local devices
+  local -r told=${NODE_LUSTRE_EFA_INTERFACES:-1}
+  local wanted=$told
   # No more than the node has: launch layouts of one type differ.
   devices=$(lnet::efa_devices)
-  ((${wanted:-1} == 0 || devices == 0 || devices >= ${wanted:-1})) || wanted=$devices
-  echo "${wanted:-1}"
+  ((told == 0 || devices == 0 || devices >= told)) || wanted=$devices
+  echo "$wanted"
 }
 
-# An entry alone proves nothing: on p6-b200 two of ten are not EFA.
+# An entry alone proves nothing: on HGX B200 two of ten are not EFA.
 lnet::efa_devices() {
   local driver count=0
   for driver in "$ULTRACLUSTER_ROOT"/sys/class/infiniband/*/device/driver; do

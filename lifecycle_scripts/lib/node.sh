@@ -14,8 +14,8 @@ node::resource_config() {
 }
 
 # Exports NODE_GROUP, NODE_ROLE, NODE_INSTANCE_TYPE, NODE_ADDRESS, NODE_ACCELERATORS, NODE_EFA_INTERFACES,
-# NODE_LOCAL_NVME_DISKS; NODE_NVSWITCH and NODE_GDS (yes, no), NODE_LUSTRE_EFA_INTERFACES and NODE_DATA_VOLUME, empty where
-# cluster.json does not tell; CLUSTER_NAME, CLUSTER_ENVIRONMENT, CLUSTER_RELEASE, CLUSTER_MIRROR, CLUSTER_COMPONENTS (optional
+# NODE_LOCAL_NVME_DISKS; NODE_NVSWITCH, NODE_IMEX and NODE_GDS (yes, no), NODE_LUSTRE_EFA_INTERFACES and NODE_DATA_VOLUME, empty
+# where cluster.json does not tell (cluster.schema.json has its form); CLUSTER_NAME, CLUSTER_ENVIRONMENT, CLUSTER_RELEASE, CLUSTER_MIRROR, CLUSTER_COMPONENTS (optional
 # ones that are asked for), CLUSTER_STRICT (no version but the release's), CLUSTER_LOCKED (JSON: digests and keys that complete
 # the release), CLUSTER_BUDGET_MINUTES (for a run), CLUSTER_NODES (how many, where that is known),
 # CLUSTER_CONTROLLERS, and per mount LUSTRE_{PATH,DNS_NAME,MOUNT_NAME,EFA},
@@ -40,7 +40,7 @@ node::load_here() {
 }
 
 node::tell() {
-  NODE_ACCELERATOR=${NODE_ACCELERATOR:-$(image_family::accelerator "$NODE_INSTANCE_TYPE" "$NODE_ACCELERATORS")}
+  NODE_ACCELERATOR=${NODE_ACCELERATOR:-$(image_family::accelerator)}
   export NODE_ACCELERATOR
   log::info "this is a $NODE_ROLE node of group '$NODE_GROUP' ($NODE_INSTANCE_TYPE, $NODE_ADDRESS, $NODE_FAMILY image, accelerator: $NODE_ACCELERATOR)"
 }
@@ -198,6 +198,9 @@ def word(key, form):
     return value
 
 
+accelerator = group.get("accelerator") or ""
+if accelerator not in ("", "nvidia", "neuron", "none"):
+    stop(GIVE_UP, f"{cluster_path}: accelerator of group '{name}' is {accelerator!r}, not nvidia, neuron or none")
 minutes = cluster.get("budget_minutes")
 if minutes is not None and (isinstance(minutes, bool) or not isinstance(minutes, int) or minutes < 1):
     stop(GIVE_UP, f"{cluster_path}: budget_minutes is {minutes!r}, not a number of minutes")
@@ -223,11 +226,12 @@ facts = {
     "CLUSTER_CONTROLLERS": " ".join(controllers),
     "CLUSTER_NODES": len(everyone) or "",
     "CLUSTER_LOCKED": json.dumps(locked) if locked else "",
-    "NODE_ACCELERATOR": group.get("accelerator") or "",
+    "NODE_ACCELERATOR": accelerator,
     "NODE_LUSTRE_EFA_INTERFACES": number_or_nothing("lustre_efa_interfaces"),
     "NODE_GDS": yes_or_no("gds"),
     "NODE_DATA_VOLUME": path_or_nothing("data_volume"),
     "NODE_NVSWITCH": yes_or_no("nvswitch"),
+    "NODE_IMEX": yes_or_no("imex"),
 }
 for kind, keys in KEYS.items():
     mount = (cluster.get("mounts") or {}).get(kind)

@@ -80,5 +80,5 @@ steps::need_release() {
 # steps::is_required STEP: can a node not be without it? Asked where a step fails before, or without, naming a component of
 # the release. UltraServers of NVIDIA share memory through IMEX; elsewhere its prolog does nothing.
 steps::is_required() {
-  [[ " $STEPS_NEVER_LACKING " == *" $1 "* || $1:${NODE_INSTANCE_TYPE:-} == imex:p6e-* ]]
+  [[ " $STEPS_NEVER_LACKING " == *" $1 "* || $1:${NODE_IMEX:-} == imex:yes ]]
 }

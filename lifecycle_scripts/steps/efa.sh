@@ -63,7 +63,7 @@ efa::verify() {
   [[ -n $module ]] || step::fail "no efa module for this kernel: are its headers installed?"
   if [[ -z ${NODE_BAKE:-} ]]; then
     devices=$(efa::devices)
-    # They appear late on p5en; what is really there is for the fabric test to judge.
+    # On some types they appear late; what is really there is for the fabric test to judge.
     ((devices >= NODE_EFA_INTERFACES)) || log::warn "$NODE_INSTANCE_TYPE should have $NODE_EFA_INTERFACES EFA devices, found $devices"
   fi
   if efa::is_minimal; then

@@ -2,10 +2,6 @@
 # The NVIDIA driver, its persistence daemon, and the fabric manager where GPUs are joined by NVSwitches.
 # Every image for GPU nodes brings its own driver; a second one breaks it. It is installed on a plain system only.
 
-# Where cluster.json does not tell: a fabric manager runs on the node itself on these types; on p6e-gb200 the switches are
-# outside of it.
-readonly NVIDIA_DRIVER_NVSWITCH='^(p4d|p4de|p5e|p5en|p6-b200|p6-b300)\.|^p5\.48xlarge$'
-
 nvidia_driver::detect() {
   local version
   software::for nvidia-driver compute
@@ -31,11 +27,12 @@ nvidia_driver::branches() {
   [[ -z $floor ]] || RELEASE['nvidia-driver.floor.version']=${floor%%.*}
 }
 
+# Of switches that the node itself manages: those of UltraServers are outside of it.
 nvidia_driver::has_switches() {
   case ${NODE_NVSWITCH:-} in
     yes) return 0 ;;
     no) return 1 ;;
-    *) [[ $NODE_INSTANCE_TYPE =~ $NVIDIA_DRIVER_NVSWITCH ]] ;;
+    *) (($(image_family::devices nvswitch) > 0)) ;; # cluster.json does not tell
   esac
 }
 

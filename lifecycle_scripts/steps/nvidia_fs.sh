@@ -4,28 +4,25 @@
 # is compiled (FSx for Lustre User Guide, "Configuring EFA clients"; NVIDIA/gds-nvidia-fs, src/dkms.conf). An image's own
 # module stays.
 
-# Where cluster.json does not say it: the types of that page
-readonly NVIDIA_FS_TYPES='^(p5|p5e|p5en|p6-b200|p6-b300)\.'
 # DKMS reads it after the module's own dkms.conf, also for a later kernel.
 readonly NVIDIA_FS_DKMS=/etc/dkms/nvidia-fs.conf
 
 nvidia_fs::detect() {
   local found
   [[ -n ${LUSTRE_EFA:-} ]] || step::not_applicable "the Lustre file system does not use EFA"
-  nvidia_fs::is_supported || step::not_applicable "$NODE_INSTANCE_TYPE has no GPUDirect Storage"
+  case ${NODE_GDS:-} in
+    yes) ;;
+    no) step::not_applicable "$NODE_INSTANCE_TYPE has no GPUDirect Storage" ;;
+    *)
+      log::warn "whether FSx supports GPUDirect Storage on $NODE_INSTANCE_TYPE is not known: it is left out"
+      step::not_applicable "GPUDirect Storage on $NODE_INSTANCE_TYPE is not known"
+      ;;
+  esac
   software::for nvidia-fs compute
   found=$(software::module nvidia_fs)
   software::settle nvidia-fs "$found"
   nvidia_fs::is_loaded || step::absent "nvidia_fs is not loaded"
   step::present "nvidia-fs $found"
-}
-
-nvidia_fs::is_supported() {
-  case ${NODE_GDS:-} in
-    yes) ;;
-    no) return 1 ;;
-    *) [[ $NODE_INSTANCE_TYPE =~ $NVIDIA_FS_TYPES ]] ;;
-  esac
 }
 
 nvidia_fs::is_loaded() {

@@ -8,10 +8,10 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/checks.sh"
 
 # libfabric registers its buffers as locked memory (aws/aws-ofi-nccl, doc): less than this is known to fail
 readonly EFA_MEMLOCK=17179869184
-# On p5en the devices come up some seconds after the first login.
+# On types with Nitro v5 the devices come up some seconds after the first login.
 readonly EFA_ATTEMPTS=3
 
-# Prints the devices that the driver efa serves: an entry alone proves nothing, on p6-b200 two of ten are not EFA.
+# Prints the devices that the driver efa serves: an entry alone proves nothing, on HGX B200 two of ten are not EFA.
 efa::devices() {
   local device driver
   for device in "$ULTRACLUSTER_ROOT"/sys/class/infiniband/*; do

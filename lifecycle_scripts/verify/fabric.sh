@@ -14,7 +14,7 @@ nccl: does NCCL use EFA, by the lines in its logs (NCCL_DEBUG=INFO NCCL_DEBUG_SU
 
   --json                 one JSON object on one line
   --type TYPE            EC2 instance type; else from cluster.json or the firmware
-  --efa-interfaces N     how many are right; else from cluster.json or the type
+  --efa-interfaces N     how many are right; else from cluster.json
   --lustre-path PATH     mount point; else from cluster.json
   --lustre-efa           Lustre must use EFA; else where cluster.json says so, or its set-up unit is installed
   --write-mib N          written to Lustre to see the counters move (default 1024)
@@ -91,7 +91,7 @@ fabric::wrong() {
   exit 2
 }
 
-# What this node is and should show. Options come first, then cluster.json, then the type.
+# What this node is and should show. Options come before cluster.json, which knows the types of its groups.
 fabric::identify() {
   local key value
   NODE_INSTANCE_TYPE='' LUSTRE_PATH='' LUSTRE_EFA='' FABRIC_HOST_WITHOUT_TOOLS=''
@@ -110,6 +110,7 @@ fabric::identify() {
       efa_interfaces) FABRIC_INTERFACES=${FABRIC_INTERFACES:-$value} ;;
       lustre_efa_interfaces) FABRIC_LUSTRE_INTERFACES=$value ;;
       gpu_direct) FABRIC_GPU_DIRECT=$value ;;
+      nccl_protocol) FABRIC_PROTOCOL=$value ;;
       lustre_path) FABRIC_LUSTRE_PATH=${FABRIC_LUSTRE_PATH:-$value} ;;
       lustre_efa) FABRIC_LUSTRE_EFA=${FABRIC_LUSTRE_EFA:-$value} ;;
       eks) FABRIC_HOST_WITHOUT_TOOLS=$value ;;
@@ -120,12 +121,10 @@ fabric::identify() {
 
 # Prints KEY=value lines; an empty value is one that nobody knows.
 fabric::facts() {
-  python3 -IS - "$ULTRACLUSTER_HOME/verify/instance_types.json" "$ULTRACLUSTER_HOME/cluster.json" "$@" <<'PYTHON'
+  python3 -IS - "$ULTRACLUSTER_HOME/cluster.json" "$@" <<'PYTHON'
 import json, sys
 
-types_path, cluster_path, instance_type, group_name = sys.argv[1:]
-with open(types_path, encoding="utf-8") as file:
-    known = json.load(file)["types"].get(instance_type)
+cluster_path, instance_type, group_name = sys.argv[1:]
 try:
     with open(cluster_path, encoding="utf-8") as file:
         cluster = json.load(file)
@@ -133,23 +132,21 @@ try:
 except (OSError, ValueError, KeyError, TypeError, AttributeError):
     cluster, groups = {}, {}
 groups = {group_name: groups[group_name]} if group_name in groups else groups
-counts = {group.get("efa_interfaces") for group in groups.values()}
-# what cluster.json says goes before the table: it is of this cluster, and of today. Of a type with several layouts it has
-# the smallest number, and zero of an older release of ours stands for "not published".
-if known and (not counts - {0, None} or counts < set(known["efa_interfaces"])):
-    right = known["efa_interfaces"]
-elif len(counts) == 1 and isinstance(min(counts, key=str), int):
-    right = list(counts)
-else:
-    right = []
-print("efa_interfaces=" + " ".join(map(str, right)))
-bound = {group.get("lustre_efa_interfaces") for group in groups.values()} - {None}
-if len(bound) == 1:
-    print(f"lustre_efa_interfaces={bound.pop()}")
-elif known:
-    print(f"lustre_efa_interfaces={known['lustre_efa_interfaces']}")
-if known:
-    print("gpu_direct=" + {True: "true", False: "false"}.get(known["gpu_direct_rdma"], ""))
+
+
+def told(key):
+    """What all groups of the type say; None where they say nothing, or not the same."""
+    values = [group.get(key) for group in groups.values()]
+    return values[0] if values and all(value == values[0] for value in values) else None
+
+
+# of a type with several layouts any of them is right
+right = told("efa_layouts") or [told("efa_interfaces")]
+print("efa_interfaces=" + " ".join(str(number) for number in right if isinstance(number, int)))
+bound = told("lustre_efa_interfaces")
+print("lustre_efa_interfaces=" + ("" if bound is None else str(bound)))
+print("gpu_direct=" + {True: "true", False: "false"}.get(told("gpu_direct_rdma"), ""))
+print("nccl_protocol=" + (told("nccl_protocol") or ""))
 lustre = (cluster.get("mounts") or {}).get("lustre") or {}
 print(f"lustre_path={lustre.get('path', '')}")
 print("lustre_efa=" + ("yes" if lustre.get("efa") is True else ""))
@@ -201,7 +198,7 @@ fabric::counters() {
 
 fabric::nccl() {
   (($# > 0)) || fabric::wrong "nccl takes one log or more"
-  nccl::check_logs "$FABRIC_TYPE" "$FABRIC_INTERFACES" "${FABRIC_GPU_DIRECT:-}" "$@"
+  nccl::check_logs "${FABRIC_PROTOCOL:-}" "$FABRIC_INTERFACES" "${FABRIC_GPU_DIRECT:-}" "$@"
 }
 
 fabric::main "$@"

@@ -6,7 +6,8 @@ ULTRACLUSTER_VERIFY_NCCL=1
 # shellcheck source-path=SCRIPTDIR source=checks.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/checks.sh"
 
-# nccl::check_logs TYPE EXPECTED GPU_DIRECT FILE...: EXPECTED as for devices; GPU_DIRECT true, false or empty (not known)
+# nccl::check_logs PROTOCOL EXPECTED GPU_DIRECT FILE...: PROTOCOL (RDMA, SENDRECV) that the plugin uses on this type, EXPECTED as
+# for devices; GPU_DIRECT true or false; each is empty where it is not known
 nccl::check_logs() {
   local outcome id message status=0 answer
   answer=$(nccl::judge "$(dirname -- "${BASH_SOURCE[0]}")/nccl_patterns.json" "$@" 2>&1) || status=$?
@@ -24,7 +25,7 @@ nccl::judge() {
   python3 -IS - "$@" <<'PYTHON'
 import json, re, sys
 
-patterns_path, instance_type, expected, gpu_direct, *logs = sys.argv[1:]
+patterns_path, right, expected, gpu_direct, *logs = sys.argv[1:]
 with open(patterns_path, encoding="utf-8") as file:
     document = json.load(file)
 patterns = document["patterns"]
@@ -138,7 +139,6 @@ for pattern in patterns:
             say("unknown", pattern["id"], f"the log is cut, so far {pattern['message']}: {', '.join(without[:3])}")
         else:
             say("fail", pattern["id"], f"{pattern['message']}: {', '.join(without[:3])}")
-right = next((row["protocol"] for row in document["protocols"] if re.fullmatch(row["types"], instance_type)), None)
 used = sorted(values.get("protocol", ()))
 if used and right and used != [right]:
     say("fail", "protocol", f"transport protocol {' and '.join(used)}; on this type the plugin uses {right}")

@@ -7,11 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from acceptance.test_judge import FAULTS, GOOD, P4D, change, interleaved
+from cluster_schema import node_scripts
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judged_logs import FAULTS, GOOD, P4D, change, interleaved
 from nccl_logs import Log
-from project import ROOT
 
 from ultracluster.acceptance import judge, parse
 
@@ -103,8 +103,9 @@ def test_the_node_says_the_same(case: str, tmp_path: Path) -> None:
         if one.id not in NOT_OF_NCCL and one.outcome not in ("pass", "info")
     }
 
+    home = node_scripts(tmp_path, kind)
     done = subprocess.run(
-        [ROOT / "lifecycle_scripts" / "verify" / "fabric.sh", "--json", "--type", kind, "nccl", file],
+        [home / "verify" / "fabric.sh", "--json", "--type", kind, "nccl", file],
         capture_output=True,
         text=True,
         check=False,

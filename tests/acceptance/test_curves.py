@@ -10,7 +10,7 @@ from project import ROOT
 
 from ultracluster.acceptance import Gate, figures, gates
 from ultracluster.acceptance.curves import ceiling
-from ultracluster.acceptance.patterns import patterns, protocol_of, scripts_folder
+from ultracluster.acceptance.patterns import patterns
 from ultracluster.catalog import instance_type, instance_types
 
 DOCUMENT = json.loads((ROOT / "constructs/ultracluster/catalog/nccl_curves.json").read_text())
@@ -81,28 +81,44 @@ def test_the_agreed_gates() -> None:
     }
 
 
-def test_every_type_is_in_the_catalogue_and_its_line_rate_is_that() -> None:
-    for name, busbw in DOCUMENT["ring_ceiling"]["types"].items():
-        kind = instance_type(name)
-        assert kind and kind.network_gbps == busbw * 8, name
+def test_every_figure_is_of_a_type_of_the_catalogue() -> None:
     assert {figure.type for figure in figures()} <= set(instance_types())
 
 
-def test_the_table_of_the_nodes_is_that_of_the_catalogue() -> None:
-    table = json.loads((scripts_folder() / "verify" / "instance_types.json").read_text())["types"]
-    expected = {
-        kind.name: {
-            "efa_interfaces": [kind.efa_interfaces]
-            if kind.efa_interfaces
-            else [*kind.recommended_efa_interfaces],
-            "gpu_direct_rdma": kind.gpu_direct_rdma,
-            "lustre_efa_interfaces": kind.lustre_efa_interfaces if kind.lustre_efa_client else 0,
-        }
-        for kind in instance_types().values()
-        if kind.accelerator and (kind.efa_interfaces or kind.recommended_efa_interfaces)
-    }
+@pytest.mark.parametrize(
+    ("name", "rate"),
+    [
+        ("p4d.24xlarge", 50),
+        ("p5.48xlarge", 400),
+        ("p5en.48xlarge", 400),
+        ("p6-b200.48xlarge", 400),
+        ("p6-b300.48xlarge", 800),
+        ("p5.4xlarge", None),  # one GPU, which no NVSwitch joins to another
+        ("p6e-gb200.36xlarge", None),  # NVLink joins its instances
+        ("g6e.48xlarge", None),
+    ],
+)
+def test_a_ring_cannot_pass_the_line_rate(name: str, rate: float | None) -> None:
+    """EC2 User Guide, network bandwidth of accelerated instance types, in GB/s."""
+    assert ceiling(name, 4, 32, ring=True) == rate
 
-    assert table == expected
+
+def test_two_nodes_have_a_gate_where_the_catalogue_says_so() -> None:
+    judged = {kind.name for kind in instance_types().values() if kind.nccl_two_nodes_judged}
+    assert {one.type for one in gates() if one.scope == "two nodes"} == judged
+
+
+def test_a_message_fits_into_the_memory_of_an_accelerator() -> None:
+    """nccl-tests keeps three buffers of it."""
+    for kind in instance_types().values():
+        if kind.accelerator and kind.largest_message_gib:
+            assert 3 * kind.largest_message_gib < kind.accelerator.memory_gib / kind.accelerator.count, (
+                kind.name
+            )
+    for figure in figures():
+        largest = instance_types()[figure.type].largest_message_gib
+        assert largest
+        assert (figure.size or 0) <= largest * 2**30, figure.id
 
 
 @pytest.mark.parametrize(
@@ -123,7 +139,7 @@ def test_the_table_of_the_nodes_is_that_of_the_catalogue() -> None:
     ],
 )
 def test_the_protocol_of_a_type(name: str, protocol: str | None) -> None:
-    assert protocol_of(name) == protocol
+    assert instance_types()[name].nccl_protocol == protocol
 
 
 def test_patterns_find_what_they_look_for_first() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cluster_schema import cluster_of, node_scripts
 from nccl_logs import GIB, Log
 from project import ROOT
 from ruamel.yaml import YAML
@@ -57,7 +58,8 @@ class Cluster:
         for name, text in {"srun": SRUN, "scontrol": SCONTROL, "all_reduce_perf": "#!/bin/sh\n"}.items():
             (folder / "bin" / name).write_text(text)
             (folder / "bin" / name).chmod(0o755)
-        for name in ("bash", "cat", "cut", "grep", "head", "mkdir", "sed", "tee", "uname"):
+        self.home = node_scripts(folder, kind.removeprefix("ml."))
+        for name in ("bash", "cat", "cut", "grep", "head", "mkdir", "python3", "sed", "tee", "uname"):
             (folder / "bin" / name).symlink_to(str(shutil.which(name)))
 
     def answers(self, nodes: list[str], figures: dict[int, float], **fields: Any) -> None:
@@ -68,7 +70,7 @@ class Cluster:
         environment = {
             "PATH": str(self.folder / "bin"),
             "FAKE": str(self.folder),
-            "HOME_OF_SCRIPTS": str(ROOT / "lifecycle_scripts"),
+            "HOME_OF_SCRIPTS": str(self.home),
             "SLURM_JOB_NODELIST": "ip-10-1-0-[21-]",
             "SLURM_JOB_ID": "17",
             "SLURM_SUBMIT_DIR": str(self.folder),
@@ -170,6 +172,24 @@ def test_p4d_is_measured_on_two_nodes_as_published(tmp_path: Path) -> None:
     assert "NCCL_ALGO" not in cluster.calls[-1]
     report = judge(read(cluster.logs), instance_type="p4d.24xlarge", nodes=2)
     assert report.verdict == "pass", report.as_text()
+
+
+def test_of_a_type_that_cluster_json_lacks_the_hardware_tells(tmp_path: Path) -> None:
+    cluster = with_figures(tmp_path, 2)
+    (cluster.home / "cluster.json").unlink()
+    done = cluster.submit()
+    assert done.returncode == 3
+    assert "NOT JUDGED: how many GPUs p5en.48xlarge has is not known" in done.stderr
+
+    smi = tmp_path / "bin" / "nvidia-smi"
+    smi.write_text(
+        "#!/bin/bash\n[[ $1 != *memory* ]] && printf 'L40S\\n%.0s' 1 2 3 4 || printf '46068\\n46068\\n'\n"
+    )
+    smi.chmod(0o755)
+    cluster.submit()
+    (fabric,) = (call for call in cluster.calls if "--nodes=2 " in call and "-b 8" in call)
+    assert "--ntasks=8 --ntasks-per-node=4" in fabric
+    assert "-e 8G" in fabric
 
 
 def test_gb200_needs_an_imex_channel_and_has_four_gpus(tmp_path: Path) -> None:
@@ -414,8 +434,5 @@ def test_both_jobs_measure_what_the_gates_are_for() -> None:
         fabric = re.findall(r"run fabric (\d+G)", script)
         largest = SIZES[single] if gate.scope == "single" else SIZES[fabric[0]]
         assert largest >= gate.min_size, gate
-        family = gate.type.split(".")[0]
-        text = SCRIPT.read_text()
-        found = re.search(rf"^ *.*{family}\.\*.*LARGEST=(\w+)", text, re.MULTILINE)
-        slurm = found[1] if found else re.findall(r"GPUS=8 LARGEST=(\w+)", text)[0]
-        assert slurm == fabric[0], gate
+        told = cluster_of(gate.type)["node_groups"]["gpu"]  # what the script for Slurm reads
+        assert f"{told['nccl_largest_gib']}G" == fabric[0], gate

@@ -303,7 +303,7 @@ def test_a_session_is_simulated_as_its_role(arn: str, wanted: str) -> None:
     assert principal(arn) == wanted
 
 
-SNAPSHOTS = ROOT / "tests" / "__snapshots__" / "test_environments"
+SNAPSHOTS = ROOT / "tests" / "stacks" / "__snapshots__" / "test_environments"
 REVIEWED = sorted(
     file.stem.partition("[")[2][:-1] for file in SNAPSHOTS.glob("test_templates_are_as_reviewed*.json")
 )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import nccl_logs
 import pytest
 from hyperpod_service import account, refusal
 from kubernetes_service import Api, open_api, serving
@@ -23,11 +22,6 @@ from ultracluster.account.wait.smoke_slurm import run_on_slurm
 from ultracluster.config import Environment, load
 
 ROOT = Path(__file__).parents[2]
-_SPEC = importlib.util.spec_from_file_location("nccl_logs", ROOT / "tests/acceptance/nccl_logs.py")
-assert _SPEC and _SPEC.loader
-nccl_logs = importlib.util.module_from_spec(_SPEC)
-sys.modules.setdefault("nccl_logs", nccl_logs)
-_SPEC.loader.exec_module(nccl_logs)
 
 FIRST, SECOND, HEAD = (f"i-{number:017x}" for number in (16, 17, 1))
 HOSTS = ("ip-10-64-0-16", "ip-10-64-0-17")

@@ -85,7 +85,7 @@ def test_lustre_clients_follow_the_rule_of_the_guide(t: InstanceType) -> None:
     client = t.efa_interfaces != 0 and (t.nitro or 0) >= 4 and not t.name.startswith("trn2")
     assert t.lustre_efa_client == client
     assert t.lustre_gds_client == (t.family in ("p5", "p5e", "p5en", "p6-b200", "p6-b300"))
-    assert (t.lustre_efa_interfaces > 0) == client
+    assert t.lustre_efa_interfaces is not None and (t.lustre_efa_interfaces > 0) == client
     if t.efa_interfaces is not None:
         assert t.lustre_efa_interfaces <= t.efa_interfaces
         assert t.efa_interfaces == 0 or t.nitro is not None, "EFA type of unknown Nitro generation"

@@ -198,7 +198,7 @@ def test_a_terminal_gets_bars() -> None:
     import pty
 
     program = (
-        "from tests.test_wait_command import seen\n"
+        "from tests.cli.test_wait import seen\n"
         "from ultracluster.cli.wait_display import Display\n"
         "with Display() as display:\n"
         "    display.show(seen('starting', '[red]Pending'))\n"
@@ -206,7 +206,10 @@ def test_a_terminal_gets_bars() -> None:
         "    display.show(seen())\n"
     )
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}:{os.environ.get('PYTHONPATH', '')}"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{ROOT}:{ROOT / 'tests/support'}:{os.environ.get('PYTHONPATH', '')}",
+    }
     environment |= {"COLUMNS": "120", "TERM": "xterm"}
     done = subprocess.run(
         ["python", "-c", program], stderr=theirs, stdout=theirs, env=environment, cwd=ROOT, check=False

@@ -98,7 +98,7 @@ def test_limits_and_scratch_have_their_files_and_no_tool_comes_along() -> None:
 def test_tools_are_what_people_run() -> None:
     names = relative(tool_files(scripts_folder()))
 
-    assert {"verify/fabric.sh", "verify/instance_types.json", "acceptance/nccl_tests.sbatch"} <= names
+    assert {"verify/fabric.sh", "verify/nccl_patterns.json", "acceptance/nccl_tests.sbatch"} <= names
     assert "lib/node.sh" in names and not [one for one in names if one.startswith("steps/")]
 
 

@@ -109,7 +109,7 @@ CASES
     if [[ $unit == neuron* ]]; then
       module=neuron device=trn2.48xlarge
       mkdir -p "$ULTRACLUSTER_ROOT/dev" && touch "$ULTRACLUSTER_ROOT/dev/neuron0"
-      sed -i 's/p5.48xlarge/trn2.48xlarge/' "$SCRIPTS/cluster.json" "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
+      node::type trn2.48xlarge
     fi
     REQUIRED="nvidia-driver neuron-driver" FLOORS="neuron-driver=2.0" software::lock
     rm -f "$FAKE/modules/$module"

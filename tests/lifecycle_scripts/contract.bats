@@ -209,7 +209,7 @@ EOT
 }
 
 @test "a Trainium node without devices is refused, one without collectives degraded" {
-  sed -i 's/ml.p5.48xlarge/ml.trn2.48xlarge/' "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
+  node::type trn2.48xlarge
   : | software::brings aws-neuronx-dkms
   echo 2.30.2.0 >"$FAKE/modules/neuron"
   REQUIRED=neuron-driver software::lock

@@ -79,17 +79,25 @@ node::image_mount() {
   echo '40 1 253:9 / /opt/dlami/nvme rw,noatime shared:2 - ext4 /dev/mapper/vg.01-lv_ephemeral rw' >>"$ULTRACLUSTER_ROOT/proc/self/mountinfo"
 }
 
+# Valid by lifecycle_scripts/cluster.schema.json, with the facts of its types as the catalogue has them (tests/model/test_cluster_json.py)
 node::cluster_json() {
-  cat >"$SCRIPTS/cluster.json" <<'JSON'
-{"schema": 1, "environment": "dev", "cluster": "dev", "orchestrator": "hyperpod-slurm", "release": "2026.11",
- "node_groups": {
-  "gpu": {"role": "compute", "instance_type": "p5.48xlarge", "accelerators": 8, "efa_interfaces": 32, "local_nvme_disks": 8},
-  "head": {"role": "controller", "instance_type": "m5.2xlarge", "accelerators": 0, "efa_interfaces": 0, "local_nvme_disks": 0},
-  "entrance": {"role": "login", "instance_type": "m5.xlarge", "accelerators": 0, "efa_interfaces": 0, "local_nvme_disks": 0}},
- "mounts": {
-  "lustre": {"path": "/fsx", "dns_name": "fs-0123.fsx.us-east-1.amazonaws.com", "mount_name": "abcdefgh"},
-  "openzfs": {"path": "/home", "dns_name": "fs-4567.fsx.us-east-1.amazonaws.com", "volume_path": "/fsx"}}}
-JSON
+  cp "$BATS_TEST_DIRNAME/cluster.json" "$SCRIPTS/cluster.json"
+}
+
+# cluster_json PYTHON: changes `cluster`, with `gpu` for its group of GPUs
+cluster_json() {
+  "$PYTHON" -IS -c '
+import json, sys
+cluster = json.load(open(sys.argv[1]))
+gpu = cluster["node_groups"]["gpu"]
+exec(sys.argv[2])
+json.dump(cluster, open(sys.argv[1], "w"))' "$SCRIPTS/cluster.json" "$1"
+}
+
+# node::type TYPE: the group of GPUs is of this type, with what types.json has of it; no more than the name of an unknown one
+node::type() {
+  cluster_json "facts = json.load(open('$BATS_TEST_DIRNAME/types.json')).get('$1', {}); gpu.clear(); gpu.update(facts, role='compute', instance_type='$1')"
+  sed -i "s/ml.p5.48xlarge/ml.$1/" "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
 }
 
 node::resource_config() {

@@ -10,7 +10,7 @@ readonly EFA_UNIT=configure-efa-fsx-lustre-client
 # A client that is complete, a file system with EFA, and a node with its EFA devices
 lustre::with_efa() {
   local index
-  cluster_json 'cluster["mounts"]["lustre"]["efa"] = True'
+  cluster_json 'cluster["mounts"]["lustre"]["efa"] = True; gpu["gds"] = True'
   lustre::client
   mkdir -p "$ULTRACLUSTER_ROOT/sys/bus/pci/drivers/efa"
   for ((index = 0; index < ${1:-32}; index++)); do
@@ -131,7 +131,7 @@ message() { grep "\"step\": \"$1\"" "$REPORT" | tail -n 1 | sed 's/.*"message": 
   assert::equal "LNet has 0 of 8 EFA interfaces after FSx's set-up: this Lustre client has no module for EFA (kefalnd): Lustre uses TCP" "$(message lustre_efa)"
 }
 
-@test "over EFA: cluster.json's number of interfaces goes before the type's, and 0 is TCP" {
+@test "over EFA: as many interfaces as cluster.json says, and 0 is TCP" {
   lustre::with_efa
   cluster_json 'gpu["lustre_efa_interfaces"] = 16'
   echo 16 >"$FAKE/fsx_interfaces"
@@ -148,7 +148,7 @@ message() { grep "\"step\": \"$1\"" "$REPORT" | tail -n 1 | sed 's/.*"message": 
   echo 4 >"$FAKE/fsx_interfaces"
   run run_steps lustre_efa
   assert::equal '4 EFA interfaces; nothing is mounted yet' "$(message lustre_efa)"
-  sed -i 's/p5.48xlarge/p9.48xlarge/' "$SCRIPTS/cluster.json" "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
+  cluster_json 'del gpu["lustre_efa_interfaces"]'
   run run_steps lustre_efa
   assert::states lustre_efa=already
 }
@@ -262,20 +262,17 @@ message() { grep "\"step\": \"$1\"" "$REPORT" | tail -n 1 | sed 's/.*"message": 
   assert::called 'setup.sh '
 }
 
-@test "GPUDirect Storage: where cluster.json or the type says so, with the open driver" {
-  local type
+@test "GPUDirect Storage: where cluster.json says so, with the open driver" {
   lustre::with_efa
   cluster_json 'gpu["gds"] = False'
   run run_steps nvidia_fs
   assert::states nvidia_fs=skipped
+  assert::equal 'p5.48xlarge has no GPUDirect Storage' "$(message nvidia_fs)"
   cluster_json 'del gpu["gds"]'
-  for type in p4d.24xlarge g6e.48xlarge; do
-    sed -i "s/p5.48xlarge/$type/" "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
-    run run_steps nvidia_fs
-    assert::states nvidia_fs=skipped
-    sed -i "s/$type/p5.48xlarge/" "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
-  done
-  sed -i 's/p5.48xlarge/p6-b300.48xlarge/' "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
+  run run_steps nvidia_fs
+  assert::states nvidia_fs=skipped
+  assert::contains "$output" 'whether FSx supports GPUDirect Storage on p5.48xlarge is not known: it is left out'
+  cluster_json 'gpu["gds"] = True'
   echo NVIDIA >"$FAKE/modules/nvidia.license"
   run run_steps nvidia_fs
   assert::status 0

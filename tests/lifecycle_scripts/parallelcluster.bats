@@ -52,10 +52,16 @@ FAKE
     echo 'NodeName=gb200-st-gb200-1 Arch=aarch64 NodeAddr=10.0.0.12 NodeHostName=ip-10-0-0-12 State=ALLOCATED'
   } >"$FAKE/nodes"
   echo UNAVAILABLE >"$FAKE/imex_state"
-  mkdir -p "$FAKE/units/nvidia-imex" "$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id"
+  mkdir -p "$FAKE/units/nvidia-imex"
   echo 'echo READY >"$FAKE/imex_state"' >"$FAKE/units/nvidia-imex/start"
-  echo p6e-gb200.36xlarge >"$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id/product_name"
+  fake nvidia-smi <<<'cat "$FAKE/fabric"'
+  fabric_shows 8f2a0000-0000-0000-0000-0000000000b1
   printf 'Character devices:\n  1 mem\n234 nvidia-caps\n235 nvidia-caps-imex-channels\n' >"$ULTRACLUSTER_ROOT/proc/devices"
+}
+
+# fabric_shows UUID: what the driver says of the GPUs' NVLink fabric
+fabric_shows() {
+  printf '    Fabric\n        State                             : Completed\n        CliqueId                          : 32766\n        ClusterUUID                       : %s\n' "$1" >"$FAKE/fabric"
 }
 
 prolog() { on_node SLURM_JOB_ID=7 ULTRACLUSTER_IMEX_SECONDS=1 "$@" bash "$SCRIPTS/files/imex_prolog.sh"; }
@@ -122,11 +128,17 @@ log() { cat "$ULTRACLUSTER_ROOT/var/log/ultracluster/imex-prolog.log"; }
   assert::called 'systemctl restart nvidia-imex.service'
 }
 
-@test "IMEX: nothing on other instance types, and without IMEX" {
-  echo p5.48xlarge >"$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id/product_name"
+@test "IMEX: nothing where NVLink joins no instances, and without IMEX" {
+  local cluster
+  for cluster in 00000000-0000-0000-0000-000000000000 N/A '' 'Unknown Error'; do
+    fabric_shows "$cluster"
+    run prolog
+    assert::status 0
+  done
+  fake nvidia-smi <<<'exit 9'
   run prolog
   assert::status 0
-  echo p6e-gb200.36xlarge >"$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id/product_name"
+  fabric_shows 8f2a0000-0000-0000-0000-0000000000b1
   rm "$SANDBOX/bin/nvidia-imex"
   run prolog
   assert::status 0

@@ -66,7 +66,7 @@ timed() {
 }
 
 @test "a compute node without accelerators skips their steps" {
-  cluster_json 'gpu.update(accelerators=0, efa_interfaces=0)'
+  cluster_json 'gpu.update(accelerator="none", accelerators=0, efa_interfaces=0)'
   run run_steps nvidia_driver efa ofi_nccl gdrcopy neuron container_toolkit dcgm enroot
   assert::status 0
   assert::states nvidia_driver=skipped efa=skipped ofi_nccl=skipped gdrcopy=skipped neuron=skipped container_toolkit=skipped \
@@ -74,7 +74,7 @@ timed() {
 }
 
 @test "a Trainium node gets driver, runtime and collectives" {
-  sed -i 's/ml.p5.48xlarge/ml.trn2.48xlarge/' "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
+  node::type trn2.48xlarge
   run run_steps nvidia_driver nccl neuron
   assert::status 0
   assert::states nvidia_driver=skipped nccl=skipped neuron=installed

@@ -232,13 +232,3 @@ PYTHON
 release::change() {
   LOCK_CHANGES=$1 software::lock
 }
-
-# cluster_json PYTHON: changes `cluster`, with `gpu` for its group of GPUs
-cluster_json() {
-  "$PYTHON" -IS -c '
-import json, sys
-cluster = json.load(open(sys.argv[1]))
-gpu = cluster["node_groups"]["gpu"]
-exec(sys.argv[2])
-json.dump(cluster, open(sys.argv[1], "w"))' "$SCRIPTS/cluster.json" "$1"
-}

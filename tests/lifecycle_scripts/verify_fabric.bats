@@ -15,10 +15,18 @@ efa::fresh() {
   mkdir -p "$ULTRACLUSTER_ROOT"/{dev/infiniband,sys/class/infiniband,sys/bus/pci/drivers/{efa,mlx5_core}} \
     "$ULTRACLUSTER_ROOT"/sys/module/{efa,ib_uverbs,ib_core} "$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id"
   echo "$1" >"$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id/product_name"
+  [[ ! -e $SCRIPTS/cluster.json ]] || of_type "$1"
   echo 3.3.1 >"$ULTRACLUSTER_ROOT/sys/module/efa/version"
   echo 'Max locked memory         unlimited            unlimited            bytes' >"$ULTRACLUSTER_ROOT/proc/self/limits"
   for ((index = 0; index < $2; index++)); do efa::device "rdmap$((16 + index))s0"; done
   fi_info_shows efa-direct "$2"
+}
+
+# of_type TYPE: what cluster.json and resource_config.json say of this node
+of_type() {
+  node::cluster_json
+  node::resource_config
+  node::type "$1"
 }
 
 # efa::device NAME [DRIVER]
@@ -81,7 +89,6 @@ assert::last() { assert::equal "$1" "$(tail -n 1 <<<"$output")"; }
 }
 
 @test "every type with one device too few, and the right number" {
-  without_cluster
   local type count
   while read -r type count; do
     efa::fresh "$type" "$((count - 1))"
@@ -114,7 +121,6 @@ TYPES
 }
 
 @test "B200: ten entries of which two are not EFA" {
-  without_cluster
   efa::fresh p6-b200.48xlarge 8
   efa::device mlx5_0 mlx5_core
   efa::device mlx5_1 mlx5_core
@@ -124,7 +130,6 @@ TYPES
 }
 
 @test "B200: ten entries of which only seven are EFA" {
-  without_cluster
   efa::fresh p6-b200.48xlarge 7
   local index
   for index in 0 1 2; do efa::device "mlx5_$index" mlx5_core; done
@@ -134,7 +139,6 @@ TYPES
 }
 
 @test "GB200 may have four or eight, as it was launched" {
-  without_cluster
   local count
   for count in 4 8; do
     efa::fresh p6e-gb200.36xlarge "$count"
@@ -146,17 +150,6 @@ TYPES
   assert::last 'FAIL: devices: 6 EFA devices at 100 Gb/sec, expected 4 or 8'
   run fabric --efa-interfaces 6 devices
   assert::status 0
-}
-
-@test "GB200: cluster.json says the smaller number, and either is right" {
-  local count
-  without_cluster
-  for count in 4 8; do
-    efa::fresh p6e-gb200.36xlarge "$count"
-    echo '{"node_groups": {"train": {"instance_type": "p6e-gb200.36xlarge", "efa_interfaces": 4}}}' >"$SCRIPTS/cluster.json"
-    run fabric devices
-    assert::status 0
-  done
 }
 
 @test "devices that come up late are waited for" {
@@ -178,8 +171,8 @@ TYPES
 
 @test "a declared type: cluster.json knows the number" {
   rm "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
-  sed -i 's/"p5.48xlarge", "accelerators": 8, "efa_interfaces": 32/"p9.48xlarge", "accelerators": 8, "efa_interfaces": 64/' "$SCRIPTS/cluster.json"
   efa::fresh p9.48xlarge 64
+  cluster_json 'gpu["efa_interfaces"] = 64'
   run fabric devices
   assert::status 0
 }

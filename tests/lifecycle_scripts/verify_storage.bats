@@ -121,9 +121,9 @@ assert::last() { assert::equal "$1" "$(tail -n 1 <<<"$output")"; }
   assert::status 0
 }
 
-@test "cluster.json's number of interfaces for Lustre goes before the table" {
+@test "as many interfaces for Lustre as cluster.json says" {
   lnet 4 1000 50 '10.1.0.91'
-  sed -i 's/"local_nvme_disks": 8}/"local_nvme_disks": 8, "lustre_efa_interfaces": 4}/' "$SCRIPTS/cluster.json"
+  cluster_json 'gpu["lustre_efa_interfaces"] = 4'
   run fabric lustre
   assert::status 0
   [[ $output != *lustre-bound* ]]
@@ -247,8 +247,9 @@ assert::last() { assert::equal "$1" "$(tail -n 1 <<<"$output")"; }
 
 @test "a type that FSx does not serve over EFA" {
   lnet 0 0 1000 ''
-  rm "$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json"
-  run fabric --type p4d.24xlarge lustre
+  node::type p4d.24xlarge
+  cluster_json 'cluster["mounts"]["lustre"]["efa"] = True'
+  run fabric lustre
   assert::status 1
   assert::last 'FAIL: lustre-efa: Lustre over EFA was asked for, but FSx does not serve this instance type over EFA'
 }

@@ -234,6 +234,6 @@ def test_only_gb200_refuses_combined_interfaces() -> None:
 
 @pytest.mark.parametrize("module", ["network_cards", "capacity"])
 def test_rules_and_commands_can_ask_without_the_cdk(module: str) -> None:
-    code = f"import sys, ultracluster.compute.{module}; sys.exit('aws_cdk' in sys.modules)"
+    code = f"import sys, ultracluster.model.{module}; sys.exit('aws_cdk' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

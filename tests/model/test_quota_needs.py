@@ -199,13 +199,13 @@ def test_no_code_stands_for_two_quotas_and_every_row_has_a_source() -> None:
 
 
 def reviewed() -> list[str]:
-    folder = ROOT / "tests" / "__snapshots__" / "test_environments"
+    folder = ROOT / "tests" / "stacks" / "__snapshots__" / "test_environments"
     names = [file.stem.partition("[")[2][:-1] for file in folder.glob("test_templates_are_as_reviewed*")]
     return sorted(name for name in names if name in ENVIRONMENTS)
 
 
 def resources(name: str) -> dict[str, Any]:
-    folder = ROOT / "tests" / "__snapshots__" / "test_environments"
+    folder = ROOT / "tests" / "stacks" / "__snapshots__" / "test_environments"
     stacks = json.loads((folder / f"test_templates_are_as_reviewed[{name}].json").read_text())
     return {
         f"{stack}/{key}": row

@@ -195,6 +195,18 @@ CASES = [
         f"instance_type: {NEW}",
         {TYPE: NEW},
     ),
+    Case(
+        "ENV018",
+        {TYPE: NEW, "instance_types": {NEW: GB300}},
+        f'instance_types."{NEW}"',
+        "filled in nvswitch, lustre_efa_interfaces, lustre_gds_client",
+        f"add nvswitch, lustre_efa_interfaces, lustre_gds_client to instance_types.{NEW}",
+        {
+            "instance_types": {
+                NEW: {**GB300, "nvswitch": False, "lustre_efa_interfaces": 8, "lustre_gds_client": False}
+            }
+        },
+    ),
     Case("ENV009", tags(49), "tags", "49 tags", "at most 48", tags(48)),
     Case(
         "ENV010",

@@ -507,8 +507,8 @@ CLIENTS = [
         "FSX012",
         {**made(EFA), TYPE: "trn2.48xlarge"},
         f"{L}.efa",
-        "and not trn2",
-        "p5, p6, g6e, trn1",
+        "of a family that FSx does not leave out",
+        "a node group of such a type",
         {TYPE: "trn1.32xlarge"},
     ),
     Case(

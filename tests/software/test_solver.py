@@ -311,25 +311,25 @@ def test_a_plugin_may_be_built_from_source_where_a_pin_forces_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("family", "driver", "says"),
+    ("accelerator", "driver", "says"),
     [
-        ("p6-b200", "570.124.06", "wanted >= 570.133.20"),
-        ("p6e-gb200", "580.105.08", "wanted >= 580.126.20"),
-        ("p6-b300", "570.172.08", "wanted >= 580"),
+        ("B200", "570.124.06", "wanted >= 570.133.20"),
+        ("GB200", "580.105.08", "wanted >= 580.126.20"),
+        ("B300", "570.172.08", "wanted >= 580"),
     ],
 )
-def test_instance_types_ask_for_a_driver(family: str, driver: str, says: str) -> None:
-    (found,) = instance_breaches(release({"nvidia-driver.version": driver}), family)
+def test_accelerators_ask_for_a_driver(accelerator: str, driver: str, says: str) -> None:
+    (found,) = instance_breaches(release({"nvidia-driver.version": driver}), accelerator)
     assert says in found.detail
-    assert instance_breaches(load_release("2026.11"), family) == []
-    assert instance_breaches(release({"nvidia-driver": ..., "fabric-manager": ...}), family) == []
+    assert instance_breaches(load_release("2026.11"), accelerator) == []
+    assert instance_breaches(release({"nvidia-driver": ..., "fabric-manager": ...}), accelerator) == []
 
 
-def test_every_family_with_a_minimum_is_one_of_ec2() -> None:
+def test_every_accelerator_with_a_minimum_is_one_of_ec2() -> None:
     from ultracluster.catalog import instance_types
 
-    families = {kind.family for kind in instance_types().values()}
-    assert {family for row in constraints().instances for family in row.families} <= families
+    names = {kind.accelerator.name for kind in instance_types().values() if kind.accelerator}
+    assert {name for row in constraints().instances for name in row.accelerators} <= names
 
 
 def test_ids_are_unique_and_in_order() -> None:

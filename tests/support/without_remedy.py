@@ -30,6 +30,7 @@ WITHOUT_REMEDY = {
     "ENV012": "fact",
     "ENV013": "fact",
     "ENV017": "fact",
+    "ENV018": "fact",
     "FSX007": "action",
     "FSX008": "fact",
     "FSX013": "decision",

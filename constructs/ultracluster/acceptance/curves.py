@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import ultracluster.catalog
+from ultracluster.catalog import instance_type as known_type
+from ultracluster.catalog.instances import rows_with
 
 Scope = Literal["single", "two nodes", "fabric"]
 FEWEST_FABRIC_NODES = 4
@@ -49,7 +48,9 @@ class Gate:
 @cache
 def figures() -> tuple[Figure, ...]:
     """All published figures."""
-    return tuple(Figure(**row) for row in _document()["published"])
+    return tuple(
+        Figure(type=name, **row) for name, rows in rows_with("nccl").items() for row in rows["published"]
+    )
 
 
 @cache
@@ -58,14 +59,15 @@ def gates() -> tuple[Gate, ...]:
     by_id = {figure.id: figure for figure in figures()}
     return tuple(
         Gate(
-            type=row["type"],
+            type=name,
             scope=row["run"],
             min_size=row["min_size"],
             busbw=row["busbw"],
             published=by_id[row["published"]],
             provisional=row["provisional"],
         )
-        for row in _document()["gates"]
+        for name, rows in rows_with("nccl").items()
+        for row in rows.get("gates", ())
     )
 
 
@@ -89,13 +91,8 @@ def ceiling(instance_type: str, nodes: int, ranks: int, *, ring: bool) -> float 
     sends each byte once each way, so that the bus bandwidth may be up to 2(n-1)/n times the line rate with
     n ranks.
     """
-    line_rate = _document()["ring_ceiling"]["types"].get(instance_type)
+    known = known_type(instance_type)
+    line_rate = known.line_rate if known else None
     if line_rate is None or nodes < 2 or ranks < 2:
         return None
     return line_rate * (2 * (ranks - 1) / ranks if nodes == 2 and not ring else 1.0)
-
-
-@cache
-def _document() -> dict[str, Any]:
-    file = Path(ultracluster.catalog.__file__).with_name("nccl_curves.json")
-    return json.loads(file.read_text(encoding="utf-8"))

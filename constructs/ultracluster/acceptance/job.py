@@ -16,6 +16,11 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,400}")
 _PROGRAM = re.compile(r"/[A-Za-z0-9._/-]{1,200}")
 
+LARGEST_SINGLE_GIB = 16
+"""GiB of the largest message on one node: as published figures of one node."""
+PAIR_GIB = 4
+"""GiB of the one message between two nodes that are compared with others."""
+
 _CLAIMS = """\
                 claims:
                   - name: compute-domain-channel
@@ -47,9 +52,9 @@ def manifest(
         image: container with nccl-tests, Open MPI, an SSH server, libfabric and the EFA plugin.
         name: of the job; up to 40 characters of a DNS label.
         namespace: where it runs.
-        hyperpod: the nodes are HyperPod's, whose label says "ml.p5.48xlarge".
-        efa_interfaces: per node, where AWS does not say how many there are (p6e-gb200).
-        mnnvl: GB200 only: NVLink joins the nodes; False measures EFA.
+        hyperpod: the nodes are HyperPod's, whose label has its prefix "ml.", too.
+        efa_interfaces: per node, where AWS does not say how many there are.
+        mnnvl: of UltraServers: NVLink joins the nodes; False measures EFA.
         program: path of all_reduce_perf in the image.
 
     Raises:
@@ -81,10 +86,10 @@ def manifest(
         if not form.fullmatch(value):
             raise ValueError(f"{what} {value!r} has characters that a manifest cannot carry there")
 
-    domain = known.family == "p6e-gb200" and mnnvl
-    multi = known.family == "p6e-gb200"
+    domain = bool(known.imex) and mnnvl
     folder = scripts_folder() / "acceptance"
-    small = known.family in {"p4d", "p4de"}
+    # of memory that nobody knows: as of most types
+    largest = known.largest_message_gib or LARGEST_SINGLE_GIB
     values = {
         "instance_type": kind,
         "node_type": known.hyperpod_name if hyperpod else kind,
@@ -96,13 +101,12 @@ def manifest(
         "architecture": "arm64" if known.architecture == "arm64" else "amd64",
         "efa_interfaces": interfaces,
         "program": program,
-        # nccl-tests keeps three buffers of the largest message; sizes are those of the published figures
-        "largest": "64G" if known.family == "p6-b300" else "2G" if small else "16G",
-        "largest_single": "2G" if small else "16G",
-        "pair_size": "2G" if small else "4G",
-        "two_nodes": "default" if small else "ring",
+        "largest": f"{largest}G",
+        "largest_single": f"{min(largest, LARGEST_SINGLE_GIB)}G",
+        "pair_size": f"{min(largest, PAIR_GIB)}G",
+        "two_nodes": "default" if known.nccl_two_nodes_judged else "ring",
         "mnnvl": int(domain),
-        "mpi_extra": f"-x NCCL_MNNVL_ENABLE={int(domain)} " if multi else "",
+        "mpi_extra": f"-x NCCL_MNNVL_ENABLE={int(domain)} " if known.imex else "",
         "claims": _CLAIMS if domain else "",
         "resource_claims": Template(_RESOURCE_CLAIMS).substitute(name=name) if domain else "",
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ultracluster.acceptance.lines import Process
-from ultracluster.acceptance.patterns import Pattern, patterns, protocol_of
+from ultracluster.acceptance.patterns import Pattern, patterns
 from ultracluster.acceptance.report import Check
 from ultracluster.acceptance.runs import Run
 from ultracluster.catalog import InstanceType
@@ -109,7 +109,7 @@ def _gpu_direct(run: Run, label: str, gpu_direct: bool | None) -> Iterator[Check
 
 def _protocol(run: Run, label: str, kind: InstanceType | None) -> Iterator[Check]:
     used = run.evidence.values("protocol")
-    right = protocol_of(kind.name) if kind else None
+    right = kind.nccl_protocol if kind else None
     if not used:
         return  # said already
     if right is None:

@@ -48,17 +48,6 @@ def pattern(name: str) -> Pattern:
     return next(one for one in patterns() if one.id == name)
 
 
-def protocol_of(instance_type: str) -> str | None:
-    """The transport protocol that the plugin uses on a type, "RDMA" or "SENDRECV"; None = not known.
-
-    Source: aws/aws-ofi-nccl, src/platform-aws.cpp.
-    """
-    for row in _document()["protocols"]:
-        if re.fullmatch(row["types"], instance_type):
-            return row["protocol"]
-    return None
-
-
 @cache
 def _document() -> dict[str, Any]:
     return json.loads((scripts_folder() / "verify" / "nccl_patterns.json").read_text(encoding="utf-8"))

@@ -112,7 +112,7 @@ def wishes_of(environment: Environment, *, days: int, after: datetime) -> list[W
 
 
 def wishes_for(name: str, count: int, *, days: int, after: datetime) -> list[Wish]:
-    """Both kinds for an instance type ("p5.48xlarge"), in any zone."""
+    """Both kinds for an instance type, in any zone."""
     kinds: tuple[Kind, ...] = ("training-plan", "capacity-block")
     return [
         Wish(kind=kind, instance_type=name, count=count, hours=days * 24, after=after)

@@ -6,20 +6,21 @@ import re
 
 from ultracluster.catalog.instances import InstanceType, instance_types
 
-_OTHER_NAMES = {"trn1": "trainium", "trn2": "trainium2", "trn3": "trainium3", "gh200": "h200"}
+_OTHER_NAMES = {"trn": "trainium", "gh200": "h200"}
+"""What people say for (the beginning of) the API's name: `trn2` is Trainium2, the first has no number."""
 _FORM = re.compile(r"(?:(\d+)\s*[x*\u00d7]\s*)?(?:nvidia|aws)?[\s-]*([a-z]+\d*[a-z]?)", re.IGNORECASE)
 
 
 def types_of_gpu_name(text: str) -> tuple[str, ...]:
     """Types with that accelerator, those with that many first; without a number the largest first.
 
-    `8xH100` is p5.48xlarge. Empty where the text names no accelerator that the catalogue has.
+    `8xH100` are those with eight H100. Empty where the text names no accelerator that the catalogue has.
     """
     match = _FORM.fullmatch(text.strip())
     if not match:
         return ()
     count, name = int(match[1] or 0), match[2].lower()
-    name = _OTHER_NAMES.get(name, name)
+    name = _other_name(name)
     found = [one for one in instance_types().values() if _named(one, name)]
     if count:
         exact = [one for one in found if one.accelerator and one.accelerator.count == count]
@@ -29,6 +30,13 @@ def types_of_gpu_name(text: str) -> tuple[str, ...]:
     return tuple(
         one.name for one in found if one.accelerator and most and one.accelerator.count == most.count
     )
+
+
+def _other_name(name: str) -> str:
+    word = name.rstrip("0123456789")
+    if name in _OTHER_NAMES or word not in _OTHER_NAMES:
+        return _OTHER_NAMES.get(name, name)
+    return _OTHER_NAMES[word] + name.removeprefix(word).removeprefix("1")
 
 
 def _named(one: InstanceType, name: str) -> bool:

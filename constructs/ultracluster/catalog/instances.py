@@ -1,21 +1,30 @@
 """EC2 instance types and UltraServers as AWS offers them.
 
-`instances.json` holds the accelerated types and `ultraservers.json` the UltraServers, both kept by
-hand; `general_instances.json`, every other type that HyperPod takes, is written by
-`tools/catalog_from_authorities.py`. Their headers name source and date.
+`instances.json` holds the accelerated types and what whole families have in common, `ultraservers.json` the
+UltraServers, both kept by hand; `general_instances.json`, every other type that HyperPod takes, is written by
+`tools/catalog_from_authorities.py`. Their headers name source and date. All that rules, figures, node scripts
+and acceptance jobs need to know of a type is a column here: nothing else lists types.
 """
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from ultracluster.catalog._nearest import nearest
 
 _DIRECTORY = Path(__file__).parent
+_USUAL_MESSAGE_GIB = 16
+"""Of published figures of all-reduce; larger messages change them little."""
+_NITRO_WITH_LUSTRE_EFA = 4
+"""FSx for Lustre User Guide, "EFA-enabled file systems"."""
+
+NEEDED_FACTS = ("link", "nvswitch", "imex", "lustre_efa_client", "lustre_efa_interfaces", "lustre_gds_client")
+"""Columns without which a node with accelerators has to look at its hardware, or does without."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +73,7 @@ class InstanceType:
     """
 
     name: str
-    """As EC2 writes it: "p5.48xlarge"."""
+    """As EC2 writes it: family, dot, size."""
     family: str = ""
     """What stands before the dot, "p5en"; filled in from the name."""
     vcpu: int = 0
@@ -137,15 +146,27 @@ class InstanceType:
     ultraserver: tuple[str, ...] = ()
     """UltraServers it is a member of; see `ultraserver()`."""
 
-    lustre_efa_client: bool = False
-    """Can mount FSx for Lustre over EFA: an EFA type from Nitro v4 outside the trn2 family."""
-    lustre_gds_client: bool = False
+    lustre_efa_client: bool | None = None
+    """Can mount FSx for Lustre over EFA: an EFA type from Nitro v4, except families that FSx leaves out."""
+    lustre_gds_client: bool | None = None
     """The FSx guide names it for GPUDirect Storage."""
-    lustre_efa_interfaces: int = 0
+    lustre_efa_interfaces: int | None = None
     """EFA interfaces the FSx client set-up uses by default; each is one of 1024 connections."""
 
-    nvswitch: bool = False
+    link: str | None = None
+    """What joins its accelerators: "NVLink", "NeuronLink", or "PCIe" where nothing else does."""
+    nvswitch: bool | None = None
     """Its GPUs are joined by NVSwitches of its own, whose fabric manager runs on it."""
+    imex: bool | None = None
+    """Its GPUs reach those of other instances over NVLink, in domains that NVIDIA IMEX opens."""
+    nccl_protocol: str | None = None
+    """Transport protocol that the EFA plugin of NCCL uses on it: "RDMA" or "SENDRECV"."""
+    nccl_largest_gib: int | None = None
+    """GiB of the largest message of its published figures; see `largest_message_gib`."""
+    nccl_two_nodes_judged: bool = False
+    """A run on two nodes says enough about its fabric to have a gate."""
+    efa_peers: tuple[str, ...] = ()
+    """The only families with which it exchanges EFA traffic; empty: no such limit is known."""
 
     notes: tuple[str, ...] = ()
     """What a reader should know, contradictions of sources above all."""
@@ -160,7 +181,7 @@ class InstanceType:
 
     @property
     def hyperpod_name(self) -> str:
-        """As HyperPod writes it: "ml.p5.48xlarge"."""
+        """As HyperPod writes it, with its prefix "ml."."""
         return f"ml.{self.name}"
 
     @property
@@ -172,10 +193,28 @@ class InstanceType:
         return min(self.recommended_efa_interfaces, default=0)
 
     @property
-    def imex(self) -> bool:
-        """Whether its GPUs reach those of other instances over NVLink, in domains that NVIDIA IMEX opens."""
-        # a declared type, as P6e-GB300 is for now, has no UltraServers in the catalogue
-        return self.family.startswith("p6e-")
+    def largest_message_gib(self) -> int | None:
+        """GiB of the largest message with which nccl-tests measures it; None where its memory is unknown.
+
+        nccl-tests keeps three buffers of the message in each accelerator; a fourth part is left for NCCL.
+        """
+        each = self.accelerator.memory_gib / self.accelerator.count if self.accelerator else 0
+        if self.nccl_largest_gib or not each:
+            return self.nccl_largest_gib
+        return max(1, min(_USUAL_MESSAGE_GIB, 2 ** int(math.log2(max(each / 4, 1)))))
+
+    @property
+    def line_rate(self) -> float | None:
+        """GB/s (10^9 bytes) that all EFA interfaces of an instance carry; None: unknown, or NVLink joins
+        instances, or accelerators without NVSwitch reach nothing like it."""
+        return self.network_gbps / 8 if self.network_gbps and self.nvswitch and not self.imex else None
+
+    @property
+    def unknown_facts(self) -> tuple[str, ...]:
+        """Columns that nodes with accelerators and plans need, and that are not filled in."""
+        if self.accelerator is None:
+            return ()
+        return tuple(name for name in NEEDED_FACTS if getattr(self, name) is None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,13 +254,46 @@ def instance_types() -> Mapping[str, InstanceType]:
         shared = {"sources": document["about"].get("sources", [])}
         families = document.get("families", {})
         for name, row in document["types"].items():
-            types[name] = _instance_type(name, shared | families.get(name.partition(".")[0], {}) | row)
+            family = name.partition(".")[0]
+            facts = {**family_facts(family), **families.get(family, {}), **row}
+            columns = {key: value for key, value in facts.items() if key not in _OTHERS}
+            gates = facts.get("nccl", {}).get("gates", ())
+            columns["nccl_two_nodes_judged"] = any(gate["run"] == "two nodes" for gate in gates)
+            types[name] = _instance_type(name, shared | columns)
     return MappingProxyType(types)
 
 
+@cache
+def families() -> Mapping[str, Mapping[str, Any]]:
+    """What whole families have in common, as `instances.json` has it; read-only."""
+    return MappingProxyType(_read("instances.json")["families"])
+
+
+def family_facts(family: str) -> Mapping[str, Any]:
+    """The columns that all types of a family share ("p5en"); empty for a family that has none."""
+    return families().get(family, {})
+
+
+_OTHERS = ("parallelcluster", "nccl")
+"""Keys that are no columns of `InstanceType`: `catalog.parallelcluster` and `acceptance.curves` read them."""
+
+
+@cache
+def rows_with(key: Literal["parallelcluster", "nccl"]) -> Mapping[str, Any]:
+    """What families and types of `instances.json` have under a key that is no column, by their names."""
+    rows = _read("instances.json")["families"] | _read("instances.json")["types"]
+    return MappingProxyType({name: row[key] for name, row in rows.items() if key in row})
+
+
 def instance_type(name: str) -> InstanceType | None:
-    """The type that EC2 calls `name` ("p5.48xlarge"), or None if the catalogue does not know it."""
+    """The type that EC2 calls `name`, or None if the catalogue does not know it."""
     return instance_types().get(name)
+
+
+@cache
+def example_type() -> str:
+    """A type that people train on, where words need an example or a question a default."""
+    return _read("instances.json")["example"]
 
 
 def nearest_instance_types(
@@ -244,7 +316,10 @@ def nearest_instance_types(
 def ultraservers() -> Mapping[str, UltraServer]:
     """Every known UltraServer by name; read-only."""
     rows = _read("ultraservers.json")["ultraservers"]
-    return MappingProxyType({n: UltraServer(name=n, **_frozen(row)) for n, row in rows.items()})
+    members = {name: one.name for one in instance_types().values() for name in one.ultraserver}
+    return MappingProxyType(
+        {name: UltraServer(name=name, member=members.get(name), **_frozen(row)) for name, row in rows.items()}
+    )
 
 
 def ultraserver(name: str) -> UltraServer | None:
@@ -264,6 +339,14 @@ def _instance_type(name: str, row: Mapping[str, Any]) -> InstanceType:
         cards = tuple(NetworkCards(**_frozen(row)) for row in fields["network_cards_api"])
         fields["network_cards_api"] = cards
         fields.setdefault("efa_cards", _efa_cards(cards))
+    nitro = fields.get("nitro")
+    if fields.get("efa_interfaces") == 0 or (nitro and nitro < _NITRO_WITH_LUSTRE_EFA):
+        fields.setdefault("lustre_efa_client", False)
+    client = fields.get("lustre_efa_client")
+    if client is False:
+        fields.setdefault("lustre_efa_interfaces", 0)
+    if client is False or (client and "accelerator" not in fields):
+        fields.setdefault("lustre_gds_client", False)  # what it reads into is the memory of an accelerator
     return InstanceType(name=name, **fields)
 
 

@@ -30,7 +30,7 @@ class Figure:
     """One price of one thing. Show its source and age with it."""
 
     key: str
-    """What is sold: `ec2.p5.48xlarge`, `hyperpod.p5.48xlarge`, `nat`, `lustre.persistent-2-ssd.125`."""
+    """What is sold: `ec2.TYPE`, `hyperpod.TYPE`, `nat`, `lustre.persistent-2-ssd.125`."""
     region: str
     """Region, Local Zone or, for Spot, zone id of the figure; empty where its source does not say."""
     usd: float

@@ -42,7 +42,7 @@ def quota(key: str) -> Quota:
 def quota_by_type(
     key: Literal["hyperpod-usage", "hyperpod-spot-usage", "reserved-capacity"], instance_type: str
 ) -> Quota:
-    """SageMaker's quota of one instance type, given by its EC2 name ("p5.48xlarge")."""
+    """SageMaker's quota of one instance type, given by its EC2 name."""
     row = _document()["by_type"][key]
     return _made(row | row["codes"].get(instance_type, {}), instance_type)
 

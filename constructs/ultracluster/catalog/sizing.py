@@ -40,13 +40,12 @@ def accelerator_domain(known: InstanceType, nodes: int) -> AcceleratorDomain | N
     Of UltraServers of several sizes it is the largest that divides the number of nodes.
 
     Returns:
-        None for a type without accelerators, and where it is unknown: a declared type, or a number of nodes
-        that makes no whole UltraServers.
+        None for a type without accelerators, and where it is unknown: a type of whose links nothing is known,
+        or a number of nodes that makes no whole UltraServers.
     """
-    families = _document()["links"]["families"]
-    if known.accelerator is None or known.family not in families:
+    if known.accelerator is None or known.link is None:
         return None
-    link: str = families[known.family] or ""
+    link = "" if known.link == "PCIe" else known.link
     if known.ultraserver:
         server = _ultraserver(known, nodes)
         return server and AcceleratorDomain(size=server.accelerators, link=link, ultraserver=server.name)

@@ -32,7 +32,7 @@ def search(
     ] = None,
     instance_type: Annotated[
         str | None,
-        typer.Option(help="Search for this type instead, e.g. `p5.48xlarge`.", show_default=False),
+        typer.Option(help="Search for this type instead, by its EC2 name.", show_default=False),
     ] = None,
     count: Annotated[int, typer.Option(min=1, max=256, help="Instances, with --instance-type.")] = 1,
     days: Annotated[int, typer.Option(min=1, max=182, help="Days without a break.")] = 14,

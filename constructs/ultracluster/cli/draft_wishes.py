@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from ultracluster.catalog import nearest_regions, region
 from ultracluster.catalog.accelerators import read_accelerators
+from ultracluster.catalog.instances import example_type
 from ultracluster.cli.questions import Word, ask, ask_one_of
 from ultracluster.cli.report import refuse
 from ultracluster.config.nodes import MOST_NODES
@@ -57,7 +58,7 @@ def wishes_of(given: Given, *, asks: bool, why: str = "") -> Wishes:
     sized = _sized(given)
     if not sized.instance_type:
         question = "Instance type or accelerators of the compute nodes"
-        sized = ask(question, "p5en.48xlarge", kind=read_type)
+        sized = ask(question, example_type(), kind=read_type)
     kind = sized.instance_type
     nodes = sized.nodes or answers.of(given.nodes, "Compute nodes", 8, _count)
     orchestrator: OrchestratorKind = answers.one_of(

@@ -16,7 +16,7 @@ from ultracluster.cli.questions import can_ask
 def init(
     instance_type: Annotated[
         str | None,
-        typer.Option("--instance-type", help="Type of the compute nodes: p5en.48xlarge.", show_default=False),
+        typer.Option("--instance-type", help="EC2's name of the compute nodes' type.", show_default=False),
     ] = None,
     nodes: Annotated[
         int | None, typer.Option("--nodes", help="Number of compute nodes.", show_default=False)

@@ -174,7 +174,7 @@ def _interfaces(
     primary: Sequence[ec2.ISecurityGroup],
     subnet: ec2.ISubnet | None,
 ) -> list[ec2.CfnLaunchTemplate.NetworkInterfaceProperty]:
-    # each look at a CDK object crosses to Node.js, and p5 has 33 interfaces
+    # each look at a CDK object crosses to Node.js, and a node may have 33 interfaces
     groups = [group.security_group_id for group in everywhere]
     first = list(dict.fromkeys([*groups, *(group.security_group_id for group in primary)]))
     subnet_id = subnet.subnet_id if subnet else None

@@ -4,30 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ultracluster.model.mounts import LustreMount, OpenZfsMount
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LustreMount:
-    """A Lustre file system that every node mounts."""
-
-    dns_name: str
-    mount_name: str
-    path: str = "/fsx"
-    efa: bool = False
-    """It was created with EFA: nodes that can, reach it so."""
-    file_system_id: str = ""
-    """`fs-...`; ParallelCluster and Kubernetes ask for it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenZfsMount:
-    """An OpenZFS file system that every node mounts."""
-
-    dns_name: str
-    path: str = "/home"
-    volume_id: str = ""
-    """`fsvol-...` of its root volume; ParallelCluster asks for it."""
-    file_system_id: str = ""
-    """`fs-...`; Kubernetes asks for it."""
+__all__ = ["Accounting", "LustreMount", "OpenZfsMount"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

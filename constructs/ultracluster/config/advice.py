@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 
 from ultracluster.catalog.fsx import lustre, lustre_deployments
 from ultracluster.catalog.gpu_names import types_of_gpu_name
+from ultracluster.catalog.instances import example_type
 from ultracluster.config.findings import Path
 from ultracluster.config.hints import in_unit_of
 from ultracluster.config.remedy import Remedy, ask, beside, rename, write
@@ -118,7 +119,7 @@ def _form(source: Source, path: Path, shown: str, pattern: str) -> tuple[str, Re
         return message, write(url[1])
     if name == "instance_type" or path[-2:-1] == ("instance_types",):
         types = types_of_gpu_name(shown) or [near for near in (_reshaped(shown, pattern),) if near]
-        words = f"`{shown}` does not have the form in which EC2 writes a type, like p5.48xlarge."
+        words = f"`{shown}` does not have the form in which EC2 writes a type, like {example_type()}."
         return words, write(*types) if types else ask("fact", "the type that EC2 has of it")
     near = "" if "//" in shown else _reshaped(shown, pattern)
     return message, write(near) if near else ask("fact", f"a value of the form {pattern}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ultracluster.catalog import Accelerator, InstanceType, instance_type
+from ultracluster.catalog.instances import family_facts
 from ultracluster.config.environment import Environment
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 
@@ -24,9 +25,14 @@ def instance_type_of(environment: Environment, group: NodeGroup) -> InstanceType
 def made_from(name: str, declared: DeclaredInstanceType) -> InstanceType:
     """A declared type in the catalogue's form.
 
-    What a declaration does not say stays unknown. HyperPod is taken to know the type, and FSx to
-    serve it over EFA, as it does every EFA type since Nitro v4 outside the trn2 family.
+    What a declaration does not say stays unknown, except what joins the accelerators of its family. HyperPod
+    is taken to know the type, and FSx to serve it over EFA, as it does every EFA type since Nitro v4 but for
+    the families that it leaves out.
     """
+    family = family_facts(name.partition(".")[0])
+    interfaces = declared.lustre_efa_interfaces
+    if interfaces is None and (declared.efa_interfaces == 0 or family.get("lustre_efa_client") is False):
+        interfaces = 0
     return InstanceType(
         name=name,
         vcpu=declared.vcpu,
@@ -39,7 +45,12 @@ def made_from(name: str, declared: DeclaredInstanceType) -> InstanceType:
         hyperpod_addresses_slurm=declared.addresses,
         hyperpod_addresses_eks=declared.addresses,
         hyperpod=True,
-        lustre_efa_client=declared.efa_interfaces > 0 and not name.startswith("trn2"),
+        lustre_efa_client=interfaces != 0,
+        lustre_efa_interfaces=interfaces,
+        lustre_gds_client=declared.lustre_gds_client,
+        link=declared.link or family.get("link"),
+        nvswitch=declared.nvswitch,
+        imex=family.get("imex") if declared.imex is None else declared.imex,
         sources=(declared.source,),
         declared=True,
     )

@@ -6,13 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from ultracluster.catalog.instances import example_type
 from ultracluster.config.base import ImageName, Many, Model
 from ultracluster.config.capacity import Capacity, OnDemand
 from ultracluster.config.slurm import PartitionName, SlurmSettings
 
 Role = Literal["controller", "login", "compute", "system"]
 GroupName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$", max_length=63)]
-InstanceTypeName = Annotated[str, Field(pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$", examples=["p5.48xlarge"])]
+InstanceTypeName = Annotated[str, Field(pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$", examples=[example_type()])]
 
 
 MOST_NODES = 6758
@@ -159,6 +160,16 @@ class DeclaredInstanceType(Model):
     """EFA interfaces of one instance."""
     addresses: Annotated[int, Field(gt=0)]
     """IPv4 addresses that one node takes in the subnet."""
+    link: Literal["NVLink", "NeuronLink", "PCIe"] | None = None
+    """What joins the accelerators of one instance; `PCIe` where nothing else does."""
+    nvswitch: bool | None = None
+    """Its GPUs are joined by NVSwitches, whose fabric manager runs on the instance."""
+    imex: bool | None = None
+    """Its GPUs reach those of other instances of an UltraServer over NVLink."""
+    lustre_efa_interfaces: Annotated[int, Field(ge=0)] | None = None
+    """EFA interfaces that FSx's client set-up binds; 0: it mounts Lustre over TCP."""
+    lustre_gds_client: bool | None = None
+    """FSx supports GPUDirect Storage on it."""
     source: Annotated[str, Field(min_length=10)]
     """Where these figures come from."""
 

@@ -10,6 +10,8 @@ from ultracluster.config import Environment
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES
 from ultracluster.config.parallelcluster import ParallelCluster
+from ultracluster.model import mounts
+from ultracluster.model.mounts import LustreMount
 from ultracluster.model.types import instance_type_of
 from ultracluster.software.environment_lock import environment_lock
 
@@ -88,14 +90,14 @@ def script_configuration(
     if orchestrator.kind in KUBERNETES and config.storage.lustre:
         # Pods mount, through the CSI driver. The name of the file system is not known yet and not needed;
         # that there is one, and how it is reached, is.
-        told["mounts"] = {
-            "lustre": {
-                "path": config.storage.lustre.mount_path,
-                "dns_name": "csi.invalid",
-                "mount_name": "csi",
-                "efa": bool(getattr(config.storage.lustre, "efa", False)),
-            }
-        }
+        told["mounts"] = mounts.told(
+            LustreMount(
+                path=config.storage.lustre.mount_path,
+                dns_name="csi.invalid",
+                mount_name="csi",
+                efa=bool(getattr(config.storage.lustre, "efa", False)),
+            )
+        )
     return told
 
 
@@ -111,30 +113,40 @@ def _group(config: Environment, group: NodeGroup) -> dict[str, object]:
     return {
         "role": group.role,
         "instance_type": group.instance_type,
-        "accelerators": kind.accelerator.count if kind and kind.accelerator else 0,
-        "efa_interfaces": kind.least_efa_interfaces if kind else 0,
-        "local_nvme_disks": kind.local_nvme_disks if kind else 0,
-        **_type_facts(kind),
+        **(type_facts(kind) if kind else {}),
         **_gpudirect_storage(config, kind),
         "data_volume": HYPERPOD_DATA_VOLUME if config.orchestrator.kind in HYPERPOD else None,
     }
 
 
-def _type_facts(kind: InstanceType | None) -> dict[str, object]:
-    """What is known of the type; a fact that is not known is left out, because unknown is not no."""
-    if kind is None or kind.declared:
-        return {}
-    return {
-        "nvswitch": kind.nvswitch,
+def type_facts(kind: InstanceType) -> dict[str, object]:
+    """What node scripts and acceptance jobs know of a type; a fact that is not known is left out, because
+    unknown is not no."""
+    maker = kind.accelerator.manufacturer if kind.accelerator else ""
+    facts: dict[str, object] = {
+        "accelerators": kind.accelerator.count if kind.accelerator else 0,
+        "efa_interfaces": kind.least_efa_interfaces,
+        "local_nvme_disks": kind.local_nvme_disks,
+        # of a type that is no more than a name, not even that is known
+        "accelerator": {"NVIDIA": "nvidia", "AWS": "neuron"}.get(maker, "none" if kind.vcpu else None),
+        # several are right where AWS describes layouts instead of a maximum
+        "efa_layouts": list(kind.recommended_efa_interfaces) or None,
+        "gpu_direct_rdma": kind.gpu_direct_rdma,
+        "imex": kind.imex,
         "lustre_efa_interfaces": kind.lustre_efa_interfaces,
+        "nvswitch": kind.nvswitch,
+        "nccl_protocol": kind.nccl_protocol,
+        "nccl_largest_gib": kind.largest_message_gib,
+        "nccl_two_nodes_judged": kind.nccl_two_nodes_judged or None,
     }
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 def _gpudirect_storage(config: Environment, kind: InstanceType | None) -> dict[str, object]:
     """Whether nodes get nvidia-fs: where the environment asks for it and FSx supports the type."""
     if not getattr(config.storage.lustre, "gds", False):
         return {"gds": False}
-    return {} if kind is None or kind.declared else {"gds": kind.lustre_gds_client}
+    return {} if kind is None or kind.lustre_gds_client is None else {"gds": kind.lustre_gds_client}
 
 
 def _budget_minutes(config: Environment) -> int | None:

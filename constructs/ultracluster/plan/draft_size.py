@@ -13,6 +13,7 @@ from ultracluster.catalog.accelerators import (
     read_accelerators,
     types_with,
 )
+from ultracluster.catalog.instances import example_type
 from ultracluster.config.nodes import MOST_NODES
 from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.plan.draft_place import type_for
@@ -63,7 +64,7 @@ def type_called(
 
 
 def read_type(text: str, orchestrator: OrchestratorKind | None = None, region: str = "") -> Sized:
-    """What `p5.48xlarge`, `h100` or `64xH100` means; only the last says how many nodes.
+    """What a name of EC2, `h100` or `64xH100` means; only the last says how many nodes.
 
     Raises:
         ValueError: nothing that is known; the message names the nearest.
@@ -73,7 +74,7 @@ def read_type(text: str, orchestrator: OrchestratorKind | None = None, region: s
         return nodes_with(asked, orchestrator, region)
     found = type_called(text, orchestrator, region)
     if found is None:
-        near = " or ".join(nearest_instance_types(text)) or "p5en.48xlarge"
+        near = " or ".join(nearest_instance_types(text)) or example_type()
         raise ValueError(f"Unknown instance type {text!r}. Did you mean {near}?")
     if found.name == text:
         return Sized(instance_type=text)

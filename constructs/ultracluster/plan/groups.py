@@ -55,7 +55,7 @@ class GroupPlan:
 
     @property
     def nodes(self) -> str:
-        """`16 x p5en.48xlarge`, `0-4 x p5.48xlarge`."""
+        """`16 x TYPE`, `0-4 x TYPE`."""
         number = f"{self.count}-{self.greatest}" if self.greatest > self.count else str(self.count)
         return f"{number} x {self.instance_type}"
 

@@ -108,8 +108,8 @@ def _write(
     if lustre is None or lustre.write_mbps is None:
         return None, ""
     known = instance_type_of(environment, environment.node_groups[group.name])
-    efa = lustre.fabric == "EFA" and known is not None and known.lustre_efa_client
+    efa = lustre.fabric == "EFA" and bool(known and known.lustre_efa_client)
     gds = bool(getattr(environment.storage.lustre, "gds", False)) and known is not None
-    each = lustre_client_gbps(efa=efa, gds=gds and known is not None and known.lustre_gds_client)
+    each = lustre_client_gbps(efa=efa, gds=gds and bool(known and known.lustre_gds_client))
     clients = max(1, group.greatest) * each * 1000 / 8
     return (clients, "clients") if clients < lustre.write_mbps else (lustre.write_mbps, "file system")

@@ -52,12 +52,12 @@ class Constraint(Model):
 
 
 class InstanceConstraint(Model):
-    """What instance types of some families want of a release."""
+    """What instance types with certain accelerators require of a release."""
 
     id: Annotated[str, Field(pattern=r"^SWI\d{3}$")]
     title: Annotated[str, Field(min_length=10)]
-    families: Annotated[Many[str], Field(min_length=1)]
-    """What stands before the dot: `p6-b200`."""
+    accelerators: Annotated[Many[str], Field(min_length=1)]
+    """Names as the EC2 API has them: `B200`."""
     severity: Literal["error", "warning"]
     why: Annotated[str, Field(min_length=10)]
     source: Annotated[str, Field(min_length=10)]

@@ -90,8 +90,8 @@ def node_of(environment: Environment, group: NodeGroup) -> Node:
     """What `fit` must know of the nodes of a group."""
     kind = instance_type_of(environment, group)
     lustre = environment.storage.lustre
-    efa = bool(getattr(lustre, "efa", False)) and kind is not None and kind.lustre_efa_client
-    gds = bool(getattr(lustre, "gds", False)) and kind is not None and kind.lustre_gds_client
+    efa = bool(getattr(lustre, "efa", False)) and bool(kind and kind.lustre_efa_client)
+    gds = bool(getattr(lustre, "gds", False)) and bool(kind and kind.lustre_gds_client)
     interfaces = kind.least_efa_interfaces if kind else 0
     return Node(
         role=group.role,
@@ -99,7 +99,7 @@ def node_of(environment: Environment, group: NodeGroup) -> Node:
         architecture=(kind.architecture if kind else "") or "x86_64",
         accelerator=_accelerator(environment, group),
         efa_interfaces=interfaces if group.role == "compute" else 0,
-        nvswitch=kind is not None and kind.nvswitch,
+        nvswitch=bool(kind and kind.nvswitch),
         lustre="none" if lustre is None else "efa" if efa and group.role == "compute" else "tcp",
         gds=gds and group.role == "compute",
         kubernetes=environment.orchestrator.kind in KUBERNETES,

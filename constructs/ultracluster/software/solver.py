@@ -42,11 +42,11 @@ def breaches(release: Release) -> list[Verdict]:
     return sorted(broken, key=lambda verdict: not verdict.blocks)
 
 
-def instance_breaches(release: Release, family: str) -> list[Verdict]:
-    """What instance types of `family` ("p6-b200") want and the release does not have."""
+def instance_breaches(release: Release, accelerator: str) -> list[Verdict]:
+    """What instance types with an accelerator ("B200") require and the release does not have."""
     found: list[Verdict] = []
     for row in constraints().instances:
-        if family not in row.families:
+        if accelerator not in row.accelerators:
             continue
         state, detail = _all(release, row.require)
         if state == "broken":

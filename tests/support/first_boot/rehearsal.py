@@ -25,6 +25,7 @@ from ultracluster.config import Environment
 from ultracluster.config.instance_types import instance_type_of
 from ultracluster.config.storage import ExistingLustre, ExistingOpenZfs
 from ultracluster.model.cluster_json import script_configuration
+from ultracluster.model.mounts import LustreMount, Mounts, OpenZfsMount, as_arguments, told
 from ultracluster.software import Release, load_release
 from ultracluster.software.first_boot import first_boot, scripts_run
 
@@ -209,29 +210,28 @@ def _arguments(boot: Boot) -> list[str]:
         return []
     arguments: list[str] = []
     if kind == "pcs":
-        if lustre := boot.node.mounts.get("lustre"):
-            efa = "yes" if lustre["efa"] else "no"
-            arguments += ["--lustre", lustre["path"], lustre["dns_name"], lustre["mount_name"], efa]
-        if openzfs := boot.node.mounts.get("openzfs"):
-            arguments += ["--openzfs", openzfs["path"], openzfs["dns_name"], openzfs["volume_path"]]
+        arguments = as_arguments(boot.node.mounts)
     return [*arguments, "--group", boot.group]
 
 
-def _mounts(environment: Environment) -> dict[str, Any]:
+def _mounts(environment: Environment) -> Mounts:
     """As deploy would tell them; the names are AWS's to make."""
-    storage = environment.storage
-    made: dict[str, Any] = {}
-    if lustre := storage.lustre:
-        name = lustre.dns_name if isinstance(lustre, ExistingLustre) else "fs-0123.fsx.example.amazonaws.com"
-        made["lustre"] = {
-            "path": lustre.mount_path,
-            "dns_name": name,
-            "mount_name": "abcdefgh",
-            "efa": bool(getattr(lustre, "efa", False)),
-        }
-    if openzfs := storage.openzfs:
-        name = (
-            openzfs.dns_name if isinstance(openzfs, ExistingOpenZfs) else "fs-4567.fsx.example.amazonaws.com"
-        )
-        made["openzfs"] = {"path": openzfs.mount_path, "dns_name": name, "volume_path": "/fsx"}
-    return made
+    lustre, openzfs = environment.storage.lustre, environment.storage.openzfs
+    return told(
+        lustre
+        and LustreMount(
+            path=lustre.mount_path,
+            dns_name=lustre.dns_name
+            if isinstance(lustre, ExistingLustre)
+            else "fs-0123.fsx.example.amazonaws.com",
+            mount_name="abcdefgh",
+            efa=bool(getattr(lustre, "efa", False)),
+        ),
+        openzfs
+        and OpenZfsMount(
+            path=openzfs.mount_path,
+            dns_name=openzfs.dns_name
+            if isinstance(openzfs, ExistingOpenZfs)
+            else "fs-4567.fsx.example.amazonaws.com",
+        ),
+    )

@@ -20,6 +20,7 @@ from project import ROOT
 
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.images import Image
+from ultracluster.model.mounts import Mounts
 from ultracluster.software import Release
 
 ADDRESS = "10.1.0.21"
@@ -36,7 +37,7 @@ class NodeOf:
     orchestrator: str
     cluster: dict[str, Any]
     """Its cluster.json."""
-    mounts: dict[str, Any]
+    mounts: Mounts
     """What the orchestrator hands over at deploy, beside cluster.json."""
 
     @property

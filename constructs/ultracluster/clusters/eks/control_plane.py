@@ -162,7 +162,7 @@ class EksControlPlane(Construct):
             self, "VpcCniRole", cluster_arn=_arn(self, self.cluster_name), addon="vpc-cni"
         )
         allow_interfaces(interfaces)
-        # by default a node keeps one whole interface's addresses in stock, fifty on p5
+        # by default a node keeps one whole interface's addresses in stock, up to fifty
         stock = {"env": {"MINIMUM_IP_TARGET": "12", "WARM_IP_TARGET": "4"}}
         return [
             self._addon("eks-pod-identity-agent"),

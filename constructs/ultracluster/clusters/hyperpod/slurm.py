@@ -20,6 +20,7 @@ from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.lifecycle.scripts import ENTRIES
 from ultracluster.model.cluster_json import ScriptConfigurations
+from ultracluster.model.mounts import told
 from ultracluster.security.execution_role import HyperPodExecutionRole
 
 
@@ -84,7 +85,7 @@ class HyperPodSlurmCluster(Construct):
             self.role.grant_read_secret(accounting.secret_arn, accounting.secret_key_arn)
         if mirror:
             self.role.grant_read_mirror(mirror)
-        mounts = _deployed_mounts(lustre, open_zfs)
+        mounts = told(lustre, open_zfs)
         self._bundle = self._upload(
             scripts_bucket, script_configurations, list(node_groups), mounts, upload_role
         )
@@ -169,23 +170,6 @@ class HyperPodSlurmCluster(Construct):
             on_create=entry if early else None,
             on_init_complete=None if early else entry,
         )
-
-
-def _deployed_mounts(
-    lustre: LustreMount | None, open_zfs: OpenZfsMount | None
-) -> dict[str, dict[str, str | bool]]:
-    """The mounts as `cluster.json` tells them."""
-    mounts: dict[str, dict[str, str | bool]] = {}
-    if lustre:
-        mounts["lustre"] = {
-            "path": lustre.path,
-            "dns_name": lustre.dns_name,
-            "mount_name": lustre.mount_name,
-            "efa": lustre.efa,
-        }
-    if open_zfs:
-        mounts["openzfs"] = {"path": open_zfs.path, "dns_name": open_zfs.dns_name, "volume_path": "/fsx"}
-    return mounts
 
 
 def _mounts(

@@ -69,7 +69,7 @@ def wants_imex(environment: Environment) -> bool:
 def has_imex(environment: Environment, group: str) -> bool:
     """Whether the nodes of a group are parts of an NVIDIA UltraServer (NVL72)."""
     kind = instance_type_of(environment, environment.node_groups[group])
-    return kind is not None and kind.imex
+    return kind is not None and bool(kind.imex)
 
 
 def _runs_scripts(environment: Environment) -> bool:

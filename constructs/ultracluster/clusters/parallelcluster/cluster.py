@@ -18,6 +18,7 @@ from ultracluster.clusters.parallelcluster.nodes import (
 )
 from ultracluster.clusters.parts import Accounting, LustreMount, OpenZfsMount
 from ultracluster.config import Environment
+from ultracluster.model.mounts import told
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 
 PROVIDER = "parallelcluster/{version}/templates/custom_resource/cluster.yaml"
@@ -76,7 +77,8 @@ class ParallelClusterCluster(Construct):
             "Scripts",
             bucket=scripts_bucket,
             environment=environment,
-            deployed_values={"mounts": _mounts(lustre)},
+            # it mounts itself; our scripts set up EFA for Lustre, and ask for what the mount will be
+            deployed_values={"mounts": told(lustre)},
         )
         self._policy = ParallelClusterNodePolicy(
             self,
@@ -161,17 +163,3 @@ class ParallelClusterCluster(Construct):
         )
         acknowledge(policy, {wildcard(self, scripts): "Scripts of this cluster, of which it looks at one."})
         return policy
-
-
-def _mounts(lustre: LustreMount | None) -> dict[str, dict[str, str | bool]]:
-    # ParallelCluster mounts; our scripts set up EFA for Lustre, and ask for what the mount will be
-    if lustre is None:
-        return {}
-    return {
-        "lustre": {
-            "path": lustre.path,
-            "dns_name": lustre.dns_name,
-            "mount_name": lustre.mount_name,
-            "efa": lustre.efa,
-        }
-    }

@@ -30,7 +30,7 @@ ULTRASERVER_SETTINGS: SlurmSettings = {
     # seconds; while the IMEX domain of a job comes up, nodes answer late
     "MessageTimeout": 240,
 }
-"""ParallelCluster User Guide, "Support NVIDIA-Imex with p6e-gb200 instance"."""
+"""ParallelCluster User Guide, "Support NVIDIA-Imex"."""
 
 
 def queues(environment: Environment, values: DeployedValues) -> list[Mapped]:

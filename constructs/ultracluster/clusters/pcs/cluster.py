@@ -27,6 +27,7 @@ from ultracluster.lifecycle.bundles import NODE_FILE, NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.model.capacity import decide, placement_for
 from ultracluster.model.cluster_json import ScriptConfigurations
+from ultracluster.model.mounts import as_arguments, told
 from ultracluster.model.network_cards import EfaKind, takes_combined_efa
 from ultracluster.model.root_volume import root_throughput
 from ultracluster.security.node_role import NodeRole
@@ -120,7 +121,7 @@ class PcsCluster(Construct):
             self.role.grant_read_mirror(mirror)
         self._checksums: dict[str, str] = {}
         self._bundle = self._upload(scripts_bucket, script_configurations, list(node_groups))
-        self._mount_arguments = _mount_arguments(lustre, open_zfs)
+        self._mount_arguments = as_arguments(told(lustre, open_zfs))
         before = _clusters_before(self)
         self.resource = _CLUSTER(
             self,
@@ -386,17 +387,6 @@ def _slurm(config: Pcs, settings: SlurmSettings) -> pcs.CfnCluster.SlurmConfigur
         ]
         or None,
     )
-
-
-def _mount_arguments(lustre: LustreMount | None, open_zfs: OpenZfsMount | None) -> list[str]:
-    """As pcs_node.sh takes them: the checksum of its file is older than the names of the file systems."""
-    arguments: list[str] = []
-    if lustre:
-        efa = "yes" if lustre.efa else "no"
-        arguments += ["--lustre", lustre.path, lustre.dns_name, lustre.mount_name, efa]
-    if open_zfs:
-        arguments += ["--openzfs", open_zfs.path, open_zfs.dns_name, "/fsx"]
-    return arguments
 
 
 def _reserved_in_group(group: NodeGroup) -> bool:

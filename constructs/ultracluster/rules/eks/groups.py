@@ -211,9 +211,7 @@ def image_for_type(environment: Environment) -> Iterator[Breach]:
             yield Breach(
                 ("node_groups", name, "instance_type"),
                 f"EKS has no Amazon Linux 2023 image with the driver of {known.name} ({known.architecture}).",
-                ask(
-                    "fact", "image: ami-... of your own, or a type for which EKS has one, e.g. trn2.48xlarge"
-                ),
+                ask("fact", "image: ami-... of your own, or a type for which EKS has one"),
             )
 
 

@@ -20,7 +20,7 @@ from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import EKS
 
 GROUPS_THAT_FIT = 100
-"""Managed groups whose template was seen to stay below 1 MB, with 33 interfaces each (p5.48xlarge)."""
+"""Managed groups whose template was seen to stay below 1 MB, with 33 interfaces each."""
 _RESOURCES, _OF_A_GROUP, _OTHERS = 500, 2, 4  # launch template and group; role, policy, schedule, wait handle
 
 

@@ -20,6 +20,7 @@ from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.orchestrator import HYPERPOD
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, drop, either, rename, write
+from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import ENV
 
@@ -186,6 +187,30 @@ def declaration_unused(environment: Environment) -> Iterator[Breach]:
                 f"`{name}` is declared and no node group uses it.",
                 drop().noting(f"or write instance_type: {name} in a node group"),
             )
+
+
+@ENV.rule(
+    18,
+    "warning",
+    "What nodes need to know of an instance type is known",
+    source="the catalogue: instances.json, `families` and `types`",
+    date="2026-11-22",
+    by_hand="nvidia-smi topo -m; lnetctl net show  (on a node of that type)",
+)
+def type_facts(cluster: Cluster) -> Iterator[Breach]:
+    told: set[str] = set()
+    for name, group in cluster.groups.items():
+        known = group.type
+        if known is None or known.name in told or not (unknown := known.unknown_facts):
+            continue
+        told.add(known.name)
+        place = f"instance_types.{known.name}" if known.declared else "its row in the catalogue"
+        yield Breach(
+            ("instance_types", known.name) if known.declared else ("node_groups", name, "instance_type"),
+            f"of {known.name} nobody has filled in {', '.join(unknown)}. Its nodes go by what they find in "
+            "their hardware, and do without what cannot be found there; plans leave it out.",
+            ask("fact", f"add {', '.join(unknown)} to {place}"),
+        )
 
 
 @ENV.rule(

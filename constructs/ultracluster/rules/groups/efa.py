@@ -69,17 +69,17 @@ def training_over_tcp(environment: Environment) -> Iterator[Breach]:
 )
 def p4_with_others(environment: Environment) -> Iterator[Breach]:
     for partition, groups in _partitions(environment).items():
-        p4 = [name for name, group in groups.items() if _is_p4(group)]
-        for name in p4:
+        for name in groups:
+            peers = _peers(environment, groups[name])
             for other, group in groups.items():
-                if other not in p4 and _has_efa(environment, group):
+                if peers and _family(group) not in peers and _has_efa(environment, group):
                     yield Breach(
                         ("node_groups", name, "partition"),
                         f"`{name}` ({groups[name].instance_type}) and `{other}` "
-                        f"({group.instance_type}) are both in partition `{partition}`: P4d and "
-                        "P4de cannot exchange EFA traffic with other types, so a job on both has "
-                        "no EFA between them.",
-                        write(groups[name].instance_type.partition(".")[0]),
+                        f"({group.instance_type}) are both in partition `{partition}`: "
+                        f"{' and '.join(map(str.capitalize, peers))} cannot exchange EFA traffic with other "
+                        "types, so a job on both has no EFA between them.",
+                        write(_family(groups[name])),
                     )
 
 
@@ -100,7 +100,8 @@ def mixed_partition(environment: Environment) -> Iterator[Breach]:
         for name, group in accelerated.items():
             if first is None or group.instance_type == first.instance_type:
                 continue
-            if _is_p4(group) != _is_p4(first) and _has_efa(environment, group, first):
+            apart = _peers(environment, group) != _peers(environment, first)
+            if apart and _has_efa(environment, group, first):
                 continue  # EFA003 says more
             yield Breach(
                 ("node_groups", name, "partition"),
@@ -184,8 +185,14 @@ def _attached(environment: Environment, known: InstanceType) -> str:
     return f"Nodes are launched with {numbers[0] if numbers else 'none'}."
 
 
-def _is_p4(group: NodeGroup) -> bool:
-    return group.instance_type.startswith(("p4d.", "p4de."))
+def _family(group: NodeGroup) -> str:
+    return group.instance_type.partition(".")[0]
+
+
+def _peers(environment: Environment, group: NodeGroup) -> tuple[str, ...]:
+    """The only families with which nodes of the group exchange EFA traffic; empty where there is no limit."""
+    known = instance_type_of(environment, group)
+    return known.efa_peers if known else ()
 
 
 def _has_efa(environment: Environment, *groups: NodeGroup) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from ultracluster.catalog.parallelcluster import parallelcluster
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.remedy import ask, drop, rename, write
 from ultracluster.config.slurm import SlurmSettings
 from ultracluster.model.partitions import partitions
@@ -168,7 +169,7 @@ def health_checks_without_gpu(environment: Environment) -> Iterator[Breach]:
     49,
     "warning",
     "UltraServers run NVLink between nodes",
-    source="ParallelCluster User Guide, Support NVIDIA-Imex with p6e-gb200 instance",
+    source="ParallelCluster User Guide, Support NVIDIA-Imex",
     date=DATE,
 )
 def imex(environment: Environment) -> Iterator[Breach]:
@@ -176,7 +177,7 @@ def imex(environment: Environment) -> Iterator[Breach]:
     queues = [
         queue
         for queue, groups in partitions(environment).items()
-        if any(group.instance_type.startswith("p6e-") for group in groups.values())
+        if any(_imex(environment, group) for group in groups.values())
     ]
     if queues and not orchestrator.imex:
         yield Breach(
@@ -207,12 +208,12 @@ def imex(environment: Environment) -> Iterator[Breach]:
     50,
     "warning",
     "A topology plugin comes with its file",
-    source="ParallelCluster User Guide: block topology with p6e-gb200; "
+    source="ParallelCluster User Guide: block topology of UltraServers; "
     "aws-samples/sample-physical-ai-scaffolding-kit#14 (the jobs are refused)",
     date="2026-11-22",
 )
 def topology_file(environment: Environment) -> Iterator[Breach]:
-    if any(group.instance_type.startswith("p6e-") for group in environment.groups("compute").values()):
+    if any(_imex(environment, group) for group in environment.groups("compute").values()):
         return
     for key, value in asked(environment).slurm_settings.items():
         if key.lower() == "topologyplugin" and str(value).lower() not in _NO_FILE:
@@ -222,6 +223,11 @@ def topology_file(environment: Environment) -> Iterator[Breach]:
                 "it Slurm refuses jobs (`Requested topology configuration is not available`).",
                 drop().noting("or acknowledge this where a script of yours writes the file on the head node"),
             )
+
+
+def _imex(environment: Environment, group: NodeGroup) -> bool:
+    known = instance_type_of(environment, group)
+    return known is not None and known.imex is True
 
 
 def _denied(path: Path, settings: SlurmSettings, denied: Mapping[str, str], where: str) -> Iterator[Breach]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ultracluster.catalog import InstanceType
 from ultracluster.config import Environment
 from ultracluster.config.findings import Path
 from ultracluster.config.nodes import NodeGroup
@@ -121,7 +122,7 @@ def instances_served(environment: Environment) -> Iterator[Breach]:
                 f"{', '.join(lacking)}.",
                 ask("decision", "an x86_64 type, or a release with files for aarch64"),
             )
-        for verdict in instance_breaches(release, kind.family):
+        for verdict in instance_breaches(release, _accelerator(kind)):
             if verdict.blocks:
                 yield _of(verdict, path)
 
@@ -165,7 +166,7 @@ def release_tested(environment: Environment) -> Iterator[Breach]:
     if release is None:
         return
     for name, group in environment.node_groups.items():
-        for verdict in instance_breaches(release, group.instance_type.partition(".")[0]):
+        for verdict in instance_breaches(release, _accelerator(instance_type_of(environment, group))):
             if not verdict.blocks:
                 yield _of(verdict, ("node_groups", name, "instance_type"))
 
@@ -214,6 +215,10 @@ def _release(environment: Environment) -> Release | None:
 def _breaches(environment: Environment) -> list[Verdict]:
     release = _release(environment)
     return breaches(release) if release else []
+
+
+def _accelerator(kind: InstanceType | None) -> str:
+    return kind.accelerator.name if kind and kind.accelerator else ""
 
 
 def _of(verdict: Verdict, path: Path = _RELEASE) -> Breach:

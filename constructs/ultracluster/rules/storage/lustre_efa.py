@@ -69,8 +69,8 @@ def efa_without_client(environment: Environment) -> Iterator[Breach]:
     yield Breach(
         (*LUSTRE, "efa"),
         "EFA is on, and no node group has instances that mount Lustre over EFA: that takes an "
-        "EFA type from Nitro v4, and not trn2. All nodes would go over TCP.",
-        efa_off(environment).noting("or a node group of such a type (p5, p6, g6e, trn1)"),
+        "EFA type from Nitro v4, of a family that FSx does not leave out. All nodes would go over TCP.",
+        efa_off(environment).noting("or a node group of such a type"),
     )
 
 
@@ -86,11 +86,11 @@ def efa_type_on_tcp(environment: Environment) -> Iterator[Breach]:
         return  # FSX012 says it for all
     for name, group in environment.groups("compute").items():
         known = instance_type_of(environment, group)
-        if known and known.efa_interfaces and not known.lustre_efa_client:
+        if known and known.efa_interfaces and known.lustre_efa_client is False:
             why = (
-                "FSx leaves the trn2 family out"
-                if known.family.startswith("trn2")
-                else f"Lustre over EFA needs Nitro v4, and this type has v{known.nitro}"
+                f"Lustre over EFA needs Nitro v4, and this type has v{known.nitro}"
+                if known.nitro and known.nitro < 4
+                else f"FSx leaves the {known.family} family out"
             )
             yield Breach(
                 ("node_groups", name, "instance_type"),
@@ -161,14 +161,14 @@ def gds_clients(environment: Environment) -> Iterator[Breach]:
     if not made or not getattr(made, "gds", False) or not _has_efa(environment):
         return
     clients = list(_clients(environment))
-    unknown = _unknown_type(environment) or any(known.declared for _, _, known in clients)
-    if not clients or unknown or any(known.lustre_gds_client for _, _, known in clients):
+    unknown = _unknown_type(environment)
+    if not clients or unknown or any(known.lustre_gds_client is not False for _, _, known in clients):
         return
     types = alternatives(sorted({known.name for _, _, known in clients}))
     yield Breach(
         (*LUSTRE, "gds"),
-        "the guide names P5, P5e, P5en, P6-B200 and P6-B300 for GPUDirect Storage, and the clients here "
-        f"are {types}: reads would go through host memory.",
+        f"the guide names other types for GPUDirect Storage, and the clients here are {types}: reads would "
+        "go through host memory.",
         write(False),
     )
 
@@ -187,7 +187,7 @@ def efa_connections(environment: Environment) -> Iterator[Breach]:
     wanted = _connections(environment) if clients else 0
     if wanted <= most or nodes > most:
         return
-    fewer = f"at most {most // max(known.lustre_efa_interfaces for _, _, known in clients)} such nodes"
+    fewer = f"at most {most // max(known.lustre_efa_interfaces or 0 for _, _, known in clients)} such nodes"
     yield Breach(
         (*LUSTRE, "efa"),
         f"{wanted} EFA connections: {_counted(clients)}. FSx takes {most} per file system, and "
@@ -220,7 +220,7 @@ def efa_clients(environment: Environment) -> Iterator[Breach]:
 
 def _connections(environment: Environment) -> int:
     """EFA connections of all nodes that mount Lustre over EFA, if it has EFA."""
-    return sum(group.count * known.lustre_efa_interfaces for _, group, known in _clients(environment))
+    return sum(group.count * (known.lustre_efa_interfaces or 0) for _, group, known in _clients(environment))
 
 
 def _has_efa(environment: Environment) -> bool:
@@ -236,8 +236,9 @@ def _clients(environment: Environment) -> Iterator[tuple[str, NodeGroup, Instanc
 
 
 def _unknown_type(environment: Environment) -> bool:
-    groups = environment.node_groups.values()
-    return any(instance_type_of(environment, group) is None for group in groups)
+    """Whether there may be a client that is not known to be one."""
+    known = [instance_type_of(environment, group) for group in environment.node_groups.values()]
+    return any(one is None or one.lustre_efa_client is None for one in known)
 
 
 def _mount_path(environment: Environment) -> str:

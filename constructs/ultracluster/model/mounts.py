@@ -1,0 +1,65 @@
+"""The file systems that every node mounts, and how `cluster.json` tells its nodes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+OPENZFS_ROOT = "/fsx"
+"""Where FSx for OpenZFS has the root volume of a file system."""
+
+Mounts = Mapping[str, Mapping[str, str | bool]]
+"""The key `mounts` of `cluster.json`, by kind of file system: `lustre`, `openzfs`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LustreMount:
+    """A Lustre file system that every node mounts."""
+
+    dns_name: str
+    mount_name: str
+    path: str = "/fsx"
+    efa: bool = False
+    """It was created with EFA: nodes that can, reach it so."""
+    file_system_id: str = ""
+    """`fs-...`; ParallelCluster and Kubernetes ask for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenZfsMount:
+    """An OpenZFS file system that every node mounts."""
+
+    dns_name: str
+    path: str = "/home"
+    volume_id: str = ""
+    """`fsvol-...` of its root volume; ParallelCluster asks for it."""
+    file_system_id: str = ""
+    """`fs-...`; Kubernetes asks for it."""
+
+
+def told(lustre: LustreMount | None, open_zfs: OpenZfsMount | None = None) -> Mounts:
+    """The key `mounts` of `cluster.json`; values may be CDK tokens."""
+    mounts: dict[str, dict[str, str | bool]] = {}
+    if lustre:
+        mounts["lustre"] = {
+            "path": lustre.path,
+            "dns_name": lustre.dns_name,
+            "mount_name": lustre.mount_name,
+            "efa": lustre.efa,
+        }
+    if open_zfs:
+        mounts["openzfs"] = {
+            "path": open_zfs.path,
+            "dns_name": open_zfs.dns_name,
+            "volume_path": OPENZFS_ROOT,
+        }
+    return mounts
+
+
+def as_arguments(mounts: Mounts) -> list[str]:
+    """The same as pcs_node.sh takes it: the checksum of its folder is older than the names in it."""
+    words: list[str] = []
+    for kind, values in mounts.items():
+        words.append(f"--{kind}")
+        words += [value if isinstance(value, str) else "yes" if value else "no" for value in values.values()]
+    return words

@@ -1,0 +1,140 @@
+"""One guess: what is known of a thing is in the file where its next builder looks first, and in no other.
+
+Counted are the files that people write below `constructs/`, `stacks/` and `lifecycle_scripts/`; not what is
+generated, and not documentation.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from project import ROOT
+
+from ultracluster.catalog import instance_types
+from ultracluster.catalog.instances import families
+
+CATALOGUE = "constructs/ultracluster/catalog"
+GENERATED = {
+    f"{CATALOGUE}/general_instances.json",
+    "constructs/ultracluster/config/environment.schema.json",
+    "constructs/ultracluster/rules/examples.json",  # the examples of docs/rules.md
+}
+SUFFIXES = {".py", ".json", ".csv", ".sh", ".sbatch", ".yaml", ".service", ".conf", ".lock"}
+
+ROW = f"{CATALOGUE}/instances.json"
+PRICES = {f"{CATALOGUE}/prices.csv", f"{CATALOGUE}/service_prices.json"}
+"""EC2's of accelerated types, and those of all other types and services."""
+
+OTHERS_THAT_NAME_TYPES = {
+    # hints for a person: without one the quota is found by its name
+    f"{CATALOGUE}/quotas.json": 18,
+    # what examples of AWS use, and machines that build images
+    f"{CATALOGUE}/guidelines.json": 2,
+    f"{CATALOGUE}/image_bases.json": 2,
+    # general types that remedies and defaults name
+    "constructs/ultracluster/config/loader.py": 1,
+    "constructs/ultracluster/config/storage.py": 1,
+    "constructs/ultracluster/rules/eks/groups.py": 1,
+    "constructs/ultracluster/rules/eks/pods.py": 2,
+    "constructs/ultracluster/rules/groups/roles.py": 2,
+    "constructs/ultracluster/rules/parallelcluster/capacity.py": 2,
+    "constructs/ultracluster/rules/pcs/groups.py": 2,
+}
+"""How many types each of these names. The numbers may only shrink: lower them, never raise one."""
+
+FAMILIES_IN_CODE = {
+    # general families from which remedies take a machine
+    "constructs/ultracluster/rules/parallelcluster/capacity.py": 2,
+    "constructs/ultracluster/model/types.py": 2,
+}
+"""How many families of types the code of each of these names. The numbers may only shrink, too."""
+
+_TYPE = re.compile(r"(?<![a-z0-9-])[a-z][a-z0-9-]*\.(?:\d*x?large|medium|small|micro|metal[\w-]*)\b")
+_WORD = re.compile(r"(?<![\w/.-])[a-z]+\d[a-z0-9-]*")
+
+
+@cache
+def files() -> dict[str, str]:
+    """Text by path of all files that count."""
+    found: dict[str, str] = {}
+    for folder in ("constructs", "stacks", "lifecycle_scripts"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            name = path.relative_to(ROOT).as_posix()
+            if path.is_file() and path.suffix in SUFFIXES and name not in GENERATED:
+                found[name] = path.read_text(encoding="utf-8")
+    return found
+
+
+def types_named(text: str) -> set[str]:
+    return set(_TYPE.findall(text)) & instance_types().keys()
+
+
+def families_in_code(name: str, text: str) -> set[str]:
+    """Families that the code of a file compares with; comments, docstrings and data say what they like.
+
+    A beginning of several families, `p6e-`, is one, too.
+    """
+    known = {one.family for one in instance_types().values()} | families().keys()
+    known |= {one.partition("-")[0] for one in known}
+    if name.endswith(".py"):
+        words = {value.rstrip(".-*") for value in strings_of(text)}
+    elif name.endswith((".sh", ".sbatch")):
+        code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
+        words = {word.rstrip("-") for word in _WORD.findall(code)}
+    else:
+        words = set[str]()
+    return words & known
+
+
+def strings_of(source: str) -> Iterator[str]:
+    """Literals of Python code, without docstrings."""
+    tree = ast.parse(source)
+    said = {
+        id(one.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        for one in node.body
+        if isinstance(one, ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
+            yield node.value
+
+
+def test_a_type_is_a_row_and_its_prices() -> None:
+    """Two guesses find all of it; what else names one is listed above."""
+    named = {name: len(types) for name, text in files().items() if (types := types_named(text))}
+
+    assert {
+        name: count for name, count in named.items() if name not in {ROW, *PRICES}
+    } == OTHERS_THAT_NAME_TYPES
+
+
+def test_no_hand_written_code_names_an_accelerated_type() -> None:
+    accelerated = {one.name for one in instance_types().values() if one.accelerator}
+    found = {
+        name: types_named(text) & accelerated
+        for name, text in files().items()
+        if not name.endswith((".json", ".csv"))
+    }
+
+    assert {name: types for name, types in found.items() if types} == {}
+
+
+def test_code_compares_with_no_family() -> None:
+    """What holds for a family is a column of its rows: code that lists families forgets the next one."""
+    found = {name: len(words) for name, text in files().items() if (words := families_in_code(name, text))}
+
+    assert found == FAMILIES_IN_CODE
+
+
+def test_the_counts_can_fail() -> None:
+    assert types_named("Use ml.p5.48xlarge, ec2.m5.large; not up5.48xlarge") == {"p5.48xlarge", "m5.large"}
+    assert families_in_code("a.py", 'x = kind.startswith("p6e-") or kind == "p4d."') == {"p6e", "p4d"}
+    assert families_in_code("a.py", '"""p5"""\n# p5\nx = "as p5 has"') == set()
+    assert families_in_code("a.sh", "case $1 in\n  p4d.* | trn2*) ;; # p5\nesac") >= {"p4d", "trn2"}
+    assert len(types_named(files()[ROW])) > 20
+    assert len(files()) > 400
