@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.fsx import LustreOffer, limits, lustre_offer, openzfs_deployments
-from ultracluster.catalog.fsx import lustre as lustre_deployment
-from ultracluster.catalog.guidelines import Guideline, checkpoint_share
-from ultracluster.catalog.sizing import lustre_write_mbps_per_tib, model_state
+from ultracluster.catalog.guidelines import Guideline
+from ultracluster.catalog.sizing import lustre_write_mbps_per_tib
 from ultracluster.config.orchestrator import KUBERNETES, SLURM, OrchestratorKind
+from ultracluster.model.checkpoints import GIB_PER_TIB, checkpoint_gb, likely_parameters, smallest_lustre
 from ultracluster.plan.draft_place import is_local, second_zone
 
 
@@ -55,8 +55,10 @@ def _lustre(site: Site, known: InstanceType | None, sizes: Guideline) -> Iterato
     if site.lustre_tib is None and known is not None and known.accelerator is None:
         tib = min(tib, 9.6)
     grows = site.lustre_tib is None
-    capacity, tier = _smallest(deployment, tib, wanted, efa=efa, grows=grows, tiers=limited)
-    written = capacity / 1000 * (lustre_write_mbps_per_tib(deployment, tier) or 0)
+    capacity, tier = smallest_lustre(
+        deployment, tib * GIB_PER_TIB, wanted, efa=efa, grows=grows, tiers=limited
+    )
+    written = capacity / GIB_PER_TIB * (lustre_write_mbps_per_tib(deployment, tier) or 0)
     yield f"  # {written:,.0f} MB/s. Wanted: {wanted:,.0f}, which writes a checkpoint in about"
     yield f"  # {sizes.checkpoint_minutes:g} minutes; `ultracluster plan --model` has the time for yours."
     yield from _why(site, known, deployment, efa, offer)
@@ -92,41 +94,13 @@ def _why(
         yield f"  # Over TCP: {site.instance_type} is no EFA client of Lustre."
 
 
-def _smallest(
-    deployment: str, tib: float, wanted: float, *, efa: bool, grows: bool, tiers: Sequence[int] = ()
-) -> tuple[int, int]:
-    """The least capacity in GiB that is at least `tib` and gives `wanted` MB/s, and its lowest tier.
-
-    Where none does it is the greatest throughput. `grows`: more capacity may be taken for more throughput.
-    `tiers`: the only ones there are, if not all.
-    """
-    facts = lustre_deployment(deployment)
-    found: list[tuple[int, int]] = []
-    for tier in facts.throughput.first if facts.throughput else ():
-        if tiers and tier not in tiers:
-            continue
-        series = facts.capacity(tier, efa=efa)
-        need = max(tib * 1000, wanted / tier * 1000 if grows else 0)
-        if series is not None:
-            found.append((_at_least(series.first, series.step, need), tier))
-    enough = [(capacity, tier) for capacity, tier in found if capacity / 1000 * tier >= wanted]
-    return min(enough) if enough else max(found, key=lambda row: row[0] * row[1])
-
-
-def _at_least(first: Sequence[int], step: int | None, need: float) -> int:
-    for one in first:
-        if one >= need:
-            return one
-    return step * max(1, -(-int(need) // step)) if step else first[-1]
-
-
 def _checkpoint_mbps(site: Site, known: InstanceType | None, sizes: Guideline) -> float:
+    """MB/s that write the checkpoint of a likely model in the time of the guideline."""
     accelerator = known.accelerator if known else None
     if accelerator is None:
         return 0
-    state = model_state()
-    memory = accelerator.memory_gib * 2**30 * site.nodes * checkpoint_share()
-    return memory * state.checkpoint_bytes / state.memory_bytes / 1e6 / (sizes.checkpoint_minutes * 60)
+    written_gb = checkpoint_gb(likely_parameters(accelerator.memory_gib * site.nodes))
+    return written_gb * 1000 / (sizes.checkpoint_minutes * 60)
 
 
 def _home(site: Site, sizes: Guideline) -> Iterator[str]:

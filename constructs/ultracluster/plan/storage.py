@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ultracluster.catalog.sizing import lustre_read_mbps_per_tib, lustre_write_mbps_per_tib
 from ultracluster.config import Environment
-from ultracluster.config.storage import ExistingLustre, IntelligentTieringLustre
+from ultracluster.config.storage import ExistingLustre
+from ultracluster.model.checkpoints import lustre_speed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,29 +53,19 @@ class RepositoryPlan:
 
 def lustre_plan(environment: Environment) -> FileSystemPlan | None:
     """The Lustre file system; None without."""
-    lustre = environment.storage.lustre
+    lustre = environment.lustre
     if lustre is None:
         return None
-    fabric = "EFA" if getattr(lustre, "efa", False) else "TCP"
-    if isinstance(lustre, ExistingLustre):
-        return FileSystemPlan(
-            kind="Lustre", deployment="existing", mount_path=lustre.mount_path, id=lustre.id, fabric=fabric
-        )
-    if isinstance(lustre, IntelligentTieringLustre):
-        capacity, read, write = None, lustre.throughput_mbps, lustre.throughput_mbps
-    else:
-        tier = getattr(lustre, "throughput_mbps_per_tib", None)
-        tib = lustre.capacity_gib / 1000  # AWS counts 1200 GiB as 1.2 TiB
-        capacity = lustre.capacity_gib
-        read = tib * (lustre_read_mbps_per_tib(lustre.deployment, tier) or 0)
-        write = tib * (lustre_write_mbps_per_tib(lustre.deployment, tier) or 0)
+    fabric = "EFA" if lustre.efa else "TCP"
+    settings, speed = lustre.settings, lustre_speed(lustre)
     return FileSystemPlan(
         kind="Lustre",
-        deployment=lustre.deployment,
+        deployment=settings.deployment,
         mount_path=lustre.mount_path,
-        capacity_gib=capacity,
-        read_mbps=read,
-        write_mbps=write,
+        id=settings.id if isinstance(settings, ExistingLustre) else "",
+        capacity_gib=lustre.capacity_gib,
+        read_mbps=speed.read_mbps if speed else None,
+        write_mbps=speed.write_mbps if speed else None,
         fabric=fabric,
     )
 

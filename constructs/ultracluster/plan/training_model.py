@@ -7,9 +7,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ultracluster.catalog.sizing import lustre_client_gbps, model_state
+from ultracluster.catalog.sizing import model_state
 from ultracluster.config import Environment
-from ultracluster.model.types import instance_type_of
+from ultracluster.model import resolve
+from ultracluster.model.checkpoints import checkpoint_gb, state_gib, write_speed
 from ultracluster.plan.groups import GroupPlan
 from ultracluster.plan.storage import FileSystemPlan
 
@@ -81,17 +82,17 @@ def model_plan(
     facts = model_state()
     largest = max(groups, key=lambda group: group.accelerator_memory_gib)
     memory = largest.accelerator_memory_gib
-    state_gib = size * facts.memory_bytes / 2**30
-    write, limit = _write(environment, largest, lustre)
+    state = state_gib(size)
+    write = write_speed(environment.lustre, resolve(environment).groups[largest.name]) if lustre else None
     return ModelPlan(
         parameters=size,
-        checkpoint_gb=size * facts.checkpoint_bytes / 1e9,
-        write_mbps=write,
-        write_limit=limit,
-        state_gib=state_gib,
+        checkpoint_gb=checkpoint_gb(size),
+        write_mbps=write.mbps if write else None,
+        write_limit=write.limit if write else "",
+        state_gib=state,
         group=largest.name if memory else "",
         memory_gib=memory,
-        nodes=math.ceil(state_gib / (memory / largest.greatest)) if memory else None,
+        nodes=math.ceil(state / (memory / largest.greatest)) if memory else None,
         checkpoint_bytes_per_parameter=facts.checkpoint_bytes,
         state_bytes_per_parameter=facts.memory_bytes,
         assumption=(
@@ -99,17 +100,3 @@ def model_plan(
             f"memory without activations, {facts.checkpoint_bytes} in a checkpoint ({facts.source})"
         ),
     )
-
-
-def _write(
-    environment: Environment, group: GroupPlan, lustre: FileSystemPlan | None
-) -> tuple[float | None, str]:
-    """MB/s at which the nodes of a group together write, and what limits it."""
-    if lustre is None or lustre.write_mbps is None:
-        return None, ""
-    known = instance_type_of(environment, environment.node_groups[group.name])
-    efa = lustre.fabric == "EFA" and bool(known and known.lustre_efa_client)
-    gds = bool(getattr(environment.storage.lustre, "gds", False)) and known is not None
-    each = lustre_client_gbps(efa=efa, gds=gds and bool(known and known.lustre_gds_client))
-    clients = max(1, group.greatest) * each * 1000 / 8
-    return (clients, "clients") if clients < lustre.write_mbps else (lustre.write_mbps, "file system")
