@@ -25,6 +25,7 @@ from ultracluster.cli.init import init
 from ultracluster.config import Environment, Finding, InvalidEnvironmentError, load, parse
 from ultracluster.config.orchestrator import KUBERNETES
 from ultracluster.config.source import Source
+from ultracluster.model import resolve
 from ultracluster.plan.draft import ORCHESTRATORS, Wishes, draft
 from ultracluster.plan.draft_place import (
     CAPACITIES,
@@ -179,7 +180,7 @@ def test_lustre_takes_a_checkpoint_in_the_time_of_the_guideline(kind: str, nodes
 
     # a training state that fills half of the memory, at 16 bytes a parameter
     model = known.accelerator.memory_gib * 2**30 * nodes * 0.5 / 16
-    found = plan(environment, model).model
+    found = plan(resolve(environment), model).model
 
     assert found is not None
     assert found.write_seconds is not None
@@ -191,7 +192,7 @@ def test_the_controller_grows_with_the_cluster() -> None:
     for nodes in (8, 64, 512):
         environment, _ = judged(draft(wishes("p5.48xlarge", "parallelcluster", nodes)))
         assert environment is not None
-        sizes.append(plan(environment).groups[0].memory_gib or 0)
+        sizes.append(plan(resolve(environment)).groups[0].memory_gib or 0)
         # aws-parallelcluster 3.16.1: a head node has at least min(nodes / 25 + 0.6, 16) GB
         assert sizes[-1] >= min(nodes / 25 + 0.6, 16)
     assert sizes == sorted(set(sizes))

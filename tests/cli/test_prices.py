@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 from ultracluster.account import aws
 from ultracluster.cli.main import app
 from ultracluster.config import load
+from ultracluster.model import resolve
 from ultracluster.plan.billed import billed
 
 TODAY = "2026-11-21"
@@ -47,7 +48,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def answers(service: Any, file: Path, listed: dict[str, tuple[str, str, str]]) -> None:
-    for key in dict.fromkeys(item.key for item in billed(load(file).environment) if item.key):
+    for key in dict.fromkeys(item.key for item in billed(resolve(load(file).environment)) if item.key):
         products = [_product(*listed[key])] if key in listed else []
         service.add_response("get_products", {"PriceList": products})
 
@@ -167,7 +168,7 @@ def test_plan_tells_what_is_wrong_with_the_file(dev: Path) -> None:
 
     assert result.exit_code == 0
     assert "the first line must be" in result.stdout
-    assert "about 19,900 USD a month" in result.stdout
+    assert "about 19,900 USD/month" in result.stdout
 
 
 def test_commands_are_named_by_the_file_that_was_asked_for(dev: Path) -> None:

@@ -20,7 +20,9 @@ from ultracluster.cli.environments import (
     refuse,
 )
 from ultracluster.cli.report import working
+from ultracluster.model import resolve
 from ultracluster.plan.cost import estimate
+from ultracluster.plan.cost_summary import document
 from ultracluster.plan.price_file import prices_beside, read_prices
 
 if TYPE_CHECKING:
@@ -69,9 +71,10 @@ def cost(
         asked = ask(config, profile, on)
         own |= asked.table
         faults += asked.faults
-    found = estimate(config, today=on, days=days, own=own, faults=faults)
+    cluster = resolve(config)
+    found = estimate(cluster, today=on, days=days, own=own, faults=faults)
     if as_json:
-        sys.stdout.write(json.dumps(found.document(), indent=2) + "\n")
+        sys.stdout.write(json.dumps(document(found), indent=2) + "\n")
     elif markdown:
         sys.stdout.write(as_markdown(found))
     else:
@@ -102,7 +105,7 @@ def ask(config: Environment, profile: str | None, today: dt.date) -> LivePrices:
         account = Account(region=config.region, profile=profile)
     except AccountError as error:
         refuse(str(error))
-    keys = [item.key for item in billed(config, today) if item.key]
+    keys = [item.key for item in billed(resolve(config), today) if item.key]
     with working("asking AWS for prices") as say:
         return live_prices(
             account,

@@ -76,7 +76,10 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
     linked = [group for group in plan.groups if group.accelerators]
     for number, group in enumerate(linked):
         place = f" in each {group.domain.ultraserver}" if group.domain and group.domain.ultraserver else ""
-        yield "" if number else "domains", f"{group.name}: {group_words(group)['linked by']}{place}"
+        yield (
+            "" if number else _interconnect(linked),
+            f"{group.name}: {group_words(group)['linked by']}{place}",
+        )
     yield "Lustre", str(plan.lustre or "none")
     for one in plan.repositories:
         place = f"s3://{one.bucket}/{one.prefix}" if one.bucket else f"the data bucket, {one.prefix or '/'}"
@@ -151,12 +154,17 @@ def warning_counts(plan: Plan) -> str:
     return f"{text}, {accepted} acknowledged" if accepted else text
 
 
+def _interconnect(groups: list[GroupPlan]) -> str:
+    links = {group.domain.link for group in groups if group.domain}
+    return "interconnect" if "NeuronLink" in links else "GPU interconnect"
+
+
 def _domain(group: GroupPlan) -> str:
     if not group.accelerators:
         return "-"
     if group.domain is None:
         return "?"
-    return f"{group.domain.size} by {group.domain.link}" if group.domain.link else "1 each (PCIe)"
+    return f"{group.domain.size} by {group.domain.link}" if group.domain.link else "PCIe (no NVLink)"
 
 
 def _events(imports: tuple[str, ...], exports: tuple[str, ...]) -> str:
