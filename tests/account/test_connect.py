@@ -72,8 +72,8 @@ def test_a_hyperpod_node_has_a_target_of_its_own(run: Callable[..., Any]) -> Non
     result = run(Deployed(), "ip-10-1-0-16")
     assert result.exit_code == 0
     assert result.stdout == (
-        f"aws ssm start-session --region us-west-2 --target {TARGET} "
-        "--document-name dev-cluster-Session-1A2B3C\n"
+        "aws ssm start-session --region us-west-2 --document-name dev-cluster-Session-1A2B3C "
+        f"--target {TARGET}\n"
     )
     described = json.loads(run(Deployed(), "gpu-16", "--json").stdout)
     assert described["target"] == TARGET and shlex.join(described["command"]) == result.stdout.strip()
@@ -83,7 +83,7 @@ def test_the_way_in_is_a_login_node_else_the_controller(run: Callable[..., Any])
     deployed = Deployed()
     assert "_controller-i-00000000000000001 " in run(deployed).stdout
     deployed.service.nodes.append(node(2, "login"))
-    assert "_login-i-00000000000000002 " in run(deployed).stdout
+    assert "_login-i-00000000000000002\n" in run(deployed).stdout
     deployed.service.nodes = []
     nobody = run(deployed)
     assert nobody.exit_code == 2 and "no node to log in to yet" in nobody.output
@@ -126,7 +126,7 @@ def test_exec_runs_the_command_and_passes_its_exit_code(
     assert (
         (tmp_path / "asked")
         .read_text()
-        .startswith(f"ssm start-session --region us-west-2 --target {TARGET} ")
+        .startswith("ssm start-session --region us-west-2 --document-name dev-cluster-")
     )
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
     missing = run(Deployed(), "gpu-16", "--exec")

@@ -1,8 +1,4 @@
-"""How a shell on a node is opened: through SSM Session Manager, without an open port.
-
-HyperPod's nodes live in an account of the service and have a target of their own; other nodes are
-instances of the account (SageMaker Developer Guide, "Access your SageMaker HyperPod cluster nodes").
-"""
+"""The session that opens a shell on one node: its target, and the environment's own session document."""
 
 from __future__ import annotations
 
@@ -11,6 +7,7 @@ from dataclasses import dataclass
 from ultracluster.account.aws import AWS_ERRORS, Account, explain
 from ultracluster.account.nodes.states import Node
 from ultracluster.config import Environment
+from ultracluster.model.login import hyperpod_target, start_session
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +25,7 @@ class Session:
     @property
     def command(self) -> list[str]:
         """The command, one argument each."""
-        words = ["aws", "ssm", "start-session", "--region", self.region, "--target", self.target]
-        if self.document:
-            words += ["--document-name", self.document]
-        if self.profile and self.profile != "default":
-            words += ["--profile", self.profile]
-        return words
+        return start_session(self.target, region=self.region, document=self.document, profile=self.profile)
 
 
 def open_session(account: Account, environment: Environment, node: Node, cluster_id: str | None) -> Session:
@@ -42,7 +34,7 @@ def open_session(account: Account, environment: Environment, node: Node, cluster
     Args:
         cluster_id: last part of the HyperPod cluster's ARN; none for an instance of the account.
     """
-    target = f"sagemaker-cluster:{cluster_id}_{node.group}-{node.id}" if cluster_id else node.id
+    target = hyperpod_target(cluster_id, node.group, node.id) if cluster_id else node.id
     document, note = session_document(account, environment)
     return Session(target, document, account.region, account.profile, note)
 

@@ -17,6 +17,7 @@ from threading import Event
 from ultracluster.account.aws import Account, AccountError
 from ultracluster.account.nodes.states import Node
 from ultracluster.account.wait.shell import Answer, command, unpack
+from ultracluster.model.login import hyperpod_target, start_session
 
 DOCUMENT = "AWS-StartNonInteractiveCommand"
 PROGRAMS = ("aws", "session-manager-plugin")
@@ -60,12 +61,13 @@ class Sessions:
         """The command of one session, one argument each."""
         # the document takes an argument vector: what is for a shell goes through one
         parameters = json.dumps({"command": [f"bash -c '{line}'"]})
-        target = f"sagemaker-cluster:{self._cluster}_{node.group}-{node.id}"
-        words = ["aws", "ssm", "start-session", "--region", self._account.region, "--target", target]
-        words += ["--document-name", DOCUMENT, "--parameters", parameters]
-        if self._account.profile != "default":
-            words += ["--profile", self._account.profile]
-        return words
+        return start_session(
+            hyperpod_target(self._cluster, node.group, node.id),
+            region=self._account.region,
+            document=DOCUMENT,
+            parameters=parameters,
+            profile=self._account.profile,
+        )
 
     def _run(self, node: Node, line: str, seconds: int, stop: Event) -> Answer:
         answer = Answer()
