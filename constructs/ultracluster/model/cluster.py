@@ -115,8 +115,18 @@ class Cluster:
         return self.environment.name
 
     @property
+    def cluster_name(self) -> str:
+        """As its service knows it."""
+        return self.environment.cluster_name
+
+    @property
     def region(self) -> str:
         return self.environment.region
+
+    @property
+    def log_group(self) -> str:
+        """How the name of the cluster's log group begins; empty where its service has none."""
+        return self.traits.log_group.format(cluster=self.cluster_name)
 
     @cached_property
     def home(self) -> Region | None:
@@ -156,6 +166,10 @@ class Cluster:
             database.second_zone_id if database is not None and database.kind == "rds-mysql" else None,
         )
         return tuple(zone for zone in asked if zone)
+
+    def instance_type(self, name: str) -> InstanceType | None:
+        """A type that the environment may meet, from the catalogue or declared in the file."""
+        return _type(self.environment, name)
 
     def with_role(self, role: Role) -> dict[str, Group]:
         """The groups of one role, by name."""

@@ -36,6 +36,18 @@ class Traits:
     where the configuration says."""
     security_groups: int = 0
     """Security groups that the cluster makes beside those of network and storage."""
+    linked_roles: tuple[str, ...] = ()
+    """Service-linked roles without which the cluster does not come up (each service's own guide)."""
+    log_group: str = ""
+    """How the name of the cluster's log group begins, with `{cluster}` for the cluster's name; empty where
+    the service has none."""
+    own_stack: bool = False
+    """The service makes a CloudFormation stack with the cluster's name."""
+    last_entry: str = ""
+    """The entry script that runs last on a node, where there are two."""
+    until_block: Literal["fills-later", "stays-empty"] | None = None
+    """What a group does until its Capacity Block begins: it is filled at `starts`, or it must have
+    `count: 0`. None where a launch before that time is not judged."""
 
     @property
     def kubernetes(self) -> bool:
@@ -50,6 +62,19 @@ class Traits:
         """Whether SageMaker HyperPod runs the compute nodes."""
         return "compute" in self.service_roles
 
+    @property
+    def has_instances(self) -> bool:
+        """Whether any of its nodes can be instances of the user's account."""
+        return any(role not in self.service_roles for role in self.roles)
+
+
+_HYPERPOD_LINKED = "AWSServiceRoleForAmazonSageMakerHyperPod"
+_HYPERPOD_LOGS = "/aws/sagemaker/Clusters/{cluster}/"
+_EKS_LINKED = (
+    "AWSServiceRoleForAmazonEKS",
+    "AWSServiceRoleForAmazonEKSNodegroup",
+    "AWSServiceRoleForAutoScaling",
+)
 
 _ROWS = (
     Traits(
@@ -58,6 +83,8 @@ _ROWS = (
         scheduler="slurm",
         roles=("controller", "login", "compute"),
         service_roles=("controller", "login", "compute"),
+        linked_roles=(_HYPERPOD_LINKED,),
+        log_group=_HYPERPOD_LOGS,
     ),
     Traits(
         kind="hyperpod-eks",
@@ -67,6 +94,8 @@ _ROWS = (
         service_roles=("compute",),
         launched_by=("auto-scaling",),  # the system nodes are a managed node group
         security_groups=3,  # control plane, kubectl's handler, nodes
+        linked_roles=(_HYPERPOD_LINKED, *_EKS_LINKED),
+        log_group=_HYPERPOD_LOGS,
     ),
     Traits(
         kind="parallelcluster",
@@ -74,6 +103,9 @@ _ROWS = (
         scheduler="slurm",
         roles=("controller", "login", "compute"),
         security_groups=4,  # head node, login nodes and their balancer, compute nodes
+        log_group="/aws/parallelcluster/{cluster}-",
+        own_stack=True,
+        last_entry="parallelcluster_on_node_configured",
     ),
     Traits(
         kind="pcs",
@@ -84,6 +116,8 @@ _ROWS = (
         # a node that has not joined after 30 minutes is ended (AWS PCS User Guide, "Troubleshooting compute
         # node bootstrap"); it leaves room for what runs before and after the scripts
         joining_minutes=25,
+        linked_roles=("AWSServiceRoleForPCS",),
+        until_block="stays-empty",
     ),
     Traits(
         kind="eks",
@@ -93,6 +127,8 @@ _ROWS = (
         launched_by=("auto-scaling",),
         joining_minutes=12,  # a node group waits 15 for a node that is running (field reports)
         security_groups=3,
+        linked_roles=_EKS_LINKED,
+        until_block="fills-later",
     ),
 )
 
