@@ -132,10 +132,10 @@ def test_each_default_has_its_reason(orchestrator: OrchestratorKind) -> None:
             assert re.search(r"^  # The zone: .+", one.text, re.M), case
             assert re.search(r"^    capacity:\n      # [A-Z].+", one.text, re.M), case
             if "  lustre:\n" in one.text:
-                assert "Wanted: " in one.text, case
+                assert "Required: " in one.text, case
 
 
-REASONS = r"--zone-id is needed|(ENV002|GRP02[3568]|GRP034|HYP02[36]|PCS022|HYP04[01]|PCL061|PCS001|EKS017) "
+REASONS = r"Pass --zone-id|(ENV002|GRP02[3568]|GRP034|HYP02[36]|PCS022|HYP04[01]|PCL061|PCS001|EKS017) "
 """Why a combination cannot be had: no zone is known, or a Local one only; sold elsewhere or by other means;
 not in HyperPod, ParallelCluster or PCS, or not in that Region."""
 

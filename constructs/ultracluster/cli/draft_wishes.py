@@ -13,9 +13,9 @@ from ultracluster.cli.questions import Word, ask, ask_one_of
 from ultracluster.cli.report import refuse
 from ultracluster.config.nodes import MOST_NODES
 from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.plan.choice import CAPACITIES
 from ultracluster.plan.draft import ORCHESTRATORS, Wishes
 from ultracluster.plan.draft_place import (
-    CAPACITIES,
     NoZoneError,
     capacities,
     capacity_for,
@@ -187,7 +187,7 @@ def _capacity(answers: _Answers, given: Given, wishes: Wishes) -> str:
         return given.capacity or ""
     usual = capacity_for(wishes.orchestrator, wishes.instance_type, wishes.nodes, wishes.region).value
     sold = capacities(wishes.orchestrator, wishes.instance_type)
-    capacity = ask_one_of("Capacity", sold or CAPACITIES, usual)
+    capacity = ask_one_of("Capacity", sold or tuple(CAPACITIES), usual)
     return "" if capacity == usual else capacity
 
 
