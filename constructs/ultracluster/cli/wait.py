@@ -78,7 +78,10 @@ def wait(
     except AccountError as error:
         refuse(str(error))
     except KeyboardInterrupt:
-        typer.echo("no longer watched; the nodes go on: run the same command again", err=True)
+        typer.echo(
+            "Stopped waiting; the nodes are still starting. Run the same command again to wait for them.",
+            err=True,
+        )
         raise typer.Exit(INTERRUPTED) from None
     if as_json:
         typer.echo(json.dumps(as_dict(config.name, result, smokes, found, code, strict=strict), indent=2))
@@ -98,12 +101,12 @@ def collectives(
     """The collective on each group that has a fabric."""
     from ultracluster.account.wait import smoke, smoke_kubernetes, smoke_slurm
     from ultracluster.account.wait.kubernetes_api import KubernetesApi
-    from ultracluster.config.orchestrator import KUBERNETES
+    from ultracluster.model import resolve
 
     pairs, made = smoke.pairs(config, result.look, source.nodes)
     for pair in pairs:
         say(f"collective over two nodes of {pair.group}: {', '.join(node.name for node in pair.nodes)}")
-        if config.orchestrator.kind in KUBERNETES:
+        if resolve(config).traits.kubernetes:
             one = smoke_kubernetes.run_on_kubernetes(
                 config, pair, api=lambda: KubernetesApi(account, config.cluster_name), image=image, say=say
             )
