@@ -175,7 +175,7 @@ def test_a_cluster_that_changes_is_left_alone(run: Callable[..., Any]) -> None:
         (["--release", "1.3.0", "--image", "default"], 2, "either --release or --image"),
         ([*(["--rollback-alarm", "x"] * 11)], 2, "at most 10"),
         (["--dry-run"], 0, "gpu: would"),
-        ([], 2, "not confirmed, nothing changed"),
+        ([], 2, "Not confirmed: nothing changed"),
     ],
 )
 def test_nothing_is_asked(run: Callable[..., Any], words: list[str], code: int, line: str) -> None:

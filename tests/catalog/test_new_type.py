@@ -141,7 +141,7 @@ def test_validate_names_a_fact_that_the_row_lacks(checkout: Path) -> None:
 def test_plan_has_its_accelerators_link_and_cost(checkout: Path) -> None:
     text = " ".join(ultracluster(checkout, "plan", "environments/dev.yaml").replace(",", "").split())
     assert f"2 x {NAME} 16 x R200" in text
-    assert "domains gpu: 8 by NVLink" in text
+    assert "GPU interconnect gpu: 8 by NVLink" in text
     assert "12.8 Tbit/s a node" in text
     assert (
         f"one idle or failed {NAME} of gpu costs about 181 USD an hour" in text

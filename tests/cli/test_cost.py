@@ -243,7 +243,7 @@ def test_strict_is_for_a_pipeline(small: str, tmp_path: Path) -> None:
     (tmp_path / "prices.csv").write_text(f"{table}nat,us-east-1,0,hour,2026-11-20,ours\n")
     damaged = run(small, "--strict", columns=400)
     assert damaged.exit_code == 1
-    assert "prices.csv:5: 0 is no price" in damaged.output
+    assert "prices.csv:5: 0 is not a price" in damaged.output
 
 
 def test_the_price_file_of_the_team_wins_and_its_faults_are_told(small: str, tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_the_price_file_of_the_team_wins_and_its_faults_are_told(small: str, tmp
 
     assert "50/h [2]" in output
     assert "2026-11-01: our contract (us-east-1)" in output
-    assert "prices.csv:3: 'free' is no price in USD; the line is not used" in output
+    assert "prices.csv:3: 'free' is not a price in USD; the line is not used" in output
     assert "0.045/h" in output  # the shipped price of the gateway counts, not 0
     assert json.loads(run(small, "--json").output)["faults"][0].endswith("the line is not used")
 

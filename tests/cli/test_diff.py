@@ -102,7 +102,7 @@ def test_markdown(files: tuple[str, str], monkeypatch: pytest.MonkeyPatch, tmp_p
         "|---|---|---|---|\n"
         f'| **DATA LOSS** | storage/Lustre | SecurityGroupIds: ["sg-1"] -> ["sg-2"] | {WHY} |\n'
         "\n"
-        "<details><summary>2 without danger</summary>\n"
+        "<details><summary>2 harmless</summary>\n"
         "\n"
         "| verdict | resource | change | why |\n"
         "|---|---|---|---|\n"
@@ -165,7 +165,7 @@ def test_an_acceptance_of_nothing_is_told(files: tuple[str, str]) -> None:
     result = run("--templates", files[1], files[1], "--accept-data-loss", "s/R")
 
     assert result.exit_code == 0
-    assert "--accept-data-loss s/R: nothing is lost there" in result.stderr
+    assert "--accept-data-loss s/R: no data is lost there" in result.stderr
     assert "nothing changes" in result.stdout
 
 
@@ -199,7 +199,7 @@ def test_folders_and_yaml_with_short_functions(tmp_path: Path) -> None:
         (["dev", "prod", "trainium"], "Pass what to compare"),
         (["dev", "--against", "HEAD", "--deployed"], "Pass what to compare"),
         (["--templates", "no-such-file", "x"], "No such file"),
-        (["--templates", "README.md", "README.md"], "README.md is no template"),
+        (["--templates", "README.md", "README.md"], "README.md is not a template"),
         (["--templates", "docs", "docs"], "holds no *.template.json"),
         (["dev", "no-such-environment"], "no-such-environment.yaml"),
         (["dev", "--against", "no-such-revision"], "git knows no such revision"),
@@ -220,7 +220,7 @@ def test_outside_of_a_checkout_it_says_what_is_missing(
     result = run("dev", "prod")
 
     assert result.exit_code == 2
-    assert "there is no app.py" in result.stderr and "--templates OLD NEW" in result.stderr
+    assert "have no app.py" in result.stderr and "--templates OLD NEW" in result.stderr
 
 
 # ------------------------------------------------------------------------------------- real environments

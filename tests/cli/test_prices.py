@@ -77,7 +77,7 @@ def test_what_is_asked_is_written_and_wins(dev: Path, service: Any) -> None:
     file = dev.with_name("prices.csv")
     assert result.exit_code == 0
     assert "hyperpod.g6e.12xlarge in us-west-2: 13.1158 USD per hour, new" in result.stdout
-    assert f"{file}: 4 prices asked; commit it beside the environments" in result.stdout
+    assert f"{file}: 4 prices asked; commit it next to the environments" in result.stdout
     assert "hyperpod.m5.xlarge: the price list of AmazonSageMaker has none for us-west-2" in result.stderr
     assert file.read_text().splitlines() == [
         HEADER,
@@ -132,7 +132,7 @@ def test_a_damaged_file_is_not_overwritten(dev: Path, service: Any) -> None:
     result = run("prices", "update", str(dev))
 
     assert result.exit_code == 2
-    assert "prices.csv:2: -1 is no price" in result.stderr
+    assert "prices.csv:2: -1 is not a price" in result.stderr
     assert "nothing written: correct these lines, or delete the file" in result.stderr
     assert file.read_text() == before
 

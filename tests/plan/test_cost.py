@@ -448,7 +448,7 @@ def test_without_any_price_the_cost_is_unknown_and_never_0(monkeypatch: pytest.M
 
     assert (found.per_hour, found.most_per_hour, found.strict_per_hour) == (None, None, None)
     assert (told.per_hour, told.per_month, told.most_per_month, told.strict_per_month) == (None,) * 4
-    assert told.text == f"unknown: none of the {told.things} things that are billed has a price"
+    assert told.text == f"unknown: none of the {told.things} billed items has a price"
     assert told.short == "cost unknown"
     document = json.loads(json.dumps(document_of(found)))
     assert (document["estimate"], document["at_most"], document["strict"]) == (None, None, None)

@@ -56,7 +56,7 @@ def test_words(components: tuple[Fit, ...], words: str) -> None:
 def test_minutes_are_told_where_something_is_installed() -> None:
     (line,) = boot_lines([boot(component("nccl", "installs"), minutes=4.5)])
 
-    assert line.endswith("installs nccl; 4.5 min at the most")
+    assert line.endswith("installs nccl; 4.5 min at most")
 
 
 def test_groups_of_which_the_same_is_to_be_said_share_a_line() -> None:

@@ -39,7 +39,7 @@ class Verdict(StrEnum):
     ROLLING = "rolling"
     """Nodes or servers restart or are renewed one after the other; jobs on them end."""
     SCALE_TO_ZERO = "needs scale-to-zero"
-    """Nothing that runs has it until its nodes are made anew."""
+    """Running nodes do not have it: they must be recreated."""
     REPLACED = "replaced"
     """What is there now is deleted; something new may take its place."""
     DATA_LOSS = "DATA LOSS"

@@ -34,8 +34,8 @@ def located(name: str) -> Located:
     """An environment file by its path, or by its name in the checkout's environments/.
 
     Raises:
-        ChangeError: this is no checkout of the project.
-        InvalidEnvironmentError: the file cannot be read, or is no environment.
+        ChangeError: there is no checkout of the project here.
+        InvalidEnvironmentError: the file cannot be read, or is not an environment.
     """
     root = checkout()
     file = Path(name)
@@ -56,8 +56,8 @@ def checkout() -> Path:
     root = next((one for one in folders if (one / "app.py").is_file() and (one / "cdk.json").is_file()), None)
     if root is None:
         raise ChangeError(
-            f"there is no app.py with its cdk.json in {here} or above: run this in a checkout of the "
-            "project, or compare templates: ultracluster diff --templates OLD NEW"
+            f"Run this in a checkout of the project ({here} and the folders above have no app.py with "
+            "cdk.json), or compare templates: ultracluster diff --templates OLD NEW"
         )
     return root
 

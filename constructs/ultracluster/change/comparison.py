@@ -67,7 +67,7 @@ def of_revision(here: Located, revision: str) -> Comparison:
 
     Raises:
         ChangeError: the revision does not have the file, or one of them cannot be synthesised.
-        InvalidEnvironmentError: the file of the revision is no environment.
+        InvalidEnvironmentError: the file of the revision is not an environment.
     """
     with TemporaryDirectory() as scratch:
         tree = Path(scratch) / "revision"

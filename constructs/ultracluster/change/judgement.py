@@ -33,7 +33,7 @@ _NEW: Final = Ruling(Verdict.IN_PLACE, NEW, "")
 def direct_changes(pair: Pair) -> list[Change]:
     """Changes of the resource itself."""
     kind = pair.type or as_text(pair.before.get("Type"))
-    if kind == "AWS::CDK::Metadata":  # written by the CDK's command alone
+    if kind == "AWS::CDK::Metadata":  # only the CDK's command writes it
         return []
     if not pair.before:
         return [pair.change(fact_about(kind, (), MISSING, pair.after, {}) or _NEW, after=pair.after)]
@@ -52,7 +52,7 @@ def direct_changes(pair: Pair) -> list[Change]:
 
 
 def _attributes(pair: Pair) -> Iterator[tuple[Steps, Any, Any, Ruling]]:
-    """What changed beside the properties."""
+    """What changed besides the properties."""
     for name in sorted((pair.before.keys() | pair.after.keys()) - {"Type", "Properties"}):
         b, a = pair.before.get(name, MISSING), pair.after.get(name, MISSING)
         if b == a:
@@ -63,7 +63,7 @@ def _attributes(pair: Pair) -> Iterator[tuple[Steps, Any, Any, Ruling]]:
             text = "whether it exists depends on another condition, which cannot be told here"
             yield (name,), b, a, with_data(pair, Ruling(Verdict.REPLACED, text, _GUIDE + name))
         elif held_data(pair.type) and as_text(b) in _KEEPING and as_text(a) not in _KEEPING:
-            text = "the guard is taken away: from now on its deletion takes the data along"
+            text = "the guard is taken away: from now on its deletion deletes the data, too"
             yield (name,), b, a, Ruling(Verdict.IN_PLACE, text, _GUIDE + name)
         else:
             text = "concerns later changes of the stack"
@@ -71,7 +71,7 @@ def _attributes(pair: Pair) -> Iterator[tuple[Steps, Any, Any, Ruling]]:
 
 
 def _removal(pair: Pair) -> Ruling:
-    """What a resource suffers that is no longer in its template."""
+    """What happens to a resource that is no longer in its template."""
     policy, source = as_text(pair.before.get("DeletionPolicy")), _GUIDE + "DeletionPolicy"
     if policy in RETAINING:
         text = f"retained, no longer managed (DeletionPolicy: {policy}): it stays, and so do its costs"

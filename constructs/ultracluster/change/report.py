@@ -23,7 +23,7 @@ class Report:
 
     @property
     def lost(self) -> list[str]:
-        """Resources that lose data which nobody accepted."""
+        """Resources that lose data without --accept-data-loss."""
         resources = [change.resource for change in self.changes if change.verdict is Verdict.DATA_LOSS]
         return [one for one in dict.fromkeys(resources) if one not in self.accepted]
 

@@ -102,8 +102,8 @@ def _applies(fact: Json, steps: Steps, before: Any, after: Any, properties: Json
 def _below(pattern: Steps, steps: Steps) -> bool:
     """Whether the steps are the pattern's, or lead further down."""
     return len(pattern) <= len(steps) and all(
-        want == step or (want == "[]" and step.startswith("["))
-        for want, step in zip(pattern, steps, strict=False)
+        part == step or (part == "[]" and step.startswith("["))
+        for part, step in zip(pattern, steps, strict=False)
     )
 
 

@@ -15,7 +15,7 @@ IMPORT: Final = "import:"
 
 
 def resources_of(template: Any) -> dict[str, Json]:
-    """The resources of a template by logical id; none of what is no template."""
+    """The resources of a template by logical id; none where it is not a template."""
     found = as_mapping(as_mapping(template).get("Resources"))
     return {name: one for name, one in found.items() if one and isinstance(one, dict)}
 

@@ -29,7 +29,7 @@ def read_templates(place: Path) -> dict[str, Template]:
         except OSError as error:
             raise ChangeError(f"{file}: {error.strerror}") from None
         except ValueError as error:
-            raise ChangeError(f"{file} is no template: {error}") from None
+            raise ChangeError(f"{file} is not a template: {error}") from None
     return found
 
 

@@ -165,7 +165,9 @@ def _text(ranks: list[Rank], wanted: Wanted, asked: str) -> str:
     console.print(table)
     best = ranks[0]
     following = f"Next: ultracluster init --orchestrator {best.orchestrator}{_flags(wanted, asked)}"
-    console.print(f"\n{following if best.possible else 'No orchestrator has all of it: give up one wish.'}")
+    console.print(
+        f"\n{following if best.possible else 'No orchestrator has all: drop one requirement.'}"
+    )
     return paper.text()
 
 

@@ -56,8 +56,8 @@ def cost(
     """Estimate what an environment costs per hour, day and month: list prices, USD, without tax.
 
     Everything that has a price is in the estimate, marked where it is old, undated, derived or of another
-    Region; what has none is named. The strict sum has the unmarked ones only. Prices in prices.csv beside the
-    environment file (`ultracluster prices update`) win over the shipped ones. --live needs
+    Region; what has none is named. The strict sum has the unmarked ones only. Prices in prices.csv next to
+    the environment file (`ultracluster prices update`) win over the shipped ones. --live needs
     `pricing:GetProducts` and `ec2:DescribeSpotPriceHistory`. Exit code 1: --strict, and a price is marked,
     missing or cannot be used; 2: bad input.
     """

@@ -209,7 +209,7 @@ def _sentences(found: Estimate, sources: _Sources) -> Iterator[str]:
     if len(found.strict) < len(found.standing):
         yield (
             f"`ultracluster prices update {found.asked_as}` asks AWS for these prices and writes them "
-            "into prices.csv beside the environment; add there by hand what AWS does not list"
+            "into prices.csv next to the environment; add there by hand what AWS does not list"
         )
     uses = [line.item.what + (f", {_price(line, sources)}" if line.figure else "") for line in found.by_use]
     if uses:
@@ -267,7 +267,7 @@ def _quantity(line: Line) -> str:
 
 
 def _price(line: Line, sources: _Sources) -> str:
-    """A price with its reference: `0.045/h [2]`; one with ~, which is no exact one, in four digits."""
+    """A price with its reference: `0.045/h [2]`; one with ~, which is not exact, in four digits."""
     figure = line.figure
     if figure is None:
         return "?"

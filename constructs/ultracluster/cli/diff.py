@@ -95,7 +95,7 @@ def diff(
     report = Report(found, blast_radius(found.before, found.after), accepted)
     losing = {change.resource for change in report.changes if change.verdict == "DATA LOSS"}
     for one in sorted(accepted - losing):
-        typer.echo(f"--accept-data-loss {one}: nothing is lost there", err=True)
+        typer.echo(f"--accept-data-loss {one}: no data is lost there", err=True)
     if as_json:
         sys.stdout.write(json.dumps(as_document(report), indent=2) + "\n")
     else:

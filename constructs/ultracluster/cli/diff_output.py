@@ -71,7 +71,7 @@ def as_markdown(report: Report) -> str:
             verdict = "" if row.verdict is Verdict.NO_OP and row.resource in loud else verdict
             cells.append((verdict, f"{row.stack}/{row.resource}", row.what, row.why))
         table = markdown_table(("verdict", "resource", "change", "why"), cells)
-        parts += folded(f"{len(kept)} without danger", table) if fold else ["", *table]
+        parts += folded(f"{len(kept)} harmless", table) if fold else ["", *table]
     return "\n".join([*parts, "", *(f"{line}  " for line in end(report))]).rstrip() + "\n"
 
 

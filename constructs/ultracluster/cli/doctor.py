@@ -1,4 +1,4 @@
-"""`ultracluster doctor`: what is wrong with a deployed environment, the likely cause first."""
+"""`ultracluster doctor`: what is wrong with a deployed environment, the most likely cause first."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Given:
 
 
 def wishes_of(given: Given, *, asks: bool, why: str = "") -> Wishes:
-    """What is wanted: by flags, else by answers, else by default. What is wrong ends with exit code 2.
+    """What to draft: by flags, else by answers, else by default. What is wrong ends with exit code 2.
 
     Args:
         given: the flags.

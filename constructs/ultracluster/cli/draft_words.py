@@ -60,7 +60,7 @@ def refusal(wishes: Wishes, reasons: Iterable[Finding | str]) -> str:
     if near := nearest(wishes):
         lines += ["nearest that works:", *(f"  {command(one)}" for one in near)]
     if all(not isinstance(one, str) and one.code in UNSOLD and not one.blocks for one in reasons):
-        lines.append("--anyway writes it all the same, if you know better")
+        lines.append("--anyway writes it regardless, if you know better")
     return "\n".join(lines)
 
 

@@ -49,7 +49,7 @@ def list_images(
         text_table(("image", "date", "kernel", "NVIDIA driver", "Neuron driver", "EFA", "Slurm", ""), rows)
     )
     typer.echo(
-        "\n-: it has none; ?: nobody says; ~: not confirmed by its maker. `ultracluster image show <image>`"
+        "\n-: it has none; ?: unknown; ~: not confirmed by its maker. `ultracluster image show <image>`"
     )
 
 
@@ -109,7 +109,7 @@ def _row(one: Image) -> dict[str, Any]:
 
 
 def _values(one: Image) -> dict[str, Any]:
-    """By field; null where nobody says."""
+    """By field; null where it is unknown."""
     from ultracluster.catalog.images import source
 
     return {

@@ -38,7 +38,7 @@ def pytorch(
     environment: EnvironmentArgument,
     nodes: Annotated[int, typer.Option(min=1, help="How many nodes, whole ones.", show_default=False)],
     team: Annotated[
-        str | None, typer.Option(help="Whose job it is; needed where the environment has teams.")
+        str | None, typer.Option(help="Team of the job; required if the environment has teams.")
     ] = None,
     image: Annotated[
         str | None,
@@ -128,7 +128,7 @@ def _job(
         ("--script", script, _SCRIPT),
     ):
         if value is not None and not form.fullmatch(value):
-            raise ValueError(f"{what} {value!r} has characters that it cannot have")
+            raise ValueError(f"{what} {value!r} has characters that are not allowed there")
     if processes is None:
         if not pool.resource.startswith("nvidia.com/"):
             raise ValueError(

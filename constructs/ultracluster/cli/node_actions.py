@@ -110,9 +110,7 @@ def wait_for(fleet: Fleet, groups: set[str], leaving: set[str], settle: float, t
         typer.echo(f"Stopped waiting, the request is still running in AWS: {error}", err=True)
         return True
     except KeyboardInterrupt:
-        typer.echo(
-            "Stopped waiting; the request is still running in AWS. See `ultracluster nodes list`", err=True
-        )
+        typer.echo("Stopped waiting; the request is still running in AWS.", err=True)
         return True
     for line in seen.busy:
         typer.echo(f"still under way: {line}", err=True)

@@ -19,7 +19,7 @@ from ultracluster.plan.environment_plan import (
 )
 
 WIDTH = 80
-"""Columns where the output is no terminal."""
+"""Columns where the output is not a terminal."""
 
 
 def as_text(plan: Plan, *, terminal: bool) -> str:
@@ -68,7 +68,7 @@ def group_words(group: GroupPlan) -> dict[str, str]:
 
 
 def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tuple[str, str]]:
-    """Name and words of everything beside the node groups.
+    """Name and words of everything besides the node groups.
 
     Args:
         rest_at: where those of the quotas are named that are only counted.

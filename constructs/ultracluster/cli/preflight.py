@@ -1,4 +1,4 @@
-"""`ultracluster preflight`: can this environment be had, in this account, now?"""
+"""`ultracluster preflight`: can this account deploy this environment right now?"""
 
 from __future__ import annotations
 
@@ -168,4 +168,4 @@ def request_lines(requests: Sequence[Request]) -> list[str]:
 def _sum(report: Report) -> str:
     counts = {level: sum(row.level == level for row in report.rows) for level in _COLOURS}
     text = ", ".join(f"{count} {level}" for level, count in counts.items() if count)
-    return f"{text}: most of it could not be asked, so nothing is proven" if report.blind else text
+    return f"{text}: most checks could not be made, so nothing is proven" if report.blind else text

@@ -136,7 +136,7 @@ def _read(release: str) -> Release:
 
 
 def _open(release: Release) -> str:
-    """How much nobody could check."""
+    """How much could not be checked."""
     counts = {what: sum(one.what == what for one in release.unlocked) for what in ("file", "key")}
     words = [f"{count} {what}{'s' if count > 1 else ''}" for what, count in counts.items() if count]
     return f"{' and '.join(words)} not locked" if words else "all locked"

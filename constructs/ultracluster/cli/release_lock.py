@@ -111,7 +111,7 @@ def _environment(config: Environment, file: Path, account: Account | None, optio
 
 
 def _account(config: Environment, profile: str | None) -> Account | None:
-    """Who resolves images; None where nothing has to be resolved, or nobody can be asked."""
+    """Who resolves images; None where nothing has to be resolved, or AWS cannot be asked."""
     from ultracluster.software.supply.boot_images import asks
 
     if not asks(config):

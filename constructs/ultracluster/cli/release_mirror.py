@@ -72,11 +72,11 @@ def mirror(
     from ultracluster.software.supply.mirror_bucket import MirrorError, s3_client
 
     if bool(release) == (environment is not None):
-        refuse("name either a release with --release, or an environment with --for")
+        refuse("Pass either --release or --for ENVIRONMENT.")
     wish = _wish(environment) if environment else _Wish(lock_file(release), bucket, prefix)
     file, bucket, prefix = wish.file, bucket or wish.bucket, prefix or wish.prefix
     if not bucket:
-        refuse("--bucket is needed: the environment has no software.mirror")
+        refuse("Pass --bucket: the environment has no software.mirror")
     known = _systems(file)
     optional = _optional(file)
     for value in component or ():
@@ -115,7 +115,7 @@ def mirror(
     except MirrorError as error:
         for reason in error.reasons:
             typer.echo(f"missing  {reason}", err=True)
-        typer.echo("the mirror is not complete: mend this and run it again", err=True)
+        typer.echo("The mirror is not complete: fix this and run the command again.", err=True)
         raise typer.Exit(1) from None
     for key in done.uploaded:
         typer.echo(f"{'would upload' if dry_run else 'uploaded'}  s3://{bucket}/{key}")

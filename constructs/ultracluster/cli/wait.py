@@ -79,7 +79,7 @@ def wait(
         refuse(str(error))
     except KeyboardInterrupt:
         typer.echo(
-            "Stopped waiting; the nodes are still starting. Run the same command again to wait for them.",
+            "Stopped waiting; the nodes are still starting. Run the same command again.",
             err=True,
         )
         raise typer.Exit(INTERRUPTED) from None

@@ -165,8 +165,8 @@ def _control_plane(cluster: Cluster, today: dt.date) -> Iterator[Item]:
                 "control plane", f"EKS provisioned control plane, {tier}", f"eks.tier.{tier}", "tier"
             )
         on = kubernetes.capabilities
-        for name, wanted in (("argo-cd", on.argo_cd), ("ack", on.ack), ("kro", on.kro)):
-            if wanted:
+        for name, enabled in (("argo-cd", on.argo_cd), ("ack", on.ack), ("kro", on.kro)):
+            if enabled:
                 what = f"EKS capability {name}"
                 yield standing("control plane", what, f"eks.capability.{name}", "capability")
     if isinstance(settings, Pcs):

@@ -91,7 +91,7 @@ def _words(boot: BootPlan) -> str:
     if boot.looks_for:
         parts.append(f"looks for {', '.join(boot.looks_for)} and installs what is absent")
     if boot.minutes:
-        parts.append(f"{boot.minutes:g} min at the most")
+        parts.append(f"{boot.minutes:g} min at most")
     if boot.may_lack:
         parts.append(f"may lack {', '.join(boot.may_lack)}")
     if boot.degraded:

@@ -44,7 +44,7 @@ class CostPlan:
     def text(self) -> str:
         """`about 19,400 USD/month, 26.6 USD/h (estimate; only 33 USD have a current price); 8 of 10 ...`."""
         if self.per_hour is None or self.per_month is None:
-            return f"unknown: none of the {self.things} things that are billed has a price"
+            return f"unknown: none of the {self.things} billed items has a price"
         text = f"{self._about}, {rough(self.per_hour)} USD/h{self._lacks} (estimate; {self._current})"
         if self.most_per_month is not None:
             text += f", up to {rough(self.most_per_month)} USD/month with all nodes that may be added"

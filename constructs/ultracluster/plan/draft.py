@@ -1,4 +1,4 @@
-"""A first environment file from a few wishes, sized by guidelines; each default with its reason beside it."""
+"""A first environment file from a few wishes, sized by guidelines; each default with its reason."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def zone_for(region_name: str, type_name: str, orchestrator: OrchestratorKind) -
 
 
 def second_zone(region_name: str, zone_id: str) -> Choice | None:
-    """Another zone of the Region that EKS takes and that is no Local Zone; None where the form is unknown."""
+    """Another zone of the Region that EKS takes, never a Local Zone; None where the form is unknown."""
     found = region(region_name)
     known = found.zone_ids if found else ()
     taken = (zone_id, *refused_zones())

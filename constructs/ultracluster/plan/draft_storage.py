@@ -51,16 +51,16 @@ def _lustre(site: Site, known: InstanceType | None, sizes: Guideline) -> Iterato
     # each client has one connection at least
     takes_efa = takes_efa and site.nodes <= limits().efa_connections
     efa = bool(takes_efa and known and known.lustre_efa_client)
-    wanted = _checkpoint_mbps(site, known, sizes)
+    required = _checkpoint_mbps(site, known, sizes)
     tib = sizes.lustre_tib if site.lustre_tib is None else site.lustre_tib
     if site.lustre_tib is None and known is not None and known.accelerator is None:
         tib = min(tib, 9.6)
     grows = site.lustre_tib is None
     capacity, tier = smallest_lustre(
-        deployment, tib * GIB_PER_TIB, wanted, efa=efa, grows=grows, tiers=limited
+        deployment, tib * GIB_PER_TIB, required, efa=efa, grows=grows, tiers=limited
     )
     written = capacity / GIB_PER_TIB * (lustre_write_mbps_per_tib(deployment, tier) or 0)
-    yield f"  # {written:,.0f} MB/s. Required: {wanted:,.0f}, which writes a checkpoint in about"
+    yield f"  # {written:,.0f} MB/s. Required: {required:,.0f}, which writes a checkpoint in about"
     yield f"  # {sizes.checkpoint_minutes:g} minutes; `ultracluster plan --model` has the time for yours."
     yield from _why(site, known, deployment, efa, offer)
     yield "  lustre:"
@@ -88,11 +88,11 @@ def _why(
         yield "  # persistent-1-ssd: FSx does not have persistent-2-ssd here."
     elif known and known.lustre_efa_client and site.nodes > limits().efa_connections:
         most = limits().efa_connections
-        yield f"  # Over TCP: a file system takes {most} EFA connections, each node one at least."
+        yield f"  # Over TCP: a file system takes {most} EFA connections, each node at least one."
     elif efa:
         yield f"  # Over EFA, which {site.instance_type} takes; TCP ends at 100 Gbit/s a node."
     elif known and known.least_efa_interfaces:
-        yield f"  # Over TCP: {site.instance_type} is no EFA client of Lustre."
+        yield f"  # Over TCP: {site.instance_type} is not an EFA client of Lustre."
 
 
 def _checkpoint_mbps(site: Site, known: InstanceType | None, sizes: Guideline) -> float:

@@ -1,4 +1,4 @@
-"""What an environment is made of, computed from the file and the catalogue alone.
+"""What an environment is made of, computed from the file and the catalogue only.
 
 Each subject has a module of its own; this one makes one plan of them.
 """
@@ -147,7 +147,7 @@ def plan(
         model: parameters of a model whose checkpoint is to be timed.
         today: which prices hold; the current day by default.
         warnings: what `ultracluster.rules.enforce` returned.
-        prices: those that a team keeps beside the file; they win over the shipped ones.
+        prices: those that a team keeps next to the file; they win over the shipped ones.
     """
     environment, groups = cluster.environment, tuple(map(group_plan, cluster.groups.values()))
     network = environment.network

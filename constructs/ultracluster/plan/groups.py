@@ -21,7 +21,7 @@ from ultracluster.model.network_cards import network_card_plan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPlan:
-    """One node group in figures, at the most nodes it may have. None is unknown."""
+    """One node group in figures, with all nodes it may have. None is unknown."""
 
     name: str
     role: str
@@ -105,7 +105,7 @@ def _efa(known: InstanceType | None) -> tuple[int | None, float | None]:
         return 0, 0
     try:
         shares = [one.gbps for one in network_card_plan(known) if one.kind == "efa-only"]
-    except ValueError:  # its cards are unknown: the instance's own figure is what there is
+    except ValueError:  # its cards are unknown: only the instance's own figure is known
         return known.efa_interfaces, known.network_gbps
     found = [share for share in shares if share is not None]
     return len(shares), sum(found) if len(found) == len(shares) else known.network_gbps

@@ -185,7 +185,7 @@ class _Page:
         return y
 
     def _nodes(self, card: Box, group: GroupPlan) -> None:
-        """A square for each node, hollow for those that come and go; 48 at the most."""
+        """A square for each node, hollow for those that come and go; at most 48."""
         shown = min(group.greatest, 48)
         left = card.right - min(shown, 16) * 14 - 8
         for number in range(shown):
@@ -253,7 +253,7 @@ class _Page:
             self.side = box.bottom + _GAP
 
     def _repositories(self, lustre: Box | None) -> None:
-        """S3 beside the file system, each folder tied to it."""
+        """S3 next to the file system, each folder tied to it."""
         repositories = self.plan.repositories
         if lustre is None or not repositories:
             return
