@@ -108,7 +108,7 @@ def test_a_broken_release_is_exit_code_2(arguments: list[str], tmp_path: Path) -
         (["image", "recipe", "--release", "2026.11", "--orchestrator", "nomad"], "nomad"),
         (
             ["image", "recipe", "--release", "2026.11", "--orchestrator", "pcs", "--mirror", "x"],
-            "is not s3://bucket/prefix",
+            "write it as s3://bucket/prefix",
         ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
