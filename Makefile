@@ -14,7 +14,7 @@ PIP := $(BIN)/python -m pip --quiet --no-input
 FILE := environments/$(ENV).yaml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan rehearse test lint format bench facts lock generate clean
+.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan rehearse test quick lint format bench facts lock generate clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -115,6 +115,10 @@ rehearse: setup ## run each group's first boot in a folder (ALL=1: what init dra
 test: setup-dev ## every test
 	@pytest -n 2 $(ARGS)
 
+quick: setup-dev ## after each edit: ruff, and the tests that need neither CDK nor processes (see tests/support/quick.py)
+	@start=$$(date +%s); ruff check --quiet . && ruff format --check --quiet . && pytest -n 2 --quick -q $(ARGS) && \
+	  echo "make quick: $$(($$(date +%s) - start)) s"
+
 lint: setup-dev ## style, types, floors, shell
 	@ruff check . && ruff format --check .
 	@lint-imports --no-cache
@@ -144,8 +148,8 @@ facts: setup-dev ## what of the catalogue is new, gone, too old or about to end 
 	@PYTHONPATH=constructs:. $(if $(FRESH),uv run --quiet --isolated --no-project --with botocore --with cfn-lint --with moto --with pydantic --with ruamel.yaml )python tools/facts.py $(FACTS_FLAGS)
 
 lock: setup-dev ## renew the lock files (LOCK_FLAGS=--upgrade for newer versions)
-	@$(UV_COMPILE) --group dev --extra picture pyproject.toml -o requirements-dev.lock
-	@$(UV_COMPILE) -c requirements-dev.lock pyproject.toml -o requirements.lock
+	@$(UV_COMPILE) --group dev --extra mirror --extra picture pyproject.toml -o requirements-dev.lock
+	@$(UV_COMPILE) -c requirements-dev.lock --extra mirror pyproject.toml -o requirements.lock
 	@$(UV_COMPILE) -c requirements-dev.lock --group build -o requirements-build.lock
 	@$(UV_COMPILE) --group node -o requirements-node.lock
 	@$(UV_COMPILE) --config-file tests/support/parallelcluster/uv.toml tests/support/parallelcluster/requirements.in -o requirements-parallelcluster.lock

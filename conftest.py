@@ -1,8 +1,72 @@
-"""Code blocks of the README and of docs/ run as tests."""
+"""For every test: the tools of this checkout, `--quick`, and code blocks of README and docs/ as tests."""
 
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 
-pytest_collect_file = Sybil(
+ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+from quick import Imports, guard  # noqa: E402 (only once the folder is on the path)
+
+# Tests run cfn-lint, cdk, shellcheck and our own command by name: this checkout's, whatever the shell has.
+_TOOLS = [str(Path(sys.executable).parent), str(ROOT / "node_modules" / ".bin")]
+os.environ["PATH"] = os.pathsep.join([*_TOOLS, os.environ.get("PATH", os.defpath)])
+# Container images often set it. Every worker and every command that a test runs would compile all our code.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+_CODE_BLOCKS = Sybil(
     parsers=[PythonCodeBlockParser(), SkipParser()], patterns=["*.md"], excludes=["lifecycle_scripts/*"]
 ).pytest()
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    pages = _CODE_BLOCKS(file_path, parent)
+    quick = parent.config.getoption("quick")
+    return _NotQuick.from_parent(parent, path=file_path) if pages and quick else pages
+
+
+class _NotQuick(pytest.File):
+    """A page in a quick run: its code blocks show constructs."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        return iter(())
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--quick",
+        action="store_true",
+        help="leave out every file that needs the CDK, a process or a server",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("quick"):
+        guard()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `--quick`, whether the file is left out: it is not even imported."""
+    if not config.getoption("quick") or collection_path.suffix != ".py":
+        return None
+    return True if _IMPORTS.slow(collection_path) else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("quick"):
+        left_out = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+_IMPORTS = Imports(ROOT)

@@ -19,6 +19,7 @@ from ultracluster.clusters.eks.scripts import NodeScripts
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import Eks
 from ultracluster.kubernetes.karpenter import karpenter_groups
+from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.types import known_type_of
 from ultracluster.network.existing import existing_subnet
@@ -35,7 +36,7 @@ def add_cluster(
     managed = {name: group for name, group in config.groups("compute").items() if name not in by_karpenter}
     scripts = None
     if orchestrator.lifecycle != "none" and (managed or by_karpenter):
-        by_group = script_configurations(config).by_group
+        by_group = script_configurations(resolve(config)).by_group
         scripts = NodeScripts(
             stack, "Scripts", configurations={name: by_group[name] for name in (*managed, *by_karpenter)}
         )

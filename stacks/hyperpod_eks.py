@@ -17,6 +17,7 @@ from ultracluster.clusters.hyperpod.eks import HyperPodEksCluster
 from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import HyperPodEks
+from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.types import every_type_of
 from ultracluster.network.existing import existing_subnet
@@ -50,7 +51,7 @@ def add_cluster(
         scripts_bucket=s3.Bucket.from_bucket_attributes(
             stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
         ),
-        script_configurations=script_configurations(config),
+        script_configurations=script_configurations(resolve(config)),
         mirror=config.software.mirror,
         upload_role=imported_upload_role(stack, storage),
     )

@@ -15,6 +15,7 @@ from ultracluster.clusters.parts import Accounting
 from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config import Environment
 from ultracluster.config.orchestrator import HyperPodSlurm
+from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.network.existing import existing_subnet
 
@@ -36,7 +37,7 @@ def add_cluster(
         scripts_bucket=s3.Bucket.from_bucket_attributes(
             stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
         ),
-        script_configurations=script_configurations(config),
+        script_configurations=script_configurations(resolve(config)),
         lustre=storage.lustre,
         open_zfs=storage.open_zfs,
         accounting=_with_secret_key(storage),

@@ -13,6 +13,7 @@ from ultracluster.clusters.pcs.cluster import PcsCluster
 from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config import Environment
 from ultracluster.config.orchestrator import Pcs
+from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.types import made_from
 from ultracluster.network.existing import existing_subnet
@@ -40,7 +41,7 @@ def add_cluster(
         scripts_bucket=s3.Bucket.from_bucket_attributes(
             stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
         ),
-        script_configurations=script_configurations(config),
+        script_configurations=script_configurations(resolve(config)),
         lustre=storage.lustre,
         open_zfs=storage.open_zfs,
         mirror=config.software.mirror,

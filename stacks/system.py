@@ -33,6 +33,7 @@ from ultracluster.kubernetes.mpi_operator import mpi_operator
 from ultracluster.kubernetes.scheduling import scheduling
 from ultracluster.kubernetes.storage import block_storage_class
 from ultracluster.kubernetes.system_tolerations import system_tolerations
+from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.types import known_type_of
 from ultracluster.network.existing import existing_subnet
@@ -160,7 +161,7 @@ class SystemStack(Stack):
         assert isinstance(config.orchestrator, Eks)
         if config.orchestrator.lifecycle != "none" and karpenter_groups(config):
             # the file that its nodes run is named in the stack of the cluster; the role that reads it is here
-            by_group = script_configurations(config).by_group
+            by_group = script_configurations(resolve(config)).by_group
             scripts = NodeScripts(
                 self, "Scripts", configurations={name: by_group[name] for name in karpenter_groups(config)}
             )

@@ -1,8 +1,10 @@
-"""Shared fixtures: one jsii kernel per worker, one synth per environment."""
+"""Shared fixtures: one jsii kernel per worker, one synth per environment and run."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pickle
 
 import pytest
 from project import ROOT
@@ -13,10 +15,10 @@ if (ROOT / "constructs" / "__init__.py").exists():  # nothing later could explai
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from templates import Synthesised, synthesise
-
-from ultracluster.config import load
+if TYPE_CHECKING:
+    from templates import Synthesised
 
 NO_INPUT = pytest.StashKey[bool]()
 LONGEST_FIRST = (
@@ -75,11 +77,31 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def synthesised(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Synthesised]:
-    """Gives the assembly of a shipped environment, with strict validation and cdk-nag; made once."""
+    """Gives the assembly of a shipped environment, with strict validation and cdk-nag.
+
+    The first worker that asks makes it, in a folder of this run that all workers see.
+    """
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "synthesised"
+    shared.mkdir(exist_ok=True)
 
     @cache
     def get(name: str) -> Synthesised:
-        config = load(ROOT / "environments" / f"{name}.yaml").environment
-        return synthesise(config, tmp_path_factory.mktemp(name))
+        made = shared / f"{name}.pickle"
+        with (shared / f"{name}.lock").open("w") as lock:
+            fcntl.lockf(lock, fcntl.LOCK_EX)
+            if not made.exists():
+                made.write_bytes(pickle.dumps(_synthesise(name, shared / name)))
+        return pickle.loads(made.read_bytes())  # noqa: S301 # written above
 
     return get
+
+
+def _synthesise(name: str, folder: Path) -> Synthesised:
+    # only now: without a synth no worker starts the CDK's kernel
+    from templates import synthesise
+
+    from ultracluster.config import load
+
+    folder.mkdir()
+    return synthesise(load(ROOT / "environments" / f"{name}.yaml").environment, folder)

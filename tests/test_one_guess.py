@@ -15,6 +15,8 @@ from project import ROOT
 
 from ultracluster.catalog import instance_types
 from ultracluster.catalog.instances import families
+from ultracluster.model import TRAITS
+from ultracluster.rules import RULE_SETS, all_rules
 
 CATALOGUE = "constructs/ultracluster/catalog"
 GENERATED = {
@@ -51,6 +53,9 @@ FAMILIES_IN_CODE = {
     "constructs/ultracluster/model/types.py": 2,
 }
 """How many families of types the code of each of these names. The numbers may only shrink, too."""
+
+MOST_FILES = {"hyperpod-slurm": 99, "hyperpod-eks": 99, "parallelcluster": 99, "pcs": 99, "eks": 99}
+"""In how many files, outside its own folders, each orchestrator may be named. The numbers may only shrink."""
 
 _TYPE = re.compile(r"(?<![a-z0-9-])[a-z][a-z0-9-]*\.(?:\d*x?large|medium|small|micro|metal[\w-]*)\b")
 _WORD = re.compile(r"(?<![\w/.-])[a-z]+\d[a-z0-9-]*")
@@ -131,10 +136,82 @@ def test_code_compares_with_no_family() -> None:
     assert found == FAMILIES_IN_CODE
 
 
+def rules_named(text: str) -> set[str]:
+    """Rules named in code, comments and docstrings included; by number where a set declares one."""
+    prefixes = "|".join(rule_set.prefix for rule_set in RULE_SETS)
+    return set(re.findall(rf"\b(?:{prefixes})\d{{3}}\b", text)) & {rule.id for rule in all_rules()}
+
+
+def test_a_rule_is_a_function_and_at_most_one_mention_of_it() -> None:
+    named: dict[str, set[str]] = {}
+    for name, text in files().items():
+        if name.endswith(".py"):
+            for rule in rules_named(text):
+                named.setdefault(rule, set()).add(name)
+
+    assert {rule: sorted(where) for rule, where in named.items() if len(where) > 2} == {}
+
+
+def kinds_named(name: str, text: str) -> set[str]:
+    """Orchestrators that a file tells apart: literals of Python, keys and values of data; not the service of
+    the same name, as a client is made for it."""
+    if name.endswith(".py"):
+        tree = ast.parse(text)
+        services = {
+            id(word)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call)
+            for word in [*node.args[:1], *(one.value for one in node.keywords if one.arg == "service")]
+            if isinstance(node.func, ast.Attribute) and node.func.attr in ("client", "format_arn")
+        }
+        words = {
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in services
+        }
+    elif name.endswith(".json"):
+        words = set(re.findall(r'"([a-z-]+)"', text))
+    else:
+        words = (
+            set(re.findall(r"(?<![\w./-])[a-z]+(?:-[a-z]+)*(?![\w./-])", text))
+            if name.endswith(".sh")
+            else set()
+        )
+    return words & set(TRAITS)
+
+
+def own_folders(kind: str) -> tuple[str, ...]:
+    """Where a kind may be named as often as one likes."""
+    family = kind.partition("-")[0]
+    return (
+        f"constructs/ultracluster/clusters/{family}/",
+        f"constructs/ultracluster/rules/{family}/",
+        f"stacks/{kind.replace('-', '_')}.py",
+        f"constructs/ultracluster/config/{kind}.py",
+    )
+
+
+def test_an_orchestrator_is_a_folder_and_few_places() -> None:
+    found = {
+        kind: sum(
+            kind in kinds_named(name, text)
+            for name, text in files().items()
+            if not name.startswith(own_folders(kind))
+        )
+        for kind in TRAITS
+    }
+
+    assert {kind: count for kind, count in found.items() if count > MOST_FILES[kind]} == {}
+
+
 def test_the_counts_can_fail() -> None:
     assert types_named("Use ml.p5.48xlarge, ec2.m5.large; not up5.48xlarge") == {"p5.48xlarge", "m5.large"}
     assert families_in_code("a.py", 'x = kind.startswith("p6e-") or kind == "p4d."') == {"p6e", "p4d"}
     assert families_in_code("a.py", '"""p5"""\n# p5\nx = "as p5 has"') == set()
     assert families_in_code("a.sh", "case $1 in\n  p4d.* | trn2*) ;; # p5\nesac") >= {"p4d", "trn2"}
     assert len(types_named(files()[ROW])) > 20
+    assert rules_named("FSX012 and XYZ001") == {"FSX012"}
+    assert kinds_named("a.py", 'x = client("pcs") == kind("eks")\ny = a.client("pcs")') == {"pcs", "eks"}
+    assert kinds_named("a.py", 'y = a.client("pcs")') == set()
+    assert kinds_named("a.json", '{"pcs": "eks-1"}') == {"pcs"}
     assert len(files()) > 400

@@ -7,9 +7,10 @@ beside it. Examples with `where` are left as they are: their world exists in tes
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -37,8 +38,14 @@ def on_the_day() -> Iterator[None]:
 def base_of(example: Example) -> dict[str, Any]:
     """The data of the environment that the example changes."""
     made = bases().get(example.base)
-    data: dict[str, Any] = read(ENVIRONMENTS / f"{made['from'] if made else example.base}.yaml").data
+    data = _shipped(made["from"] if made else example.base)
     return applied(data, made["with"]) if made else applied(data, {})
+
+
+@cache
+def _shipped(name: str) -> dict[str, Any]:
+    """To be copied before it is changed, as `applied` does."""
+    return read(ENVIRONMENTS / f"{name}.yaml").data
 
 
 def found(example: Example, *, good: bool) -> list[Finding]:
@@ -49,9 +56,9 @@ def found(example: Example, *, good: bool) -> list[Finding]:
     return run(all_rules(), parse(Source("example.yaml", data=data)))
 
 
-def the_finding(example: Example) -> Finding | None:
-    """What the rule says of its bad lines: at `at` where it says several things."""
-    hits = [one for one in found(example, good=False) if one.code == example.rule]
+def the_finding(example: Example, findings: Sequence[Finding]) -> Finding | None:
+    """What the rule says of its bad lines, of all `findings` there: at `at` where it says several things."""
+    hits = [one for one in findings if one.code == example.rule]
     return next((one for one in hits if one.dotted == example.at), hits[0] if hits else None)
 
 
@@ -59,7 +66,7 @@ def main() -> None:
     content = json.loads(FILE.read_text(encoding="utf-8"))
     with on_the_day():
         for rule, example in examples().items():
-            finding = None if example.where else the_finding(example)
+            finding = None if example.where else the_finding(example, found(example, good=False))
             if finding is not None:
                 content["rules"][rule] |= {
                     "at": finding.dotted,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from pathlib import Path
 
 CONFIGURATION = "cluster.json"
@@ -11,6 +12,7 @@ FORBIDDEN = "provisioning_parameters.json"
 """The legacy configuration of HyperPod: beside a SlurmConfig it is an API error."""
 
 
+@cache
 def scripts_folder() -> Path:
     """The folder of the scripts: in the wheel, or beside `constructs/` in a checkout.
 

@@ -21,6 +21,7 @@ from ultracluster.account.aws import Account
 from ultracluster.account.capacity_search import Wish, search, tomorrow, wishes_for, wishes_of
 from ultracluster.cli import capacity as command
 from ultracluster.config import load
+from ultracluster.model import resolve
 
 AFTER = datetime(2026, 12, 1, tzinfo=UTC)
 GOLDEN = Path(__file__).with_name("golden")
@@ -109,7 +110,7 @@ def test_plans_for_hyperpod_cheapest_first() -> None:
         plan("430080.0", ("us-east-2a", 1)),
         plan("408576.0", ("us-east-2b", 1), ("us-east-2b", 20)),
     ]
-    found = search(market.account, wishes_of(shipped("prod"), days=14, after=AFTER))
+    found = search(market.account, wishes_of(resolve(shipped("prod")), days=14, after=AFTER))
     assert [offer.per_hour for offer in found.offers] == [76.0, 80.0]
     assert [offer.zones for offer in found.offers] == [("use2-az2",), ("use2-az1",)]
     assert [offer.fits_zone for offer in found.offers] == [True, False]
@@ -134,7 +135,7 @@ def test_blocks_elsewhere_on_every_page() -> None:
         block("1000", "us-east-2b", 2),
         block("2000", "us-east-2c", 3),
     ]
-    found = search(market.account, wishes_of(shipped("pcs-p6-b200"), days=14, after=AFTER))
+    found = search(market.account, wishes_of(resolve(shipped("pcs-p6-b200")), days=14, after=AFTER))
     assert [offer.price for offer in found.offers] == [1000, 2000, 3000.5]
     assert found.offers[0].per_hour == pytest.approx(1000 / 336 / 4)
     assert {name for name, _ in market.asked} == {"block"}
@@ -181,7 +182,7 @@ def test_an_offer_without_a_price_or_a_place_is_left_out() -> None:
     unpriced, nowhere = plan("1", ("us-east-2a", 1)), plan("2")
     del unpriced["UpfrontFee"]
     market.plans = [unpriced, nowhere, plan("5376", ("us-east-2b", 1))]
-    found = search(market.account, wishes_of(shipped("prod"), days=14, after=AFTER))
+    found = search(market.account, wishes_of(resolve(shipped("prod")), days=14, after=AFTER))
     assert [offer.per_hour for offer in found.offers] == [1.0]
 
 

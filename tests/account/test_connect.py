@@ -19,6 +19,7 @@ from ultracluster.account import aws, sessions
 from ultracluster.account.nodes.fleet import Fleet
 from ultracluster.cli import connect as command
 from ultracluster.config import load
+from ultracluster.model import resolve
 
 DEV = Path(__file__).parents[2] / "environments" / "dev.yaml"
 
@@ -140,8 +141,8 @@ def test_the_profile_goes_with_the_command() -> None:
 
 
 def test_parallelclusters_way_in_is_a_login_node() -> None:
-    from ultracluster.account.nodes.ec2 import LOGIN
-    from ultracluster.account.nodes.states import Node, entrance
+    from ultracluster.account.nodes.node import Node, entrance
+    from ultracluster.account.services.parallelcluster import LOGIN
 
     head = Node("i-2", "HeadNode", "running", controller=True)
     nodes = [
@@ -164,7 +165,7 @@ def test_moto_an_instance_is_its_own_target() -> None:
         TagSpecifications=[{"ResourceType": "instance", "Tags": tags}],
     )  # fmt: skip
     environment = load(DEV.with_name("eks-p5en.yaml")).environment.model_copy(update={"name": "hpc"})
-    fleet = Fleet(made, environment)
-    session = sessions.open_session(made, environment, fleet.nodes[0], None)
+    fleet = Fleet(made, resolve(environment))
+    session = sessions.open_session(made, environment.stack_names, fleet.nodes[0], None)
     assert session.target == answered["Instances"][0]["InstanceId"] and session.document == ""
     assert "does not exist" in session.note

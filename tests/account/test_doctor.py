@@ -22,6 +22,7 @@ from ultracluster.account.doctor import examine
 from ultracluster.account.doctor.known_failures import diagnose, known_failures
 from ultracluster.cli import doctor as command
 from ultracluster.config import Environment, load
+from ultracluster.model import resolve
 
 DEV = Path(__file__).parents[2] / "environments" / "dev.yaml"
 GROUP = "/aws/sagemaker/Clusters/dev/abcdefghijkl"
@@ -133,7 +134,7 @@ class Broken:
         }
 
     def examine(self) -> Any:
-        return examine(self.account, load(DEV).environment, now=lambda: NOW)
+        return examine(self.account, resolve(load(DEV).environment), now=lambda: NOW)
 
 
 def event(resource: str, status: str, reason: str = "") -> dict[str, Any]:
@@ -398,7 +399,7 @@ def test_moto_eks_and_its_stacks() -> None:
     cloudformation = boto3.client("cloudformation", "us-west-2")
     template = {"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}
     cloudformation.create_stack(StackName="hpc-cluster", TemplateBody=json.dumps(template))
-    found = examine(made, other("eks"))
+    found = examine(made, resolve(other("eks")))
     assert {(one.name, one.state) for one in found.sources} >= {
         ("stack hpc-cluster", "read"),
         ("stack hpc-network", "nothing there"),
@@ -421,7 +422,7 @@ def test_moto_parallelcluster_logs() -> None:
     stamp = int(datetime.now(UTC).timestamp() * 1000)
     line = "ERROR - Failed RunInstances request: InsufficientInstanceCapacity"
     logs.put_log_events(**place, logEvents=[{"timestamp": stamp, "message": line}])
-    found = examine(made, other("parallelcluster"))
+    found = examine(made, resolve(other("parallelcluster")))
     assert ("stack hpc", "nothing there") in {(one.name, one.state) for one in found.sources}
     assert found.diagnoses[0].failure.id == "insufficient-capacity"
 
@@ -451,7 +452,7 @@ def test_pcs_gives_its_own_reasons() -> None:
         raise refusal("ValidationError", "Stack does not exist")
 
     answer(made.client("cloudformation"), "DescribeStackEvents", missing)
-    found = examine(made, other("pcs"))
+    found = examine(made, resolve(other("pcs")))
     assert [(fact.where, fact.text) for fact in found.facts] == [
         ("group gpu", "CapacityError: InsufficientInstanceCapacity")
     ]
@@ -463,7 +464,7 @@ def test_the_log_of_a_node_that_is_asked_for_is_read_whatever_its_state() -> Non
     made.streams["LifecycleConfig/gpu/i-gone"] = ["FAILED efa: no device"]
     made.streams[f"LifecycleConfig/gpu/{NODE}"] = ["READY in 40 s"]
     found = examine(
-        made.account, load(DEV).environment, nodes={"i-gone": "gpu", NODE: "gpu"}, now=lambda: NOW
+        made.account, resolve(load(DEV).environment), nodes={"i-gone": "gpu", NODE: "gpu"}, now=lambda: NOW
     )
     assert found.logs["LifecycleConfig/gpu/i-gone"] == ["FAILED efa: no device"]
     assert found.logs[f"LifecycleConfig/gpu/{NODE}"] == ["READY in 40 s"]

@@ -20,13 +20,14 @@ from typer.testing import CliRunner
 from ultracluster.account import aws
 from ultracluster.account.aws import Account, AccountError
 from ultracluster.account.nodes import ec2 as ec2_nodes
-from ultracluster.account.nodes import following as node_wait
 from ultracluster.account.nodes import hyperpod as hyperpod_nodes
 from ultracluster.account.nodes import hyperpod_requests, hyperpod_restore
+from ultracluster.account.nodes import hyperpod_wait as node_wait
 from ultracluster.account.nodes.fleet import Fleet
-from ultracluster.account.nodes.states import Node, chunks, find
+from ultracluster.account.nodes.node import Node, chunks, find
 from ultracluster.cli import nodes as command
 from ultracluster.config import Environment, load
+from ultracluster.model import resolve
 
 DEV = Path(__file__).parents[2] / "environments" / "dev.yaml"
 
@@ -164,7 +165,7 @@ def test_a_node_answers_to_every_name_it_has(asked: str) -> None:
     ],
 )
 def test_only_legal_states(status: str, action: Any, result: str, why: str) -> None:
-    cluster = hyperpod_nodes.Cluster("dev", "", "InService", "", True, False, ())
+    cluster = hyperpod_nodes.LiveCluster("dev", "", "InService", "", True, False, ())
     outcome = hyperpod_nodes.judge(action, cluster, [Node(name(16), "gpu", status, message="dead")])[0]
     assert outcome.result == result and why in outcome.why
 
@@ -334,7 +335,8 @@ def test_waiting_ends_in_time_and_survives_a_lost_permission(run: Callable[..., 
     service = HyperPod(made)
     service.later = [lambda: service.raising.update(ListClusterNodes=refusal("ExpiredTokenException"))]
     result = run(made, "replace", name(16), "--yes")
-    assert result.exit_code == 3 and "the request is still running in AWS: the credentials have expired" in result.output
+    assert result.exit_code == 3
+    assert "the request is still running in AWS: the credentials have expired" in result.output
 
 
 def test_a_reboot_is_believed_only_after_it_has_shown() -> None:
@@ -532,7 +534,7 @@ def test_moto_knows_clusters_and_nodes() -> None:
             for name, count in (("controller", 1), ("gpu", 90))
         ],
     )
-    fleet = Fleet(made, load(DEV).environment)
+    fleet = Fleet(made, resolve(load(DEV).environment))
     assert len(fleet.nodes) == 91 and {one.status for one in fleet.nodes} == {"Running"}
     assert fleet.cluster and [(one.name, one.current) for one in fleet.cluster.groups] == [
         ("controller", 1),
@@ -563,14 +565,14 @@ def test_instances_take_their_own_route(kind: str, tags: dict[str, str], group: 
     made = account()
     ids = _instances(tags, 3)
     _instances({"eks:cluster-name": "another", "parallelcluster:cluster-name": "another"}, 2)
-    fleet = Fleet(made, other(kind))
+    fleet = Fleet(made, resolve(other(kind)))
     assert {(one.id, one.group, one.status) for one in fleet.nodes} == {
         (one, group, "running") for one in ids
     }
     assert [one.result for one in fleet.act("reboot", fleet.nodes)] == ["accepted"] * 3
     assert fleet.describe(fleet.nodes[0])["StatusChecks"]
     assert [one.result for one in fleet.act("replace", fleet.nodes[:1])] == ["accepted"]
-    later = Fleet(made, other(kind))
+    later = Fleet(made, resolve(other(kind)))
     assert len(later.nodes) == 2
     assert later.absent(fleet.nodes[0].id).result == "already"
     assert later.absent("i-00000000000000000").result == "refused"
@@ -634,7 +636,7 @@ def test_pcs_nodes_are_found_by_their_groups() -> None:
         return {"Reservations": [{"Instances": [instance]}]}
 
     answer(made.client("ec2"), "DescribeInstances", describe)
-    fleet = Fleet(made, other("pcs"))
+    fleet = Fleet(made, resolve(other("pcs")))
     assert [(one.id, one.group, one.reserved) for one in fleet.nodes] == [(name(16), "gpu", True)]
     assert asked_of_ec2[0]["Filters"][0] == {
         "Name": "tag:aws:pcs:compute-node-group-id",
@@ -678,7 +680,7 @@ def test_instances_in_legal_states_only(
     action: Any, kind: str, changes: dict[str, Any], result: str, why: str
 ) -> None:
     one = Node(**{"id": name(16), "group": "gpu", "status": "running", **changes})
-    outcome = ec2_nodes.judge(action, kind, [one])[0]
+    outcome = ec2_nodes.judge(action, resolve(other(kind)), [one])[0]
     assert outcome.result == result and why in outcome.why
 
 

@@ -61,7 +61,7 @@ def world() -> World:
 
 
 def ask(world: World) -> Report:
-    return preflight(world.account, world.environment, now=lambda: NOW)
+    return preflight(world.account, resolve(world.environment), now=lambda: NOW)
 
 
 def rows(report: Report) -> dict[str, Row]:
@@ -179,7 +179,7 @@ def test_a_use_that_only_cloudwatch_knows_is_read_there(world: World) -> None:
         "ServiceCode": "vpc", "QuotaCode": need.quota.code, "QuotaName": need.quota.name, "Value": 5,
         "UsageMetric": metric,
     }  # fmt: skip
-    (state,) = quota_states(world.account, world.environment, [need])
+    (state,) = quota_states(world.account, resolve(world.environment), [need])
     assert state.used is None and state.why_unknown
     boto3.client("cloudwatch", "us-west-2").put_metric_data(
         Namespace="AWS/Usage",
@@ -192,7 +192,7 @@ def test_a_use_that_only_cloudwatch_knows_is_read_there(world: World) -> None:
             }
         ],
     )
-    (state,) = quota_states(world.account, world.environment, [need])
+    (state,) = quota_states(world.account, resolve(world.environment), [need])
     assert state.used == 4 and not state.short
 
 
@@ -317,7 +317,7 @@ def test_the_actions_cover_every_resource_of_the_stacks(name: str) -> None:
     wanted = {row["action"] for row in known if row["type"] in types}
     ours = {kind for kind in types if not kind.startswith("Custom::")}
     assert ours <= {row["type"] for row in known}
-    assert wanted <= set(deploy_actions(shipped(name)))
+    assert wanted <= set(deploy_actions(resolve(shipped(name))))
 
 
 def test_the_actions_are_operations() -> None:
@@ -351,7 +351,9 @@ def test_answers_keep_the_order_of_questions_and_progress_grows(
     monkeypatch.setattr(package, "_FAMILIES", (family,))
     monkeypatch.setattr(package, "WORKERS", 8)
     seen: list[tuple[int, int]] = []
-    report = preflight(world.account, world.environment, progress=lambda done, of: seen.append((done, of)))
+    report = preflight(
+        world.account, resolve(world.environment), progress=lambda done, of: seen.append((done, of))
+    )
     assert [row.what for row in report.rows] == ["0", "1", "2", "3", "4"]
     assert seen == [(number, 5) for number in range(6)]
 

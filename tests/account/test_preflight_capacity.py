@@ -17,6 +17,7 @@ from ultracluster.account.preflight import Row, capacity
 from ultracluster.account.preflight.rows import Situation
 from ultracluster.config import Environment, load
 from ultracluster.config.capacity import CapacityBlock, Reservation, TrainingPlan
+from ultracluster.model import resolve
 
 CR = "cr-0123456789abcdef0"
 PLAN = f"arn:aws:sagemaker:us-east-2:{OWNER}:training-plan/foundation-model-q1"
@@ -40,7 +41,7 @@ def environment(name: str, group: str, value: Any) -> Environment:
 
 
 def ask(world: World) -> dict[str, Row]:
-    situation = Situation(world.account, world.environment, lambda: NOW)
+    situation = Situation(world.account, resolve(world.environment), lambda: NOW)
     rows = [row for question in capacity.questions(situation) for row in question.answer()]
     return {row.what.removeprefix(f"{CR} ").removeprefix("foundation-model-q1 "): row for row in rows}
 

@@ -14,6 +14,7 @@ from rules_support import changed, environment_data, loaded
 
 from ultracluster.account.preflight import Row, images
 from ultracluster.account.preflight.rows import Situation
+from ultracluster.model import resolve
 
 EKS = "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023/x86_64"
 RELEASE = "orchestrator.node_image_release"
@@ -43,7 +44,7 @@ def world(name: str, changes: dict[str, Any] | None = None) -> World:
 
 
 def ask(made: World) -> dict[str, Row]:
-    situation = Situation(made.account, made.environment, lambda: NOW)
+    situation = Situation(made.account, resolve(made.environment), lambda: NOW)
     rows = [row for question in images.questions(situation) for row in question.answer()]
     found = {row.what: row for row in rows}
     assert len(found) == len(rows), "two rows say the same thing"
@@ -185,7 +186,7 @@ def test_an_image_of_ones_own_is_unknown() -> None:
     made.public_image("ami-0123456789abcdef0", "ours")
     row = ask(made)["first boot of gpu"]
 
-    assert row.level == "unknown" and "nobody says what is on it" in row.found
+    assert row.level == "unknown" and "what is on it is not known" in row.found
 
 
 def test_an_ami_that_the_catalogue_names_is_judged_by_its_record() -> None:

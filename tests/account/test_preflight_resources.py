@@ -26,6 +26,7 @@ from ultracluster.config.storage import (
     ExistingLustre,
     ExistingOpenZfs,
 )
+from ultracluster.model import resolve
 
 REGION = "us-west-2"
 FS = "fs-0123456789abcdef0"
@@ -47,7 +48,7 @@ def shipped(name: str) -> Environment:
 
 
 def ask(family: Any, world: World) -> dict[str, Row]:
-    situation = Situation(world.account, world.environment, lambda: NOW)
+    situation = Situation(world.account, resolve(world.environment), lambda: NOW)
     rows = [row for question in family.questions(situation) for row in question.answer()]
     return {row.what: row for row in rows}
 
@@ -105,7 +106,7 @@ def test_wrong_zone_cidr_and_dns() -> None:
     made.ec2.modify_vpc_attribute(VpcId=made.vpc, EnableDnsSupport={"Value": False})
     made.ec2.modify_subnet_attribute(SubnetId=made.subnet, MapPublicIpOnLaunch={"Value": True})
     environment = made.environment(vpc=ExistingVpc(id=made.vpc, cidr="10.1.0.0/16"))
-    situation = Situation(World(environment).account, environment, lambda: NOW)
+    situation = Situation(World(environment).account, resolve(environment), lambda: NOW)
     rows = [row for question in network.questions(situation) for row in question.answer()]
     text = [f"{row.level} {row.what} {row.found} {row.do}" for row in rows]
     for wanted in (
@@ -451,8 +452,9 @@ def test_hyperpod_takes_images_of_its_own_account() -> None:
 @pytest.mark.parametrize("name", ["eks-p5en", "hyperpod-eks-p5"])
 def test_addons(name: str) -> None:
     world = World(shipped(name))
-    situation = Situation(world.account, world.environment, lambda: NOW)
-    wanted = wanted_addons(situation)
+    plane = world.environment.kubernetes
+    assert plane
+    wanted = wanted_addons(plane)
     assert {"vpc-cni", "coredns", "kube-proxy", "aws-fsx-csi-driver"} <= set(wanted)
     world.addons = {addon: [version, "v0.0.1-eksbuild.1"] for addon, version in wanted.items()}
     assert {row.level for row in ask(software, world).values()} == {"green"}

@@ -108,7 +108,7 @@ def test_a_failed_group_ends_the_run(run: Callable[..., Any], service: Any, endi
     assert result.output.splitlines()[-3:] == [
         "controller: accepted: Succeeded 1.3.0",
         f"login: failed: {ending}; run `ultracluster doctor` for the cause",
-        "gpu: refused: not asked, because login failed",
+        "gpu: refused: not updated, because login failed",
     ]
 
 
@@ -126,7 +126,7 @@ def test_a_refused_request_is_a_row(run: Callable[..., Any], error: Exception, l
     cluster.raising["UpdateClusterSoftware"] = error
     result = run(made, "--yes")
     assert result.exit_code == 1 and line in result.output and "Traceback" not in result.output
-    assert "gpu: refused: not asked, because controller failed" in result.output
+    assert "gpu: refused: not updated, because controller failed" in result.output
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_an_update_that_takes_too_long_goes_on_without_us(run: Callable[..., Any
     made, cluster = service
     cluster.failing["controller"] = "InProgress"
     result = run(made, "--yes", "--timeout", "10")
-    assert result.exit_code == 1 and "still InProgress; it goes on without us" in result.output
+    assert result.exit_code == 1 and "still InProgress; the update is still running in AWS" in result.output
     assert asked(cluster) == ["controller"]
 
 

@@ -17,7 +17,7 @@ from kubernetes_service import kubernetes_node, open_api, serving
 from wait_support import READY, Machines
 
 from ultracluster.account.aws import AccountError
-from ultracluster.account.nodes.states import Node
+from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait import slurm
 from ultracluster.account.wait.evidence import (
     Expected,
@@ -33,6 +33,7 @@ from ultracluster.account.wait.kubernetes_api import registered, token
 from ultracluster.account.wait.proof import probe_script
 from ultracluster.account.wait.shell import Answer, command, unpack
 from ultracluster.config import load
+from ultracluster.model import resolve
 
 ENVIRONMENTS = Path(__file__).parents[2] / "environments"
 
@@ -176,7 +177,7 @@ def test_the_first_of_two_entries_is_not_the_end() -> None:
     ],
 )
 def test_what_each_group_must_show(name: str, group: str, wanted: Expected) -> None:
-    assert expectations(load(ENVIRONMENTS / f"{name}.yaml").environment)[group] == wanted
+    assert expectations(resolve(load(ENVIRONMENTS / f"{name}.yaml").environment))[group] == wanted
 
 
 SINFO = """\

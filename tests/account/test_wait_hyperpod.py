@@ -18,6 +18,7 @@ from ultracluster.account.aws import AccountError
 from ultracluster.account.wait import Result
 from ultracluster.account.wait.hyperpod import HyperPodSource
 from ultracluster.config import Environment, load
+from ultracluster.model import resolve
 
 ENVIRONMENTS = Path(__file__).parents[2] / "environments"
 GROUP = "/aws/sagemaker/Clusters/dev/abcdefghijkl"
@@ -88,7 +89,7 @@ class Cluster:
         """Wait; `at_90=...` happens after 90 seconds."""
         time = Time()
         time.at = {float(when.removeprefix("at_")): what for when, what in at.items()}
-        source = HyperPodSource(self.account, self.environment, now=BORN)
+        source = HyperPodSource(self.account, resolve(self.environment), now=BORN)
         return waiting.wait(source, timeout=timeout, sleep=time.sleep, clock=time.clock)
 
 
@@ -287,8 +288,8 @@ def test_a_deep_health_check_is_waited_for(dev: Cluster) -> None:
     dev.service.status(17, "DeepHealthCheckInProgress")
     result = dev.wait(timeout=60)
     assert result.outcome == "late" and "DeepHealthCheckInProgress for about two hours" in result.reason
-    assert waiting.time_limit(dev.environment) == 90
-    assert waiting.time_limit(load(ENVIRONMENTS / "prod.yaml").environment) == 240
+    assert waiting.time_limit(resolve(dev.environment)) == 90
+    assert waiting.time_limit(resolve(load(ENVIRONMENTS / "prod.yaml").environment)) == 240
 
 
 def test_without_scripts_the_service_and_slurm_suffice(dev: Cluster) -> None:

@@ -16,13 +16,14 @@ from wait_support import MOUNTS, READY, Machines, Time
 from ultracluster.account import doctor
 from ultracluster.account import wait as waiting
 from ultracluster.account.aws import Account, AccountError
-from ultracluster.account.nodes.states import Node
+from ultracluster.account.nodes.node import Node
+from ultracluster.account.services import managed_groups
 from ultracluster.account.wait import Result
 from ultracluster.account.wait.diagnosis import examine_after
 from ultracluster.account.wait.instances import InstanceSource
-from ultracluster.account.wait.managed_groups import managed_groups
 from ultracluster.account.wait.shell import RunCommand
 from ultracluster.config import Environment, load
+from ultracluster.model import resolve
 
 ENVIRONMENTS = Path(__file__).parents[2] / "environments"
 MORE = MOUNTS + "fs-1.fsx:/fsx /home nfs4 rw 0 0\n"
@@ -80,7 +81,7 @@ class Fleet:
         time = Time()
         time.at = {float(when.removeprefix("at_")): what for when, what in at.items()}
         shell = RunCommand(self.account, sleep=lambda seconds: None, clock=time.clock)
-        source = InstanceSource(self.account, self.environment, shell)
+        source = InstanceSource(self.account, resolve(self.environment), shell)
         return waiting.wait(source, timeout=timeout, sleep=time.sleep, clock=time.clock)
 
 
@@ -260,7 +261,7 @@ def test_moto_not_deployed_is_one_line(kind: str, monkeypatch: pytest.MonkeyPatc
 
             answer(made.client("pcs"), "ListComputeNodeGroups", refuse)
         with pytest.raises(AccountError) as raised:
-            managed_groups(made, environment)
+            managed_groups(made, resolve(environment))
     line = str(raised.value)
     assert f"there is no cluster {environment.cluster_name}" in line and f"make deploy ENV={kind}" in line
 
@@ -371,7 +372,7 @@ def test_eks_a_kubelet_that_does_not_join(eks: Fleet) -> None:
     eks.machines.boot(name(23), run=run_of("eks_user_data"), mounts="", efa=16, kubelet=log)
     result = eks.wait()
     assert (result.outcome, result.node) == ("failed", name(23))
-    assert result.reason == "its kubelet is active, and has not registered it, for 1 minute"
+    assert result.reason == "its kubelet is active and did not register it, for 1 minute"
 
 
 def test_eks_asks_kubernetes_where_it_can(eks: Fleet, tmp_path: Path) -> None:
@@ -458,9 +459,9 @@ def test_after_a_failure_the_nodes_own_log_is_read(pcs: Fleet, monkeypatch: pyte
     monkeypatch.setattr(doctor, "_stack", lambda *_: None)
     pcs.serve("pcs", "GetCluster", lambda asked: {"cluster": CLUSTER})
     shell = RunCommand(pcs.account, sleep=lambda seconds: None)
-    source = InstanceSource(pcs.account, pcs.environment, shell)
+    source = InstanceSource(pcs.account, resolve(pcs.environment), shell)
     result = waiting.wait(source, timeout=60, sleep=lambda seconds: None)
-    found = examine_after(pcs.account, pcs.environment, source, result)
+    found = examine_after(pcs.account, resolve(pcs.environment), source, result)
     log = found.logs[f"{name(16)}:/var/log/provision/provisioning.log"]
     assert log[0] == "-n 40 /var/log/provision/provisioning.log"
     assert found.diagnoses[0].failure.id == "apt-lock"

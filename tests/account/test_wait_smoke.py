@@ -12,7 +12,7 @@ from hyperpod_service import account, refusal
 from kubernetes_service import Api, open_api, serving
 from wait_support import Machines, Ssm, Time
 
-from ultracluster.account.nodes.states import Node
+from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait import GroupSeen, Look, NodeSeen
 from ultracluster.account.wait.shell import RunCommand
 from ultracluster.account.wait.slurm import SlurmNode
@@ -20,6 +20,7 @@ from ultracluster.account.wait.smoke import LIMIT, Clock, Pair, Smoke, pairs
 from ultracluster.account.wait.smoke_kubernetes import run_on_kubernetes
 from ultracluster.account.wait.smoke_slurm import run_on_slurm
 from ultracluster.config import Environment, load
+from ultracluster.model import resolve
 
 ROOT = Path(__file__).parents[2]
 
@@ -82,7 +83,9 @@ class Slurm:
         clock = Clock(self.time.sleep, self.time.clock)
         shell = RunCommand(self.account, sleep=lambda seconds: None, clock=self.time.clock)
         asked: dict[str, Any] = {"entrance": ENTRANCE, "slurm_nodes": NAMED, **changes}
-        return run_on_slurm(self.environment, PAIR, shell=shell, clock=clock, say=self.said.append, **asked)
+        return run_on_slurm(
+            resolve(self.environment), PAIR, shell=shell, clock=clock, say=self.said.append, **asked
+        )
 
     @property
     def words(self) -> list[str]:
@@ -228,7 +231,7 @@ def test_two_ready_nodes_of_each_group_with_a_fabric() -> None:
         ("train", trio, "ready"), ("few", one, "ready"), ("trn", trainium, "degraded"),
         ("login", plain, "ready"), ("late", late, "starting"), ("ultra", gb200, "ready"),
     )  # fmt: skip
-    found, left_out = pairs(environment, seen, [*trio, *one, *trainium, *plain, *late, *gb200])
+    found, left_out = pairs(resolve(environment), seen, [*trio, *one, *trainium, *plain, *late, *gb200])
     assert [(pair.group, [member.id for member in pair.nodes]) for pair in found] == [
         ("train", ["i-11", "i-12"]), ("ultra", ["i-60", "i-61"]),
     ]  # fmt: skip
@@ -265,7 +268,7 @@ class Cluster:
         environment = load(ROOT / "environments/eks-p5en.yaml").environment
         clock = Clock(self.time.sleep, self.time.clock)
         opened: Callable[[], Any] = lambda: open_api(self.api)  # noqa: E731
-        return run_on_kubernetes(environment, PAIR, api=opened, image=image, clock=clock)
+        return run_on_kubernetes(resolve(environment), PAIR, api=opened, image=image, clock=clock)
 
     @property
     def deleted(self) -> bool:

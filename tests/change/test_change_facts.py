@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -30,13 +31,21 @@ def test_no_type_of_a_shipped_environment_is_unknown(name: str, synthesised: Cal
     assert {kind for kind in kinds if not kind.startswith("Custom::")} <= known.keys()
 
 
+@cache
 def schema(kind: str) -> dict[str, Any]:
     """CloudFormation's own schema of a type, as cfn-lint ships it."""
+    return json.loads((schemas() / "resources" / f"{schema_names()[kind]}.json").read_text())
+
+
+@cache
+def schema_names() -> dict[str, str]:
+    return json.loads((schemas() / "providers" / "us-east-1.json").read_text())
+
+
+def schemas() -> Path:
     spec = find_spec("cfnlint")
     assert spec and spec.origin
-    schemas = Path(spec.origin).parent / "data" / "schemas"
-    file = json.loads((schemas / "providers" / "us-east-1.json").read_text())[kind]
-    return json.loads((schemas / "resources" / f"{file}.json").read_text())
+    return Path(spec.origin).parent / "data" / "schemas"
 
 
 def knows(kind: str, path: str) -> bool:

@@ -34,6 +34,7 @@ from ultracluster.plan.draft import ORCHESTRATORS, Wishes
 from ultracluster.plan.draft_check import Judgement, judged
 from ultracluster.plan.draft_place import NoZoneError
 
+pytestmark = pytest.mark.slow
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 app.command("init")(init)
 NODES = 9  # an UltraServer of GB200; the second row of the guidelines

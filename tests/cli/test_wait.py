@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from ultracluster.account import aws
 from ultracluster.account import wait as waiting
 from ultracluster.account.doctor import Examination, Fact, Source
-from ultracluster.account.nodes.states import Node
+from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait import GroupSeen, Look, NodeSeen, diagnosis, smoke_slurm
 from ultracluster.account.wait.smoke import Smoke
 from ultracluster.cli.main import app

@@ -22,6 +22,7 @@ from ultracluster.catalog import instance_types
 from ultracluster.config import load
 from ultracluster.lifecycle.scripts import content_hash
 from ultracluster.lifecycle.selection import files_of, steps_of, tool_files
+from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configuration, script_configurations
 from ultracluster.scripts_folder import scripts_folder
 
@@ -219,7 +220,7 @@ def test_a_change_of_one_group_gives_no_other_group_other_scripts(
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_a_group_is_told_of_itself_and_of_controllers(name: str) -> None:
     environment = load(ROOT / "environments" / f"{name}.yaml").environment
-    for group, told in script_configurations(environment).by_group.items():
+    for group, told in script_configurations(resolve(environment)).by_group.items():
         groups: Any = told["node_groups"]
         others = {one: facts for one, facts in groups.items() if one != group}
 
@@ -242,7 +243,7 @@ def test_a_group_is_told_of_itself_and_of_controllers(name: str) -> None:
 def test_the_orchestrators_bounds_reach_the_nodes(name: str, budget: Any, volume: Any) -> None:
     environment = load(ROOT / "environments" / f"{name}.yaml").environment
     (group, *_) = environment.groups("compute")
-    told: Any = script_configuration(environment, group)
+    told: Any = script_configuration(resolve(environment), group)
 
     assert told["budget_minutes"] == budget
     assert told["node_groups"][group]["data_volume"] == volume
@@ -263,7 +264,9 @@ def test_what_nobody_knows_of_a_declared_type_is_left_out() -> None:
         "source": "announced at a conference",
     }
     changes = {"instance_types": {"p9.48xlarge": declared}, "node_groups.gpu.instance_type": "p9.48xlarge"}
-    told: Any = script_configuration(loaded(changed(environment_data("dev"), changes)).environment, "gpu")
+    told: Any = script_configuration(
+        resolve(loaded(changed(environment_data("dev"), changes)).environment), "gpu"
+    )
 
     assert told["node_groups"]["gpu"]["efa_interfaces"] == 16
     assert not told["node_groups"]["gpu"].keys() & {"nvswitch", "lustre_efa_interfaces"}
@@ -273,7 +276,7 @@ def test_what_nobody_knows_of_a_declared_type_is_left_out() -> None:
 def test_no_node_with_efa_is_told_that_it_has_none() -> None:
     """AWS names no number for p6e-gb200: its nodes must have the smallest layout, and look for more."""
     told: Any = script_configuration(
-        load(ROOT / "environments/parallelcluster-gb200.yaml").environment, "gb200"
+        resolve(load(ROOT / "environments/parallelcluster-gb200.yaml").environment), "gb200"
     )
     assert told["node_groups"]["gb200"]["efa_interfaces"] == 4
 
@@ -292,7 +295,9 @@ def test_no_node_with_efa_is_told_that_it_has_none() -> None:
 )
 def test_nodes_get_nvidia_fs_where_the_environment_asks_for_it(asked: bool, kind: str, gds: bool) -> None:
     changes = {"storage.lustre.gds": asked, "node_groups.train.instance_type": kind}
-    told: Any = script_configuration(loaded(changed(environment_data("prod"), changes)).environment, "train")
+    told: Any = script_configuration(
+        resolve(loaded(changed(environment_data("prod"), changes)).environment), "train"
+    )
 
     assert told["node_groups"]["train"]["gds"] is gds
 
@@ -301,8 +306,8 @@ def test_what_completes_the_lock_travels_along_where_there_is_something() -> Non
     environment = load(ROOT / "environments" / "prod.yaml").environment
     locked = {"files": {"a.zip": "sha256:00"}, "keys": {}}
 
-    assert "locked" not in script_configuration(environment, "train")
-    assert script_configurations(environment, locked=locked).by_group["train"]["locked"] == locked
+    assert "locked" not in script_configuration(resolve(environment), "train")
+    assert script_configurations(resolve(environment), locked=locked).by_group["train"]["locked"] == locked
 
 
 # The upload

@@ -26,8 +26,9 @@ setup() {
   # The steps of the release have tests of their own; all others do without them (see software.bash).
   [[ -n ${WITH_SOFTWARE:-} ]] || sed -i -E 's/^(readonly STEPS_[A-Z]+)=.*/\1=/' "$SCRIPTS/lib/steps.sh"
 
-  local command commands=()
-  for command in "${REAL_COMMANDS[@]}"; do commands+=("$(type -P "$command")"); done
+  local commands
+  mapfile -t commands < <(type -P "${REAL_COMMANDS[@]}")
+  ((${#commands[@]} == ${#REAL_COMMANDS[@]})) || { echo "this machine lacks some of: ${REAL_COMMANDS[*]}" && return 1; }
   ln -s -t "$REAL" "${commands[@]}"
   ln -s "$PYTHON" "$REAL/python3"
   ln -s "$BATS_TEST_DIRNAME"/fakes/* "$SANDBOX/bin"
@@ -153,6 +154,18 @@ node::renew() {
   if declare -F scenario >/dev/null; then scenario; fi
 }
 
+# node::keep: what node::back brings back. A node that is made again takes longer than a copy of it.
+node::keep() {
+  rm -rf "$SANDBOX/kept"
+  mkdir "$SANDBOX/kept"
+  cp -a "$ULTRACLUSTER_ROOT" "$FAKE" "$SANDBOX/kept"
+}
+
+node::back() {
+  rm -rf "$ULTRACLUSTER_ROOT" "$FAKE"
+  cp -a "$SANDBOX/kept/." "$SANDBOX"
+}
+
 forget_calls() {
   : >"$FAKE/calls"
   : >"$FAKE/changes"
@@ -169,9 +182,11 @@ kill_everywhere() {
   total=$(wc -l <"$FAKE/changes")
   ((total >= least)) || { echo "only $total changes" && cat "$FAKE/changes" && return 1; }
   cp "$FAKE/changes" "$SANDBOX/changes"
+  node::renew
+  node::keep
   for ((change = 1; change <= total; change++)); do
     [[ $(sed -n "${change}p" "$SANDBOX/changes") == ${KILL_ONLY:-}* ]] || continue
-    node::renew
+    node::back
     ! KILL_AT=${KILL_WHERE:-before}:$change run_steps "$step" 2>/dev/null >&2 || { echo "survived change $change" && return 1; }
     run_steps "$step" >"$SANDBOX/output" 2>&1 || { echo "after change $change:" && cat "$SANDBOX/output" && return 1; }
     cmp --silent <(echo "$expected") <(snapshot) || {

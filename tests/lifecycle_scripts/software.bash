@@ -16,22 +16,17 @@ software::script() {
 
 # software::brings PACKAGE: stdin is what its installation does on the node
 software::brings() {
-  mkdir -p "$FAKE/packages.d"
-  {
-    declare -f software::script
-    cat
-  } >"$FAKE/packages.d/$1"
+  { declare -f software::script && cat; } >"$FAKE/packages.d/$1"
 }
 
-# software::archive NAME FOLDER: a .tar.gz in what the web serves
+# software::archive NAME FOLDER: a .tar.gz of a folder in $sources, in $web
 software::archive() {
-  mkdir -p "$FAKE/web"
-  tar --create --gzip --file "$FAKE/web/$1" --directory "$SANDBOX/sources" "$2"
+  tar --create --gzip --file "$web/$1" --directory "$sources" "$2"
 }
 
 scenario() {
   rm "$FAKE/any_package" "$FAKE/modules/lustre"
-  mkdir -p "$SANDBOX/sources" "$ULTRACLUSTER_ROOT"/{proc/driver/nvidia,usr/src/nvidia-595.91.07,opt/slurm/{bin,include/slurm,etc/task_prolog.d},sys/class/infiniband} \
+  mkdir -p "$ULTRACLUSTER_ROOT"/{proc/driver/nvidia,usr/src/nvidia-595.91.07,opt/slurm/{bin,include/slurm,etc/task_prolog.d},sys/class/infiniband} \
     "$FAKE"/units/{nvidia-persistenced,nvidia-fabricmanager,nvidia-dcgm}
   touch "$ULTRACLUSTER_ROOT"/{proc/driver/nvidia/version,opt/slurm/include/slurm/spank.h} "$FAKE/units/nvidia-persistenced"/{enabled,active}
   software::script /opt/slurm/bin/srun "slurm 25.11.4"
@@ -39,13 +34,34 @@ scenario() {
   mkdir -p "$FAKE/packages"
   echo 595.91.07-1 >"$FAKE/packages/nvidia-fabricmanager"
   echo 6.8.0-1039.41 >"$FAKE/packages/linux-image-aws"
-  software::packages
-  software::sources
-  software::lock
+  software::shared
+  cp -r "$BATS_FILE_TMPDIR"/software/{packages.d,web} "$FAKE"
+  software::usual_lock
   [[ ${HAVE:-} != *cuda* ]] || software::done cuda-toolkit-13-2 13.2.1-1
   [[ -z ${BUNDLED:-} ]] || echo "$BUNDLED" >"$FAKE/bundled_plugin"
   [[ ${HAVE:-} != *efa* ]] || "$SANDBOX/sources/aws-efa-installer/efa_installer.sh" -y
   forget_calls
+}
+
+# What no test changes: made once for all tests of a file.
+software::shared() {
+  local -r shared=$BATS_FILE_TMPDIR/software
+  [[ -e $shared ]] || {
+    mkdir -p "$shared.new"/{packages.d,sources,web}
+    FAKE=$shared.new software::packages
+    software::sources "$shared.new/sources" "$shared.new/web"
+    mv "$shared.new" "$shared"
+  }
+  ln -sfn -t "$SANDBOX" "$shared"/{packages.d,sources,web}
+}
+
+# The lock file without changes, made once, too.
+software::usual_lock() {
+  local -r made=$BATS_FILE_TMPDIR/usual.lock
+  [[ -z ${LOCK_CHANGES:-}${REQUIRED:-}${FLOORS:-} ]] || { software::lock && return; }
+  [[ -e $made ]] || { software::lock && cp -r "$SCRIPTS/releases" "$made" && return; }
+  mkdir -p "$SCRIPTS/releases"
+  cp "$made"/* "$SCRIPTS/releases"
 }
 
 # software::done PACKAGE VERSION: as if it had been installed
@@ -93,9 +109,9 @@ echo 2.26.6 >"$FAKE/modules/nvidia_fs"
 EOT
 }
 
+# software::sources SOURCES WEB: makes what the web serves
 software::sources() {
-  [[ ! -e $SANDBOX/web ]] || { cp -r "$SANDBOX/web" "$FAKE/web" && return; }
-  local -r sources=$SANDBOX/sources
+  local -r sources=$1 web=$2
   mkdir -p "$sources"/{aws-efa-installer,aws-ofi-nccl-1.21.1,gdrcopy-2.6/src/gdrdrv,pyxis-0.24.0,nccl-tests-2.19.6,configure-efa-fsx-lustre-client}
   {
     printf '#!/usr/bin/env bash\nsource %q\n' "$BATS_TEST_DIRNAME/fakes/_fake.bash"
@@ -138,16 +154,15 @@ EOT
   software::archive nccl-tests-2.19.6.tar.gz nccl-tests-2.19.6
 
   software::fsx_setup >"$sources/configure-efa-fsx-lustre-client/setup.sh"
-  (cd "$sources" && "$PYTHON" -m zipfile -c "$FAKE/web/configure-efa-fsx-lustre-client.zip" configure-efa-fsx-lustre-client)
+  (cd "$sources" && "$PYTHON" -IS -m zipfile -c "$web/configure-efa-fsx-lustre-client.zip" configure-efa-fsx-lustre-client)
   (
     cd "$sources" || exit
     mkdir -p nixl_cu13 nixl_cu13-1.5.1.data/headers
     touch nixl_cu13/{__init__,_bindings,_utils,logging}.py
     echo 'nixl_agent = 1' >nixl_cu13/_api.py
-    "$PYTHON" -m zipfile -c "$FAKE/web/nixl_cu13-1.5.1-cp310-cp310-manylinux_2_28_x86_64.whl" nixl_cu13 nixl_cu13-1.5.1.data
+    "$PYTHON" -IS -m zipfile -c "$web/nixl_cu13-1.5.1-cp310-cp310-manylinux_2_28_x86_64.whl" nixl_cu13 nixl_cu13-1.5.1.data
   )
-  echo "deb" >"$FAKE/web/enroot_4.2.1-1_amd64.deb"
-  cp -r "$FAKE/web" "$SANDBOX/web"
+  echo "deb" >"$web/enroot_4.2.1-1_amd64.deb"
 }
 
 # FSx's set-up script: its unit, and the interfaces; only three where the modules were loaded before it. It ends as

@@ -14,7 +14,7 @@ from project import ENVIRONMENTS, ROOT
 
 from ultracluster.catalog import instance_types
 from ultracluster.config import load
-from ultracluster.model import mounts
+from ultracluster.model import mounts, resolve
 from ultracluster.model.cluster_json import script_configurations, type_facts
 from ultracluster.model.mounts import LustreMount, OpenZfsMount
 
@@ -31,7 +31,10 @@ MOUNTS = mounts.told(
 def test_what_shipped_environments_write_and_rehearse_is_valid(name: str) -> None:
     environment = load(ROOT / "environments" / f"{name}.yaml").environment
     locked = {"files": {"a.zip": "sha256:00"}, "keys": {"https://example.org/key": "a" * 40}}
-    made = [script_configurations(environment), script_configurations(environment, locked=locked)]
+    made = [
+        script_configurations(resolve(environment)),
+        script_configurations(resolve(environment), locked=locked),
+    ]
 
     for told in [one for all_of in made for one in [*all_of.by_group.values(), all_of.of_all]]:
         assert faults(told) == []

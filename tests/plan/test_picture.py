@@ -214,25 +214,37 @@ def decoded(data: bytes) -> tuple[int, int, bytes]:
         place += size + 12
     raw, stride = zlib.decompress(packed), width * 4
     lines, above = [], bytes(stride)
-    for row in range(height):
-        filtered, line = (
-            raw[row * (stride + 1)],
-            bytearray(raw[row * (stride + 1) + 1 : (row + 1) * (stride + 1)]),
-        )
-        for i in range(stride):
-            left, up = (line[i - 4] if i >= 4 else 0), above[i]
-            corner = above[i - 4] if i >= 4 else 0
-            line[i] = (line[i] + _predicted(filtered, left, up, corner)) & 255
-        lines.append(bytes(line))
-        above = line
+    for start in range(0, height * (stride + 1), stride + 1):
+        above = _unfiltered(raw[start], raw[start + 1 : start + 1 + stride], above)
+        lines.append(above)
     return width, height, b"".join(lines)
 
 
-def _predicted(filtered: int, left: int, up: int, corner: int) -> int:
-    """The five filters of PNG."""
-    guess = left + up - corner
-    paeth = min((left, up, corner), key=lambda one: abs(guess - one))
-    return (0, left, up, (left + up) // 2, paeth)[filtered]
+def _unfiltered(kind: int, line: bytes, above: bytes) -> bytes:
+    """A row of pixels by the five filters of PNG: none, left, up, their mean, Paeth's guess."""
+    if kind == 0:
+        return line
+    if kind == 2:
+        return bytes([(value + up) & 255 for value, up in zip(line, above, strict=True)])
+    made, left, corner = bytearray(line), bytes(4), bytes(4)
+    for i in range(0, len(line), 4):
+        up = above[i : i + 4]
+        if kind == 1:
+            guess = left
+        elif kind == 3:
+            guess = bytes([(a + b) // 2 for a, b in zip(left, up, strict=True)])
+        else:
+            guess = left if up == corner else up if left == corner else _paeth(left, up, corner)
+        left = bytes([(a + b) & 255 for a, b in zip(line[i : i + 4], guess, strict=True)])
+        made[i : i + 4] = left
+        corner = up
+    return bytes(made)
+
+
+def _paeth(left: bytes, up: bytes, corner: bytes) -> bytes:
+    return bytes(
+        min((a, b, c), key=lambda one: abs(a + b - c - one)) for a, b, c in zip(left, up, corner, strict=True)
+    )
 
 
 def test_what_fits_is_not_cut_and_what_does_not_is() -> None:

@@ -20,8 +20,10 @@ from ultracluster.catalog.eks import (
 )
 from ultracluster.catalog.eks_calendar import kubernetes_support, read_on, releases_in_standard_support
 from ultracluster.catalog.images import Family, newest
-from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.config.kubernetes import Eks, HyperPodEks, Karpenter, PublicEndpoint
+from ultracluster.model import resolve
 from ultracluster.model.capacity import decide
+from ultracluster.rules import check
 from ultracluster.rules.eks import releases as eks_releases
 from ultracluster.rules.engine import run
 from ultracluster.rules.sets import EKS
@@ -64,7 +66,7 @@ CASES = [
         "EKS001",
         {"orchestrator.kubernetes_version": "1.37"},
         "orchestrator.kubernetes_version",
-        "no versions of the add-ons",
+        "no add-on versions for 1.37",
         '"1.36"',
         {"orchestrator.kubernetes_version": "1.36"},
     ),
@@ -72,7 +74,7 @@ CASES = [
         "EKS001",
         {"orchestrator.kubernetes_version": "1.30"},
         "orchestrator.kubernetes_version",
-        "EKS makes no cluster of it",
+        "EKS creates no cluster with it",
         '"1.36"',
         {"orchestrator.kubernetes_version": "1.31"},
     ),
@@ -80,7 +82,7 @@ CASES = [
         "EKS012",
         {"orchestrator.kubernetes_version": "1.33"},
         "orchestrator.kubernetes_version",
-        "left standard support on 2026-07-29: EKS upgrades the control plane by itself",
+        "left standard support on 2026-07-29: EKS upgrades the control plane automatically",
         '"1.36"',
         {"orchestrator.kubernetes_version": "1.34"},
     ),
@@ -88,7 +90,7 @@ CASES = [
         "EKS012",
         {"orchestrator.kubernetes_version": "1.32", "orchestrator.support": "extended"},
         "orchestrator.kubernetes_version",
-        "several times as much an hour (`ultracluster cost` has it), until EKS upgrades it",
+        "several times as much per hour (`ultracluster cost` shows it), until EKS upgrades it",
         '"1.36"',
         {"orchestrator.kubernetes_version": "1.35"},
     ),
@@ -126,8 +128,8 @@ CASES = [
             "orchestrator.chart_values": {"jobset": {"controller": {"tolerations": []}}},
         },
         "orchestrator.chart_values.jobset.controller.tolerations",
-        "wait for ever",
-        "ours tolerates it",
+        "wait forever",
+        "the default list tolerates it",
         {"node_groups.more": SYSTEM},
     ),
     case(
@@ -143,7 +145,7 @@ CASES = [
         "EKS017",
         {"region": "us-east-1", "network.zone_id": "use1-az6", "orchestrator.second_zone_id": "use1-az3"},
         "orchestrator.second_zone_id",
-        "EKS takes no subnet of use1-az3",
+        "EKS does not accept a subnet in use1-az3",
         "zone_id: use1-az1 or use1-az2",
         {"orchestrator.second_zone_id": "use1-az1"},
     ),
@@ -151,7 +153,7 @@ CASES = [
         "EKS017",
         {"region": "us-east-1", "network.zone_id": "use1-az3", "orchestrator.second_zone_id": "use1-az1"},
         "network.zone_id",
-        "one is made for it beside the nodes",
+        "one is created for it in the zone of the nodes",
         "control_plane_subnet_ids",
         {
             "network.vpc": VPC,
@@ -183,7 +185,7 @@ CASES = [
         "EKS002",
         {"orchestrator.second_zone_id": ...},
         "orchestrator",
-        "refuses a control plane in one zone",
+        "requires a second zone",
         "second_zone_id: use2-az1",
         {"orchestrator.second_zone_id": "use2-az1"},
     ),
@@ -199,7 +201,7 @@ CASES = [
         "EKS002",
         {"orchestrator.control_plane_subnet_ids": SUBNETS},
         "orchestrator.control_plane_subnet_ids",
-        "the VPC is made",
+        "in another VPC than the one that is created",
         "remove control_plane_subnet_ids",
         {"orchestrator.control_plane_subnet_ids": ...},
     ),
@@ -275,7 +277,7 @@ CASES = [
         "EKS007",
         {"orchestrator.admins": []},
         "orchestrator",
-        "nobody has an access entry",
+        "no principal has an access entry",
         "admins: [",
         {"orchestrator.admins": ["arn:aws:iam::111122223333:role/a"]},
     ),
@@ -299,7 +301,7 @@ CASES = [
         "EKS010",
         {"orchestrator.chart_values": {"dcgm-exporters": {}}},
         "orchestrator.chart_values.dcgm-exporters",
-        "given to nothing",
+        "would have no effect",
         "dcgm-exporter",
         {"orchestrator.chart_values": {"dcgm-exporter": {}}},
     ),
@@ -323,7 +325,7 @@ CASES = [
         "EKS021",
         {"node_groups.system.count": 0},
         "node_groups",
-        "waits in vain",
+        "wait until it fails",
         "count: 2",
         {"node_groups.system.count": 2},
     ),
@@ -347,7 +349,7 @@ CASES = [
         "EKS022",
         {"node_groups.system.capacity": {"kind": "spot"}},
         "node_groups.system.capacity",
-        "when AWS says so",
+        "AWS may end nodes from spot",
         "on-demand",
         {"node_groups.system.capacity": {"kind": "on-demand"}},
     ),
@@ -379,7 +381,7 @@ CASES = [
         "EKS024",
         {f"{TRAIN}.taints": [{"key": "-team", "effect": "NoSchedule"}]},
         f"{TRAIN}.taints[0].key",
-        "begin and end with",
+        "a letter or digit first and last",
         "team",
         {f"{TRAIN}.taints": [{"key": "team", "effect": "NoSchedule"}]},
     ),
@@ -395,7 +397,7 @@ CASES = [
         "EKS024",
         {f"{TRAIN}.taints": [{"key": "t", "value": v, "effect": "NoExecute"} for v in "ab"]},
         f"{TRAIN}.taints[1]",
-        "stands 2 times",
+        "is given 2 times",
         "remove it",
         {
             f"{TRAIN}.taints": [
@@ -424,7 +426,7 @@ CASES = [
         "EKS026",
         {f"{TRAIN}.labels": {"node.kubernetes.io/instance-type": "a"}},
         f'{TRAIN}.labels."node.kubernetes.io/instance-type"',
-        "would be a lie",
+        "would be wrong",
         "example.com/instance-type",
         {f"{TRAIN}.labels": {"node.kubernetes.io/pool": "a", "x.kubelet.kubernetes.io/rack": "b"}},
     ),
@@ -432,7 +434,7 @@ CASES = [
         "EKS026",
         {f"{TRAIN}.labels": {"ultracluster/node-group": "a"}},
         f"{TRAIN}.labels.ultracluster/node-group",
-        "whoever owns them",
+        "their owner sets them",
         "example.com/node-group",
         {f"{TRAIN}.labels": {"example.com/node-group": "a"}},
     ),
@@ -517,7 +519,7 @@ CASES = [
         "EKS035",
         {"storage.lustre.efa": True, "orchestrator.lifecycle": "none"},
         "orchestrator.lifecycle",
-        "without a word",
+        "silently use TCP",
         "remove lifecycle",
         {"orchestrator.lifecycle": "user-data"},
     ),
@@ -525,7 +527,7 @@ CASES = [
         "EKS013",
         {"network.egress": "closed", "orchestrator.mpi_operator": True},
         "orchestrator.mpi_operator",
-        "out of reach",
+        "is not reached",
         "mpi_operator_image",
         {"orchestrator.mpi_operator_image": "registry.example.com/mpi-operator:0.8.0"},
     ),
@@ -573,7 +575,7 @@ CASES = [
         "EKS043",
         {**OPERATOR, f"{TRAIN}.instance_type": "p6-b300.48xlarge", f"{TRAIN}.mig_profile": "1g.34gb"},
         f"{TRAIN}.mig_profile",
-        "would mean nothing",
+        "would not recognise `all-1g.34gb`",
         "a list of your own",
         {f"{TRAIN}.instance_type": "p6-b200.48xlarge", f"{TRAIN}.mig_profile": "1g.23gb"},
     ),
@@ -589,7 +591,7 @@ CASES = [
         "EKS044",
         {**OPERATOR, f"{TRAIN}.mig_profile": "1g.18gb", f"{TRAIN}.gpu_time_slices": 2},
         f"{TRAIN}.gpu_time_slices",
-        "not sliced again",
+        "cannot be time-sliced as well",
         "mig_profile",
         {f"{TRAIN}.mig_profile": ...},
     ),
@@ -614,7 +616,7 @@ CASES = [
         "EKS045",
         {f"{TRAIN}.gpu_time_slices": 4},
         f"{TRAIN}.gpu_time_slices",
-        "slowest turn",
+        "slowest GPU",
         "a type without EFA",
         {f"{TRAIN}.instance_type": "g6.4xlarge"},
     ),
@@ -630,7 +632,7 @@ CASES = [
         "EKS050",
         {"orchestrator.karpenter": {"groups": ["system"]}, f"{TRAIN}.role": "system"},
         "orchestrator.karpenter.groups[0]",
-        "runs there itself",
+        "cannot launch them",
         "remove orchestrator.karpenter",
         {"orchestrator.karpenter": ...},
     ),
@@ -723,7 +725,7 @@ CASES = [
         "EKS056",
         {**KARPENTER, "node_groups.burst.capacity": {"kind": "reservation", "id": "cr-0fedcba9876543210"}},
         "orchestrator.karpenter.groups[0]",
-        "was seen to hold such capacity for unavailable",
+        "was seen to treat such capacity as unavailable",
         "a managed node group takes reserved capacity",
         {"node_groups.burst.capacity": {"kind": "on-demand"}},
     ),
@@ -795,6 +797,28 @@ def test_groups_of_karpenter_are_no_managed_node_groups() -> None:
     changes = {f"node_groups.more{number}": SYSTEM for number in range(28)}
     large = {"node_groups.burst.max_count": 451, "node_groups.burst.image": IMAGE}
     assert found(EKS, {**changes, **KARPENTER, **large}, BASE) == []
+
+
+def test_settings_and_groups_are_judged_without_a_file() -> None:
+    settings = Eks(
+        kind="eks",
+        endpoint=PublicEndpoint(kind="public", cidrs=("0.0.0.0/0",)),
+        karpenter=Karpenter(groups=("burst",)),
+        kubeflow_trainer=True,
+        jobset=False,
+        second_zone_id="use2-az2",
+    )
+    changes = {**KARPENTER, "node_groups.burst.labels": {"Team Name": "a"}, "node_groups.burst.count": 1}
+    group = resolve(loaded(changed(environment_data(BASE), changes)).environment).groups["burst"]
+
+    assert [(one.code, one.dotted) for one in check(settings)] == [
+        ("EKS006", "endpoint.cidrs[0]"),
+        ("EKS007", ""),
+        ("EKS011", "kubeflow_trainer"),
+    ]
+    assert {("EKS023", ("labels", "Team Name")), ("EKS052", ("max_count",))} <= {
+        (one.code, one.path) for one in check(group)
+    }
 
 
 def test_hyperpod_on_eks_is_judged_by_those_that_are_about_both() -> None:

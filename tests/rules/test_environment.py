@@ -9,7 +9,9 @@ from rules_support import GB300, changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
 from ultracluster.catalog import regions
-from ultracluster.rules.environment.basics import TAGS_OF_OURS, arns, in_local_zone
+from ultracluster.rules.environment.arns import arns
+from ultracluster.rules.environment.tags import TAGS_OF_OURS
+from ultracluster.rules.environment.zones import in_local_zone
 from ultracluster.rules.sets import ENV
 
 ZONE = "network.zone_id"
@@ -119,7 +121,7 @@ CASES = [
         "ENV003",
         {ZONE: "us-west-2a"},
         ZONE,
-        "is a zone's name",
+        "is the name of a zone, not its id",
         "the id that this account has for it, one of usw2-az1, usw2-az2, usw2-az3, usw2-az4",
         {ZONE: "usw2-az1"},
     ),
@@ -127,7 +129,7 @@ CASES = [
         "ENV003",
         {ZONE: "us-east-1-dfw-2a"},
         ZONE,
-        "is a zone's name",
+        "is the name of a zone, not its id",
         "usw2-az1",
         {ZONE: "usw2-az1"},
     ),
@@ -199,7 +201,7 @@ CASES = [
         "ENV018",
         {TYPE: NEW, "instance_types": {NEW: GB300}},
         f'instance_types."{NEW}"',
-        "filled in nvswitch, lustre_efa_interfaces, lustre_gds_client",
+        "are missing: nvswitch, lustre_efa_interfaces, lustre_gds_client",
         f"add nvswitch, lustre_efa_interfaces, lustre_gds_client to instance_types.{NEW}",
         {
             "instance_types": {
@@ -220,7 +222,7 @@ CASES = [
         "ENV010",
         {"tags": {"Ultracluster:Environment": "a"}},
         "tags.Ultracluster:Environment",
-        "which we set on every resource",
+        "which is set on every resource",
         "rename",
         {"tags": {"ultracluster:team": "a"}},
     ),
@@ -228,7 +230,7 @@ CASES = [
         "ENV010",
         {"tags": {TAGS_OF_OURS[0]: "a"}},
         f"tags.{TAGS_OF_OURS[0]}",
-        "which we set on every resource",
+        "which is set on every resource",
         "rename",
         {"tags": {}},
     ),

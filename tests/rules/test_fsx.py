@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rules_table import Case, found, table_tests
 
+from ultracluster.catalog import region as catalogue_region
 from ultracluster.catalog.fsx import lustre_deployments, openzfs_deployments
 from ultracluster.rules.sets import FSX
 
@@ -272,7 +273,7 @@ FILE_SYSTEM = [
         "FSX021",
         made(TIERING, read_cache={"gib": 64}),
         f"{L}.read_cache.gib",
-        "64 GiB beside mode `proportional`",
+        "64 GiB is given, and mode `proportional` leaves",
         "remove gib, or mode: sized",
         made(TIERING, read_cache={"mode": "proportional"}),
     ),
@@ -616,14 +617,14 @@ LINKS = [
         made(P2, data_repositories={"/a": {"prefix": "a"}, "/a/b": {"prefix": "b"}}),
         f"{R}./a/b",
         "`/a/b` lies in `/a`",
-        "a folder beside `/a`",
+        "a folder outside `/a`",
         made(P2, data_repositories={"/a": {"prefix": "a"}, "/ab": {"prefix": "b"}}),
     ),
     Case(
         "FSX052",
         made(P2, data_repositories={"/a": {"prefix": "a"}, "/": {"prefix": "b"}}),
         f"{R}./a",
-        "it can only be linked alone",
+        "no other folder can be linked with it",
         "remove one of the two",
         made(P2, data_repositories={"/": {"prefix": "b"}}),
     ),
@@ -632,7 +633,7 @@ LINKS = [
         made(P2, data_repositories={"/a": {"prefix": "a"}, "/a/": {"prefix": "b"}}),
         f"{R}./a/",
         "`/a/` lies in `/a`",
-        "a folder beside",
+        "a folder outside",
         made(P2, data_repositories={"/a": {"prefix": "a"}}),
     ),
     Case(
@@ -695,7 +696,7 @@ LINKS = [
         "FSX057",
         linked(a={"import_events": ["new", "changed", "new"]}),
         f"{R}./a.import_events",
-        "new stands more than once",
+        "new is given more than once",
         "[new, changed]",
         linked(a={"import_events": ["new", "changed"]}),
     ),
@@ -711,7 +712,7 @@ LINKS = [
         "FSX059",
         linked(a={**DATA, "import_existing": False, "export_events": ["new"]}),
         f"{R}./a.import_existing",
-        "replaces an object that nobody on the cluster has seen",
+        "replaces an object that is not visible on the cluster",
         "import_existing: true",
         linked(a={"import_existing": False, "export_events": ["new"]}),
     ),
@@ -719,13 +720,50 @@ LINKS = [
         "FSX060",
         made(P2, backups={"retention_days": 7}, data_repositories={"/a": {}}),
         f"{L}.backups.retention_days",
-        "backups kept for 7 days beside data_repositories",
+        "backups are kept for 7 days, and data_repositories are given",
         "retention_days: 0",
         made(P2, backups={"retention_days": 0}, data_repositories={"/a": {}}),
     ),
 ]
 
-CASES = FILE_SYSTEM + CLIENTS + LINKS
+CHECKPOINTS = [
+    Case(
+        "FSX061",
+        {**made(SCRATCH2), TYPE: "p5.48xlarge"},
+        L,
+        "a checkpoint of 601 GB (a training state that fills half of the accelerator memory of gpu) takes 84 "
+        "minutes at 120 MB/s; with one each 60 minutes, it should take at most 30",
+        "capacity_gib: 4800",
+        {**made(SCRATCH2, capacity_gib=4800)},
+    ),
+    Case(
+        "FSX061",
+        {**made(EFA, throughput_mbps_per_tib=250), TYPE: "p5.48xlarge", COUNT: 64},
+        L,
+        "19,241 GB",
+        "throughput_mbps_per_tib: 1000",
+        {COUNT: 20},
+    ),
+    Case(
+        "FSX061",
+        {**made(TIERING), TYPE: "p5.48xlarge", COUNT: 64},
+        L,
+        "at 4,000 MB/s",
+        "throughput_mbps: 12000; or acknowledge it",
+        {COUNT: 20},
+    ),
+    Case(
+        "FSX061",  # the Local Zone has two tiers only
+        {"storage.lustre.capacity_gib": 1200},
+        L,
+        "at 300 MB/s",
+        "capacity_gib: 14400",
+        {"storage.lustre.capacity_gib": 14400},
+        base="parallelcluster-gb200",
+    ),
+]
+
+CASES = FILE_SYSTEM + CLIENTS + LINKS + CHECKPOINTS
 
 
 test_broken, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(FSX, cases=CASES)
@@ -741,12 +779,23 @@ def codes(changes: dict[str, Any]) -> list[str]:
     ids=lambda change: next(iter(change.values()))["deployment"],
 )
 def test_the_smallest_file_system_of_each_kind_is_clean(least: dict[str, Any]) -> None:
-    assert codes(least) == []
+    assert codes({**least, COUNT: 1}) == []  # FSX061 speaks of larger clusters
 
 
 def test_a_linked_folder_has_a_longest_path() -> None:
     assert codes(made(P2, data_repositories={"/" + 4096 * "a": {}})) == ["FSX051"]
     assert codes(made(P2, data_repositories={"/" + 4095 * "a": {}})) == []
+
+
+@pytest.mark.parametrize("region", ["us-east-1", "us-west-2", "me-central-1", "mx-central-1"])
+def test_the_name_of_a_zone_is_not_taken_for_a_local_zone(region: str) -> None:
+    """Its form is reported by ENV003; which deployments it has depends on the Region alone."""
+    home = catalogue_region(region)
+    assert home
+    at_id = {"region": region, "network.zone_id": f"{home.zone_prefix}-az1"}
+    at_name = {"region": region, "network.zone_id": f"{region}a"}
+    said = [[one.message for one in found(FSX, made(P2) | place)] for place in (at_id, at_name)]
+    assert said[0] == said[1]
 
 
 def test_no_file_system_is_clean() -> None:
@@ -783,11 +832,11 @@ def test_a_declared_type_is_taken_to_mount_over_efa() -> None:
 
 
 def test_a_small_file_system_is_not_told_to_use_efa() -> None:
-    assert codes({**made(P2, capacity_gib=2400), TYPE: "p5.48xlarge", COUNT: 64}) == []
+    assert codes({**made(P2, capacity_gib=2400), TYPE: "p5.48xlarge", COUNT: 64}) == ["FSX061"]
 
 
-def test_more_clients_than_connections_is_one_finding() -> None:
-    assert codes({**made(EFA), TYPE: "p5.48xlarge", COUNT: 2000}) == ["FSX018"]
+def test_more_clients_than_connections_is_one_finding_on_efa() -> None:
+    assert codes({**made(EFA), TYPE: "p5.48xlarge", COUNT: 2000}) == ["FSX018", "FSX061"]
 
 
 def test_an_existing_file_system_without_efa_is_not_judged() -> None:

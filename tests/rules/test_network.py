@@ -238,7 +238,7 @@ CASES = [
         "NET023",
         {"network.extra_endpoints": ["bedrock", "bedrock"]},
         "network.extra_endpoints[1]",
-        "stands 2 times",
+        "is given 2 times",
         "remove it",
         {"network.extra_endpoints": ["bedrock"]},
     ),

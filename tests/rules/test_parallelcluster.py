@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from parallelcluster.cases import BASE, CAPACITY, CASES, TYPE
+from parallelcluster.cases import BASE, CAPACITY, CASES, GPU, TYPE
 from parallelcluster.harness import package_limits
+from rules_support import changed, environment_data, loaded
 from rules_table import found, table_tests
 
 from ultracluster.catalog.parallelcluster import parallelcluster
+from ultracluster.config.parallelcluster import (
+    DirectoryService,
+    ParallelCluster,
+    ParallelClusterMonitoring,
+)
+from ultracluster.model import resolve
+from ultracluster.rules import check
 from ultracluster.rules.sets import PCL
 
 test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(PCL, cases=CASES)
@@ -18,6 +26,27 @@ def test_the_base_breaks_nothing() -> None:
 
 def test_types_that_nobody_knows_are_left_to_others() -> None:
     assert found(PCL, {**BASE, TYPE: "p99.metal", CAPACITY: {"kind": "spot"}}) == []
+
+
+def test_settings_and_groups_are_judged_without_a_file() -> None:
+    settings = ParallelCluster(
+        kind="parallelcluster",
+        monitoring=ParallelClusterMonitoring(log_retention_days=100),
+        directory_service=DirectoryService(
+            domain_name="corp.example.com",
+            domain_address="ldap://corp.example.com",
+            password_secret_arn="arn:aws:secretsmanager:us-west-2:111122223333:secret:reader",  # noqa: S106
+            read_only_user="cn=reader",
+        ),
+    )
+    changes = {**BASE, "node_groups.GPU": GPU}
+    group = resolve(loaded(changed(environment_data(), changes)).environment).groups["GPU"]
+
+    assert [(one.code, one.dotted) for one in check(settings)] == [
+        ("PCL064", "monitoring.log_retention_days"),
+        ("PCL081", "directory_service.domain_address"),
+    ]
+    assert ("PCL010", (), "gpu") in [(one.code, one.path, one.instead) for one in check(group)]
 
 
 def test_the_catalogue_has_the_limits_of_the_package() -> None:
@@ -46,8 +75,6 @@ def test_the_catalogue_has_the_limits_of_the_package() -> None:
 
 def test_the_model_has_the_systems_of_the_package() -> None:
     from typing import get_args
-
-    from ultracluster.config.parallelcluster import ParallelCluster
 
     systems = get_args(ParallelCluster.model_fields["os"].annotation)
     assert sorted(systems) == sorted(package_limits()["systems"])

@@ -20,8 +20,10 @@ from ultracluster.catalog.pcs import (
     pcs_sizes,
     pcs_slurm_versions,
 )
-from ultracluster.config.pcs import IMEX_PROLOG
-from ultracluster.rules import today
+from ultracluster.config.pcs import IMEX_PROLOG, Pcs
+from ultracluster.config.slurm import Partition
+from ultracluster.model import resolve
+from ultracluster.rules import check, today
 from ultracluster.rules.engine import run
 from ultracluster.rules.pcs import cluster as pcs
 from ultracluster.rules.pcs.cluster import ending
@@ -137,7 +139,7 @@ CASES = [
         "PCS010",
         {"node_groups.rack": {k: v for k, v in GB200.items() if k != "image"}},
         "node_groups.rack.image",
-        "PCS has no image of its own",
+        "PCS has no default image",
         "dlami-base-ubuntu2404/arm64/latest/ami-id",
         {"node_groups.rack.image": OTHER_IMAGE},
     ),
@@ -168,7 +170,7 @@ CASES = [
         "PCS015",
         {"orchestrator.scaledown_seconds": 300},
         "orchestrator.scaledown_seconds",
-        "none ends for want of work",
+        "no idle node is ever ended",
         "max_count above count",
         {"node_groups.train.max_count": 8},
     ),
@@ -200,7 +202,7 @@ CASES = [
         "PCS024",
         {"node_groups.rack": GB200 | {"count": 6}, "node_groups.rack2": GB200},
         "node_groups.rack2.count",
-        "beside a group of 6",
+        "do not go with a group of 6",
         "12",
         {"node_groups.rack2.count": 12},
     ),
@@ -224,7 +226,7 @@ CASES = [
         "PCS026",
         {"node_groups.rack": GB200},
         "node_groups.rack.instance_type",
-        "take `efa-only` alone",
+        "take only `efa-only`",
         "try one node first",
         {"node_groups.rack": ...},
     ),
@@ -232,7 +234,7 @@ CASES = [
         "PCS027",
         {"node_groups.rack": GB200, "orchestrator.imex": False},
         "orchestrator.imex",
-        "nobody writes the IMEX configuration",
+        "jobs have no IMEX configuration",
         "true",
         {"orchestrator.imex": True},
     ),
@@ -240,7 +242,7 @@ CASES = [
         "PCS027",
         {"node_groups.rack": GB200, "orchestrator.lifecycle": "none"},
         "orchestrator.lifecycle",
-        "nobody writes the IMEX configuration",
+        "jobs have no IMEX configuration",
         "lifecycle: node-bootstrapped",
         {f"{SETTINGS}.prolog": "/opt/prolog.sh"},
     ),
@@ -348,7 +350,7 @@ CASES = [
         "PCS045",
         {"orchestrator.slurm_version": "26.05", f"{QUEUE}.Exclusive": "NODE"},
         f"{QUEUE}.Exclusive",
-        "beside OverSubscribe=EXCLUSIVE",
+        "which writes OverSubscribe=EXCLUSIVE",
         "exclusive: false",
         {"orchestrator.partitions.train.exclusive": False},
     ),
@@ -439,7 +441,7 @@ CASES = [
         "PCS049",
         {f"{QUEUE}.maxtime": "1-00:00:00"},
         f"{QUEUE}.maxtime",
-        "is MaxTime once more",
+        "is given already, as MaxTime",
         "remove maxtime",
         {f"{QUEUE}.maxtime": ...},
     ),
@@ -447,7 +449,7 @@ CASES = [
         "PCS060",
         {"orchestrator.slurm_version": "24.05"},
         "orchestrator.slurm_version",
-        "has no Slurm 24.05",
+        "does not offer Slurm 24.05",
         'slurm_version: "25.11"',
         {"orchestrator.slurm_version": "25.11"},
     ),
@@ -455,7 +457,7 @@ CASES = [
         "PCS060",
         {"orchestrator.slurm_version": "27.05"},
         "orchestrator.slurm_version",
-        "has no Slurm 27.05",
+        "does not offer Slurm 27.05",
         '"26.05"',
         {"orchestrator.slurm_version": "26.05"},
     ),
@@ -463,7 +465,7 @@ CASES = [
         "PCS061",
         {"orchestrator.slurm_version": "24.11"},
         "orchestrator.slurm_version",
-        "until 2026-05-31, which is past",
+        "supported Slurm 24.11 until 2026-05-31",
         '"25.11" or "26.05"',
         {"orchestrator.slurm_version": "25.11"},
     ),
@@ -479,7 +481,7 @@ CASES = [
         "PCS063",
         {"node_groups.train.count": 31},
         "orchestrator.size",
-        "33 nodes at their greatest",
+        "33 nodes in total, login nodes included",
         "size: medium",
         {"node_groups.train.count": 30},
     ),
@@ -503,7 +505,7 @@ CASES = [
         "PCS065",
         {"name": "ai"},
         "orchestrator.cluster_name",
-        "`ai` would be the cluster's name",
+        "`ai` cannot be the cluster's name",
         "ai-pcs",
         {"orchestrator.cluster_name": "ai-pcs"},
     ),
@@ -519,7 +521,7 @@ CASES = [
         "PCS067",
         {"orchestrator.accounting.purge_days": -1},
         "orchestrator.accounting.purge_days",
-        "kept for ever",
+        "kept forever",
         "365",
         {"orchestrator.accounting.purge_days": 10_000},
     ),
@@ -535,7 +537,7 @@ CASES = [
         "PCS070",
         {"orchestrator.agent_version": "1.4.2-1"},
         "orchestrator.agent_version",
-        "1.5.0-1 of PCS's agent",
+        "1.5.0-1 of the PCS agent",
         "lifecycle: none",
         {"orchestrator.agent_version": "1.10.0"},
     ),
@@ -543,7 +545,7 @@ CASES = [
         "PCS071",
         {"orchestrator.agent_version": "1.3.9-1"},
         "orchestrator.agent_version",
-        "stopping the whole fleet",
+        "all nodes must be stopped",
         "1.5.0-1",
         {"orchestrator.agent_version": "1.4.0"},
     ),
@@ -551,7 +553,7 @@ CASES = [
         "PCS072",
         {"orchestrator.lifecycle": "none"},
         "storage.lustre",
-        "our scripts do not mount /fsx",
+        "no lifecycle script mounts /fsx",
         "node-bootstrapped",
         {"storage.lustre": ..., "storage.openzfs": ...},
     ),
@@ -566,6 +568,24 @@ def that_day(monkeypatch: pytest.MonkeyPatch) -> None:
 test_breaks_it, test_the_remedy_mends_it, test_advice_works, test_every_rule_is_in_the_table = table_tests(
     PCS, cases=[replace(case, base=BASE) for case in CASES]
 )
+
+
+def test_settings_and_groups_are_judged_without_a_file() -> None:
+    settings = Pcs(
+        kind="pcs",
+        slurm_version="25.11",
+        agent_version="1.3.9-1",
+        partitions={"train": Partition(slurm_settings={"MaxTime": "1:00:00", "maxtime": "2:00:00"})},
+    )
+    group = resolve(loaded(changed(environment_data(BASE), {"node_groups.a1": GPU})).environment).groups["a1"]
+
+    assert [(one.code, one.dotted) for one in check(settings)] == [
+        ("PCS049", "partitions.train.slurm_settings.maxtime"),
+        ("PCS070", "agent_version"),
+        ("PCS071", "agent_version"),
+    ]
+    assert ("PCS005", ()) in [(one.code, one.path) for one in check(group, settings)]
+    assert check(Pcs(kind="pcs", slurm_version="25.11")) == []
 
 
 def test_a_changed_kind_says_all_that_is_to_change() -> None:

@@ -56,6 +56,13 @@ def test_words(remedy: Remedy, text: str) -> None:
     assert remedy.placed(HERE).text(HERE) == text
 
 
+@pytest.mark.parametrize(
+    ("remedy", "text"), [(drop(), "remove it"), (rename("gpu"), "gpu"), (write({"a": 1}), "it: {a: 1}")]
+)
+def test_words_on_a_part_that_is_judged_without_a_file(remedy: Remedy, text: str) -> None:
+    assert remedy.placed(()).text(()) == text
+
+
 DATA: dict[str, Any] = {"a": {"b": [1, 2, 3], "c": None}, "d": {"x": 1, "y": 2}}
 
 

@@ -328,12 +328,13 @@ def test_a_mirror_is_a_bucket_and_a_prefix(mirror: str) -> None:
 def test_the_mirror_reaches_the_nodes() -> None:
     from rules_support import changed, environment_data, loaded
 
+    from ultracluster.model import resolve
     from ultracluster.model.cluster_json import script_configuration
 
     without = loaded(environment_data()).environment
     with_it = loaded(changed(environment_data(), MIRROR)).environment
-    assert script_configuration(without)["mirror"] is None
-    assert script_configuration(with_it)["mirror"] == MIRROR["software.mirror"]
+    assert script_configuration(resolve(without))["mirror"] is None
+    assert script_configuration(resolve(with_it))["mirror"] == MIRROR["software.mirror"]
 
 
 def test_what_kubernetes_nodes_need_is_what_their_steps_bring() -> None:

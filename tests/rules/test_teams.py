@@ -9,8 +9,10 @@ from rules_support import changed, environment_data, loaded
 from rules_table import Case, assert_breaks, assert_complete, assert_mended, found
 
 from ultracluster.config.orchestrator import KUBERNETES, SLURM
+from ultracluster.config.teams import Team
 from ultracluster.model import resolve
 from ultracluster.model.team_shares import Scheduler, pools, quotas, scheduler_of
+from ultracluster.rules import check
 from ultracluster.rules.sets import TEA
 
 # eks-p5en and hyperpod-eks-p5 have one group `train`: 8 x 8 and 4 x 8 GPUs; prod is HyperPod with Slurm
@@ -63,23 +65,23 @@ CASES = [
         "8", {"node_groups.train.max_count": 2},
     ),
     case(
-        "TEA003", team(quota=16, limit=15), "teams.research.limit", "16 guaranteed", "16",
+        "TEA003", team(quota=16, limit=15), "teams.research.limit", "below the quota of 16", "16",
         team(quota=16, limit=16),
     ),
     case(
         "TEA003", team(quota={"train": 16}, limit={"train": 8}), "teams.research.limit.train",
-        "16 guaranteed", "16", team(quota={"train": 16}, limit={"train": 16}),
+        "below the quota of 16", "16", team(quota={"train": 16}, limit={"train": 16}),
     ),
     case(
-        "TEA004", team(limit=65), "teams.research.limit", "limits nothing", "remove limit", team(limit=64),
+        "TEA004", team(limit=65), "teams.research.limit", "has no effect", "remove limit", team(limit=64),
     ),
     case(
-        "TEA004", team(limit={"train": 65}), "teams.research.limit.train", "limits nothing", "64",
+        "TEA004", team(limit={"train": 65}), "teams.research.limit.train", "has no effect", "64",
         team(limit={"train": 64}),
     ),
     case(
-        "TEA005", {"node_groups.more": TRAINIUM, **team(quota=8)}, "teams.research.quota", "8 of what",
-        "quota: {train: 8}", team(quota={"train": 8}),
+        "TEA005", {"node_groups.more": TRAINIUM, **team(quota=8)}, "teams.research.quota",
+        "a total of 8 does not say of which kind", "quota: {train: 8}", team(quota={"train": 8}),
     ),
     case(
         "TEA006", {**VOLCANO, "node_groups.more": MORE, **team(quota={"train": 8, "more": 4})},
@@ -122,12 +124,13 @@ CASES = [
         team(weight=1, users=["alice"]), "prod",
     ),
     case(
-        "TEA010", {"orchestrator.scheduler": "none", **team(quota=8)}, "teams", "nothing would keep",
+        "TEA010", {"orchestrator.scheduler": "none", **team(quota=8)}, "teams", "nothing would enforce",
         "kueue", {"orchestrator.scheduler": "kueue"},
     ),
     case(
         "TEA011", {"orchestrator.accounting": {"mode": "none"}, **team(users=["alice"])}, "teams",
-        "nowhere to keep", "standard", {"orchestrator.accounting": {"mode": "standard"}}, "pcs-p6-b200",
+        "require Slurm accounts", "standard", {"orchestrator.accounting": {"mode": "standard"}},
+        "pcs-p6-b200",
     ),
     case(
         "TEA011", team(users=["alice"]) | {"storage.accounting_database": ...}, "teams", "no slurmdbd",
@@ -136,7 +139,7 @@ CASES = [
         "parallelcluster-p5",
     ),
     case(
-        "TEA012", team(users=["alice"], limit=8), "orchestrator.slurm_settings", "ignores them",
+        "TEA012", team(users=["alice"], limit=8), "orchestrator.slurm_settings", "ignores the shares",
         "AccountingStorageEnforce: \"associations,limits,qos,safe\" and",
         {
             "orchestrator.slurm_settings": {
@@ -164,8 +167,8 @@ CASES = [
         {"teams": {"research": {}, "product": {"namespace": "vision"}}},
     ),
     case(
-        "TEA014", team(members=[ADMIN]), "teams.research.members[0]", "second entry", "remove it",
-        team(members=[ROLE]),
+        "TEA014", team(members=[ADMIN]), "teams.research.members[0]",
+        "one access entry for each principal", "remove it", team(members=[ROLE]),
     ),
     case(
         "TEA015", team(quota=8), "teams.research", "has no users", "sacctmgr",
@@ -180,15 +183,15 @@ CASES = [
         "remove limit", team(quota=16, users=["alice"]), "trainium",
     ),
     case(
-        "TEA017", TASKS | team(quota=8, lend=False), "teams.research.lend", "borrows and does not lend",
+        "TEA017", TASKS | team(quota=8, lend=False), "teams.research.lend", "borrow that does not lend",
         "limit: 8", team(quota=8, limit=8, lend=False), "hyperpod-eks-p5",
     ),
     case(
-        "TEA019", TASKS | team(quota=8, weight=250), "teams.research.weight", "the service takes up to 100",
+        "TEA019", TASKS | team(quota=8, weight=250), "teams.research.weight", "takes up to 100",
         "100", team(quota=8, weight=100), "hyperpod-eks-p5",
     ),
     case(
-        "TEA018", {"node_groups.Train": MORE}, "node_groups.Train", "could not be told apart",
+        "TEA018", {"node_groups.Train": MORE}, "node_groups.Train", "could not be counted separately",
         "Train-2", {"node_groups.Train": ..., "node_groups.tune": MORE},
     ),
 ]  # fmt: skip
@@ -202,6 +205,10 @@ def test_breaking_it_is_found_where_it_is_and_the_remedy_works(case: Case) -> No
 
 def test_every_rule_is_in_the_table() -> None:
     assert_complete(TEA, CASES)
+
+
+def test_a_team_is_judged_without_a_file() -> None:
+    assert [(one.code, one.dotted) for one in check(Team(quota=16, limit=8))] == [("TEA003", "limit")]
 
 
 @pytest.mark.parametrize("base", ["eks-p5en", "hyperpod-eks-p5", "prod", "pcs-p6-b200", "eks-trn2"])

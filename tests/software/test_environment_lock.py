@@ -10,6 +10,7 @@ import pytest
 from project import ROOT
 
 from ultracluster.config import load
+from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configuration
 from ultracluster.rules import check
 from ultracluster.software import (
@@ -169,7 +170,7 @@ def test_it_lies_beside_the_file_of_its_environment_wherever_that_is(
 
     environment = load(theirs).environment
     assert artifact(release_of(environment), "enroot", ENROOT).sha256 == "a" * 64
-    told = script_configuration(environment)["locked"]
+    told = script_configuration(resolve(environment))["locked"]
     assert told == {"files": {ENROOT: f"sha256:{'a' * 64}"}, "keys": {KEY: "A" * 40}}
     assert {one.code for one in check(load(theirs))} & {"SOF010"} == set()
     assert environment.asked_as == str(theirs)

@@ -47,9 +47,9 @@ def test_it_is_used_like_one_of_this_package(suffix: str, tmp_path: Path) -> Non
     assert load_release(NAME).release == NAME
     assert not [one for one in check(loaded) if one.blocks]
     assert plan(resolve(environment)).software == NAME
-    assert script_configuration(environment)["release"] == NAME
+    assert script_configuration(resolve(environment))["release"] == NAME
     entries = ["hyperpod_on_init_complete"]
-    files = NodeFiles.of(*entries, release=NAME).in_folder(script_configuration(environment)).files
+    files = NodeFiles.of(*entries, release=NAME).in_folder(script_configuration(resolve(environment))).files
     assert json.loads(files[f"releases/{NAME}.lock"])["release"] == NAME
     assert [name for name in files if name.startswith("releases/")] == [f"releases/{NAME}.lock"]
 

@@ -13,6 +13,7 @@ from project import ROOT
 from rules_support import changed, environment_data, loaded
 
 from ultracluster.catalog import instance_type
+from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configuration
 
 SCHEMA = ROOT / "lifecycle_scripts" / "cluster.schema.json"
@@ -33,7 +34,7 @@ def faults(cluster: Any) -> list[str]:
 def cluster_of(instance_type: str) -> dict[str, Any]:
     """What nodes of a group `gpu` of this type are told; nothing of the type where it is not known."""
     changes = {"node_groups.gpu.instance_type": instance_type}
-    return script_configuration(loaded(changed(environment_data("dev"), changes)).environment, "gpu")
+    return script_configuration(resolve(loaded(changed(environment_data("dev"), changes)).environment), "gpu")
 
 
 def node_scripts(folder: Path, *types: str) -> Path:

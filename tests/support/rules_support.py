@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import cache
 from typing import Any
 
 from project import ROOT
@@ -36,7 +37,12 @@ EXISTING_DATABASE = {
 
 def environment_data(name: str = "dev") -> dict[str, Any]:
     """The data of a shipped environment, to be changed at will."""
-    return copy.deepcopy(read(ROOT / "environments" / f"{name}.yaml").data)
+    return copy.deepcopy(_shipped(name))
+
+
+@cache
+def _shipped(name: str) -> dict[str, Any]:
+    return read(ROOT / "environments" / f"{name}.yaml").data
 
 
 def changed(data: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

@@ -10,10 +10,8 @@ from typing import Any, Literal
 
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
 from ultracluster.catalog import InstanceType, UltraServer, instance_type, ultraservers
-from ultracluster.config import Environment
 from ultracluster.config.capacity import CapacityBlock
-from ultracluster.config.orchestrator import HYPERPOD
-from ultracluster.model import resolve
+from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import decide
 
 Kind = Literal["training-plan", "capacity-block"]
@@ -21,7 +19,7 @@ Kind = Literal["training-plan", "capacity-block"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What is looked for."""
+    """What to look for."""
 
     kind: Kind
     instance_type: str
@@ -31,7 +29,7 @@ class Wish:
     zone_id: str = ""
     """Offers elsewhere are shown, too: they are marked. Empty is any zone."""
     group: str = ""
-    """Node group that wants it."""
+    """Node group that it is for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +91,9 @@ class Search:
     failures: list[tuple[Wish, str]] = field(default_factory=list[tuple[Wish, str]])
 
 
-def wishes_of(environment: Environment, *, days: int, after: datetime) -> list[Wish]:
+def wishes_of(cluster: Cluster, *, days: int, after: datetime) -> list[Wish]:
     """What the compute groups of an environment could be bought as: plans on HyperPod, else blocks."""
-    kind: Kind = "training-plan" if environment.orchestrator.kind in HYPERPOD else "capacity-block"
+    kind: Kind = "training-plan" if cluster.traits.hyperpod else "capacity-block"
     return [
         Wish(
             kind=kind,
@@ -103,11 +101,11 @@ def wishes_of(environment: Environment, *, days: int, after: datetime) -> list[W
             count=group.most_nodes,
             hours=days * 24,
             after=after,
-            zone_id=environment.network.zone_id,
+            zone_id=cluster.environment.network.zone_id,
             group=name,
         )
-        for name, group in resolve(environment).with_role("compute").items()
-        if group.most_nodes and _sold(kind, environment, group.type)
+        for name, group in cluster.with_role("compute").items()
+        if group.most_nodes and _sold(kind, group)
     ]
 
 
@@ -141,14 +139,14 @@ def search(
     return found
 
 
-def _sold(kind: Kind, environment: Environment, known: InstanceType | None) -> bool:
+def _sold(kind: Kind, group: Group) -> bool:
+    known = group.type
     if known is None:
         return False
     if kind == "training-plan":
         return known.training_plan or known.declared
     block = CapacityBlock(kind="capacity-block", id="cr-00000000")
-    launcher = environment.orchestrator.kind
-    return decide(block, orchestrator=launcher, placement="none", instance_type=known).legal
+    return decide(block, orchestrator=group.traits.kind, placement="none", instance_type=known).legal
 
 
 def _listed(kind: Kind, known: InstanceType) -> bool:

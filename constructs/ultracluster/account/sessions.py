@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ultracluster.account.aws import AWS_ERRORS, Account, explain
-from ultracluster.account.nodes.states import Node
-from ultracluster.config import Environment
+from ultracluster.account.nodes.node import Node
 from ultracluster.model.login import hyperpod_target, start_session
 
 
@@ -28,21 +28,22 @@ class Session:
         return start_session(self.target, region=self.region, document=self.document, profile=self.profile)
 
 
-def open_session(account: Account, environment: Environment, node: Node, cluster_id: str | None) -> Session:
+def open_session(account: Account, stacks: Sequence[str], node: Node, cluster_id: str | None) -> Session:
     """The session for a node.
 
     Args:
+        stacks: names of the environment's stacks, in the order in which they are deployed.
         cluster_id: last part of the HyperPod cluster's ARN; none for an instance of the account.
     """
     target = hyperpod_target(cluster_id, node.group, node.id) if cluster_id else node.id
-    document, note = session_document(account, environment)
+    document, note = session_document(account, stacks)
     return Session(target, document, account.region, account.profile, note)
 
 
-def session_document(account: Account, environment: Environment) -> tuple[str, str]:
+def session_document(account: Account, stacks: Sequence[str]) -> tuple[str, str]:
     """Name of the session document among the environment's stacks, or nothing and why."""
     cloudformation = account.client("cloudformation")
-    for stack in reversed(environment.stack_names):
+    for stack in reversed(stacks):
         try:
             pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack)
             for page in pages:

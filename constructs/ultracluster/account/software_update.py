@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ultracluster.account.aws import AWS_ERRORS, Account, explain
-from ultracluster.account.nodes.hyperpod import Cluster, Group, read_cluster
-from ultracluster.account.nodes.states import Outcome
+from ultracluster.account.nodes.hyperpod import LiveCluster, LiveGroup, read_cluster
+from ultracluster.account.nodes.node import Outcome
 
 BACKUP = (
     "root volumes are wiped, the controller's too. Before you go on, copy to the shared file system or S3: "
@@ -78,7 +78,7 @@ def check_forms(*, release: str | None, image: str | None, alarms: Sequence[str]
         raise ValueError(f"--rollback-alarm: pass at most {MOST_ALARMS} alarms, not {len(alarms)}")
 
 
-def order(groups: Sequence[Group], roles: Mapping[str, str] = {}) -> list[Group]:
+def order(groups: Sequence[LiveGroup], roles: Mapping[str, str] = {}) -> list[LiveGroup]:
     """Controller, login, then compute: Slurm's daemons may be older than its controller, never newer
     (Slurm, "Upgrade Guide").
 
@@ -92,7 +92,7 @@ def order(groups: Sequence[Group], roles: Mapping[str, str] = {}) -> list[Group]
 
 
 def judge(
-    cluster: Cluster,
+    cluster: LiveCluster,
     names: Sequence[str],
     *,
     release: str | None = None,
@@ -108,7 +108,7 @@ def judge(
         release: wanted release of HyperPod's image, `major.minor.patch`; the newest by default.
         image: a custom AMI, or `default` to come back from one.
         force: update groups that are up to date, too.
-        custom: groups that run a custom image, for which AWS wants the next image named.
+        custom: groups that run a custom image, for which AWS requires the name of the next image.
         roles: roles of groups by name, for clusters whose roles the API does not know.
     """
     outcomes = [
@@ -126,14 +126,14 @@ def judge(
 
 def update(
     account: Account,
-    cluster: Cluster,
+    cluster: LiveCluster,
     groups: Sequence[str],
     *,
     release: str | None = None,
     image: str | None = None,
     rollout: Rollout | None = None,
     timeout: float = 4 * 3600.0,
-    report: Callable[[Group], None] = lambda group: None,
+    report: Callable[[LiveGroup], None] = lambda group: None,
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[Outcome]:
@@ -168,7 +168,7 @@ def update(
             outcomes.append(_wait(account, cluster, name, timeout, report, sleep, clock))
         if outcomes[-1].bad:
             rest = [
-                Outcome(one, "refused", f"not asked, because {name} failed", one)
+                Outcome(one, "refused", f"not updated, because {name} failed", one)
                 for one in groups[number + 1 :]
             ]
             return outcomes + rest
@@ -177,10 +177,10 @@ def update(
 
 def _wait(
     account: Account,
-    cluster: Cluster,
+    cluster: LiveCluster,
     name: str,
     timeout: float,
-    report: Callable[[Group], None],
+    report: Callable[[LiveGroup], None],
     sleep: Callable[[float], None],
     clock: Callable[[], float],
 ) -> Outcome:
@@ -205,19 +205,22 @@ def _wait(
             return Outcome(name, "failed", f"the cluster is {state.status}: {state.failure}", name)
         if clock() - start >= timeout:
             return Outcome(
-                name, "failed", f"still {group.update or state.status}; it goes on without us", name
+                name,
+                "failed",
+                f"still {group.update or state.status}; the update is still running in AWS",
+                name,
             )
         sleep(EVERY)
 
 
-def _cluster_stop(cluster: Cluster) -> str:
+def _cluster_stop(cluster: LiveCluster) -> str:
     if cluster.status == "InService":
         return ""
     return f"the cluster is {cluster.status}; software is updated when it is InService"
 
 
 def _judge_one(
-    cluster: Cluster, group: Group, release: str | None, image: str | None, force: bool, custom: bool
+    cluster: LiveCluster, group: LiveGroup, release: str | None, image: str | None, force: bool, custom: bool
 ) -> Outcome:
     def say(result: Any, why: str) -> Outcome:
         return Outcome(group.name, result, why, group.name)

@@ -44,6 +44,28 @@ def checkpoint_share() -> float:
     return _document()["checkpoint_share"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointInterval:
+    """How often a checkpoint is taken to be written. An assumption: no environment file says it."""
+
+    minutes: float
+    share: float
+    """Part of it that writing may take."""
+
+    @property
+    def most_minutes(self) -> float:
+        """Time that writing one checkpoint may take."""
+        return self.minutes * self.share
+
+
+def checkpoint_interval() -> CheckpointInterval:
+    """How often a checkpoint is written, and how much of that time the writing may take."""
+    document = _document()
+    return CheckpointInterval(
+        minutes=document["checkpoint_interval_minutes"], share=document["checkpoint_interval_share"]
+    )
+
+
 def general_families(kind: Literal["hyperpod", "x86_64", "arm64"]) -> tuple[str, ...]:
     """Families for nodes without accelerators, best first: HyperPod's, or by processor architecture."""
     return tuple(_document()["families"][kind])

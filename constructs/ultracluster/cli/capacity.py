@@ -53,6 +53,7 @@ def search(
     """
     from ultracluster.account.capacity_search import search as ask
     from ultracluster.account.capacity_search import wishes_for, wishes_of
+    from ultracluster.model import resolve
 
     if (environment is None) == (instance_type is None):
         refuse("name an environment, or give --instance-type")
@@ -60,7 +61,7 @@ def search(
     if environment is not None:
         config = load_environment(environment)
         account = open_account(config, profile)
-        wishes = wishes_of(config, days=days, after=start)
+        wishes = wishes_of(resolve(config), days=days, after=start)
         nothing = "no compute group of this environment can be bought as a plan or block"
     else:
         name = _known(str(instance_type))

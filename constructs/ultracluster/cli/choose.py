@@ -165,9 +165,7 @@ def _text(ranks: list[Rank], wanted: Wanted, asked: str) -> str:
     console.print(table)
     best = ranks[0]
     following = f"Next: ultracluster init --orchestrator {best.orchestrator}{_flags(wanted, asked)}"
-    console.print(
-        f"\n{following if best.possible else 'No orchestrator has all: drop one requirement.'}"
-    )
+    console.print(f"\n{following if best.possible else 'No orchestrator has all: drop one requirement.'}")
     return paper.text()
 
 

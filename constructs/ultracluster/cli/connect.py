@@ -33,18 +33,18 @@ def connect(
     """Print the command that opens a shell on a node. Exit code 2 if there is no such node."""
     from ultracluster.account import sessions
     from ultracluster.account.aws import AccountError
-    from ultracluster.account.nodes import ec2 as ec2_nodes
-    from ultracluster.account.nodes import states as nodes
+    from ultracluster.account.nodes import node as nodes
     from ultracluster.account.nodes.fleet import Fleet
+    from ultracluster.model import resolve
 
     config = load_environment(environment)
     account = open_account(config, profile)
     try:
-        fleet = Fleet(account, config)
+        fleet = Fleet(account, resolve(config))
     except AccountError as error:
         refuse(str(error))
     if node is None:
-        found = nodes.entrance(fleet.nodes, {*config.groups("login"), ec2_nodes.LOGIN})
+        found = fleet.entrance()
         why = "there is no node to log in to yet"
     else:
         found = next(iter(nodes.find(fleet.nodes, [node])[0]), None)
@@ -52,7 +52,9 @@ def connect(
     why = sessions.ready(found) if found else why
     if why or found is None:
         refuse(why)
-    session = sessions.open_session(account, config, found, fleet.cluster.id if fleet.cluster else None)
+    session = sessions.open_session(
+        account, config.stack_names, found, fleet.cluster.id if fleet.cluster else None
+    )
     if session.note:
         typer.echo(session.note, err=True)
     if as_json:

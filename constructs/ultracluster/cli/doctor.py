@@ -34,11 +34,12 @@ def doctor(
     Exit code 0 = nothing found, 1 = something is wrong or could not be read, 2 = the account cannot be asked.
     """
     from ultracluster.account.doctor import examine
+    from ultracluster.model import resolve
 
     config = load_environment(environment)
     account = open_account(config, profile)
     with working("asking") as say:
-        found = examine(account, config, hours=hours, progress=lambda step: say(f"asking {step}"))
+        found = examine(account, resolve(config), hours=hours, progress=lambda step: say(f"asking {step}"))
     typer.echo(json.dumps(as_dict(found), indent=2) if as_json else as_text(found, config.name))
     raise typer.Exit(0 if found.healthy else 1)
 

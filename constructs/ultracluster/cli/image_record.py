@@ -71,6 +71,4 @@ def record(
     known = len(made["values"]) - len(unknown)
     typer.echo(f"{known} values; unknown: {', '.join(unknown) or 'none'}", err=True)
     if said.installed:
-        typer.echo(
-            f"not only the image: Ultracluster has installed {said.installed} on this node", err=True
-        )
+        typer.echo(f"not only the image: Ultracluster has installed {said.installed} on this node", err=True)

@@ -14,7 +14,7 @@ from ultracluster.cli.report import bars, text_table
 
 if TYPE_CHECKING:
     from ultracluster.account.nodes.fleet import Fleet
-    from ultracluster.account.nodes.states import Action, Outcome
+    from ultracluster.account.nodes.node import Action, Outcome
     from ultracluster.config import Environment
 
 
@@ -27,10 +27,11 @@ def fleet_of(config: Environment, profile: str | None) -> Fleet:
     """The nodes of an environment; otherwise one line, and exit code 2."""
     from ultracluster.account.aws import AccountError
     from ultracluster.account.nodes.fleet import Fleet
+    from ultracluster.model import resolve
 
     account = open_account(config, profile)
     try:
-        return Fleet(account, config)
+        return Fleet(account, resolve(config))
     except AccountError as error:
         refuse(str(error))
 
@@ -86,7 +87,7 @@ _VERBS = {
 def wait_for(fleet: Fleet, groups: set[str], leaving: set[str], settle: float, timeout: int) -> bool:
     """Whether it is not done in time, or a node has failed on the way."""
     from ultracluster.account.aws import AccountError
-    from ultracluster.account.nodes.following import Seen, wait
+    from ultracluster.account.nodes.hyperpod_wait import Seen, wait
 
     assert fleet.cluster
     try:
@@ -127,7 +128,7 @@ def finish(outcomes: Sequence[Outcome], as_json: bool, late: bool = False) -> No
 
 def report(outcomes: Sequence[Outcome], as_json: bool) -> None:
     """Print what came of it, one line or object for each node."""
-    from ultracluster.account.nodes import states as model
+    from ultracluster.account.nodes import node as model
 
     sys.stderr.flush()
     if as_json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -26,9 +26,6 @@ from ultracluster.cli.node_actions import (
     wait_for,
 )
 from ultracluster.cli.report import text_table
-
-if TYPE_CHECKING:
-    pass
 
 app = typer.Typer(
     add_completion=False,
@@ -58,7 +55,7 @@ def list_(
     as_json: JsonOption = False,
 ) -> None:
     """List every node, also those that HyperPod still waits for. Changes nothing."""
-    from ultracluster.account.nodes import states as model
+    from ultracluster.account.nodes import node as model
 
     fleet = open_fleet(environment, profile)
     nodes = [
@@ -203,13 +200,13 @@ def add(
     from ultracluster.account.nodes import ec2 as ec2_nodes
     from ultracluster.account.nodes import hyperpod as hyperpod_nodes
     from ultracluster.account.nodes import hyperpod_requests
-    from ultracluster.account.nodes.states import Outcome
+    from ultracluster.account.nodes.node import Outcome
 
     if (count is None) == (to is None):
         refuse("Pass exactly one of --count or --to.")
     fleet = open_fleet(environment, profile)
     if fleet.cluster is None:
-        refuse(ec2_nodes.elsewhere(fleet.kind, "add"))
+        refuse(ec2_nodes.elsewhere(fleet.wanted, "add"))
     known = fleet.cluster.group(group)
     more = count if count is not None else (to or 0) - (known.target if known else 0)
     if known and more <= 0:
@@ -256,7 +253,7 @@ def restore(
     config = load_environment(environment)
     fleet = fleet_of(config, profile)
     if fleet.cluster is None:
-        refuse(ec2_nodes.elsewhere(fleet.kind, "add"))
+        refuse(ec2_nodes.elsewhere(fleet.wanted, "add"))
     groups = hyperpod_groups(config)
     judged = hyperpod_restore.judge_restore(fleet.cluster, groups, group)
     if judged.result != "would" or dry_run:

@@ -48,16 +48,17 @@ def preflight(
     """
     from ultracluster.account.preflight import preflight as ask
     from ultracluster.cli.bootstrap import offer
+    from ultracluster.model import resolve
 
     if as_json and markdown:
         refuse("say either --json or --markdown")
     config = load_environment(environment)
     account = open_account(config, profile)
     with LateBar("asking AWS") as bar:
-        report = ask(account, config, progress=bar)
+        report = ask(account, resolve(config), progress=bar)
     if bootstrap and offer(report):
         with LateBar("asking AWS") as bar:
-            report = ask(account, config, progress=bar)
+            report = ask(account, resolve(config), progress=bar)
     if not as_json:
         typer.echo(as_markdown(report) if markdown else as_text(report))
     requests = _requests(account, report, yes) if request_quotas else None

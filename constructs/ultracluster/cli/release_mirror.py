@@ -70,6 +70,7 @@ def mirror(
     from ultracluster.software.supply.artifacts import default_cache
     from ultracluster.software.supply.mirror import mirror_release
     from ultracluster.software.supply.mirror_bucket import MirrorError, s3_client
+    from ultracluster.software.supply.package_set import MissingExtraError
 
     if bool(release) == (environment is not None):
         refuse("Pass either --release or --for ENVIRONMENT.")
@@ -110,7 +111,7 @@ def mirror(
                 lock=wish.lock,
                 renew=renew_packages,
             )
-    except InvalidLockError as error:
+    except (InvalidLockError, MissingExtraError) as error:
         refuse(str(error))
     except MirrorError as error:
         for reason in error.reasons:
@@ -156,13 +157,14 @@ class _Wish:
 
 
 def _wish(environment: Path) -> _Wish:
+    from ultracluster.config.base import s3_place
     from ultracluster.software import InvalidLockError, environment_lock, read_lock
     from ultracluster.software.supply.environment_lock import places
 
     path = environment_path(environment)
     config = load_environment(path)
     file = lock_file(config.software.release)
-    bucket, _, prefix = (config.software.mirror or "").removeprefix("s3://").partition("/")
+    bucket, prefix = s3_place(config.software.mirror or "")
     try:
         release, lock = read_lock(file), environment_lock(path)
     except InvalidLockError as error:

@@ -21,8 +21,8 @@ from ultracluster.model import resolve
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
-    from ultracluster.account.nodes.hyperpod import Cluster, Group
-    from ultracluster.account.nodes.states import Outcome
+    from ultracluster.account.nodes.hyperpod import LiveCluster, LiveGroup
+    from ultracluster.account.nodes.node import Outcome
     from ultracluster.account.software_update import Rollout
 
 
@@ -75,7 +75,7 @@ def update(
     from ultracluster.account import software_update
     from ultracluster.account.aws import AccountError
     from ultracluster.account.nodes import hyperpod as hyperpod_nodes
-    from ultracluster.account.nodes.states import as_json as plain
+    from ultracluster.account.nodes.node import as_json as plain
 
     def finish(outcomes: list[Outcome]) -> NoReturn:
         if as_json:
@@ -126,7 +126,7 @@ def update(
 
 def _update(
     account: Account,
-    cluster: Cluster,
+    cluster: LiveCluster,
     names: list[str],
     release: str | None,
     image: str | None,
@@ -138,7 +138,7 @@ def _update(
 
     with working("starting") as say:
 
-        def report(group: Group) -> None:
+        def report(group: LiveGroup) -> None:
             say(f"{group.name}: {group.update or group.status}, {group.current} of {group.target} nodes")
 
         return software_update.update(

@@ -60,14 +60,15 @@ def wait(
     from ultracluster.account.aws import AccountError
     from ultracluster.cli.wait_display import Display
     from ultracluster.cli.wait_text import as_dict, as_text, exit_code
+    from ultracluster.model import resolve
 
     config = load_environment(environment)
     account = open_account(config, profile)
-    limit = timeout or waiting.time_limit(config)
+    limit = timeout or waiting.time_limit(resolve(config))
     smokes: list[Smoke] = []
     found: Examination | None = None
     try:
-        source = waiting.source_of(account, config)
+        source = waiting.source_of(account, resolve(config))
         with Display() as display:
             result = waiting.wait(source, timeout=limit * 60.0, report=display.show, say=display.say)
             if result.outcome == "ready" and smoke:
@@ -103,17 +104,18 @@ def collectives(
     from ultracluster.account.wait.kubernetes_api import KubernetesApi
     from ultracluster.model import resolve
 
-    pairs, made = smoke.pairs(config, result.look, source.nodes)
+    cluster = resolve(config)
+    pairs, made = smoke.pairs(cluster, result.look, source.nodes)
     for pair in pairs:
         say(f"collective over two nodes of {pair.group}: {', '.join(node.name for node in pair.nodes)}")
-        if resolve(config).traits.kubernetes:
+        if cluster.traits.kubernetes:
             one = smoke_kubernetes.run_on_kubernetes(
-                config, pair, api=lambda: KubernetesApi(account, config.cluster_name), image=image, say=say
+                cluster, pair, api=lambda: KubernetesApi(account, config.cluster_name), image=image, say=say
             )
         else:
             assert source.shell
             one = smoke_slurm.run_on_slurm(
-                config, pair, shell=source.shell, entrance=source.entrance,
+                cluster, pair, shell=source.shell, entrance=source.entrance,
                 slurm_nodes=source.slurm_nodes, say=say,
             )  # fmt: skip
         made.append(one)
@@ -129,8 +131,9 @@ def _examine(
     say: Callable[[str], None],
 ) -> Examination | None:
     from ultracluster.account.wait.diagnosis import examine_after
+    from ultracluster.model import resolve
 
     if result.outcome == "ready" and not any(one.verdict == "fail" for one in smokes):
         return None  # degraded nodes that count: their own words say why
     say(f"asking what is wrong{' with ' + result.node if result.node else ''}")
-    return examine_after(account, config, source, result)
+    return examine_after(account, resolve(config), source, result)

@@ -49,3 +49,10 @@ VpcId = Annotated[str, Field(pattern=r"^vpc-[0-9a-f]{8,17}$")]
 BucketName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
 TimeOfDay = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$", examples=["03:00"])]
 """`HH:MM`, UTC."""
+
+
+def s3_place(uri: str) -> tuple[str, str]:
+    """Bucket and prefix of an `s3://bucket/prefix`; the prefix is empty where there is none, and has no slash
+    at its end."""
+    bucket, _, prefix = uri.removeprefix("s3://").rstrip("/").partition("/")
+    return bucket, prefix

@@ -33,9 +33,8 @@ class HyperPodSlurm(Model):
     instead of that (`on-create`; refused, as they do not do all that it does), or not at all (`none`)."""
 
 
-Orchestrator = Annotated[
-    HyperPodSlurm | HyperPodEks | ParallelCluster | Pcs | Eks, Field(discriminator="kind")
-]
+OrchestratorSettings = HyperPodSlurm | HyperPodEks | ParallelCluster | Pcs | Eks
+Orchestrator = Annotated[OrchestratorSettings, Field(discriminator="kind")]
 OrchestratorKind = Literal["hyperpod-slurm", "hyperpod-eks", "parallelcluster", "pcs", "eks"]
 
 HYPERPOD: frozenset[OrchestratorKind] = frozenset({"hyperpod-slurm", "hyperpod-eks"})
@@ -52,6 +51,7 @@ __all__ = [
     "HyperPodSlurm",
     "Orchestrator",
     "OrchestratorKind",
+    "OrchestratorSettings",
     "ParallelCluster",
     "Pcs",
 ]

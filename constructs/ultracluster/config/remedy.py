@@ -132,6 +132,11 @@ def inside(**keys: Any) -> Remedy:
     return _one((0, (name,), value) for name, value in keys.items())
 
 
+def relative(changes: Mapping[Path, Any], *, up: int = 0) -> Remedy:
+    """Write values at paths that begin `up` keys above what the finding is at, or remove them (`DROP`)."""
+    return _one((up, path, value) for path, value in changes.items())
+
+
 def whole(value: Any) -> Remedy:
     """Another value for what holds the key that the finding is at, or none (`DROP`)."""
     return Remedy(relative=(((1, (), value, ""),),))
@@ -214,17 +219,19 @@ def _in_words(options: Sequence[Option], path: Path) -> str:
 def _change_in_words(change: Change, path: Path) -> str:
     from ultracluster.config.findings import dotted
 
-    name = dotted(change.path)
+    # a part that is judged without a file is at no key
+    key = change.path[-1] if change.path else "it"
+    name = dotted(change.path) or "it"
     near = (path, path[:-1])
     if change.path == path or change.path[:-1] in near:
-        name = str(change.path[-1])
+        name = str(key)
     elif change.path[: len(path)] == path and path:
         name = dotted(change.path[len(path) :])
     if change.rename:
         return f"{name} -> {change.rename}" if change.path != path else change.rename
     if change.value is DROP:
-        return "remove it" if isinstance(change.path[-1], int) else f"remove {name}"
-    if isinstance(change.path[-1], int):
+        return "remove it" if isinstance(key, int) else f"remove {name}"
+    if isinstance(key, int):
         return flow(change.value)
     return f"{name}: {flow(change.value)}"
 

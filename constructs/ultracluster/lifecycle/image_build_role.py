@@ -16,7 +16,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from ultracluster.security.acknowledgements import acknowledge, wildcard
-from ultracluster.security.node_role import SESSION_CHANNELS
+from ultracluster.security.node_statements import SESSION_CHANNELS, read_below
 from ultracluster.security.principals import service
 
 _AGENT = [
@@ -100,11 +100,9 @@ class BuildRole(Construct):
 
     def allow_read(self, uri: str, sid: str, why: str) -> None:
         """Let the build read what lies below an `s3://bucket/prefix`."""
-        bucket, _, prefix = uri.removeprefix("s3://").rstrip("/").partition("/")
-        arn = f"arn:{Stack.of(self).partition}:s3:::{bucket}"
-        files = f"{arn}/{prefix}/*" if prefix else f"{arn}/*"
-        self.allow(f"List{sid}", ["s3:ListBucket"], [arn])
-        self.allow(f"Read{sid}", ["s3:GetObject"], [files])
+        statements, files = read_below(self, uri, sid)
+        for statement in statements:
+            self.role.add_to_policy(statement)
         acknowledge(self, {wildcard(self, files): why})
 
     def allow_logs(self, bucket: s3.IBucket, prefix: str) -> None:

@@ -54,9 +54,20 @@ class Group:
         return self.settings.capacity
 
     @property
+    def types(self) -> tuple[InstanceType | None, ...]:
+        """Its type, then the further ones; None for an unknown one."""
+        return (self.type, *self.further_types)
+
+    @property
     def in_service(self) -> bool:
         """Whether AWS runs the nodes in an account of its own (HyperPod)."""
         return self.role in self.traits.service_roles
+
+    @property
+    def accelerator_memory_gib(self) -> float:
+        """Of all nodes that there may be; 0 without accelerators, and for an unknown type."""
+        accelerator = self.type.accelerator if self.type else None
+        return accelerator.memory_gib * self.most_nodes if accelerator else 0
 
     @cached_property
     def interfaces(self) -> tuple[NetworkInterface, ...] | None:
@@ -156,6 +167,12 @@ class Cluster:
     def autoscaling(self) -> KarpenterAutoscaling | None:
         """HyperPod's own Karpenter."""
         return _autoscaling(self.environment)
+
+    @property
+    def root_device(self) -> str | None:
+        """Name of the nodes' root device where the file says it (PCS); None where it follows the image."""
+        settings = self.settings
+        return settings.root_device if isinstance(settings, Pcs) else None
 
     @property
     def second_zones(self) -> tuple[str, ...]:

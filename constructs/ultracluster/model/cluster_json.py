@@ -7,20 +7,14 @@ from dataclasses import dataclass, field
 
 from ultracluster.catalog import InstanceType
 from ultracluster.config import Environment
-from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES
-from ultracluster.config.parallelcluster import ParallelCluster
+from ultracluster.config.orchestrator import ParallelCluster, Pcs
 from ultracluster.model import mounts
+from ultracluster.model.cluster import Cluster, Group
 from ultracluster.model.mounts import LustreMount
-from ultracluster.model.types import instance_type_of
 from ultracluster.software.environment_lock import environment_lock
 
 HYPERPOD_DATA_VOLUME = "/opt/sagemaker"
 """Where HyperPod mounts the second volume of a node (SageMaker API reference, ClusterEbsVolumeConfig)."""
-JOINING_MINUTES = {"pcs": 25, "eks": 12}
-"""Minutes that a node's scripts may take: a node of PCS that has not joined after 30 is ended (AWS PCS User
-Guide, "Troubleshooting compute node bootstrap"); an EKS node group waits 15 for a node that is running (field
-reports). Each leaves room for what runs before and after the scripts."""
 _PARALLELCLUSTER_OWN_MINUTES = 5
 """Of ParallelCluster's bootstrap timeout, for what it does itself."""
 
@@ -41,17 +35,17 @@ class ScriptConfigurations:
 
 
 def script_configurations(
-    config: Environment, *, locked: Mapping[str, object] | None = None
+    cluster: Cluster, *, locked: Mapping[str, object] | None = None
 ) -> ScriptConfigurations:
-    """Those of an environment; `locked` as `script_configuration` takes it."""
+    """Those of a cluster; `locked` as `script_configuration` takes it."""
     return ScriptConfigurations(
-        by_group={name: script_configuration(config, name, locked=locked) for name in config.node_groups},
-        of_all=script_configuration(config, locked=locked),
+        by_group={name: script_configuration(cluster, name, locked=locked) for name in cluster.groups},
+        of_all=script_configuration(cluster, locked=locked),
     )
 
 
 def script_configuration(
-    config: Environment, *groups: str, locked: Mapping[str, object] | None = None
+    cluster: Cluster, *groups: str, locked: Mapping[str, object] | None = None
 ) -> dict[str, object]:
     """The part of `cluster.json` that is known at synth; mounts are added when they are deployed.
 
@@ -59,27 +53,27 @@ def script_configuration(
     change of another group is no change of theirs.
 
     Args:
-        config: the environment.
+        cluster: what the environment comes to.
         groups: the groups whose nodes read it; all, with all their facts, by default.
         locked: digests and key fingerprints that complete the release's lock: `files` and `keys`; by default
             those of the environment's own lock.
     """
-    orchestrator = config.orchestrator
+    config, lustre = cluster.environment, cluster.lustre
     told: dict[str, object] = {
         "schema": 1,
         "environment": config.name,
         "cluster": config.cluster_name,
-        "orchestrator": orchestrator.kind,
+        "orchestrator": cluster.traits.kind,
         "release": config.software.release,
         "mirror": config.software.mirror,
         # optional parts of the release that this environment asks for
-        "components": ["nvidia-fs"] if getattr(config.storage.lustre, "gds", False) else [],
+        "components": ["nvidia-fs"] if lustre and lustre.gds else [],
         # PCS images have several Slurm releases side by side
-        "slurm_version": getattr(orchestrator, "slurm_version", None),
-        "budget_minutes": _budget_minutes(config),
+        "slurm_version": config.orchestrator.slurm_version if isinstance(config.orchestrator, Pcs) else None,
+        "budget_minutes": _budget_minutes(cluster),
         "node_groups": {
-            name: _group(config, group) if not groups or name in groups else {"role": group.role}
-            for name, group in config.node_groups.items()
+            name: _group(cluster, group) if not groups or name in groups else {"role": group.role}
+            for name, group in cluster.groups.items()
             if not groups or name in groups or group.role == "controller"
         },
     }
@@ -87,15 +81,15 @@ def script_configuration(
         told["strict"] = True
     if found := _locked(config) if locked is None else locked:
         told["locked"] = dict(found)
-    if orchestrator.kind in KUBERNETES and config.storage.lustre:
+    if cluster.traits.kubernetes and lustre:
         # Pods mount, through the CSI driver. The name of the file system is not known yet and not needed;
         # that there is one, and how it is reached, is.
         told["mounts"] = mounts.told(
             LustreMount(
-                path=config.storage.lustre.mount_path,
+                path=lustre.mount_path,
                 dns_name="csi.invalid",
                 mount_name="csi",
-                efa=bool(getattr(config.storage.lustre, "efa", False)),
+                efa=lustre.efa,
             )
         )
     return told
@@ -108,14 +102,13 @@ def _locked(config: Environment) -> Mapping[str, object] | None:
     return lock.for_nodes()
 
 
-def _group(config: Environment, group: NodeGroup) -> dict[str, object]:
-    kind = instance_type_of(config, group)
+def _group(cluster: Cluster, group: Group) -> dict[str, object]:
     return {
         "role": group.role,
-        "instance_type": group.instance_type,
-        **(type_facts(kind) if kind else {}),
-        **_gpudirect_storage(config, kind),
-        "data_volume": HYPERPOD_DATA_VOLUME if config.orchestrator.kind in HYPERPOD else None,
+        "instance_type": group.settings.instance_type,
+        **(type_facts(group.type) if group.type else {}),
+        **_gpudirect_storage(cluster, group.type),
+        "data_volume": HYPERPOD_DATA_VOLUME if cluster.traits.hyperpod else None,
     }
 
 
@@ -142,15 +135,15 @@ def type_facts(kind: InstanceType) -> dict[str, object]:
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def _gpudirect_storage(config: Environment, kind: InstanceType | None) -> dict[str, object]:
+def _gpudirect_storage(cluster: Cluster, kind: InstanceType | None) -> dict[str, object]:
     """Whether nodes get nvidia-fs: where the environment asks for it and FSx supports the type."""
-    if not getattr(config.storage.lustre, "gds", False):
+    if cluster.lustre is None or not cluster.lustre.gds:
         return {"gds": False}
     return {} if kind is None or kind.lustre_gds_client is None else {"gds": kind.lustre_gds_client}
 
 
-def _budget_minutes(config: Environment) -> int | None:
+def _budget_minutes(cluster: Cluster) -> int | None:
     """How long the scripts may run; None where nothing ends a node that takes its time (HyperPod)."""
-    if isinstance(config.orchestrator, ParallelCluster):
-        return config.orchestrator.bootstrap_timeout_minutes - _PARALLELCLUSTER_OWN_MINUTES
-    return JOINING_MINUTES.get(config.orchestrator.kind)
+    if isinstance(cluster.settings, ParallelCluster):
+        return cluster.settings.bootstrap_timeout_minutes - _PARALLELCLUSTER_OWN_MINUTES
+    return cluster.traits.joining_minutes

@@ -30,21 +30,23 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(rule for rule_set in RULE_SETS for rule in rule_set.rules)
 
 
-def check(part: object, *beside: object) -> list[Finding]:
+def check(part: object, *known: object) -> list[Finding]:
     """All findings of the rules that can judge `part`.
 
-    Of a whole environment file they have lines, and acknowledged warnings are marked; of a part alone (a
-    Lustre file system, a `Group`, a network) they have paths from that part.
+    Of a whole environment file they have lines, and acknowledged warnings are marked; of a part by itself
+    (a Lustre file system, a `Group`, a network) they have paths from that part.
 
     Args:
         part: what `load` gives, or a part of it.
-        beside: what else is known, as the Region that a file system is in: rules that need it speak, too.
+        known: what else is known, as the Region that a file system is in: rules that need it speak, too. It
+            is not judged itself.
     """
     if isinstance(part, Loaded):
         return run(all_rules(), part)
-    parts = (*parts_in(part), *(one for other in beside for one in parts_in(other)))
-    traits = next((one for _, one in parts if isinstance(one, Traits)), None)
-    return list(judge(all_rules(), parts, kind=traits.kind if traits else None))
+    parts = tuple(parts_in(part))
+    besides = tuple(further for other in known for further in parts_in(other))
+    traits = next((one for _, one in (*parts, *besides) if isinstance(one, Traits)), None)
+    return list(judge(all_rules(), parts, besides, kind=traits.kind if traits else None))
 
 
 def judge_rest(error: InvalidEnvironmentError) -> list[Finding]:

@@ -10,7 +10,7 @@ type, a network that does not parse) yields nothing.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import signature
@@ -24,12 +24,12 @@ from ultracluster.model import resolve
 from ultracluster.rules.parts import parts_of
 
 Check = Callable[..., Iterator["Breach"]]
-"""Takes the part that it judges, and what it must know beside it: see `Rule.takes`."""
+"""Takes the part that it judges, and what it must know besides: see `Rule.takes`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """One place where a rule is broken: where, what and why, and what mends it (relative to `path`)."""
+    """One place where a rule is broken: where, what and why, and how to fix it (relative to `path`)."""
 
     path: Path
     """From the part that the rule takes."""
@@ -63,7 +63,7 @@ class Rule:
 
     @cached_property
     def takes(self) -> tuple[Any, ...]:
-        """Types of the arguments of `check`: first the part that it judges, then what it must know beside it,
+        """Types of the arguments of `check`: first the part that it judges, then what it must know besides,
         of which there is one in each environment. `X | None` is None where there is none."""
         hints = get_type_hints(self.check)
         return tuple(hints[name] for name in signature(self.check).parameters)
@@ -161,32 +161,44 @@ def run(rules: Iterable[Rule], loaded: Loaded) -> list[Finding]:
 
 
 def judge(
-    rules: Iterable[Rule], parts: tuple[tuple[Path, object], ...], *, kind: OrchestratorKind | None
+    rules: Iterable[Rule],
+    parts: Sequence[tuple[Path, object]],
+    besides: Sequence[tuple[Path, object]] = (),
+    *,
+    kind: OrchestratorKind | None,
 ) -> Iterator[Finding]:
     """What the rules find in some parts of an environment, with paths and without lines.
 
-    A rule speaks where there is a part that it takes and everything that it must know beside it.
+    A rule speaks where there is a part that it takes and everything that it must know next to it, among
+    `parts` or among `besides`, which are not judged themselves.
     """
     chosen: dict[Any, list[tuple[Path, object]]] = {}
+    known: dict[Any, list[object]] = {}
 
-    def of(wanted: Any) -> list[tuple[Path, object]]:
-        if wanted not in chosen:
-            chosen[wanted] = [(path, part) for path, part in parts if isinstance(part, wanted)]
-        return chosen[wanted]
+    def of(kind_of_part: Any) -> list[tuple[Path, object]]:
+        if kind_of_part not in chosen:
+            chosen[kind_of_part] = [(path, part) for path, part in parts if isinstance(part, kind_of_part)]
+        return chosen[kind_of_part]
+
+    def known_of(kind_of_part: Any) -> list[object]:
+        if kind_of_part not in known:
+            further = [part for _, part in besides if isinstance(part, kind_of_part)]
+            known[kind_of_part] = [*(part for _, part in of(kind_of_part)), *further]
+        return known[kind_of_part]
 
     for rule in rules:
         if not rule.applies(kind):
             continue
-        part_type, *beside_types = rule.takes
-        beside: list[object] = []
-        for wanted in beside_types:
-            there = of(wanted)
-            if not there and not isinstance(None, wanted):
+        part_type, *needed = rule.takes
+        arguments: list[object] = []
+        for kind_of_part in needed:
+            there = known_of(kind_of_part)
+            if not there and not isinstance(None, kind_of_part):
                 break
-            beside.append(there[0][1] if there else None)
+            arguments.append(there[0] if there else None)
         else:
             for path, part in of(part_type):
-                for breach in rule.check(part, *beside):
+                for breach in rule.check(part, *arguments):
                     place = (*path, *breach.path)
                     yield Finding(
                         code=rule.id,
@@ -218,7 +230,7 @@ def _acknowledged(findings: list[Finding], loaded: Loaded, rules: dict[str, Rule
             remedy = remedy.noting("docs/rules.md lists the rules")
         elif rules[entry.rule].severity == "error":
             problem = f"{entry.rule} is an error: AWS refuses it or data is lost, so it cannot be silenced."
-            remedy = drop().noting("mend what it reports")
+            remedy = drop().noting("fix the problem that it reports")
         elif not hits and not rules[entry.rule].settles and not wrong:
             where = f" at `{entry.at}`" if entry.at else ""
             code, severity = "ACK002", "warning"

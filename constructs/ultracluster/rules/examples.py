@@ -23,7 +23,7 @@ _MANY = re.compile(r"\{(\d+)\.\.(\d+)\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """What breaks a rule, and the smallest change that mends it.
+    """What breaks a rule, and the smallest change that fixes it.
 
     Keys of `bad` and `good` are dotted paths. A key with `{0..9}` stands for ten, in whose values `{n}` is
     the number.
@@ -40,7 +40,7 @@ class Example:
     says: str
     instead: str
     where: str = ""
-    """What must be so beside the file, as a software release that does not exist; empty for most."""
+    """What must be true besides the file, such as a software release that does not exist; empty for most."""
 
 
 @cache

@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, cast
 
 from ultracluster.config import Environment
+from ultracluster.config.base import Model
 from ultracluster.config.findings import Path
 from ultracluster.config.lustre import LustreSettings, lustre_of
-from ultracluster.model import Cluster, Group, resolve
+from ultracluster.config.orchestrator import OrchestratorSettings
+from ultracluster.model import TRAITS, Cluster, Group, resolve
 
 Part = tuple[Path, object]
 
 
 def parts_of(cluster: Cluster) -> Iterator[Part]:
-    """Every part with its path: the cluster and its environment first, then what they are made of."""
-    environment = cluster.environment
+    """Every part with its path: the cluster first, then what it is made of."""
     yield (), cluster
-    yield (), environment
     yield (), cluster.traits
     if cluster.home is not None:
         yield ("region",), cluster.home
-    yield ("network",), environment.network
-    yield ("storage",), environment.storage
-    yield from _storage(cluster)
-    yield ("orchestrator",), environment.orchestrator
     for name, group in cluster.groups.items():
         yield ("node_groups", name), group
-        yield ("node_groups", name), group.settings
-    for name, team in environment.teams.items():
-        yield ("teams", name), team
-    yield ("software",), environment.software
-    yield ("access",), environment.access
+    yield from _with_parts((), cluster.environment)
 
 
 def parts_in(part: object) -> Iterator[Part]:
@@ -42,27 +35,31 @@ def parts_in(part: object) -> Iterator[Part]:
             yield from parts_of(part)
         case Group():
             yield (), part
-            yield (), part.settings
             yield (), part.traits
-        case _ if isinstance(part, LustreSettings):
-            facts = lustre_of(part)
-            yield (), part
-            yield (), facts
-            for folder, repository in facts.data_repositories.items():
-                yield ("data_repositories", folder), repository
+            yield from _with_parts((), part.settings)
+        case Model():
+            if isinstance(part, OrchestratorSettings):
+                yield (), TRAITS[part.kind]
+            yield from _with_parts((), part)
         case _:
             yield (), part
 
 
-def _storage(cluster: Cluster) -> Iterator[Part]:
-    storage = cluster.environment.storage
-    if cluster.lustre:
-        place = ("storage", "lustre")
-        yield place, storage.lustre
-        yield place, cluster.lustre
-        for folder, repository in cluster.lustre.data_repositories.items():
-            yield (*place, "data_repositories", folder), repository
-    if storage.openzfs:
-        yield ("storage", "openzfs"), storage.openzfs
-    if storage.accounting_database:
-        yield ("storage", "accounting_database"), storage.accounting_database
+def _with_parts(place: Path, model: Model) -> Iterator[Part]:
+    """A model of the configuration and the models in its fields: a file system, its backups, its folders."""
+    yield place, model
+    if isinstance(model, LustreSettings):
+        yield place, lustre_of(model)
+    for key, value in model:
+        yield from _in_value((*place, key), value)
+
+
+def _in_value(place: Path, value: object) -> Iterator[Part]:
+    if isinstance(value, Model):
+        yield from _with_parts(place, value)
+    elif isinstance(value, dict):
+        for name, inner in cast("dict[str, Any]", value).items():
+            yield from _in_value((*place, name), inner)
+    elif isinstance(value, tuple):
+        for number, inner in enumerate(cast("tuple[Any, ...]", value)):
+            yield from _in_value((*place, number), inner)

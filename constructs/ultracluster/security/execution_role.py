@@ -10,6 +10,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from ultracluster.security.acknowledgements import acknowledge, wildcard
+from ultracluster.security.node_statements import MIRROR_IS_READ, SESSION_CHANNELS, read_below
 from ultracluster.security.principals import service
 
 
@@ -66,7 +67,7 @@ class HyperPodExecutionRole(Construct):
             _statement("WriteLogs", _WRITE_LOGS, [logs, f"{logs}:log-stream:*"]),
             _statement("FindLogs", ["logs:DescribeLogGroups"], ["*"]),
             _statement("WriteMetrics", ["cloudwatch:PutMetricData"], ["*"], _OWN_METRICS),
-            _statement("SessionManager", _SESSION_CHANNELS, ["*"]),
+            _statement("SessionManager", SESSION_CHANNELS, ["*"]),
             _statement("AttachToVpc", _ATTACH_TO_VPC, [*interfaces, instances]),
             _statement(
                 "DescribeNetwork",
@@ -133,12 +134,10 @@ class HyperPodExecutionRole(Construct):
 
         The bucket is made elsewhere; if a KMS key of its own encrypts it, its policy must admit the role.
         """
-        bucket, _, prefix = uri.removeprefix("s3://").rstrip("/").partition("/")
-        arn = f"arn:{Stack.of(self).partition}:s3:::{bucket}"
-        files = f"{arn}/{prefix}/*" if prefix else f"{arn}/*"
-        self.role.add_to_policy(_statement("ListMirror", ["s3:ListBucket"], [arn]))
-        self.role.add_to_policy(_statement("ReadMirror", ["s3:GetObject"], [files]))
-        acknowledge(self, {wildcard(self, files): "The files of mirrored releases, read-only."})
+        statements, files = read_below(self, uri, "Mirror")
+        for statement in statements:
+            self.role.add_to_policy(statement)
+        acknowledge(self, {wildcard(self, files): MIRROR_IS_READ})
 
     def grant_read_secret(self, secret_arn: str, key_arn: str | None = None) -> None:
         """Let the controller read the accounting database's user and password."""
@@ -152,12 +151,6 @@ class HyperPodExecutionRole(Construct):
 _WRITE_LOGS = ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]
 _OWN_METRICS: dict[str, object] = {"StringEquals": {"cloudwatch:namespace": "/aws/sagemaker/Clusters"}}
 _FOR_AWS_RESOURCES: dict[str, object] = {"Bool": {"kms:GrantIsForAWSResource": "true"}}
-_SESSION_CHANNELS = [
-    "ssmmessages:CreateControlChannel",
-    "ssmmessages:CreateDataChannel",
-    "ssmmessages:OpenControlChannel",
-    "ssmmessages:OpenDataChannel",
-]
 _ATTACH_TO_VPC = [
     "ec2:CreateNetworkInterface",
     "ec2:CreateNetworkInterfacePermission",

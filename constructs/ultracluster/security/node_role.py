@@ -15,6 +15,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from ultracluster.security.acknowledgements import acknowledge, wildcard
+from ultracluster.security.node_statements import MIRROR_IS_READ, SESSION_CHANNELS, read_below
 from ultracluster.security.principals import service
 
 
@@ -93,21 +94,11 @@ class NodeRole(Construct):
 
         The bucket is made elsewhere; if a KMS key of its own encrypts it, its policy must admit the role.
         """
-        bucket, _, prefix = uri.removeprefix("s3://").rstrip("/").partition("/")
-        arn = f"arn:{Stack.of(self).partition}:s3:::{bucket}"
-        files = f"{arn}/{prefix}/*" if prefix else f"{arn}/*"
-        self.allow("ListMirror", ["s3:ListBucket"], [arn])
-        self.allow("ReadMirror", ["s3:GetObject"], [files])
-        acknowledge(self, {wildcard(self, files): "The files of mirrored releases, read-only."})
+        statements, files = read_below(self, uri, "Mirror")
+        for statement in statements:
+            self.role.add_to_policy(statement)
+        acknowledge(self, {wildcard(self, files): MIRROR_IS_READ})
 
     def depend_on_policy(self, resource: Construct) -> None:
         """Let `resource` wait for the policy: an instance that is there earlier may do nothing."""
         resource.node.add_dependency(self.role.node.find_child("DefaultPolicy"))
-
-
-SESSION_CHANNELS = [
-    "ssmmessages:CreateControlChannel",
-    "ssmmessages:CreateDataChannel",
-    "ssmmessages:OpenControlChannel",
-    "ssmmessages:OpenDataChannel",
-]

@@ -51,7 +51,7 @@ class Artifact(Model):
     sha256: Sha256 | None = None
     sha512: Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")] | None = None
     integrity: Integrity
-    """`checksum`: a digest is recorded here. `signature`: GPG decides, a digest beside it must agree.
+    """`checksum`: a digest is recorded here. `signature`: GPG decides, a digest next to it must agree.
     `to-be-locked`: nothing is known yet, `ultracluster release lock` fills it."""
     signature_url: Url | None = None
     """Detached GPG signature."""
@@ -68,7 +68,7 @@ class Artifact(Model):
         if self.integrity == "signature" and not all(getattr(self, name) for name in _SIGNATURE_FIELDS):
             raise ValueError(f"{self.name}: integrity `signature` without {', '.join(_SIGNATURE_FIELDS)}")
         if self.integrity == "to-be-locked" and self.locked:
-            raise ValueError(f"{self.name}: integrity `to-be-locked` beside a digest")
+            raise ValueError(f"{self.name}: integrity `to-be-locked` next to a digest")
         return self
 
     @property

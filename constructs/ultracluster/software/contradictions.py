@@ -1,4 +1,4 @@
-"""What in the record of an image cannot be true beside the rest of it."""
+"""What in the record of an image contradicts the rest of it."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ from ultracluster.catalog.images import Image
 from ultracluster.config.environment import Environment
 from ultracluster.config.instance_types import instance_type_of
 from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.orchestrator import KUBERNETES
 from ultracluster.software.environment_lock import completed, environment_lock
 from ultracluster.software.fit import Fit, Node, fit
 from ultracluster.software.installing import Sources
@@ -89,9 +88,9 @@ def scripts_run(environment: Environment, group: NodeGroup) -> bool:
 def node_of(environment: Environment, group: NodeGroup) -> Node:
     """What `fit` must know of the nodes of a group."""
     kind = instance_type_of(environment, group)
-    lustre = environment.storage.lustre
-    efa = bool(getattr(lustre, "efa", False)) and bool(kind and kind.lustre_efa_client)
-    gds = bool(getattr(lustre, "gds", False)) and bool(kind and kind.lustre_gds_client)
+    lustre = environment.lustre
+    efa = bool(lustre and lustre.efa and kind and kind.lustre_efa_client)
+    gds = bool(lustre and lustre.gds and kind and kind.lustre_gds_client)
     interfaces = kind.least_efa_interfaces if kind else 0
     return Node(
         role=group.role,
@@ -102,7 +101,7 @@ def node_of(environment: Environment, group: NodeGroup) -> Node:
         nvswitch=bool(kind and kind.nvswitch),
         lustre="none" if lustre is None else "efa" if efa and group.role == "compute" else "tcp",
         gds=gds and group.role == "compute",
-        kubernetes=environment.orchestrator.kind in KUBERNETES,
+        kubernetes=environment.kubernetes is not None,
         local_nvme_disks=kind.local_nvme_disks if kind else 0,
         components=frozenset({"nvidia-fs"} if gds else ()),
         strict=environment.software.strict,

@@ -69,7 +69,7 @@ class Fit:
     need: Need
     outcome: Outcome
     found: str | None
-    """Version on the image; None where it has none or nobody says."""
+    """Version on the image; None where it has none or that is not known."""
     preferred: str
     detail: str
     """Why, or what is lost."""

@@ -14,7 +14,7 @@ key; nodes have no route to it; the release has none for the system and processo
 Sources = Literal["internet", "mirror", "none"]
 """What nodes reach: their makers' addresses, a mirror in S3, or only what S3 itself has of AWS's own."""
 IMAGE_ONLY = frozenset({"nvidia-driver", "fabric-manager"})
-"""Never installed beside the image's own (steps/nvidia_driver.sh)."""
+"""Never installed next to the image's own (steps/nvidia_driver.sh)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def installing(
             return Installing("the mirror")
         return Installing(_host(repository.url) if repository else "the system's own repositories")
     if part.kind == "bundled":
-        return Installing("", "not-there", "it comes with another component, which has not brought it")
+        return Installing("", "not-there", "it comes with another component, which did not bring it")
     return Installing("", "not-there", f"the release has nothing for {os or 'this system'} on {machine}")
 
 

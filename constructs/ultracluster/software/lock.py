@@ -1,7 +1,7 @@
 """The lock file of one software release: every component with version, artifacts and source.
 
 `lifecycle_scripts/releases/<release>.lock` is JSON, so that the nodes' bash reads it with what every image
-has. `lock.schema.json` beside it is generated from these models.
+has. `lock.schema.json` next to it is generated from these models.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Component(Model):
 
     version: Text
     """The preferred version, as upstream writes it; `image` where only the image decides, `bundled` or
-    `unversioned` where nobody publishes one."""
+    `unversioned` where none is published."""
     kind: Kind
     """`artifact`: a file. `packages`: from a repository. `source`: compiled on the node. `bundled`: comes
     with another component. `image`: never installed, only detected."""
@@ -104,7 +104,7 @@ class Component(Model):
 
 
 class Unlocked(NamedTuple):
-    """A file or repository key that nobody could check."""
+    """A file or repository key that could not be checked."""
 
     component: str
     what: Literal["file", "key"]

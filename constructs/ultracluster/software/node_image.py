@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, assert_never, get_args
 
 from ultracluster.catalog.eks import ami_type, kubernetes_releases, node_image_date
 from ultracluster.catalog.images import Family, Image, newest
@@ -28,13 +28,19 @@ _VARIANTS: dict[str, Family] = {
     "NVIDIA": "eks-al2023-nvidia",
     "NEURON": "eks-al2023-neuron",
 }
-FAMILIES: dict[OrchestratorKind, NodeFamily] = {
-    "hyperpod-slurm": "hyperpod-slurm",
-    "hyperpod-eks": "hyperpod-eks",
-    "parallelcluster": "parallelcluster",
-    "pcs": "pcs",
-    "eks": "eks-al2023",
-}
+
+
+def _family(kind: OrchestratorKind) -> NodeFamily:
+    match kind:
+        case "hyperpod-slurm" | "hyperpod-eks" | "parallelcluster" | "pcs":
+            return kind
+        case "eks":
+            return "eks-al2023"
+        case _ as never:
+            assert_never(never)
+
+
+FAMILIES: dict[OrchestratorKind, NodeFamily] = {kind: _family(kind) for kind in get_args(OrchestratorKind)}
 """What the lifecycle scripts take the nodes of an orchestrator for (lib/image_family.sh)."""
 _PARALLELCLUSTER_OS = {"alinux2023": "al2023", "ubuntu2204": "ubuntu22.04", "ubuntu2404": "ubuntu24.04"}
 _EKS_FULL = re.compile(r"^(1\.\d\d)\.\d+-(\d{8})$")
@@ -49,7 +55,7 @@ class NodeImage:
     text: str
     """In words, with what is not sure about it."""
     by: Literal["file", "lock", "pin", "newest"] = "newest"
-    """Who says so: the environment file, its lock, this package, or nobody, so that the newest boots."""
+    """Who says so: the environment file, its lock, this package, or none of them: the newest boots."""
 
 
 def node_image(environment: Environment, name: str) -> NodeImage:
@@ -57,18 +63,17 @@ def node_image(environment: Environment, name: str) -> NodeImage:
     group = environment.node_groups[name]
     if group.image:
         return _named(group.image)
-    orchestrator = environment.orchestrator
-    if isinstance(orchestrator, Eks) or (isinstance(orchestrator, HyperPodEks) and group.role == "system"):
-        return _eks(environment, name, group)
+    orchestrator, release = environment.orchestrator, group.image_release
     arch = _arch(environment, group)
-    release: str | None = getattr(group, "image_release", None)
     match orchestrator:
         case HyperPodSlurm():
             return _newest("hyperpod-slurm", arch, release=release, words="HyperPod's image for Slurm")
-        case HyperPodEks():
+        case HyperPodEks() if group.role != "system":
             kubernetes = orchestrator.kubernetes_version
             words = f"HyperPod's image for EKS {kubernetes}"
             return _newest("hyperpod-eks", arch, kubernetes=kubernetes, release=release, words=words)
+        case Eks() | HyperPodEks():
+            return _eks(environment, name, group, orchestrator.kubernetes_version)
         case ParallelCluster():
             os, version = orchestrator.os, orchestrator.version
             known = _PARALLELCLUSTER_OS.get(os, os)
@@ -76,12 +81,13 @@ def node_image(environment: Environment, name: str) -> NodeImage:
             return NodeImage(found, _words(f"ParallelCluster {version} for {os} on {arch}", found), "file")
         case Pcs():
             return NodeImage(None, "none: a PCS group names its image")
+        case _ as never:
+            assert_never(never)
 
 
-def _eks(environment: Environment, name: str, group: NodeGroup) -> NodeImage:
+def _eks(environment: Environment, name: str, group: NodeGroup, kubernetes: str) -> NodeImage:
     known = instance_type_of(environment, group)
     type_ = ami_type(known) if known else None
-    kubernetes: str = getattr(environment.orchestrator, "kubernetes_version", "")
     if type_ is None:
         return NodeImage(None, "unknown: EKS has no image for this instance type")
     asked, by = image_release(environment, name)
@@ -91,23 +97,23 @@ def _eks(environment: Environment, name: str, group: NodeGroup) -> NodeImage:
     )
     words = f"EKS {type_} {kubernetes}, {asked}"
     if not _EKS_FULL.match(asked):
-        # it cannot be asked for by its date alone
+        # it cannot be asked for by its date only
         words += " as the newest"
     return NodeImage(found, _words(words, found), by)
 
 
 def image_release(environment: Environment, group: str) -> tuple[str, Literal["file", "lock", "pin"]]:
-    """Release of EKS's image for a group, `1.34.12-20261012` or the date alone, and who says so; empty where
+    """Release of EKS's image for a group, `1.34.12-20261012` or only the date, and who says so; empty where
     nothing is known of the Kubernetes release.
 
     The environment's lock completes a date; a full release in the file stands above it.
     """
-    orchestrator = environment.orchestrator
-    assert isinstance(orchestrator, Eks | HyperPodEks)
-    asked = orchestrator.node_image_release
+    plane = environment.kubernetes
+    assert plane is not None
+    asked = plane.node_image_release
     if asked and _EKS_FULL.match(asked):
         return asked, "file"
-    kubernetes = orchestrator.kubernetes_version
+    kubernetes = plane.kubernetes_version
     locked = locked_image(environment, group)
     of = _EKS_FULL.match(locked) if locked else None
     # a lock from before the control plane moved up would start nodes of the old release
@@ -186,7 +192,7 @@ def _day(name: str) -> str:
 def _named(text: str) -> NodeImage:
     """An AMI id, of which nothing is known, or a public parameter, whose newest known image counts."""
     for pattern, look_up in _PARAMETERS:
-        # an older version of a parameter holds an image that nobody knows
+        # an older version of a parameter holds an image that is not known
         if ":" not in text and (match := pattern.fullmatch(text)):
             found = look_up(match)
             return NodeImage(found, _words(f"what {text} names, the newest", found), "newest")

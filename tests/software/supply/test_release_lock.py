@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ultracluster.software import InvalidLockError
-from ultracluster.software.supply import github_assets, release_lock
+from ultracluster.software.supply import locking, release_lock
 from ultracluster.software.supply.locking import Options
 from ultracluster.software.supply.release_lock import lock_release
 
@@ -113,8 +113,8 @@ ASSET = "NVIDIA/enroot/releases/download/v4.2.1/enroot_4.2.1-1_arm64.deb"
 @pytest.fixture
 def github(shop: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """GitHub in the shop: an asset, and what its API says of the release."""
-    monkeypatch.setattr(github_assets, "SITE", shop.url("github"))
-    monkeypatch.setattr(github_assets, "API", shop.url("api"))
+    monkeypatch.setattr(locking, "SITE", shop.url("github"))
+    monkeypatch.setattr(locking, "API", shop.url("api"))
 
     def serve(content: bytes, **asset: Any) -> None:
         shop.files[f"github/{ASSET}"] = content

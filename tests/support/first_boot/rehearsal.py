@@ -24,6 +24,7 @@ from ultracluster.catalog.images import Image, newest
 from ultracluster.config import Environment
 from ultracluster.config.instance_types import instance_type_of
 from ultracluster.config.storage import ExistingLustre, ExistingOpenZfs
+from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configuration
 from ultracluster.model.mounts import LustreMount, Mounts, OpenZfsMount, as_arguments, told
 from ultracluster.software import Release, load_release
@@ -133,7 +134,7 @@ def node_of(environment: Environment, group: str) -> NodeOf:
     kind = instance_type_of(environment, wanted)
     assert kind, f"{wanted.instance_type} is in no catalogue"
     mounts = _mounts(environment)
-    cluster = dict(script_configuration(environment, group))
+    cluster = dict(script_configuration(resolve(environment), group))
     if environment.orchestrator.kind in ("hyperpod-slurm", "parallelcluster"):
         shown = (
             mounts

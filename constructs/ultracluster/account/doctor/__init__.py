@@ -9,7 +9,7 @@ from ultracluster.account.aws import AWS_ERRORS, Account, message
 from ultracluster.account.doctor.examination import Examination, Fact, Source, ask, said
 from ultracluster.account.doctor.hyperpod import examine_hyperpod
 from ultracluster.account.doctor.instances import examine_instances
-from ultracluster.config import Environment
+from ultracluster.model import Cluster
 
 __all__ = ["Examination", "Fact", "Source", "examine"]
 
@@ -18,14 +18,14 @@ _SUCCESS = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
 
 def examine(
     account: Account,
-    environment: Environment,
+    cluster: Cluster,
     *,
     hours: int = 72,
     nodes: Mapping[str, str] | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     progress: Callable[[str], None] = lambda step: None,
 ) -> Examination:
-    """Ask every source of an environment.
+    """Ask every source of a deployed environment.
 
     Args:
         hours: how far back events and logs are read.
@@ -34,21 +34,20 @@ def examine(
     """
     found = Examination()
     since = now() - timedelta(hours=hours)
-    kind = environment.orchestrator.kind
-    stacks = list(environment.stack_names)
-    if kind == "parallelcluster":
-        stacks.append(environment.cluster_name)  # ParallelCluster makes a second stack, of its own
+    stacks = list(cluster.environment.stack_names)
+    if cluster.traits.own_stack:
+        stacks.append(cluster.cluster_name)
     for stack in stacks:
         ask(found, f"stack {stack}", progress, lambda name=stack: _stack(account, name, since))
-    if kind.startswith("hyperpod-"):
-        examine_hyperpod(account, environment, found, since, progress, nodes or {})
+    if cluster.traits.hyperpod:
+        examine_hyperpod(account, cluster, found, since, progress, nodes or {})
     else:
-        examine_instances(account, environment, found, since, progress)
+        examine_instances(account, cluster, found, since, progress)
     return found
 
 
 def _stack(account: Account, name: str, since: datetime) -> list[Fact] | None:
-    """Failed events of the last operation; what a later success has mended is past."""
+    """Failed events of the last operation; what a later success has fixed is past."""
     cloudformation = account.client("cloudformation")
     facts: list[Fact] = []
     try:

@@ -10,10 +10,9 @@ from ultracluster.account.aws import AWS_ERRORS, Account, explain
 from ultracluster.account.doctor.examination import Examination, Fact, Level, Source, ask, said
 from ultracluster.account.doctor.logs import health_facts, lifecycle_tails, newest_group
 from ultracluster.account.nodes import hyperpod as hyperpod_nodes
-from ultracluster.account.nodes.hyperpod import Cluster
-from ultracluster.account.nodes.states import Node
-from ultracluster.config import Environment
-from ultracluster.rules.hyperpod.groups import hyperpod_groups
+from ultracluster.account.nodes.hyperpod import LiveCluster
+from ultracluster.account.nodes.node import Node
+from ultracluster.model import Cluster
 
 EVENTS = 10
 """Cluster events whose details are asked; only those have the failure message."""
@@ -21,27 +20,27 @@ EVENTS = 10
 
 def examine_hyperpod(
     account: Account,
-    environment: Environment,
+    wanted: Cluster,
     found: Examination,
     since: datetime,
     progress: Callable[[str], None],
-    wanted: Mapping[str, str] | None = None,
+    troubled: Mapping[str, str] | None = None,
 ) -> None:
     """Ask the cluster, its nodes, its events and its logs; what they say is added to `found`.
 
     Args:
-        wanted: instances whose logs are read whatever their state, also when they are gone: group by id.
+        troubled: instances whose logs are read whatever their state, also when they are gone: group by id.
     """
-    name = environment.cluster_name
-    state: list[Cluster] = []
+    name = wanted.cluster_name
+    state: list[LiveCluster] = []
     nodes: list[Node] = []
 
     def cluster() -> list[Fact]:
         state.append(hyperpod_nodes.read_cluster(account, name))
-        return [*_cluster_facts(state[0]), *_set_to_nothing(state[0], environment)]
+        return [*_cluster_facts(state[0]), *_set_to_nothing(state[0], wanted)]
 
     def node_states() -> list[Fact]:
-        nodes.extend(hyperpod_nodes.list_nodes(account, state[0], set(environment.groups("controller"))))
+        nodes.extend(hyperpod_nodes.list_nodes(account, state[0], set(wanted.with_role("controller"))))
         return [
             Fact("nodes", f"{node.group} {node.name}", said(node.status, node.message), _node_level(node))
             for node in nodes
@@ -57,25 +56,25 @@ def examine_hyperpod(
             found.sources.append(
                 Source("cluster events", "nothing there", "only continuous provisioning has them")
             )
-    groups: list[str] = [f"/aws/sagemaker/Clusters/{name}/{state[0].id}"] if state else []
+    groups: list[str] = [f"{wanted.log_group}{state[0].id}"] if state else []
     if not groups:
         ask(
             found,
             "log groups",
             progress,
-            lambda: newest_group(account, f"/aws/sagemaker/Clusters/{name}/", groups),
+            lambda: newest_group(account, wanted.log_group, groups),
         )
     if groups:
         ask(
             found,
             "lifecycle logs",
             progress,
-            lambda: lifecycle_tails(account, groups[0], nodes, since, found, wanted or {}),
+            lambda: lifecycle_tails(account, groups[0], nodes, since, found, troubled or {}),
         )
         ask(found, "health monitoring", progress, lambda: health_facts(account, groups[0], since))
 
 
-def _cluster_facts(cluster: Cluster) -> Iterable[Fact]:
+def _cluster_facts(cluster: LiveCluster) -> Iterable[Fact]:
     good = cluster.status == "InService"
     working = cluster.status in ("Creating", "Updating", "SystemUpdating", "Deleting")
     text = said(cluster.status, cluster.failure)
@@ -95,17 +94,17 @@ def _cluster_facts(cluster: Cluster) -> Iterable[Fact]:
             yield Fact("cluster", f"group {group.name}", f"image is {group.image_status}", "warning")
 
 
-def _set_to_nothing(cluster: Cluster, environment: Environment) -> Iterable[Fact]:
-    """Groups that the file fills and the cluster has none of: nobody but an operator brings them back."""
-    for name, wanted in hyperpod_groups(environment).items():
-        live = cluster.group(name)
-        if live and wanted.count and live.target == 0:
+def _set_to_nothing(cluster: LiveCluster, wanted: Cluster) -> Iterable[Fact]:
+    """Groups that the file fills and the cluster has none of: only an operator brings them back."""
+    for name, group in wanted.in_service.items():
+        live, count = cluster.group(name), group.settings.count
+        if live and count and live.target == 0:
             yield Fact(
                 "cluster",
                 f"group {name}",
-                f"is set to 0 nodes, the environment file says {wanted.count}: HyperPod does that where "
-                "min_count was not reached within three hours; once the cause is mended, run `ultracluster "
-                f"nodes restore {environment.name} {name}`",
+                f"is set to 0 nodes, the environment file says {count}: HyperPod does that where "
+                "min_count was not reached within three hours; fix the cause, then run `ultracluster "
+                f"nodes restore {wanted.name} {name}`",
             )
 
 

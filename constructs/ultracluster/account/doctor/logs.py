@@ -8,7 +8,7 @@ from typing import Any
 
 from ultracluster.account.aws import AWS_ERRORS, Account, message
 from ultracluster.account.doctor.examination import Examination, Fact, Level
-from ultracluster.account.nodes.states import Node
+from ultracluster.account.nodes.node import Node
 
 TAIL = 40
 """Lines of a log's end."""

@@ -1,6 +1,6 @@
 """Nodes that are plain EC2 instances: ParallelCluster, PCS and EKS, with managed node groups or Karpenter.
 
-There is no batch call to replace one. A replacement is a termination: the service that wants the node
+There is no batch call to replace one. A replacement is a termination: the service that runs the node
 launches it again. Each service marks its instances with tags of its own.
 """
 
@@ -10,53 +10,41 @@ from collections.abc import Sequence
 from typing import Any
 
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
-from ultracluster.account.nodes.states import Action, Node, Outcome, chunks, nearest
-from ultracluster.config import Environment
-from ultracluster.kubernetes.karpenter import karpenter_groups
+from ultracluster.account.nodes.node import Action, Node, Outcome, chunks, nearest
+from ultracluster.account.services import Marks, service_of
+from ultracluster.model import Cluster
 
 LIMIT = 100
 """Instances of one request; EC2 takes more, a refusal then costs the others."""
-KINDS = ("parallelcluster", "pcs", "eks")
-"""Orchestrators whose nodes are instances of the account."""
-LOGIN = "LoginNode"
-"""Group under which ParallelCluster's login nodes are listed, whichever pool they are of."""
 STATES = ("pending", "running", "shutting-down", "terminated", "stopping", "stopped")
 """Every instance state (EC2 API reference, InstanceState)."""
 
 
-def list_nodes(account: Account, environment: Environment) -> list[Node]:
+def list_nodes(account: Account, cluster: Cluster) -> list[Node]:
     """Every instance of the cluster that is not terminated, by group and id.
 
     Raises:
         AccountError: the list cannot be read.
     """
-    kind, cluster = environment.orchestrator.kind, environment.cluster_name
+    service = service_of(cluster)
+    if service is None:
+        return []
     ec2 = account.client("ec2")
+    states = [state for state in STATES if state != "terminated"]
+    found: dict[str, Node] = {}
     try:
-        tags: list[dict[str, Any]]
-        names: dict[str, str] = {}
-        if kind == "pcs":
-            names = _pcs_groups(account, cluster)
-            if not names:
-                return []
-            tags = [{"Name": "tag:aws:pcs:compute-node-group-id", "Values": sorted(names)}]
-        elif kind == "parallelcluster":
-            tags = [{"Name": "tag:parallelcluster:cluster-name", "Values": [cluster]}]
-        else:
-            tags = [{"Name": "tag:eks:cluster-name", "Values": [cluster]}]
-            names = {name.lower(): name for name in karpenter_groups(environment)}
-            if names:  # Karpenter's own mark, not that of EKS's groups
-                tags.append({"Name": "tag:eks:eks-cluster-name", "Values": [cluster]})
-        states = [state for state in STATES if state != "terminated"]
-        found: dict[str, Node] = {}
-        for tag in tags:
-            pages = ec2.get_paginator("describe_instances").paginate(
-                Filters=[tag, {"Name": "instance-state-name", "Values": states}]
-            )
-            for page in pages:
+        marks = service.marks(account, cluster)
+        for key, values in marks.values.items():
+            if not values:
+                continue
+            filters = [
+                {"Name": f"tag:{key}", "Values": list(values)},
+                {"Name": "instance-state-name", "Values": states},
+            ]
+            for page in ec2.get_paginator("describe_instances").paginate(Filters=filters):
                 for reservation in page.get("Reservations", []):
                     for instance in reservation["Instances"]:
-                        found[instance["InstanceId"]] = _node(instance, kind, names)
+                        found[instance["InstanceId"]] = _node(instance, marks)
     except AWS_ERRORS as error:
         raise AccountError(explain(error)) from None
     return sorted(found.values(), key=lambda node: (node.group, node.name))
@@ -96,9 +84,9 @@ def absent(account: Account, name: str, nodes: Sequence[Node]) -> Outcome:
     return Outcome(name, "refused", f"no such node{nearest(name, nodes)}")
 
 
-def judge(action: Action, kind: str, nodes: Sequence[Node]) -> list[Outcome]:
+def judge(action: Action, cluster: Cluster, nodes: Sequence[Node]) -> list[Outcome]:
     """What may be asked now, one for each node and in their order."""
-    return [_judge_one(action, kind, node) for node in nodes]
+    return [_judge_one(action, cluster, node) for node in nodes]
 
 
 def act(account: Account, action: Action, nodes: Sequence[Node]) -> list[Outcome]:
@@ -120,25 +108,25 @@ def act(account: Account, action: Action, nodes: Sequence[Node]) -> list[Outcome
     return outcomes
 
 
-def elsewhere(kind: str, action: str) -> str:
+def elsewhere(cluster: Cluster, action: str) -> str:
     """Why these nodes are not added, deleted or checked by a call of their own, and what is done instead."""
     if action == "health-check":
-        if kind == "eks":
+        if cluster.traits.kubernetes:
             return "EKS checks its nodes itself: `kubectl get nodes` shows AcceleratedHardwareReady"
         return "run the checks as a job: `srun --nodelist=<node> dcgmi diag -r 2`"
-    return f"{_NAMES[kind]} follows its definition: change `count` in the environment file and deploy"
+    return "change `count` in the environment file and deploy: the size of the group follows it"
 
 
-def drain_command(node: Node, action: Action, kind: str) -> str:
+def drain_command(node: Node, action: Action, cluster: Cluster) -> str:
     """What empties a node before it is taken, to be run on the cluster."""
-    if kind == "eks":
+    if cluster.traits.kubernetes:
         return f"kubectl drain {node.dns or '<node>'} --ignore-daemonsets --delete-emptydir-data"
     address = node.dns.split(".")[0].removeprefix("ip-").replace("-", ".")
     names = f"sinfo -N -h -o '%N %o' | awk '$2 == \"{address}\" {{print $1; exit}}'"
     return f'scontrol update nodename="$({names})" state=drain reason="{action}"'
 
 
-def caution(nodes: Sequence[Node], kind: str) -> str:
+def caution(nodes: Sequence[Node], cluster: Cluster) -> str:
     """What to know before instances are terminated; empty if nothing."""
     lines: list[str] = []
     if any(node.reserved for node in nodes):
@@ -146,20 +134,17 @@ def caution(nodes: Sequence[Node], kind: str) -> str:
             "a reserved place is free once the instance is gone, which takes minutes, and only while the "
             "reservation or block is active: a block that is about to end gives no node back"
         )
-    if kind in ("parallelcluster", "pcs"):
+    if cluster.traits.slurm:
         lines.append("only nodes within the minimum count come back at once; others with the next job")
     return "; ".join(lines)
 
 
-_NAMES = {"parallelcluster": "ParallelCluster", "pcs": "PCS", "eks": "the node group"}
-
-
-def _judge_one(action: Action, kind: str, node: Node) -> Outcome:
+def _judge_one(action: Action, cluster: Cluster, node: Node) -> Outcome:
     def say(result: Any, why: str = "") -> Outcome:
         return Outcome(node.name, result, why, node.group)
 
     if action in ("delete", "health-check"):
-        return say("refused", elsewhere(kind, action))
+        return say("refused", elsewhere(cluster, action))
     if node.controller and action == "replace":
         return say("refused", "is the head node: nothing launches it again, and the cluster's state is on it")
     if node.status not in STATES:
@@ -173,33 +158,18 @@ def _judge_one(action: Action, kind: str, node: Node) -> Outcome:
     return say("would")
 
 
-def _pcs_groups(account: Account, cluster: str) -> dict[str, str]:
-    """Compute node groups of a PCS cluster: id to name."""
-    pcs = account.client("pcs")
-    pages = pcs.get_paginator("list_compute_node_groups").paginate(clusterIdentifier=cluster)
-    return {entry["id"]: entry["name"] for page in pages for entry in page["computeNodeGroups"]}
-
-
-def _node(instance: dict[str, Any], kind: str, names: dict[str, str]) -> Node:
+def _node(instance: dict[str, Any], marks: Marks) -> Node:
     tags = {tag["Key"]: tag["Value"] for tag in instance.get("Tags", [])}
-    role = tags.get("parallelcluster:node-type", "")
-    if kind == "pcs":
-        group = names.get(tags.get("aws:pcs:compute-node-group-id", ""), "")
-    elif kind == "parallelcluster":
-        group = tags.get("parallelcluster:queue-name", "") or role
-    else:
-        pool = tags.get("karpenter.sh/nodepool", "")  # Kubernetes' names have no capitals
-        group = str(tags.get("eks:nodegroup-name") or names.get(pool, pool))
     return Node(
         id=instance["InstanceId"],
-        group=group,
+        group=marks.group_of(tags),
         status=instance["State"]["Name"],
         instance_type=instance.get("InstanceType", ""),
         dns=instance.get("PrivateDnsName", ""),
         message=instance.get("StateReason", {}).get("Message", ""),
         launched=instance.get("LaunchTime"),
         image=instance.get("ImageId", ""),
-        controller=role == "HeadNode",
+        controller=marks.is_controller(tags),
         reserved=bool(instance.get("CapacityReservationId"))
         or instance.get("InstanceLifecycle") == "capacity-block",
     )

@@ -9,35 +9,40 @@ from ultracluster.account.aws import Account
 from ultracluster.account.nodes import ec2 as ec2_nodes
 from ultracluster.account.nodes import hyperpod as hyperpod_nodes
 from ultracluster.account.nodes import hyperpod_requests
-from ultracluster.account.nodes.hyperpod import Cluster
-from ultracluster.account.nodes.states import Action, Node, Outcome, find
-from ultracluster.config import Environment
+from ultracluster.account.nodes.hyperpod import LiveCluster
+from ultracluster.account.nodes.node import Action, Node, Outcome, entrance, find
+from ultracluster.account.services.parallelcluster import LOGIN
+from ultracluster.model import Cluster
 
 
 class Fleet:
     """The nodes as they are now.
 
     Attributes:
-        kind: the orchestrator's kind, `hyperpod-slurm` or another.
+        wanted: the cluster as its file has it.
         cluster: the HyperPod cluster; none where nodes are instances of the account.
         nodes: every node, by group and id.
     """
 
-    def __init__(self, account: Account, environment: Environment) -> None:
+    def __init__(self, account: Account, wanted: Cluster) -> None:
         """Read the nodes.
 
         Raises:
             AccountError: they cannot be read.
         """
         self.account = account
-        self.kind: str = environment.orchestrator.kind
-        self.cluster: Cluster | None = None
-        if self.kind.startswith("hyperpod-"):
-            self.cluster = hyperpod_nodes.read_cluster(account, environment.cluster_name)
-            controllers = set(environment.groups("controller"))
+        self.wanted = wanted
+        self.cluster: LiveCluster | None = None
+        if wanted.traits.hyperpod:
+            self.cluster = hyperpod_nodes.read_cluster(account, wanted.cluster_name)
+            controllers = set(wanted.with_role("controller"))
             self.nodes = hyperpod_nodes.list_nodes(account, self.cluster, controllers)
         else:
-            self.nodes = ec2_nodes.list_nodes(account, environment)
+            self.nodes = ec2_nodes.list_nodes(account, wanted)
+
+    def entrance(self) -> Node | None:
+        """Where people log in by default."""
+        return entrance(self.nodes, {*self.wanted.with_role("login"), LOGIN})
 
     def find(self, names: Sequence[str]) -> tuple[list[Node], list[str]]:
         """The nodes that are meant, and the names that fit none."""
@@ -63,7 +68,7 @@ class Fleet:
         """What may be asked now, one outcome for each node and in their order."""
         if self.cluster:
             return hyperpod_nodes.judge(action, self.cluster, nodes)
-        return ec2_nodes.judge(action, self.kind, nodes)
+        return ec2_nodes.judge(action, self.wanted, nodes)
 
     def act(self, action: Action, nodes: Sequence[Node], checks: Sequence[str] = ()) -> list[Outcome]:
         """Ask AWS for nodes that `judge` lets through.
@@ -84,11 +89,11 @@ class Fleet:
             command = (
                 hyperpod_nodes.drain_command(node, action, eks=self.cluster.eks)
                 if self.cluster
-                else ec2_nodes.drain_command(node, action, self.kind)
+                else ec2_nodes.drain_command(node, action, self.wanted)
             )
             lines.append(f"  {command}")
         if self.cluster is None and action == "replace":
-            lines += [line for line in (ec2_nodes.caution(nodes, self.kind),) if line]
+            lines += [line for line in (ec2_nodes.caution(nodes, self.wanted),) if line]
         patched = any(node.patched for node in self.nodes)
         if self.cluster and action in ("reboot", "replace") and not patched:
             lines.append("HyperPod may refuse until `ultracluster software update` has run once.")

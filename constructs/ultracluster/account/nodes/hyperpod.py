@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, code, explain
-from ultracluster.account.nodes.states import Action, Node, Outcome, nearest
+from ultracluster.account.nodes.node import Action, Node, Outcome, nearest
 
 STATUSES = (
     "Running", "Failure", "Pending", "ShuttingDown", "SystemUpdating", "DeepHealthCheckInProgress",
@@ -21,7 +21,7 @@ STATUSES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class LiveGroup:
     """One instance group, as DescribeCluster describes it."""
 
     name: str
@@ -41,7 +41,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class LiveCluster:
     """A HyperPod cluster, as DescribeCluster describes it."""
 
     name: str
@@ -50,7 +50,7 @@ class Cluster:
     failure: str
     continuous: bool
     eks: bool
-    groups: tuple[Group, ...]
+    groups: tuple[LiveGroup, ...]
     recovery: bool = True
     """Whether HyperPod replaces faulty nodes by itself."""
 
@@ -58,11 +58,11 @@ class Cluster:
     def id(self) -> str:
         return self.arn.rsplit("/", 1)[-1]
 
-    def group(self, name: str) -> Group | None:
+    def group(self, name: str) -> LiveGroup | None:
         return next((group for group in self.groups if group.name == name), None)
 
 
-def read_cluster(account: Account, name: str) -> Cluster:
+def read_cluster(account: Account, name: str) -> LiveCluster:
     """The cluster's state.
 
     Raises:
@@ -74,7 +74,7 @@ def read_cluster(account: Account, name: str) -> Cluster:
     except AWS_ERRORS as error:
         raise AccountError(_no_cluster(name, account, error)) from None
     groups = [*answer.get("InstanceGroups", []), *answer.get("RestrictedInstanceGroups", [])]
-    return Cluster(
+    return LiveCluster(
         name=answer["ClusterName"],
         arn=answer["ClusterArn"],
         status=answer["ClusterStatus"],
@@ -86,11 +86,11 @@ def read_cluster(account: Account, name: str) -> Cluster:
     )
 
 
-def list_nodes(account: Account, cluster: Cluster, controllers: Collection[str] = ()) -> list[Node]:
+def list_nodes(account: Account, cluster: LiveCluster, controllers: Collection[str] = ()) -> list[Node]:
     """Every node, those without an instance yet included (continuous provisioning), by group and id.
 
     Args:
-        controllers: names of groups that are controllers, beside those that the API names.
+        controllers: names of groups that are controllers, besides those that the API names.
 
     Raises:
         AccountError: the list cannot be read; half a list is never given.
@@ -109,7 +109,7 @@ def list_nodes(account: Account, cluster: Cluster, controllers: Collection[str] 
     return sorted(found, key=lambda node: (node.group, node.name))
 
 
-def describe_node(account: Account, cluster: Cluster, node: Node) -> dict[str, Any]:
+def describe_node(account: Account, cluster: LiveCluster, node: Node) -> dict[str, Any]:
     """Everything the API tells of one node.
 
     Raises:
@@ -126,7 +126,7 @@ def describe_node(account: Account, cluster: Cluster, node: Node) -> dict[str, A
     return dict(answer["NodeDetails"])
 
 
-def absent(account: Account, cluster: Cluster, name: str, nodes: Sequence[Node]) -> Outcome:
+def absent(account: Account, cluster: LiveCluster, name: str, nodes: Sequence[Node]) -> Outcome:
     """What to say of a name that fits no node: replaced before, or never there.
 
     Events keep the ids of instances that are gone; only continuous provisioning has events.
@@ -146,7 +146,7 @@ def absent(account: Account, cluster: Cluster, name: str, nodes: Sequence[Node])
     return Outcome(name, "refused", why + "; if it was replaced or deleted before, nothing is left to do")
 
 
-def judge(action: Action, cluster: Cluster, nodes: Sequence[Node]) -> list[Outcome]:
+def judge(action: Action, cluster: LiveCluster, nodes: Sequence[Node]) -> list[Outcome]:
     """What may be asked now: `would`, `already` or `refused`, one for each node and in their order."""
     stop = cluster_stop(action, cluster)
     return [
@@ -155,7 +155,7 @@ def judge(action: Action, cluster: Cluster, nodes: Sequence[Node]) -> list[Outco
     ]
 
 
-def judge_add(cluster: Cluster, group: str, count: int) -> Outcome | None:
+def judge_add(cluster: LiveCluster, group: str, count: int) -> Outcome | None:
     """Why nodes cannot be added now, if so."""
     if not cluster.continuous:
         why = (
@@ -201,7 +201,7 @@ def resume_command(node: Node, *, eks: bool) -> str:
     return f"scontrol update nodename={node.dns.split('.')[0] or '<node>'} state=resume"
 
 
-def cluster_stop(action: str, cluster: Cluster) -> str:
+def cluster_stop(action: str, cluster: LiveCluster) -> str:
     """Why the cluster takes no such request now; empty if it does."""
     if cluster.status == "InService":
         return ""
@@ -243,14 +243,14 @@ def _judge_one(action: Action, node: Node) -> Outcome:
 _CONTROLLER: dict[str, str] = {
     "reboot": "is the controller, which HyperPod's batch calls do not take: log in with "
     "`ultracluster connect` and run `sudo systemctl reboot`; running jobs go on",
-    "replace": "is the controller, which HyperPod never replaces alone: back it up, then rebuild it with "
+    "replace": "is the controller, which HyperPod never replaces by itself: back it up, then rebuild it with "
     "`ultracluster software update --group` and its group",
     "delete": "is the controller, without which there is no cluster",
 }
 
 
-def _group(entry: dict[str, Any]) -> Group:
-    return Group(
+def _group(entry: dict[str, Any]) -> LiveGroup:
+    return LiveGroup(
         name=entry.get("InstanceGroupName", ""),
         current=entry.get("CurrentCount", 0),
         target=entry.get("TargetCount", 0),
@@ -266,7 +266,7 @@ def _group(entry: dict[str, Any]) -> Group:
     )
 
 
-def _node(entry: dict[str, Any], cluster: Cluster, controllers: Collection[str]) -> Node:
+def _node(entry: dict[str, Any], cluster: LiveCluster, controllers: Collection[str]) -> Node:
     status: dict[str, str] = entry.get("InstanceStatus", {})
     group = cluster.group(entry["InstanceGroupName"])
     return Node(

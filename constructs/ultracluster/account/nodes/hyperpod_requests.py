@@ -12,8 +12,8 @@ from hashlib import sha256
 from typing import Any
 
 from ultracluster.account.aws import AWS_ERRORS, Account, code, explain
-from ultracluster.account.nodes.hyperpod import Cluster, judge_add, slurm_request
-from ultracluster.account.nodes.states import Action, Node, Outcome, chunks
+from ultracluster.account.nodes.hyperpod import LiveCluster, judge_add, slurm_request
+from ultracluster.account.nodes.node import Action, Node, Outcome, chunks
 
 DELETE_LIMIT = 99
 """Nodes of one BatchDeleteClusterNodes. The SDK's model allows 3000 instance ids, older pages of the API
@@ -24,7 +24,7 @@ TOKEN = 600
 """Seconds for which the same wish has the same token."""
 
 
-def act(account: Account, action: Action, cluster: Cluster, nodes: Sequence[Node]) -> list[Outcome]:
+def act(account: Account, action: Action, cluster: LiveCluster, nodes: Sequence[Node]) -> list[Outcome]:
     """Ask for nodes that `judge` lets through, in chunks; one outcome for each node.
 
     A chunk that AWS refuses as a whole fails its own nodes only.
@@ -68,7 +68,7 @@ def limit(account: Account, action: Action, key: str) -> int:
 
 
 def add(
-    account: Account, cluster: Cluster, group: str, count: int, *, now: Callable[[], float] = time.time
+    account: Account, cluster: LiveCluster, group: str, count: int, *, now: Callable[[], float] = time.time
 ) -> list[Outcome]:
     """Raise the target of a group by `count` nodes, at most 50 with each request.
 
@@ -116,7 +116,7 @@ def add(
 
 
 def start_health_check(
-    account: Account, cluster: Cluster, nodes: Sequence[Node], checks: Sequence[str]
+    account: Account, cluster: LiveCluster, nodes: Sequence[Node], checks: Sequence[str]
 ) -> list[Outcome]:
     """Start deep health checks; HyperPod takes the nodes out of service meanwhile, about two hours."""
     sagemaker = account.client("sagemaker")
@@ -153,7 +153,7 @@ def start_health_check(
     return outcomes
 
 
-def _read_batch(answer: Any, chunk: list[str], action: Action, cluster: Cluster) -> list[Outcome]:
+def _read_batch(answer: Any, chunk: list[str], action: Action, cluster: LiveCluster) -> list[Outcome]:
     """One outcome for each id that was asked, whatever lists the answer has."""
     good = {*answer.get("Successful", []), *answer.get("SuccessfulNodeLogicalIds", [])}
     bad: dict[str, str] = {}
@@ -172,7 +172,7 @@ def _read_batch(answer: Any, chunk: list[str], action: Action, cluster: Cluster)
     return outcomes
 
 
-def _batch_words(kind: str, said: str, action: Action, cluster: Cluster) -> str:
+def _batch_words(kind: str, said: str, action: Action, cluster: LiveCluster) -> str:
     hint = {
         "InvalidInstanceStatus": "its state changed meanwhile; list the nodes and try again",
         "InvalidNodeStatus": "its state changed meanwhile; list the nodes and try again",
@@ -185,7 +185,7 @@ def _batch_words(kind: str, said: str, action: Action, cluster: Cluster) -> str:
     return "; ".join(part for part in (f"{kind}: {said}" if said else kind, hint) if part)
 
 
-def _chunk_refused(action: Action, cluster: Cluster, error: Exception) -> str:
+def _chunk_refused(action: Action, cluster: LiveCluster, error: Exception) -> str:
     why = explain(error)
     if code(error) in ("ValidationException", "ValidationError"):
         advice = (
@@ -197,7 +197,7 @@ def _chunk_refused(action: Action, cluster: Cluster, error: Exception) -> str:
     return why
 
 
-def _by_slurm(action: Action, cluster: Cluster) -> str:
+def _by_slurm(action: Action, cluster: LiveCluster) -> str:
     if cluster.eks or action == "delete" or not cluster.recovery:
         return ""
     return f"Slurm can ask instead, on the controller: {slurm_request(action, Node('', '', ''))}"

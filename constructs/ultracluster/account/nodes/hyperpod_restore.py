@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ultracluster.account.aws import AWS_ERRORS, Account, explain
-from ultracluster.account.nodes.hyperpod import Cluster, cluster_stop
-from ultracluster.account.nodes.states import Outcome
+from ultracluster.account.nodes.hyperpod import LiveCluster, cluster_stop
+from ultracluster.account.nodes.node import Outcome
 from ultracluster.config.nodes import NodeGroup
 
 _RENAMED = {"TargetCount": "InstanceCount", "MinCount": "MinInstanceCount"}
@@ -20,7 +20,7 @@ _DESIRED = "Desired"
 """What DescribeCluster calls a wish that is still being brought about, in parts of a group."""
 
 
-def judge_restore(cluster: Cluster, groups: Mapping[str, NodeGroup], name: str) -> Outcome:
+def judge_restore(cluster: LiveCluster, groups: Mapping[str, NodeGroup], name: str) -> Outcome:
     """Whether a group can be brought back now: `would`, `already` or `refused`.
 
     Args:
@@ -53,7 +53,7 @@ def judge_restore(cluster: Cluster, groups: Mapping[str, NodeGroup], name: str) 
     return say("would", f"from a target of {live.target} to {counts}")
 
 
-def restore(account: Account, cluster: Cluster, name: str, wanted: NodeGroup) -> Outcome:
+def restore(account: Account, cluster: LiveCluster, name: str, wanted: NodeGroup) -> Outcome:
     """Ask for the counts of the file for one group; every other group is sent as it is now.
 
     UpdateCluster takes the groups with all that belongs to them, so they are read again right before.

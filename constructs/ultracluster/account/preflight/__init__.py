@@ -1,6 +1,6 @@
-"""Can this environment be had, in this account, now? Every question asked at once, nothing changed.
+"""Can this account deploy this environment right now? Every question is asked at once, nothing is changed.
 
-    report = preflight(account, environment)
+    report = preflight(account, cluster)
     report.level  # "red", "yellow", "unknown" or "green"
 
 One module for each family of questions. A call that fails takes nothing from the others: its row says why.
@@ -31,7 +31,7 @@ from ultracluster.account.preflight import (
 )
 from ultracluster.account.preflight.rows import Group, Level, Question, Row, Situation, worst
 from ultracluster.account.quotas.values import QuotaState
-from ultracluster.config import Environment
+from ultracluster.model import Cluster
 
 WORKERS = 8
 """Questions asked at the same time; a client's own retries slow them down where AWS asks for it."""
@@ -72,7 +72,7 @@ def questions(situation: Situation) -> Iterator[Question]:
 
 def preflight(
     account: Account,
-    environment: Environment,
+    cluster: Cluster,
     *,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     progress: Callable[[int, int], None] = lambda done, of: None,
@@ -82,7 +82,7 @@ def preflight(
     Args:
         progress: called with questions answered and questions in all.
     """
-    asked = list(questions(Situation(account, environment, now)))
+    asked = list(questions(Situation(account, cluster, now)))
     answers: dict[int, list[Row]] = {}
     progress(0, len(asked))
     with ThreadPoolExecutor(WORKERS) as pool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from ultracluster.account.aws import AWS_ERRORS, code
+from ultracluster.account.aws import AWS_ERRORS, Account, code
 from ultracluster.account.preflight.rows import Question, Row, Situation
-from ultracluster.config.orchestrator import HYPERPOD
+from ultracluster.account.services import service_of
 
 BOOTSTRAP = 6
 """`requiresBootstrapStackVersion` of the manifest that the CDK writes; a test compares them."""
@@ -17,10 +17,12 @@ PARAMETER = "/cdk-bootstrap/hnb659fds/version"
 def questions(situation: Situation) -> Iterator[Question]:
     yield Question("account", "credentials", lambda: _identity(situation))
     yield Question("account", "CDK bootstrap", lambda: _bootstrap(situation))
-    if situation.environment.orchestrator.kind in HYPERPOD:
+    if situation.cluster.traits.hyperpod:
         yield Question("account", "SageMaker HyperPod in the Region", lambda: _hyperpod(situation))
-    if situation.environment.orchestrator.kind == "pcs":
-        yield Question("account", "AWS PCS in the Region", lambda: _pcs(situation))
+    service = service_of(situation.cluster)
+    if service and (statuses := service.statuses):
+        what = f"AWS {service.title} in the Region"
+        yield Question("account", what, lambda: _one_at_a_time(situation, what, service.title, statuses))
 
 
 def _identity(situation: Situation) -> Iterator[Row]:
@@ -82,16 +84,19 @@ def _hyperpod(situation: Situation) -> Iterator[Row]:
         )
 
 
-def _pcs(situation: Situation) -> Iterator[Row]:
-    what = "AWS PCS in the Region"
-    pages = situation.client("pcs").get_paginator("list_clusters").paginate()
-    clusters = [cluster for page in pages for cluster in page["clusters"]]
-    creating = [one["name"] for one in clusters if one.get("status") == "CREATING"]
-    others = [name for name in creating if name != situation.environment.cluster_name]
+def _one_at_a_time(
+    situation: Situation, what: str, title: str, statuses: Callable[[Account], dict[str, str]]
+) -> Iterator[Row]:
+    clusters = statuses(situation.account)
+    others = [
+        name
+        for name, status in clusters.items()
+        if status == "CREATING" and name != situation.cluster.cluster_name
+    ]
     if others:
         yield Row(
             what, "yellow", f"{', '.join(others)} is being created",
-            "wait: PCS creates one cluster at a time in a Region",
+            f"wait: {title} creates one cluster at a time in a Region",
         )  # fmt: skip
     else:
         yield Row(what, "green", f"answers, with {len(clusters)} cluster{'s' * (len(clusters) != 1)}")

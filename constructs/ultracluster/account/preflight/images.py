@@ -6,15 +6,15 @@ import re
 from collections import defaultdict
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 from ultracluster.account.aws import AWS_ERRORS, code
 from ultracluster.account.preflight.rows import Question, Row, Situation
 from ultracluster.catalog.eks import ami_type
 from ultracluster.catalog.images import Family, Image, images, newest
 from ultracluster.catalog.parallelcluster import parallelcluster
-from ultracluster.config.instance_types import instance_type_of
-from ultracluster.config.orchestrator import HYPERPOD, ParallelCluster
+from ultracluster.config.orchestrator import Eks, HyperPodEks, HyperPodSlurm, ParallelCluster, Pcs
+from ultracluster.model import Group
 from ultracluster.software import InvalidLockError, UnknownReleaseError
 from ultracluster.software.first_boot import boot_of, release_of, scripts_run
 from ultracluster.software.fit import Fit
@@ -39,13 +39,12 @@ Answer = Generator[Row, None, Seen | None]
 
 
 def questions(situation: Situation) -> Iterator[Question]:
-    environment = situation.environment
     same: dict[str, list[str]] = defaultdict(list)
-    for name, group in environment.node_groups.items():
-        known = instance_type_of(environment, group)
-        arch = known.architecture if known else "x86_64"
-        kind = ami_type(known) if known and _is_eks(situation, name) and not group.image else ""
-        same[f"{group.image or kind or arch}{group.image_release or ''}"].append(name)
+    for name, group in situation.cluster.groups.items():
+        own, release = group.settings.image, group.settings.image_release
+        by_eks = situation.cluster.kubernetes and not group.in_service and not own
+        kind = ami_type(group.type) if group.type and by_eks else ""
+        same[f"{own or kind or _arch(group)}{release or ''}"].append(name)
     for names in same.values():
         yield Question(
             "software", f"image of {', '.join(names)}", lambda names=names: _group(situation, names)
@@ -55,36 +54,41 @@ def questions(situation: Situation) -> Iterator[Question]:
 def _group(situation: Situation, names: list[str]) -> Iterator[Row]:
     """The image of groups that share one, then what becomes of the nodes of each."""
     what = f"image of {', '.join(names)}"
-    group = situation.environment.node_groups[names[0]]
+    group = situation.cluster.groups[names[0]]
     seen: Seen | None
-    if group.image:
-        seen = yield from _own(situation, what, group.image)
-    elif _is_eks(situation, names[0]):
-        seen = yield from _eks(situation, what, names[0])
-    elif situation.environment.orchestrator.kind == "parallelcluster":
-        seen = yield from _parallelcluster(situation, what, names[0])
-    elif situation.environment.orchestrator.kind in HYPERPOD:
-        seen = yield from _hyperpod(situation, what, names[0])
+    if group.settings.image:
+        seen = yield from _own(situation, what, group.settings.image)
     else:
-        seen = None  # PCS without an image: a rule says so
+        seen = yield from _usual(situation, what, group)
     if seen:
         for name in names:
             yield from _judged(situation, name, seen)
 
 
-def _is_eks(situation: Situation, name: str) -> bool:
-    """Whether EKS's own images are its nodes'."""
-    group = situation.environment.node_groups[name]
-    return situation.environment.orchestrator.kind == "eks" or group.role == "system"
+def _arch(group: Group) -> str:
+    return group.type.architecture if group.type else "x86_64"
 
 
-def _eks(situation: Situation, what: str, name: str) -> Answer:
-    environment = situation.environment
-    known = instance_type_of(environment, environment.node_groups[name])
-    type_ = ami_type(known) if known else None
+def _usual(situation: Situation, what: str, group: Group) -> Answer:
+    """The image that the orchestrator takes where the file names none."""
+    if group.in_service:
+        return (yield from _hyperpod(situation, what, group))
+    match situation.cluster.settings:
+        case Eks() | HyperPodEks() as plane:
+            return (yield from _eks(situation, what, group, plane.kubernetes_version))
+        case ParallelCluster() as settings:
+            return (yield from _parallelcluster(situation, what, group, settings))
+        case Pcs() | HyperPodSlurm():
+            return None  # PCS without an image: a rule says so
+        case _ as never:
+            assert_never(never)
+
+
+def _eks(situation: Situation, what: str, group: Group, kubernetes: str) -> Answer:
+    environment, name = situation.environment, group.name
+    type_ = ami_type(group.type) if group.type else None
     if type_ is None:
         return None
-    kubernetes = str(getattr(environment.orchestrator, "kubernetes_version", ""))
     arch, variant = "arm64" if "ARM_64" in type_ else "x86_64", type_.rpartition("_")[2].lower()
     base = f"/aws/service/eks/optimized-ami/{kubernetes}/amazon-linux-2023/{arch}/{variant}"
     latest = _parameter(situation, f"{base}/recommended/release_version")
@@ -108,7 +112,7 @@ def _eks(situation: Situation, what: str, name: str) -> Answer:
         yield Row(what, "green", f"{latest}, the newest; {lock} keeps it")
     else:
         yield Row(
-            what, "yellow", f"the newest, {latest}, would boot, {date} is pinned by its date alone",
+            what, "yellow", f"the newest, {latest}, would boot, {date} is pinned only by its date",
             f"{lock}, or `node_image_release: {latest}`",
         )  # fmt: skip
     release = full or latest
@@ -124,14 +128,9 @@ def _eks(situation: Situation, what: str, name: str) -> Answer:
     )
 
 
-def _parallelcluster(situation: Situation, what: str, name: str) -> Answer:
-    environment = situation.environment
-    orchestrator = environment.orchestrator
-    assert isinstance(orchestrator, ParallelCluster)
-    version, os = orchestrator.version, orchestrator.os
-    known = instance_type_of(environment, environment.node_groups[name])
-    arch = known.architecture if known else "x86_64"
-    pattern = f"aws-parallelcluster-{version}-{parallelcluster().image_names[os]}-{arch}-*"
+def _parallelcluster(situation: Situation, what: str, group: Group, settings: ParallelCluster) -> Answer:
+    name = parallelcluster().image_names[settings.os]
+    pattern = f"aws-parallelcluster-{settings.version}-{name}-{_arch(group)}-*"
     pages = (
         situation.client("ec2")
         .get_paginator("describe_images")
@@ -147,31 +146,29 @@ def _parallelcluster(situation: Situation, what: str, name: str) -> Answer:
         )  # fmt: skip
         return None
     yield Row(what, "green", f"{found[-1].get('Name')} ({found[-1]['ImageId']})")
-    said = node_image(environment, name)
+    said = node_image(situation.environment, group.name)
     return Seen(str(found[-1].get("Name")), said.image, said.image is not None)
 
 
-def _hyperpod(situation: Situation, what: str, name: str) -> Answer:
-    environment = situation.environment
-    said = node_image(environment, name)
-    group = environment.node_groups[name]
-    running = _running(situation, name)
+def _hyperpod(situation: Situation, what: str, group: Group) -> Answer:
+    said = node_image(situation.environment, group.name)
+    running = _running(situation, group.name)
     if running:
         yield Row(what, "green", f"the cluster's group runs {running}")
-    release = group.image_release
+    release = group.settings.image_release
     if release:
         if not running and said.image:
-            yield Row(what, "green", f"release {release}, asked for in the file")
+            yield Row(what, "green", f"release {release}, set in the file")
         elif not running:
-            near = _newest_of(situation, name)
+            near = _newest_of(situation, group)
             alike = (one for one in images() if near and (one.family, one.arch) == (near.family, near.arch))
             known = " or ".join(sorted({one.version for one in alike if one.version}))
             yield Row(
-                what, "unknown", f"nobody knows a release {release} for this group, and HyperPod says only "
+                what, "unknown", f"no known release {release} for this group, and HyperPod says so only "
                 "when the cluster is made", f"{known}{', or ' * bool(known)}no image_release: the newest",
             )  # fmt: skip
         return Seen(f"HyperPod's image {release}", said.image, said.image is not None)
-    image = said.image or _newest_of(situation, name)
+    image = said.image or _newest_of(situation, group)
     if image is None:
         return None
     kind = f"slurm-ubuntu-{image.os.removeprefix('ubuntu')}"
@@ -248,7 +245,7 @@ def _judged(situation: Situation, name: str, seen: Seen) -> Iterator[Row]:
     elif lost := boot.of("degraded"):
         yield Row(what, "yellow", f"nodes would join without {_names(lost)}{like}", plan)
     elif seen.image is None:
-        yield Row(what, "unknown", f"{seen.text}: nobody says what is on it", "`ultracluster image record`")
+        yield Row(what, "unknown", f"{seen.text}: what is on it is not known", "`ultracluster image record`")
     else:
         installs = [one.component for one in boot.of("installs")]
         done = (
@@ -263,16 +260,13 @@ def _names(fits: tuple[Fit, ...]) -> str:
     return ", ".join(f"{one.component} ({one.detail})" for one in fits)
 
 
-def _newest_of(situation: Situation, name: str) -> Image | None:
-    """The newest HyperPod image for a group, where the file asks for a release that nobody knows."""
-    group = situation.environment.node_groups[name]
-    known = instance_type_of(situation.environment, group)
+def _newest_of(situation: Situation, group: Group) -> Image | None:
+    """The newest HyperPod image for a group, where the file asks for a release that is not known."""
+    plane = situation.cluster.kubernetes
     return newest(
-        family="hyperpod-eks"
-        if situation.environment.orchestrator.kind == "hyperpod-eks"
-        else "hyperpod-slurm",
-        arch=known.architecture if known else "x86_64",
-        kubernetes=getattr(situation.environment.orchestrator, "kubernetes_version", None),
+        family="hyperpod-eks" if plane else "hyperpod-slurm",
+        arch=_arch(group),
+        kubernetes=plane.kubernetes_version if plane else None,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ultracluster.account.preflight.rows import Question, Row, Situation
 from ultracluster.config.network import ExistingSubnet, ExistingVpc
-from ultracluster.model import resolve
+from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs, RdsMySql
 from ultracluster.model.addresses import address_budget
 from ultracluster.model.endpoints import closed_endpoints
 
@@ -86,7 +86,7 @@ def _endpoints(situation: Situation, vpc: ExistingVpc) -> Iterator[Row]:
         for row in page["VpcEndpoints"]
         if row.get("State", "available").casefold() in ("available", "pending")
     }
-    missing = [one for one in closed_endpoints(resolve(situation.environment)) if one.service not in there]
+    missing = [one for one in closed_endpoints(situation.cluster) if one.service not in there]
     for one in missing:
         yield Row(
             f"endpoint {one.service}", "red", f"{vpc.id} has none: {one.reason}",
@@ -120,7 +120,7 @@ def _subnet(situation: Situation, wanted: ExistingSubnet) -> Iterator[Row]:
             yield Row(what, "red", found, do)
     if not any(wrong for wrong, _, _ in problems):
         yield Row(what, "green", f"{cidr} in {zone}")
-    budget, free = address_budget(resolve(environment)), subnet["AvailableIpAddressCount"]
+    budget, free = address_budget(situation.cluster), subnet["AvailableIpAddressCount"]
     text = f"{free} free, {budget.total} needed ({budget.certain} certainly)"
     if free >= budget.total:
         yield Row(f"{what} addresses", "green", text)
@@ -132,7 +132,7 @@ def _subnet(situation: Situation, wanted: ExistingSubnet) -> Iterator[Row]:
 
 
 def _node_group(situation: Situation, group_id: str) -> Iterator[Row]:
-    """EFA wants all traffic in from, and out to, the group itself (EC2 User Guide)."""
+    """EFA requires all traffic in from, and out to, the group itself (EC2 User Guide)."""
     what = f"security group {group_id}"
     group = situation.client("ec2").describe_security_groups(GroupIds=[group_id])["SecurityGroups"][0]
     vpc = situation.environment.network.vpc
@@ -164,8 +164,8 @@ def _other_groups(situation: Situation) -> dict[str, str]:
     """Security groups of file systems and database that exist, by what they are of."""
     storage = situation.environment.storage
     parts = {"Lustre": storage.lustre, "OpenZFS": storage.openzfs, "accounting": storage.accounting_database}
-    found = {name: getattr(part, "security_group_id", None) for name, part in parts.items()}
-    return {name: group for name, group in found.items() if group}
+    existing = (ExistingLustre, ExistingOpenZfs, ExistingDatabase)
+    return {name: part.security_group_id for name, part in parts.items() if isinstance(part, existing)}
 
 
 def _groups(situation: Situation, wanted: Mapping[str, str]) -> Iterator[Row]:
@@ -183,10 +183,10 @@ def _groups(situation: Situation, wanted: Mapping[str, str]) -> Iterator[Row]:
 
 
 def _other_subnets(situation: Situation) -> dict[str, tuple[str, ...]]:
-    environment = situation.environment
+    database, plane = situation.environment.storage.accounting_database, situation.cluster.kubernetes
     found = {
-        "subnets of the database": getattr(environment.storage.accounting_database, "subnet_ids", ()),
-        "subnets of the control plane": getattr(environment.orchestrator, "control_plane_subnet_ids", ()),
+        "subnets of the database": database.subnet_ids if isinstance(database, RdsMySql) else (),
+        "subnets of the control plane": plane.control_plane_subnet_ids if plane else (),
     }
     return {what: tuple(ids) for what, ids in found.items() if ids}
 

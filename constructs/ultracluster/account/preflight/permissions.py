@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ultracluster.account.preflight.rows import Question, Row, Situation
-from ultracluster.config import Environment
-from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES
+from ultracluster.config.capacity import CapacityBlock
 from ultracluster.config.storage import RdsMySql
+from ultracluster.model import TRAITS, Cluster
 
 _ROLES = ("deploy-role", "file-publishing-role", "cfn-exec-role")
 _ASSUMED = _ROLES[:2]
@@ -48,11 +48,13 @@ def role_arn(situation: Situation, arn: str) -> str:
     return str(situation.client("iam").get_role(RoleName=name)["Role"]["Arn"])
 
 
-def deploy_actions(environment: Environment) -> list[str]:
+def deploy_actions(cluster: Cluster) -> list[str]:
     """Actions that CloudFormation's role needs to make the stacks: `catalog/deploy_actions.json`."""
+    environment, traits = cluster.environment, cluster.traits
     storage, network = environment.storage, environment.network
-    kind = environment.orchestrator.kind
+    blocks = [one.capacity for one in cluster.groups.values() if isinstance(one.capacity, CapacityBlock)]
     true = {
+        **{kind: kind == traits.kind for kind in TRAITS},
         "always": True,
         "network": environment.makes_network,
         "vpc": network.vpc is None,
@@ -64,13 +66,10 @@ def deploy_actions(environment: Environment) -> list[str]:
         "openzfs": storage.openzfs is not None and storage.openzfs.deployment != "existing",
         "repositories": bool(environment.data_repositories),
         "database": isinstance(storage.accounting_database, RdsMySql),
-        "hyperpod": kind in HYPERPOD,
-        "pcs": kind == "pcs",
-        "parallelcluster": kind == "parallelcluster",
-        "kubernetes": kind in KUBERNETES,
-        "instances": kind != "hyperpod-slurm",
-        "block-start": kind == "eks"
-        and any(getattr(group.capacity, "starts", None) for group in environment.node_groups.values()),
+        "hyperpod": traits.hyperpod,
+        "kubernetes": traits.kubernetes,
+        "instances": traits.has_instances,
+        "block-start": traits.until_block == "fills-later" and any(block.starts for block in blocks),
     }
     rows: list[dict[str, Any]] = _actions()
     wanted = [row["action"] for row in rows if any(true[when] for when in row["when"])]
@@ -105,7 +104,7 @@ def _deployer(situation: Situation) -> Iterator[Row]:
 
 def _executor(situation: Situation) -> Iterator[Row]:
     arn = _bootstrap_role(situation, "cfn-exec-role")
-    actions = deploy_actions(situation.environment)
+    actions = deploy_actions(situation.cluster)
     denied = _simulated(situation, arn, actions, [])
     for (action, _), why in sorted(denied.items()):
         yield Row(

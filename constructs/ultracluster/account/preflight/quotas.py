@@ -7,19 +7,18 @@ from collections.abc import Iterator
 
 from ultracluster.account.preflight.rows import ALLOW, Question, Row, Situation
 from ultracluster.account.quotas.values import QuotaState, quota_states
-from ultracluster.model import resolve
 from ultracluster.model.quota_needs import Need, needs
 
 
 def questions(situation: Situation) -> Iterator[Question]:
     by_service: dict[str, list[Need]] = defaultdict(list)
-    for need in needs(resolve(situation.environment)):
+    for need in needs(situation.cluster):
         by_service[need.quota.service].append(need)
     for service, wanted in by_service.items():
         yield Question(
             "quotas",
             f"quotas of {service}",
-            lambda wanted=wanted: map(judge, quota_states(situation.account, situation.environment, wanted)),
+            lambda wanted=wanted: map(judge, quota_states(situation.account, situation.cluster, wanted)),
         )
 
 

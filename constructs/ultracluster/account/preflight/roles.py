@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 from ultracluster.account.aws import AWS_ERRORS, code
 from ultracluster.account.preflight.rows import Question, Row, Situation
-from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES
+from ultracluster.config.orchestrator import Eks, HyperPodEks, HyperPodSlurm, ParallelCluster, Pcs
 from ultracluster.config.storage import RdsMySql
 
 _LINKED = {
@@ -31,20 +32,13 @@ def questions(situation: Situation) -> Iterator[Question]:
 
 def linked_roles(situation: Situation) -> list[str]:
     """The service-linked roles without which the environment does not come up."""
-    environment = situation.environment
-    kind, storage = environment.orchestrator.kind, environment.storage
-    spot = any(group.capacity.kind == "spot" for group in environment.node_groups.values())
+    cluster, storage = situation.cluster, situation.environment.storage
+    made = (one is not None and one.deployment != "existing" for one in (storage.lustre, storage.openzfs))
     wanted = {
-        "AWSServiceRoleForAmazonSageMakerHyperPod": kind in HYPERPOD,
-        "AWSServiceRoleForAmazonEKS": kind in KUBERNETES,
-        "AWSServiceRoleForAmazonEKSNodegroup": kind in KUBERNETES,
-        "AWSServiceRoleForAutoScaling": kind in KUBERNETES,
-        "AWSServiceRoleForPCS": kind == "pcs",
-        "AWSServiceRoleForAmazonFSx": any(
-            one is not None and one.deployment != "existing" for one in (storage.lustre, storage.openzfs)
-        ),
+        **dict.fromkeys(cluster.traits.linked_roles, True),
+        "AWSServiceRoleForAmazonFSx": any(made),
         "AWSServiceRoleForRDS": isinstance(storage.accounting_database, RdsMySql),
-        "AWSServiceRoleForEC2Spot": spot and kind not in HYPERPOD,
+        "AWSServiceRoleForEC2Spot": any(one.capacity.kind == "spot" for one in cluster.in_account.values()),
     }
     return [name for name, needed in wanted.items() if needed]
 
@@ -66,15 +60,25 @@ def _linked(situation: Situation, name: str) -> Iterator[Row]:
 
 def _named(situation: Situation) -> Sequence[str]:
     """ARNs of roles, users and policies in the file."""
-    orchestrator = situation.environment.orchestrator
-    inference = getattr(orchestrator, "inference", None)
-    found = [
-        *getattr(orchestrator, "admins", ()),
-        getattr(orchestrator, "permissions_boundary", None),
-        getattr(inference, "execution_role_arn", None),
-        getattr(inference, "load_balancer_role_arn", None),
-        getattr(inference, "autoscaler_role_arn", None),
-    ]
+    found: list[str | None] = []
+    match situation.cluster.settings:
+        case Eks() as settings:
+            found += settings.admins
+        case HyperPodEks() as settings:
+            found += settings.admins
+            if settings.inference:
+                parts = settings.inference
+                found += [
+                    parts.execution_role_arn,
+                    parts.load_balancer_role_arn,
+                    parts.autoscaler_role_arn,
+                ]
+        case ParallelCluster() as settings:
+            found.append(settings.permissions_boundary)
+        case HyperPodSlurm() | Pcs():
+            pass
+        case _ as never:
+            assert_never(never)
     return list(dict.fromkeys(str(arn) for arn in found if arn))
 
 

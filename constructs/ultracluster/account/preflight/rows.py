@@ -10,6 +10,7 @@ from typing import Any, Literal
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, code, explain, is_denied
 from ultracluster.account.quotas.values import QuotaState
 from ultracluster.config import Environment
+from ultracluster.model import Cluster
 
 Level = Literal["red", "yellow", "green", "unknown"]
 Group = Literal[
@@ -57,8 +58,13 @@ class Situation:
     """What every question needs."""
 
     account: Account
-    environment: Environment
+    cluster: Cluster
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    @property
+    def environment(self) -> Environment:
+        """What the file asks for."""
+        return self.cluster.environment
 
     def client(self, service: str) -> Any:
         return self.account.client(service)

@@ -4,57 +4,58 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, assert_never
 
 from ultracluster.account.preflight.rows import Question, Row, Situation
 from ultracluster.catalog.eks import addon_version, addons
 from ultracluster.catalog.hyperpod_eks import hyperpod_addon_version
-from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES
-from ultracluster.model.types import instance_type_of
+from ultracluster.config.orchestrator import Eks, HyperPodEks
+from ultracluster.model import Group
 
 
 def questions(situation: Situation) -> Iterator[Question]:
-    environment = situation.environment
-    images: dict[str, list[tuple[str, NodeGroup]]] = defaultdict(list)
-    for name, group in environment.node_groups.items():
-        if group.image:
-            images[group.image].append((name, group))
+    cluster = situation.cluster
+    images: dict[str, list[Group]] = defaultdict(list)
+    for group in cluster.groups.values():
+        if group.settings.image:
+            images[group.settings.image].append(group)
     for image, groups in images.items():
         yield Question("software", image, lambda image=image, groups=groups: _image(situation, image, groups))
-    if environment.orchestrator.kind in KUBERNETES:
-        for name, version in wanted_addons(situation).items():
+    if plane := cluster.kubernetes:
+        for name, version in wanted_addons(plane).items():
             yield Question(
                 "software", f"add-on {name}",
-                lambda name=name, version=version: _addon(situation, name, version),
+                lambda name=name, version=version: _addon(situation, name, version, plane.kubernetes_version),
             )  # fmt: skip
 
 
-def wanted_addons(situation: Situation) -> dict[str, str]:
-    """The EKS add-ons of an environment and the version of each."""
-    orchestrator = situation.environment.orchestrator
-    release = str(getattr(orchestrator, "kubernetes_version", ""))
+def wanted_addons(plane: Eks | HyperPodEks) -> dict[str, str]:
+    """The add-ons of a Kubernetes control plane and the version of each."""
     try:
-        found = {name: addon_version(name, release) for name in addons()}
+        found = {name: addon_version(name, plane.kubernetes_version) for name in addons()}
     except KeyError:  # a release that the catalogue lacks: rules say so
         found = {}
-    if orchestrator.kind == "hyperpod-eks":
-        parts = {
-            "amazon-sagemaker-hyperpod-taskgovernance": orchestrator.task_governance,
-            "amazon-sagemaker-hyperpod-training-operator": orchestrator.training_operator,
-            "amazon-sagemaker-hyperpod-observability": orchestrator.observability,
-            "amazon-sagemaker-hyperpod-inference": orchestrator.inference,
-        }
-        given: Mapping[str, str] = {
-            str(name): version for name, version in orchestrator.addon_versions.items()
-        }
-        for name, wanted in parts.items():
-            if wanted:
-                found[name] = given.get(name) or hyperpod_addon_version(name)
-    return found
+    match plane:
+        case Eks():
+            return found
+        case HyperPodEks():
+            return found | _hyperpod_addons(plane)
+        case _ as never:
+            assert_never(never)
 
 
-def _image(situation: Situation, image: str, groups: list[tuple[str, NodeGroup]]) -> Iterator[Row]:
+def _hyperpod_addons(plane: HyperPodEks) -> dict[str, str]:
+    parts = {
+        "amazon-sagemaker-hyperpod-taskgovernance": plane.task_governance,
+        "amazon-sagemaker-hyperpod-training-operator": plane.training_operator,
+        "amazon-sagemaker-hyperpod-observability": plane.observability,
+        "amazon-sagemaker-hyperpod-inference": plane.inference,
+    }
+    given = {str(name): version for name, version in plane.addon_versions.items()}
+    return {name: given.get(name) or hyperpod_addon_version(name) for name, wanted in parts.items() if wanted}
+
+
+def _image(situation: Situation, image: str, groups: list[Group]) -> Iterator[Row]:
     environment = situation.environment
     if image.startswith("/"):
         value = situation.client("ssm").get_parameter(Name=image)["Parameter"]["Value"]
@@ -74,30 +75,28 @@ def _image(situation: Situation, image: str, groups: list[tuple[str, NodeGroup]]
     else:
         yield Row(image, "green", str(found.get("Name", "")))
     owner = situation.account.identity().account
-    if environment.orchestrator.kind in HYPERPOD and found.get("OwnerId", owner) != owner:
+    if situation.cluster.traits.hyperpod and found.get("OwnerId", owner) != owner:
         yield Row(
             f"{image} owner", "red", f"belongs to {found['OwnerId']}",
             "HyperPod takes images of the same account: copy it",
         )  # fmt: skip
-    device = getattr(environment.orchestrator, "root_device", None)
+    device = situation.cluster.root_device
     if device and found.get("RootDeviceName") and found["RootDeviceName"] != device:
         yield Row(
             f"{image} root device", "red", f"is {found['RootDeviceName']}",
             f"write `root_device: {found['RootDeviceName']}`",
         )  # fmt: skip
-    for name, group in groups:
-        yield from _fits(situation, image, found, name, group)
+    for group in groups:
+        yield from _fits(image, found, group)
 
 
-def _fits(
-    situation: Situation, image: str, found: Mapping[str, Any], name: str, group: NodeGroup
-) -> Iterator[Row]:
-    known = instance_type_of(situation.environment, group)
+def _fits(image: str, found: Mapping[str, Any], group: Group) -> Iterator[Row]:
+    known, settings = group.type, group.settings
     architecture = found.get("Architecture", "")
     if known and known.architecture and architecture != known.architecture:
         yield Row(
             f"{image} architecture", "red",
-            f"is {architecture}, {group.instance_type} of {name} is {known.architecture}",
+            f"is {architecture}, {settings.instance_type} of {group.name} is {known.architecture}",
             f"name an image for {known.architecture}",
         )  # fmt: skip
     size = max(
@@ -108,15 +107,14 @@ def _fits(
         ),
         default=0,
     )
-    if situation.environment.orchestrator.kind not in HYPERPOD and size > group.root_volume_gib:
+    if not group.in_service and size > settings.root_volume_gib:
         yield Row(
-            f"{image} size", "red", f"needs {size} GiB, {name} has {group.root_volume_gib}",
+            f"{image} size", "red", f"needs {size} GiB, {group.name} has {settings.root_volume_gib}",
             f"write `root_volume_gib: {size}`",
         )  # fmt: skip
 
 
-def _addon(situation: Situation, name: str, version: str) -> Iterator[Row]:
-    release = str(getattr(situation.environment.orchestrator, "kubernetes_version", ""))
+def _addon(situation: Situation, name: str, version: str, release: str) -> Iterator[Row]:
     pages = (
         situation.client("eks")
         .get_paginator("describe_addon_versions")

@@ -9,8 +9,8 @@ from typing import Any
 
 from ultracluster.account.aws import AWS_ERRORS, code
 from ultracluster.account.preflight.rows import ALLOW, Question, Row, Situation
+from ultracluster.config.base import s3_place
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs
-from ultracluster.model import resolve
 from ultracluster.model.addresses import subnets
 
 
@@ -102,7 +102,7 @@ def _place(situation: Situation, name: str, found: dict[str, Any]) -> Iterator[R
     else:
         yield Row(f"{name} zone", "green", zone)
     if network.vpc:
-        nodes, servers = subnets(resolve(situation.environment)).nodes, IPv4Network(subnet["CidrBlock"])
+        nodes, servers = subnets(situation.cluster).nodes, IPv4Network(subnet["CidrBlock"])
         if not nodes.overlaps(servers.supernet(new_prefix=min(16, servers.prefixlen))):
             yield Row(
                 f"{name} network", "red", f"is in {servers}, the nodes in {nodes}",
@@ -122,7 +122,7 @@ def _buckets(situation: Situation) -> dict[str, str]:
         if repository.bucket:
             found.setdefault(repository.bucket, f"data repository {folder}")
     if environment.software.mirror:
-        found.setdefault(environment.software.mirror.removeprefix("s3://").split("/")[0], "software mirror")
+        found.setdefault(s3_place(environment.software.mirror)[0], "software mirror")
     return found
 
 
@@ -177,7 +177,7 @@ def _lets_fsx_in(situation: Situation, name: str) -> Iterator[Row]:
             "see that it does not mean FSx's role for S3 (AWSServiceRoleForFSxS3Access_<file system>)",
         )  # fmt: skip
     else:
-        yield Row(what, "green", "shuts nobody out")
+        yield Row(what, "green", "shuts no one out")
     rules: list[dict[str, Any]] = []
     try:
         rules = s3.get_bucket_encryption(Bucket=name)["ServerSideEncryptionConfiguration"]["Rules"]

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from ultracluster.account.preflight.rows import Question, Row, Situation
-from ultracluster.model import resolve
 
 
 def questions(situation: Situation) -> Iterator[Question]:
@@ -16,14 +15,10 @@ def questions(situation: Situation) -> Iterator[Question]:
 
 def _zones(situation: Situation) -> Iterator[Row]:
     environment = situation.environment
-    wanted = [
-        environment.network.zone_id,
-        getattr(environment.storage.accounting_database, "second_zone_id", None),
-        getattr(environment.orchestrator, "second_zone_id", None),
-    ]
+    wanted = (environment.network.zone_id, *situation.cluster.second_zones)
     answer = situation.client("ec2").describe_availability_zones(AllAvailabilityZones=True)
     zones = {zone["ZoneId"]: zone for zone in answer["AvailabilityZones"] if "ZoneId" in zone}
-    for zone_id in dict.fromkeys(one for one in wanted if one):
+    for zone_id in dict.fromkeys(wanted):
         what = f"zone {zone_id}"
         zone = zones.get(zone_id)
         if zone is None:
@@ -59,7 +54,7 @@ def _offerings(situation: Situation) -> Iterator[Row]:
     for page in pages:
         for row in page["InstanceTypeOfferings"]:
             offered[row["InstanceType"]].add(row["Location"])
-    own = {group.settings.instance_type for group in resolve(environment).in_account.values()}
+    own = {group.settings.instance_type for group in situation.cluster.in_account.values()}
     zone = environment.network.zone_id
     for name in types:
         if zone in offered[name]:

@@ -1,6 +1,6 @@
 """Increases of service quotas: what to ask for, what is asked already, and the asking.
 
-Asking twice does no harm: a quota with an open request is left alone, and its state is shown.
+Asking twice does no harm: a quota with an open request is left as it is, and its state is shown.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _filed(account: Account, request: Request) -> Request:
         )
     except AWS_ERRORS as error:
         if code(error) == "ResourceAlreadyExistsException":
-            return replace(request, state="open", why="somebody has just asked for it")
+            return replace(request, state="open", why="it was requested a moment ago")
         return replace(request, state="failed", why=explain(error))
     filed = answer["RequestedQuota"]
     return replace(

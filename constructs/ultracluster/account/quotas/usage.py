@@ -11,9 +11,11 @@ from functools import cached_property
 from typing import Any
 
 from ultracluster.account.aws import AWS_ERRORS, Account, code
+from ultracluster.account.services import Marks, service_of
 from ultracluster.catalog import instance_type
 from ultracluster.catalog.quotas import Quota, ec2_quota, quota, quota_by_type
-from ultracluster.config import Environment
+from ultracluster.config.capacity import TrainingPlan
+from ultracluster.model import Cluster
 from ultracluster.model.quota_needs import Need
 
 TAG = "ultracluster:environment"
@@ -23,9 +25,9 @@ TAG = "ultracluster:environment"
 class Usage:
     """Counts of one account and Region, each read once. Not for several threads at once."""
 
-    def __init__(self, account: Account, environment: Environment) -> None:
+    def __init__(self, account: Account, cluster: Cluster) -> None:
         self._account = account
-        self._environment = environment
+        self._cluster = cluster
 
     def of(self, need: Need) -> float | None:
         """What else is in use; None where no cheap call tells.
@@ -100,15 +102,15 @@ class Usage:
         return sum(not self._own(row.get("Tags") or row.get("TagSet") or []) for row in rows)
 
     def _own(self, tags: list[Mapping[str, str]]) -> bool:
-        return any(tag.get("Key") == TAG and tag.get("Value") == self._environment.name for tag in tags)
+        return any(tag.get("Key") == TAG and tag.get("Value") == self._cluster.name for tag in tags)
 
     def _in_vpc(self, name: str) -> list[dict[str, Any]]:
-        vpc = self._environment.network.vpc
+        vpc = self._cluster.environment.network.vpc
         return [{"Name": name, "Values": [vpc.id]}] if vpc else []
 
     def _nat_gateways(self) -> int:
         ec2 = self._account.client("ec2")
-        zone = [{"Name": "availability-zone-id", "Values": [self._environment.network.zone_id]}]
+        zone = [{"Name": "availability-zone-id", "Values": [self._cluster.environment.network.zone_id]}]
         pages = ec2.get_paginator("describe_subnets").paginate(Filters=zone)
         subnets = {subnet["SubnetId"] for page in pages for subnet in page["Subnets"]}
         states = [{"Name": "state", "Values": ["pending", "available"]}]
@@ -134,30 +136,18 @@ class Usage:
 
     def _node(self, tags: list[Mapping[str, str]]) -> bool:
         """Whether an instance is one of the environment's own cluster."""
-        cluster = self._environment.cluster_name
-        return any(
-            (
-                tag.get("Key") in ("eks:cluster-name", "parallelcluster:cluster-name")
-                and tag.get("Value") == cluster
-            )
-            or (tag.get("Key") == "aws:pcs:compute-node-group-id" and tag.get("Value") in self._pcs_groups)
-            for tag in tags
-        )
+        marks = self._marks
+        return marks is not None and marks.on({tag["Key"]: tag["Value"] for tag in tags})
 
     @cached_property
-    def _pcs_groups(self) -> set[str]:
-        """Compute node groups of the environment's own PCS cluster, by id."""
-        if self._environment.orchestrator.kind != "pcs":
-            return set()
-        pcs = self._account.client("pcs")
+    def _marks(self) -> Marks | None:
+        """How the instances of the environment's own cluster are known; None where there is none."""
+        service = service_of(self._cluster)
         try:
-            pages = pcs.get_paginator("list_compute_node_groups").paginate(
-                clusterIdentifier=self._environment.cluster_name
-            )
-            return {group["id"] for page in pages for group in page["computeNodeGroups"]}
+            return service.marks(self._account, self._cluster) if service else None
         except AWS_ERRORS as error:
             if code(error) == "ResourceNotFoundException":
-                return set()
+                return None
             raise
 
     def _vcpus(self, wanted: Quota) -> int:
@@ -190,7 +180,7 @@ class Usage:
         return [
             group
             for name in names
-            if name != self._environment.cluster_name
+            if name != self._cluster.cluster_name
             for group in sagemaker.describe_cluster(ClusterName=name).get("InstanceGroups", [])
         ]
 
@@ -210,7 +200,8 @@ class Usage:
 
     def _reserved(self, name: str) -> float:
         """Instances in other training plans; the environment's own plan is its need."""
-        own = {getattr(group.capacity, "arn", "") for group in self._environment.node_groups.values()}
+        plans = (group.capacity for group in self._cluster.groups.values())
+        own = {plan.arn for plan in plans if isinstance(plan, TrainingPlan)}
         pages = self._account.client("sagemaker").get_paginator("list_training_plans").paginate()
         return sum(
             capacity.get("TotalInstanceCount", 0)
@@ -223,7 +214,7 @@ class Usage:
 
     def _eks_clusters(self) -> int:
         pages = self._account.client("eks").get_paginator("list_clusters").paginate()
-        return sum(name != self._environment.cluster_name for page in pages for name in page["clusters"])
+        return sum(name != self._cluster.cluster_name for page in pages for name in page["clusters"])
 
     def _databases(self) -> int:
         pages = self._account.client("rds").get_paginator("describe_db_instances").paginate()

@@ -11,7 +11,7 @@ from typing import Any
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
 from ultracluster.account.quotas.usage import Usage
 from ultracluster.catalog.quotas import Quota
-from ultracluster.config import Environment
+from ultracluster.model import Cluster
 from ultracluster.model.quota_needs import Need
 
 
@@ -31,7 +31,7 @@ class QuotaValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaState:
-    """A need beside the account's value and use."""
+    """A need next to the account's value and use."""
 
     need: Need
     value: QuotaValue | None
@@ -51,14 +51,14 @@ class QuotaState:
         return self.value is not None and self.wanted > self.value.amount
 
 
-def quota_states(account: Account, environment: Environment, needs: Sequence[Need]) -> list[QuotaState]:
+def quota_states(account: Account, cluster: Cluster, needs: Sequence[Need]) -> list[QuotaState]:
     """Values and use of needs that are all of one service. A use that cannot be read costs no value.
 
     Raises:
         botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError: Service Quotas cannot be read.
     """
     values = read_quotas(account, needs[0].quota.service, [need.quota for need in needs])
-    usage = Usage(account, environment)
+    usage = Usage(account, cluster)
     states: list[QuotaState] = []
     for need in needs:
         value = values.get(need.quota)

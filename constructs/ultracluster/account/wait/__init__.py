@@ -1,6 +1,6 @@
 """Waiting until every node of a deployed environment is ready, or until it is clear that it will not be.
 
-    result = wait(source_of(account, environment), timeout=5400)
+    result = wait(source_of(account, cluster), timeout=5400)
     result.outcome  # "ready", "failed" or "late"
 
 The first node of a group is its canary: until one node of a group is ready, a failure in it ends the wait.
@@ -18,8 +18,7 @@ from ultracluster.account.wait.hyperpod import HyperPodSource
 from ultracluster.account.wait.instances import InstanceSource
 from ultracluster.account.wait.look import GroupSeen, Look, NodeSeen, Source
 from ultracluster.account.wait.shell import RunCommand
-from ultracluster.config import Environment
-from ultracluster.config.orchestrator import HYPERPOD
+from ultracluster.model import Cluster
 
 EVERY = 30.0
 """Seconds between two looks."""
@@ -50,16 +49,16 @@ class Result:
     seconds: float = 0.0
 
 
-def source_of(account: Account, environment: Environment) -> HyperPodSource | InstanceSource:
-    """Where looks at an environment's cluster come from."""
-    if environment.orchestrator.kind in HYPERPOD:
-        return HyperPodSource(account, environment)
-    return InstanceSource(account, environment, RunCommand(account))
+def source_of(account: Account, cluster: Cluster) -> HyperPodSource | InstanceSource:
+    """Where looks at a cluster come from."""
+    if cluster.traits.hyperpod:
+        return HyperPodSource(account, cluster)
+    return InstanceSource(account, cluster, RunCommand(account))
 
 
-def time_limit(environment: Environment) -> int:
-    """Minutes after which waiting is no use: deep health checks alone take two hours."""
-    checked = any(group.deep_health_checks for group in environment.node_groups.values())
+def time_limit(cluster: Cluster) -> int:
+    """Minutes after which waiting is of no use: deep health checks take two hours by themselves."""
+    checked = any(group.settings.deep_health_checks for group in cluster.groups.values())
     return 4 * HOUR if checked else int(1.5 * HOUR)
 
 

@@ -9,7 +9,7 @@ from ultracluster.account.doctor import Examination, examine
 from ultracluster.account.wait import Result
 from ultracluster.account.wait.hyperpod import HyperPodSource
 from ultracluster.account.wait.instances import InstanceSource
-from ultracluster.config import Environment
+from ultracluster.model import Cluster
 
 HOURS = 24
 """How far back events and logs are read."""
@@ -20,7 +20,7 @@ TAIL = 40
 
 def examine_after(
     account: Account,
-    environment: Environment,
+    cluster: Cluster,
     source: HyperPodSource | InstanceSource,
     result: Result,
     progress: Callable[[str], None] = lambda step: None,
@@ -31,9 +31,7 @@ def examine_after(
         progress: called with the name of each source before it is asked.
     """
     node, group = result.node, result.group
-    found = examine(
-        account, environment, hours=HOURS, nodes={node: group} if node else None, progress=progress
-    )
+    found = examine(account, cluster, hours=HOURS, nodes={node: group} if node else None, progress=progress)
     running = [one for one in source.nodes if one.id == node and one.status == "running"]
     if isinstance(source, InstanceSource) and running:
         progress(f"log of {node}")

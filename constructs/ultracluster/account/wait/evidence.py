@@ -13,18 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ultracluster.account.wait.look import NodeSeen
-from ultracluster.catalog import instance_type as catalogue
-from ultracluster.config import Environment
-from ultracluster.config.orchestrator import KUBERNETES, SLURM
-from ultracluster.model import resolve
+from ultracluster.model import Cluster
 from ultracluster.model.team_shares import pools
+from ultracluster.software.first_boot import scripts_run
 
 _LAST = re.compile(
     r"(?:\d{4}-\d\d-\d\dT[0-9:.]+Z +[A-Z]+ +)?(?P<state>READY|DEGRADED|FAILED)(?: (?P<rest>.*))?", re.DOTALL
 )
 _FAILURE = re.compile(r"[A-Za-z0-9_.-]+: .+", re.DOTALL)
-_LAST_ENTRY = {"parallelcluster": "parallelcluster_on_node_configured"}
-"""Where two entry scripts run on a node, the one that runs last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +65,7 @@ class Expected:
     registers: bool = False
     """Whether the scheduler must know the node."""
     resource: str = ""
-    """What the Kubernetes node must offer, beside EFA interfaces."""
+    """What the Kubernetes node must offer besides EFA interfaces."""
     per_node: int = 0
 
 
@@ -128,38 +124,35 @@ def read_probe(text: str) -> Probe | None:
         return None
 
 
-def expectations(environment: Environment) -> dict[str, Expected]:
+def expectations(cluster: Cluster) -> dict[str, Expected]:
     """What the nodes of each group must show, by the group's name."""
-    kind = environment.orchestrator.kind
+    environment, kubernetes = cluster.environment, cluster.traits.kubernetes
     storage = environment.storage
-    kubernetes = kind in KUBERNETES
     mounts = () if kubernetes else tuple(
         part.mount_path for part in (storage.lustre, storage.openzfs) if part is not None
     )  # fmt: skip
-    offered = {pool.group: (pool.resource, pool.per_node) for pool in pools(resolve(environment))}
-    made: dict[str, Expected] = {}
-    for name, group in environment.node_groups.items():
+    offered = {pool.group: (pool.resource, pool.per_node) for pool in pools(cluster)}
+    expected: dict[str, Expected] = {}
+    for name, group in cluster.groups.items():
         compute = group.role == "compute"
         resource, per_node = offered.get(name, ("", 0)) if kubernetes else ("", 0)
-        made[name] = Expected(
-            report=getattr(environment.orchestrator, "lifecycle", "") != "none" and group.role != "system",
-            entry=_LAST_ENTRY.get(kind, ""),
+        expected[name] = Expected(
+            report=scripts_run(environment, group.settings),
+            entry=cluster.traits.last_entry,
             mounts=mounts,
-            efa=efa_interfaces(environment, group.instance_type) if compute else 0,
-            libfabric=kind in SLURM,
+            efa=efa_interfaces(cluster, group.settings.instance_type) if compute else 0,
+            libfabric=cluster.traits.slurm,
             registers=kubernetes or compute,
             resource=resource,
             per_node=per_node,
         )
-    return made
+    return expected
 
 
-def efa_interfaces(environment: Environment, instance_type: str) -> int:
-    """EFA interfaces that a node of a type has at least; 0 also for a type that nobody knows."""
-    if known := catalogue(instance_type):
-        return known.least_efa_interfaces
-    declared = environment.instance_types.get(instance_type)
-    return declared.efa_interfaces if declared else 0
+def efa_interfaces(cluster: Cluster, instance_type: str) -> int:
+    """EFA interfaces that a node of a type has at least; 0 also for an unknown type."""
+    found = cluster.instance_type(instance_type)
+    return found.least_efa_interfaces if found else 0
 
 
 def judge(

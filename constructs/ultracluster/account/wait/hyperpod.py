@@ -11,8 +11,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain, message
-from ultracluster.account.nodes.hyperpod import Cluster, Group, list_nodes, read_cluster
-from ultracluster.account.nodes.states import Node
+from ultracluster.account.nodes.hyperpod import LiveCluster, LiveGroup, list_nodes, read_cluster
+from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait.evidence import (
     Expected,
     Probe,
@@ -29,7 +29,7 @@ from ultracluster.account.wait.proof import Judge, Proof
 from ultracluster.account.wait.sessions_shell import Sessions
 from ultracluster.account.wait.shell import RunCommand, Shell
 from ultracluster.account.wait.slurm import SlurmNode
-from ultracluster.config import Environment
+from ultracluster.model import Cluster
 
 _LEAVING = ("ShuttingDown", "NotFound")
 _ENDED = ("Failed", "RollingBack", "Deleting")
@@ -46,18 +46,18 @@ class HyperPodSource:
         slurm_nodes: the nodes as Slurm knows them.
     """
 
-    def __init__(self, account: Account, environment: Environment, *, now: datetime | None = None) -> None:
+    def __init__(self, account: Account, cluster: Cluster, *, now: datetime | None = None) -> None:
         """Nothing is asked yet.
 
         Args:
             now: when the wait began; failures of nodes that are gone count from then on.
         """
-        self._account, self._environment = account, environment
+        self._account, self._wanted = account, cluster
         self._began = now or datetime.now(UTC)
-        self._expected = expectations(environment)
-        # groups of role `system` are managed by EKS; none of our scripts runs there
-        system = environment.groups("system")
-        self._managed = InstanceSource(account, environment, RunCommand(account)) if system else None
+        self._expected = expectations(cluster)
+        # EKS manages the groups that HyperPod does not; none of our scripts runs there
+        managed = cluster.in_account
+        self._managed = InstanceSource(account, cluster, RunCommand(account)) if managed else None
         self._proof: Proof | None = None
         self.shell: Shell | None = None
         self.entrance: Node | None = None
@@ -69,13 +69,13 @@ class HyperPodSource:
         return self._proof.nodes if self._proof else []
 
     def look(self) -> Look:
-        environment = self._environment
-        cluster = read_cluster(self._account, environment.cluster_name)
-        controllers = set(environment.groups("controller"))
+        wanted = self._wanted
+        cluster = read_cluster(self._account, wanted.cluster_name)
+        controllers = set(wanted.with_role("controller"))
         nodes = self.nodes = list_nodes(self._account, cluster, controllers)
         if self._proof is None:
             self.shell = Sessions(self._account, cluster.id)
-            self._proof = Proof(self._account, environment, self.shell)
+            self._proof = Proof(self._account, wanted, self.shell)
         self._proof.begin()
         words = self._words(cluster, nodes)
         running = [node for node in nodes if node.status == "Running"]
@@ -84,11 +84,7 @@ class HyperPodSource:
         first = sorted(running, key=lambda node: (not node.controller, node.name))
         self.entrance = next(iter(first), None)
         scheduler = self._proof.scheduler(first)
-        groups = [
-            self._group(name, cluster, nodes, words, probes, scheduler)
-            for name, group in environment.node_groups.items()
-            if group.role != "system"
-        ]
+        groups = [self._group(name, cluster, nodes, words, probes, scheduler) for name in wanted.in_service]
         gone = self._gone(words, nodes)
         groups = [replace(one, nodes=(*one.nodes, *gone.get(one.name, ()))) for one in groups]
         unproven = list(self._proof.unproven)
@@ -113,19 +109,19 @@ class HyperPodSource:
         expected = self._expected.get(node.group, Expected(report=False))
         if not expected.efa or not node.instance_type:
             return expected
-        return replace(expected, efa=efa_interfaces(self._environment, node.instance_type))
+        return replace(expected, efa=efa_interfaces(self._wanted, node.instance_type))
 
     def _group(
         self,
         name: str,
-        cluster: Cluster,
+        cluster: LiveCluster,
         nodes: list[Node],
         words: Mapping[tuple[str, str], Word],
         probes: Mapping[str, Probe | str],
         scheduler: Judge,
     ) -> GroupSeen:
         state = cluster.group(name)
-        count = self._environment.node_groups[name].count
+        count = self._wanted.groups[name].settings.count
         if state is None:
             failed = "the cluster has no such group: deploy the file first" if count else ""
             return GroupSeen(name, count, failed=failed)
@@ -161,7 +157,7 @@ class HyperPodSource:
             waiting_for="HyperPod calls it Running, its lifecycle log has no line READY or DEGRADED",
         )
 
-    def _words(self, cluster: Cluster, nodes: list[Node]) -> dict[tuple[str, str], Word]:
+    def _words(self, cluster: LiveCluster, nodes: list[Node]) -> dict[tuple[str, str], Word]:
         """How the scripts ended, by group and instance id: the newest line of each lifecycle log."""
         if not any(expected.report for expected in self._expected.values()):
             return {}
@@ -200,7 +196,7 @@ class HyperPodSource:
         return found
 
 
-def _trouble(cluster: Cluster, group: Group, count: int) -> str:
+def _trouble(cluster: LiveCluster, group: LiveGroup, count: int) -> str:
     """Why the service does not bring a group up by itself; empty if it does."""
     if cluster.status in _ENDED:
         return f"the cluster is {cluster.status}" + (f": {cluster.failure}" if cluster.failure else "")

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from ultracluster.account.aws import Account
 from ultracluster.account.nodes import ec2 as ec2_nodes
-from ultracluster.account.nodes.states import Node
+from ultracluster.account.nodes.node import Node
+from ultracluster.account.services import Managed, managed_groups
 from ultracluster.account.wait.evidence import (
     Expected,
     Probe,
@@ -21,11 +22,10 @@ from ultracluster.account.wait.evidence import (
     missing,
 )
 from ultracluster.account.wait.look import GroupSeen, Look, NodeSeen
-from ultracluster.account.wait.managed_groups import Managed, managed_groups
 from ultracluster.account.wait.proof import Judge, Proof
 from ultracluster.account.wait.shell import Shell
 from ultracluster.account.wait.slurm import SlurmNode
-from ultracluster.config import Environment
+from ultracluster.model import Cluster
 
 _LEAVING = ("shutting-down", "terminated", "stopping", "stopped")
 
@@ -40,15 +40,15 @@ class InstanceSource:
         slurm_nodes: the nodes as Slurm knows them.
     """
 
-    def __init__(self, account: Account, environment: Environment, shell: Shell) -> None:
+    def __init__(self, account: Account, cluster: Cluster, shell: Shell) -> None:
         """Nothing is asked yet.
 
         Args:
             shell: how commands run on its nodes.
         """
-        self._account, self._environment = account, environment
-        self._expected = expectations(environment)
-        self._proof = Proof(account, environment, shell, needed=True)
+        self._account, self._cluster = account, cluster
+        self._expected = expectations(cluster)
+        self._proof = Proof(account, cluster, shell, needed=True)
         self.shell: Shell = shell
         self.nodes: list[Node] = []
         self.entrance: Node | None = None
@@ -59,8 +59,8 @@ class InstanceSource:
 
     def look(self) -> Look:
         self._proof.begin()
-        groups = managed_groups(self._account, self._environment)
-        self.nodes = nodes = ec2_nodes.list_nodes(self._account, self._environment)
+        groups = managed_groups(self._account, self._cluster)
+        self.nodes = nodes = ec2_nodes.list_nodes(self._account, self._cluster)
         running = [node for node in nodes if node.status == "running"]
         paths = sorted({path for one in self._expected.values() for path in one.mounts})
         probes = self._proof.probes(running, paths, lambda node, probe: self._complete(node, probe, groups))
@@ -85,7 +85,7 @@ class InstanceSource:
         return sorted(answering, key=lambda node: (not node.controller, node.group not in logins, node.name))
 
     def _role(self, group: Managed) -> str:
-        return self._environment.node_groups[group.members[0]].role
+        return self._cluster.groups[group.members[0]].role
 
     def _of(self, node: Node, groups: list[Managed]) -> Expected:
         found = next((one for one in groups if one.listed_as == node.group), None)
@@ -94,7 +94,7 @@ class InstanceSource:
         expected = self._expected[found.members[0]]
         if self._role(found) != "compute":
             return expected
-        return replace(expected, efa=efa_interfaces(self._environment, node.instance_type))
+        return replace(expected, efa=efa_interfaces(self._cluster, node.instance_type))
 
     def _group(
         self, group: Managed, nodes: list[Node], probes: Mapping[str, Probe | str], scheduler: Judge

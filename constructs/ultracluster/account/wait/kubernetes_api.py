@@ -14,7 +14,7 @@ import urllib.request
 from typing import Any
 
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
-from ultracluster.account.nodes.states import Node
+from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait.evidence import Expected, Registered
 
 TIMEOUT = 10.0
@@ -24,7 +24,7 @@ EFA = "vpc.amazonaws.com/efa"
 
 
 class KubernetesApi:
-    """A cluster's API; the token is made anew for each request, as it lives for minutes only."""
+    """A cluster's API; a new token is made for each request, as it lives for minutes only."""
 
     def __init__(self, account: Account, cluster: str) -> None:
         """Find the API.

@@ -54,7 +54,7 @@ def mounts(paths: List[str]) -> Dict[str, str]:  # noqa: UP006
     """File system type by path, of those that are mounted and answer."""
     found: Dict[str, str] = {}  # noqa: UP006
     for path in paths:
-        if output("stat", "--file-system", ROOT + path) is None:  # a dead server would keep us for ever
+        if output("stat", "--file-system", ROOT + path) is None:  # a dead server would keep us forever
             continue
         for line in text("/proc/self/mounts").splitlines():
             words = line.split(" ")

@@ -13,14 +13,13 @@ from importlib import resources
 from typing import Any
 
 from ultracluster.account.aws import Account, AccountError
-from ultracluster.account.nodes.states import Node
+from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait import slurm
 from ultracluster.account.wait.evidence import Expected, Probe, Registered, read_probe
 from ultracluster.account.wait.kubernetes_api import KubernetesApi
 from ultracluster.account.wait.kubernetes_api import registered as kubernetes_registered
 from ultracluster.account.wait.shell import Answer, Shell
-from ultracluster.config import Environment
-from ultracluster.config.orchestrator import KUBERNETES
+from ultracluster.model import Cluster
 
 Judge = Callable[[Node, Expected], Registered | None]
 
@@ -33,16 +32,14 @@ class Proof:
         nodes: Slurm's nodes at the last look, for who submits a job.
     """
 
-    def __init__(
-        self, account: Account, environment: Environment, shell: Shell, *, needed: bool = False
-    ) -> None:
+    def __init__(self, account: Account, cluster: Cluster, shell: Shell, *, needed: bool = False) -> None:
         """Nothing is asked yet.
 
         Args:
             shell: how commands run on nodes.
             needed: whether nothing else tells how the nodes' scripts ended.
         """
-        self._account, self._environment, self._shell, self._needed = account, environment, shell, needed
+        self._account, self._cluster, self._shell, self._needed = account, cluster, shell, needed
         self._proven: dict[str, Probe] = {}
         self._seen: dict[str, Probe] = {}
         self.nodes: list[slurm.SlurmNode] = []
@@ -55,7 +52,7 @@ class Proof:
     def probes(
         self, nodes: Sequence[Node], paths: Sequence[str], complete: Callable[[Node, Probe], bool]
     ) -> Mapping[str, Probe | str]:
-        """What each node shows, or why it does not, by instance id; empty where nobody can be asked.
+        """What each node shows, or why it does not, by instance id; empty where no node can be asked.
 
         Args:
             paths: mounts to look at.
@@ -91,14 +88,14 @@ class Proof:
         Args:
             entrances: nodes on which Slurm's commands run, the best first.
         """
-        if self._environment.orchestrator.kind in KUBERNETES:
+        if self._cluster.traits.kubernetes:
             return self._kubernetes()
         return self._slurm(entrances)
 
     def _slurm(self, entrances: Sequence[Node]) -> Judge:
         if not entrances:
             return lambda node, expected: None
-        name = self._environment.name
+        name = self._cluster.name
         by_hand = f"`ultracluster connect {name}`, then `sinfo --Node --long`"
         try:
             answer = self._shell.run(entrances[:1], slurm.SINFO)[entrances[0].id]
@@ -118,7 +115,7 @@ class Proof:
 
     def _kubernetes(self) -> Judge:
         try:
-            items: list[dict[str, Any]] = KubernetesApi(self._account, self._environment.cluster_name).nodes()
+            items: list[dict[str, Any]] = KubernetesApi(self._account, self._cluster.cluster_name).nodes()
         except AccountError as error:
             return self._kubelets(str(error))
         return lambda node, expected: kubernetes_registered(node, expected, items)
@@ -133,7 +130,7 @@ class Proof:
                 return None
             if probe.kubelet == "registered":
                 return Registered(True)
-            return Registered(False, f"its kubelet is {probe.kubelet}, and has not registered it")
+            return Registered(False, f"its kubelet is {probe.kubelet} and did not register it")
 
         return judge
 

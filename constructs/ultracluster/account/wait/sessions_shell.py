@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
 from ultracluster.account.aws import Account, AccountError
-from ultracluster.account.nodes.states import Node
+from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait.shell import Answer, command, unpack
 from ultracluster.model.login import hyperpod_target, start_session
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
-from ultracluster.account.nodes.states import Node, chunks
+from ultracluster.account.nodes.node import Node, chunks
 
 DOCUMENT = "AWS-RunShellScript"
 AT_ONCE = 50
@@ -27,7 +27,7 @@ EVERY = 3.0
 _FINAL = {"Success", "Cancelled", "TimedOut", "Failed"}
 _BEGIN, _END = "ultracluster-output-begins", "ultracluster-output-ends"
 _PATHS = "/opt/slurm/bin:/opt/aws/pcs/scheduler/slurm-*/bin"
-"""Where Slurm's programs are, beside the usual folders."""
+"""Where Slurm's programs are, besides the usual folders."""
 
 
 @dataclass(frozen=True, slots=True)

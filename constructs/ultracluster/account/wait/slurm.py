@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ultracluster.account.nodes.states import Node
+from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait.evidence import Registered
 
 SINFO = "sinfo --Node --noheader --format='%N|%o|%R|%T|%E'"

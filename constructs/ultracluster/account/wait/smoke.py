@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Literal
 
 from ultracluster.acceptance import Report, judge, read
-from ultracluster.account.nodes.states import Node
+from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait.evidence import efa_interfaces
 from ultracluster.account.wait.look import Look
 from ultracluster.catalog import instance_type as catalogue
-from ultracluster.config import Environment
+from ultracluster.model import Cluster
 
 NODES = 2
 LIMIT = 1800.0
@@ -61,7 +61,7 @@ class Clock:
     now: Callable[[], float] = time.monotonic
 
 
-def pairs(environment: Environment, look: Look, nodes: Sequence[Node]) -> tuple[list[Pair], list[Smoke]]:
+def pairs(cluster: Cluster, look: Look, nodes: Sequence[Node]) -> tuple[list[Pair], list[Smoke]]:
     """Two nodes of each group that has a fabric of NVIDIA GPUs, and why other groups are left out."""
     by_id = {node.id: node for node in nodes}
     found: list[Pair] = []
@@ -69,7 +69,7 @@ def pairs(environment: Environment, look: Look, nodes: Sequence[Node]) -> tuple[
     for group in look.groups:
         ready = [by_id[seen.id] for seen in group.nodes if seen.up and seen.id in by_id]
         types = dict.fromkeys(node.instance_type for node in ready)
-        fabric = [kind for kind in types if _on_efa(environment, kind) and _accelerated(environment, kind)]
+        fabric = [kind for kind in types if efa_interfaces(cluster, kind) and _accelerated(cluster, kind)]
         for kind in fabric:
             members = sorted((node for node in ready if node.instance_type == kind), key=lambda one: one.name)
             if not _nvidia(kind):
@@ -84,10 +84,10 @@ def pairs(environment: Environment, look: Look, nodes: Sequence[Node]) -> tuple[
     return found, left_out
 
 
-def verdict(group: str, pair: Pair, logs: Sequence[Path], environment: Environment) -> Smoke:
+def verdict(group: str, pair: Pair, logs: Sequence[Path], cluster: Cluster) -> Smoke:
     """Judge the logs of a run on two nodes."""
     # the catalogue's own types the judge knows better: some have one of several numbers
-    interfaces = None if catalogue(pair.instance_type) else efa_interfaces(environment, pair.instance_type)
+    interfaces = None if catalogue(pair.instance_type) else efa_interfaces(cluster, pair.instance_type)
     report = judge(
         read(logs), instance_type=pair.instance_type, nodes=NODES, efa_interfaces=interfaces or None
     )
@@ -108,17 +108,13 @@ def verdict(group: str, pair: Pair, logs: Sequence[Path], environment: Environme
 
 
 def new_name() -> str:
-    """A name for a job and its files that nobody can have taken."""
+    """A name for a job and its files that cannot be taken yet."""
     return f"ultracluster-smoke-{secrets.token_hex(8)}"
 
 
-def _on_efa(environment: Environment, kind: str) -> bool:
-    return efa_interfaces(environment, kind) > 0
-
-
-def _accelerated(environment: Environment, kind: str) -> bool:
-    known = catalogue(kind)
-    return bool(known.accelerator) if known else kind in environment.instance_types
+def _accelerated(cluster: Cluster, kind: str) -> bool:
+    found = cluster.instance_type(kind)
+    return found is not None and found.accelerator is not None
 
 
 def _nvidia(kind: str) -> bool:

@@ -14,7 +14,7 @@ from ultracluster.account.aws import AccountError
 from ultracluster.account.wait.evidence import efa_interfaces
 from ultracluster.account.wait.kubernetes_api import KubernetesApi
 from ultracluster.account.wait.smoke import EVERY, LIMIT, Clock, Pair, Smoke, new_name, verdict
-from ultracluster.config import Environment
+from ultracluster.model import Cluster
 
 NAMESPACE = "default"
 _PLACES = {
@@ -25,7 +25,7 @@ _PLACES = {
 
 
 def run_on_kubernetes(
-    environment: Environment,
+    cluster: Cluster,
     pair: Pair,
     *,
     api: Callable[[], KubernetesApi],
@@ -41,7 +41,7 @@ def run_on_kubernetes(
         say: called with what the job does.
     """
     if image is None:
-        return by_hand(environment, pair, image, "no container image with nccl-tests is named: --image")
+        return by_hand(cluster, pair, image, "no container image with nccl-tests is named: --image")
     name = new_name()
     made: list[str] = []
     open_api: KubernetesApi | None = None
@@ -49,8 +49,8 @@ def run_on_kubernetes(
     try:
         text = manifest(
             pair.instance_type, 2, image=image, name=name, namespace=NAMESPACE,
-            hyperpod=environment.orchestrator.kind == "hyperpod-eks",
-            efa_interfaces=efa_interfaces(environment, pair.instance_type),
+            hyperpod=cluster.traits.hyperpod,
+            efa_interfaces=efa_interfaces(cluster, pair.instance_type),
         )  # fmt: skip
         open_api = api()
         for document in _documents(text):
@@ -59,14 +59,14 @@ def run_on_kubernetes(
             open_api.request(place, method="POST", body=document)
         ended = _wait(open_api, made, time, say)
         if not ended:
-            return by_hand(environment, pair, image, f"the job has not ended in {LIMIT / 60:g} minutes")
+            return by_hand(cluster, pair, image, f"the job has not ended in {LIMIT / 60:g} minutes")
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "launcher.log"
             log.write_bytes(_log(open_api, name))
-            return verdict(pair.group, pair, [log], environment)
+            return verdict(pair.group, pair, [log], cluster)
     except (AccountError, ValueError) as error:
         hint = " (`orchestrator.mpi_operator: true` brings the operator)" if " 404" in str(error) else ""
-        return by_hand(environment, pair, image, f"{error}{hint}")
+        return by_hand(cluster, pair, image, f"{error}{hint}")
     finally:
         if open_api:
             for path in made:
@@ -74,9 +74,9 @@ def run_on_kubernetes(
                     open_api.request(f"{path}?propagationPolicy=Background", method="DELETE")
 
 
-def by_hand(environment: Environment, pair: Pair, image: str | None, why: str) -> Smoke:
+def by_hand(cluster: Cluster, pair: Pair, image: str | None, why: str) -> Smoke:
     """What to do where the job cannot be run from here."""
-    hyperpod = " --hyperpod" if environment.orchestrator.kind == "hyperpod-eks" else ""
+    hyperpod = " --hyperpod" if cluster.traits.hyperpod else ""
     command = (
         f"ultracluster acceptance manifest --type {pair.instance_type} --nodes 2 --image {image or 'IMAGE'}"
         f"{hyperpod} | kubectl apply -f -   # then: kubectl logs --follow job/nccl-acceptance-launcher > log,"

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ultracluster.account.aws import AccountError
-from ultracluster.account.nodes.states import Node
+from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait.shell import Answer, Shell
 from ultracluster.account.wait.slurm import SlurmNode, known
 from ultracluster.account.wait.smoke import EVERY, LIMIT, Clock, Pair, Smoke, new_name, verdict
-from ultracluster.config import Environment
+from ultracluster.model import Cluster
 from ultracluster.scripts_folder import scripts_folder
 
 PART = 16_000
@@ -26,7 +26,7 @@ MOST = 8_000_000
 
 
 def run_on_slurm(
-    environment: Environment,
+    cluster: Cluster,
     pair: Pair,
     *,
     shell: Shell,
@@ -44,18 +44,18 @@ def run_on_slurm(
     """
     named = [known(node, slurm_nodes) for node in pair.nodes]
     if entrance is None or any(one is None for one in named):
-        return by_hand(environment, pair, "Slurm cannot be asked from here")
+        return by_hand(cluster, pair, "Slurm cannot be asked from here")
     job = _Job(shell, entrance, pair, [one for one in named if one], clock or Clock(), say)
     try:
         why = job.run()
         if why:
-            return by_hand(environment, pair, why)
+            return by_hand(cluster, pair, why)
         with tempfile.TemporaryDirectory() as folder:
             logs = job.fetch(Path(folder))
-            found = verdict(pair.group, pair, logs, environment)
+            found = verdict(pair.group, pair, logs, cluster)
     except (AccountError, OSError, ValueError, tarfile.TarError) as error:
         job.cancel()
-        return by_hand(environment, pair, str(error))
+        return by_hand(cluster, pair, str(error))
     except BaseException:
         job.cancel()
         raise
@@ -66,18 +66,18 @@ def run_on_slurm(
     return Smoke(found.group, found.verdict, found.reason, "", found.nodes, found.report, kept)
 
 
-def by_hand(environment: Environment, pair: Pair, why: str) -> Smoke:
+def by_hand(cluster: Cluster, pair: Pair, why: str) -> Smoke:
     """What to do where the job cannot be run from here."""
     partition = next(
         (
-            group.partition or name
-            for name, group in environment.node_groups.items()
-            if pair.group in (name, group.partition)
+            group.partition
+            for name, group in cluster.groups.items()
+            if group.partition and pair.group in (name, group.partition)
         ),
         pair.group,
     )
     command = (
-        f"on the cluster (`ultracluster connect {environment.name}`): sbatch --nodes=2 "
+        f"on the cluster (`ultracluster connect {cluster.name}`): sbatch --nodes=2 "
         f"--partition={partition} nccl_tests.sbatch   # of lifecycle_scripts/acceptance; then here: "
         f"ultracluster acceptance judge LOGS --type {pair.instance_type} --nodes 2"
     )
@@ -100,7 +100,7 @@ class _Job:
         self._shell, self._entrance, self._pair, self._named = shell, entrance, pair, named
         self._clock, self._say = clock, say
         self.name = new_name()
-        self.folder = f"/var/tmp/{self.name}"  # noqa: S108, on the node; nobody can guess the name
+        self.folder = f"/var/tmp/{self.name}"  # noqa: S108, on the node; the name cannot be guessed
 
     def run(self) -> str:
         """Submit and wait; why there is nothing to judge, or nothing."""

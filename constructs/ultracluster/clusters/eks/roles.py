@@ -15,6 +15,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from ultracluster.security.acknowledgements import acknowledge, wildcard
+from ultracluster.security.node_statements import MIRROR_IS_READ, SESSION_CHANNELS, read_below
 from ultracluster.security.principals import service
 
 ANY = "AwsSolutions-IAM5[Resource::*]"
@@ -75,12 +76,10 @@ def node_role(
         wildcard(scope, images): "EKS's own images are in accounts of AWS; read-only.",
     }
     if mirror:
-        bucket, _, prefix = mirror.removeprefix("s3://").rstrip("/").partition("/")
-        arn = f"arn:{stack.partition}:s3:::{bucket}"
-        files = f"{arn}/{prefix}/*" if prefix else f"{arn}/*"
-        _add(role, "ListMirror", ["s3:ListBucket"], [arn])
-        _add(role, "ReadMirror", ["s3:GetObject"], [files])
-        accepted[wildcard(scope, files)] = "The files of mirrored releases, read-only."
+        statements, files = read_below(scope, mirror, "Mirror")
+        for statement in statements:
+            role.add_to_policy(statement)
+        accepted[wildcard(scope, files)] = MIRROR_IS_READ
     acknowledge(role, accepted)
     return role
 
@@ -191,10 +190,7 @@ _NODE_SEES = [
 _PULL = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
 _SESSIONS = [
     "ssm:UpdateInstanceInformation",
-    "ssmmessages:CreateControlChannel",
-    "ssmmessages:CreateDataChannel",
-    "ssmmessages:OpenControlChannel",
-    "ssmmessages:OpenDataChannel",
+    *SESSION_CHANNELS,
 ]
 _CNI = [
     "ec2:AssignPrivateIpAddresses",

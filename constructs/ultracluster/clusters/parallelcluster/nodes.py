@@ -18,10 +18,12 @@ from ultracluster.clusters.parallelcluster.deployed_values import current_prefix
 from ultracluster.config import Environment
 from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import MEMORY_MIB, ScriptBundle
+from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configuration
 from ultracluster.model.partitions import partitions
 from ultracluster.scripts_folder import scripts_folder
 from ultracluster.security.acknowledgements import acknowledge, wildcard
+from ultracluster.security.node_statements import MIRROR_IS_READ, SESSION_CHANNELS, read_below
 
 ENTRIES = (ON_START, ON_CONFIGURED)
 
@@ -62,7 +64,7 @@ class ParallelClusterScripts(Construct):
         head = NodeFiles.of(*ENTRIES, release=release, also=[FETCH, f"{IMEX}.sh"])
         queue = NodeFiles.of(*ENTRIES, release=release, also=[FETCH])
         queues = {
-            name: queue.in_folder(script_configuration(environment, *groups))
+            name: queue.in_folder(script_configuration(resolve(environment), *groups))
             for name, groups in partitions(environment).items()
         }
         self.bundle = ScriptBundle(
@@ -70,8 +72,8 @@ class ParallelClusterScripts(Construct):
             "Bundle",
             bucket=bucket,
             name=cluster_name,
-            bundles={"": head.in_folder(script_configuration(environment, *own)), **queues},
-            others=tools(script_configuration(environment)),
+            bundles={"": head.in_folder(script_configuration(resolve(environment), *own)), **queues},
+            others=tools(script_configuration(resolve(environment))),
             deployed_values=deployed_values,
         )
         self.prefix = self.bundle.prefixes[""]
@@ -183,14 +185,9 @@ class ParallelClusterNodePolicy(Construct):
             "nodes still read the older one.",
         }
         if mirror:
-            bucket, _, prefix = mirror.removeprefix("s3://").rstrip("/").partition("/")
-            arn = f"arn:{stack.partition}:s3:::{bucket}"
-            files = f"{arn}/{prefix}/*" if prefix else f"{arn}/*"
-            statements += [
-                _statement("ListMirror", ["s3:ListBucket"], [arn]),
-                _statement("ReadMirror", ["s3:GetObject"], [files]),
-            ]
-            accepted[wildcard(self, files)] = "The files of mirrored releases, read-only."
+            reading, files = read_below(self, mirror, "Mirror")
+            statements += reading
+            accepted[wildcard(self, files)] = MIRROR_IS_READ
         self.policy = iam.ManagedPolicy(
             self,
             "Resource",
@@ -203,10 +200,7 @@ class ParallelClusterNodePolicy(Construct):
 
 _SESSIONS = [
     "ssm:UpdateInstanceInformation",
-    "ssmmessages:CreateControlChannel",
-    "ssmmessages:CreateDataChannel",
-    "ssmmessages:OpenControlChannel",
-    "ssmmessages:OpenDataChannel",
+    *SESSION_CHANNELS,
 ]
 """What the agent needs for Session Manager (Systems Manager User Guide, "Add Session Manager permissions to
 an existing IAM role")."""

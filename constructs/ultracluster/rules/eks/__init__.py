@@ -1,5 +1,27 @@
 """Rules on EKS."""
 
-from ultracluster.rules.eks import cluster, groups, karpenter, pods, releases, sharing, system
+from ultracluster.rules.eks import (
+    cluster,
+    devices,
+    groups,
+    karpenter,
+    labels,
+    network,
+    pods,
+    releases,
+    sharing,
+    system,
+)
 
-__all__ = ["cluster", "groups", "karpenter", "pods", "releases", "sharing", "system"]
+__all__ = [
+    "cluster",
+    "devices",
+    "groups",
+    "karpenter",
+    "labels",
+    "network",
+    "pods",
+    "releases",
+    "sharing",
+    "system",
+]

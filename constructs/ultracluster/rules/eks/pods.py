@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ultracluster.catalog import InstanceType, instance_types
-from ultracluster.config import Environment
-from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import Remedy, ask, inside
-from ultracluster.model import resolve
+from ultracluster.model import Cluster, Group
 from ultracluster.model.team_shares import scheduler_of
-from ultracluster.model.types import instance_type_of
-from ultracluster.rules.eks.groups import EKS_ALONE, launched_by_karpenter, settings
+from ultracluster.rules.eks.groups import EKS_ONLY
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import EKS
 
@@ -27,104 +25,96 @@ _RESOURCES, _OF_A_GROUP, _OTHERS = 500, 2, 4  # launch template and group; role,
 @EKS.rule(
     30,
     "warning",
-    "System nodes have room for the pods of the cluster",
+    "System nodes have room for the cluster's pods",
     source="EKS User Guide, Choosing an Amazon EC2 instance type: maximum pods; catalog/system_pods.json",
     date="2026-11-22",
 )
-def room_for_pods(environment: Environment) -> Iterator[Breach]:
-    every, once = _pods(environment)
+def room_for_pods(cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+    every, once = _pods(cluster, settings)
+    groups = list(cluster.with_role("system").values())
     room = 0
-    for group in environment.groups("system").values():
-        known = instance_type_of(environment, group)
-        most = most_pods(known) if known else None
+    for group in groups:
+        most = most_pods(group.type) if group.type else None
         if most is None:
             return  # unknown is not too small
-        room += group.count * max(0, most - every)
-    first = next(iter(environment.groups("system")), None)
-    if first and once > room and environment.groups("system")[first].count:
+        room += group.settings.count * max(0, most - every)
+    if groups and once > room and groups[0].settings.count:
         yield Breach(
-            ("node_groups", first),
-            f"add-ons, schedulers and operators are about {once} pods beside {every} on each node; system "
-            f"nodes have addresses for {room}: what does not fit waits, and its add-on or chart fails.",
-            _more_room(environment.groups("system")[first], every, once - room),
+            ("node_groups", groups[0].name),
+            f"add-ons, schedulers and operators are about {once} pods, in addition to {every} on each node; "
+            f"system nodes have addresses for {room}: pods that do not fit wait, and their add-on or chart "
+            "fails.",
+            _more_room(groups[0], every, once - room),
         )
 
 
 @EKS.rule(
     31,
     "warning",
-    "The managed groups fit into one template",
+    "The managed node groups fit into one CloudFormation template",
     source="CloudFormation User Guide, CloudFormation quotas: template body size in an S3 object, resources",
     date="2026-11-22",
-    kinds=EKS_ALONE,
+    kinds=EKS_ONLY,
 )
-def groups_that_fit(environment: Environment) -> Iterator[Breach]:
-    count = len(_managed(environment))
+def groups_that_fit(cluster: Cluster) -> Iterator[Breach]:
+    count = len(_managed(cluster))
     if GROUPS_THAT_FIT < count <= _most_groups():
         yield Breach(
             ("node_groups",),
-            f"{count} compute groups; the template of {GROUPS_THAT_FIT} is known to stay below "
-            "CloudFormation's 1 MB, that of more may not.",
-            ask("decision", f"{GROUPS_THAT_FIT} or fewer, or groups that Karpenter launches"),
+            f"there are {count} compute groups; the template of {GROUPS_THAT_FIT} is known to stay below "
+            "CloudFormation's limit of 1 MB, that of more may not.",
+            ask("decision", f"use {GROUPS_THAT_FIT} or fewer, or let Karpenter launch groups"),
         )
 
 
 @EKS.rule(
     32,
     "error",
-    "The managed groups are no more resources than a stack may have",
+    "The managed node groups do not exceed the resources of a stack",
     source="CloudFormation User Guide, CloudFormation quotas: resources in a template",
     date="2026-11-22",
-    kinds=EKS_ALONE,
+    kinds=EKS_ONLY,
 )
-def resources_of_groups(environment: Environment) -> Iterator[Breach]:
-    count = len(_managed(environment))
+def resources_of_groups(cluster: Cluster) -> Iterator[Breach]:
+    count = len(_managed(cluster))
     if count > _most_groups():
         yield Breach(
             ("node_groups",),
             f"{count} compute groups are {_OF_A_GROUP * count + _OTHERS} resources or more; a stack may have "
             f"{_RESOURCES}.",
-            ask("decision", f"{GROUPS_THAT_FIT} or fewer, or groups that Karpenter launches"),
+            ask("decision", f"use {GROUPS_THAT_FIT} or fewer, or let Karpenter launch groups"),
         )
 
 
-def most_pods(known: InstanceType) -> int | None:
+def most_pods(kind: InstanceType) -> int | None:
     """Pods that EKS lets run on a node of a type: by its addresses, and at most 110 or 250."""
-    if known.network_interfaces is None or known.ipv4_per_interface is None:
+    if kind.network_interfaces is None or kind.ipv4_per_interface is None:
         return None
-    cap = 110 if known.vcpu < 30 else 250
-    return min(cap, known.network_interfaces * (known.ipv4_per_interface - 1) + 2)
+    cap = 110 if kind.vcpu < 30 else 250
+    return min(cap, kind.network_interfaces * (kind.ipv4_per_interface - 1) + 2)
 
 
-def _managed(environment: Environment) -> list[str]:
-    others = launched_by_karpenter(environment)
-    return [name for name in environment.groups("compute") if name not in others]
+def _managed(cluster: Cluster) -> list[str]:
+    return [name for name, group in cluster.with_role("compute").items() if not group.by_karpenter]
 
 
 def _most_groups() -> int:
     return (_RESOURCES - _OTHERS) // _OF_A_GROUP
 
 
-def _pods(environment: Environment) -> tuple[int, int]:
+def _pods(cluster: Cluster, settings: Eks | HyperPodEks) -> tuple[int, int]:
     """Pods on every node, and pods that run once in the cluster."""
-    orchestrator = settings(environment)
-    has = {
-        "always": True,
-        "lustre": environment.storage.lustre is not None,
-        scheduler_of(resolve(environment)): True,
-        "gpu-operator": orchestrator.gpu_plugin == "gpu-operator",
-        "cert-manager": bool(
-            getattr(orchestrator, "training_operator", False) or getattr(orchestrator, "inference", None)
-        ),
-    }
-
-    def wanted(when: str) -> bool:
-        return bool(has.get(when, getattr(orchestrator, when, False)))
-
+    has = {"always", scheduler_of(cluster), *(key for key, value in settings if value)}
+    if cluster.lustre:
+        has.add("lustre")
+    if settings.gpu_plugin == "gpu-operator":
+        has.add("gpu-operator")
+    if has & {"training_operator", "inference"}:
+        has.add("cert-manager")
     table = _table()
     return (
-        sum(wanted(when) for when in table["on_every_node"].values()),
-        sum(count for count, when in table["once"].values() if wanted(when)),
+        sum(when in has for when in table["on_every_node"].values()),
+        sum(count for count, when in table["once"].values() if when in has),
     )
 
 
@@ -134,11 +124,11 @@ def _table() -> Mapping[str, Any]:
     return json.loads(file.read_text(encoding="utf-8"))
 
 
-def _more_room(group: NodeGroup, every: int, lacking: int) -> Remedy:
+def _more_room(group: Group, every: int, lacking: int) -> Remedy:
     """A larger type where the nodes are as many as they should be, else more nodes of it."""
-    large = "m5.4xlarge" if group.instance_type == "m5.2xlarge" else "m5.2xlarge"
-    known, own = instance_types()[large], instance_types().get(group.instance_type)
-    here = group.count * max(0, ((most_pods(own) if own else None) or 0) - every)
-    each = (most_pods(known) or every + 1) - every
-    nodes = max(group.count, -(-(here + lacking) // each))
-    return inside(instance_type=large, count=nodes) if nodes > group.count else inside(instance_type=large)
+    count = group.settings.count
+    large = "m5.4xlarge" if group.settings.instance_type == "m5.2xlarge" else "m5.2xlarge"
+    here = count * max(0, ((most_pods(group.type) if group.type else None) or 0) - every)
+    each = (most_pods(instance_types()[large]) or every + 1) - every
+    nodes = max(count, -(-(here + lacking) // each))
+    return inside(instance_type=large, count=nodes) if nodes > count else inside(instance_type=large)

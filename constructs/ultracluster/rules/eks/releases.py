@@ -1,4 +1,4 @@
-"""Rules on: Kubernetes on EKS. The Kubernetes release: known, supported, spoken to."""
+"""Rules on: Kubernetes on EKS. The Kubernetes release: offered, supported, reached by kubectl."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from ultracluster.catalog.eks_calendar import (
     kubernetes_support,
     releases_in_standard_support,
 )
-from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import write
-from ultracluster.rules.eks.groups import settings
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import EKS
 from ultracluster.rules.today import today
@@ -22,7 +21,7 @@ from ultracluster.rules.today import today
 CALENDAR = "EKS User Guide, Understand the Kubernetes version lifecycle on EKS (release calendar)"
 DATE = "2026-11-22"
 SOON_DAYS = 120
-_VERSION: Path = ("orchestrator", "kubernetes_version")
+_VERSION: Path = ("kubernetes_version",)
 _BY_HAND = (
     "aws eks describe-cluster-versions --query "
     "'clusterVersions[].[clusterVersion,versionStatus,endOfStandardSupportDate]'"
@@ -32,26 +31,25 @@ _BY_HAND = (
 @EKS.rule(
     1,
     "error",
-    "EKS makes clusters of the Kubernetes release, and its add-ons are known",
+    "EKS offers the Kubernetes release, and this package has its add-on versions",
     source=f"{CALENDAR}; the catalogue: eks_addons.json",
     date=DATE,
     by_hand=_BY_HAND,
 )
-def release_known(environment: Environment) -> Iterator[Breach]:
-    wanted, known = settings(environment).kubernetes_version, kubernetes_releases()
-    support = kubernetes_support(wanted)
-    if support is None and _minor(wanted) > _minor(known[-1]):
+def release_known(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+    release, releases = settings.kubernetes_version, kubernetes_releases()
+    support = kubernetes_support(release)
+    if support is None and _minor(release) > _minor(releases[-1]):
         yield Breach(
             _VERSION,
-            f"this package has no versions of the add-ons for {wanted}; it has them for {known[0]} to "
-            f"{known[-1]}.",
-            write(known[-1]),
+            f"this package has no add-on versions for {release}, only for {releases[0]} to {releases[-1]}.",
+            write(releases[-1]),
         )
     elif support is None or support.phase(today()) == "ended":
         until = f" on {support.extended_ends}" if support else ""
         yield Breach(
             _VERSION,
-            f"extended support of {wanted} ended{until}: EKS makes no cluster of it.",
+            f"extended support of {release} ended{until}: EKS creates no cluster with it.",
             write(_newest()),
         )
 
@@ -64,13 +62,13 @@ def release_known(environment: Environment) -> Iterator[Breach]:
     date=DATE,
     by_hand=_BY_HAND,
 )
-def out_of_standard_support(environment: Environment) -> Iterator[Breach]:
-    support = kubernetes_support(settings(environment).kubernetes_version)
+def out_of_standard_support(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+    support = kubernetes_support(settings.kubernetes_version)
     if support and support.phase(today()) == "extended":
         yield Breach(
             _VERSION,
             f"{support.release} left standard support on {support.standard_ends}: "
-            f"{_consequence(environment, support)}.",
+            f"{_consequence(settings, support)}.",
             write(_newest()),
         )
 
@@ -78,18 +76,18 @@ def out_of_standard_support(environment: Environment) -> Iterator[Breach]:
 @EKS.rule(
     14,
     "warning",
-    "The Kubernetes release stays in standard support for a while",
+    "Standard support of the Kubernetes release does not end within 120 days",
     source=CALENDAR,
     date=DATE,
     by_hand=_BY_HAND,
 )
-def leaves_standard_support(environment: Environment) -> Iterator[Breach]:
-    support = kubernetes_support(settings(environment).kubernetes_version)
+def leaves_standard_support(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+    support = kubernetes_support(settings.kubernetes_version)
     if support and 0 < (left := (support.standard_ends - today()).days) <= SOON_DAYS:
         yield Breach(
             _VERSION,
             f"{support.release} leaves standard support on {support.standard_ends}, {left} days from now: "
-            f"from then on {_consequence(environment, support)}.",
+            f"from then on {_consequence(settings, support)}.",
             write(_newest()),
         )
 
@@ -97,17 +95,17 @@ def leaves_standard_support(environment: Environment) -> Iterator[Breach]:
 @EKS.rule(
     15,
     "warning",
-    "The kubectl that applies charts may speak to the control plane",
+    "The kubectl that applies charts supports the control plane's release",
     source="Kubernetes documentation, Version Skew Policy: kubectl is within one minor release",
     date=DATE,
 )
-def kubectl_skew(environment: Environment) -> Iterator[Breach]:
-    wanted, ours = settings(environment).kubernetes_version, kubectl_release()
-    if kubernetes_support(wanted) and abs(_minor(wanted) - _minor(ours)) > 1:
+def kubectl_skew(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+    release, ours = settings.kubernetes_version, kubectl_release()
+    if kubernetes_support(release) and abs(_minor(release) - _minor(ours)) > 1:
         yield Breach(
             _VERSION,
             f"charts and manifests are applied by kubectl {ours}, which Kubernetes supports with releases "
-            f"next to its own, not with {wanted}.",
+            f"next to its own, not with {release}.",
             write(_newest()).noting("or acknowledge that you have tried it"),
         )
 
@@ -115,34 +113,33 @@ def kubectl_skew(environment: Environment) -> Iterator[Breach]:
 @EKS.rule(
     16,
     "error",
-    "EKS's node image is of the control plane's Kubernetes release",
+    "EKS's node image is built for the control plane's Kubernetes release",
     source="EKS API reference, CreateNodegroup (releaseVersion)",
     date=DATE,
 )
-def image_of_another_release(environment: Environment) -> Iterator[Breach]:
-    orchestrator = settings(environment)
-    asked, wanted = orchestrator.node_image_release or "", orchestrator.kubernetes_version
-    if asked.count(".") == 2 and not asked.startswith(f"{wanted}."):
+def image_of_another_release(settings: Eks | HyperPodEks) -> Iterator[Breach]:
+    image, release = settings.node_image_release or "", settings.kubernetes_version
+    if image.count(".") == 2 and not image.startswith(f"{release}."):
         yield Breach(
-            ("orchestrator", "node_image_release"),
-            f"{asked} is an image for another Kubernetes release than {wanted}: EKS refuses the node group.",
-            write(asked.rpartition("-")[2]).noting(
-                f"the date alone; or a release that begins with {wanted}."
+            ("node_image_release",),
+            f"{image} is an image for another Kubernetes release than {release}: EKS refuses the node group.",
+            write(image.rpartition("-")[2]).noting(
+                f"only the date; or a release that begins with {release}."
             ),
         )
 
 
-def _consequence(environment: Environment, support: KubernetesSupport) -> str:
-    if settings(environment).support == "extended":
+def _consequence(settings: Eks | HyperPodEks, support: KubernetesSupport) -> str:
+    if settings.support == "extended":
         return (
-            "the control plane costs several times as much an hour (`ultracluster cost` has it), until EKS "
-            f"upgrades it by itself after {support.extended_ends}"
+            "the control plane costs several times as much per hour (`ultracluster cost` shows it), until "
+            f"EKS upgrades it automatically after {support.extended_ends}"
         )
-    return "EKS upgrades the control plane by itself, at a time of its own, under running jobs"
+    return "EKS upgrades the control plane automatically, at a time of its choice, while jobs run"
 
 
 def _newest() -> str:
-    """The newest release in standard support; the newest known where the catalogue is that old."""
+    """The newest release in standard support; if the catalogue is too old to have one, its newest."""
     return (releases_in_standard_support(today()) or kubernetes_releases())[-1]
 
 

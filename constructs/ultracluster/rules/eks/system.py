@@ -7,11 +7,10 @@ from typing import Any, cast
 
 from ultracluster.catalog.eks import charts
 from ultracluster.catalog.hyperpod_eks import hyperpod_addon_tolerations
-from ultracluster.config import Environment
-from ultracluster.config.findings import Path
+from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.nodes import Taint
 from ultracluster.config.remedy import drop
-from ultracluster.rules.eks.groups import settings
+from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import EKS
 
@@ -22,14 +21,14 @@ TAINTS = "Kubernetes documentation, Taints and Tolerations"
 @EKS.rule(
     18,
     "error",
-    "Tolerations of your own let a chart's pods onto system nodes",
+    "Tolerations in chart_values let the chart's pods run on system nodes",
     source=f"{TAINTS}; catalog/charts.json: where each chart has them",
     date=DATE,
 )
-def tolerations_that_shut_out(environment: Environment) -> Iterator[Breach]:
+def tolerations_that_shut_out(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
     """Ours tolerate every taint of the system groups; a list in `chart_values` takes their place."""
-    tainted = _hard_taints(environment)
-    for name, values in settings(environment).chart_values.items():
+    tainted = _hard_taints(cluster)
+    for name, values in settings.chart_values.items():
         for key in charts().get(name, {}).get("tolerations", ()):
             given = _at(values, key)
             if not isinstance(given, list) or not tainted:
@@ -39,57 +38,54 @@ def tolerations_that_shut_out(environment: Environment) -> Iterator[Breach]:
                 continue
             first = next(iter(tainted))
             yield Breach(
-                ("orchestrator", "chart_values", name, *key.split(".")),
-                f"no system group is left for the chart's pods: `{first}` has {_words(tainted[first])}, "
-                "which this list does not tolerate. They would wait for ever.",
-                drop().noting("ours tolerates it"),
+                ("chart_values", name, *key.split(".")),
+                f"the chart's pods cannot run on any system group: `{first}` has {_words(tainted[first])}, "
+                "which this list does not tolerate. They would wait forever.",
+                drop().noting("the default list tolerates it"),
             )
 
 
 @EKS.rule(
     19,
     "warning",
-    "A system group has no taints where add-ons cannot be told to tolerate them",
+    "At least one system group has no taints that add-ons cannot tolerate",
     source=f"{TAINTS}; the schemas of HyperPod's add-ons are not published",
     date=DATE,
     by_hand="aws eks describe-addon-configuration --addon-name <name> --addon-version <version> "
     "--query configurationSchema",
     kinds=frozenset({"hyperpod-eks"}),
 )
-def addons_without_tolerations(environment: Environment) -> Iterator[Breach]:
-    orchestrator, tainted = settings(environment), _hard_taints(environment)
-    names = [
-        name
-        for key, name in _ADDONS.items()
-        if getattr(orchestrator, key) and hyperpod_addon_tolerations(name) is None
-    ]
+def addons_without_tolerations(cluster: Cluster, settings: HyperPodEks) -> Iterator[Breach]:
+    tainted = _hard_taints(cluster)
+    names = [name for name in _addons(settings) if hyperpod_addon_tolerations(name) is None]
     if not tainted or not names:
         return
     first = next(iter(tainted))
-    path: Path = ("node_groups", first, "taints")
     yield Breach(
-        path,
-        f"every system group has taints, and how pods of {', '.join(names)} are let tolerate "
-        f"{_words(tainted[first])} is not published: unless they run on HyperPod's nodes, they wait for "
-        "ever.",
-        drop().noting("or one system group more, without taints"),
+        ("node_groups", first, "taints"),
+        f"every system group has taints, and AWS does not publish how pods of {', '.join(names)} can "
+        f"tolerate {_words(tainted[first])}: unless they run on HyperPod's nodes, they wait forever.",
+        drop().noting("or add a system group without taints"),
     )
 
 
-_ADDONS = {
-    "task_governance": "amazon-sagemaker-hyperpod-taskgovernance",
-    "training_operator": "amazon-sagemaker-hyperpod-training-operator",
-    "observability": "amazon-sagemaker-hyperpod-observability",
-    "inference": "amazon-sagemaker-hyperpod-inference",
-}
+def _addons(settings: HyperPodEks) -> list[str]:
+    """Add-ons of HyperPod that are switched on and have pods."""
+    switched_on = {
+        "amazon-sagemaker-hyperpod-taskgovernance": settings.task_governance,
+        "amazon-sagemaker-hyperpod-training-operator": settings.training_operator,
+        "amazon-sagemaker-hyperpod-observability": settings.observability,
+        "amazon-sagemaker-hyperpod-inference": settings.inference,
+    }
+    return [name for name, value in switched_on.items() if value]
 
 
-def _hard_taints(environment: Environment) -> dict[str, list[Taint]]:
+def _hard_taints(cluster: Cluster) -> dict[str, list[Taint]]:
     """System groups with the taints that keep pods out; empty as soon as one group keeps none out."""
     found = {
-        name: [taint for taint in group.taints if taint.effect != "PreferNoSchedule"]
-        for name, group in environment.groups("system").items()
-        if group.greatest
+        name: [taint for taint in group.settings.taints if taint.effect != "PreferNoSchedule"]
+        for name, group in cluster.with_role("system").items()
+        if group.most_nodes
     }
     return found if found and all(found.values()) else {}
 
@@ -97,12 +93,12 @@ def _hard_taints(environment: Environment) -> dict[str, list[Taint]]:
 def _tolerated(taint: Taint, tolerations: Sequence[Mapping[str, Any]]) -> bool:
     """Whether one of the tolerations is of the taint, as Kubernetes compares them."""
     return any(
-        one.get("effect") in (None, "", taint.effect)
+        toleration.get("effect") in (None, "", taint.effect)
         and (
-            (one.get("operator") == "Exists" and one.get("key") in (None, "", taint.key))
-            or (one.get("key") == taint.key and (one.get("value") or "") == taint.value)
+            (toleration.get("operator") == "Exists" and toleration.get("key") in (None, "", taint.key))
+            or (toleration.get("key") == taint.key and (toleration.get("value") or "") == taint.value)
         )
-        for one in tolerations
+        for toleration in tolerations
     )
 
 
@@ -114,5 +110,5 @@ def _at(values: Mapping[str, Any], key: str) -> Any:
 
 
 def _words(taints: Sequence[Taint]) -> str:
-    values = [f"{one.key}={one.value}" if one.value else one.key for one in taints]
-    return ", ".join(f"{value}:{one.effect}" for value, one in zip(values, taints, strict=True))
+    values = [f"{taint.key}={taint.value}" if taint.value else taint.key for taint in taints]
+    return ", ".join(f"{value}:{taint.effect}" for value, taint in zip(values, taints, strict=True))

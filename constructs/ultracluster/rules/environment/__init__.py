@@ -1,5 +1,5 @@
 """Rules on the environment as a whole."""
 
-from ultracluster.rules.environment import access, basics
+from ultracluster.rules.environment import access, arns, buckets, instance_types, place, tags
 
-__all__ = ["access", "basics"]
+__all__ = ["access", "arns", "buckets", "instance_types", "place", "tags"]

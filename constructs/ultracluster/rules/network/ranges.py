@@ -1,14 +1,14 @@
-"""Rules on: Network and IP budget. The ranges: VPC, node subnet, addresses."""
+"""Rules on: the ranges of the VPC and the node subnet, and the addresses that nodes take."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 
-from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.network import Network
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, write
-from ultracluster.model import resolve
+from ultracluster.model import Cluster
 from ultracluster.model.addresses import (
     LARGEST_PREFIX,
     SMALLEST_PREFIX,
@@ -38,11 +38,11 @@ DOCKER = IPv4Network("172.17.0.0/16")
     source=VPC_GUIDE,
     by_hand="aws ec2 describe-vpcs --vpc-ids <vpc>",
 )
-def vpc_size(environment: Environment) -> Iterator[Breach]:
-    whole = _vpc(environment)
+def vpc_size(network: Network) -> Iterator[Breach]:
+    whole = _vpc(network)
     if not LARGEST_PREFIX <= whole.prefixlen <= SMALLEST_PREFIX:
         yield Breach(
-            _vpc_path(environment),
+            _vpc_path(network),
             f"{whole} is a /{whole.prefixlen}; EC2 makes VPC networks from /16 (65,536 addresses) "
             "to /28 (16).",
             write(_resized(whole)),
@@ -50,11 +50,11 @@ def vpc_size(environment: Environment) -> Iterator[Breach]:
 
 
 @NET.rule(2, "error", "The node subnet is between /16 and /28", source=CREATE_SUBNET)
-def node_subnet_size(environment: Environment) -> Iterator[Breach]:
-    given = _given_node_network(environment)
+def node_subnet_size(network: Network) -> Iterator[Breach]:
+    given = _given_node_network(network)
     if given and not LARGEST_PREFIX <= given.prefixlen <= SMALLEST_PREFIX:
         yield Breach(
-            _node_path(environment),
+            _node_path(network),
             f"{given} is a /{given.prefixlen}; EC2 makes subnets from /16 (65,531 usable "
             "addresses) to /28 (11).",
             write(_resized(given)),
@@ -62,41 +62,39 @@ def node_subnet_size(environment: Environment) -> Iterator[Breach]:
 
 
 @NET.rule(3, "error", "The node subnet lies within its VPC", source=CREATE_SUBNET)
-def node_subnet_within_vpc(environment: Environment) -> Iterator[Breach]:
-    given, whole = _given_node_network(environment), _vpc(environment)
+def node_subnet_within_vpc(network: Network) -> Iterator[Breach]:
+    given, whole = _given_node_network(network), _vpc(network)
     if given and not given.subnet_of(whole):
-        half = None if environment.network.vpc else _half(whole)
+        half = None if network.vpc else _half(whole)
         remedy = write(str(half)) if half else ask("fact", f"a network within {whole}")
-        if environment.network.vpc:
+        if network.vpc:
             remedy = remedy.noting("or give as network.vpc.cidr the block of the VPC that holds it")
         yield Breach(
-            _node_path(environment),
+            _node_path(network),
             f"{given} is not part of the VPC's {whole}; EC2 refuses the subnet.",
             remedy,
         )
 
 
-@NET.rule(4, "error", "The node subnet leaves room for the subnets beside it", source=CREATE_SUBNET)
-def small_subnets_fit(environment: Environment) -> Iterator[Breach]:
-    cut, whole = subnets(resolve(environment)), _vpc(environment)
-    beside = {
+@NET.rule(4, "error", "The node subnet leaves room for the other subnets of the VPC", source=CREATE_SUBNET)
+def small_subnets_fit(network: Network, cluster: Cluster) -> Iterator[Breach]:
+    cut, whole = subnets(cluster), _vpc(network)
+    others = {
         "NAT gateway": [cut.public] if cut.public else [],
         "accounting database": cut.database or (),
     }
-    for purpose, networks in beside.items():
-        wrong = [
-            network for network in networks if network.overlaps(cut.nodes) or not network.subnet_of(whole)
-        ]
+    for purpose, networks in others.items():
+        wrong = [one for one in networks if one.overlaps(cut.nodes) or not one.subnet_of(whole)]
         if not wrong:
             continue
         half = _half(whole)
         halved = half and not any(half.overlaps(small) for small in cut.small)
         yield Breach(
-            _node_path(environment),
+            _node_path(network),
             f"the nodes' {cut.nodes} leaves no room in {whole} for the subnet of the {purpose} "
             f"({', '.join(map(str, wrong))}: the last addresses of the VPC); EC2 refuses subnets "
             "that overlap.",
-            write(str(half)) if halved and environment.network.node_cidr else _roomier_vpc(whole),
+            write(str(half)) if halved and network.node_cidr else _roomier_vpc(whole),
         )
 
 
@@ -107,15 +105,15 @@ def small_subnets_fit(environment: Environment) -> Iterator[Breach]:
     source=PREREQUISITES,
     by_hand=FREE_ADDRESSES,
 )
-def certain_addresses_fit(environment: Environment) -> Iterator[Breach]:
-    budget = address_budget(resolve(environment))
+def certain_addresses_fit(network: Network, cluster: Cluster) -> Iterator[Breach]:
+    budget = address_budget(cluster)
     if budget.certain > budget.usable:
         yield Breach(
-            _node_path(environment),
+            _node_path(network),
             f"the cluster takes {budget}; at least {budget.certain} of them are certain. Launches "
             "fail when the subnet is used up, and its CIDR cannot change later: another subnet "
             "means another cluster.",
-            _roomier(environment, budget),
+            _roomier(cluster, budget),
         )
 
 
@@ -126,15 +124,15 @@ def certain_addresses_fit(environment: Environment) -> Iterator[Breach]:
     source=f"{PREREQUISITES}: P5; other types by the same rule, estimated",
     by_hand=FREE_ADDRESSES,
 )
-def estimated_addresses_fit(environment: Environment) -> Iterator[Breach]:
-    budget = address_budget(resolve(environment))
+def estimated_addresses_fit(network: Network, cluster: Cluster) -> Iterator[Breach]:
+    budget = address_budget(cluster)
     if budget.certain <= budget.usable < budget.total:
         yield Breach(
-            _node_path(environment),
+            _node_path(network),
             f"the cluster is likely to take {budget}; {budget.certain} are certain, the rest is "
             "estimated. Launches fail when the subnet is used up, and its CIDR cannot change "
             "later.",
-            _roomier(environment, budget),
+            _roomier(cluster, budget),
         )
 
 
@@ -144,27 +142,27 @@ def estimated_addresses_fit(environment: Environment) -> Iterator[Breach]:
     "The node subnet is less than 80 % full on the first day",
     source="SageMaker API reference, UpdateCluster: it takes no VpcConfig",
 )
-def room_to_grow(environment: Environment) -> Iterator[Breach]:
-    budget = address_budget(resolve(environment))
+def room_to_grow(network: Network, cluster: Cluster) -> Iterator[Breach]:
+    budget = address_budget(cluster)
     if FULL <= budget.share <= 1:
         yield Breach(
-            _node_path(environment),
+            _node_path(network),
             f"the cluster takes {budget}: {budget.share:.0%}. The subnet's CIDR cannot change "
             "later: more nodes than fit would need a new cluster.",
-            _roomier(environment, budget),
+            _roomier(cluster, budget),
         )
 
 
 @NET.rule(8, "warning", "A VPC that is made has private addresses", source=f"{VPC_GUIDE}; RFC 1918, 6598")
-def private_range(environment: Environment) -> Iterator[Breach]:
-    whole = _vpc(environment)
-    if environment.network.vpc or any(whole.subnet_of(private) for private in PRIVATE):
+def private_range(network: Network) -> Iterator[Breach]:
+    whole = _vpc(network)
+    if network.vpc or any(whole.subnet_of(private) for private in PRIVATE):
         return
     yield Breach(
-        _vpc_path(environment),
+        _vpc_path(network),
         f"{whole} is not within 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 (RFC 1918) or "
         "100.64.0.0/10 (RFC 6598): nodes cannot reach the public hosts that own these addresses.",
-        _at_ten(environment),
+        _at_ten(network),
     )
 
 
@@ -175,41 +173,38 @@ def private_range(environment: Environment) -> Iterator[Breach]:
     source=f"{VPC_GUIDE}: avoid 172.17.0.0/16; Docker Engine, default address pools",
     by_hand="ip route show dev docker0",
 )
-def docker_bridge(environment: Environment) -> Iterator[Breach]:
-    whole = _vpc(environment)
+def docker_bridge(network: Network) -> Iterator[Breach]:
+    whole = _vpc(network)
     if whole.overlaps(DOCKER):
-        made = environment.network.vpc is None
+        made = network.vpc is None
         yield Breach(
-            _vpc_path(environment),
+            _vpc_path(network),
             f"{whole} overlaps 172.17.0.0/16, which Docker gives to the bridge docker0 on every "
             "node: traffic to those addresses of the VPC never leaves the node.",
-            _at_ten(environment)
+            _at_ten(network)
             if made
             else ask("decision", "another VPC, or docker's `bip` set elsewhere in a custom image"),
         )
 
 
-def _vpc(environment: Environment) -> IPv4Network:
-    network = environment.network
+def _vpc(network: Network) -> IPv4Network:
     return IPv4Network(network.vpc.cidr if network.vpc else network.cidr)
 
 
-def _vpc_path(environment: Environment) -> Path:
-    return ("network", "vpc", "cidr") if environment.network.vpc else ("network", "cidr")
+def _vpc_path(network: Network) -> Path:
+    return ("vpc", "cidr") if network.vpc else ("cidr",)
 
 
-def _given_node_network(environment: Environment) -> IPv4Network | None:
-    network = environment.network
+def _given_node_network(network: Network) -> IPv4Network | None:
     cidr = network.subnet.cidr if network.subnet else network.node_cidr
     return IPv4Network(cidr) if cidr else None
 
 
-def _node_path(environment: Environment) -> Path:
+def _node_path(network: Network) -> Path:
     """The key that decides where the node subnet is."""
-    network = environment.network
     if network.subnet:
-        return ("network", "subnet", "cidr")
-    return ("network", "node_cidr") if network.node_cidr else _vpc_path(environment)
+        return ("subnet", "cidr")
+    return ("node_cidr",) if network.node_cidr else _vpc_path(network)
 
 
 def _prefix(network: IPv4Network) -> int:
@@ -233,7 +228,7 @@ def _roomier_vpc(whole: IPv4Network) -> Remedy:
     return anywhere({("network", "cidr"): str(IPv4Network((whole.network_address, prefix), strict=False))})
 
 
-def _roomier(environment: Environment, budget: AddressBudget) -> Remedy:
+def _roomier(cluster: Cluster, budget: AddressBudget) -> Remedy:
     """The smallest network that the cluster fills to less than 80 %, and where to write it."""
     prefixes = range(SMALLEST_PREFIX, LARGEST_PREFIX - 1, -1)
     fits = next((p for p in prefixes if budget.total < FULL * usable_addresses(p)), None)
@@ -241,7 +236,8 @@ def _roomier(environment: Environment, budget: AddressBudget) -> Remedy:
         return ask(
             "decision", f"fewer nodes: a /16, the largest subnet, has {usable_addresses(16)} usable addresses"
         )
-    network, whole, cut = environment.network, _vpc(environment), subnets(resolve(environment))
+    network = cluster.environment.network
+    whole, cut = _vpc(network), subnets(cluster)
     if network.subnet:
         return ask("fact", f"an existing subnet of /{fits} or larger")
     nodes = IPv4Network((cut.nodes.network_address, fits), strict=False)
@@ -256,7 +252,7 @@ def _roomier(environment: Environment, budget: AddressBudget) -> Remedy:
     )
 
 
-def _at_ten(environment: Environment) -> Remedy:
-    """A private range of the same size; the nodes' own part of it is cut anew."""
-    ten = write(f"10.0.0.0/{_prefix(_vpc(environment))}")
-    return ten & beside(node_cidr=DROP) if environment.network.node_cidr else ten
+def _at_ten(network: Network) -> Remedy:
+    """A private range of the same size; the nodes' own part of it is cut again."""
+    ten = write(f"10.0.0.0/{_prefix(_vpc(network))}")
+    return ten & beside(node_cidr=DROP) if network.node_cidr else ten

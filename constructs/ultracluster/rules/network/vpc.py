@@ -1,14 +1,14 @@
-"""Rules on: Network and IP budget. What exists already, endpoints, flow logs."""
+"""Rules on: a VPC that exists already, endpoints, flow logs."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 
-from ultracluster.config import Environment
 from ultracluster.config.findings import Path
-from ultracluster.config.remedy import anywhere, ask, drop, write
-from ultracluster.model import resolve
+from ultracluster.config.network import Network
+from ultracluster.config.remedy import ask, drop, relative, write
+from ultracluster.model import Cluster
 from ultracluster.model.endpoints import closed_endpoints
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.network.ranges import PREREQUISITES
@@ -17,28 +17,26 @@ from ultracluster.rules.sets import NET
 OWN = "this configuration: `network` makes what it does not name"
 
 
-@NET.rule(10, "error", "An existing subnet or security group comes with its VPC", source=OWN)
-def existing_parts_need_vpc(environment: Environment) -> Iterator[Breach]:
-    network = environment.network
+@NET.rule(10, "error", "An existing subnet or security group is given together with its VPC", source=OWN)
+def existing_parts_need_vpc(network: Network) -> Iterator[Breach]:
     if network.vpc:
         return
     for key, part in (("subnet", network.subnet), ("security_group", network.security_group)):
         if part:
             yield Breach(
-                ("network", key),
-                f"{part.id} lives in a VPC that exists, and a new VPC would be made beside it; a "
+                (key,),
+                f"{part.id} lives in a VPC that exists, and another VPC would be made; a "
                 "subnet or security group cannot be used in another VPC.",
                 drop().noting(f"or network.vpc with the id and cidr of the VPC of {part.id}"),
             )
 
 
-@NET.rule(11, "error", "node_cidr is for a node subnet that is made", source=OWN)
-def node_cidr_or_subnet(environment: Environment) -> Iterator[Breach]:
-    network = environment.network
+@NET.rule(11, "error", "node_cidr is given only for a node subnet that is made", source=OWN)
+def node_cidr_or_subnet(network: Network) -> Iterator[Breach]:
     if network.subnet and network.node_cidr:
         yield Breach(
-            ("network", "node_cidr"),
-            f"{network.node_cidr} stands beside the existing subnet {network.subnet.id} "
+            ("node_cidr",),
+            f"{network.node_cidr} is given together with the existing subnet {network.subnet.id} "
             f"({network.subnet.cidr}), whose CIDR cannot change.",
             drop().noting("or subnet, to have one made"),
         )
@@ -51,11 +49,10 @@ def node_cidr_or_subnet(environment: Environment) -> Iterator[Breach]:
     source="Amazon VPC User Guide, NAT gateways",
     by_hand="aws ec2 describe-nat-gateways --filter Name=vpc-id,Values=<vpc>",
 )
-def nat_gateway_needed(environment: Environment) -> Iterator[Breach]:
-    network = environment.network
+def nat_gateway_needed(network: Network) -> Iterator[Breach]:
     if network.vpc and not network.subnet and network.egress == "nat" and not network.vpc.nat_gateway_id:
         yield Breach(
-            ("network", "vpc"),
+            ("vpc",),
             f"egress is `nat` and the node subnet is made in {network.vpc.id}, where no NAT "
             "gateway is made: nodes would reach neither AWS nor the internet, and HyperPod's "
             "creation would fail.",
@@ -66,11 +63,10 @@ def nat_gateway_needed(environment: Environment) -> Iterator[Breach]:
 @NET.rule(
     13,
     "error",
-    "nat_gateway_id is for a node subnet that is made and may reach the internet",
+    "nat_gateway_id is given only for a node subnet that is made and may reach the internet",
     source=OWN,
 )
-def nat_gateway_unused(environment: Environment) -> Iterator[Breach]:
-    network = environment.network
+def nat_gateway_unused(network: Network) -> Iterator[Breach]:
     if not (network.vpc and network.vpc.nat_gateway_id):
         return
     if network.egress == "closed":
@@ -80,21 +76,20 @@ def nat_gateway_unused(environment: Environment) -> Iterator[Breach]:
     else:
         return
     yield Breach(
-        ("network", "vpc", "nat_gateway_id"),
+        ("vpc", "nat_gateway_id"),
         f"{network.vpc.nat_gateway_id} would not be used: {why}",
         drop(),
     )
 
 
-@NET.rule(14, "warning", "An existing VPC keeps its own network and flow logs", source=OWN)
-def ignored_with_existing_vpc(environment: Environment) -> Iterator[Breach]:
-    network = environment.network
+@NET.rule(14, "warning", "cidr and flow_logs are not given for an existing VPC", source=OWN)
+def ignored_with_existing_vpc(network: Network) -> Iterator[Breach]:
     if not network.vpc:
         return
     for key in ("cidr", "flow_logs"):
         if key in network.model_fields_set:
             yield Breach(
-                ("network", key),
+                (key,),
                 f"`{key}` is about a VPC that is made; {network.vpc.id} exists and is left as it is.",
                 drop(),
             )
@@ -108,15 +103,14 @@ def ignored_with_existing_vpc(environment: Environment) -> Iterator[Breach]:
     by_hand="aws ec2 describe-vpc-endpoints --filters Name=vpc-id,Values=<vpc> "
     "--query 'VpcEndpoints[].[ServiceName,State,PrivateDnsEnabled]'",
 )
-def closed_needs_endpoints(environment: Environment) -> Iterator[Breach]:
-    network = environment.network
+def closed_needs_endpoints(network: Network, cluster: Cluster) -> Iterator[Breach]:
     if network.vpc and network.egress == "closed" and not network.vpc.create_endpoints:
         names = ", ".join(
             f"{endpoint.service} (gateway)" if endpoint.kind == "gateway" else endpoint.service
-            for endpoint in closed_endpoints(resolve(environment))
+            for endpoint in closed_endpoints(cluster)
         )
         yield Breach(
-            ("network", "vpc", "create_endpoints"),
+            ("vpc", "create_endpoints"),
             f"nodes reach AWS through endpoints only, and none is made in {network.vpc.id}. It "
             f"must have, with private DNS and open to the nodes on TCP 443: {names}.",
             write(True).noting("if it has none; else look, and acknowledge this"),
@@ -126,15 +120,14 @@ def closed_needs_endpoints(environment: Environment) -> Iterator[Breach]:
 @NET.rule(
     21,
     "warning",
-    "Endpoints are made together with the node subnet",
+    "create_endpoints is on only where the node subnet is made, too",
     source="Amazon VPC User Guide, Gateway endpoints for Amazon S3 (route tables)",
     by_hand="aws ec2 describe-route-tables --filters Name=association.subnet-id,Values=<subnet>",
 )
-def gateway_needs_route_table(environment: Environment) -> Iterator[Breach]:
-    network = environment.network
+def gateway_needs_route_table(network: Network) -> Iterator[Breach]:
     if network.vpc and network.vpc.create_endpoints and network.subnet:
         yield Breach(
-            ("network", "vpc", "create_endpoints"),
+            ("vpc", "create_endpoints"),
             "the gateway endpoint to S3 is an entry in route tables, and the route table of "
             f"{network.subnet.id} is not known here: without the entry its nodes do not use the "
             "endpoint.",
@@ -142,31 +135,29 @@ def gateway_needs_route_table(environment: Environment) -> Iterator[Breach]:
         )
 
 
-@NET.rule(22, "error", "extra_endpoints are asked for where endpoints are made", source=OWN)
-def extra_endpoints_unused(environment: Environment) -> Iterator[Breach]:
-    network = environment.network
+@NET.rule(22, "error", "extra_endpoints are given only where endpoints are made", source=OWN)
+def extra_endpoints_unused(network: Network) -> Iterator[Breach]:
     if network.extra_endpoints and network.vpc and not network.vpc.create_endpoints:
         yield Breach(
-            ("network", "extra_endpoints"),
+            ("extra_endpoints",),
             f"{', '.join(network.extra_endpoints)} would not be made: no endpoint is made in "
             f"{network.vpc.id}, because vpc.create_endpoints is off.",
-            anywhere({("network", "vpc", "create_endpoints"): True}) | drop(),
+            relative({("vpc", "create_endpoints"): True}, up=1) | drop(),
         )
 
 
 @NET.rule(
     23,
     "error",
-    "Each interface endpoint is asked for once, by its short name",
+    "Each extra endpoint is given once, by its short name",
     source="EC2 API reference, CreateVpcEndpoint (private DNS: once per service and VPC)",
 )
-def extra_endpoint_names(environment: Environment) -> Iterator[Breach]:
-    network = environment.network
+def extra_endpoint_names(network: Network, cluster: Cluster) -> Iterator[Breach]:
     counts = Counter(network.extra_endpoints)
-    made = {endpoint.service: endpoint for endpoint in closed_endpoints(resolve(environment))}
+    made = {endpoint.service: endpoint for endpoint in closed_endpoints(cluster)}
     for index, service in enumerate(network.extra_endpoints):
-        path: Path = ("network", "extra_endpoints", index)
-        prefix = f"com.amazonaws.{environment.region}."
+        path: Path = ("extra_endpoints", index)
+        prefix = f"com.amazonaws.{cluster.region}."
         if service.startswith("com.amazonaws."):
             short = service.removeprefix(prefix) if service.startswith(prefix) else service.split(".", 3)[-1]
             yield Breach(
@@ -177,7 +168,7 @@ def extra_endpoint_names(environment: Environment) -> Iterator[Breach]:
         elif network.extra_endpoints.index(service) != index:
             yield Breach(
                 path,
-                f"`{service}` stands {counts[service]} times; EC2 refuses a second endpoint with "
+                f"`{service}` is given {counts[service]} times; EC2 refuses a second endpoint with "
                 "private DNS for one service.",
                 drop(),
             )
@@ -200,10 +191,10 @@ def extra_endpoint_names(environment: Environment) -> Iterator[Breach]:
     by_hand="aws ec2 describe-security-group-rules --filters Name=group-id,Values=<group> "
     "--query 'SecurityGroupRules[?IpProtocol==`-1`].[IsEgress,ReferencedGroupInfo.GroupId]'",
 )
-def self_rules_unseen(environment: Environment) -> Iterator[Breach]:
-    if group := environment.network.security_group:
+def self_rules_unseen(network: Network) -> Iterator[Breach]:
+    if group := network.security_group:
         yield Breach(
-            ("network", "security_group", "id"),
+            ("security_group", "id"),
             f"the rules of {group.id} cannot be seen here. EFA needs all traffic (protocol -1) in "
             f"from {group.id} and out to {group.id}; outbound 0.0.0.0/0 does not replace the "
             "second. Without them the EFA health check ends the nodes before any script runs, and "
@@ -218,14 +209,13 @@ def self_rules_unseen(environment: Environment) -> Iterator[Breach]:
 @NET.rule(
     25,
     "warning",
-    "Flow logs record rejected traffic",
+    "Flow logs record only rejected traffic",
     source="Amazon VPC User Guide, Logging IP traffic using VPC Flow Logs",
 )
-def flow_log_volume(environment: Environment) -> Iterator[Breach]:
-    network = environment.network
+def flow_log_volume(network: Network) -> Iterator[Breach]:
     if network.vpc is None and network.flow_logs.traffic == "all":
         yield Breach(
-            ("network", "flow_logs", "traffic"),
+            ("flow_logs", "traffic"),
             "`all` records every accepted connection of every node and file server, too, and "
             "CloudWatch Logs bills what it takes in. EFA traffic is in neither setting: it "
             "bypasses the IP stack.",

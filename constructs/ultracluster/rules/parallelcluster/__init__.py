@@ -1,5 +1,5 @@
 """Rules on ParallelCluster."""
 
-from ultracluster.rules.parallelcluster import capacity, cluster, groups, slurm
+from ultracluster.rules.parallelcluster import capacity, cluster, directory, groups, slurm, types
 
-__all__ = ["capacity", "cluster", "groups", "slurm"]
+__all__ = ["capacity", "cluster", "directory", "groups", "slurm", "types"]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from ultracluster.catalog.parallelcluster import parallelcluster
-from ultracluster.config import Environment
-from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.orchestrator import ParallelCluster
+from ultracluster.config.capacity import Spot
 from ultracluster.config.remedy import anywhere, ask, rename, write
-from ultracluster.model.partitions import partitions
+from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import PCL
 
@@ -18,151 +16,153 @@ PACKAGE = "aws-parallelcluster 3.16.1"
 DATE = "2026-11-21"
 
 
-def asked(environment: Environment) -> ParallelCluster:
-    """The orchestrator of an environment that these rules are run on."""
-    assert isinstance(environment.orchestrator, ParallelCluster)
-    return environment.orchestrator
-
-
 @PCL.rule(
-    5, "error", "There is a compute group", source=f"{PACKAGE}, schema (SlurmQueues is required)", date=DATE
+    5,
+    "error",
+    "There is at least one compute group",
+    source=f"{PACKAGE}, schema (SlurmQueues is required)",
+    date=DATE,
 )
-def some_compute(environment: Environment) -> Iterator[Breach]:
-    if not environment.groups("compute"):
+def some_compute(cluster: Cluster) -> Iterator[Breach]:
+    if not cluster.with_role("compute"):
         yield Breach(
             ("node_groups",),
-            "no group has the role `compute`: ParallelCluster makes no cluster without a queue.",
-            ask("decision", "a group with role: compute"),
+            "no group has the role `compute`: ParallelCluster requires at least one queue.",
+            ask("decision", "add a group with role: compute"),
         )
 
 
 @PCL.rule(
-    6, "error", "A compute group has room for a node", source=f"{PACKAGE}, schema (MaxCount)", date=DATE
+    6,
+    "error",
+    "A compute group may have at least one node",
+    source=f"{PACKAGE}, schema (MaxCount)",
+    date=DATE,
 )
-def room_for_a_node(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("compute").items():
-        if group.greatest == 0:
-            yield Breach(
-                ("node_groups", name, "max_count"),
-                "no node is there, and none may be added: ParallelCluster takes a MaxCount of 1 or more.",
-                write(1).noting("which costs nothing while no job asks for it; or remove the group"),
-            )
+def room_for_a_node(group: Group) -> Iterator[Breach]:
+    if group.role == "compute" and group.most_nodes == 0:
+        yield Breach(
+            ("max_count",),
+            "no node runs and none may be added: ParallelCluster requires a MaxCount of 1 or more.",
+            write(1).noting("which costs nothing while no job needs the node; or remove the group"),
+        )
 
 
 @PCL.rule(
     10,
     "error",
-    "Login and compute groups have names that ParallelCluster takes",
+    "ParallelCluster accepts the names of login and compute groups",
     source=f"{PACKAGE}, NameValidator",
     date=DATE,
 )
-def group_names(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        if group.role not in ("login", "compute"):
-            continue
-        if problem := parallelcluster().names_problem(name):
-            what = "a login pool" if group.role == "login" else "a compute resource"
-            yield Breach(
-                ("node_groups", name),
-                f"`{name}` is to be the name of {what}: {problem}.",
-                rename(_legal(name, taken=environment.node_groups)),
-            )
+def group_names(group: Group, cluster: Cluster | None) -> Iterator[Breach]:
+    if group.role not in ("login", "compute"):
+        return
+    if problem := parallelcluster().names_problem(group.name):
+        what = "a login pool" if group.role == "login" else "a compute resource"
+        yield Breach(
+            (),
+            f"`{group.name}` cannot be the name of {what}: {problem}.",
+            rename(_legal(group.name, taken=cluster.groups if cluster else {})),
+        )
 
 
 @PCL.rule(
     11,
     "error",
-    "Partitions have names that ParallelCluster takes",
+    "ParallelCluster accepts the names of partitions",
     source=f"{PACKAGE}, NameValidator",
     date=DATE,
 )
-def partition_names(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("compute").items():
-        if group.partition and (problem := parallelcluster().names_problem(group.partition)):
-            yield Breach(
-                ("node_groups", name, "partition"),
-                f"`{group.partition}` is to be the name of a queue: {problem}.",
-                write(_legal(group.partition, taken=partitions(environment))),
-            )
+def partition_names(group: Group, cluster: Cluster | None) -> Iterator[Breach]:
+    name = group.settings.partition if group.role == "compute" else None
+    if name and (problem := parallelcluster().names_problem(name)):
+        yield Breach(
+            ("partition",),
+            f"`{name}` cannot be the name of a queue: {problem}.",
+            write(_legal(name, taken=cluster.partitions if cluster else {})),
+        )
 
 
 @PCL.rule(12, "error", "There are at most 50 queues", source=f"{PACKAGE}, MaxCountValidator", date=DATE)
-def queue_limit(environment: Environment) -> Iterator[Breach]:
+def queue_limit(cluster: Cluster) -> Iterator[Breach]:
     limit = parallelcluster().counts["queues"]
-    if (count := len(partitions(environment))) > limit:
+    if (count := len(cluster.partitions)) > limit:
         yield Breach(
             ("node_groups",),
-            f"{count} partitions; ParallelCluster takes {limit} queues.",
-            ask("decision", f"{limit} partitions: groups that share one are different nodes of one queue"),
+            f"there are {count} partitions; ParallelCluster takes {limit} queues.",
+            ask(
+                "decision",
+                f"use {limit} partitions or fewer: groups that share one are different nodes of one queue",
+            ),
         )
 
 
 @PCL.rule(
     13, "error", "There are at most 50 compute groups", source=f"{PACKAGE}, MaxCountValidator", date=DATE
 )
-def compute_limit(environment: Environment) -> Iterator[Breach]:
+def compute_limit(cluster: Cluster) -> Iterator[Breach]:
     limit = parallelcluster().counts["compute_resources"]
-    if (count := len(environment.groups("compute"))) > limit:
+    if (count := len(cluster.with_role("compute"))) > limit:
         yield Breach(
             ("node_groups",),
-            f"{count} compute groups; ParallelCluster takes {limit} compute resources over all queues.",
-            ask("decision", f"{limit} groups: those of one type, partition and capacity can be one"),
+            f"there are {count} compute groups; ParallelCluster takes {limit} compute resources in all "
+            "queues.",
+            ask("decision", f"use {limit} groups or fewer: merge those of one type, partition and capacity"),
         )
 
 
 @PCL.rule(14, "error", "There are at most 10 login groups", source=f"{PACKAGE}, MaxCountValidator", date=DATE)
-def login_limit(environment: Environment) -> Iterator[Breach]:
+def login_limit(cluster: Cluster) -> Iterator[Breach]:
     limit = parallelcluster().counts["login_pools"]
-    if (count := len(environment.groups("login"))) > limit:
+    if (count := len(cluster.with_role("login"))) > limit:
         yield Breach(
             ("node_groups",),
-            f"{count} login groups; ParallelCluster takes {limit} pools.",
-            ask("decision", f"{limit} groups with more nodes each"),
+            f"there are {count} login groups; ParallelCluster takes {limit} pools.",
+            ask("decision", f"use {limit} groups or fewer, with more nodes each"),
         )
 
 
-_SHARED: Mapping[str, str] = {
-    "capacity": "CapacityType",
-    "capacity.allocation": "AllocationStrategy",
-    "image": "Image",
-    "root_volume_gib": "ComputeSettings",
+def _purchase(group: Group) -> str:
+    # reservations are launched as on-demand instances
+    return "on-demand" if group.capacity.kind == "reservation" else group.capacity.kind
+
+
+_SHARED: Mapping[str, tuple[str, Callable[[Group], object]]] = {
+    "capacity": ("CapacityType", _purchase),
+    "capacity.allocation": (
+        "AllocationStrategy",
+        lambda group: group.capacity.allocation if isinstance(group.capacity, Spot) else None,
+    ),
+    "image": ("Image", lambda group: group.settings.image),
+    "root_volume_gib": ("ComputeSettings", lambda group: group.settings.root_volume_gib),
 }
-"""What ParallelCluster's schema has at the queue and not at the compute resource, by our name for it."""
+"""What ParallelCluster's schema has at the queue and not at the compute resource, by our name for it: its
+name there, and what a group has."""
 
 
 @PCL.rule(
     15,
     "error",
-    "The groups of a partition agree on what is set for the whole queue",
+    "The groups of a partition agree on settings of the whole queue",
     source=f"{PACKAGE}, schema (SlurmQueues)",
     date=DATE,
 )
-def one_queue_one_setting(environment: Environment) -> Iterator[Breach]:
-    for queue, groups in partitions(environment).items():
+def one_queue_one_setting(cluster: Cluster) -> Iterator[Breach]:
+    for queue, groups in cluster.partitions.items():
         (first, leader), *others = groups.items()
         for name, group in others:
-            for key, field in _SHARED.items():
-                mine, theirs = _shared(group, key), _shared(leader, key)
+            for key, (field, of) in _SHARED.items():
+                mine, theirs = of(group), of(leader)
                 if mine != theirs:
                     yield Breach(
                         ("node_groups", name, *key.split(".")),
-                        f"`{name}` and `{first}` are both in partition `{queue}`, and {key} is "
-                        f"{mine} here and {theirs} there: ParallelCluster has one {field} for a queue.",
+                        f"`{name}` and `{first}` are both in partition `{queue}`, and {key} is {mine} here "
+                        f"and {theirs} there: ParallelCluster has one {field} for each queue.",
                         anywhere(
-                            {("node_groups", name, "partition"): _legal(name, taken=partitions(environment))}
-                        ).noting(f"or {key} as in `{first}`"),
+                            {("node_groups", name, "partition"): _legal(name, taken=cluster.partitions)}
+                        ).noting(f"or use the {key} of `{first}`"),
                     )
-
-
-def _shared(group: NodeGroup, key: str) -> object:
-    match key:
-        case "capacity":
-            # reservations are launched as on-demand instances
-            return "on-demand" if group.capacity.kind == "reservation" else group.capacity.kind
-        case "capacity.allocation":
-            return getattr(group.capacity, "allocation", None)
-        case _:
-            return getattr(group, key)
 
 
 def _legal(name: str, *, taken: Mapping[str, object]) -> str:

@@ -8,9 +8,12 @@ from datetime import date
 
 from ultracluster.catalog.pcs import pcs_agent, pcs_since, pcs_size_for, pcs_sizes, pcs_slurm_versions
 from ultracluster.config import Environment
+from ultracluster.config.pcs import Pcs, PcsAccounting
 from ultracluster.config.remedy import anywhere, ask, beside, drop, write
+from ultracluster.config.storage import ExistingDatabase, RdsMySql, Storage
+from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.pcs.groups import API, GUIDE, QUOTAS, asked
+from ultracluster.rules.pcs.groups import API, GUIDE, QUOTAS
 from ultracluster.rules.sets import PCS
 from ultracluster.rules.today import today
 
@@ -28,41 +31,39 @@ def ending(version: str, *, on: date) -> int | None:
 @PCS.rule(
     60,
     "error",
-    "PCS has the Slurm version",
+    "PCS offers the Slurm version",
     source=f"{VERSIONS}; {API}, SchedulerRequest",
 )
-def version_known(environment: Environment) -> Iterator[Breach]:
-    version, versions = asked(environment).slurm_version, list(pcs_slurm_versions())
+def version_known(settings: Pcs) -> Iterator[Breach]:
+    version, versions = settings.slurm_version, list(pcs_slurm_versions())
     if version not in versions:
         yield Breach(
-            ("orchestrator", "slurm_version"),
-            f"PCS has no Slurm {version}; it has {', '.join(versions)}.",
+            ("slurm_version",),
+            f"PCS does not offer Slurm {version}; it offers {', '.join(versions)}.",
             write(*_nearest_supported(version)),
         )
 
 
-@PCS.rule(61, "error", "The Slurm version is supported", source=VERSIONS)
-def version_supported(environment: Environment) -> Iterator[Breach]:
-    version = asked(environment).slurm_version
+@PCS.rule(61, "error", "PCS still supports the Slurm version", source=VERSIONS)
+def version_supported(settings: Pcs) -> Iterator[Breach]:
+    version = settings.slurm_version
     left = ending(version, on=today())
     if left is not None and left < 0:
         yield Breach(
-            ("orchestrator", "slurm_version"),
-            f"PCS supports Slurm {version} until {pcs_slurm_versions()[version]}, which is past.",
-            write(*_supported()).noting(
-                "docs/pcs.md says in which order a cluster that is there is upgraded"
-            ),
+            ("slurm_version",),
+            f"PCS supported Slurm {version} until {pcs_slurm_versions()[version]}.",
+            write(*_supported()).noting("docs/pcs.md describes how an existing cluster is upgraded"),
         )
 
 
-@PCS.rule(62, "warning", "The Slurm version is supported for a while", source=VERSIONS)
-def version_ends_soon(environment: Environment) -> Iterator[Breach]:
-    version = asked(environment).slurm_version
+@PCS.rule(62, "warning", "Support of the Slurm version does not end within 90 days", source=VERSIONS)
+def version_ends_soon(settings: Pcs) -> Iterator[Breach]:
+    version = settings.slurm_version
     left = ending(version, on=today())
     if left is not None and 0 <= left <= SOON_DAYS:
         yield Breach(
-            ("orchestrator", "slurm_version"),
-            f"PCS supports Slurm {version} until {pcs_slurm_versions()[version]}, {left} days from now.",
+            ("slurm_version",),
+            f"PCS supports Slurm {version} only until {pcs_slurm_versions()[version]}, {left} days from now.",
             write(*_supported()),
         )
 
@@ -70,7 +71,7 @@ def version_ends_soon(environment: Environment) -> Iterator[Breach]:
 def _nearest_supported(version: str) -> list[str]:
     """The supported versions next to one that PCS does not have."""
     supported = _supported() or [*pcs_slurm_versions()][-1:]
-    newer = [one for one in supported if one > version]
+    newer = [other for other in supported if other > version]
     return newer[:1] or supported[-1:]
 
 
@@ -80,112 +81,119 @@ def _supported() -> list[str]:
     return [version for version, left in ends.items() if left is None or left > SOON_DAYS]
 
 
-@PCS.rule(63, "error", "The size holds all nodes", source=f"{QUOTAS}; {API}, CreateCluster (size)")
-def size_holds(environment: Environment) -> Iterator[Breach]:
-    nodes = sum(group.greatest for group in environment.node_groups.values())
+@PCS.rule(63, "error", "The cluster size holds all nodes", source=f"{QUOTAS}; {API}, CreateCluster (size)")
+def size_holds(cluster: Cluster, settings: Pcs) -> Iterator[Breach]:
+    nodes = _nodes(cluster)
     sizes = {size.name: size for size in pcs_sizes()}
     largest = pcs_sizes()[-1]
-    asked_size = sizes.get(asked(environment).size or "")
+    size = sizes.get(settings.size or "")
     if nodes > largest.nodes:
         yield Breach(
             ("node_groups",),
-            f"{nodes} nodes at their greatest; the largest PCS cluster has {largest.nodes}.",
-            ask("decision", f"{largest.nodes} nodes or fewer, in this environment"),
+            f"the groups may have {nodes} nodes in total; the largest PCS cluster has {largest.nodes}.",
+            ask("decision", f"use {largest.nodes} nodes or fewer in this environment"),
         )
-    elif asked_size and nodes > asked_size.nodes:
+    elif size and nodes > size.nodes:
         fit = pcs_size_for(nodes)
         yield Breach(
             ("orchestrator", "size"),
-            f"{nodes} nodes at their greatest, login nodes included; a {asked_size.name} cluster has "
-            f"{asked_size.nodes}.",
-            write(fit.name).noting(f"{fit.nodes} nodes, which is a new cluster: the size cannot change"),
+            f"the groups may have {nodes} nodes in total, login nodes included; a {size.name} cluster has "
+            f"{size.nodes}.",
+            write(fit.name).noting(
+                f"for {fit.nodes} nodes, which replaces the cluster: its size cannot change"
+            ),
         )
 
 
 @PCS.rule(
     64,
     "warning",
-    "A protected cluster names its size",
+    "A protected cluster has its size set",
     source="CloudFormation, AWS::PCS::Cluster (Size is create-only)",
 )
-def size_named(environment: Environment) -> Iterator[Breach]:
-    if environment.protect and asked(environment).size is None:
-        fit = pcs_size_for(sum(group.greatest for group in environment.node_groups.values()))
+def size_named(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
+    if cluster.environment.protect and settings.size is None:
+        fit = pcs_size_for(_nodes(cluster))
         yield Breach(
-            ("orchestrator", "size"),
-            "without a size the cluster has the smallest that holds its nodes, and cannot change it: the "
-            f"first node above {fit.nodes} would be a new cluster, and all jobs gone.",
-            write(fit.name).noting("or a larger one if nodes are to be added"),
+            ("size",),
+            "without a size the cluster gets the smallest that holds its nodes, and the size cannot change: "
+            f"the first node above {fit.nodes} would replace the cluster and lose all jobs.",
+            write(fit.name).noting("or a larger one if you will add nodes"),
         )
 
 
-@PCS.rule(
-    65, "error", "The cluster's name is one that PCS takes", source=f"{API}, CreateCluster (clusterName)"
-)
-def cluster_name(environment: Environment) -> Iterator[Breach]:
+@PCS.rule(65, "error", "PCS accepts the cluster name", source=f"{API}, CreateCluster (clusterName)")
+def cluster_name(settings: Pcs, environment: Environment) -> Iterator[Breach]:
     name = environment.cluster_name
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{2,39}", name):
         yield Breach(
-            ("orchestrator", "cluster_name"),
-            f"`{name}` would be the cluster's name; PCS takes 3 to 40 letters, digits and hyphens, a letter "
+            ("cluster_name",),
+            f"`{name}` cannot be the cluster's name: PCS takes 3 to 40 letters, digits and hyphens, a letter "
             "first.",
             write(_taken(name)),
         )
 
 
-@PCS.rule(66, "error", "There is no accounting database", source=f"{GUIDE}, Slurm accounting in AWS PCS")
-def no_database(environment: Environment) -> Iterator[Breach]:
-    database = environment.storage.accounting_database
-    if database:
-        yield Breach(
-            ("storage", "accounting_database"),
-            f"PCS runs slurmdbd and its database itself and takes no other ({database.kind}).",
-            drop().noting("orchestrator.accounting is {mode: standard} by default"),
-        )
+@PCS.rule(
+    66,
+    "error",
+    "There is no accounting database, because PCS runs its own",
+    source=f"{GUIDE}, Slurm accounting in AWS PCS",
+)
+def no_database(database: RdsMySql | ExistingDatabase) -> Iterator[Breach]:
+    yield Breach(
+        (),
+        f"PCS runs slurmdbd and its database itself and cannot use another one ({database.kind}).",
+        drop().noting("orchestrator.accounting is {mode: standard} by default"),
+    )
 
 
-@PCS.rule(67, "warning", "Accounting records end", source=f"{API}, Accounting (defaultPurgeTimeInDays)")
-def records_end(environment: Environment) -> Iterator[Breach]:
-    accounting = asked(environment).accounting
+@PCS.rule(
+    67,
+    "warning",
+    "Accounting records are deleted after some time",
+    source=f"{API}, Accounting (defaultPurgeTimeInDays)",
+)
+def records_end(accounting: PcsAccounting) -> Iterator[Breach]:
     if accounting.mode == "standard" and accounting.purge_days == -1:
         yield Breach(
-            ("orchestrator", "accounting", "purge_days"),
-            "records are kept for ever, and PCS bills the storage of accounting by the month.",
+            ("purge_days",),
+            "records are kept forever, and PCS bills the storage of accounting every month.",
             write(365),
         )
 
 
-@PCS.rule(68, "error", "Slurm's version has the REST API", source=f"{API}, SlurmRestRequest; {VERSIONS}")
-def rest_version(environment: Environment) -> Iterator[Breach]:
-    orchestrator, since = asked(environment), pcs_since("rest")
-    if orchestrator.rest and orchestrator.slurm_version < since:
+@PCS.rule(68, "error", "The Slurm version has the REST API", source=f"{API}, SlurmRestRequest; {VERSIONS}")
+def rest_version(settings: Pcs) -> Iterator[Breach]:
+    since = pcs_since("rest")
+    if settings.rest and settings.slurm_version < since:
         yield Breach(
-            ("orchestrator", "rest"),
-            f"PCS has Slurm's REST API from {since} on, and this cluster has {orchestrator.slurm_version}.",
+            ("rest",),
+            f"PCS has Slurm's REST API from {since} on, and this cluster has {settings.slurm_version}.",
             write(False) | beside(slurm_version=since),
         )
 
 
-@PCS.rule(70, "error", "The agent knows lifecycle actions", source=LIFECYCLE)
-def agent_floor(environment: Environment) -> Iterator[Breach]:
-    orchestrator, floor = asked(environment), pcs_agent("lifecycle_actions")
-    if orchestrator.lifecycle != "none" and _numbers(orchestrator.agent_version) < _numbers(floor):
+@PCS.rule(70, "error", "The PCS agent supports lifecycle actions", source=LIFECYCLE)
+def agent_floor(settings: Pcs) -> Iterator[Breach]:
+    floor = pcs_agent("lifecycle_actions")
+    if settings.lifecycle != "none" and _numbers(settings.agent_version) < _numbers(floor):
         yield Breach(
-            ("orchestrator", "agent_version"),
-            f"lifecycle actions need version {floor} of PCS's agent in the images, which have "
-            f"{orchestrator.agent_version}: our scripts would not run.",
-            ask("action", f"images with {floor} or newer, or lifecycle: none"),
+            ("agent_version",),
+            f"lifecycle actions require version {floor} of the PCS agent in the images, which have "
+            f"{settings.agent_version}: the lifecycle scripts would not run.",
+            ask("action", f"use images with {floor} or newer, or lifecycle: none"),
         )
 
 
-@PCS.rule(71, "warning", "The agent knows rolling upgrades", source=VERSIONS)
-def agent_upgrades(environment: Environment) -> Iterator[Breach]:
-    orchestrator, floor = asked(environment), pcs_agent("rolling_upgrade")
-    if _numbers(orchestrator.agent_version) < _numbers(floor):
+@PCS.rule(71, "warning", "The PCS agent supports rolling upgrades", source=VERSIONS)
+def agent_upgrades(settings: Pcs) -> Iterator[Breach]:
+    floor = pcs_agent("rolling_upgrade")
+    if _numbers(settings.agent_version) < _numbers(floor):
         yield Breach(
-            ("orchestrator", "agent_version"),
-            f"with an agent older than {floor} the next Slurm version means stopping the whole fleet.",
-            ask("action", f"images with {pcs_agent('lifecycle_actions')} or newer"),
+            ("agent_version",),
+            f"with an agent older than {floor} all nodes must be stopped for the next Slurm version.",
+            ask("action", f"use images with {pcs_agent('lifecycle_actions')} or newer"),
         )
 
 
@@ -196,16 +204,17 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 @PCS.rule(
-    72, "warning", "Something mounts the file systems", source=f"{LIFECYCLE}; PCS has no field for mounts"
+    72,
+    "warning",
+    "Lifecycle scripts mount the file systems",
+    source=f"{LIFECYCLE}; PCS has no field for mounts",
 )
-def nothing_mounts(environment: Environment) -> Iterator[Breach]:
-    storage = environment.storage
-    systems = [("lustre", storage.lustre), ("openzfs", storage.openzfs)]
-    for key, system in systems:
-        if system and asked(environment).lifecycle == "none":
+def nothing_mounts(storage: Storage, settings: Pcs) -> Iterator[Breach]:
+    for key, system in (("lustre", storage.lustre), ("openzfs", storage.openzfs)):
+        if system and settings.lifecycle == "none":
             yield Breach(
-                ("storage", key),
-                f"PCS mounts nothing itself, and with lifecycle `none` our scripts do not mount "
+                (key,),
+                "PCS mounts nothing itself, and with lifecycle `none` no lifecycle script mounts "
                 f"{system.mount_path} either.",
                 anywhere({("orchestrator", "lifecycle"): "node-bootstrapped"}).noting(
                     "or acknowledge that the image mounts it"
@@ -218,3 +227,8 @@ def _taken(name: str) -> str:
     plain = re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-")
     plain = plain if plain[:1].isalpha() else f"c-{plain}"
     return (plain if len(plain) > 2 else f"{plain}-pcs")[:40].rstrip("-")
+
+
+def _nodes(cluster: Cluster) -> int:
+    """Nodes of all groups at the most; PCS counts login nodes, too."""
+    return sum(group.most_nodes for group in cluster.groups.values())

@@ -6,14 +6,12 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from ultracluster.catalog import region
+from ultracluster.catalog import Region
 from ultracluster.catalog.pcs import pcs_image_parameter, pcs_limit, pcs_name_limits, pcs_regions
-from ultracluster.config import Environment
 from ultracluster.config.findings import Path
-from ultracluster.config.orchestrator import Pcs
+from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import Remedy, anywhere, ask, drop, inside, rename, write
-from ultracluster.model.partitions import partitions
-from ultracluster.model.types import instance_type_of
+from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.basics import moved_to
 from ultracluster.rules.sets import PCS
@@ -25,47 +23,39 @@ QUEUE_API = f"{API}, CreateQueue"
 QUOTAS = f"{GUIDE}, Endpoints and service quotas for AWS PCS"
 
 
-def asked(environment: Environment) -> Pcs:
-    """The orchestrator of an environment that these rules are run on."""
-    assert isinstance(environment.orchestrator, Pcs)
-    return environment.orchestrator
-
-
 @PCS.rule(
     1,
     "error",
-    "PCS is in the Region",
+    "AWS PCS is offered in the Region",
     source=f"{QUOTAS}; CloudFormation schemas of 2026-10-20, AWS::PCS::Cluster",
     date="2026-11-22",
     by_hand="aws pcs list-clusters --region <region>",
 )
-def region_has_pcs(environment: Environment) -> Iterator[Breach]:
-    known = region(environment.region)
-    if known and known.pcs is False and known.name not in pcs_regions():
+def region_has_pcs(home: Region, cluster: Cluster) -> Iterator[Breach]:
+    if home.pcs is False and home.name not in pcs_regions():
         yield Breach(
-            ("region",),
-            f"AWS PCS has no endpoint in {known.name}, and CloudFormation does not know it there.",
-            moved_to(environment, _with_pcs(known.name)),
+            (),
+            f"AWS PCS has no endpoint in {home.name}, and CloudFormation does not have it there.",
+            moved_to(cluster.environment, _with_pcs(home.name)),
         )
 
 
 @PCS.rule(
     2,
     "warning",
-    "The guide has PCS in the Region",
+    "The PCS guide lists the Region",
     source=f"{QUOTAS}; CloudFormation schemas of 2026-10-20, AWS::PCS::Cluster",
     date="2026-11-22",
     by_hand="aws pcs list-clusters --region <region>",
 )
-def region_in_guide(environment: Environment) -> Iterator[Breach]:
-    known = region(environment.region)
-    if known and known.pcs is not False and known.name not in pcs_regions():
+def region_in_guide(home: Region, cluster: Cluster) -> Iterator[Breach]:
+    if home.pcs is not False and home.name not in pcs_regions():
         yield Breach(
-            ("region",),
-            f"the guide names no endpoint of AWS PCS in {known.name}, though CloudFormation's schemas "
-            + ("have it there." if known.pcs else "could not be read for it."),
-            moved_to(environment, _with_pcs(known.name)).noting(
-                "or ask with the command of this rule and acknowledge this"
+            (),
+            f"the guide lists no endpoint of AWS PCS in {home.name}, though CloudFormation's schemas "
+            + ("have it there." if home.pcs else "could not be read for it."),
+            moved_to(cluster.environment, _with_pcs(home.name)).noting(
+                "or check with `aws pcs list-clusters --region <region>` and acknowledge this"
             ),
         )
 
@@ -74,53 +64,53 @@ def _with_pcs(name: str) -> str:
     return difflib.get_close_matches(name, pcs_regions(), n=1, cutoff=0)[0]
 
 
-@PCS.rule(3, "warning", "There are at most 10 groups, or a raised quota", source=QUOTAS, date="2026-11-22")
-def group_limit(environment: Environment) -> Iterator[Breach]:
-    groups = [*environment.groups("login"), *environment.groups("compute")]
+@PCS.rule(
+    3, "warning", "There are at most 10 groups, or AWS raised the quota", source=QUOTAS, date="2026-11-22"
+)
+def group_limit(cluster: Cluster) -> Iterator[Breach]:
+    groups = [*cluster.with_role("login"), *cluster.with_role("compute")]
     most = pcs_limit("groups")
     if len(groups) > most:
         yield Breach(
             ("node_groups",),
-            f"{len(groups)} login and compute groups: by default PCS makes {most} compute node groups in a "
-            "cluster, login groups included, and refuses the next (ServiceLimitExceeded). A support case "
-            "raises that; Service Quotas does not have it.",
+            f"there are {len(groups)} login and compute groups: by default PCS creates {most} compute node "
+            "groups in a cluster, login groups included, and refuses the next (ServiceLimitExceeded). A "
+            "support case raises the quota; Service Quotas does not list it.",
             ask(
                 "decision",
-                f"{most} groups or fewer: those of one type, partition and capacity can be one; or "
+                f"use {most} groups or fewer: merge those of one type, partition and capacity; or "
                 "acknowledge that AWS raised the quota",
             ),
         )
 
 
 @PCS.rule(
-    4, "warning", "There are at most 10 partitions, or a raised quota", source=QUOTAS, date="2026-11-22"
+    4, "warning", "There are at most 10 partitions, or AWS raised the quota", source=QUOTAS, date="2026-11-22"
 )
-def partition_limit(environment: Environment) -> Iterator[Breach]:
-    count, most = len(partitions(environment)), pcs_limit("queues")
+def partition_limit(cluster: Cluster) -> Iterator[Breach]:
+    count, most = len(cluster.partitions), pcs_limit("queues")
     if count > most:
         yield Breach(
             ("node_groups",),
-            f"{count} partitions: by default PCS makes {most} queues in a cluster; a support case raises "
-            "that.",
+            f"there are {count} partitions: by default PCS creates {most} queues in a cluster; a support "
+            "case raises the quota.",
             ask(
                 "decision",
-                f"{most} partitions or fewer: several groups can be in one; or acknowledge that "
-                "AWS raised the quota",
+                f"use {most} partitions or fewer: several groups can share one; or acknowledge that AWS "
+                "raised the quota",
             ),
         )
 
 
 @PCS.rule(5, "error", "Group names are 3 to 25 letters, digits and hyphens", source=GROUP_API)
-def group_names(environment: Environment) -> Iterator[Breach]:
-    for name in environment.node_groups:
-        yield from _named(name, ("node_groups", name), "a compute node group")
+def group_names(group: Group) -> Iterator[Breach]:
+    yield from _named(group.name, (), "a compute node group")
 
 
 @PCS.rule(6, "error", "Partition names are 3 to 25 letters, digits and hyphens", source=QUEUE_API)
-def partition_names(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.groups("compute").items():
-        if group.partition:
-            yield from _named(group.partition, ("node_groups", name, "partition"), "a queue")
+def partition_names(group: Group) -> Iterator[Breach]:
+    if group.role == "compute" and group.settings.partition:
+        yield from _named(group.settings.partition, ("partition",), "a queue")
 
 
 def _named(name: str, path: Path, what: str) -> Iterator[Breach]:
@@ -133,7 +123,7 @@ def _named(name: str, path: Path, what: str) -> Iterator[Breach]:
         path,
         f"`{name}` cannot be the name of {what}: PCS takes {shortest} to {longest} letters, digits and "
         "hyphens, a letter first.",
-        write(near) if path[-1] == "partition" else rename(near),
+        write(near) if path else rename(near),
     )
 
 
@@ -145,68 +135,66 @@ def _named(name: str, path: Path, what: str) -> Iterator[Breach]:
     by_hand="aws ssm get-parameter --name "
     "/aws/service/pcs/ami/dlami-base-ubuntu2404/<x86_64|arm64>/latest/ami-id --query Parameter.Value",
 )
-def image_is_pinned(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        if group.image is not None or group.role not in ("login", "compute"):
-            continue
-        known = instance_type_of(environment, group)
-        parameter = pcs_image_parameter((known.architecture if known else "") or "x86_64")
+def image_is_pinned(group: Group, settings: Pcs) -> Iterator[Breach]:
+    if group.settings.image is None and group.role in ("login", "compute"):
+        parameter = pcs_image_parameter((group.type.architecture if group.type else "") or "x86_64")
         yield Breach(
-            ("node_groups", name, "image"),
-            "PCS has no image of its own, and its nodes need one with its agent and Slurm "
-            f"{asked(environment).slurm_version}.",
+            ("image",),
+            "PCS has no default image, and its nodes require one with its agent and Slurm "
+            f"{settings.slurm_version}.",
             write(parameter).noting(
-                "whose value is read when the group is made or changed; or the id of an AMI"
+                "whose value is read when the group is created or changed; or the id of an AMI"
             ),
         )
 
 
-@PCS.rule(12, "warning", "The settings of a partition are of one that there is", source=QUEUE_API)
-def partition_used(environment: Environment) -> Iterator[Breach]:
-    there = partitions(environment)
-    for name in asked(environment).partitions:
-        if name not in there:
-            near = difflib.get_close_matches(name, there.keys() - asked(environment).partitions.keys(), n=1)
+@PCS.rule(12, "warning", "Settings of partitions belong to partitions that exist", source=QUEUE_API)
+def partition_used(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
+    for name in settings.partitions:
+        if name not in cluster.partitions:
+            free = [queue for queue in cluster.partitions if queue not in settings.partitions]
+            near = difflib.get_close_matches(name, free, n=1)
             yield Breach(
-                ("orchestrator", "partitions", name),
-                f"no compute group is in partition `{name}`: no queue is made of it.",
+                ("partitions", name),
+                f"no compute group is in partition `{name}`: no queue is created for it.",
                 rename(near[0]) if near else drop(),
             )
 
 
-@PCS.rule(14, "warning", "The cluster has a login group", source=f"{GUIDE}, Using login nodes")
-def some_login_nodes(environment: Environment) -> Iterator[Breach]:
-    if not any(group.count for group in environment.groups("login").values()):
+@PCS.rule(14, "warning", "The cluster has a login node", source=f"{GUIDE}, Using login nodes")
+def some_login_nodes(cluster: Cluster) -> Iterator[Breach]:
+    if not any(group.settings.count for group in cluster.with_role("login").values()):
         yield Breach(
             ("node_groups",),
-            "no login node: PCS has none of its own, and people would work on the nodes that run jobs.",
-            _a_login_node(environment),
+            "there is no login node. PCS has none of its own, so people would work on the nodes that run "
+            "jobs.",
+            _a_login_node(cluster),
         )
 
 
 @PCS.rule(
     15,
     "warning",
-    "scaledown_seconds is set where nodes end",
+    "scaledown_seconds is set only where idle nodes can end",
     source=f"{API}, ClusterSlurmConfigurationRequest (scaleDownIdleTimeInSeconds)",
 )
-def scaledown_says_something(environment: Environment) -> Iterator[Breach]:
-    fields = asked(environment).model_fields_set
-    if "scaledown_seconds" in fields and all(g.greatest == g.count for g in environment.node_groups.values()):
+def scaledown_says_something(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
+    elastic = any(group.most_nodes > group.settings.count for group in cluster.groups.values())
+    if "scaledown_seconds" in settings.model_fields_set and not elastic:
         yield Breach(
-            ("orchestrator", "scaledown_seconds"),
-            "every group has as many nodes as it may ever have: none ends for want of work.",
-            drop().noting("or max_count above count in a compute group"),
+            ("scaledown_seconds",),
+            "no group has a max_count above its count: no idle node is ever ended, so this has no effect.",
+            drop().noting("or set max_count above count in a compute group"),
         )
 
 
-def _a_login_node(environment: Environment) -> Remedy:
-    """One node of the architecture that most compute nodes have."""
-    for name in environment.groups("login"):
+def _a_login_node(cluster: Cluster) -> Remedy:
+    """One node of the architecture that compute nodes have."""
+    for name in cluster.with_role("login"):
         return anywhere({("node_groups", name, "count"): 1})
-    types = [instance_type_of(environment, group) for group in environment.groups("compute").values()]
-    arm = any(known and known.architecture == "arm64" for known in types)
-    name = next(one for one in ("login", "login-nodes") if one not in environment.node_groups)
+    compute = cluster.with_role("compute").values()
+    arm = any(group.type and group.type.architecture == "arm64" for group in compute)
+    name = next(name for name in ("login", "login-nodes") if name not in cluster.groups)
     group = {
         "role": "login",
         "instance_type": "m7g.2xlarge" if arm else "m7i.2xlarge",

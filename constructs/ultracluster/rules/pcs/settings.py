@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ultracluster.catalog.pcs import SettingLevel, pcs_settings
-from ultracluster.config import Environment
 from ultracluster.config.findings import Path
+from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import anywhere, drop, rename, write
+from ultracluster.config.slurm import Partition, SlurmSettings
+from ultracluster.model import Group
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.pcs.groups import GUIDE, asked
+from ultracluster.rules.pcs.groups import GUIDE
 from ultracluster.rules.sets import PCS
 
 CUSTOM = f"{GUIDE}, Configuring custom Slurm settings in AWS PCS"
@@ -18,34 +20,35 @@ LEVELS: tuple[SettingLevel, ...] = ("cluster", "group", "partition")
 _WORDS: Mapping[SettingLevel, str] = {"cluster": "a cluster", "group": "a node group", "partition": "a queue"}
 
 
-def _settings(environment: Environment) -> Iterator[tuple[SettingLevel, Path, str, str]]:
-    """Each setting of slurm.conf: level, path, name, value."""
-    orchestrator = asked(environment)
-    for key, value in orchestrator.slurm_settings.items():
-        yield "cluster", ("orchestrator", "slurm_settings", key), key, str(value)
-    for name, partition in orchestrator.partitions.items():
-        for key, value in partition.slurm_settings.items():
-            yield "partition", ("orchestrator", "partitions", name, "slurm_settings", key), key, str(value)
-    for name, group in environment.node_groups.items():
-        for key, value in group.slurm_settings.items():
-            yield "group", ("node_groups", name, "slurm_settings", key), key, str(value)
+def _settings(part: Pcs | Partition | Group) -> tuple[SettingLevel, SlurmSettings]:
+    """What a part adds to slurm.conf, and at which level."""
+    match part:
+        case Pcs():
+            return "cluster", part.slurm_settings
+        case Partition():
+            return "partition", part.slurm_settings
+        case Group():
+            return "group", part.settings.slurm_settings
 
 
-@PCS.rule(40, "error", "PCS takes each Slurm setting at its level", source=CUSTOM)
-def setting_refused(environment: Environment) -> Iterator[Breach]:
-    for level, path, name, _ in _settings(environment):
-        taken = pcs_settings(level)
+@PCS.rule(40, "error", "PCS accepts each Slurm parameter at its level", source=CUSTOM)
+def setting_refused(part: Pcs | Partition | Group) -> Iterator[Breach]:
+    level, given = _settings(part)
+    taken = pcs_settings(level)
+    for name in given:
         if name in taken:
             continue
         why = f"PCS does not take {name} for {_WORDS[level]}"
         if name.lower().startswith("topology"):
-            why += "; it writes the topology itself, and for UltraServers alone"
-        others: list[SettingLevel] = [one for one in LEVELS if one != level and name in pcs_settings(one)]
+            why += "; it writes the topology itself, and only for UltraServers"
+        others: list[SettingLevel] = [
+            other for other in LEVELS if other != level and name in pcs_settings(other)
+        ]
         near = taken.nearest(name)
         remedy = rename(near) | drop() if near else drop()
         if others:
-            remedy = drop().noting(f"{name} in slurm_settings of {_PLACES[others[0]]}")
-        yield Breach(path, f"{why}.", remedy)
+            remedy = drop().noting(f"set {name} in slurm_settings of {_PLACES[others[0]]}")
+        yield Breach(("slurm_settings", name), f"{why}.", remedy)
 
 
 _PLACES: Mapping[SettingLevel, str] = {
@@ -55,45 +58,44 @@ _PLACES: Mapping[SettingLevel, str] = {
 }
 
 
-@PCS.rule(42, "error", "Slurm's version has each setting", source=CUSTOM)
-def setting_too_new(environment: Environment) -> Iterator[Breach]:
-    version = asked(environment).slurm_version
-    for level, path, name, value in _settings(environment):
-        what, since = pcs_settings(level).since_of(name, value)
+@PCS.rule(42, "error", "The Slurm version has each parameter", source=CUSTOM)
+def setting_too_new(part: Pcs | Partition | Group, settings: Pcs) -> Iterator[Breach]:
+    version = settings.slurm_version
+    level, given = _settings(part)
+    for name, value in given.items():
+        what, since = pcs_settings(level).since_of(name, str(value))
         if since > version:
             yield Breach(
-                path,
+                ("slurm_settings", name),
                 f"PCS takes {what} from Slurm {since} on, and this cluster has {version}.",
                 anywhere({("orchestrator", "slurm_version"): since}) | drop(),
             )
 
 
-@PCS.rule(43, "error", "Gres is left to us", source=GRES)
-def own_gres(environment: Environment) -> Iterator[Breach]:
-    for name, group in environment.node_groups.items():
-        for key in group.slurm_settings:
-            if key.lower() == "gres":
-                yield Breach(
-                    ("node_groups", name, "slurm_settings", key),
-                    "PCS takes Gres together with custom GRES records (gresCustomSettings) of the same type "
-                    "and number, and this configuration has no field for those: it writes both for the "
-                    "GPUs, by orchestrator.gpu_types.",
-                    drop(),
-                )
+@PCS.rule(43, "error", "slurm_settings do not contain Gres", source=GRES)
+def own_gres(group: Group) -> Iterator[Breach]:
+    for key in group.settings.slurm_settings:
+        if key.lower() == "gres":
+            yield Breach(
+                ("slurm_settings", key),
+                "PCS takes Gres only together with custom GRES records (gresCustomSettings) of the same type "
+                "and number, and this configuration has no field for those: it writes both for the GPUs, "
+                "controlled by orchestrator.gpu_types.",
+                drop(),
+            )
 
 
 @PCS.rule(
     44,
     "warning",
-    "GPUs are named by type where that costs nothing",
+    "gpu_types is not set where Slurm detects the GPUs itself",
     source=f"{GUIDE}, Configuring hardware topology in AWS PCS; {GRES}",
 )
-def types_hide_affinity(environment: Environment) -> Iterator[Breach]:
-    orchestrator = asked(environment)
-    if orchestrator.gpu_types and orchestrator.slurm_version >= "26.05":
+def types_hide_affinity(settings: Pcs) -> Iterator[Breach]:
+    if settings.gpu_types and settings.slurm_version >= "26.05":
         yield Breach(
-            ("orchestrator", "gpu_types"),
-            "from 26.05 on PCS detects GPUs with the cores that are near them, and our line with the type "
+            ("gpu_types",),
+            "from 26.05 on PCS detects GPUs together with the cores near them, and a line with the GPU type "
             "replaces that: jobs lose the affinity.",
             drop(),
         )
@@ -102,20 +104,22 @@ def types_hide_affinity(environment: Environment) -> Iterator[Breach]:
 @PCS.rule(
     45, "error", "An exclusive partition does not share its nodes", source=f"{CUSTOM}; Slurm, slurm.conf"
 )
-def exclusive_twice(environment: Environment) -> Iterator[Breach]:
-    for name, partition in asked(environment).partitions.items():
+def exclusive_twice(settings: Pcs) -> Iterator[Breach]:
+    exclusive = {name: partition for name, partition in settings.partitions.items() if partition.exclusive}
+    for name, partition in exclusive.items():
         for key, value in partition.slurm_settings.items():
-            if key.lower() == "exclusive" and partition.exclusive:
-                yield Breach(
-                    ("orchestrator", "partitions", name, "slurm_settings", key),
-                    f"{key}={value} stands beside OverSubscribe=EXCLUSIVE, which it replaces and which "
-                    "`exclusive: true` writes.",
-                    drop() | anywhere({("orchestrator", "partitions", name, "exclusive"): False}),
+            why = ""
+            if key.lower() == "exclusive":
+                why = (
+                    "contradicts `exclusive: true`, which writes OverSubscribe=EXCLUSIVE, the parameter that "
+                    "this one replaces"
                 )
-            if key.lower() == "oversubscribe" and partition.exclusive and str(value).upper() != "EXCLUSIVE":
+            elif key.lower() == "oversubscribe" and str(value).upper() != "EXCLUSIVE":
+                why = "shares nodes between jobs, and the partition is exclusive"
+            if why:
                 yield Breach(
-                    ("orchestrator", "partitions", name, "slurm_settings", key),
-                    f"{key}={value} shares nodes between jobs, and the partition is exclusive.",
+                    ("partitions", name, "slurm_settings", key),
+                    f"{key}={value} {why}.",
                     drop() | anywhere({("orchestrator", "partitions", name, "exclusive"): False}),
                 )
 
@@ -123,55 +127,74 @@ def exclusive_twice(environment: Environment) -> Iterator[Breach]:
 @PCS.rule(
     46,
     "warning",
-    "A QOS is there before a partition names it",
+    "A QOS exists before a partition names it",
     source=f"{GUIDE}, Custom Slurm settings for AWS PCS queues",
     by_hand="sacctmgr show qos",
 )
-def qos_later(environment: Environment) -> Iterator[Breach]:
-    for level, path, name, value in _settings(environment):
-        if level == "partition" and name.lower() in _QOS:
+def qos_later(partition: Partition) -> Iterator[Breach]:
+    for name, value in partition.slurm_settings.items():
+        if name.lower() in _QOS:
             yield Breach(
-                path,
-                f"{name}={value}: PCS refuses a queue with a QOS that accounting does not have, and a new "
-                "cluster has none of yours.",
-                drop().noting("make the QOS with sacctmgr, then name it and acknowledge this"),
+                ("slurm_settings", name),
+                f"PCS refuses {name}={value} unless accounting has that QOS, and a new cluster has none of "
+                "yours.",
+                drop().noting("create the QOS with sacctmgr, then name it here and acknowledge this"),
             )
 
 
 _QOS = ("qos", "allowqos", "denyqos")
 
 
-@PCS.rule(47, "error", "What needs accounting has it", source=f"{GUIDE}, Slurm accounting in AWS PCS")
-def needs_accounting(environment: Environment) -> Iterator[Breach]:
-    orchestrator = asked(environment)
-    if orchestrator.accounting.mode == "standard":
+@PCS.rule(
+    47, "error", "Accounting is on where settings require it", source=f"{GUIDE}, Slurm accounting in AWS PCS"
+)
+def needs_accounting(settings: Pcs) -> Iterator[Breach]:
+    if settings.accounting.mode == "standard":
         return
-    asking = [
-        path
-        for level, path, name, _ in _settings(environment)
-        if (level == "partition" and name.lower() in (*_QOS, "allowaccounts", "denyaccounts"))
-        or (level == "cluster" and name.lower().startswith("accountingstorage"))
+    asking: list[Path] = [
+        ("slurm_settings", name)
+        for name in settings.slurm_settings
+        if name.lower().startswith("accountingstorage")
     ]
-    asking += [("orchestrator", "slurmdbd_settings", key) for key in orchestrator.slurmdbd_settings]
+    asking += [
+        ("partitions", queue, "slurm_settings", name)
+        for queue, partition in settings.partitions.items()
+        for name in partition.slurm_settings
+        if name.lower() in (*_QOS, "allowaccounts", "denyaccounts")
+    ]
+    asking += [("slurmdbd_settings", key) for key in settings.slurmdbd_settings]
     for path in asking:
         yield Breach(
             path,
-            f"{path[-1]} is about accounting, which is off: PCS refuses it.",
+            f"{path[-1]} requires accounting, which is off: PCS refuses it.",
             anywhere({("orchestrator", "accounting"): {"mode": "standard"}}) | drop(),
         )
 
 
 @PCS.rule(48, "error", "MinJobAge is 5 or more", source=CUSTOM)
-def job_age(environment: Environment) -> Iterator[Breach]:
-    for level, path, name, value in _settings(environment):
-        if level == "cluster" and name.lower() == "minjobage" and not (value.isdigit() and int(value) >= 5):
-            yield Breach(path, f"MinJobAge={value}: PCS takes 5 seconds or more.", write(5))
+def job_age(settings: Pcs) -> Iterator[Breach]:
+    for name, value in settings.slurm_settings.items():
+        if name.lower() == "minjobage" and not (str(value).isdigit() and int(value) >= 5):
+            yield Breach(
+                ("slurm_settings", name),
+                f"MinJobAge={value} is too short: PCS takes 5 seconds or more.",
+                write(5),
+            )
 
 
-@PCS.rule(49, "error", "A setting stands once", source="Slurm documentation, slurm.conf: names by any case")
-def setting_twice(environment: Environment) -> Iterator[Breach]:
-    seen: dict[tuple[Path, str], str] = {}
-    for _, path, name, _ in _settings(environment):
-        first = seen.setdefault((path[:-1], name.lower()), name)
+@PCS.rule(
+    49,
+    "error",
+    "No Slurm parameter is given twice (names ignore case)",
+    source="Slurm documentation, slurm.conf: names by any case",
+)
+def setting_twice(part: Pcs | Partition | Group) -> Iterator[Breach]:
+    seen: dict[str, str] = {}
+    for name in _settings(part)[1]:
+        first = seen.setdefault(name.lower(), name)
         if first != name:
-            yield Breach(path, f"{name} is {first} once more: Slurm does not tell them apart.", drop())
+            yield Breach(
+                ("slurm_settings", name),
+                f"{name} is given already, as {first}: Slurm ignores the case of parameter names.",
+                drop(),
+            )

@@ -1,14 +1,35 @@
 """Rules on file systems, mounts, keys and the accounting database."""
 
 from ultracluster.rules.storage import (
+    backups,
+    checkpoints,
+    database,
     existing,
-    fsx,
+    log_buckets,
     lustre,
     lustre_efa,
     mounts,
+    offers,
     openzfs,
     protection,
     repositories,
+    root_squash,
+    tiering,
 )
 
-__all__ = ["existing", "fsx", "lustre", "lustre_efa", "mounts", "openzfs", "protection", "repositories"]
+__all__ = [
+    "backups",
+    "checkpoints",
+    "database",
+    "existing",
+    "log_buckets",
+    "lustre",
+    "lustre_efa",
+    "mounts",
+    "offers",
+    "openzfs",
+    "protection",
+    "repositories",
+    "root_squash",
+    "tiering",
+]

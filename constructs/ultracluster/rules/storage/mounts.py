@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import assert_never
 
 from ultracluster.catalog.parallelcluster import parallelcluster
-from ultracluster.config import Environment
 from ultracluster.config.findings import Path
-from ultracluster.config.orchestrator import OrchestratorKind, ParallelCluster
+from ultracluster.config.orchestrator import Eks, HyperPodEks, HyperPodSlurm, ParallelCluster, Pcs
 from ultracluster.config.remedy import write
-from ultracluster.model.types import instance_type_of
+from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import MNT
 
@@ -26,15 +27,15 @@ PACKAGE = "aws-parallelcluster 3.16.1"
     source=f"{FSX_API}; {PACKAGE}, DuplicateMountDirValidator (a warning there for local disks)",
     date=DATE,
 )
-def mounts_differ(environment: Environment) -> Iterator[Breach]:
+def mounts_differ(cluster: Cluster) -> Iterator[Breach]:
     seen: dict[PurePosixPath, str] = {}
-    for path, place in _mounts(environment).items():
+    for path, place in _mounts(cluster).items():
         first = seen.setdefault(_normal(place), place)
         if first is not place:
             yield Breach(
                 path,
                 f"{place} is the mount of another file system already: one hides the other.",
-                write(_free_place(environment, path)),
+                write(_free_place(cluster, path)),
             )
 
 
@@ -47,14 +48,15 @@ def mounts_differ(environment: Environment) -> Iterator[Breach]:
     f"{PACKAGE}, SharedStorageMountDirValidator",
     date=DATE,
 )
-def mounts_spare_system(environment: Environment) -> Iterator[Breach]:
-    for path, place in _mounts(environment).items():
-        if hidden := _hidden(_normal(place), environment.orchestrator.kind):
-            what = _SYSTEM.get(hidden) or "part of the operating system"
+def mounts_spare_system(cluster: Cluster) -> Iterator[Breach]:
+    folders = _own_folders(cluster)
+    for path, place in _mounts(cluster).items():
+        if hidden := _hidden(_normal(place), folders):
+            what = {**_SYSTEM, **folders.within}.get(hidden) or "part of the operating system"
             yield Breach(
                 path,
                 f"a mount at {place} would hide {hidden}, which holds {what}.",
-                write(_free_place(environment, path)),
+                write(_free_place(cluster, path)),
             )
 
 
@@ -67,13 +69,13 @@ def mounts_spare_system(environment: Environment) -> Iterator[Breach]:
     date=DATE,
     kinds=frozenset({"parallelcluster", "pcs"}),
 )
-def mounts_not_nested(environment: Environment) -> Iterator[Breach]:
-    for path, place, outer in _nested(environment):
+def mounts_not_nested(cluster: Cluster) -> Iterator[Breach]:
+    for path, place, outer in _nested(cluster):
         yield Breach(
             path,
             f"{place} lies within the mount {outer}: it is hidden on nodes that mount {outer} last, and "
             "hangs when that one does.",
-            write(_free_place(environment, path)),
+            write(_free_place(cluster, path)),
         )
 
 
@@ -85,18 +87,18 @@ def mounts_not_nested(environment: Environment) -> Iterator[Breach]:
     date=DATE,
     kinds=frozenset({"hyperpod-slurm"}),
 )
-def mounts_in_unknown_order(environment: Environment) -> Iterator[Breach]:
-    for path, place, outer in _nested(environment):
+def mounts_in_unknown_order(cluster: Cluster) -> Iterator[Breach]:
+    for path, place, outer in _nested(cluster):
         yield Breach(
             path,
             f"{place} lies within the mount {outer}; the order in which HyperPod mounts is not published, "
             "and in the wrong one it is hidden.",
-            write(_free_place(environment, path)),
+            write(_free_place(cluster, path)),
         )
 
 
 _SOFTWARE = "the software of the image"
-_SYSTEM: Mapping[str, str] = {
+_SYSTEM: dict[str, str] = {
     "/bin": "", "/boot": "", "/dev": "", "/etc": "", "/lib": "", "/lib64": "", "/proc": "",
     "/root": "", "/run": "", "/sbin": "", "/sys": "", "/usr": "",
     "/": _SOFTWARE,
@@ -106,56 +108,73 @@ _SYSTEM: Mapping[str, str] = {
     "/opt/amazon": "EFA, MPI and the NCCL plugin",
     "/opt/aws": "AWS's agents",
     "/opt/dlami": "the local NVMe disks",
-    "/opt/ml": "HyperPod's own configuration",
-    "/opt/parallelcluster": "ParallelCluster's own configuration and Python",
-    "/opt/sagemaker": "the second EBS volume",
     "/opt/slurm": "Slurm",
 }  # fmt: skip
-"""What nodes have there; a mount on it, or within it, would hide that."""
-_ALONE = ("/", "/opt")
-"""Only the folder itself: what is mounted within it hides nothing."""
-_OF: Mapping[str, OrchestratorKind] = {
-    "/opt/ml": "hyperpod-slurm",
-    "/opt/parallelcluster": "parallelcluster",
-    "/opt/sagemaker": "hyperpod-slurm",
-}
-"""Whose nodes have it, where not all have."""
+"""What all nodes have there; a mount on it, or within it, would hide that."""
+_ITSELF_ONLY = ("/", "/opt")
+"""What is mounted within these hides nothing."""
 
 
-def _hidden(place: PurePosixPath, kind: OrchestratorKind) -> str:
+@dataclass(frozen=True, slots=True)
+class _OwnFolders:
+    """Folders that the nodes of one orchestrator have."""
+
+    within: Mapping[str, str] = field(default_factory=dict[str, str])
+    """A mount on them or within them would hide what the words say."""
+    itself: tuple[str, ...] = ()
+    """Only a mount on the folder itself is refused."""
+    disks: tuple[Path, str] | None = None
+    """Where its scripts mount the local disks, by the place of the setting; None: where no rule minds."""
+
+
+def _own_folders(cluster: Cluster) -> _OwnFolders:
+    match cluster.settings:
+        case HyperPodSlurm() | HyperPodEks():
+            return _OwnFolders(
+                {"/opt/ml": "HyperPod's own configuration", "/opt/sagemaker": "the second EBS volume"}
+            )
+        case ParallelCluster() as settings:
+            return _OwnFolders(
+                {"/opt/parallelcluster": "ParallelCluster's own configuration and Python"},
+                parallelcluster().reserved_mount_paths,
+                (("orchestrator", "nvme_mount_path"), settings.nvme_mount_path),
+            )
+        case Pcs() | Eks():
+            return _OwnFolders()
+        case _ as never:
+            assert_never(never)
+
+
+def _hidden(place: PurePosixPath, own: _OwnFolders) -> str:
     """What a mount there would hide; empty if nothing."""
-    for one in _SYSTEM:
-        if _OF.get(one, kind) == kind and (
-            str(place) == one or (one not in _ALONE and place.is_relative_to(one))
-        ):
-            return one
-    # ParallelCluster refuses some folders more, but not what is within them
-    refused = parallelcluster().reserved_mount_paths if kind == "parallelcluster" else ()
-    return str(place) if str(place) in refused else ""
+    for folder in (*_SYSTEM, *own.within):
+        if str(place) == folder or (folder not in _ITSELF_ONLY and place.is_relative_to(folder)):
+            return folder
+    return str(place) if str(place) in own.itself else ""
 
 
-def _nested(environment: Environment) -> Iterator[tuple[Path, str, str]]:
+def _nested(cluster: Cluster) -> Iterator[tuple[Path, str, str]]:
     """(where it stands, the inner mount, the outer one)."""
-    mounts = _mounts(environment)
+    mounts = _mounts(cluster)
     for path, place in mounts.items():
         for outer in mounts.values():
             if _normal(outer) in _normal(place).parents:
                 yield path, place, outer
 
 
-def _mounts(environment: Environment) -> Mapping[Path, str]:
+def _mounts(cluster: Cluster) -> Mapping[Path, str]:
     """Where something is mounted, by its place in the file."""
-    storage, orchestrator = environment.storage, environment.orchestrator
+    storage = cluster.environment.storage
     mounts: dict[Path, str] = {
         ("storage", key, "mount_path"): system.mount_path
         for key, system in (("lustre", storage.lustre), ("openzfs", storage.openzfs))
         if system
     }
-    if isinstance(orchestrator, ParallelCluster) and any(
-        (known := instance_type_of(environment, group)) and known.local_nvme_disks
-        for group in environment.groups("compute").values()
-    ):
-        mounts["orchestrator", "nvme_mount_path"] = orchestrator.nvme_mount_path
+    disks = _own_folders(cluster).disks
+    compute = cluster.with_role("compute").values()
+    if disks and any(group.type and group.type.local_nvme_disks for group in compute):
+        path, place = disks
+        mounts[path] = place
     return mounts
 
 
@@ -178,7 +197,7 @@ _USUAL = {
 """Where each is mounted by custom: what stands below `storage`, and the local disks."""
 
 
-def _free_place(environment: Environment, path: Path) -> str:
-    taken = {_normal(place) for place in _mounts(environment).values()}
+def _free_place(cluster: Cluster, path: Path) -> str:
+    taken = {_normal(place) for place in _mounts(cluster).values()}
     usual = next(places for key, places in _USUAL.items() if key in path)
     return next(place for place in usual if _normal(place) not in taken)

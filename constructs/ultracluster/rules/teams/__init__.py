@@ -1,5 +1,5 @@
-"""Rules on teams."""
+"""Rules on teams: quotas, names, and what each scheduler can promise."""
 
-from ultracluster.rules.teams import counting, fields, members, quotas, schedulers, slurm
+from ultracluster.rules.teams import counting, fields, members, quotas, slurm
 
-__all__ = ["counting", "fields", "members", "quotas", "schedulers", "slurm"]
+__all__ = ["counting", "fields", "members", "quotas", "slurm"]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ultracluster.config import Environment
 from ultracluster.config.remedy import anywhere, ask, drop, write
-from ultracluster.model import resolve
+from ultracluster.config.teams import Team
+from ultracluster.model import Cluster
 from ultracluster.model.team_shares import asked, pools, scheduler_of
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import TEA
-from ultracluster.rules.teams.quotas import amounts_of
-from ultracluster.rules.teams.schedulers import (
+from ultracluster.rules.teams.fields import (
     BY_GROUP,
     DATE,
     GOVERNANCE,
@@ -21,6 +20,7 @@ from ultracluster.rules.teams.schedulers import (
     TITLES,
     VOLCANO,
 )
+from ultracluster.rules.teams.quotas import amounts_of
 
 
 @TEA.rule(
@@ -30,35 +30,35 @@ from ultracluster.rules.teams.schedulers import (
     source="Kubernetes documentation, Extended Resources (a resource of each kind)",
     date=DATE,
 )
-def total_of_several_kinds(environment: Environment) -> Iterator[Breach]:
-    kinds = sorted({pool.resource for pool in pools(resolve(environment))})
+def total_of_several_kinds(team: Team, cluster: Cluster) -> Iterator[Breach]:
+    kinds = sorted({pool.resource for pool in pools(cluster)})
     if len(kinds) < 2:
         return
-    by_group = scheduler_of(resolve(environment)) in BY_GROUP
-    for path, amounts in amounts_of(environment):
+    by_group = scheduler_of(cluster) in BY_GROUP
+    for path, amounts in amounts_of(team):
         if isinstance(amounts, int) and amounts:
             yield Breach(
                 path,
-                f"{amounts} of what? The cluster has {' and '.join(kinds)}.",
-                write(_by_group(environment, amounts))
+                f"a total of {amounts} does not say of which kind: the cluster has {' and '.join(kinds)}.",
+                write(_by_group(cluster, amounts))
                 if by_group
-                else ask("decision", "node groups with accelerators of one kind"),
+                else ask("decision", "use node groups with accelerators of one kind"),
             )
 
 
 @TEA.rule(
     6,
     "error",
-    "Accelerators are counted by node group only where the scheduler can",
+    "Quotas are given by node group only where the scheduler counts by node group",
     source=f"{KUEUE} (ResourceFlavor); {VOLCANO} (deserved by resource); {KAI} (resources.gpu); {SACCTMGR} "
     "(GrpTRES)",
     date=DATE,
 )
-def by_group_not_there(environment: Environment) -> Iterator[Breach]:
-    scheduler = scheduler_of(resolve(environment))
-    if scheduler in BY_GROUP or scheduler == "none" or len(pools(resolve(environment))) < 2:
+def by_group_not_there(team: Team, cluster: Cluster) -> Iterator[Breach]:
+    scheduler = scheduler_of(cluster)
+    if scheduler in BY_GROUP or scheduler == "none" or len(pools(cluster)) < 2:
         return
-    for path, amounts in amounts_of(environment):
+    for path, amounts in amounts_of(team):
         if isinstance(amounts, Mapping):
             yield Breach(
                 path,
@@ -76,45 +76,44 @@ def by_group_not_there(environment: Environment) -> Iterator[Breach]:
     source=f"{KUEUE} (borrowingLimit of a flavor); {GOVERNANCE} (AbsoluteBorrowLimits by instance type)",
     date=DATE,
 )
-def limit_in_total(environment: Environment) -> Iterator[Breach]:
-    scheduler = scheduler_of(resolve(environment))
-    if scheduler not in BY_GROUP or len(pools(resolve(environment))) < 2:
+def limit_in_total(team: Team, cluster: Cluster) -> Iterator[Breach]:
+    scheduler = scheduler_of(cluster)
+    if scheduler not in BY_GROUP or len(pools(cluster)) < 2:
         return
-    for name, team in environment.teams.items():
-        if isinstance(team.limit, int):
-            yield Breach(
-                ("teams", name, "limit"),
-                f"{TITLES[scheduler]} limits what is borrowed of each node group, not of all together.",
-                write(_by_group(environment, team.limit)),
-            )
+    if isinstance(team.limit, int):
+        yield Breach(
+            ("limit",),
+            f"{TITLES[scheduler]} limits what a team borrows from each node group, not from all together.",
+            write(_by_group(cluster, team.limit)),
+        )
 
 
 @TEA.rule(
     16,
     "error",
-    "KAI and Slurm's accounts count GPUs",
+    "KAI and Slurm accounts count only NVIDIA GPUs",
     source=f"{KAI} (resources.gpu); slurm.conf manual (AccountingStorageTRES=gres/gpu)",
     date=DATE,
 )
-def not_gpus(environment: Environment) -> Iterator[Breach]:
-    scheduler = scheduler_of(resolve(environment))
-    others = [pool for pool in pools(resolve(environment)) if pool.resource != "nvidia.com/gpu"]
+def not_gpus(team: Team, cluster: Cluster) -> Iterator[Breach]:
+    scheduler = scheduler_of(cluster)
+    others = [pool for pool in pools(cluster) if pool.resource != "nvidia.com/gpu"]
     if not others or scheduler not in ("kai", "slurm"):
         return
-    for path, amounts in amounts_of(environment):
+    for path, amounts in amounts_of(team):
         if scheduler == "kai" or path[-1] == "limit":
             yield Breach(
                 path,
-                f"{TITLES[scheduler]} counts whole NVIDIA GPUs, and {others[0].group} has "
-                f"{others[0].resource}: {asked(amounts)} of them cannot be counted.",
+                f"{TITLES[scheduler]} counts only whole NVIDIA GPUs, and {others[0].group} has "
+                f"{others[0].resource}, so that {asked(amounts)} cannot be counted.",
                 drop() if scheduler == "slurm" else anywhere({("orchestrator", "scheduler"): "kueue"}),
             )
 
 
-def _by_group(environment: Environment, amounts: int) -> dict[str, int]:
+def _by_group(cluster: Cluster, amounts: int) -> dict[str, int]:
     """A total, taken from the groups in their order."""
     split: dict[str, int] = {}
-    for pool in pools(resolve(environment)):
+    for pool in pools(cluster):
         if taken := min(amounts, pool.total):
             split[pool.group] = taken
             amounts -= taken

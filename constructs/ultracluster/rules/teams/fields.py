@@ -1,19 +1,36 @@
-"""Rules on: fields of a team, which not every scheduler has."""
+"""Rules on: fields of a team, which not every scheduler has. Names of schedulers, and what they count."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ultracluster.config import Environment
 from ultracluster.config.orchestrator import SLURM
 from ultracluster.config.remedy import beside, drop, write
 from ultracluster.config.teams import Team
-from ultracluster.model import resolve
+from ultracluster.model import Cluster
 from ultracluster.model.team_shares import Scheduler, asked, scheduler_of
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import TEA
-from ultracluster.rules.teams.schedulers import DATE, GOVERNANCE, KAI, KUEUE, SACCTMGR, TITLES, VOLCANO
+
+DATE = "2026-11-21"
+KUEUE = "Kueue 0.19.2, kueue.x-k8s.io/v1beta2"
+VOLCANO = "Volcano 1.15.1, capacity plugin"
+KAI = "KAI Scheduler 0.17.0, scheduling.run.ai/v2"
+GOVERNANCE = "SageMaker API reference, CreateComputeQuota"
+SACCTMGR = "sacctmgr manual (Slurm 22.05 to 25.11)"
+
+TITLES: Mapping[Scheduler, str] = {
+    "kueue": "Kueue",
+    "volcano": "Volcano",
+    "kai": "KAI",
+    "task-governance": "HyperPod's task governance",
+    "slurm": "Slurm",
+    "none": "no scheduler",
+}
+
+BY_GROUP: frozenset[Scheduler] = frozenset({"kueue", "task-governance"})
+"""Schedulers that count accelerators by node group (or by instance type), and not only in total."""
 
 _MOST_WEIGHT = 100
 
@@ -25,37 +42,37 @@ class _Option:
     schedulers: frozenset[Scheduler]
     why: str
     note: str = ""
-    """Beside removing it."""
+    """Advice besides removing it."""
 
 
 _OPTIONS: Mapping[str, _Option] = {
     "lend": _Option(
         schedulers=frozenset({"kueue", "volcano", "task-governance"}),
-        why="what a team leaves idle is always lent there",
-        note="a quota is taken back as soon as the team wants it",
+        why="there idle accelerators of a team are always lent",
+        note="the team gets its quota back as soon as it needs it",
     ),
     "weight": _Option(
         schedulers=frozenset({"kueue", "kai", "task-governance"}),
-        why="idle accelerators are shared in proportion to the quotas there",
+        why="there idle accelerators are shared in proportion to the quotas",
     ),
     "preempt_own": _Option(
         schedulers=frozenset({"kueue", "task-governance"}),
-        why="whether jobs end others is decided for the whole cluster there",
+        why="there preemption is one setting for the whole cluster",
     ),
     "namespace": _Option(
         schedulers=frozenset({"kueue", "volcano", "kai"}),
-        why="HyperPod makes the namespace itself, `hyperpod-ns-<team>`, and Slurm has none",
+        why="HyperPod creates the namespace `hyperpod-ns-<team>` itself, and Slurm has no namespaces",
     ),
     "members": _Option(
         schedulers=frozenset({"kueue", "volcano", "kai"}),
-        why="the team's namespace is HyperPod's to make after the cluster, and Slurm knows Unix users",
-        note="users: [...] with Slurm; with task governance access entries of your own, once the quota "
-        "exists",
+        why="HyperPod creates the team's namespace only after the cluster, and Slurm uses Unix users",
+        note="with Slurm use users: [...]; with task governance create access entries of your own once the "
+        "quota exists",
     ),
     "users": _Option(
         schedulers=frozenset({"slurm"}),
-        why="Kubernetes knows IAM principals, not Unix users",
-        note="members: [arn:aws:iam::<account>:role/<role>]",
+        why="Kubernetes uses IAM principals, not Unix users",
+        note="use members: [arn:aws:iam::<account>:role/<role>]",
     ),
 }
 
@@ -63,89 +80,88 @@ _OPTIONS: Mapping[str, _Option] = {
 @TEA.rule(
     8,
     "error",
-    "A team's field is one that the scheduler has",
+    "The scheduler supports every field of a team",
     source=f"{KUEUE}; {VOLCANO}; {KAI}; {GOVERNANCE}; {SACCTMGR}",
     date=DATE,
 )
-def option_of_another_scheduler(environment: Environment) -> Iterator[Breach]:
-    scheduler = scheduler_of(resolve(environment))
-    if scheduler in ("none", "slurm"):
-        kinds: tuple[str, ...] = ("namespace", "members") if scheduler == "slurm" else ()
-    else:
-        kinds = tuple(_OPTIONS)
-    for name, team in environment.teams.items():
-        for key in kinds:
-            option = _OPTIONS[key]
-            if key in team.model_fields_set and scheduler not in option.schedulers and _says_more(team, key):
-                yield Breach(
-                    ("teams", name, key),
-                    f"{TITLES[scheduler]} has no `{key}`: {option.why}.",
-                    drop().noting(option.note),
-                )
+def option_of_another_scheduler(team: Team, cluster: Cluster) -> Iterator[Breach]:
+    scheduler = scheduler_of(cluster)
+    match scheduler:
+        case "none":
+            keys: tuple[str, ...] = ()
+        case "slurm":
+            keys = ("namespace", "members")  # TEA009 warns of the others
+        case _:
+            keys = tuple(_OPTIONS)
+    for key in keys:
+        option = _OPTIONS[key]
+        if scheduler not in option.schedulers and key in _changed(team):
+            yield Breach(
+                (key,),
+                f"{TITLES[scheduler]} has no `{key}`: {option.why}.",
+                drop().noting(option.note),
+            )
 
 
 @TEA.rule(
     9,
     "warning",
-    "A team's field says something to Slurm",
+    "Every field of a team has an effect in Slurm",
     source=f"{SACCTMGR} (fairshare)",
     date=DATE,
     kinds=SLURM,
 )
-def option_without_meaning(environment: Environment) -> Iterator[Breach]:
-    for name, team in environment.teams.items():
-        for key in ("lend", "weight", "preempt_own"):
-            if key in team.model_fields_set and _says_more(team, key):
-                yield Breach(
-                    ("teams", name, key),
-                    f"Slurm has no `{key}` of an account: a quota becomes the account's fair share, idle "
-                    "nodes go to whoever is furthest below it, and preemption is one setting of the cluster.",
-                    drop(),
-                )
+def option_without_meaning(team: Team) -> Iterator[Breach]:
+    for key in ("lend", "weight", "preempt_own"):
+        if key in _changed(team):
+            yield Breach(
+                (key,),
+                f"Slurm accounts have no `{key}`: a quota becomes the account's fair share, idle nodes go to "
+                "the account that is furthest below its share, and preemption is one setting of the cluster.",
+                drop(),
+            )
 
 
 @TEA.rule(
     17,
     "error",
-    "Task governance lends and borrows, lends only, or does neither",
+    "With task governance a team that borrows also lends",
     source="SageMaker API reference, ResourceSharingConfig",
     date=DATE,
     kinds=frozenset({"hyperpod-eks"}),
 )
-def borrows_and_keeps(environment: Environment) -> Iterator[Breach]:
-    if scheduler_of(resolve(environment)) != "task-governance":
+def borrows_and_keeps(team: Team, cluster: Cluster) -> Iterator[Breach]:
+    if scheduler_of(cluster) != "task-governance":
         return
-    for name, team in environment.teams.items():
-        if not team.lend and (team.limit is None or asked(team.limit) > asked(team.quota)):
-            yield Breach(
-                ("teams", name, "lend"),
-                "the service has no team that borrows and does not lend.",
-                write(True) | beside(limit=asked(team.quota)),
-            )
+    if not team.lend and (team.limit is None or asked(team.limit) > asked(team.quota)):
+        yield Breach(
+            ("lend",),
+            "task governance does not let a team borrow that does not lend.",
+            write(True) | beside(limit=asked(team.quota)),
+        )
 
 
 @TEA.rule(
     19,
     "error",
-    "A weight is one that task governance takes",
+    "A weight is at most 100 with task governance",
     source="SageMaker API reference, ComputeQuotaTarget (FairShareWeight: 0 to 100)",
     date="2026-11-22",
     kinds=frozenset({"hyperpod-eks"}),
 )
-def weight_in_bounds(environment: Environment) -> Iterator[Breach]:
-    if scheduler_of(resolve(environment)) != "task-governance":
-        return
-    largest = max((team.weight for team in environment.teams.values()), default=0)
-    for name, team in environment.teams.items():
-        if team.weight > _MOST_WEIGHT:
-            yield Breach(
-                ("teams", name, "weight"),
-                f"{team.weight}: the service takes up to {_MOST_WEIGHT}. Weights count relative to each "
-                "other.",
-                write(max(1, team.weight * _MOST_WEIGHT // largest)),
-            )
+def weight_in_bounds(team: Team, cluster: Cluster) -> Iterator[Breach]:
+    if scheduler_of(cluster) == "task-governance" and team.weight > _MOST_WEIGHT:
+        largest = max(other.weight for other in cluster.environment.teams.values())
+        yield Breach(
+            ("weight",),
+            f"{team.weight} is too high: task governance takes up to {_MOST_WEIGHT}. Weights are relative to "
+            "each other.",
+            write(max(1, team.weight * _MOST_WEIGHT // largest)),
+        )
 
 
-def _says_more(team: Team, key: str) -> bool:
-    """Whether a field that is there says other than its default."""
-    return getattr(team, key) != type(team).model_fields[key].default
+def _changed(team: Team) -> set[str]:
+    """The fields that are written and differ from their defaults."""
+    return {
+        key for key, value in team if key in team.model_fields_set and value != Team.model_fields[key].default
+    }

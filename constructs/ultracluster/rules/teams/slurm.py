@@ -4,70 +4,73 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ultracluster.config import Environment
-from ultracluster.config.orchestrator import SLURM, HyperPodSlurm
+from ultracluster.config.orchestrator import SLURM
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import anywhere, ask
+from ultracluster.config.teams import Team
+from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.basics import new_database
 from ultracluster.rules.sets import TEA
-from ultracluster.rules.teams.schedulers import DATE, SACCTMGR
+from ultracluster.rules.teams.fields import DATE, SACCTMGR
 
 
 @TEA.rule(
     11,
     "error",
-    "Teams in Slurm have accounting",
+    "Teams in Slurm have Slurm accounting",
     source="Slurm documentation, Accounting and Resource Limits (accounts live in slurmdbd)",
     date=DATE,
     kinds=SLURM,
 )
-def no_accounting(environment: Environment) -> Iterator[Breach]:
-    orchestrator = environment.orchestrator
-    if not environment.teams:
+def no_accounting(cluster: Cluster, settings: ParallelCluster | Pcs) -> Iterator[Breach]:
+    if not cluster.environment.teams:
         return
-    if isinstance(orchestrator, Pcs) and orchestrator.accounting.mode == "none":
-        yield Breach(
-            ("teams",),
-            "orchestrator.accounting.mode is `none`: there is nowhere to keep accounts.",
-            anywhere({("orchestrator", "accounting"): {"mode": "standard"}}),
-        )
-    if isinstance(orchestrator, ParallelCluster) and environment.storage.accounting_database is None:
-        yield Breach(
-            ("teams",),
-            "without a database ParallelCluster runs no slurmdbd: there is nowhere to keep accounts.",
-            new_database(environment),
-        )
+    match settings:
+        case Pcs():
+            if settings.accounting.mode == "none":
+                yield Breach(
+                    ("teams",),
+                    "teams require Slurm accounts, and orchestrator.accounting.mode is `none`.",
+                    anywhere({("orchestrator", "accounting"): {"mode": "standard"}}),
+                )
+        case ParallelCluster():
+            if cluster.environment.storage.accounting_database is None:
+                yield Breach(
+                    ("teams",),
+                    "teams require Slurm accounts, and without a database ParallelCluster runs no slurmdbd.",
+                    new_database(cluster.environment),
+                )
 
 
 @TEA.rule(
     12,
     "warning",
-    "Slurm keeps to the teams' limits and shares",
+    "Slurm enforces the teams' limits and shares",
     source="slurm.conf manual (AccountingStorageEnforce, PriorityWeightFairshare)",
     date=DATE,
     kinds=SLURM,
 )
-def not_enforced(environment: Environment) -> Iterator[Breach]:
-    orchestrator = environment.orchestrator
-    if not environment.teams or isinstance(orchestrator, HyperPodSlurm):
-        return  # what HyperPod's slurm.conf says is not ours to say: docs/kubernetes.md, Slurm
-    assert isinstance(orchestrator, Pcs | ParallelCluster)
-    have = {key.lower() for key in orchestrator.slurm_settings}
-    enforced = any(team.limit is not None for team in environment.teams.values())
+def not_enforced(settings: ParallelCluster | Pcs, cluster: Cluster) -> Iterator[Breach]:
+    # HyperPod writes its slurm.conf itself: docs/kubernetes.md, Slurm
+    teams = cluster.environment.teams
+    if not teams:
+        return
+    have = {key.lower() for key in settings.slurm_settings}
+    enforced = any(team.limit is not None for team in teams.values())
     missing = [
         setting
-        for setting, wanted in (
+        for setting, required in (
             (("AccountingStorageEnforce", "associations,limits,qos,safe"), enforced),
             (("PriorityWeightFairshare", 100000), True),
         )
-        if wanted and setting[0].lower() not in have
+        if required and setting[0].lower() not in have
     ]
     if missing:
         yield Breach(
-            ("orchestrator", *(["slurm_settings"] if orchestrator.slurm_settings else [])),
-            "shares and limits of accounts are written down, and slurmctld ignores them by default.",
+            ("slurm_settings",) if settings.slurm_settings else (),
+            "by default slurmctld ignores the shares and limits of accounts.",
             anywhere({("orchestrator", "slurm_settings", key): value for key, value in missing}),
         )
 
@@ -80,11 +83,10 @@ def not_enforced(environment: Environment) -> Iterator[Breach]:
     date=DATE,
     kinds=SLURM,
 )
-def nobody(environment: Environment) -> Iterator[Breach]:
-    for name, team in environment.teams.items():
-        if not team.users:
-            yield Breach(
-                ("teams", name),
-                "the account has no users: nobody can submit a job for it.",
-                ask("fact", "users: [...]; or acknowledge it, and add them with sacctmgr"),
-            )
+def no_users(team: Team) -> Iterator[Breach]:
+    if not team.users:
+        yield Breach(
+            (),
+            "the account has no users: no one can submit a job for it.",
+            ask("fact", "users: [...]; or acknowledge this, and add users with sacctmgr"),
+        )

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 from ultracluster.software import Artifact
-from ultracluster.software.supply.downloads import Advance, download
+from ultracluster.software.supply.downloads import Advance, DownloadError, download
 from ultracluster.software.supply.integrity import (
     Digests,
     IntegrityError,
@@ -14,7 +18,11 @@ from ultracluster.software.supply.integrity import (
     check_signature,
     measure,
 )
-from ultracluster.software.supply.wheels import fetch_wheel, is_wheel
+
+_WHEEL = re.compile(
+    r"(?P<name>[A-Za-z0-9_.]+)-(?P<version>[^-]+)-(?P<python>[a-z]+\d+)-(?P<abi>[^-]+)-(?P<platform>[^-]+)\.whl"
+)
+_TIMEOUT = 1800  # seconds for one wheel
 
 
 def default_cache() -> Path:
@@ -25,7 +33,7 @@ def default_cache() -> Path:
 
 def has_source(artifact: Artifact) -> bool:
     """Whether it can be fetched: from its address, or with pip if it is a wheel."""
-    return artifact.url is not None or is_wheel(artifact.name)
+    return artifact.url is not None or _is_wheel(artifact.name)
 
 
 def fetch(
@@ -33,7 +41,7 @@ def fetch(
 ) -> tuple[Path, Digests]:
     """The artifact as a verified file, which is kept below its digest.
 
-    A file that fails its check is removed, so that nobody finds it; a cached one is fetched once more.
+    A file that fails its check is removed, so that it is never found; a cached one is fetched once more.
     What has no digest yet is never taken from the cache: its maker may serve another file by now.
 
     Args:
@@ -70,7 +78,7 @@ def served(artifact: Artifact, cache: Path, *, advance: Advance | None = None) -
     file = _place(cache, "served", artifact.name)
     file.unlink(missing_ok=True)
     part, tag = (file.with_name(file.name + suffix) for suffix in (".part", ".etag"))
-    if not tag.exists():  # without it nobody knows whether the beginning is of the same file
+    if not tag.exists():  # without it, it is not known whether the beginning is of the same file
         part.unlink(missing_ok=True)
     _download(artifact, file, None, advance)
     try:
@@ -91,8 +99,8 @@ def _place(cache: Path, digest: str, name: str) -> Path:
 def _download(artifact: Artifact, file: Path, size: int | None, advance: Advance | None) -> None:
     if artifact.url is not None:
         download(artifact.url, file, size=size, advance=advance)
-    elif is_wheel(artifact.name):
-        fetch_wheel(artifact.name, file)
+    elif _is_wheel(artifact.name):
+        _fetch_wheel(artifact.name, file)
     else:
         raise ValueError(f"{artifact.name} has no address")
 
@@ -111,3 +119,52 @@ def _verified(artifact: Artifact, file: Path, signature: bool) -> Digests:
             download(url, target)
         check_signature(file, detached, key, artifact.key_fingerprint)
     return found
+
+
+def _is_wheel(name: str) -> bool:
+    """Whether a file name says all that pip has to know."""
+    return _WHEEL.fullmatch(name) is not None
+
+
+def _fetch_wheel(name: str, target: Path) -> None:
+    """Fetch the wheel called `name` into `target`, which appears when it is complete.
+
+    Raises:
+        DownloadError: pip is missing, or its index does not have exactly this file.
+        OSError: the disk is full or not writable.
+    """
+    found = _WHEEL.fullmatch(name)
+    if found is None:
+        raise DownloadError(f"{name} is no name of a wheel")
+    tags: list[str] = []
+    if found["platform"] != "any":  # else it is for every machine, and pip's own Python will do
+        tags = ["--abi", found["abi"], "--python-version", re.sub(r"\D", "", found["python"])]
+        tags += ["--implementation", re.sub(r"\d", "", found["python"])]
+        for platform in found["platform"].split("."):
+            tags += ["--platform", platform]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        command = [
+            *(
+                sys.executable,
+                "-m",
+                "pip",
+                "--disable-pip-version-check",
+                "--no-input",
+                "download",
+                "--quiet",
+            ),
+            *("--no-deps", "--no-cache-dir", "--only-binary=:all:", "--dest", folder, *tags),
+            f"{found['name']}=={found['version']}",
+        ]
+        try:
+            done = subprocess.run(  # noqa: S603 - every argument is a part of a checked name
+                command, capture_output=True, text=True, check=False, timeout=_TIMEOUT
+            )
+        except subprocess.TimeoutExpired:
+            raise DownloadError(f"{name}: pip took longer than {_TIMEOUT} s") from None
+        file = Path(folder) / name
+        if done.returncode or not file.is_file():
+            said = [line for line in done.stderr.splitlines() if line.strip()]
+            raise DownloadError(f"{name}: pip does not find it ({said[-1] if said else 'it said nothing'})")
+        file.replace(target)

@@ -14,7 +14,7 @@ from ultracluster.account.aws import AWS_ERRORS, Account, code, explain
 from ultracluster.catalog.eks import ami_type
 from ultracluster.config import Environment
 from ultracluster.config.instance_types import instance_type_of
-from ultracluster.config.orchestrator import Eks
+from ultracluster.config.orchestrator import HyperPodEks
 from ultracluster.software.node_image import full_image_release, image_release
 from ultracluster.software.supply.locking import Locked
 
@@ -31,7 +31,7 @@ def asks(environment: Environment) -> bool:
 def resolved_images(
     environment: Environment, account: Account, images: dict[str, Any], *, again: bool, day: str
 ) -> list[Locked]:
-    """Fill `images`, by node group, with what is not there yet; with `again` all of it is asked anew.
+    """Fill `images`, by node group, with what is not there yet; with `again` all of it is asked again.
 
     Returns:
         One line for each group whose image had to be resolved.
@@ -64,17 +64,17 @@ def resolved_images(
 
 
 def _parameter(environment: Environment, group: str) -> str | None:
-    """The public parameter of a group's image; None where the file names the image itself, or nobody can."""
+    """The public parameter of a group's image; None where the file names the image, or there is none."""
     image = environment.node_groups[group].image
     if image:
         return image if image.startswith("/") else None
-    orchestrator = environment.orchestrator
-    if not isinstance(orchestrator, Eks) and environment.node_groups[group].role != "system":
+    plane, settings = environment.kubernetes, environment.node_groups[group]
+    if plane is None or (isinstance(plane, HyperPodEks) and settings.role != "system"):
         return None
-    kind = instance_type_of(environment, environment.node_groups[group])
+    kind = instance_type_of(environment, settings)
     type_ = ami_type(kind) if kind else None
-    kubernetes = str(getattr(orchestrator, "kubernetes_version", ""))
-    if type_ is None or not kubernetes:
+    kubernetes = plane.kubernetes_version
+    if type_ is None:
         return None
     release, by = image_release(environment, group)
     if by == "file" and full_image_release(environment, group):

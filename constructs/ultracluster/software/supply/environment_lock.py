@@ -54,7 +54,7 @@ def lock_environment(
     account: Account | None = None,
     today: date | None = None,
 ) -> list[Locked]:
-    """Write or complete the lock beside the environment file `file`, in one step.
+    """Write or complete the lock next to the environment file `file`, in one step.
 
     Nothing is written where nothing had to be recorded, and nothing that is recorded changes unless `again`
     is asked for. What could not be reached is one `failed` line and stays open.
@@ -70,14 +70,14 @@ def lock_environment(
     """
     target = lock_file_of(file)
     release = load_release(environment.software.release)
-    anew = "remove it, or take back the one that was committed"
+    remedy = "remove it, or take back the one that was committed"
     try:
         known = environment_lock(target)
     except InvalidLockError as error:
-        raise InvalidLockError(f"{error}\n{anew}") from None
+        raise InvalidLockError(f"{error}\n{remedy}") from None
     if known and known.environment != environment.name:
         raise InvalidLockError(
-            f"{target} is of environment {known.environment}, not {environment.name}: {anew}"
+            f"{target} is of environment {known.environment}, not {environment.name}: {remedy}"
         )
     day = (today or date.today()).isoformat()
     before: dict[str, Any] = known.model_dump(mode="json", by_alias=True, exclude_none=True) if known else {}

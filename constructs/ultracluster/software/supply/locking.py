@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import re
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ultracluster.software import Artifact
 from ultracluster.software.supply.artifacts import fetch, has_source, served
 from ultracluster.software.supply.downloads import Advance, DownloadError, download
-from ultracluster.software.supply.github_assets import asset_sha256
 from ultracluster.software.supply.integrity import Digests, IntegrityError, NoGpgError, key_fingerprints
 
 FIRST_USE = "its maker publishes neither digest nor signature: what came today is trusted from now on"
 State = Literal["locked", "unchanged", "changed", "skipped", "failed"]
+SITE = "https://github.com"
+API = "https://api.github.com"
+_ASSET = re.compile(r"/(?P<repository>[^/]+/[^/]+)/releases/download/(?P<tag>[^/]+)/(?P<name>[^/]+)")
 EXPECTED = (DownloadError, IntegrityError, NoGpgError, OSError)
 
 
@@ -85,7 +90,7 @@ def fingerprint(key_url: str, options: Options) -> str:
 
 
 def _trust(artifact: Artifact, found: Digests) -> str:
-    """GitHub's own digest must agree; where nobody vouches for a file, that is said."""
+    """GitHub's own digest must agree; where nothing vouches for a file, that is said."""
     try:
         known = asset_sha256(artifact.url or "")
     except DownloadError as error:
@@ -97,3 +102,34 @@ def _trust(artifact: Artifact, found: Digests) -> str:
     if known:
         return "GitHub's API has the same digest"
     return "" if artifact.signature_url or artifact.locked else FIRST_USE
+
+
+def asset_sha256(url: str) -> str | None:
+    """SHA-256 that GitHub itself keeps of the release asset at `url` (`assets[].digest`, since June 2025);
+    None if it is none, or GitHub keeps no digest of it.
+
+    Archives that GitHub makes of a tag (`/archive/refs/tags/`) are no assets and have none.
+
+    Raises:
+        DownloadError: GitHub's API does not answer, or limits the requests of this address.
+    """
+    found = _ASSET.fullmatch(url.removeprefix(SITE)) if url.startswith(f"{SITE}/") else None
+    if found is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "release.json"
+        download(f"{API}/repos/{found['repository']}/releases/tags/{found['tag']}", file)
+        try:
+            release: Any = json.loads(file.read_bytes())
+            assets: list[dict[str, Any]] = release["assets"]
+        except (ValueError, KeyError, TypeError):
+            raise DownloadError(f"GitHub's API says nothing usable about {url}") from None
+    for asset in assets:
+        algorithm, _, digest = str(asset.get("digest") or "").partition(":")
+        if (
+            asset.get("name") == found["name"]
+            and algorithm == "sha256"
+            and re.fullmatch("[0-9a-f]{64}", digest)
+        ):
+            return digest
+    return None

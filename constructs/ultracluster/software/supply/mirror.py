@@ -28,8 +28,8 @@ from ultracluster.software.supply.mirror_bucket import Bucket, MirrorError, word
 from ultracluster.software.supply.package_closure import ClosureError
 from ultracluster.software.supply.package_set import (
     MirroredPackages,
-    is_apt,
     known_archives,
+    left_out,
     recorded,
     resolve,
     systems,
@@ -53,7 +53,7 @@ class Mirrored:
     uploaded: list[str] = field(default_factory=list[str])
     present: list[str] = field(default_factory=list[str])
     left_out: list[str] = field(default_factory=list[str])
-    """Files without an address, packages that come from elsewhere, and what nobody asked for."""
+    """Files without an address, packages that come from elsewhere, and what was not asked for."""
     lock: str = ""
     package_sets: dict[str, int] = field(default_factory=dict[str, int])
     """How many packages there are for each `<os>-<arch>`."""
@@ -104,6 +104,7 @@ def mirror_release(
 
     Raises:
         InvalidLockError: `file` is no lock file.
+        MissingExtraError: packages have to be chosen, and `ultracluster[mirror]` is not installed.
         MirrorError: something is missing; the lock file was then not written.
     """
     whole = completed(read_lock(file), lock)
@@ -119,7 +120,7 @@ def mirror_release(
         if name not in release.components
     ]
     result = Mirrored(
-        left_out=_left_out(release, pairs) + not_asked, lock=target.key(f"{release.release}.lock")
+        left_out=left_out(release, pairs) + not_asked, lock=target.key(f"{release.release}.lock")
     )
     target.reach()
     sets = _package_sets(release, pairs, target, cache, renew, archives or known_archives())
@@ -216,28 +217,6 @@ def _package_sets(
     if reasons:
         raise MirrorError(reasons)
     return sets
-
-
-def _left_out(release: Release, pairs: Sequence[tuple[str, str]]) -> list[str]:
-    files = [
-        f"{component}: {artifact.name} has no address"
-        for component, artifact in release.artifacts()
-        if not has_source(artifact)
-    ]
-    packages = [
-        f"{name}: {', '.join(entry.names)} on {system} {arch} "
-        + (
-            "come from a package repository, the image has to bring them"
-            if entry.repository
-            else "come from the system's own repositories, which are S3 buckets of the Region"
-        )
-        for name, part in release.components.items()
-        for entry in part.packages
-        for system in entry.os
-        for arch in entry.arch
-        if (system, arch) not in pairs or not (entry.repository or is_apt(system))
-    ]
-    return files + packages
 
 
 def _bring(

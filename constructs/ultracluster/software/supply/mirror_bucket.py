@@ -1,4 +1,4 @@
-"""Objects of a mirror: files in S3 with their digests beside them."""
+"""Objects of a mirror: files in S3 with their digests as metadata."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Package:
     record: str = field(repr=False)
     """Its entry in the index of the repository, as it stands there."""
     specs: tuple[str, ...] = ()
-    """What it can be asked for by, beside its name."""
+    """What it can be asked for by, besides its name."""
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Index:
 
     compare: Compare
     strict: bool
-    """Whether a dependency that nobody has is an error; if not, the node's own repositories have it."""
+    """Whether a dependency that is in no repository is an error; else the node's own repositories have it."""
     _named: dict[str, list[Callable[[], Package]]] = field(default_factory=lambda: defaultdict(list))
     _provided: dict[str, list[Callable[[], Package]]] = field(default_factory=lambda: defaultdict(list))
 
@@ -136,7 +136,7 @@ def matches(name: str, specs: Collection[str], wanted: str) -> bool:
 
 @dataclass(slots=True)
 class Closure:
-    """Packages with the ones that each needs, beside what the image has."""
+    """Packages with the ones that each needs, besides what the image has."""
 
     index: Index
     image: list[Package] = field(default_factory=list[Package])

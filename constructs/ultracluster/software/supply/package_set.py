@@ -13,20 +13,21 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ultracluster.software import Artifact, Release
 from ultracluster.software.lock import PackageSet
-from ultracluster.software.supply import apt_repository, dnf_repository
-from ultracluster.software.supply.package_closure import Closure, ClosureError, Package
+from ultracluster.software.supply.artifacts import has_source
+from ultracluster.software.supply.package_closure import Closure, Package
+
+if TYPE_CHECKING:
+    from ultracluster.software.supply.repositories import Writer
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+-]")
-# The node's step asks for the modules of its own kernel instead (steps/lustre_client.sh).
-_PER_KERNEL = {"lustre-client-modules-aws": ("lustre-client-modules-*-aws*", "lustre-client-utils")}
 _ARCHIVES = Path(__file__).with_name("package_archives.json")
 
 
@@ -70,7 +71,7 @@ def unlocked(release: Release, pairs: Sequence[tuple[str, str]]) -> list[str]:
     """One line for each repository that has no pinned key."""
     found: dict[str, dict[str, None]] = {}
     for pair in pairs:
-        for component, entry in _entries(release, *pair):
+        for component, entry in entries(release, *pair):
             where = entry.repository
             if where and not (where.key_url and where.key_fingerprint):
                 found.setdefault(where.url, {})[component] = None
@@ -89,16 +90,15 @@ def resolve(
         archives: as `known_archives` gives them.
 
     Raises:
+        MissingExtraError: what reads repositories is not installed.
         ClosureError: a package or a dependency is nowhere.
         DownloadError, IntegrityError, NoGpgError, OSError: an index cannot be read or trusted.
     """
-    closure = (
-        _apt(release, system, arch, cache, archives) if is_apt(system) else _dnf(release, system, arch, cache)
-    )
+    closure, written = _closure(release, system, arch, cache, archives)
     chosen = sorted(closure.chosen, key=lambda package: (package.name, package.version, package.sha256))
     files = {package: f"{package.sha256[:16]}/{_file_name(package)}" for package in chosen}
     pairs = list(files.items())
-    index = (apt_repository if is_apt(system) else dnf_repository).written(pairs)
+    index = written(pairs)
     content = {
         "schema": 1,
         "release": release.release,
@@ -162,6 +162,29 @@ def recorded(
     return _ready(system, arch, content, [*found, made]) if len(found) == len(index) else None
 
 
+class MissingExtraError(Exception):
+    """Packages that only the mirror needs are not installed."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"install what reads package repositories first: pip install 'ultracluster[mirror]' "
+            f"(there is no module {name})"
+        )
+
+
+def _closure(
+    release: Release, system: str, arch: str, cache: Path, archives: dict[str, Any]
+) -> tuple[Closure, Writer]:
+    try:
+        from ultracluster.software.supply.repositories import closure_of
+    except ModuleNotFoundError as error:
+        name = error.name or ""
+        if name.partition(".")[0] not in ("debian", "univers"):
+            raise
+        raise MissingExtraError(name) from None
+    return closure_of(release, system, arch, cache, archives)
+
+
 def list_name(system: str, arch: str) -> str:
     """Name of the list."""
     return f"packages-{system}-{arch}.json"
@@ -190,81 +213,8 @@ def _kept(cache: Path, name: str, text: str) -> Path:
     return file
 
 
-def _apt(release: Release, system: str, arch: str, cache: Path, archives: dict[str, Any]) -> Closure:
-    index, first = apt_repository.new_index(), apt_repository.new_index()
-    for source in _sources(release, system, arch):
-        apt_repository.read(source, arch, cache, index)
-    everywhere: list[str] = []
-    for archive in archives["archives"]:
-        if (archive["os"], archive["arch"]) == (system, arch):
-            suites = [
-                apt_repository.AptSource(
-                    archive["url"], suite, archive["key_url"], archive["key_fingerprint"]
-                )
-                for suite in archive["suites"]
-            ]
-            # what an image has at least: the system as it was first published
-            everywhere = apt_repository.read(suites[0], arch, cache, first)
-            for suite in suites:
-                apt_repository.read(suite, arch, cache, index)
-    closure = Closure(
-        index,
-        image=apt_repository.of_every_image(everywhere, first),
-        image_names=tuple(archives["kernel"]),
-    )
-    _fill(closure, release, system, arch)
-    return closure
-
-
-def _sources(release: Release, system: str, arch: str) -> Iterator[apt_repository.AptSource]:
-    found = {
-        apt_repository.AptSource(
-            where.url, where.suite or "/", where.key_url or "", where.key_fingerprint or ""
-        ): None
-        for _, entry in _entries(release, system, arch)
-        if (where := entry.repository)
-    }
-    yield from found
-
-
-def _dnf(release: Release, system: str, arch: str, cache: Path) -> Closure:
-    index = dnf_repository.new_index()
-    repositories = {
-        (where.url, where.key_url or "", where.key_fingerprint or ""): None
-        for _, entry in _entries(release, system, arch)
-        if (where := entry.repository)
-    }
-    for url, key_url, fingerprint in repositories:
-        dnf_repository.read(url, key_url, fingerprint, arch, cache, index)
-    closure = Closure(index)
-    _fill(closure, release, system, arch)
-    return closure
-
-
-def _fill(closure: Closure, release: Release, system: str, arch: str) -> None:
-    asked: list[Package] = []
-    variants: list[Package] = []
-    for component, entry in _entries(release, system, arch):
-        if entry.repository is None and not is_apt(system):
-            continue  # from the system's own repositories, which are S3 buckets of the Region
-        where = entry.repository.url if entry.repository else None
-        for name in (one for wanted in entry.names for one in _PER_KERNEL.get(wanted, (wanted,))):
-            found = closure.index.asked(name, where)
-            if not found:
-                raise ClosureError(f"{component}: {where or system} has no {name} for {arch}")
-            (variants if "*" in name.partition("=")[0] and is_apt(system) else asked).extend(found)
-    closure.add(*asked)
-    reasons: list[str] = []
-    for one in variants:  # a node needs one of them: those for kernels that are gone are left out
-        try:
-            closure.add(one)
-        except ClosureError as error:
-            reasons.append(str(error))
-    if variants and len(reasons) == len(variants):
-        raise ClosureError(reasons[0])
-
-
-def _entries(release: Release, system: str, arch: str) -> list[tuple[str, PackageSet]]:
+def entries(release: Release, system: str, arch: str) -> list[tuple[str, PackageSet]]:
+    """Components and their packages on one system and processor."""
     return [
         (name, entry)
         for name, part in release.components.items()
@@ -277,7 +227,7 @@ def _wanted(release: Release, system: str, arch: str) -> list[str]:
     """What the set was made for: with other names or repositories it is out of date."""
     return sorted(
         " ".join([name, *([where.url, where.suite or "/"] if (where := entry.repository) else [])])
-        for _, entry in _entries(release, system, arch)
+        for _, entry in entries(release, system, arch)
         for name in entry.names
     )
 
@@ -294,3 +244,26 @@ def is_apt(system: str) -> bool:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+def left_out(release: Release, pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """One line for each file without an address and each package that comes from elsewhere."""
+    files = [
+        f"{component}: {artifact.name} has no address"
+        for component, artifact in release.artifacts()
+        if not has_source(artifact)
+    ]
+    packages = [
+        f"{name}: {', '.join(entry.names)} on {system} {arch} "
+        + (
+            "come from a package repository, the image has to bring them"
+            if entry.repository
+            else "come from the system's own repositories, which are S3 buckets of the Region"
+        )
+        for name, part in release.components.items()
+        for entry in part.packages
+        for system in entry.os
+        for arch in entry.arch
+        if (system, arch) not in pairs or not (entry.repository or is_apt(system))
+    ]
+    return files + packages

@@ -1,4 +1,4 @@
-"""What every kind of node has in common: how it is named, found, and what came of a request for it."""
+"""One node of any kind: how it is named and found, and what came of a request for it."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from ultracluster.account.aws import Account
-from ultracluster.account.nodes.hyperpod import Cluster, list_nodes, read_cluster
-from ultracluster.account.nodes.states import Node
+from ultracluster.account.nodes.hyperpod import LiveCluster, list_nodes, read_cluster
+from ultracluster.account.nodes.node import Node
 
 EVERY = 15.0
 """Seconds between two looks."""
@@ -34,7 +34,9 @@ class Seen:
     """Nodes whose recovery has failed; HyperPod does not try again by itself."""
 
 
-def look(cluster: Cluster, nodes: Sequence[Node], groups: Collection[str], leaving: Collection[str]) -> Seen:
+def look(
+    cluster: LiveCluster, nodes: Sequence[Node], groups: Collection[str], leaving: Collection[str]
+) -> Seen:
     """Judge one look.
 
     Args:

@@ -1,0 +1,66 @@
+"""Rules on: Kubernetes on EKS. What makes devices of nodes usable: GPU plugins, Lustre over EFA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.config.lustre import LustreFacts
+from ultracluster.config.remedy import drop, write
+from ultracluster.model import Cluster
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import EKS
+
+
+@EKS.rule(
+    33,
+    "error",
+    "The GPU operator is installed only where there are NVIDIA GPUs",
+    source="NVIDIA/gpu-operator; Neuron documentation, Neuron Helm chart",
+)
+def operator_without_gpus(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+    if settings.gpu_plugin == "gpu-operator" and not _makers(cluster) & {"NVIDIA", None}:
+        yield Breach(
+            ("gpu_plugin",),
+            "no compute group has NVIDIA GPUs, and Neuron devices always get their own plugin.",
+            write("device-plugin"),
+        )
+
+
+@EKS.rule(
+    34,
+    "warning",
+    "A device plugin makes the GPUs available to pods",
+    source="Kubernetes documentation, Device Plugins",
+)
+def no_plugin(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+    if settings.gpu_plugin == "none" and "NVIDIA" in _makers(cluster):
+        yield Breach(
+            ("gpu_plugin",),
+            "without a device plugin no pod gets a GPU, unless you install one yourself.",
+            write("device-plugin"),
+        )
+
+
+@EKS.rule(
+    35,
+    "warning",
+    "Lifecycle scripts set nodes up for Lustre over EFA",
+    source="EKS User Guide, FSx for Lustre performance on nodes with EFA (fsx-csi-tuning-efa)",
+)
+def lustre_over_tcp(settings: Eks, lustre: LustreFacts) -> Iterator[Breach]:
+    if settings.lifecycle == "none" and lustre.efa:
+        yield Breach(
+            ("lifecycle",),
+            "the file system uses EFA, and no script sets nodes up for it before they join: Lustre would "
+            "silently use TCP.",
+            drop().noting("the default runs our scripts"),
+        )
+
+
+def _makers(cluster: Cluster) -> set[str | None]:
+    """Makers of the accelerators; None stands for a type that is not known."""
+    types = [group.type for group in cluster.with_role("compute").values()]
+    return {kind.accelerator.manufacturer if kind.accelerator else "" for kind in types if kind} | (
+        {None} if None in types else set()
+    )

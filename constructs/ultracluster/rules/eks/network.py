@@ -1,0 +1,184 @@
+"""Rules on: Kubernetes on EKS. Zones and subnets of the control plane, networks of services and clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+
+from ultracluster.catalog import Region
+from ultracluster.catalog.eks import refused_zones
+from ultracluster.config.findings import Path
+from ultracluster.config.kubernetes import Eks, HyperPodEks, PublicEndpoint
+from ultracluster.config.network import Network
+from ultracluster.config.remedy import anywhere, ask, drop, inside, write
+from ultracluster.model import Cluster
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.environment.basics import in_local_zone, not_a_zone_of, unknown_zone
+from ultracluster.rules.sets import EKS
+
+CREATE = "EKS API reference, CreateCluster"
+VPC_GUIDE = "EKS User Guide, View Amazon EKS networking requirements for VPC and subnets"
+_ZONE: Path = ("second_zone_id",)
+_SUBNETS: Path = ("control_plane_subnet_ids",)
+PRIVATE = tuple(IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
+
+
+@EKS.rule(
+    2, "error", "The control plane has subnets in two zones", source=f"{CREATE} (subnetIds); {VPC_GUIDE}"
+)
+def two_zones(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+    network = cluster.environment.network
+    others = _other_zones(cluster.home, network, settings)
+    if network.vpc is None:
+        if settings.control_plane_subnet_ids:
+            yield Breach(
+                _SUBNETS,
+                "these subnets cannot be used: they exist in another VPC than the one that is created.",
+                drop(),
+            )
+        if settings.second_zone_id is None:
+            yield Breach(
+                (),
+                "EKS requires a second zone for the control plane. Nodes and file systems stay in "
+                f"{network.zone_id}; two small subnets are created for the control plane's interfaces.",
+                inside(second_zone_id=others[0])
+                if others
+                else ask("fact", "second_zone_id: another zone of the Region"),
+            )
+        elif settings.second_zone_id == network.zone_id:
+            yield Breach(
+                _ZONE,
+                f"`{network.zone_id}` is network.zone_id, too: EKS requires two different zones for the "
+                "control plane.",
+                write(*others) if others else ask("fact", "another zone of the Region"),
+            )
+        return
+    if settings.second_zone_id:
+        yield Breach(
+            _ZONE,
+            f"second_zone_id has no effect: no subnet is created for the control plane in {network.vpc.id}, "
+            "which exists.",
+            drop().noting("name existing subnets: control_plane_subnet_ids: [subnet-..., subnet-...]"),
+        )
+    if len(settings.control_plane_subnet_ids) < 2:
+        yield Breach(
+            _SUBNETS if settings.control_plane_subnet_ids else (),
+            f"{network.vpc.id} exists, and EKS requires subnets of it in two zones or more for the control "
+            "plane, each with 6 free addresses (16 advised), and with a route to AWS for the function that "
+            "applies charts.",
+            ask("fact", "control_plane_subnet_ids: [subnet-..., subnet-...], private and in two zones"),
+        )
+
+
+@EKS.rule(
+    17,
+    "error",
+    "EKS accepts subnets of the control plane in the zones",
+    source=f"{VPC_GUIDE}: use1-az3, usw1-az2 and cac1-az3 are refused; Launch low-latency EKS clusters with "
+    "AWS Local Zones",
+    date="2026-11-22",
+)
+def zone_refused(cluster: Cluster, settings: Eks | HyperPodEks, home: Region) -> Iterator[Breach]:
+    network = cluster.environment.network
+    if network.vpc is not None:
+        return  # its subnets are where they are: preflight looks
+    second: Path = ("orchestrator", *_ZONE)
+    for path, zone in ((("network", "zone_id"), network.zone_id), (second, settings.second_zone_id)):
+        if not zone or not_a_zone_of(home, zone, path):
+            continue
+        if zone in refused_zones():
+            why = f"EKS does not accept a subnet in {zone} for a control plane"
+        elif in_local_zone(home, zone):
+            why = f"{zone} is a Local or Wavelength Zone, where EKS accepts no subnet for a control plane"
+        else:
+            continue
+        others = _other_zones(home, network, settings)
+        nodes = path == ("network", "zone_id")
+        yield Breach(
+            path,
+            f"{why}" + (", and one is created for it in the zone of the nodes." if nodes else "."),
+            (write(*others) if others else ask("fact", "another zone of the Region")).noting(
+                "or keep nodes there in an existing network.vpc with control_plane_subnet_ids in two other "
+                "zones"
+                if nodes
+                else ""
+            ),
+        )
+
+
+@EKS.rule(3, "error", "second_zone_id is a zone of the Region", source="EC2 User Guide, zone IDs")
+def second_zone_in_region(settings: Eks | HyperPodEks, home: Region, network: Network) -> Iterator[Breach]:
+    zone, avoid = settings.second_zone_id, {*refused_zones(), network.zone_id}
+    if zone and (breach := not_a_zone_of(home, zone, _ZONE, avoid)):
+        yield breach
+
+
+@EKS.rule(
+    4,
+    "warning",
+    "second_zone_id is among the zones seen in the Region",
+    source="EC2 DescribeInstanceTypeOfferings as moto 5.2.5 ships it",
+    by_hand="aws ec2 describe-availability-zones --region <region> "
+    "--query 'AvailabilityZones[].[ZoneName,ZoneId]'",
+)
+def second_zone_known(settings: Eks | HyperPodEks, home: Region, network: Network) -> Iterator[Breach]:
+    zone, avoid = settings.second_zone_id, {*refused_zones(), network.zone_id}
+    if zone and (breach := unknown_zone(home, zone, _ZONE, avoid)):
+        yield breach
+
+
+@EKS.rule(
+    5,
+    "error",
+    "service_cidr is a private network of /12 to /24 outside the VPC",
+    source="EKS API reference, KubernetesNetworkConfigRequest (serviceIpv4Cidr)",
+)
+def service_network(settings: Eks | HyperPodEks, network: Network) -> Iterator[Breach]:
+    text = settings.service_cidr
+    if text is None:
+        return
+    services, vpc = IPv4Network(text), _vpc(network)
+    why = ""
+    if not 12 <= services.prefixlen <= 24:
+        why = f"a /{services.prefixlen} is outside EKS's range of /12 to /24."
+    elif not any(services.subnet_of(private) for private in PRIVATE):
+        why = "it is outside 10.0.0.0/8, 172.16.0.0/12 and 192.168.0.0/16."
+    elif services.overlaps(vpc):
+        why = f"it overlaps the VPC ({vpc}): pods could not distinguish a service from a host."
+    if why:
+        yield Breach(("service_cidr",), f"{text}: {why}", write(free_service_network(network)))
+
+
+@EKS.rule(
+    6,
+    "warning",
+    "The Kubernetes API is not open to the internet",
+    source="EKS User Guide, Cluster API server endpoint",
+)
+def open_endpoint(endpoint: PublicEndpoint) -> Iterator[Breach]:
+    for index, cidr in enumerate(endpoint.cidrs):
+        if IPv4Network(cidr).prefixlen < 16:
+            yield Breach(
+                ("cidrs", index),
+                f"{cidr} lets {IPv4Network(cidr).num_addresses} addresses of the internet reach the "
+                "Kubernetes API; only IAM protects it.",
+                anywhere({("orchestrator", "endpoint"): {"kind": "private"}}).noting(
+                    "or use the /32 of your VPN's exit"
+                ),
+            )
+
+
+def _other_zones(home: Region | None, network: Network, settings: Eks | HyperPodEks) -> list[str]:
+    taken = (network.zone_id, settings.second_zone_id, *refused_zones())
+    zones = home.zone_ids if home else ()
+    return [zone for zone in zones if zone not in taken and home and not in_local_zone(home, zone)][:2]
+
+
+def free_service_network(network: Network) -> str:
+    """A network for services that is not the VPC's."""
+    usual = ("172.20.0.0/16", "10.100.0.0/16", "192.168.128.0/17")
+    return next(cidr for cidr in usual if not IPv4Network(cidr).overlaps(_vpc(network)))
+
+
+def _vpc(network: Network) -> IPv4Network:
+    return IPv4Network(network.vpc.cidr if network.vpc else network.cidr)

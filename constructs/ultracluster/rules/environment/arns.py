@@ -1,0 +1,67 @@
+"""Rules on: the ARNs of a file, wherever they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from ultracluster.catalog import Region
+from ultracluster.config import Environment
+from ultracluster.config.findings import Path
+from ultracluster.config.remedy import ask
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import ENV
+
+_ARNS = "IAM User Guide: Amazon Resource Names (ARNs)"
+
+
+@ENV.rule(12, "error", "Each ARN is of the environment's Region", source=_ARNS)
+def arn_region(environment: Environment, home: Region) -> Iterator[Breach]:
+    for path, arn in arns(environment):
+        _, partition, service, where, *_ = arn.split(":")
+        if partition != home.partition:
+            yield Breach(
+                path,
+                f"the ARN is of the partition `{partition}`, and {home.name} belongs to "
+                f"`{home.partition}`. Partitions share neither accounts nor resources.",
+                ask("fact", f"an ARN that begins with arn:{home.partition}:{service}:{home.name}:"),
+            )
+        elif where and where != home.name:
+            yield Breach(
+                path,
+                f"the ARN is of {where}, and the environment is in {home.name}. What is deployed "
+                f"in one Region cannot use what {service} has in another.",
+                ask("fact", f"an ARN that begins with arn:{partition}:{service}:{home.name}:"),
+            )
+
+
+@ENV.rule(13, "warning", "Each ARN is of the environment's account", source=_ARNS)
+def arn_account(environment: Environment) -> Iterator[Breach]:
+    if not environment.account:
+        return
+    for path, arn in arns(environment):
+        owner = arn.split(":")[4]
+        if owner and owner != environment.account:
+            yield Breach(
+                path,
+                f"the ARN is of account {owner}, and the environment is deployed to "
+                f"{environment.account}. AWS denies the use unless {owner} shares the resource: by "
+                "the policy of the key or secret, or by AWS Resource Access Manager.",
+                ask("fact", f"an ARN of {environment.account}, or acknowledge with where it is shared"),
+            )
+
+
+def arns(environment: Environment) -> Iterator[tuple[Path, str]]:
+    """Each ARN of the environment with its path."""
+    yield from _arns(environment.model_dump(), ())
+
+
+def _arns(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, dict):
+        for key, part in cast("dict[str, Any]", value).items():
+            yield from _arns(part, (*path, key))
+    elif isinstance(value, list | tuple):
+        for index, part in enumerate(cast("tuple[Any, ...]", value)):
+            yield from _arns(part, (*path, index))
+    elif isinstance(value, str) and str(path[-1]).endswith("arn") and value.startswith("arn:"):
+        yield path, value

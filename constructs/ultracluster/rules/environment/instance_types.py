@@ -1,0 +1,96 @@
+"""Rules on: instance types that are known, and those that the environment declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.catalog import instance_type, nearest_instance_types
+from ultracluster.config import Environment
+from ultracluster.config.remedy import ask, drop, write
+from ultracluster.model import Cluster, Group
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import ENV
+
+
+@ENV.rule(
+    6,
+    "error",
+    "Each instance type is known",
+    source="EC2 DescribeInstanceTypes; botocore 1.44.5 sagemaker: ClusterInstanceType",
+    by_hand="aws ec2 describe-instance-types --instance-types <type>",
+)
+def instance_type_known(group: Group, environment: Environment | None) -> Iterator[Breach]:
+    if group.type is not None:
+        return
+    name = group.settings.instance_type
+    declared = environment.instance_types if environment else {}
+    near = [other for other in declared if other.partition(".")[0] == name.partition(".")[0]]
+    near += nearest_instance_types(name)
+    if group.in_service:
+        near = [other for other in near if not (known := instance_type(other)) or known.hyperpod]
+    yield Breach(
+        ("instance_type",),
+        f"the catalogue has no instance type `{name}`: its network cards, addresses and "
+        "place in HyperPod are unknown, and nothing about this group can be checked.",
+        (write(*near) if near else ask("fact", "a type of the catalogue")).noting(
+            f"one just announced is declared under instance_types: {{{name}: ...}}"
+        ),
+    )
+
+
+@ENV.rule(
+    7,
+    "warning",
+    "A declared instance type is not in the catalogue yet",
+    source="the catalogue: EC2 DescribeInstanceTypes",
+)
+def declaration_outdated(cluster: Cluster) -> Iterator[Breach]:
+    for name in cluster.environment.instance_types:
+        if instance_type(name):
+            yield Breach(
+                ("instance_types", name),
+                f"the catalogue now has `{name}`. Its figures are compared with AWS's, so they are "
+                "used and this declaration is not.",
+                drop(),
+            )
+
+
+@ENV.rule(
+    8,
+    "warning",
+    "A declared instance type is used by a node group",
+    source="this file: `node_groups`",
+)
+def declaration_unused(cluster: Cluster) -> Iterator[Breach]:
+    used = {group.settings.instance_type for group in cluster.groups.values()}
+    for name in cluster.environment.instance_types:
+        if name not in used and not instance_type(name):
+            yield Breach(
+                ("instance_types", name),
+                f"`{name}` is declared and no node group uses it.",
+                drop().noting(f"or write instance_type: {name} in a node group"),
+            )
+
+
+@ENV.rule(
+    18,
+    "warning",
+    "What nodes need to know of an instance type is known",
+    source="the catalogue: instances.json, `families` and `types`",
+    date="2026-11-22",
+    by_hand="nvidia-smi topo -m; lnetctl net show  (on a node of that type)",
+)
+def type_facts(cluster: Cluster) -> Iterator[Breach]:
+    told: set[str] = set()
+    for name, group in cluster.groups.items():
+        known = group.type
+        if known is None or known.name in told or not (unknown := known.unknown_facts):
+            continue
+        told.add(known.name)
+        place = f"instance_types.{known.name}" if known.declared else "its row in the catalogue"
+        yield Breach(
+            ("instance_types", known.name) if known.declared else ("node_groups", name, "instance_type"),
+            f"facts of {known.name} are missing: {', '.join(unknown)}. Its nodes go by what they find in "
+            "their hardware, and do without what cannot be found there; plans leave it out.",
+            ask("fact", f"add {', '.join(unknown)} to {place}"),
+        )

@@ -1,0 +1,116 @@
+"""Rules on: the Region and the zone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.catalog import Region, nearest_regions
+from ultracluster.catalog.eks import refused_zones
+from ultracluster.config.findings import Path
+from ultracluster.config.network import Network
+from ultracluster.config.orchestrator import HYPERPOD
+from ultracluster.config.remedy import ask
+from ultracluster.model import Cluster
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.environment.remedies import moved_to
+from ultracluster.rules.environment.zones import advised_zone, in_local_zone, not_a_zone_of, unknown_zone
+from ultracluster.rules.sets import ENV
+
+_ZONE_ID: Path = ("zone_id",)
+_LIST_ZONES = (
+    "aws ec2 describe-availability-zones --all-availability-zones --region <region> "
+    "--query 'AvailabilityZones[].[ZoneName,ZoneId,OptInStatus]'"
+)
+
+
+@ENV.rule(
+    1,
+    "error",
+    "The Region exists",
+    source="botocore 1.44.5: partitions",
+    by_hand="aws account list-regions",
+)
+def region_exists(cluster: Cluster) -> Iterator[Breach]:
+    if cluster.home is None:
+        near = nearest_regions(cluster.region)
+        yield Breach(
+            ("region",),
+            f"`{cluster.region}` is not an AWS Region: no stack can be deployed to it.",
+            moved_to(cluster, *(near or ["us-east-1"])),
+        )
+
+
+@ENV.rule(
+    2,
+    "warning",
+    "HyperPod is offered in the Region",
+    source="cfn-lint 1.58.0: CloudFormation schemas by Region, AWS::SageMaker::Cluster",
+    by_hand="aws sagemaker list-clusters --region <region>",
+    kinds=HYPERPOD,
+)
+def region_has_hyperpod(home: Region) -> Iterator[Breach]:
+    if home.hyperpod is False:
+        yield Breach(
+            (),
+            f"CloudFormation was not seen to have AWS::SageMaker::Cluster in {home.name}. If that "
+            "still holds, the cluster stack cannot be created. The table may be behind AWS.",
+            ask(
+                "action",
+                f"check with: aws sagemaker list-clusters --region {home.name}; or choose another Region",
+            ),
+        )
+
+
+@ENV.rule(
+    3,
+    "error",
+    "`zone_id` is the id of a zone in the Region",
+    source="EC2 User Guide: Availability Zone IDs for your AWS resources",
+    by_hand=_LIST_ZONES,
+)
+def zone_in_region(network: Network, home: Region, cluster: Cluster | None) -> Iterator[Breach]:
+    if breach := not_a_zone_of(home, network.zone_id, _ZONE_ID, _taken(cluster)):
+        yield breach
+
+
+@ENV.rule(
+    4,
+    "warning",
+    "`zone_id` is among the zones seen in the Region",
+    source="EC2 DescribeInstanceTypeOfferings as moto 5.2.5 ships it",
+    by_hand=_LIST_ZONES,
+)
+def zone_known(network: Network, home: Region, cluster: Cluster | None) -> Iterator[Breach]:
+    if breach := unknown_zone(home, network.zone_id, _ZONE_ID, _taken(cluster)):
+        yield breach
+
+
+@ENV.rule(
+    5,
+    "warning",
+    "A Local or Wavelength Zone is chosen on purpose, and the account has opted in to it",
+    source="EC2 User Guide: Local Zones; aravneelaws/hyperpod-local-zone-quickstart",
+    by_hand=_LIST_ZONES,
+)
+def local_zone(network: Network, home: Region, cluster: Cluster | None) -> Iterator[Breach]:
+    zone_id = network.zone_id
+    if not_a_zone_of(home, zone_id, _ZONE_ID) or not in_local_zone(home, zone_id):
+        return
+    nat = (
+        " Some have no NAT gateway and each has its own network border group for Elastic IPs."
+        if network.egress == "nat" and not network.vpc
+        else ""
+    )
+    yield Breach(
+        _ZONE_ID,
+        f"`{zone_id}` is a Local or Wavelength Zone of {home.name}. The account must opt in to it "
+        f"before a subnet can be made there, and it offers fewer services.{nat}",
+        advised_zone(home, cluster.second_zones if cluster else ()).noting("or opt in to it first"),
+    )
+
+
+def _taken(cluster: Cluster | None) -> tuple[str, ...]:
+    """Zones that nodes cannot be sent to: the second ones, and where EKS takes no control plane."""
+    if cluster is None:
+        return ()
+    return (*cluster.second_zones, *(refused_zones() if cluster.traits.kubernetes else ()))

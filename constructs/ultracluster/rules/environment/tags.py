@@ -1,0 +1,96 @@
+"""Rules on: tags."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+
+from ultracluster.config import Environment
+from ultracluster.config.remedy import ask, drop, rename, write
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import ENV
+
+TAGS_OF_OURS = ("ultracluster:environment", "Name")
+"""Tags that the constructs put on resources in addition to the environment's."""
+_MAX_TAGS = 50  # FSx, EC2, S3, IAM and HyperPod alike
+_IN_TAGS = "_.:/=+-@"
+
+
+@ENV.rule(
+    9,
+    "error",
+    "There are at most 48 tags: AWS takes 50 on a resource, and two are added",
+    source="botocore 1.44.5 fsx: Tags; EC2 User Guide: tag restrictions",
+)
+def tag_count(environment: Environment) -> Iterator[Breach]:
+    most = _MAX_TAGS - len(TAGS_OF_OURS)
+    if len(environment.tags) > most:
+        yield Breach(
+            ("tags",),
+            f"{len(environment.tags)} tags. AWS takes {_MAX_TAGS} on a resource, and "
+            f"{' and '.join(f'`{tag}`' for tag in TAGS_OF_OURS)} are added to these.",
+            ask("decision", f"at most {most} tags"),
+        )
+
+
+@ENV.rule(
+    10,
+    "error",
+    "Tag keys differ in more than case",
+    source="IAM User Guide: Tags for IAM resources",
+)
+def tag_case(environment: Environment) -> Iterator[Breach]:
+    seen = {TAGS_OF_OURS[0].lower(): TAGS_OF_OURS[0]}
+    for key in environment.tags:
+        first = seen.setdefault(key.lower(), key)
+        if first == key and key != TAGS_OF_OURS[0]:
+            continue
+        whose = "which is set on every resource" if first == TAGS_OF_OURS[0] else "which stands above"
+        yield Breach(
+            ("tags", key),
+            f"`{key}` is the same key as `{first}`, {whose}. IAM does not tell tag keys apart by "
+            "case and refuses the role that carries both.",
+            drop().noting("or rename it"),
+        )
+
+
+@ENV.rule(
+    11,
+    "error",
+    "Tags hold only characters that AWS takes",
+    source="botocore 1.44.5 fsx: TagKey, TagValue",
+)
+def tag_characters(environment: Environment) -> Iterator[Breach]:
+    for key, value in environment.tags.items():
+        for what, text in (("key", key), ("value", value)):
+            wrong = {sign for sign in text if not _in_tags(sign)}
+            if wrong:
+                fixed = "".join("-" if sign in wrong else sign for sign in text)
+                yield Breach(
+                    ("tags", key),
+                    f"the {what} `{text}` has {' '.join(sorted(wrong))}; FSx and others refuse the "
+                    f"resource. Letters, digits, spaces and {' '.join(_IN_TAGS)} are taken.",
+                    rename(fixed) if what == "key" else write(fixed),
+                )
+
+
+@ENV.rule(
+    16,
+    "error",
+    "No tag's key begins with `aws:`",
+    source="EC2 User Guide, Tag your Amazon EC2 resources (tag restrictions); S3, FSx and IAM have the same",
+    date="2026-11-22",
+)
+def reserved_tags(environment: Environment) -> Iterator[Breach]:
+    for key in environment.tags:
+        if key.lower().startswith("aws:"):
+            own = key[4:].lstrip(": ")
+            yield Breach(
+                ("tags", key),
+                f"`{key}` begins with `aws:`, in whatever case, which AWS keeps for tags of its own.",
+                rename(own) if own and own not in environment.tags else drop(),
+            )
+
+
+def _in_tags(sign: str) -> bool:
+    return sign in _IN_TAGS or unicodedata.category(sign)[0] in "LNZ"

@@ -1,0 +1,69 @@
+"""Zones of a Region: what an id says, and which are advised."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+
+from ultracluster.catalog import Region, zone_region
+from ultracluster.config.findings import Path
+from ultracluster.config.remedy import Remedy, ask, write
+from ultracluster.rules.engine import Breach
+
+
+def not_a_zone_of(home: Region, zone_id: str, path: Path, avoid: Container[str] = ()) -> Breach | None:
+    """The breach at `path` if `zone_id` cannot be a zone of `home`; no zone of `avoid` is advised."""
+    zones = usual_zones(home, avoid)
+    found = zone_region(zone_id)
+    if found and zone_id.startswith(found.name):
+        return Breach(
+            path,
+            f"`{zone_id}` is the name of a zone, not its id. AWS gives zones other names in each account; "
+            "reservations and training plans are matched by the zone's id.",
+            ask("fact", f"the id that this account has for it, one of {', '.join(zones) or 'its zones'}"),
+        )
+    if found and found.name != home.name:
+        return Breach(
+            path,
+            f"`{zone_id}` is a zone of {found.name}, and the environment is in {home.name}: a "
+            "subnet cannot be made there.",
+            advised_zone(home, avoid).noting(f"or region: {found.name}"),
+        )
+    if not found and home.zone_prefix:
+        return Breach(
+            path,
+            f"`{zone_id}` does not have the form of a zone id of {home.name}.",
+            advised_zone(home, avoid),
+        )
+    return None
+
+
+def unknown_zone(home: Region, zone_id: str, path: Path, avoid: Container[str] = ()) -> Breach | None:
+    """The breach at `path` if `zone_id` has the form of a zone of `home` but has never been seen there."""
+    if not home.zone_ids or zone_id in home.zone_ids:
+        return None
+    if not_a_zone_of(home, zone_id, path) or in_local_zone(home, zone_id):
+        return None
+    return Breach(
+        path,
+        f"`{zone_id}` is not among the zones seen in {home.name}. If this account does not have "
+        "it, the subnet cannot be made.",
+        advised_zone(home, avoid),
+    )
+
+
+def in_local_zone(home: Region, zone_id: str) -> bool:
+    """Whether a zone of `home` is a Local Zone or a Wavelength Zone, by the form of its id."""
+    mine = bool(home.zone_prefix) and zone_id.startswith(f"{home.zone_prefix}-")
+    return mine and not re.fullmatch(rf"{home.zone_prefix}-az\d+", zone_id)
+
+
+def usual_zones(home: Region, avoid: Container[str] = ()) -> list[str]:
+    """The zones seen in the Region, without Local and Wavelength Zones and those to avoid."""
+    return [zone for zone in home.zone_ids if zone not in avoid and not in_local_zone(home, zone)]
+
+
+def advised_zone(home: Region, avoid: Container[str] = ()) -> Remedy:
+    """Another zone of the Region in the place of the finding."""
+    zones = usual_zones(home, avoid)
+    return write(*zones) if zones else ask("fact", f"{home.zone_prefix or '<prefix>'}-az1, -az2 ...")

@@ -1,0 +1,187 @@
+"""Rules on: ParallelCluster. Instance types, and the images and root volumes that they boot from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.catalog import InstanceType, instance_types
+from ultracluster.catalog.parallelcluster import Family, parallelcluster, version
+from ultracluster.config.parallelcluster import ParallelCluster
+from ultracluster.config.remedy import Remedy, anywhere, ask, drop, write
+from ultracluster.model import Cluster, Group
+from ultracluster.model.types import alike
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
+from ultracluster.rules.sets import PCL
+
+
+@PCL.rule(
+    30,
+    "error",
+    "ParallelCluster supports the operating system on the instance type",
+    source=f"{PACKAGE}, InstanceTypeOSCompatibleValidator",
+    date=DATE,
+)
+def type_and_system(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+    for name, group in cluster.groups.items():
+        family = family_of(group)
+        if family and family.systems and settings.os not in family.systems:
+            yield Breach(
+                ("os",),
+                f"`{name}` has {group.settings.instance_type}, on which ParallelCluster supports only "
+                f"{', '.join(family.systems)}, not {settings.os}.",
+                write("ubuntu2404" if "ubuntu2404" in family.systems else family.systems[0]),
+            )
+
+
+@PCL.rule(
+    31,
+    "error",
+    "The ParallelCluster release supports the instance type",
+    source="release notes of ParallelCluster 3.14.0 and 3.15.0; aws/aws-parallelcluster#7143",
+    date=DATE,
+)
+def type_and_release(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+    for name, group in cluster.groups.items():
+        family = family_of(group)
+        if family and version(settings.version) < version(family.since):
+            yield Breach(
+                ("version",),
+                f"`{name}` has {group.settings.instance_type}, which ParallelCluster launches from "
+                f"{family.since} on ({family.source}), and this is {settings.version}.",
+                write(parallelcluster().judged_versions[-1]),
+            )
+
+
+@PCL.rule(
+    32,
+    "error",
+    "All nodes have the same processor architecture",
+    source=f"{PACKAGE}, InstanceArchitectureCompatibilityValidator; its official images are chosen by the "
+    "head node's architecture",
+    date=DATE,
+)
+def one_architecture(cluster: Cluster) -> Iterator[Breach]:
+    leader = next((group for group in cluster.with_role("compute").values() if group.type), None)
+    if not leader or not leader.type or not leader.type.architecture:
+        return
+    architecture = leader.type.architecture
+    for name, group in cluster.groups.items():
+        kind = group.type
+        if kind and kind.architecture and kind.architecture != architecture:
+            yield Breach(
+                ("node_groups", name, "instance_type"),
+                f"{kind.name} is {kind.architecture}, and `{leader.name}` ({leader.type.name}) is "
+                f"{architecture}: head, login and compute nodes of a cluster must have the same "
+                "architecture.",
+                alike(kind, architecture, group.role),
+            )
+
+
+@PCL.rule(
+    33,
+    "error",
+    "The head node has enough memory for the number of nodes",
+    source=f"{PACKAGE}, HeadNodeMemorySizeValidator",
+    date=DATE,
+)
+def head_memory(group: Group, cluster: Cluster) -> Iterator[Breach]:
+    nodes = sum(other.most_nodes for other in cluster.with_role("compute").values())
+    needed = parallelcluster().head_memory_gb(nodes)
+    kind = group.type if group.role == "controller" else None
+    if kind and kind.memory_gib and kind.memory_gib < needed:
+        yield Breach(
+            ("instance_type",),
+            f"{kind.name} has {kind.memory_gib:g} GB, and the head node of {nodes} nodes requires "
+            f"{needed:.1f}.",
+            _with_memory(kind, needed),
+        )
+
+
+@PCL.rule(
+    34,
+    "warning",
+    "No instance is too small for the operating system",
+    source=f"{PACKAGE}, InstanceTypeOSCompatibleValidator",
+    date=DATE,
+)
+def too_small(group: Group, settings: ParallelCluster) -> Iterator[Breach]:
+    small, kind = parallelcluster().small_sizes, group.settings.instance_type
+    if settings.os in small["systems"] and any(size in kind for size in small["names"]):
+        arm = group.type is not None and group.type.architecture == "arm64"
+        yield Breach(
+            ("instance_type",),
+            f"{kind} is too small for {settings.os}: ParallelCluster requires 1.7 GB of memory or more.",
+            write("m7g.xlarge" if arm else "m5.xlarge"),
+        )
+
+
+@PCL.rule(
+    36,
+    "error",
+    "Every group names an image where ParallelCluster publishes none",
+    source=f"{PACKAGE}, OsCustomAmiValidator",
+    date=DATE,
+)
+def image_needed(group: Group, settings: ParallelCluster) -> Iterator[Breach]:
+    if settings.os in parallelcluster().systems_without_image and not group.settings.image:
+        yield Breach(
+            ("image",),
+            f"ParallelCluster publishes no image of {settings.os}.",
+            anywhere({("orchestrator", "os"): "ubuntu2404"}).noting(
+                "or image: ami-... from `pcluster build-image`"
+            ),
+        )
+
+
+@PCL.rule(
+    37,
+    "warning",
+    "Images are built by ParallelCluster",
+    source=f"{PACKAGE}, CustomAmiTagValidator and AmiOsCompatibleValidator",
+    date=DATE,
+    by_hand="aws ec2 describe-images --image-ids <ami> --query 'Images[].[Tags,Architecture]'",
+)
+def image_of_the_release(group: Group, settings: ParallelCluster) -> Iterator[Breach]:
+    if group.settings.image:
+        yield Breach(
+            ("image",),
+            f"{group.settings.image} must come from `pcluster build-image` of {settings.version} with "
+            f"{settings.os}: ParallelCluster refuses images of other releases by their tags, and nodes from "
+            "images without its software never join.",
+            drop().noting("to use ParallelCluster's own image; or check the image and acknowledge this"),
+        )
+
+
+@PCL.rule(
+    39,
+    "error",
+    "A root volume is at least as large as the image's",
+    source=f"{PACKAGE}, RootVolumeSizeValidator; release notes of 3.16.2",
+    date=DATE,
+)
+def root_volume(group: Group, settings: ParallelCluster) -> Iterator[Breach]:
+    least, size = parallelcluster().root_volume_gib(settings.version), group.settings.root_volume_gib
+    if group.role != "login" and size < least:
+        yield Breach(
+            ("root_volume_gib",),
+            f"{size} GiB is too small: ParallelCluster's images of {settings.version} have {least}.",
+            write(least),
+        )
+
+
+def family_of(group: Group) -> Family | None:
+    """What ParallelCluster requires of the family of the group's type."""
+    return parallelcluster().families.get(group.settings.instance_type.partition(".")[0])
+
+
+def _with_memory(kind: InstanceType, needed: float) -> Remedy:
+    """The smallest general type of the architecture with that memory."""
+    family = "m7g." if kind.architecture == "arm64" else "m5."
+    fits = [
+        other
+        for other in instance_types().values()
+        if other.name.startswith(family) and other.memory_gib and other.memory_gib >= needed
+    ]
+    least = min(fits, key=lambda other: (other.memory_gib, other.name), default=None)
+    return write(least.name) if least else ask("decision", "use fewer nodes, or a type with more memory")

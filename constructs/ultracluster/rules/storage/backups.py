@@ -1,0 +1,108 @@
+"""Rules on: backups of file systems and of the accounting database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.config import Environment
+from ultracluster.config.findings import Path
+from ultracluster.config.lustre import LustreFacts
+from ultracluster.config.remedy import beside, drop, relative, write
+from ultracluster.config.storage import Backups, NewOpenZfs, RdsMySql
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import DATA, FSX
+
+_DAYS = 7  # a mistake made before a weekend is noticed after it
+
+
+@FSX.rule(
+    32,
+    "error",
+    "A start time of backups comes with a retention",
+    source="botocore 1.44.5 fsx: CreateFileSystemLustreConfiguration, AutomaticBackupRetentionDays",
+)
+def backup_window(system: LustreFacts | NewOpenZfs) -> Iterator[Breach]:
+    backups = system.backups
+    if backups and backups.start_time is not None and backups.retention_days == 0:
+        linked = isinstance(system, LustreFacts) and bool(system.data_repositories)  # has no backups: FSX060
+        yield Breach(
+            ("backups", "start_time"),
+            f"backups start at {backups.start_time} and are kept for 0 days, which is no "
+            "backups: FSx refuses a window without a retention.",
+            drop() if linked else beside(retention_days=_DAYS) | drop(),
+        )
+
+
+@FSX.rule(
+    60,
+    "error",
+    "A file system that is linked to S3 has no automatic backups",
+    source="FSx for Lustre User Guide: Protecting your data with backups",
+)
+def link_backups(lustre: LustreFacts) -> Iterator[Breach]:
+    days = lustre.backups.retention_days if lustre.backups else 0
+    if days and lustre.data_repositories:
+        yield Breach(
+            ("backups", "retention_days"),
+            f"backups are kept for {days} days, and data_repositories are given: FSx backs up no file "
+            "system that is linked to S3, because S3 is where its data is kept.",
+            write(0).noting("with export_events: [new, changed] on what must be kept"),
+        )
+
+
+@DATA.rule(
+    2,
+    "warning",
+    "A protected Lustre file system has backups or exports to S3",
+    source="FSx for Lustre User Guide: Protecting your data with backups",
+)
+def lustre_once(lustre: LustreFacts, environment: Environment) -> Iterator[Breach]:
+    if not environment.protect or lustre.backups is None or lustre.backups.retention_days:
+        return
+    links = lustre.data_repositories
+    if any(link.export_events for link in links.values()):
+        return
+    folder = next(iter(links), None)
+    export: Path = ("data_repositories", folder or "", "export_events")
+    yield Breach(
+        (),
+        "protect is on, and the file system has neither backups nor a folder that is exported to "
+        "S3: checkpoints exist once, in one Availability Zone.",
+        relative({export: ["new", "changed"]} if folder else {("backups", "retention_days"): _DAYS}),
+    )
+
+
+@DATA.rule(
+    3,
+    "warning",
+    "Protected home directories have backups",
+    source="FSx for OpenZFS User Guide: Protecting your data with backups",
+)
+def openzfs_once(made: NewOpenZfs, environment: Environment) -> Iterator[Breach]:
+    if environment.protect and made.backups.retention_days == 0:
+        yield Breach(
+            ("backups", "retention_days"),
+            "protect is on and home directories have no backups: they exist once, in one zone.",
+            write(_DAYS),
+        )
+
+
+@DATA.rule(
+    4,
+    "warning",
+    "Protected backups are kept for a week",
+    source="FSx and RDS User Guides: automatic backups are deleted after their retention",
+)
+def short_retention(backed_up: Backups | RdsMySql, environment: Environment) -> Iterator[Breach]:
+    match backed_up:
+        case Backups(retention_days=days):
+            key = "retention_days"
+        case RdsMySql(backup_retention_days=days):
+            key = "backup_retention_days"
+    if environment.protect and 0 < days < _DAYS:
+        yield Breach(
+            (key,),
+            f"protect is on and backups are kept for {'one day' if days == 1 else f'{days} days'}: what "
+            "was damaged before a long weekend has no good backup left when it is noticed.",
+            write(_DAYS),
+        )

@@ -1,0 +1,211 @@
+"""Rules on: the database that keeps Slurm's accounting."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ultracluster.catalog import Region
+from ultracluster.catalog._nearest import nearest
+from ultracluster.catalog.rds import rds_families, rds_sizes
+from ultracluster.config import Environment
+from ultracluster.config.network import Network
+from ultracluster.config.orchestrator import HyperPodSlurm
+from ultracluster.config.remedy import ask, drop, write
+from ultracluster.config.storage import ExistingDatabase, RdsMySql
+from ultracluster.model import Cluster
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.environment.remedies import continuous, new_database
+from ultracluster.rules.environment.zones import not_a_zone_of, unknown_zone, usual_zones
+from ultracluster.rules.sets import DATA
+
+_IN_A_VPC = "RDS User Guide: Working with a DB instance in a VPC"
+_LIST_ZONES = (
+    "aws ec2 describe-availability-zones --region <region> --query 'AvailabilityZones[].[ZoneName,ZoneId]'"
+)
+_LIST_CLASSES = (
+    "aws rds describe-orderable-db-instance-options --engine mysql --region <region> "
+    "--query 'OrderableDBInstanceOptions[].DBInstanceClass'"
+)
+_DATE = "2026-11-22"
+
+
+@DATA.rule(
+    20,
+    "error",
+    "The second zone of the accounting database is a zone of the Region",
+    source=f"{_IN_A_VPC}; EC2 User Guide: zone IDs",
+    by_hand=_LIST_ZONES,
+)
+def second_zone_in_region(database: RdsMySql, home: Region, network: Network) -> Iterator[Breach]:
+    if zone_id := database.second_zone_id:
+        breach = not_a_zone_of(home, zone_id, ("second_zone_id",), (network.zone_id,))
+        if breach:
+            yield breach
+
+
+@DATA.rule(
+    21,
+    "warning",
+    "The second zone of the accounting database is among the zones seen in the Region",
+    source="EC2 DescribeInstanceTypeOfferings as moto 5.2.5 ships it",
+    by_hand=_LIST_ZONES,
+)
+def second_zone_known(database: RdsMySql, home: Region, network: Network) -> Iterator[Breach]:
+    if zone_id := database.second_zone_id:
+        breach = unknown_zone(home, zone_id, ("second_zone_id",), (network.zone_id,))
+        if breach:
+            yield breach
+
+
+@DATA.rule(
+    22,
+    "error",
+    "The second zone of the accounting database is not the zone of the nodes",
+    source=_IN_A_VPC,
+)
+def second_zone_differs(database: RdsMySql, network: Network, home: Region | None) -> Iterator[Breach]:
+    if database.second_zone_id == network.zone_id:
+        others = usual_zones(home, (network.zone_id,)) if home else []
+        yield Breach(
+            ("second_zone_id",),
+            f"`{database.second_zone_id}` is network.zone_id, too: RDS requires subnets in two zones "
+            "and refuses a subnet group in one.",
+            write(*others[:2]) if others else ask("fact", "another zone of the Region"),
+        )
+
+
+@DATA.rule(
+    23,
+    "warning",
+    "A protected accounting database has a standby",
+    source="RDS User Guide: Configuring and managing a Multi-AZ deployment",
+)
+def database_standby(database: RdsMySql, environment: Environment) -> Iterator[Breach]:
+    if environment.protect and not database.multi_az:
+        yield Breach(
+            ("multi_az",),
+            "protect is on and the accounting database is in one zone: while RDS repairs or "
+            "patches it, slurmdbd has no database and new users and limits cannot be set.",
+            write(True).noting(f"a standby in {database.second_zone_id or 'the other subnet'}"),
+        )
+
+
+@DATA.rule(
+    24,
+    "warning",
+    "Protected accounting is not kept on the controller's disk",
+    source="botocore 1.44.5 sagemaker: ClusterSlurmConfig AccountingDatabase",
+    kinds=frozenset({"hyperpod-slurm", "parallelcluster"}),
+)
+def accounting_on_controller(cluster: Cluster) -> Iterator[Breach]:
+    environment, settings = cluster.environment, cluster.settings
+    if not environment.protect or environment.storage.accounting_database:
+        return
+    if not cluster.with_role("compute"):
+        return
+    classic = isinstance(settings, HyperPodSlurm) and settings.provisioning == "classic"
+    yield Breach(
+        ("storage",),
+        "protect is on, and without an accounting_database Slurm's accounting is kept on the "
+        "disk of the controller: users, limits and the history of jobs are lost when the node is "
+        "replaced.",
+        new_database(cluster) & continuous(cluster) if classic else new_database(cluster),
+    )
+
+
+@DATA.rule(
+    25,
+    "error",
+    "An accounting database has subnets in two zones",
+    source=_IN_A_VPC,
+    by_hand="aws ec2 describe-subnets --filters Name=vpc-id,Values=<vpc>",
+)
+def database_subnets(database: RdsMySql, network: Network, home: Region | None) -> Iterator[Breach]:
+    vpc = network.vpc
+    if vpc and len(set(database.subnet_ids)) < 2:
+        yield Breach(
+            ("subnet_ids",),
+            f"the database goes into {vpc.id}, which was made elsewhere; RDS requires subnets in two zones.",
+            ask("fact", "subnet_ids: [subnet-..., subnet-...]"),
+        )
+    if vpc and database.second_zone_id:
+        yield Breach(
+            ("second_zone_id",),
+            f"{vpc.id} was made elsewhere: no subnet is made in a second zone.",
+            drop().noting("subnet_ids names those that are used"),
+        )
+    if not vpc and database.subnet_ids:
+        yield Breach(
+            ("subnet_ids",),
+            "the VPC is made here, and so are the subnets of the database.",
+            drop().noting("or name network.vpc"),
+        )
+    if not vpc and database.second_zone_id is None:
+        others = usual_zones(home, (network.zone_id,)) if home else []
+        yield Breach(
+            ("second_zone_id",),
+            "RDS requires subnets in two zones and refuses a subnet group in one.",
+            write(others[0]) if others else ask("fact", "second_zone_id: another zone of the Region"),
+        )
+
+
+@DATA.rule(
+    26,
+    "error",
+    "An existing database is in the Region of its security group",
+    source="RDS User Guide, Controlling access with security groups; EC2 User Guide, security groups are of "
+    "a VPC",
+    date=_DATE,
+)
+def endpoint_elsewhere(database: ExistingDatabase, home: Region) -> Iterator[Breach]:
+    found = re.fullmatch(r".+\.([a-z]{2}(?:-[a-z]+)+-\d)\.rds\.amazonaws\.com(?:\.cn)?", database.endpoint)
+    if found and found[1] != home.name:
+        yield Breach(
+            ("endpoint",),
+            f"the endpoint is in {found[1]}, and a rule is added to {database.security_group_id} in "
+            f"{home.name}: that cannot be the group of this database.",
+            ask("fact", f"the endpoint of a database in {home.name}, or region: {found[1]}"),
+        )
+
+
+@DATA.rule(
+    27,
+    "error",
+    "The instance class of the database has a size that RDS sells",
+    source="cfn-lint 1.58.0, derived from AWS price lists: db classes of MySQL",
+    date=_DATE,
+    by_hand=_LIST_CLASSES,
+)
+def class_size(database: RdsMySql) -> Iterator[Breach]:
+    family, _, size = database.instance_class.partition(".")
+    sizes = rds_sizes().get(family, ())
+    if sizes and size not in sizes:
+        near = nearest(size, sizes, "", 1) or [sizes[0]]
+        yield Breach(
+            ("instance_class",),
+            f"RDS for MySQL has no db.{family}.{size}: it has {', '.join(sizes)}.",
+            write(f"{family}.{near[0]}"),
+        )
+
+
+@DATA.rule(
+    28,
+    "warning",
+    "RDS sells the family of the database's instance class in the Region",
+    source="cfn-lint 1.58.0, derived from AWS price lists: a missing Region proves nothing",
+    date=_DATE,
+    by_hand=_LIST_CLASSES,
+)
+def class_family(database: RdsMySql, home: Region) -> Iterator[Breach]:
+    offered = rds_families(home.name)
+    family, _, size = database.instance_class.partition(".")
+    if not offered or family in offered:
+        return
+    fitting = [other for other in offered if size in rds_sizes()[other]] or list(offered)
+    near = nearest(family, fitting, "", 1) or [fitting[0]]
+    yield Breach(
+        ("instance_class",),
+        f"no price of db.{family} for MySQL is known in {home.name}.",
+        write(f"{near[0]}.{size if size in rds_sizes()[near[0]] else rds_sizes()[near[0]][0]}"),
+    )

@@ -1,0 +1,78 @@
+"""Rules on: the bucket that takes access logs, where it exists already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.config.lustre import LustreFacts
+from ultracluster.config.remedy import DROP, ask, drop, whole
+from ultracluster.config.storage import Storage
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import DATA
+
+_GUIDE = "S3 User Guide: Enabling Amazon S3 server access logging"
+
+
+@DATA.rule(
+    8,
+    "warning",
+    "S3 may write access logs to the existing log bucket",
+    source=_GUIDE,
+    by_hand="aws s3api get-bucket-policy --bucket <bucket>; "
+    "aws s3api get-bucket-encryption --bucket <bucket>; "
+    "aws s3api get-object-lock-configuration --bucket <bucket>",
+)
+def log_bucket_admits_s3(storage: Storage, lustre: LustreFacts | None) -> Iterator[Breach]:
+    bucket = storage.log_bucket
+    if bucket and _makes_buckets(storage, lustre):
+        yield Breach(
+            ("log_bucket", "name"),
+            f"{bucket.name} was made elsewhere: the guide requires a bucket of this Region and "
+            "account that lets logging.s3.amazonaws.com put objects, is encrypted by S3 itself "
+            "(SSE-S3) and has no Object Lock. With another, logs are missing without an error.",
+            ask("action", "look with the commands of this rule, and acknowledge what you saw"),
+        )
+
+
+@DATA.rule(
+    9,
+    "warning",
+    "log_bucket is given only where a bucket is made that logs to it",
+    source="this file: buckets that are made here",
+)
+def log_bucket_unused(storage: Storage, lustre: LustreFacts | None) -> Iterator[Breach]:
+    if storage.log_bucket and not _makes_buckets(storage, lustre):
+        yield Breach(
+            ("log_bucket",),
+            f"no bucket is made here, so nothing logs to {storage.log_bucket.name}. Logging of "
+            "buckets that exist is set where they are made.",
+            drop(),
+        )
+
+
+@DATA.rule(
+    10,
+    "warning",
+    "The log bucket is not one of the buckets that hold data",
+    source=_GUIDE,
+)
+def log_bucket_apart(storage: Storage, lustre: LustreFacts | None) -> Iterator[Breach]:
+    if not storage.log_bucket:
+        return
+    name = storage.log_bucket.name
+    links = lustre.data_repositories.items() if lustre else ()
+    users = [f"`{folder}`" for folder, link in links if link.bucket == name]
+    users += ["scripts_bucket"] if storage.scripts_bucket == storage.log_bucket else []
+    if users:
+        yield Breach(
+            ("log_bucket", "name"),
+            f"{name} is the bucket of {' and '.join(users)}, too: logs would lie among the data, "
+            "be imported with it, and the writing of each would be logged in turn.",
+            whole(DROP).noting("one is then made; or name a bucket that holds only logs"),
+        )
+
+
+def _makes_buckets(storage: Storage, lustre: LustreFacts | None) -> bool:
+    """Whether the bucket of the scripts, or that of the data, is made here."""
+    links = lustre.data_repositories.values() if lustre else ()
+    return not storage.scripts_bucket or any(link.bucket is None for link in links)

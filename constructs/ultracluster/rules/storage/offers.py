@@ -1,0 +1,118 @@
+"""Rules on: which file systems FSx sells where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.catalog import Region
+from ultracluster.catalog.fsx import (
+    LustreOffer,
+    alternatives,
+    lustre_offer,
+    openzfs,
+    openzfs_deployments,
+)
+from ultracluster.config.lustre import LustreFacts, NewLustre
+from ultracluster.config.network import Network
+from ultracluster.config.remedy import Remedy, ask, beside, either, write
+from ultracluster.config.storage import NewOpenZfs, Persistent2SsdLustre
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.environment.zones import in_local_zone
+from ultracluster.rules.sets import FSX
+from ultracluster.rules.storage.lustre_changes import other_deployment, other_tiers, without_efa
+
+
+def offer_at(home: Region, network: Network) -> LustreOffer | None:
+    """The Lustre file systems that are sold in the zone of the nodes; None where nothing is known to lack."""
+    zone_id = network.zone_id
+    return lustre_offer(home.name, zone_id, local=in_local_zone(home, zone_id))
+
+
+@FSX.rule(
+    33,
+    "warning",
+    "FSx for Lustre has the deployment in the Region and zone",
+    source="FSx for Lustre User Guide, Deployment type availability",
+    by_hand="aws ec2 describe-availability-zones --all-availability-zones  (the zone's city)",
+)
+def deployment_offered(
+    made: NewLustre, facts: LustreFacts, home: Region, network: Network
+) -> Iterator[Breach]:
+    offer = offer_at(home, network)
+    if offer is None or made.deployment == "scratch-1":
+        return
+    where = network.zone_id if in_local_zone(home, network.zone_id) else home.name
+    if made.deployment not in offer.deployments:
+        yield Breach(
+            ("deployment",),
+            f"AWS does not list {made.deployment} for {where}: the storage stack would fail.",
+            either(*(other_deployment(made, one) for one in offer.deployments))
+            if offer.deployments
+            else ask("fact", "a zone that the guide lists, or acknowledge if it lists the city of this one"),
+        )
+    elif isinstance(made, Persistent2SsdLustre) and offer.limited:
+        tiers = alternatives([str(tier) for tier in offer.limited])
+        if made.throughput_mbps_per_tib not in offer.limited:
+            yield Breach(
+                ("throughput_mbps_per_tib",),
+                f"{where} has {made.deployment} with {tiers} MB/s per TiB, not "
+                f"{made.throughput_mbps_per_tib}: the storage stack would fail.",
+                other_tiers(facts, offer.limited),
+            )
+        if made.efa:
+            yield Breach(
+                ("efa",),
+                f"{where} has {made.deployment} without EFA: the storage stack would fail.",
+                without_efa(facts),
+            )
+
+
+@FSX.rule(
+    34,
+    "warning",
+    "FSx is offered in the Region",
+    source="cfn-lint 1.58.0: CloudFormation schemas by Region, AWS::FSx::FileSystem",
+    by_hand="aws fsx describe-file-systems --region <region>",
+)
+def region_has_fsx(made: NewLustre | NewOpenZfs, home: Region) -> Iterator[Breach]:
+    if home.fsx is False:
+        yield Breach(
+            (),
+            f"CloudFormation was not seen to have AWS::FSx::FileSystem in {home.name}. If that "
+            "still holds, the storage stack fails. The table may be behind AWS.",
+            ask(
+                "action",
+                f"check with: aws fsx describe-file-systems --region {home.name}; or choose another Region",
+            ),
+        )
+
+
+@FSX.rule(
+    42,
+    "warning",
+    "FSx for OpenZFS has the deployment in the Region",
+    source="FSx for OpenZFS User Guide: Availability by AWS Region; awslabs/awsome-distributed-ai#1097",
+)
+def openzfs_offered(made: NewOpenZfs, home: Region) -> Iterator[Breach]:
+    if home.name not in openzfs(made.deployment).regions_without:
+        return
+    others = [
+        other.name for other in openzfs_deployments().values() if home.name not in other.regions_without
+    ]
+    # a standby stays a standby where there is a choice
+    others.sort(key=lambda name: ("-ha-" in name) != ("-ha-" in made.deployment))
+    yield Breach(
+        ("deployment",),
+        f"AWS's table shows {home.name} without {openzfs(made.deployment).api_type}: FSx "
+        "refuses it as not available in the zone.",
+        either(*(_other_openzfs(made, one) for one in others))
+        if others
+        else ask("decision", "another Region"),
+    )
+
+
+def _other_openzfs(made: NewOpenZfs, name: str) -> Remedy:
+    values = openzfs(name).throughput
+    if made.throughput_mbps in values:
+        return write(name)
+    return beside(deployment=name, throughput_mbps=values.neighbours(made.throughput_mbps)[-1])

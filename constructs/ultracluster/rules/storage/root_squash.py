@@ -1,0 +1,63 @@
+"""Rules on: root squash of a Lustre file system."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ultracluster.catalog.fsx import limits
+from ultracluster.config.lustre import NewLustre
+from ultracluster.config.remedy import DROP, ask, whole, write
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import FSX
+
+
+@FSX.rule(
+    30,
+    "error",
+    "Root squash changes both user and group, or neither",
+    source="botocore 1.44.5 fsx: LustreRootSquashConfiguration",
+)
+def root_squash_ids(made: NewLustre) -> Iterator[Breach]:
+    squash = made.root_squash
+    if squash and bool(squash.uid) != bool(squash.gid):
+        zero, other = ("uid", squash.gid) if squash.uid == 0 else ("gid", squash.uid)
+        yield Breach(
+            ("root_squash", zero),
+            f"{squash.uid}:{squash.gid}: zero is root itself. FSx takes 0:0 (off) or two ids above "
+            "zero, and refuses one of each.",
+            write(other) | whole(DROP),
+        )
+
+
+@FSX.rule(
+    31,
+    "error",
+    "Each client that root squash exempts is an NID of Lustre (10.0.1.6@tcp)",
+    source="botocore 1.44.5 fsx: LustreNoSquashNid",
+)
+def root_squash_clients(made: NewLustre) -> Iterator[Breach]:
+    for index, nid in enumerate(made.root_squash.exempt_clients if made.root_squash else ()):
+        if not _is_nid(nid):
+            address = nid.partition("@")[0]
+            yield Breach(
+                ("root_squash", "exempt_clients", index),
+                f"`{nid}` is not a client: FSx takes an IPv4 address, each part a number from 0 "
+                "to 255 or a range in brackets, and `@tcp`.",
+                write(f"{address}@tcp")
+                if _is_nid(f"{address}@tcp")
+                else ask("fact", "a client such as 10.0.1.6@tcp or 10.0.[2-10].[1-255]@tcp"),
+            )
+
+
+def _is_nid(text: str) -> bool:
+    if not re.fullmatch(limits().nid_pattern, text):
+        return False
+    for part in text.removesuffix("@tcp").split("."):
+        ends = re.fullmatch(r"(\d{1,3})|\[(\d{1,3})(?:-(\d{1,3}))?\]", part)
+        if not ends:
+            return False
+        numbers = [int(end) for end in ends.groups() if end]
+        if numbers != sorted(numbers) or numbers[-1] > 255:
+            return False
+    return True

@@ -1,0 +1,67 @@
+"""Rules on: Lustre file systems of Intelligent-Tiering: throughput and read cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.catalog.fsx import Series, lustre, read_cache
+from ultracluster.config.remedy import beside, drop, inside, write
+from ultracluster.config.storage import IntelligentTieringLustre
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import FSX
+from ultracluster.rules.storage.lustre import CREATE_LUSTRE
+
+_CACHE = "botocore 1.44.5 fsx: LustreReadCacheConfiguration"
+
+
+@FSX.rule(
+    20,
+    "error",
+    "The throughput of Intelligent-Tiering is a multiple that FSx takes",
+    source=f"{CREATE_LUSTRE}, ThroughputCapacity",
+)
+def tiering_throughput(made: IntelligentTieringLustre) -> Iterator[Breach]:
+    steps = lustre(made.deployment).throughput
+    if steps and made.throughput_mbps not in steps:
+        yield Breach(
+            ("throughput_mbps",),
+            f"{made.throughput_mbps} MB/s: file servers of an Intelligent-Tiering file system come "
+            f"whole, and FSx takes {steps}. Throughput can grow later and never shrink.",
+            write(*steps.neighbours(made.throughput_mbps)),
+        )
+
+
+@FSX.rule(21, "error", "A read cache has a size exactly when its mode is `sized`", source=_CACHE)
+def read_cache_mode(made: IntelligentTieringLustre) -> Iterator[Breach]:
+    cache = made.read_cache
+    if cache.mode == "sized" and cache.gib is None:
+        sizes = _cache_sizes(made)
+        yield Breach(
+            ("read_cache",),
+            "mode is `sized` and no size is given; FSx requires SizeGiB with it.",
+            inside(gib=sizes.minimum) | inside(mode="proportional") if sizes else inside(mode="proportional"),
+        )
+    elif cache.mode != "sized" and cache.gib is not None:
+        yield Breach(
+            ("read_cache", "gib"),
+            f"{cache.gib} GiB is given, and mode `{cache.mode}` leaves the size to FSx.",
+            drop() | beside(mode="sized") if cache.gib in (_cache_sizes(made) or ()) else drop(),
+        )
+
+
+@FSX.rule(22, "error", "The size of a read cache suits the throughput", source=f"{_CACHE}, SizeGiB")
+def read_cache_size(made: IntelligentTieringLustre) -> Iterator[Breach]:
+    gib, sizes = made.read_cache.gib, _cache_sizes(made)
+    if made.read_cache.mode == "sized" and gib is not None and sizes and gib not in sizes:
+        yield Breach(
+            ("read_cache", "gib"),
+            f"{gib} GiB of cache at {made.throughput_mbps} MB/s: each file server takes 32 to "
+            f"131072 GiB for its 4000 MB/s, so this file system takes {sizes}.",
+            write(*sizes.neighbours(gib)),
+        )
+
+
+def _cache_sizes(made: IntelligentTieringLustre) -> Series | None:
+    """None while the throughput itself is wrong."""
+    steps = lustre(made.deployment).throughput
+    return read_cache(made.throughput_mbps) if steps and made.throughput_mbps in steps else None

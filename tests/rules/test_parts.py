@@ -1,0 +1,216 @@
+"""Rules judge parts: one that stands by itself, as a construct has it, and those of a whole file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import pytest
+from project import ENVIRONMENTS, ROOT
+from rules_support import EXISTING_DATABASE, OPENZFS, changed, environment_data, loaded
+
+from ultracluster.catalog import region
+from ultracluster.config import Environment, Finding, load
+from ultracluster.config.base import Model
+from ultracluster.config.lustre import LustreFacts, NewLustre
+from ultracluster.config.network import ExistingVpc, Network
+from ultracluster.config.storage import (
+    Backups,
+    DataRepository,
+    ExistingLustre,
+    IntelligentTieringLustre,
+    NewOpenZfs,
+    Persistent1HddLustre,
+    Persistent1SsdLustre,
+    Persistent2SsdLustre,
+    RdsMySql,
+    ScratchLustre,
+    Storage,
+)
+from ultracluster.model import Cluster, resolve
+from ultracluster.rules import all_rules, check
+from ultracluster.rules.parts import parts_in, parts_of
+
+LUSTRE = Persistent2SsdLustre(deployment="persistent-2-ssd", capacity_gib=5000, throughput_mbps_per_tib=250)
+
+
+def places(findings: list[Finding]) -> dict[str, str]:
+    return {finding.code: finding.dotted for finding in findings}
+
+
+def test_a_lustre_file_system_is_judged_without_any_file() -> None:
+    (finding,) = check(LUSTRE)
+    assert (finding.code, finding.path, finding.blocks) == ("FSX002", ("capacity_gib",), True)
+    assert finding.instead == "capacity_gib: 4800 or 7200"
+    assert [option[0].path for option in finding.remedy.options] == [("capacity_gib",)] * 2
+    assert check(LUSTRE.model_copy(update={"capacity_gib": 4800})) == []
+
+
+def test_with_efa_the_rule_of_efa_speaks_instead() -> None:
+    found = check(LUSTRE.model_copy(update={"efa": True, "metadata_iops": None}))
+    assert places(found) == {"FSX010": "metadata_iops", "FSX011": "capacity_gib"}
+
+
+def test_parts_of_a_part_have_paths_from_it() -> None:
+    links = {"/a": DataRepository(prefix="s3://tokens/en/")}
+    linked = LUSTRE.model_copy(update={"capacity_gib": 4800, "data_repositories": links})
+    assert places(check(linked)) == {"FSX056": "data_repositories./a.prefix"}
+    storage = Storage(lustre=linked, openzfs=zfs(capacity_gib=1))
+    assert places(check(storage)) == {
+        "FSX056": "lustre.data_repositories./a.prefix",
+        "FSX041": "openzfs.capacity_gib",
+    }
+
+
+def test_remedies_of_a_part_are_at_its_own_keys() -> None:
+    links = {"/a": DataRepository(), "/b": DataRepository()}
+    linked = LUSTRE.model_copy(update={"capacity_gib": 4800, "data_repositories": links})
+    (finding,) = check(linked)
+    assert finding.code == "FSX053"
+    assert {change.path for change in finding.remedy.options[0]} == {
+        ("data_repositories", "/a", "prefix"),
+        ("data_repositories", "/b", "prefix"),
+    }
+
+
+def test_with_its_region_more_rules_speak() -> None:
+    whole = LUSTRE.model_copy(update={"capacity_gib": 4800})
+    assert places(check(whole, region("ap-southeast-6"))) == {"FSX034": ""}
+    assert check(whole, region("us-west-2")) == []
+    homes = zfs(deployment="single-az-ha-1", throughput_mbps=128)
+    assert check(homes) == []
+    assert places(check(homes, region("us-west-2"))) == {"FSX042": "deployment"}
+
+
+def test_with_region_and_network_the_zone_is_judged() -> None:
+    whole = LUSTRE.model_copy(update={"capacity_gib": 4800, "throughput_mbps_per_tib": 1000})
+    there = (region("us-east-1"), Network(zone_id="use1-dfw2-az1"))
+    assert places(check(whole, *there)) == {"FSX033": "throughput_mbps_per_tib"}
+    assert check(whole, there[0]) == []
+
+
+def test_what_is_only_known_is_not_judged() -> None:
+    """A Region without HyperPod, and a network that is wrong itself, are no findings on the file system."""
+    whole = LUSTRE.model_copy(update={"capacity_gib": 4800})
+    wrong = Network(zone_id="usw2-az1", cidr="10.0.0.0/8")
+    assert check(whole, wrong) == []
+    assert places(check(wrong)) == {"NET001": "cidr"}
+
+
+def test_a_rule_that_needs_a_cluster_is_silent_about_a_part_by_itself() -> None:
+    over_efa = LUSTRE.model_copy(update={"capacity_gib": 19200, "efa": True})
+    assert check(over_efa) == []
+    cluster = resolve(load(ROOT / "environments" / "dev.yaml").environment)
+    without_clients = Cluster(
+        environment=cluster.environment,
+        traits=cluster.traits,
+        groups=cluster.with_role("controller"),
+    )
+    assert places(check(over_efa, without_clients)) == {"FSX012": "efa"}
+
+
+def test_an_environment_and_its_cluster_are_parts_too() -> None:
+    environment = loaded(changed(environment_data(), {"storage.lustre.capacity_gib": 5000})).environment
+    for whole in (environment, resolve(environment)):
+        assert places(check(whole)) == {"FSX002": "storage.lustre.capacity_gib"}
+
+
+def test_a_network_and_a_group_by_themselves() -> None:
+    vpc = ExistingVpc(id="vpc-0123456789abcdef0", cidr="10.20.0.0/16")
+    assert places(check(Network(zone_id="usw2-az1", vpc=vpc))) == {"NET012": "vpc"}
+    wrong = loaded(changed(environment_data(), {"node_groups.gpu.instance_type": "g6e.13xlarge"}))
+    found = check(resolve(wrong.environment).groups["gpu"])
+    assert places(found)["ENV006"] == "instance_type"
+
+
+def test_a_database_by_itself() -> None:
+    database = RdsMySql(kind="rds-mysql", instance_class="m7g.large2")
+    assert places(check(database)) == {"DATA027": "instance_class"}
+    same = RdsMySql(kind="rds-mysql", second_zone_id="usw2-az1")
+    assert places(check(same, Network(zone_id="usw2-az1"))) == {"DATA022": "second_zone_id"}
+
+
+def zfs(**more: Any) -> NewOpenZfs:
+    return NewOpenZfs(**{"deployment": "single-az-ha-2", "capacity_gib": 64, "throughput_mbps": 160, **more})
+
+
+# every kind of part that some file may have
+EXISTING = {
+    "id": "fs-0123456789abcdef0",
+    "dns_name": "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
+    "security_group_id": "sg-0123456789abcdef0",
+}
+STORAGES = [
+    {"deployment": "scratch-2", "capacity_gib": 1200},
+    {"deployment": "persistent-1-ssd", "capacity_gib": 1200, "throughput_mbps_per_tib": 50},
+    {
+        "deployment": "persistent-1-hdd",
+        "capacity_gib": 6000,
+        "throughput_mbps_per_tib": 12,
+        "drive_cache": "none",
+    },
+    {"deployment": "intelligent-tiering", "throughput_mbps": 4000, "metadata_iops": 6000},
+    {"deployment": "existing", "mount_name": "abcdefgh", **EXISTING},
+]
+
+
+@pytest.fixture(scope="module")
+def parts() -> list[object]:
+    """The parts of the shipped environments and of some with other storage."""
+    environments = [load(ROOT / "environments" / f"{name}.yaml").environment for name in ENVIRONMENTS]
+    for lustre in STORAGES:
+        changes = {
+            "storage.lustre": lustre,
+            "storage.openzfs": {"deployment": "existing", "volume_id": None, **EXISTING}
+            if lustre["deployment"] == "existing"
+            else OPENZFS,
+            "storage.accounting_database": EXISTING_DATABASE,
+            "storage.log_bucket": {"name": "logs"},
+        }
+        environments.append(loaded(changed(environment_data(), changes)).environment)
+    return [part for environment in environments for _, part in parts_of(resolve(environment))]
+
+
+def test_every_rule_takes_a_part_that_files_have(parts: list[object]) -> None:
+    """Each member of a union, too: of one that is never a part the rule would say nothing."""
+    of_files = set(_models(Environment))
+    dead = [
+        f"{rule.id} {name}"
+        for rule in all_rules()
+        for name in (get_args(rule.takes[0]) or (rule.takes[0],))
+        if name not in of_files and not any(isinstance(part, name) for part in parts)
+    ]
+    assert dead == []
+
+
+def _models(annotation: Any) -> Iterator[type[Model]]:
+    """The models that a value of this type may be or hold."""
+    if isinstance(annotation, type) and issubclass(annotation, Model):
+        yield annotation
+        for field in annotation.model_fields.values():
+            yield from _models(field.annotation)
+    for inner in get_args(annotation):
+        yield from _models(inner)
+
+
+def test_every_deployment_is_among_the_parts(parts: list[object]) -> None:
+    kinds = {type(part) for part in parts}
+    assert {*get_args(NewLustre), ExistingLustre, Backups, LustreFacts} <= kinds
+    assert {ScratchLustre, Persistent1SsdLustre, Persistent1HddLustre, IntelligentTieringLustre} <= kinds
+
+
+def test_parts_in_a_thing_begin_with_the_thing() -> None:
+    assert next(parts_in(LUSTRE)) == ((), LUSTRE)
+    assert [path for path, part in parts_in(LUSTRE) if isinstance(part, Backups)] == [("backups",)]
+
+
+TAKE_THE_WHOLE_FILE = 270
+"""Rules that take the environment where a part would do; the number may only fall."""
+
+
+def test_few_rules_take_the_whole_file() -> None:
+    whole = [rule.id for rule in all_rules() if rule.takes[0] is Environment]
+    assert len(whole) <= TAKE_THE_WHOLE_FILE, whole
+    rooms = ("ENV", "NET", "FSX", "MNT", "DATA")
+    mine = {code for code in whole if code.startswith(rooms)}
+    assert mine == {"ENV009", "ENV010", "ENV011", "ENV012", "ENV013", "ENV016"}  # tags and ARNs
