@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from constructs import Construct
 
-from ultracluster.config import Environment
-from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs
+from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs, Storage
 from ultracluster.network.admission import Admission, Traffic
 from ultracluster.storage.lustre_file_system import admit_to_lustre
 from ultracluster.storage.open_zfs_file_system import admit_to_open_zfs
 
 
-def admit_nodes(scope: Construct, config: Environment, nodes: str) -> list[Admission]:
+def admit_nodes(scope: Construct, storage: Storage, nodes: str) -> list[Admission]:
     """Let the members of a security group reach them.
 
     Args:
+        storage: what the environment requests of storage.
         nodes: id of the nodes' group.
     """
-    storage = config.storage
     admissions: list[Admission] = []
     if isinstance(storage.lustre, ExistingLustre):
         admissions.append(

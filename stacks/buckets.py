@@ -1,4 +1,4 @@
-"""The stack of the buckets, and of who fills that of the scripts. It waits for the key only."""
+"""The stack of the buckets, and of the role that uploads the scripts. It waits for the key only."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from stacks.parts import BucketParts, crossing
-from ultracluster.config import Environment
-from ultracluster.config.orchestrator import HYPERPOD
+from ultracluster.config.storage import Storage
 from ultracluster.lifecycle.upload_role import upload_role
+from ultracluster.model import Cluster
 from ultracluster.storage.buckets import DataBucket, LogBucket
 
 
@@ -27,41 +27,42 @@ class BucketStack(Stack):
         scope: Construct,
         construct_id: str,
         *,
-        config: Environment,
+        cluster: Cluster,
         env: cdk.Environment,
         key_arn: str,
     ) -> None:
         super().__init__(
-            scope, construct_id, env=env, termination_protection=config.protect,
-            description=f"Ultracluster {config.name}: buckets",
+            scope, construct_id, env=env, termination_protection=cluster.environment.protect,
+            description=f"Ultracluster {cluster.name}: buckets",
         )  # fmt: skip
         key = kms.Key.from_key_arn(self, "Key", key_arn)
-        storage = config.storage
+        storage = cluster.environment.storage
         if storage.log_bucket:
             log: s3.IBucket = s3.Bucket.from_bucket_name(self, "Log", storage.log_bucket.name)
         else:
             log = LogBucket(self, "Log").bucket
 
-        def made(name: str, prefix: str) -> s3.Bucket:
+        def bucket(name: str, prefix: str) -> s3.Bucket:
             return DataBucket(self, name, key=key, log_bucket=log, log_prefix=prefix).bucket
 
         scripts, role_arn, data = storage.scripts_bucket, None, None
         if scripts:
             name = scripts.name
         else:
-            bucket = made("Scripts", "scripts/")
-            name = crossing(self, "ScriptsBucketName", bucket.bucket_name)
-            if config.orchestrator.kind in HYPERPOD:
+            new = bucket("Scripts", "scripts/")
+            name = crossing(self, "ScriptsBucketName", new.bucket_name)
+            if cluster.traits.hyperpod:
                 role = upload_role(
-                    self, "Upload", bucket=bucket, folder=config.cluster_name, stack=f"{config.name}-cluster"
-                )
+                    self, "Upload", bucket=new, folder=cluster.environment.cluster_name,
+                    stack=f"{cluster.name}-cluster",
+                )  # fmt: skip
                 role_arn = crossing(self, "UploadRoleArn", role.role_arn)
-        if config.makes_data_bucket:
-            data = crossing(self, "DataBucketName", made("Data", "data/").bucket_name)
+        if cluster.environment.makes_data_bucket:
+            data = crossing(self, "DataBucketName", bucket("Data", "data/").bucket_name)
         self.parts = BucketParts(scripts=name, data=data, upload_role_arn=role_arn)
 
 
-def existing_buckets(config: Environment) -> BucketParts:
+def existing_buckets(storage: Storage) -> BucketParts:
     """The parts where there is no bucket to make."""
-    assert config.storage.scripts_bucket
-    return BucketParts(scripts=config.storage.scripts_bucket.name)
+    assert storage.scripts_bucket
+    return BucketParts(scripts=storage.scripts_bucket.name)

@@ -1,4 +1,4 @@
-"""The stack of the cluster itself. It holds no data: it may be deleted and made again."""
+"""The stack of the cluster itself. It holds no data: it may be deleted and created again."""
 
 from __future__ import annotations
 
@@ -13,16 +13,8 @@ from constructs import Construct, IConstruct
 
 from stacks.admissions import admit_nodes
 from stacks.parts import NetworkParts, StorageParts
-from ultracluster.config import Environment
-from ultracluster.config.orchestrator import KUBERNETES, OrchestratorKind
-
-TITLES: dict[OrchestratorKind, str] = {
-    "hyperpod-slurm": "HyperPod cluster with Slurm",
-    "hyperpod-eks": "HyperPod cluster on EKS",
-    "parallelcluster": "ParallelCluster with Slurm",
-    "pcs": "PCS cluster with Slurm",
-    "eks": "EKS nodes",
-}
+from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.model import Cluster
 
 
 class AddCluster(Protocol):
@@ -31,7 +23,7 @@ class AddCluster(Protocol):
     def __call__(
         self,
         stack: Stack,
-        config: Environment,
+        cluster: Cluster,
         *,
         network: NetworkParts,
         storage: StorageParts,
@@ -49,30 +41,30 @@ class ClusterStack(Stack):
         scope: Construct,
         construct_id: str,
         *,
-        config: Environment,
+        cluster: Cluster,
         env: cdk.Environment,
         network: NetworkParts,
         storage: StorageParts,
     ) -> None:
         super().__init__(
-            scope, construct_id, env=env, termination_protection=config.protect,
+            scope, construct_id, env=env, termination_protection=cluster.environment.protect,
             # of 100 groups' network cards, white space alone is a third of CloudFormation's limit of 1 MB
             suppress_template_indentation=True,
-            description=f"Ultracluster {config.name}: {TITLES[config.orchestrator.kind]}",
+            description=f"Ultracluster {cluster.name}: {cluster.traits.title}",
         )  # fmt: skip
         key = kms.Key.from_key_arn(self, "Key", storage.key_arn)
         # pods mount, not nodes: there the rules are with the volumes
-        mounts = config.orchestrator.kind not in KUBERNETES
-        admissions = admit_nodes(self, config, network.security_group_id) if mounts else []
-        waiting = _add_cluster(config.orchestrator.kind)(
-            self, config, network=network, storage=storage, key=key
+        mounts = cluster.traits.slurm
+        admissions = (
+            admit_nodes(self, cluster.environment.storage, network.security_group_id) if mounts else []
         )
+        waiting = _add_cluster(cluster.traits.kind)(self, cluster, network=network, storage=storage, key=key)
         for resource in waiting:
             for admission in admissions:
                 resource.node.add_dependency(admission)
 
 
 def _add_cluster(kind: OrchestratorKind) -> AddCluster:
-    # loaded when it is asked for: each brings CDK modules that the others do not need
+    # loaded when it is needed: each brings CDK modules that the others do not need
     module = import_module(f"stacks.{kind.replace('-', '_')}")
     return cast("AddCluster", module.add_cluster)

@@ -1,7 +1,7 @@
 """The stack of a Kubernetes control plane, and nothing that runs on a node.
 
-It waits for key and network, so that it is made beside the file systems; and a node, a chart or an add-on
-that fails never takes it back.
+It waits for key and network, so that it is made while the file systems are; a node, a chart or an add-on that
+fails never rolls it back.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from stacks.parts import NetworkParts, crossing
 from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.clusters.eks.kubectl import Kubectl, existing_kubectl
 from ultracluster.clusters.eks.nodes import ClusterEntry
-from ultracluster.config import Environment
-from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.model import Cluster
 from ultracluster.network.existing import existing_subnet, existing_vpc
 
 SUFFIX = "control-plane"
@@ -41,22 +40,23 @@ class ControlPlaneParts:
         )
 
 
-def control_plane_parts(config: Environment) -> ControlPlaneParts:
+def control_plane_parts(cluster: Cluster) -> ControlPlaneParts:
     """The parts, for stacks that are deployed after it: by the stable names of its exports."""
-    assert isinstance(config.orchestrator, Eks | HyperPodEks)
+    assert cluster.kubernetes
+    name = cluster.environment.cluster_name
 
-    def read(name: str) -> str:
-        return Fn.import_value(f"{config.name}-{SUFFIX}-{name}")
+    def read(output: str) -> str:
+        return Fn.import_value(f"{cluster.name}-{SUFFIX}-{output}")
 
     return ControlPlaneParts(
-        cluster_name=config.cluster_name,
+        cluster_name=name,
         cluster_arn=read("ClusterArn"),
         handler_arn=read("KubectlHandlerArn"),
         entry=ClusterEntry(
-            name=config.cluster_name,
+            name=name,
             endpoint=read("Endpoint"),
             certificate_authority=read("CertificateAuthority"),
-            service_cidr=config.orchestrator.service_cidr,
+            service_cidr=cluster.kubernetes.service_cidr,
         ),
     )
 
@@ -69,21 +69,22 @@ class ControlPlaneStack(Stack):
         scope: Construct,
         construct_id: str,
         *,
-        config: Environment,
+        cluster: Cluster,
         env: cdk.Environment,
         network: NetworkParts,
         key_arn: str,
     ) -> None:
         super().__init__(
-            scope, construct_id, env=env, termination_protection=config.protect,
-            description=f"Ultracluster {config.name}: EKS control plane",
+            scope, construct_id, env=env, termination_protection=cluster.environment.protect,
+            description=f"Ultracluster {cluster.name}: EKS control plane",
         )  # fmt: skip
-        assert isinstance(config.orchestrator, Eks | HyperPodEks)
+        assert cluster.kubernetes
+        name = cluster.environment.cluster_name
         plane = EksControlPlane(
             self,
             "ControlPlane",
-            cluster_name=config.cluster_name,
-            config=config.orchestrator,
+            cluster_name=name,
+            config=cluster.kubernetes,
             vpc=existing_vpc(self, "Vpc", network.vpc_id, cidr=network.vpc_cidr),
             subnets=[
                 existing_subnet(self, f"ControlPlaneSubnet{number}", subnet_id)
@@ -99,16 +100,16 @@ class ControlPlaneStack(Stack):
         crossing(self, "KubectlHandlerArn", plane.handler_arn)
         crossing(self, "Endpoint", plane.cluster.cluster_endpoint)
         crossing(self, "CertificateAuthority", plane.cluster.cluster_certificate_authority_data)
-        CfnOutput(self, "ClusterName", value=config.cluster_name, description="EKS cluster")
+        CfnOutput(self, "ClusterName", value=name, description="EKS cluster")
         CfnOutput(
             self,
             "KubeconfigCommand",
             description="Lets kubectl speak to the cluster, as one of orchestrator.admins",
-            value=f"aws eks update-kubeconfig --region {config.region} --name {config.cluster_name}",
+            value=f"aws eks update-kubeconfig --region {cluster.region} --name {name}",
         )
         CfnOutput(
             self,
             "LogGroup",
-            value=f"/aws/eks/{config.cluster_name}/cluster",
+            value=f"/aws/eks/{name}/cluster",
             description="Control plane's logs",
         )

@@ -8,36 +8,35 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from stacks.parts import NetworkParts
-from ultracluster.config import Environment
-from ultracluster.model import resolve
+from ultracluster.model import Cluster
 from ultracluster.model.endpoints import made_endpoints
 from ultracluster.network.cluster_egress import ClusterEgress
 
 
 class EgressStack(Stack):
-    """What nodes need of the network beside the network itself."""
+    """What nodes need of the network besides the network itself."""
 
     def __init__(
         self,
         scope: Construct,
         construct_id: str,
         *,
-        config: Environment,
+        cluster: Cluster,
         env: cdk.Environment,
         network: NetworkParts,
         key_arn: str,
     ) -> None:
         super().__init__(
-            scope, construct_id, env=env, termination_protection=config.protect,
-            description=f"Ultracluster {config.name}: NAT gateway, endpoints, flow logs",
+            scope, construct_id, env=env, termination_protection=cluster.environment.protect,
+            description=f"Ultracluster {cluster.name}: NAT gateway, endpoints, flow logs",
         )  # fmt: skip
         ClusterEgress(
             self,
             "Egress",
-            network=config.network,
+            network=cluster.environment.network,
             vpc_id=network.vpc_id,
             subnet_id=network.subnet_id,
             route_table_id=network.route_table_id,
-            endpoints=made_endpoints(resolve(config)),
+            endpoints=made_endpoints(cluster),
             flow_log_key=kms.Key.from_key_arn(self, "Key", key_arn),
         )

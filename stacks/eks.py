@@ -1,4 +1,4 @@
-"""Amazon EKS, in the cluster stack: the nodes that run jobs. One that fails takes no control plane along."""
+"""Amazon EKS, in the cluster stack: the nodes that run jobs. If one fails, the control plane stays."""
 
 from __future__ import annotations
 
@@ -16,27 +16,25 @@ from ultracluster.clusters.eks.karpenter import EksKarpenterGroup
 from ultracluster.clusters.eks.nodes import EksNodeGroup
 from ultracluster.clusters.eks.roles import node_role
 from ultracluster.clusters.eks.scripts import NodeScripts
-from ultracluster.config import Environment
 from ultracluster.config.kubernetes import Eks
-from ultracluster.kubernetes.karpenter import karpenter_groups
-from ultracluster.model import resolve
+from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
-from ultracluster.model.types import known_type_of
 from ultracluster.network.existing import existing_subnet
 from ultracluster.software.node_image import full_image_release, image_date
 
 
 def add_cluster(
-    stack: Stack, config: Environment, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
+    stack: Stack, cluster: Cluster, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
 ) -> list[IConstruct]:
     """Add node groups, or Karpenter's pools; nothing of it waits for a file system: pods mount, not nodes."""
-    orchestrator = config.orchestrator
+    environment, orchestrator = cluster.environment, cluster.settings
     assert isinstance(orchestrator, Eks)
-    by_karpenter = karpenter_groups(config)
-    managed = {name: group for name, group in config.groups("compute").items() if name not in by_karpenter}
+    by_karpenter = cluster.by_karpenter
+    compute = cluster.with_role("compute")
+    managed = {name: group for name, group in compute.items() if not group.by_karpenter}
     scripts = None
-    if orchestrator.lifecycle != "none" and (managed or by_karpenter):
-        by_group = script_configurations(resolve(config)).by_group
+    if cluster.runs_scripts and (managed or by_karpenter):
+        by_group = script_configurations(cluster).by_group
         scripts = NodeScripts(
             stack, "Scripts", configurations={name: by_group[name] for name in (*managed, *by_karpenter)}
         )
@@ -44,9 +42,9 @@ def add_cluster(
     nodes = ec2.SecurityGroup.from_security_group_id(
         stack, "NodeSecurityGroup", network.security_group_id, mutable=False
     )
-    plane = control_plane_parts(config)
+    plane = control_plane_parts(cluster)
     if managed:
-        role = node_role(stack, "NodeRole", cluster_arn=plane.cluster_arn, mirror=config.software.mirror)
+        role = node_role(stack, "NodeRole", cluster_arn=plane.cluster_arn, mirror=environment.software.mirror)
         if scripts:
             scripts.grant_read(role)
         for name, group in managed.items():
@@ -54,10 +52,10 @@ def add_cluster(
                 stack,
                 f"Group-{name}",
                 name=name,
-                group=group,
-                instance_type=known_type_of(config, group),
+                group=group.settings,
+                instance_type=group.checked_type,
                 cluster=plane.entry,
-                image_release=full_image_release(config, name),
+                image_release=full_image_release(environment, name),
                 # the CDK's class and interface differ in names of arguments
                 role=cast("iam.IRole", role),
                 subnet=subnet,
@@ -77,21 +75,19 @@ def add_cluster(
                 f"Karpenter-{name}",
                 kubectl=kubectl,
                 name=name,
-                group=group,
-                instance_type=known_type_of(config, group),
+                group=group.settings,
+                instance_type=group.checked_type,
                 kubernetes_version=orchestrator.kubernetes_version,
-                instance_profile=Fn.import_value(f"{config.name}-system-KarpenterProfile"),
+                instance_profile=Fn.import_value(f"{cluster.name}-system-KarpenterProfile"),
                 subnet=subnet,
                 security_groups=[nodes],
                 key=key,
                 idle_minutes=orchestrator.karpenter.idle_minutes,
                 scripts=scripts,
-                tags=config.tags,
-                image_date=image_date(config, name),
+                tags=environment.tags,
+                image_date=image_date(environment, name),
             )
-    if not config.groups("compute"):
+    if not compute:
         CfnWaitConditionHandle(stack, "Nothing")  # CloudFormation refuses a stack without resources
-    CfnOutput(
-        stack, "NodeGroups", value=" ".join(config.groups("compute")) or "none", description="That run jobs"
-    )
+    CfnOutput(stack, "NodeGroups", value=" ".join(compute) or "none", description="That run jobs")
     return []

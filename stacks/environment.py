@@ -20,7 +20,8 @@ from stacks.protection import ProtectionStack
 from stacks.repositories import RepositoryStack
 from stacks.storage import StorageStack, existing_file_systems
 from ultracluster.config import Environment
-from ultracluster.config.orchestrator import KUBERNETES
+from ultracluster.config.environment import ENVIRONMENT_TAG
+from ultracluster.model import Cluster, resolve
 from ultracluster.software.locked_images import with_locked_images
 
 WAITS_FOR: dict[str, tuple[str, ...]] = {
@@ -37,52 +38,56 @@ WAITS_FOR: dict[str, tuple[str, ...]] = {
     "workloads": ("egress", "storage", "control-plane", "system"),
 }
 """What must be there before a stack, by the last part of its name. All are named, not only the last of
-several in a row: a stack that is not made hands nothing on."""
+several in a row: a stack that does not exist passes nothing on."""
 
 
-def build(scope: Construct, config: Environment) -> list[Stack]:
+def build(scope: Construct, environment: Environment) -> list[Stack]:
     """Add the stacks of an environment to an app, in the order in which they are deployed.
 
-    What exists as a whole has no stack. Nodes boot the images of the environment's lock.
+    What exists as a whole has no stack. Nodes boot the images of the environment's lock. The environment is
+    resolved here, once; stacks read the cluster.
     """
-    config = with_locked_images(config)
-    env = cdk.Environment(account=config.account, region=config.region)
-    made: dict[str, Stack] = {}
+    environment = with_locked_images(environment)
+    cluster = resolve(environment)
+    env = cdk.Environment(account=environment.account, region=environment.region)
+    stacks: dict[str, Stack] = {}
 
     def called(part: str) -> str:
-        return f"{config.name}-{part}"
+        return f"{environment.name}-{part}"
 
-    key_arn = config.storage.key.arn if config.storage.key else ""
-    if config.makes_foundation:
-        made["foundation"] = foundation = FoundationStack(scope, called("foundation"), config=config, env=env)
+    key_arn = environment.storage.key.arn if environment.storage.key else ""
+    if environment.makes_foundation:
+        stacks["foundation"] = foundation = FoundationStack(
+            scope, called("foundation"), cluster=cluster, env=env
+        )
         key_arn = foundation.key_arn
-    if config.makes_network:
-        made["network"] = network_stack = NetworkStack(scope, called("network"), config=config, env=env)
+    if environment.makes_network:
+        stacks["network"] = network_stack = NetworkStack(scope, called("network"), cluster=cluster, env=env)
         network = network_stack.parts
     else:
-        network = existing_network(config)
-    if config.makes_egress:
-        made["egress"] = EgressStack(
-            scope, called("egress"), config=config, env=env, network=network, key_arn=key_arn
+        network = existing_network(cluster)
+    if environment.makes_egress:
+        stacks["egress"] = EgressStack(
+            scope, called("egress"), cluster=cluster, env=env, network=network, key_arn=key_arn
         )
-    if config.makes_buckets:
-        made["buckets"] = bucket_stack = BucketStack(
-            scope, called("buckets"), config=config, env=env, key_arn=key_arn
+    if environment.makes_buckets:
+        stacks["buckets"] = bucket_stack = BucketStack(
+            scope, called("buckets"), cluster=cluster, env=env, key_arn=key_arn
         )
         buckets = bucket_stack.parts
     else:
-        buckets = existing_buckets(config)
-    if config.makes_storage:
-        made["storage"] = storage_stack = StorageStack(
-            scope, called("storage"), config=config, env=env, network=network, key_arn=key_arn
+        buckets = existing_buckets(environment.storage)
+    if environment.makes_storage:
+        stacks["storage"] = storage_stack = StorageStack(
+            scope, called("storage"), cluster=cluster, env=env, network=network, key_arn=key_arn
         )
         file_systems = storage_stack.parts
     else:
-        file_systems = existing_file_systems(config)
-    if config.data_repositories:
+        file_systems = existing_file_systems(environment.storage)
+    if environment.data_repositories:
         assert file_systems.lustre
-        made["repositories"] = RepositoryStack(
-            scope, called("repositories"), config=config, env=env,
+        stacks["repositories"] = RepositoryStack(
+            scope, called("repositories"), cluster=cluster, env=env,
             file_system_id=file_systems.lustre.file_system_id, data_bucket=buckets.data,
         )  # fmt: skip
     storage = StorageParts(
@@ -93,56 +98,56 @@ def build(scope: Construct, config: Environment) -> list[Stack]:
         open_zfs=file_systems.open_zfs,
         accounting=file_systems.accounting,
     )
-    kubernetes = config.orchestrator.kind in KUBERNETES
+    kubernetes = cluster.traits.kubernetes
     if kubernetes:
-        # loaded when it is asked for: these bring CDK modules that the others do not need
+        # loaded when it is needed: these bring CDK modules that the others do not need
         from stacks.control_plane import ControlPlaneStack
         from stacks.system import SystemStack
 
-        made["control-plane"] = ControlPlaneStack(
-            scope, called("control-plane"), config=config, env=env, network=network, key_arn=key_arn
+        stacks["control-plane"] = ControlPlaneStack(
+            scope, called("control-plane"), cluster=cluster, env=env, network=network, key_arn=key_arn
         )
-        made["system"] = SystemStack(
-            scope, called("system"), config=config, env=env, network=network, key_arn=key_arn
+        stacks["system"] = SystemStack(
+            scope, called("system"), cluster=cluster, env=env, network=network, key_arn=key_arn
         )
-    if config.protect and (kubernetes or config.makes_database):
-        made["protection"] = ProtectionStack(
+    if environment.protect and (kubernetes or environment.makes_database):
+        stacks["protection"] = ProtectionStack(
             scope,
             called("protection"),
-            config=config,
+            cluster=cluster,
             env=env,
             key_arn=key_arn,
             database_id=file_systems.database_id,
         )
-    made["cluster"] = ClusterStack(
-        scope, called("cluster"), config=config, env=env, network=network, storage=storage
+    stacks["cluster"] = ClusterStack(
+        scope, called("cluster"), cluster=cluster, env=env, network=network, storage=storage
     )
     if kubernetes:
         from stacks.workloads import WorkloadStack
 
-        made["workloads"] = WorkloadStack(
-            scope, called("workloads"), config=config, env=env, network=network, storage=storage
+        stacks["workloads"] = WorkloadStack(
+            scope, called("workloads"), cluster=cluster, env=env, network=network, storage=storage
         )
-    _order(config, made)
-    for stack in made.values():
-        Tags.of(stack).add("ultracluster:environment", config.name)
-        for name, value in config.tags.items():
+    _order(cluster, stacks)
+    for stack in stacks.values():
+        Tags.of(stack).add(ENVIRONMENT_TAG, environment.name)
+        for name, value in environment.tags.items():
             Tags.of(stack).add(name, value)
-    return [made[name.removeprefix(f"{config.name}-")] for name in config.stack_names]
+    return [stacks[name.removeprefix(f"{environment.name}-")] for name in environment.stack_names]
 
 
-def _order(config: Environment, made: dict[str, Stack]) -> None:
+def _order(cluster: Cluster, stacks: dict[str, Stack]) -> None:
     """Let each stack wait for what it needs; the CDK does not see it in the names of exports."""
     waits = dict(WAITS_FOR)
-    if config.orchestrator.kind in KUBERNETES:
+    if cluster.traits.kubernetes:
         # no node of these mounts anything: pods do
         waits["cluster"] = ("foundation", "network", "egress", "control-plane")
-    if config.orchestrator.kind == "hyperpod-eks":
+    if cluster.traits.kubernetes and cluster.traits.hyperpod:
         waits["cluster"] = (*waits["cluster"], "buckets")
         waits["workloads"] = (*waits["workloads"], "cluster")
-    if getattr(config.orchestrator, "karpenter", None):
+    if cluster.karpenter:
         waits["cluster"] = (*waits["cluster"], "system")
-    for part, stack in made.items():
+    for part, stack in stacks.items():
         for first in waits[part]:
-            if first in made:
-                stack.add_stack_dependency(made[first])
+            if first in stacks:
+                stack.add_stack_dependency(stacks[first])

@@ -8,51 +8,39 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from stacks.parts import crossing, removal
-from ultracluster.config import Environment
-from ultracluster.config.kubernetes import Eks, HyperPodEks
-from ultracluster.kubernetes.karpenter import karpenter_groups
-from ultracluster.security.cluster_key import AUTO_SCALING, FLEET, PCS, SPOT, ClusterKey
+from ultracluster.model import Cluster
+from ultracluster.security.cluster_key import LAUNCHERS, ClusterKey
 
 
 class FoundationStack(Stack):
     """The key, and the log group of a Kubernetes control plane.
 
-    EKS goes on writing logs while a control plane is deleted, and makes the group again when it is gone:
-    in the stack of the control plane it would stand in the way of the next try.
+    EKS still writes logs while a control plane is deleted, and creates the group again when it is gone:
+    in the stack of the control plane that group would block the next attempt.
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, config: Environment, env: cdk.Environment
+        self, scope: Construct, construct_id: str, *, cluster: Cluster, env: cdk.Environment
     ) -> None:
         super().__init__(
-            scope, construct_id, env=env, termination_protection=config.protect,
-            description=f"Ultracluster {config.name}: key",
+            scope, construct_id, env=env, termination_protection=cluster.environment.protect,
+            description=f"Ultracluster {cluster.name}: key",
         )  # fmt: skip
-        if config.storage.key:
-            key = kms.Key.from_key_arn(self, "Key", config.storage.key.arn)
+        existing = cluster.environment.storage.key
+        if existing:
+            key = kms.Key.from_key_arn(self, "Key", existing.arn)
         else:
-            key = ClusterKey(
-                self, "Key", alias=f"ultracluster/{config.name}", launched_by=_launched_by(config)
-            ).key
+            launchers = [LAUNCHERS[launcher] for launcher in cluster.launched_by]
+            key = ClusterKey(self, "Key", alias=f"ultracluster/{cluster.name}", launched_by=launchers).key
         self.key_arn = crossing(self, "KeyArn", key.key_arn)
-        if isinstance(config.orchestrator, Eks | HyperPodEks):
+        if cluster.kubernetes:
             from ultracluster.clusters.eks.logs import control_plane_logs
 
             control_plane_logs(
                 self,
                 "ControlPlaneLogs",
-                cluster_name=config.cluster_name,
+                cluster_name=cluster.environment.cluster_name,
                 key=key,
-                days=config.orchestrator.log_retention_days,
-                removal_policy=removal(config),
+                days=cluster.kubernetes.log_retention_days,
+                removal_policy=removal(cluster.environment),
             )
-
-
-def _launched_by(config: Environment) -> tuple[str, ...]:
-    """Service-linked roles that launch instances with encrypted volumes."""
-    kind = config.orchestrator.kind
-    if karpenter_groups(config):
-        return (AUTO_SCALING, SPOT, FLEET)
-    if kind in ("eks", "hyperpod-eks"):  # HyperPod's system nodes are a group of EKS
-        return (AUTO_SCALING,)
-    return (PCS,) if kind == "pcs" else ()

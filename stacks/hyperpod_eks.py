@@ -15,64 +15,54 @@ from stacks.control_plane import control_plane_parts
 from stacks.parts import NetworkParts, StorageParts, crossing, imported_upload_role
 from ultracluster.clusters.hyperpod.eks import HyperPodEksCluster
 from ultracluster.clusters.session_document import SessionDocument
-from ultracluster.config import Environment
 from ultracluster.config.kubernetes import HyperPodEks
-from ultracluster.model import resolve
+from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
-from ultracluster.model.types import every_type_of
+from ultracluster.model.login import DESCRIPTION, find_hyperpod_node, hyperpod_target, login_command
 from ultracluster.network.existing import existing_subnet
 
 
 def add_cluster(
-    stack: Stack, config: Environment, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
+    stack: Stack, cluster: Cluster, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
 ) -> list[IConstruct]:
     """Add the cluster and its outputs; nothing of it waits for a file system: pods mount, not nodes."""
-    orchestrator = config.orchestrator
+    environment, orchestrator = cluster.environment, cluster.settings
     assert isinstance(orchestrator, HyperPodEks)
-    parts = control_plane_parts(config)
+    parts = control_plane_parts(cluster)
     kubectl = parts.kubectl(stack)
-    groups = config.groups("compute")
-    types = {
-        known.name: known for group in groups.values() for known in every_type_of(config, group) if known
-    }
-    cluster = HyperPodEksCluster(
+    groups = cluster.with_role("compute")
+    hyperpod = HyperPodEksCluster(
         stack,
         "Cluster",
-        cluster_name=config.cluster_name,
+        cluster_name=environment.cluster_name,
         config=orchestrator,
-        node_groups=groups,
-        instance_types=types,
+        node_groups={name: group.settings for name, group in groups.items()},
+        instance_types={known.name: known for group in groups.values() for known in group.known_types},
         eks_cluster_arn=parts.cluster_arn,
         kubectl=kubectl,
-        region=config.region,
+        region=cluster.region,
         subnet=existing_subnet(stack, "Nodes", network.subnet_id),
         security_groups=[network.security_group_id],
         key=key,
         scripts_bucket=s3.Bucket.from_bucket_attributes(
             stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
         ),
-        script_configurations=script_configurations(resolve(config)),
-        mirror=config.software.mirror,
+        script_configurations=script_configurations(cluster),
+        mirror=environment.software.mirror,
         upload_role=imported_upload_role(stack, storage),
     )
-    session = SessionDocument(stack, "Session", user=config.session_user, access=config.access)
-    _outputs(stack, config, cluster, session)
+    session = SessionDocument(stack, "Session", user=environment.session_user, access=environment.access)
+    _outputs(stack, cluster, hyperpod, session)
     return []
 
 
-def _outputs(
-    stack: Stack, config: Environment, cluster: HyperPodEksCluster, session: SessionDocument
-) -> None:
-    region, name = config.region, config.cluster_name
-    group = next(iter(config.groups("compute")))
-    crossing(stack, "ClusterArn", cluster.cluster_arn)
-    find = (
-        f"aws sagemaker list-cluster-nodes --region {region} --cluster-name {name} "
-        f"--instance-group-name-contains {group} --query 'ClusterNodeSummaries[0].InstanceId' --output text"
-    )
-    start = f"aws ssm start-session --region {region} --document-name {session.name}"
+def _outputs(stack: Stack, cluster: Cluster, hyperpod: HyperPodEksCluster, session: SessionDocument) -> None:
+    region, name = cluster.region, cluster.environment.cluster_name
+    group = next(iter(cluster.with_role("compute")))
+    crossing(stack, "ClusterArn", hyperpod.cluster_arn)
+    node = hyperpod_target(hyperpod.cluster_id, group, find_hyperpod_node(name, group, region=region))
     for output, description, value in (
-        ("ClusterName", "HyperPod cluster", cluster.cluster_name),
+        ("ClusterName", "HyperPod cluster", hyperpod.cluster_name),
         ("EksClusterName", "EKS cluster", name),
         (
             "KubeconfigCommand",
@@ -81,13 +71,13 @@ def _outputs(
         ),
         (
             "ConnectCommand",
-            "Opens a shell on a node (needs the AWS CLI with its Session Manager plugin)",
-            f"{start} --target sagemaker-cluster:{cluster.cluster_id}_{group}-$({find})",
+            f"Opens a shell on a node ({DESCRIPTION})",
+            login_command(node, region=region, document=session.name),
         ),
         (
             "LogGroup",
             "Logs of lifecycle scripts and health checks",
-            f"/aws/sagemaker/Clusters/{name}/{cluster.cluster_id}",
+            f"/aws/sagemaker/Clusters/{name}/{hyperpod.cluster_id}",
         ),
     ):
         CfnOutput(stack, output, value=value, description=description)

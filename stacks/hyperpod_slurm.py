@@ -13,65 +13,61 @@ from stacks.parts import NetworkParts, StorageParts, imported_upload_role
 from ultracluster.clusters.hyperpod.slurm import HyperPodSlurmCluster
 from ultracluster.clusters.parts import Accounting
 from ultracluster.clusters.session_document import SessionDocument
-from ultracluster.config import Environment
 from ultracluster.config.orchestrator import HyperPodSlurm
-from ultracluster.model import resolve
+from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
+from ultracluster.model.login import DESCRIPTION, find_hyperpod_node, hyperpod_target, login_command
 from ultracluster.network.existing import existing_subnet
 
 
 def add_cluster(
-    stack: Stack, config: Environment, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
+    stack: Stack, cluster: Cluster, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
 ) -> list[IConstruct]:
     """Add the cluster and its outputs; gives what must wait until file systems admit the nodes."""
-    assert isinstance(config.orchestrator, HyperPodSlurm)
-    cluster = HyperPodSlurmCluster(
+    environment, orchestrator = cluster.environment, cluster.settings
+    assert isinstance(orchestrator, HyperPodSlurm)
+    hyperpod = HyperPodSlurmCluster(
         stack,
         "Cluster",
-        cluster_name=config.cluster_name,
-        config=config.orchestrator,
-        node_groups=config.node_groups,
+        cluster_name=environment.cluster_name,
+        config=orchestrator,
+        node_groups=environment.node_groups,
         subnet=existing_subnet(stack, "Nodes", network.subnet_id),
         security_groups=[network.security_group_id],
         key=key,
         scripts_bucket=s3.Bucket.from_bucket_attributes(
             stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
         ),
-        script_configurations=script_configurations(resolve(config)),
+        script_configurations=script_configurations(cluster),
         lustre=storage.lustre,
         open_zfs=storage.open_zfs,
         accounting=_with_secret_key(storage),
-        mirror=config.software.mirror,
+        mirror=environment.software.mirror,
         upload_role=imported_upload_role(stack, storage),
     )
-    session = SessionDocument(stack, "Session", user=config.session_user, access=config.access)
-    _outputs(stack, config, cluster, session)
-    return [cluster.resource]
+    session = SessionDocument(stack, "Session", user=environment.session_user, access=environment.access)
+    _outputs(stack, cluster, hyperpod, session)
+    return [hyperpod.resource]
 
 
 def _outputs(
-    stack: Stack, config: Environment, cluster: HyperPodSlurmCluster, session: SessionDocument
+    stack: Stack, cluster: Cluster, hyperpod: HyperPodSlurmCluster, session: SessionDocument
 ) -> None:
-    group = next(iter(config.groups("login") or config.groups("controller")))
-    first = "--query 'ClusterNodeSummaries[0].InstanceId' --output text"
-    find = (
-        f"aws sagemaker list-cluster-nodes --region {config.region} --cluster-name {config.cluster_name} "
-        f"--instance-group-name-contains {group} {first}"
-    )
-    start = f"aws ssm start-session --region {config.region} --document-name {session.name}"
-    target = f"sagemaker-cluster:{cluster.cluster_id}_{group}-$({find})"
+    region, name = cluster.region, hyperpod.cluster_name
+    group = next(iter(cluster.with_role("login") or cluster.with_role("controller")))
+    node = hyperpod_target(hyperpod.cluster_id, group, find_hyperpod_node(name, group, region=region))
     CfnOutput(
         stack,
         "LoginCommand",
-        description="Opens a shell on the cluster (needs the AWS CLI with its Session Manager plugin)",
-        value=f"{start} --target {target}",
+        description=f"Opens a shell on the cluster ({DESCRIPTION})",
+        value=login_command(node, region=region, document=session.name),
     )
-    CfnOutput(stack, "ClusterName", value=cluster.cluster_name, description="HyperPod cluster")
-    CfnOutput(stack, "ClusterArn", value=cluster.cluster_arn, description="HyperPod cluster")
+    CfnOutput(stack, "ClusterName", value=hyperpod.cluster_name, description="HyperPod cluster")
+    CfnOutput(stack, "ClusterArn", value=hyperpod.cluster_arn, description="HyperPod cluster")
     CfnOutput(
         stack,
         "LogGroup",
-        value=f"/aws/sagemaker/Clusters/{cluster.cluster_name}/{cluster.cluster_id}",
+        value=f"/aws/sagemaker/Clusters/{hyperpod.cluster_name}/{hyperpod.cluster_id}",
         description="Logs of lifecycle scripts and health checks",
     )
 

@@ -1,4 +1,4 @@
-"""AWS ParallelCluster with Slurm, in the cluster stack or beside it."""
+"""AWS ParallelCluster with Slurm, in the cluster stack or deployed by its own command."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ from ultracluster.clusters.parallelcluster.deployed_values import value_sources
 from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import ParallelCluster
+from ultracluster.model import Cluster
+from ultracluster.model.login import DESCRIPTION, find_instance, login_command
 
 
 def add_cluster(
-    stack: Stack, config: Environment, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
+    stack: Stack, cluster: Cluster, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
 ) -> list[IConstruct]:
     """Add the cluster and its outputs; gives what must wait until file systems admit the nodes."""
-    orchestrator = config.orchestrator
+    environment, orchestrator = cluster.environment, cluster.settings
     assert isinstance(orchestrator, ParallelCluster)
-    cluster = ParallelClusterCluster(
+    parallelcluster = ParallelClusterCluster(
         stack,
         "Cluster",
-        environment=config,
+        environment=environment,
         subnet_id=network.subnet_id,
         security_group_id=network.security_group_id,
         key=key,
@@ -38,24 +40,24 @@ def add_cluster(
         accounting=storage.accounting,
     )
     ways_out = _ways_out(stack, orchestrator, network)
-    session = SessionDocument(stack, "Session", user=config.session_user, access=config.access)
-    _outputs(stack, config, cluster, session)
-    if cluster.resource is None:
+    session = SessionDocument(stack, "Session", user=environment.session_user, access=environment.access)
+    _outputs(stack, environment, parallelcluster, session)
+    if parallelcluster.resource is None:
         return []
-    cluster.resource.node.add_dependency(*ways_out)
-    return [cluster.resource]
+    parallelcluster.resource.node.add_dependency(*ways_out)
+    return [parallelcluster.resource]
 
 
 def _ways_out(
     stack: Stack, orchestrator: ParallelCluster, network: NetworkParts
 ) -> list[ec2.CfnSecurityGroupEgress]:
     """What the nodes' group does not let out by itself; ParallelCluster adds nothing to a group of ours."""
-    wanted: list[tuple[str, str, int, str]] = []
+    rules: list[tuple[str, str, int, str]] = []
     if orchestrator.head_storage == "efs":
-        wanted.append(("HeadStorage", network.vpc_cidr, 2049, "EFS that ParallelCluster makes"))
+        rules.append(("HeadStorage", network.vpc_cidr, 2049, "EFS that ParallelCluster makes"))
     directory = orchestrator.directory_service
     for number, cidr in enumerate(directory.server_networks if directory else ()):
-        wanted += [(f"Directory{number}P{port}", cidr, port, "Directory") for port in (389, 636)]
+        rules += [(f"Directory{number}P{port}", cidr, port, "Directory") for port in (389, 636)]
     return [
         ec2.CfnSecurityGroupEgress(
             stack,
@@ -67,30 +69,27 @@ def _ways_out(
             cidr_ip=cidr,
             description=description,
         )
-        for name, cidr, port, description in wanted
+        for name, cidr, port, description in rules
     ]
 
 
 def _outputs(
-    stack: Stack, config: Environment, cluster: ParallelClusterCluster, session: SessionDocument
+    stack: Stack,
+    environment: Environment,
+    parallelcluster: ParallelClusterCluster,
+    session: SessionDocument,
 ) -> None:
-    name, region = config.cluster_name, config.region
-    head = cluster.head_node_instance_id
-    tags = {"cluster-name": name, "node-type": "HeadNode"}
-    filters = " ".join(f"Name=tag:parallelcluster:{key},Values={value}" for key, value in tags.items())
-    find = (
-        f"$(aws ec2 describe-instances --region {region} --filters {filters} "
-        "Name=instance-state-name,Values=running --query 'Reservations[0].Instances[0].InstanceId' "
-        "--output text)"
-    )
-    start = f"aws ssm start-session --region {region} --document-name {session.name}"
+    name, region = environment.cluster_name, environment.region
+    head = parallelcluster.head_node_instance_id
+    tags = {"parallelcluster:cluster-name": name, "parallelcluster:node-type": "HeadNode"}
+    node = head or find_instance(tags, region=region)
     file = f"{name}.pcluster.yaml"
     CfnOutput(stack, "ClusterName", value=name, description="ParallelCluster cluster")
     CfnOutput(
         stack,
         "LoginCommand",
-        description="Opens a shell on the head node (needs the AWS CLI with its Session Manager plugin)",
-        value=f"{start} --target {head or find}",
+        description=f"Opens a shell on the head node ({DESCRIPTION})",
+        value=login_command(node, region=region, document=session.name),
     )
     if head:
         CfnOutput(stack, "HeadNodeInstanceId", value=head, description="EC2 instance of the head node")
@@ -99,14 +98,14 @@ def _outputs(
             stack,
             "CreateClusterCommand",
             description="Makes the cluster, in a shell with the pcluster command of the same release",
-            value=f"ultracluster render parallelcluster {config.name} -o {file} && "
-            f"{create_command(config, file)}",
+            value=f"ultracluster render parallelcluster {environment.name} -o {file} && "
+            f"{create_command(environment, file)}",
         )
-    for key, output in value_sources(config).outputs.items():
+    for key, output in value_sources(environment).outputs.items():
         if output.stack == stack.stack_name:
             CfnOutput(
                 stack,
                 output.name,
-                value=getattr(cluster.values, key),
+                value=getattr(parallelcluster.values, key),
                 description="For `ultracluster render parallelcluster`",
             )

@@ -72,14 +72,13 @@ def imported_upload_role(stack: Stack, storage: StorageParts) -> iam.IRole | Non
     return iam.Role.from_role_arn(stack, "UploadRole", storage.upload_role_arn, mutable=False)
 
 
-def removal(config: Environment) -> RemovalPolicy:
-    """What becomes of file systems, and of what they need, when they leave their stack.
+def removal(environment: Environment) -> RemovalPolicy:
+    """What happens to file systems, and to what they need, when they leave their stack.
 
-    What is retained is not retained when the stack that first makes it is rolled back: a file system that
-    nobody ever used would cost as much as one in use, and things with fixed names would stand in the way of
-    the next try.
+    Nothing is retained when the stack that first creates it is rolled back: a file system that was never used
+    would cost as much as one in use, and resources with fixed names would block the next attempt.
     """
-    return RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if config.protect else RemovalPolicy.DESTROY
+    return RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if environment.protect else RemovalPolicy.DESTROY
 
 
 def crossing(stack: Stack, name: str, value: str) -> str:

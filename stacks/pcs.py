@@ -11,25 +11,27 @@ from constructs import IConstruct
 from stacks.parts import NetworkParts, StorageParts
 from ultracluster.clusters.pcs.cluster import PcsCluster
 from ultracluster.clusters.session_document import SessionDocument
-from ultracluster.config import Environment
+from ultracluster.config.environment import ENVIRONMENT_TAG
 from ultracluster.config.orchestrator import Pcs
-from ultracluster.model import resolve
+from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
-from ultracluster.model.types import made_from
+from ultracluster.model.login import DESCRIPTION, find_instance, login_command
 from ultracluster.network.existing import existing_subnet
 
 
 def add_cluster(
-    stack: Stack, config: Environment, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
+    stack: Stack, cluster: Cluster, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
 ) -> list[IConstruct]:
     """Add the cluster and its outputs; gives what must wait until file systems admit the nodes."""
-    assert isinstance(config.orchestrator, Pcs)
-    cluster = PcsCluster(
+    environment, orchestrator = cluster.environment, cluster.settings
+    assert isinstance(orchestrator, Pcs)
+    types = {known.name: known for group in cluster.groups.values() for known in group.known_types}
+    pcs = PcsCluster(
         stack,
         "Cluster",
-        cluster_name=config.cluster_name,
-        config=config.orchestrator,
-        node_groups=config.node_groups,
+        cluster_name=environment.cluster_name,
+        config=orchestrator,
+        node_groups=environment.node_groups,
         subnet=existing_subnet(stack, "Nodes", network.subnet_id),
         security_groups=[
             ec2.SecurityGroup.from_security_group_id(
@@ -37,41 +39,35 @@ def add_cluster(
             )
         ],
         key=key,
-        instance_types={name: made_from(name, declared) for name, declared in config.instance_types.items()},
+        instance_types=types,
         scripts_bucket=s3.Bucket.from_bucket_attributes(
             stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
         ),
-        script_configurations=script_configurations(resolve(config)),
+        script_configurations=script_configurations(cluster),
         lustre=storage.lustre,
         open_zfs=storage.open_zfs,
-        mirror=config.software.mirror,
-        node_tags={"ultracluster:environment": config.name, **config.tags},
+        mirror=environment.software.mirror,
+        node_tags={ENVIRONMENT_TAG: cluster.name, **environment.tags},
     )
-    session = SessionDocument(stack, "Session", user=config.session_user, access=config.access)
-    _outputs(stack, config, cluster, session)
-    return list(cluster.groups.values())
+    session = SessionDocument(stack, "Session", user=environment.session_user, access=environment.access)
+    _outputs(stack, cluster, pcs, session)
+    return list(pcs.groups.values())
 
 
-def _outputs(stack: Stack, config: Environment, cluster: PcsCluster, session: SessionDocument) -> None:
+def _outputs(stack: Stack, cluster: Cluster, pcs: PcsCluster, session: SessionDocument) -> None:
     # without a login group, any node will do
-    name = next(iter(config.groups("login") or config.node_groups))
-    group = cluster.groups[name].attr_id
-    find = (
-        f"aws ec2 describe-instances --region {config.region} "
-        f"--filters Name=tag:aws:pcs:compute-node-group-id,Values={group} "
-        "Name=instance-state-name,Values=running "
-        "--query 'Reservations[0].Instances[0].InstanceId' --output text"
-    )
-    start = f"aws ssm start-session --region {config.region} --document-name {session.name}"
+    name = next(iter(cluster.with_role("login") or cluster.groups))
+    tags = {"aws:pcs:compute-node-group-id": pcs.groups[name].attr_id}
+    node = find_instance(tags, region=cluster.region)
     CfnOutput(
         stack,
         "LoginCommand",
-        description="Opens a shell on the cluster (needs the AWS CLI with its Session Manager plugin)",
-        value=f"{start} --target $({find})",
+        description=f"Opens a shell on the cluster ({DESCRIPTION})",
+        value=login_command(node, region=cluster.region, document=session.name),
     )
-    CfnOutput(stack, "ClusterName", value=cluster.cluster_name, description="PCS cluster")
-    CfnOutput(stack, "ClusterId", value=cluster.cluster_id, description="PCS cluster")
-    CfnOutput(stack, "ClusterArn", value=cluster.cluster_arn, description="PCS cluster")
+    CfnOutput(stack, "ClusterName", value=pcs.cluster_name, description="PCS cluster")
+    CfnOutput(stack, "ClusterId", value=pcs.cluster_id, description="PCS cluster")
+    CfnOutput(stack, "ClusterArn", value=pcs.cluster_arn, description="PCS cluster")
     CfnOutput(
         stack,
         "NodeLogs",

@@ -1,7 +1,7 @@
 """The stack that switches deletion protection on, once what it protects is there.
 
-Set from the start, it would keep CloudFormation from taking back a creation that failed: EKS and RDS refuse
-to delete what is protected, whoever asks. Deleting this stack switches it off.
+Set from the start, it would stop CloudFormation from rolling back a failed creation: EKS and RDS refuse to
+delete what is protected, whoever asks. Deleting this stack switches it off.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from aws_cdk import Stack
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from ultracluster.config import Environment
-from ultracluster.config.orchestrator import KUBERNETES
+from ultracluster.model import Cluster
 from ultracluster.security.deletion_protection import DeletionProtection
 
 
@@ -24,19 +23,19 @@ class ProtectionStack(Stack):
         scope: Construct,
         construct_id: str,
         *,
-        config: Environment,
+        cluster: Cluster,
         env: cdk.Environment,
         key_arn: str,
         database_id: str | None,
     ) -> None:
         super().__init__(
             scope, construct_id, env=env,
-            description=f"Ultracluster {config.name}: deletion protection",
+            description=f"Ultracluster {cluster.name}: deletion protection",
         )  # fmt: skip
         DeletionProtection(
             self,
             "Protection",
             key=kms.Key.from_key_arn(self, "Key", key_arn),
-            eks_cluster_name=config.cluster_name if config.orchestrator.kind in KUBERNETES else None,
+            eks_cluster_name=cluster.environment.cluster_name if cluster.kubernetes else None,
             database_id=database_id,
         )

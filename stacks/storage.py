@@ -1,7 +1,7 @@
 """The stack of file systems and accounting database: what holds data and is slow to make.
 
-It waits for the network and the key, knows nothing of the cluster, and holds nothing that clusters need and
-that could fail beside the data: associations with S3 are in a stack of their own.
+It waits for the network and the key, knows nothing of the cluster, and holds nothing besides the data that
+could fail: associations with S3 are in a stack of their own.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from constructs import Construct
 
 from stacks.parts import FileSystemParts, NetworkParts, crossing, removal
 from ultracluster.clusters.parts import Accounting, LustreMount, OpenZfsMount
-from ultracluster.config import Environment
-from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs
-from ultracluster.model import resolve
+from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs, Storage
+from ultracluster.model import Cluster
 from ultracluster.model.addresses import subnets
 from ultracluster.network.existing import existing_subnet, existing_vpc
 from ultracluster.storage.accounting_database import AccountingDatabase
@@ -31,16 +30,17 @@ class StorageStack(Stack):
         scope: Construct,
         construct_id: str,
         *,
-        config: Environment,
+        cluster: Cluster,
         env: cdk.Environment,
         network: NetworkParts,
         key_arn: str,
     ) -> None:
         super().__init__(
-            scope, construct_id, env=env, termination_protection=config.protect,
-            description=f"Ultracluster {config.name}: file systems, accounting database",
+            scope, construct_id, env=env, termination_protection=cluster.environment.protect,
+            description=f"Ultracluster {cluster.name}: file systems, accounting database",
         )  # fmt: skip
-        self._config = config
+        self._cluster = cluster
+        self._settings = cluster.environment.storage
         self._network = network
         self._vpc = existing_vpc(self, "Vpc", network.vpc_id, cidr=network.vpc_cidr)
         self._subnet = existing_subnet(self, "Nodes", network.subnet_id)
@@ -51,7 +51,7 @@ class StorageStack(Stack):
         )
 
     def _lustre(self) -> LustreMount | None:
-        config = self._config.storage.lustre
+        config = self._settings.lustre
         if config is None or isinstance(config, ExistingLustre):
             return existing_lustre(config)
         file_system = LustreFileSystem(
@@ -61,7 +61,7 @@ class StorageStack(Stack):
             subnet=self._subnet,
             config=config,
             key=self._key,
-            removal_policy=removal(self._config),
+            removal_policy=removal(self._cluster.environment),
         )
         file_system.admit(self, "LustreClients", clients=self._network.security_group_id)
         file_system_id = crossing(self, "LustreId", file_system.file_system_id)
@@ -75,7 +75,7 @@ class StorageStack(Stack):
         )
 
     def _open_zfs(self) -> OpenZfsMount | None:
-        config = self._config.storage.openzfs
+        config = self._settings.openzfs
         if config is None or isinstance(config, ExistingOpenZfs):
             return existing_open_zfs(config)
         file_system = OpenZfsFileSystem(
@@ -83,10 +83,10 @@ class StorageStack(Stack):
             "OpenZfs",
             vpc=self._vpc,
             subnet=self._subnet,
-            clients_cidr=str(subnets(resolve(self._config)).nodes),
+            clients_cidr=str(subnets(self._cluster).nodes),
             config=config,
             key=self._key,
-            removal_policy=removal(self._config),
+            removal_policy=removal(self._cluster.environment),
         )
         file_system.admit(self, "OpenZfsClients", clients=self._network.security_group_id)
         file_system_id = crossing(self, "OpenZfsId", file_system.file_system_id)
@@ -99,7 +99,7 @@ class StorageStack(Stack):
         )
 
     def _accounting(self) -> tuple[Accounting | None, str | None]:
-        config = self._config.storage.accounting_database
+        config = self._settings.accounting_database
         if config is None or isinstance(config, ExistingDatabase):
             return existing_accounting(config), None
         database = AccountingDatabase(
@@ -109,7 +109,7 @@ class StorageStack(Stack):
             subnet_ids=config.subnet_ids or self._network.database_subnet_ids,
             config=config,
             key=self._key,
-            retain=self._config.protect,
+            retain=self._cluster.environment.protect,
         )
         database.admit(self, "AccountingClients", clients=self._network.security_group_id)
         accounting = Accounting(
@@ -121,9 +121,8 @@ class StorageStack(Stack):
         return accounting, crossing(self, "AccountingId", database.instance_id)
 
 
-def existing_file_systems(config: Environment) -> FileSystemParts:
+def existing_file_systems(storage: Storage) -> FileSystemParts:
     """The parts where there is no file system and no database to make."""
-    storage = config.storage
     lustre, open_zfs, database = storage.lustre, storage.openzfs, storage.accounting_database
     return FileSystemParts(
         lustre=existing_lustre(lustre) if lustre is None or isinstance(lustre, ExistingLustre) else None,

@@ -5,7 +5,7 @@ It is the last one: it needs the control plane, system nodes and file systems, a
 
 from __future__ import annotations
 
-from typing import Any
+from typing import assert_never
 
 import aws_cdk as cdk
 from aws_cdk import CfnOutput, CfnWaitConditionHandle, Fn, Stack
@@ -16,12 +16,12 @@ from stacks.control_plane import control_plane_parts
 from stacks.parts import NetworkParts, StorageParts
 from ultracluster.clusters.eks.kubectl import Kubectl
 from ultracluster.clusters.hyperpod.addons import HyperPodAddons
-from ultracluster.config import Environment
-from ultracluster.config.kubernetes import HyperPodEks
-from ultracluster.kubernetes.eks_labels import GROUP_LABEL
+from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.config.nodes import GROUP_LABEL
+from ultracluster.config.storage import ExistingOpenZfs
 from ultracluster.kubernetes.scheduling import scheduling
 from ultracluster.kubernetes.storage import lustre_volume, open_zfs_volume, scratch_volume
-from ultracluster.model.types import instance_type_of
+from ultracluster.model import Cluster
 
 
 class WorkloadStack(Stack):
@@ -32,48 +32,55 @@ class WorkloadStack(Stack):
         scope: Construct,
         construct_id: str,
         *,
-        config: Environment,
+        cluster: Cluster,
         env: cdk.Environment,
         network: NetworkParts,
         storage: StorageParts,
     ) -> None:
         super().__init__(
-            scope, construct_id, env=env, termination_protection=config.protect,
-            description=f"Ultracluster {config.name}: volumes for jobs",
+            scope, construct_id, env=env, termination_protection=cluster.environment.protect,
+            description=f"Ultracluster {cluster.name}: volumes for jobs",
         )  # fmt: skip
-        plane = control_plane_parts(config)
+        plane = control_plane_parts(cluster)
         kubectl = plane.kubectl(self)
-        claims = _volumes(kubectl, config, storage=storage)
+        claims = _volumes(kubectl, cluster, storage=storage)
         volumes = list(claims)
-        for one in scheduling(config).namespaces:
-            volumes += _volumes(kubectl, config, storage=storage, namespace=one["metadata"]["name"])
-        for admission in admit_nodes(self, config, network.security_group_id):
-            for one in volumes:
-                one.node.add_dependency(admission)
-        if isinstance(config.orchestrator, HyperPodEks):
-            HyperPodAddons(
-                self,
-                "Addons",
-                config=config.orchestrator,
-                cluster_name=plane.cluster_name,
-                eks_cluster_arn=plane.cluster_arn,
-                hyperpod_cluster_arn=Fn.import_value(f"{config.name}-cluster-ClusterArn"),
-            )
-        if not any(cdk.CfnResource.is_cfn_resource(one) for one in self.node.find_all()):
+        for namespace in scheduling(cluster).namespaces:
+            volumes += _volumes(kubectl, cluster, storage=storage, namespace=namespace["metadata"]["name"])
+        for admission in admit_nodes(self, cluster.environment.storage, network.security_group_id):
+            for volume in volumes:
+                volume.node.add_dependency(admission)
+        settings = cluster.kubernetes
+        assert settings
+        match settings:
+            case Eks():
+                pass  # its add-ons need no nodes of another service: they are with the system nodes
+            case HyperPodEks():
+                HyperPodAddons(
+                    self,
+                    "Addons",
+                    config=settings,
+                    cluster_name=plane.cluster_name,
+                    eks_cluster_arn=plane.cluster_arn,
+                    hyperpod_cluster_arn=Fn.import_value(f"{cluster.name}-cluster-ClusterArn"),
+                )
+            case _ as never:
+                assert_never(never)
+        if not any(cdk.CfnResource.is_cfn_resource(child) for child in self.node.find_all()):
             CfnWaitConditionHandle(self, "Nothing")  # CloudFormation refuses a stack without resources
         CfnOutput(
             self,
             "Claims",
-            value=" ".join(one.node.id.lower() for one in claims) or "none",
+            value=" ".join(claim.node.id.lower() for claim in claims) or "none",
             description="Volume claims in the namespace default",
         )
 
 
 def _volumes(
-    kubectl: Kubectl, config: Environment, *, storage: StorageParts, namespace: str = "default"
+    kubectl: Kubectl, cluster: Cluster, *, storage: StorageParts, namespace: str = "default"
 ) -> list[IConstruct]:
     """File systems and local disks as claims `lustre`, `home` and `scratch` of a namespace."""
-    made: list[IConstruct] = []
+    volumes: list[IConstruct] = []
     suffix = "" if namespace == "default" else f"-{namespace}"
     if storage.lustre:
         manifests = lustre_volume(
@@ -81,31 +88,24 @@ def _volumes(
             dns_name=storage.lustre.dns_name,
             mount_name=storage.lustre.mount_name,
             namespace=namespace,
-            **_capacity(config.storage.lustre),
+            capacity_gib=cluster.lustre.capacity_gib if cluster.lustre else None,
         )
-        made.append(kubectl.add_manifest(f"Lustre{suffix}", *manifests))
+        volumes.append(kubectl.add_manifest(f"Lustre{suffix}", *manifests))
+    home = cluster.environment.storage.openzfs
     if storage.open_zfs:
         manifests = open_zfs_volume(
-            dns_name=storage.open_zfs.dns_name, namespace=namespace, **_capacity(config.storage.openzfs)
+            dns_name=storage.open_zfs.dns_name,
+            namespace=namespace,
+            capacity_gib=None if isinstance(home, ExistingOpenZfs) or home is None else home.capacity_gib,
         )
-        made.append(kubectl.add_manifest(f"Home{suffix}", *manifests))
-    if groups := _groups_with_disks(config):
+        volumes.append(kubectl.add_manifest(f"Home{suffix}", *manifests))
+    if groups := _groups_with_disks(cluster):
         manifests = scratch_volume(groups=groups, label=GROUP_LABEL, namespace=namespace)
-        made.append(kubectl.add_manifest(f"Scratch{suffix}", *manifests))
-    return made
+        volumes.append(kubectl.add_manifest(f"Scratch{suffix}", *manifests))
+    return volumes
 
 
-def _capacity(file_system: object) -> dict[str, Any]:
-    gib = getattr(file_system, "capacity_gib", None)
-    return {"capacity_gib": gib} if gib else {}
-
-
-def _groups_with_disks(config: Environment) -> list[str]:
+def _groups_with_disks(cluster: Cluster) -> list[str]:
     """Compute groups whose nodes have /scratch: local disks, and our scripts, which set it up."""
-    if getattr(config.orchestrator, "lifecycle", "none") == "none":
-        return []
-    return [
-        name
-        for name, group in config.groups("compute").items()
-        if (known := instance_type_of(config, group)) and known.local_nvme_disks
-    ]
+    compute = cluster.with_role("compute") if cluster.runs_scripts else {}
+    return [name for name, group in compute.items() if group.type and group.type.local_nvme_disks]

@@ -20,6 +20,7 @@ from ultracluster.cli.render import app
 from ultracluster.clusters.parallelcluster.configuration_file import cluster_configuration
 from ultracluster.clusters.parallelcluster.deployed_values import DeployedValues, value_sources
 from ultracluster.config import load
+from ultracluster.model import resolve
 
 NAME = "parallelcluster-p5"
 FILE = str(ROOT / "environments" / f"{NAME}.yaml")
@@ -112,7 +113,7 @@ def test_the_file_holds_what_is_deployed(monkeypatch: pytest.MonkeyPatch) -> Non
     assert result.exit_code == 0, result.stderr
     values = {FIELDS[name]: value for outputs in OUTPUTS.values() for name, value in outputs.items()}
     assert yaml.safe_load(result.stdout) == cluster_configuration(
-        load(FILE).environment, DeployedValues(**values)
+        resolve(load(FILE).environment), DeployedValues(**values)
     )
 
 

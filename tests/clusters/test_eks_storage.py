@@ -16,6 +16,7 @@ from ultracluster.kubernetes.storage import (
     open_zfs_volume,
     scratch_volume,
 )
+from ultracluster.model import resolve
 
 PAIRS = {
     "lustre": lustre_volume(
@@ -85,7 +86,9 @@ def test_one_file_system_in_two_namespaces_has_two_handles() -> None:
 def made(base: str = "eks-p5en", **changes: Any) -> dict[str, Any]:
     keys = {key.replace("__", "."): value for key, value in changes.items()}
     environment = loaded(changed(environment_data(base), keys)).environment
-    return {one.name: one for one in (*device_charts(environment), *job_charts(environment))}
+    return {
+        one.name: one for one in (*device_charts(resolve(environment)), *job_charts(resolve(environment)))
+    }
 
 
 @pytest.mark.parametrize(

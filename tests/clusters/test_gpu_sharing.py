@@ -13,9 +13,9 @@ from ultracluster.catalog.eks import charts
 from ultracluster.catalog.hyperpod_eks import mig_profiles
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.kubernetes.charts import Chart, device_charts
-from ultracluster.kubernetes.eks_labels import node_labels
 from ultracluster.kubernetes.gpu_sharing import plugin_configurations
-from ultracluster.kubernetes.hyperpod_labels import group_labels
+from ultracluster.kubernetes.labels import node_labels
+from ultracluster.model import resolve
 
 TRAIN = "node_groups.train"
 SLICED = {
@@ -36,7 +36,7 @@ SLICED = {
 
 def made(changes: dict[str, Any]) -> dict[str, Chart]:
     environment = loaded(changed(environment_data("eks-p5en"), changes)).environment
-    return {one.name: one for one in device_charts(environment)}
+    return {one.name: one for one in device_charts(resolve(environment))}
 
 
 def a_group(**fields: Any) -> NodeGroup:
@@ -58,11 +58,11 @@ def test_nodes_say_how_their_gpus_are_shared(fields: dict[str, Any], label: dict
     assert node_labels("train", a_group(**fields), known) == plain | label
 
 
-def test_mig_is_asked_for_on_eks_as_on_hyperpod() -> None:
+def test_every_mig_profile_of_hyperpod_is_a_label_of_its_nodes() -> None:
     known = instance_types()["p5en.48xlarge"]
     for profile in mig_profiles(known):
         group = a_group(mig_profile=profile)
-        assert node_labels("train", group, known) == group_labels("train", group, known)
+        assert node_labels("train", group, known)["nvidia.com/mig.config"] == f"all-{profile}"
 
 
 def test_each_number_of_slices_is_a_configuration_by_the_name_on_its_nodes() -> None:

@@ -25,6 +25,7 @@ from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.kubernetes.charts import device_charts
 from ultracluster.kubernetes.hyperpod_eks import health_agent, karpenter_pools, namespace, service_rights
+from ultracluster.model import resolve
 from ultracluster.model.cluster_json import ScriptConfigurations
 
 Get = Callable[[str], Synthesised]
@@ -179,7 +180,9 @@ def test_device_plugins_know_hyperpods_names_of_types() -> None:
     ):
         data = changed(environment_data(base), changes if base == NAME else {})
         (plugin,) = [
-            one for one in device_charts(loaded(data).environment) if one.name == "aws-efa-k8s-device-plugin"
+            one
+            for one in device_charts(resolve(loaded(data).environment))
+            if one.name == "aws-efa-k8s-device-plugin"
         ]
         assert plugin.values["supportedInstanceLabels"]["values"] == names
 
@@ -187,7 +190,7 @@ def test_device_plugins_know_hyperpods_names_of_types() -> None:
 @pytest.mark.parametrize(("base", "name"), [(NAME, "ml.trn2.48xlarge"), ("eks-trn2", "trn2.48xlarge")])
 def test_the_neuron_plugin_knows_the_types(base: str, name: str) -> None:
     changes = {"node_groups.train.instance_type": "trn2.48xlarge"} if base == NAME else {}
-    charts = device_charts(loaded(changed(environment_data(base), changes)).environment)
+    charts = device_charts(resolve(loaded(changed(environment_data(base), changes)).environment))
     (plugin,) = [one for one in charts if one.name == "neuron-helm-chart"]
 
     assert plugin.values["neuronInstances"] == [name]

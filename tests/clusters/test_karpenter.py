@@ -16,8 +16,10 @@ from ultracluster.catalog import InstanceType, instance_types
 from ultracluster.catalog.eks import charts, node_image_date
 from ultracluster.config import InvalidEnvironmentError
 from ultracluster.config.capacity import Capacity, CapacityBlock, OnDemand, Reservation, Spot
+from ultracluster.config.kubernetes import Eks
 from ultracluster.config.nodes import NodeGroup, Taint
 from ultracluster.kubernetes.karpenter import karpenter_charts, node_class, node_pool
+from ultracluster.model import resolve
 from ultracluster.model.network_cards import network_card_plan
 from ultracluster.rules import check
 
@@ -257,7 +259,9 @@ def test_the_check_of_fields_can_fail(path: str, value: Any, says: str) -> None:
 
 def charts_of(**changes: Any) -> list[Any]:
     data = changed(environment_data("eks-p5en"), {**CHANGES, **changes})
-    return list(karpenter_charts(loaded(data).environment, queue="interruptions"))
+    cluster = resolve(loaded(data).environment)
+    assert isinstance(cluster.settings, Eks)
+    return list(karpenter_charts(cluster, cluster.settings, queue="interruptions"))
 
 
 def test_definitions_come_before_the_controller() -> None:

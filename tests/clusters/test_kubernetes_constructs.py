@@ -14,6 +14,7 @@ from templates import Synthesised, Template, app_in, cfn_lint, finish
 from ultracluster.clusters.eks.kubectl import existing_kubectl
 from ultracluster.clusters.job_scheduling import JobScheduling
 from ultracluster.kubernetes.scheduling import scheduling
+from ultracluster.model import resolve
 
 HANDLER = "arn:aws:lambda:us-east-2:111122223333:function:handler"
 TEAMS: dict[str, Any] = {
@@ -31,7 +32,7 @@ def synthesised(folder: Path, changes: dict[str, Any]) -> Synthesised:
         "Scheduling",
         kubectl=existing_kubectl(stack, "Kubectl", cluster_name="example", handler_arn=HANDLER),
         cluster_name="example",
-        scheduling=scheduling(environment(changes)),
+        scheduling=scheduling(resolve(environment(changes))),
         after=[nodes],
     )
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))

@@ -19,6 +19,7 @@ from ultracluster.clusters.parallelcluster.queues import CAPACITY_TYPES
 from ultracluster.config import Environment
 from ultracluster.config.capacity import CapacityBlock, OnDemand, Reservation, Spot
 from ultracluster.kubernetes.yaml_text import yaml_text
+from ultracluster.model import resolve
 from ultracluster.model.capacity import decide, placement_for
 
 VALUES = DeployedValues(
@@ -59,7 +60,7 @@ def environment(changes: dict[str, Any] | None = None, *, base: str = "parallelc
 
 
 def rendered(changes: dict[str, Any] | None = None, *, base: str = "parallelcluster-p5") -> dict[str, Any]:
-    return cluster_configuration(environment(changes, base=base), VALUES)
+    return cluster_configuration(resolve(environment(changes, base=base)), VALUES)
 
 
 def at(configuration: Any, path: str) -> Any:
@@ -198,7 +199,7 @@ def test_every_deployed_value_is_used() -> None:
         field.name: f"mark-{field.name.replace('_', '-')}" for field in dataclasses.fields(DeployedValues)
     }
     values = {**marks, "queue_scripts": f"train={marks['queue_scripts']}"}
-    text = str(cluster_configuration(environment(), DeployedValues(**values)))
+    text = str(cluster_configuration(resolve(environment()), DeployedValues(**values)))
 
     assert [name for name, mark in marks.items() if mark not in text] == []
 
@@ -386,7 +387,7 @@ def test_scripts_that_changed_change_nothing_that_must_not_change() -> None:
     newer = dataclasses.replace(
         VALUES, scripts_prefix="parallelcluster-p5/ba9876543210", queue_scripts="train=ba9876543211"
     )
-    after = cluster_configuration(environment(), newer)
+    after = cluster_configuration(resolve(environment()), newer)
 
     for part in (lambda c: c["HeadNode"], lambda c: c["LoginNodes"]["Pools"][0]):
         old, new = (part(c)["CustomActions"] for c in (before, after))
@@ -399,7 +400,7 @@ def test_queues_have_folders_of_their_own() -> None:
     """A queue is drained when its scripts change: those of head and login nodes may not count."""
     values = dataclasses.replace(VALUES, queue_scripts="train=ba9876543210,other=ba9876543211")
     more = environment({"node_groups.more.partition": "other"})
-    first, second = cluster_configuration(more, values)["Scheduling"]["SlurmQueues"]
+    first, second = cluster_configuration(resolve(more), values)["Scheduling"]["SlurmQueues"]
     uris = [queue["CustomActions"]["OnNodeStart"]["Args"][0] for queue in (first, second)]
 
     assert uris == [f"s3://scripts/parallelcluster-p5/ba987654321{number}" for number in (0, 1)]
@@ -443,7 +444,7 @@ def test_an_existing_database_brings_its_own_user_and_port() -> None:
     }
     changes = {"storage.accounting_database": database}
     values = value_sources(environment(changes)).placeholders()
-    configuration = cluster_configuration(environment(changes), values)
+    configuration = cluster_configuration(resolve(environment(changes)), values)
 
     assert at(configuration, f"{SETTINGS}.Database") == {
         "Uri": "db.corp.example.com:3307",

@@ -30,7 +30,7 @@ from ultracluster.catalog import instance_types
 from ultracluster.clusters.pcs.cluster import ENTRY, ROLE_PATH
 from ultracluster.config.capacity import Capacity, CapacityBlock, OnDemand, Reservation, Spot
 from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.pcs import IMEX_PROLOG, Pcs
+from ultracluster.config.pcs import PROLOG, Pcs
 from ultracluster.config.slurm import Partition
 from ultracluster.lifecycle.bundles import NODE_FILE
 from ultracluster.lifecycle.one_file import HEAD, one_file
@@ -493,7 +493,7 @@ def test_one_queue_for_each_partition_with_its_settings(tmp_path: Path) -> None:
 
 
 RACK = {"rack": compute("p6e-gb200.36xlarge", count=18, partition="rack", capacity=BLOCK)}
-IMEX = {"Prolog": IMEX_PROLOG, "PrologFlags": "Alloc,NoHold"}
+IMEX = {"Prolog": PROLOG, "PrologFlags": "Alloc,NoHold"}
 
 
 @pytest.mark.parametrize(
@@ -508,7 +508,7 @@ IMEX = {"Prolog": IMEX_PROLOG, "PrologFlags": "Alloc,NoHold"}
         (
             RACK,
             {"slurm_settings": {"prologflags": "Alloc"}},
-            {"Prolog": IMEX_PROLOG, "prologflags": "Alloc"},
+            {"Prolog": PROLOG, "prologflags": "Alloc"},
         ),
         (
             RACK,
@@ -530,7 +530,7 @@ def test_ultraservers_run_the_imex_prolog(
 def test_the_scripts_put_the_prolog_where_slurm_looks_for_it() -> None:
     step = (scripts_folder() / "steps" / "imex.sh").read_text()
 
-    assert f"readonly IMEX_PROLOG={IMEX_PROLOG}\n" in step
+    assert f"readonly PROLOG={PROLOG}\n" in step
 
 
 def test_what_is_said_of_a_partition_is_not_said_twice(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def made(scheduler: str, **changes: Any) -> Environment:
 
 
 def of_kind(env: Environment, kind: str) -> dict[str, Any]:
-    return {one["metadata"]["name"]: one for one in scheduling(env).objects if one["kind"] == kind}
+    return {one["metadata"]["name"]: one for one in scheduling(resolve(env)).objects if one["kind"] == kind}
 
 
 # --- every object ----------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ def of_kind(env: Environment, kind: str) -> dict[str, Any]:
 @pytest.mark.parametrize("release", kubernetes_releases())
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_every_object_has_the_fields_of_its_definition(scheduler: str, release: str) -> None:
-    parts = scheduling(made(scheduler, node_groups__rack=GB200 if scheduler == "kueue" else PLAIN))
+    parts = scheduling(resolve(made(scheduler, node_groups__rack=GB200 if scheduler == "kueue" else PLAIN)))
     every = [*parts.namespaces, *parts.rights, *parts.objects]
 
     assert len(every) > 8
@@ -64,7 +64,7 @@ def test_every_object_has_the_fields_of_its_definition(scheduler: str, release: 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_a_field_that_is_none_is_found(scheduler: str) -> None:
-    for one in scheduling(made(scheduler)).objects:
+    for one in scheduling(resolve(made(scheduler))).objects:
         assert problems({**one, "sepc": {}}) or one["kind"] == "PriorityClass"
         if "spec" in one:
             assert problems({**one, "spec": {**one["spec"], "queeu": 1}})
@@ -100,7 +100,7 @@ def test_tables_are_of_the_releases_that_are_installed() -> None:
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_the_chart_is_pinned_and_given_values_that_it_has(scheduler: str) -> None:
-    chart = scheduling(made(scheduler)).chart
+    chart = scheduling(resolve(made(scheduler))).chart
 
     assert chart is not None
     assert sorted(chart.values) == charts()[chart.name]["keys"]
@@ -111,7 +111,7 @@ def test_copies_of_charts_and_own_values_are_used() -> None:
     registry = "oci://111122223333.dkr.ecr.us-east-2.amazonaws.com/charts"
     own = {"kueue": {"controllerManager": {"replicas": 2}}}
     changes = {"orchestrator__chart_repository": registry, "orchestrator__chart_values": own}
-    chart = scheduling(made("kueue", **changes)).chart
+    chart = scheduling(resolve(made("kueue", **changes))).chart
 
     assert chart is not None
     assert chart.repository == f"{registry}/kueue"
@@ -119,7 +119,7 @@ def test_copies_of_charts_and_own_values_are_used() -> None:
 
 
 def test_without_a_scheduler_nothing_is_made() -> None:
-    parts = scheduling(environment({"orchestrator.scheduler": "none"}))
+    parts = scheduling(resolve(environment({"orchestrator.scheduler": "none"})))
 
     assert parts.chart is None and not parts.objects and not parts.namespaces
 
@@ -128,7 +128,7 @@ def test_without_a_scheduler_nothing_is_made() -> None:
 
 
 def kueue_configuration(env: Environment) -> dict[str, Any]:
-    chart = scheduling(env).chart
+    chart = scheduling(resolve(env)).chart
     assert chart is not None
     configuration = plain(chart.values["managerConfig"]["controllerManagerConfigYaml"])
     assert (configuration.pop("apiVersion"), configuration.pop("kind")) == (
@@ -145,7 +145,7 @@ def test_kueue_starts_a_job_whole_and_counts_accelerators_alone() -> None:
     assert configuration["waitForPodsReady"]["timeout"] == "20m"
     assert configuration["resources"] == {"quotaCheckStrategy": "IgnoreUndeclared"}
     assert configuration["manageJobsWithoutQueueName"] is True
-    namespaces = scheduling(made("kueue")).namespaces
+    namespaces = scheduling(resolve(made("kueue"))).namespaces
     (expression,) = configuration["managedJobsNamespaceSelector"]["matchExpressions"]
     assert all(expression["key"] in one["metadata"]["labels"] for one in namespaces)
 
@@ -158,7 +158,7 @@ def test_without_teams_kueue_leaves_jobs_without_a_queue_alone() -> None:
 
 
 def test_volcano_places_gangs_by_the_network_and_keeps_quotas() -> None:
-    chart = scheduling(made("volcano")).chart
+    chart = scheduling(resolve(made("volcano"))).chart
     assert chart is not None
     custom = chart.values["custom"]
     scheduler = plain(custom["scheduler_config_override"])
@@ -204,7 +204,7 @@ def test_nodes_that_are_started_for_pods_have_no_topology() -> None:
 
     assert "topologyName" not in flavors["more"]["spec"] and flavors["train"]["spec"]["topologyName"]
     assert set(of_kind(env, "Topology")) == {"network"}
-    assert all(problems(one) == [] for one in scheduling(env).objects)
+    assert all(problems(one) == [] for one in scheduling(resolve(env)).objects)
 
 
 def test_a_flavor_says_where_and_what_is_tolerated() -> None:
@@ -311,11 +311,11 @@ def _given(scheduler: str, teams: dict[str, dict[str, Any]]) -> tuple[dict[str, 
         env = environment({"orchestrator.task_governance": True, "teams": teams}, base="hyperpod-eks-p5")
         found = {
             name: sum(one["Accelerators"] for one in request["ComputeQuotaConfig"]["ComputeQuotaResources"])
-            for name, request in compute_quotas(env).items()
+            for name, request in compute_quotas(resolve(env)).items()
         }
     elif scheduler == "slurm":
         env = environment({"teams": teams, "node_groups.train.count": 4}, base="prod")
-        lines = re.findall(r"^account (\S+) (\d+) ", slurm_accounts(env), re.MULTILINE)
+        lines = re.findall(r"^account (\S+) (\d+) ", slurm_accounts(resolve(env)), re.MULTILINE)
         found = {name: int(share) for name, share in lines}
     else:
         env = environment({"orchestrator.scheduler": scheduler, "teams": teams})
@@ -357,7 +357,7 @@ def test_over_two_groups_no_group_gives_more_than_it_has(quotas: list[int], expl
     env = environment({"node_groups.more": more, "teams": teams})
     if sum(quotas) + min(explicit, 8) > 72:
         with pytest.raises(ValueError, match="not there"):
-            scheduling(env)
+            scheduling(resolve(env))
         return
     queues = [nominal(one) for one in of_kind(env, "ClusterQueue").values()]
     spare = nominal(of_kind(env, "Cohort")["teams"])
@@ -373,7 +373,7 @@ def test_over_two_groups_no_group_gives_more_than_it_has(quotas: list[int], expl
 
 def test_members_have_rights_in_their_own_namespaces_alone() -> None:
     env = made("kueue", teams={**TEAMS, "product": {"members": [MEMBER], "namespace": "vision"}})
-    rights = team_rights(env)
+    rights = team_rights(resolve(env))
     bindings = [one for one in rights if one["kind"] == "RoleBinding"]
 
     assert {one["metadata"]["namespace"] for one in bindings} == {"research", "vision"}
@@ -381,7 +381,9 @@ def test_members_have_rights_in_their_own_namespaces_alone() -> None:
     for one in bindings:
         team = {"research": "research", "vision": "product"}[one["metadata"]["namespace"]]
         assert [subject["name"] for subject in one["subjects"]] == [f"ultracluster:team:{team}"]
-    assert scheduling(env).members == {MEMBER: ("ultracluster:team:research", "ultracluster:team:product")}
+    assert scheduling(resolve(env)).members == {
+        MEMBER: ("ultracluster:team:research", "ultracluster:team:product")
+    }
     verbs = {
         verb
         for one in rights
@@ -410,12 +412,12 @@ def test_the_service_s_own_model_takes_every_quota() -> None:
     service = get_session().get_service_model("sagemaker")
     arn = "arn:aws:sagemaker:us-east-2:111122223333:cluster/abcdefghijkl"
     shape = service.operation_model("CreateComputeQuota").input_shape
-    for request in compute_quotas(env).values():
+    for request in compute_quotas(resolve(env)).values():
         validate_parameters({**request, "ClusterArn": arn}, shape)
     policy = {"Name": "teams", "ClusterArn": arn, "SchedulerConfig": scheduler_config()}
     validate_parameters(policy, service.operation_model("CreateClusterSchedulerConfig").input_shape)
     strategies = service.shape_for("ResourceSharingStrategy").enum
-    found = [one["ComputeQuotaConfig"] for one in compute_quotas(env).values()]
+    found = [one["ComputeQuotaConfig"] for one in compute_quotas(resolve(env)).values()]
 
     assert [one["ResourceSharingConfig"]["Strategy"] for one in found] == [
         "LendAndBorrow",
@@ -438,7 +440,7 @@ def test_mig_instances_are_counted_as_the_service_names_them() -> None:
         "node_groups.train.mig_profile": "1g.10gb",
         "teams": {"research": {"quota": 14}},
     }
-    (resources,) = compute_quotas(environment(changes, base="hyperpod-eks-p5"))["research"][
+    (resources,) = compute_quotas(resolve(environment(changes, base="hyperpod-eks-p5")))["research"][
         "ComputeQuotaConfig"
     ]["ComputeQuotaResources"]
     known = get_session().get_service_model("sagemaker").shape_for("MIGProfileType").enum
@@ -449,7 +451,7 @@ def test_mig_instances_are_counted_as_the_service_names_them() -> None:
 
 def test_the_script_asks_for_what_the_commands_have(tmp_path: Path) -> None:
     file = tmp_path / "quotas.sh"
-    file.write_text(governance_script(environment(GOVERNED, base="hyperpod-eks-p5")))
+    file.write_text(governance_script(resolve(environment(GOVERNED, base="hyperpod-eks-p5"))))
     subprocess.run(["shellcheck", file], check=True)
     subprocess.run(["shfmt", "-d", "-i", "2", "-ci", file], check=True)
     service = get_session().get_service_model("sagemaker")
@@ -487,7 +489,7 @@ def test_the_script_makes_what_is_missing_and_updates_what_is_there(known: bool,
         f"case $2 in describe-*) echo arn:cluster ;; list-*) printf '{found}\\n' ;; esac\n"
     )
     aws.chmod(0o755)
-    text = governance_script(environment(GOVERNED, base="hyperpod-eks-p5"))
+    text = governance_script(resolve(environment(GOVERNED, base="hyperpod-eks-p5")))
     path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     subprocess.run(["bash"], input=text, text=True, env=path, check=True)
     asked = (tmp_path / "asked").read_text().splitlines()

@@ -17,11 +17,13 @@ import ultracluster.catalog
 from ultracluster.catalog.eks import charts
 from ultracluster.clusters.eks.addons import EksAddons
 from ultracluster.config import Environment
+from ultracluster.config.kubernetes import Eks
 from ultracluster.kubernetes.charts import device_charts, job_charts
 from ultracluster.kubernetes.karpenter import karpenter_charts
 from ultracluster.kubernetes.mpi_operator import mpi_operator
 from ultracluster.kubernetes.scheduling import scheduling
-from ultracluster.kubernetes.system_tolerations import system_tolerations, with_tolerations
+from ultracluster.kubernetes.tolerations import system_tolerations, with_tolerations
+from ultracluster.model import resolve
 
 TAINT = {"key": "dedicated", "value": "system", "effect": "NoSchedule"}
 SOFT = {"key": "soft", "effect": "PreferNoSchedule"}
@@ -49,10 +51,16 @@ def at(values: Any, key: str) -> Any:
 
 @pytest.mark.parametrize("scheduler", ["kueue", "volcano", "kai"])
 def test_every_chart_with_pods_on_system_nodes_tolerates_their_taints(scheduler: str) -> None:
-    made = environment(scheduler)
-    chart = scheduling(made).chart
+    cluster = resolve(environment(scheduler))
+    assert isinstance(cluster.settings, Eks)
+    chart = scheduling(cluster).chart
     assert chart
-    everything = [*device_charts(made), *job_charts(made), chart, *karpenter_charts(made, queue="q")]
+    everything = [
+        *device_charts(cluster),
+        *job_charts(cluster),
+        chart,
+        *karpenter_charts(cluster, cluster.settings, queue="q"),
+    ]
 
     assert {"gpu-operator", "jobset", "lws", "kubeflow-trainer", "karpenter"} < {
         one.name for one in everything
@@ -71,22 +79,22 @@ def test_every_chart_that_runs_once_says_where_its_tolerations_stand() -> None:
 
 def test_without_taints_nothing_is_set() -> None:
     made = loaded(environment_data("eks-p5en")).environment
-    assert system_tolerations(made) == []
-    assert all("tolerations" not in json.dumps(one.values) for one in job_charts(made))
+    assert system_tolerations(resolve(made)) == []
+    assert all("tolerations" not in json.dumps(one.values) for one in job_charts(resolve(made)))
 
 
 def test_values_of_ones_own_come_on_top() -> None:
     own: Any = {"jobset": {"controller": {"tolerations": [{"operator": "Exists"}]}}}
     (jobset,) = [
         one
-        for one in job_charts(environment("kueue", **{"orchestrator.chart_values": own}))
+        for one in job_charts(resolve(environment("kueue", **{"orchestrator.chart_values": own})))
         if one.name == "jobset"
     ]
     assert at(jobset.values, "controller.tolerations") == [{"operator": "Exists"}]
 
 
 def test_the_mpi_operator_tolerates_them_too() -> None:
-    deployment = mpi_operator(tolerations=system_tolerations(environment()))[-1]
+    deployment = mpi_operator(tolerations=system_tolerations(resolve(environment())))[-1]
     assert deployment["spec"]["template"]["spec"]["tolerations"] == [USUAL, WANTED]
     assert "tolerations" not in mpi_operator()[-1]["spec"]["template"]["spec"]
 
@@ -108,7 +116,7 @@ def test_addons_of_system_nodes_tolerate_them() -> None:
         key=cast("kms.IKey", kms.Key(stack, "Key")),
         file_systems=True,
         after=[],
-        tolerations=system_tolerations(environment()),
+        tolerations=system_tolerations(resolve(environment())),
     )
     made = Template.from_stack(stack).find_resources("AWS::EKS::Addon").values()
     values = {

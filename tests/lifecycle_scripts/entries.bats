@@ -102,23 +102,28 @@ steps() {
   assert::contains "$output" "mounts.lustre.dns_name is 'fs-1;reboot'"
 }
 
-@test "PCS: the IMEX prolog is at its path on every node, and is renewed" {
-  local -r prolog=$ULTRACLUSTER_ROOT/opt/ultracluster/prolog.d/91_ultracluster_imex
+@test "PCS: the prolog and its IMEX part are at their paths on every node, and are renewed" {
+  local -r runner=$ULTRACLUSTER_ROOT/opt/ultracluster/prolog
+  local -r prolog=$runner.d/91_ultracluster_imex
   local group
   few_steps
   elsewhere m5.xlarge /opt/aws/pcs/scheduler/slurm-25.11/bin/srun
   cluster_json 'cluster["mounts"] = {}'
   for group in head entrance gpu; do
-    rm -rf "${prolog%/*}"
+    rm -rf "$runner" "${prolog%/*}"
     run entry pcs_node --group "$group"
     assert::status 0
     assert::contains "$output" 'imex: installed'
     cmp "$SCRIPTS/files/imex_prolog.sh" "$prolog"
-    [[ -x $prolog ]]
+    cmp "$SCRIPTS/files/slurm_prolog.sh" "$runner"
+    [[ -x $prolog && -x $runner ]]
   done
   run entry pcs_node
   assert::contains "$output" 'imex: already'
   chmod -x "$prolog"
+  run entry pcs_node
+  assert::contains "$output" 'imex: installed'
+  rm "$runner"
   run entry pcs_node
   assert::contains "$output" 'imex: installed'
   echo old >"$prolog"
@@ -126,9 +131,29 @@ steps() {
   assert::contains "$output" 'imex: installed'
   cmp "$SCRIPTS/files/imex_prolog.sh" "$prolog"
   # Slurm runs it on every node of the cluster; on one that is no UltraServer it is without effect
-  run on_node SLURM_JOB_ID=7 "$prolog"
+  run on_node SLURM_JOB_ID=7 "$runner"
   assert::status 0
   assert::equal '' "$output"
+}
+
+@test "PCS: the prolog runs every executable of its folder in order, and ends with the first that fails" {
+  local -r folder=$SANDBOX/slurm
+  mkdir -p "$folder/prolog.d"
+  cp "$SCRIPTS/files/slurm_prolog.sh" "$folder/prolog"
+  run bash "$folder/prolog"
+  assert::status 0
+  printf '#!/usr/bin/env bash\necho "first $SLURM_JOB_ID"\n' >"$folder/prolog.d/10_first"
+  printf '#!/usr/bin/env bash\necho second\nexit 3\n' >"$folder/prolog.d/20_second"
+  printf '#!/usr/bin/env bash\necho third\n' >"$folder/prolog.d/30_third"
+  echo 'echo never' >"$folder/prolog.d/15_notes"
+  chmod +x "$folder/prolog.d/"{10_first,20_second,30_third}
+  SLURM_JOB_ID=7 run bash "$folder/prolog"
+  assert::status 3
+  assert::equal $'first 7\nsecond' "$output"
+  rm "$folder/prolog.d/20_second"
+  SLURM_JOB_ID=7 run bash "$folder/prolog"
+  assert::status 0
+  assert::equal $'first 7\nthird' "$output"
 }
 
 @test "EKS: every node is a compute node, and gets what reaches into the kernel" {

@@ -7,27 +7,23 @@ from typing import Any, get_args
 
 import pytest
 from project import ENVIRONMENTS, ROOT
-from rules_support import EXISTING_DATABASE, OPENZFS, changed, environment_data, loaded
+from rules_support import changed, environment_data, loaded
 
-from ultracluster.catalog import region
+from ultracluster.catalog import Region, region
 from ultracluster.config import Environment, Finding, load
 from ultracluster.config.base import Model
-from ultracluster.config.lustre import LustreFacts, NewLustre
+from ultracluster.config.findings import Path
+from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.network import ExistingVpc, Network
 from ultracluster.config.storage import (
     Backups,
     DataRepository,
-    ExistingLustre,
-    IntelligentTieringLustre,
     NewOpenZfs,
-    Persistent1HddLustre,
-    Persistent1SsdLustre,
     Persistent2SsdLustre,
     RdsMySql,
-    ScratchLustre,
     Storage,
 )
-from ultracluster.model import Cluster, resolve
+from ultracluster.model import Cluster, Group, Traits, resolve
 from ultracluster.rules import all_rules, check
 from ultracluster.rules.parts import parts_in, parts_of
 
@@ -134,69 +130,54 @@ def zfs(**more: Any) -> NewOpenZfs:
     return NewOpenZfs(**{"deployment": "single-az-ha-2", "capacity_gib": 64, "throughput_mbps": 160, **more})
 
 
-# every kind of part that some file may have
-EXISTING = {
-    "id": "fs-0123456789abcdef0",
-    "dns_name": "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
-    "security_group_id": "sg-0123456789abcdef0",
-}
-STORAGES = [
-    {"deployment": "scratch-2", "capacity_gib": 1200},
-    {"deployment": "persistent-1-ssd", "capacity_gib": 1200, "throughput_mbps_per_tib": 50},
-    {
-        "deployment": "persistent-1-hdd",
-        "capacity_gib": 6000,
-        "throughput_mbps_per_tib": 12,
-        "drive_cache": "none",
-    },
-    {"deployment": "intelligent-tiering", "throughput_mbps": 4000, "metadata_iops": 6000},
-    {"deployment": "existing", "mount_name": "abcdefgh", **EXISTING},
-]
+def models(annotation: Any) -> Iterator[type[Model]]:
+    """The models of the configuration that a field may hold, and those that these may hold."""
+    if isinstance(annotation, type) and issubclass(annotation, Model):
+        yield annotation
+        for field in annotation.model_fields.values():
+            yield from models(field.annotation)
+    for inner in get_args(annotation):
+        yield from models(inner)
 
 
 @pytest.fixture(scope="module")
-def parts() -> list[object]:
-    """The parts of the shipped environments and of some with other storage."""
-    environments = [load(ROOT / "environments" / f"{name}.yaml").environment for name in ENVIRONMENTS]
-    for lustre in STORAGES:
-        changes = {
-            "storage.lustre": lustre,
-            "storage.openzfs": {"deployment": "existing", "volume_id": None, **EXISTING}
-            if lustre["deployment"] == "existing"
-            else OPENZFS,
-            "storage.accounting_database": EXISTING_DATABASE,
-            "storage.log_bucket": {"name": "logs"},
-        }
-        environments.append(loaded(changed(environment_data(), changes)).environment)
-    return [part for environment in environments for _, part in parts_of(resolve(environment))]
+def kinds_of_parts() -> set[type]:
+    """What may be a part of a file: the models of the configuration, and what is resolved from them."""
+    return {*models(Environment), Cluster, Group, Traits, Region, LustreFacts}
 
 
-def test_every_rule_takes_a_part_that_files_have(parts: list[object]) -> None:
+def test_every_rule_takes_a_part_that_files_have(kinds_of_parts: set[type]) -> None:
     """Each member of a union, too: of one that is never a part the rule would say nothing."""
-    of_files = set(_models(Environment))
     dead = [
-        f"{rule.id} {name}"
+        f"{rule.id} {kind}"
         for rule in all_rules()
-        for name in (get_args(rule.takes[0]) or (rule.takes[0],))
-        if name not in of_files and not any(isinstance(part, name) for part in parts)
+        for taken in rule.takes
+        for kind in (get_args(taken) or (taken,))
+        if kind not in (type(None), object) and not any(issubclass(part, kind) for part in kinds_of_parts)
     ]
     assert dead == []
 
 
-def _models(annotation: Any) -> Iterator[type[Model]]:
-    """The models that a value of this type may be or hold."""
-    if isinstance(annotation, type) and issubclass(annotation, Model):
-        yield annotation
-        for field in annotation.model_fields.values():
-            yield from _models(field.annotation)
-    for inner in get_args(annotation):
-        yield from _models(inner)
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_the_parts_of_a_file_are_of_these_kinds_and_stand_where_they_say(
+    name: str, kinds_of_parts: set[type]
+) -> None:
+    source = load(ROOT / "environments" / f"{name}.yaml")
+    parts = list(parts_of(resolve(source.environment)))
+    assert {type(part) for _, part in parts} <= kinds_of_parts
+    assert {Cluster, Environment, Traits, Region, Group, LustreFacts, Network, Storage} <= {
+        type(part) for _, part in parts
+    }
+    for path, part in parts:
+        if isinstance(part, Model):
+            assert at(source.environment, path) is part, path
 
 
-def test_every_deployment_is_among_the_parts(parts: list[object]) -> None:
-    kinds = {type(part) for part in parts}
-    assert {*get_args(NewLustre), ExistingLustre, Backups, LustreFacts} <= kinds
-    assert {ScratchLustre, Persistent1SsdLustre, Persistent1HddLustre, IntelligentTieringLustre} <= kinds
+def at(value: Any, path: Path) -> Any:
+    """What stands at a path of the configuration."""
+    for key in path:
+        value = getattr(value, str(key)) if isinstance(value, Model) else value[key]
+    return value
 
 
 def test_parts_in_a_thing_begin_with_the_thing() -> None:
@@ -204,7 +185,7 @@ def test_parts_in_a_thing_begin_with_the_thing() -> None:
     assert [path for path, part in parts_in(LUSTRE) if isinstance(part, Backups)] == [("backups",)]
 
 
-TAKE_THE_WHOLE_FILE = 270
+TAKE_THE_WHOLE_FILE = 120
 """Rules that take the environment where a part would do; the number may only fall."""
 
 

@@ -20,7 +20,7 @@ from ultracluster.catalog.pcs import (
     pcs_sizes,
     pcs_slurm_versions,
 )
-from ultracluster.config.pcs import IMEX_PROLOG, Pcs
+from ultracluster.config.pcs import PROLOG, Pcs
 from ultracluster.config.slurm import Partition
 from ultracluster.model import resolve
 from ultracluster.rules import check, today
@@ -250,7 +250,7 @@ CASES = [
         "PCS027",
         {"node_groups.rack": GB200, f"{SETTINGS}.prolog": "/opt/prolog.sh"},
         f"{SETTINGS}.prolog",
-        f"/opt/prolog.sh in place of the IMEX prolog, which is on every node as {IMEX_PROLOG}",
+        f"/opt/prolog.sh in place of the IMEX prolog, which is on every node as {PROLOG}",
         "remove prolog",
         {"orchestrator.imex": False},
     ),

@@ -12,6 +12,7 @@ import pytest
 from kubernetes_support import environment
 from slurm_database import CLUSTER, accounting, missing
 
+from ultracluster.model import resolve
 from ultracluster.slurm.accounts import slurm_accounts
 
 TEAMS: dict[str, Any] = {
@@ -23,7 +24,7 @@ LATER: dict[str, Any] = {**TEAMS, "product": {"quota": 4, "limit": 8, "users": [
 
 
 def script(teams: dict[str, Any]) -> str:
-    return slurm_accounts(environment({"teams": teams}, base="prod"))
+    return slurm_accounts(resolve(environment({"teams": teams}, base="prod")))
 
 
 def test_the_script_is_clean(tmp_path: Path) -> None:
@@ -49,7 +50,7 @@ def test_quotas_become_shares_and_limits_gpus() -> None:
 )
 def test_where_there_are_no_accounts_it_says_why(changes: dict[str, Any], base: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        slurm_accounts(environment(changes, base=base))
+        slurm_accounts(resolve(environment(changes, base=base)))
 
 
 @pytest.fixture(scope="module")

@@ -104,6 +104,16 @@ def charts() -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
+def system_pods() -> Mapping[str, Mapping[str, Any]]:
+    """Pods of add-ons and charts: `on_every_node` by what brings them, `once` with how many there are, too.
+
+    Read-only.
+    """
+    file = Path(__file__).with_name("system_pods.json")
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+@cache
 def mpi_operator_image() -> str:
     """The container image of the MPI operator's pinned release (`mpi_operator.json`)."""
     file = Path(__file__).with_name("mpi_operator.json")

@@ -11,6 +11,7 @@ import typer
 
 from ultracluster.cli.environments import EnvironmentArgument, load_file, refuse
 from ultracluster.config import Environment, InvalidEnvironmentError
+from ultracluster.model import resolve
 
 if TYPE_CHECKING:
     from ultracluster.kubernetes.pytorch_job import PyTorchJob
@@ -70,7 +71,6 @@ def pytorch(
 
     Exit code 2 if there can be none.
     """
-    from ultracluster.model import resolve
 
     cluster = resolve(_valid(environment, scheduler))
     try:
@@ -159,8 +159,8 @@ def _text(cluster: Cluster, wanted: PyTorchJob) -> str:
     from ultracluster.slurm.pytorch_sbatch import sbatch_script
 
     if scheduler_of(cluster) == "slurm":
-        return sbatch_script(cluster.environment, wanted)
-    return "---\n".join(yaml_text(one) for one in pytorch_manifests(cluster.environment, wanted))
+        return sbatch_script(cluster, wanted)
+    return "---\n".join(yaml_text(one) for one in pytorch_manifests(cluster, wanted))
 
 
 def _check_team(teams: list[str], team: str | None) -> None:

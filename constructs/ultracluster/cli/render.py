@@ -51,12 +51,13 @@ def parallelcluster(
     """
     from ultracluster.clusters.parallelcluster.configuration_file import cluster_configuration, settings_of
     from ultracluster.kubernetes.yaml_text import yaml_text
+    from ultracluster.model import resolve
 
     config = load_accepted(environment)
     try:
         orchestrator = settings_of(config)
         values = _values(config, offline, profile)
-        configuration = cluster_configuration(config, values)
+        configuration = cluster_configuration(resolve(config), values)
     except ValueError as error:
         refuse(f"{environment}: {error}")
     text = (

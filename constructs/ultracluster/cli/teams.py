@@ -20,7 +20,7 @@ def slurm_accounts(environment: EnvironmentArgument) -> None:
     if scheduler_of(resolve(config)) != "slurm":
         refuse(f"{environment}: {config.orchestrator.kind} has no Slurm: a deploy creates the teams")
     try:
-        text = script(config)
+        text = script(resolve(config))
     except ValueError as error:
         refuse(f"{environment}: {error}")
     typer.echo(text, nl=False)
@@ -41,7 +41,7 @@ def task_governance(environment: EnvironmentArgument) -> None:
     if not config.teams:
         refuse(f"{environment}: the environment has no `teams`: there are no quotas to make")
     try:
-        text = governance_script(config)
+        text = governance_script(resolve(config))
     except ValueError as error:
         refuse(f"{environment}: {error}")
     typer.echo(text, nl=False)

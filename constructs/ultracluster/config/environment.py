@@ -34,6 +34,8 @@ StackPart = Literal[
 STACK_PARTS: tuple[StackPart, ...] = get_args(StackPart)
 """Every stack that an environment of any orchestrator can have, in the order in which they are deployed."""
 
+ENVIRONMENT_TAG = "ultracluster:environment"
+"""On everything that is made for an environment, with its name."""
 RELEASE_FORM = r"^([a-z][a-z0-9-]*-)?\d+\.\d+(\.\d+)?$"
 
 

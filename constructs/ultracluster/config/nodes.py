@@ -15,7 +15,8 @@ Role = Literal["controller", "login", "compute", "system"]
 GroupName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$", max_length=63)]
 InstanceTypeName = Annotated[str, Field(pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$", examples=[example_type()])]
 
-
+GROUP_LABEL, ROLE_LABEL = "ultracluster/node-group", "ultracluster/role"
+"""Labels of Kubernetes nodes: the node's group and its role."""
 MOST_NODES = 6758
 """Of one group, by HyperPod's API (InstanceCount)."""
 

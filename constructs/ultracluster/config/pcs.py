@@ -9,8 +9,9 @@ from pydantic import Field
 from ultracluster.config.base import Model
 from ultracluster.config.slurm import Partition, PartitionName, SlurmSettings
 
-IMEX_PROLOG = "/opt/ultracluster/prolog.d/91_ultracluster_imex"
-"""Where the lifecycle scripts (steps/imex.sh) put the IMEX prolog on every node."""
+PROLOG = "/opt/ultracluster/prolog"
+"""What the lifecycle scripts (steps/imex.sh) put on every node to run all executables of the folder prolog.d
+next to it, in the order of their names; one of them is the IMEX prolog."""
 
 
 class PcsAccounting(Model):

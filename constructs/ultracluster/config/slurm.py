@@ -11,6 +11,8 @@ from ultracluster.config.base import Model
 PartitionName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$", max_length=63)]
 SlurmSettings = dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")], str | int]
 """Parameters of slurm.conf by their own names, e.g. `SlurmctldTimeout: 300`."""
+PROLOG_FLAGS = "Alloc,NoHold"
+"""Prologs run on all nodes of a job at its allocation, and a failed one does not hold it: for IMEX."""
 
 
 class Partition(Model):

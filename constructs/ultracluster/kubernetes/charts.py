@@ -12,15 +12,12 @@ from typing import Any, cast
 
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.eks import charts
-from ultracluster.config import Environment
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.kubernetes.gpu_sharing import WHOLE, plugin_configurations
-from ultracluster.kubernetes.system_tolerations import Tolerations, system_tolerations, with_tolerations
-from ultracluster.model.types import every_type_of
+from ultracluster.kubernetes.labels import GPU_LABEL
+from ultracluster.kubernetes.tolerations import Tolerations, system_tolerations, with_tolerations
+from ultracluster.model import Cluster
 
-GPU_LABEL = "nvidia.com/gpu.present"
-"""On every node with NVIDIA GPUs; the charts of NVIDIA look for it."""
-GPU_TAINT, NEURON_TAINT = "nvidia.com/gpu", "aws.amazon.com/neuron"
 TOLERATIONS: list[dict[str, str]] = [{"operator": "Exists"}]
 """Of what must run on every node with the device, whatever taints its group has."""
 
@@ -70,24 +67,18 @@ def chart(
     )
 
 
-def device_charts(environment: Environment) -> tuple[Chart, ...]:
-    """What makes EFA interfaces, GPUs and Neuron devices resources that a pod can ask for."""
-    settings = _settings(environment)
-    types = [
-        known
-        for group in environment.groups("compute").values()
-        for known in every_type_of(environment, group)
-        if known
-    ]
+def device_charts(cluster: Cluster) -> tuple[Chart, ...]:
+    """What makes EFA interfaces, GPUs and Neuron devices resources that a pod can request."""
+    settings = _settings(cluster)
+    groups = cluster.with_role("compute").values()
+    types = [known for group in groups for known in group.known_types]
     makers = {known.accelerator.manufacturer for known in types if known.accelerator}
-    turns = plugin_configurations(environment.groups("compute").values())
+    turns = plugin_configurations(group.settings for group in groups)
     wanted: dict[str, Mapping[str, Any]] = {}
-    # of the label node.kubernetes.io/instance-type
-    prefix = "ml." if settings.kind == "hyperpod-eks" else ""
     if efa := efa_types(types):
         # the chart's own list lags behind: a type that it lacks has no EFA, and NCCL falls back to TCP
         # (aws-samples/aws-do-eks#56)
-        names = [f"{prefix}{name}" for name in efa]
+        names = [_label(cluster, known) for known in efa]
         wanted["aws-efa-k8s-device-plugin"] = {
             "supportedInstanceLabels": {"keys": ["node.kubernetes.io/instance-type"], "values": names},
             "tolerations": TOLERATIONS,
@@ -106,7 +97,7 @@ def device_charts(environment: Environment) -> tuple[Chart, ...]:
             "nodeSelector": {GPU_LABEL: "true"},
             "serviceMonitor": {"enabled": False},
             "tolerations": TOLERATIONS,
-            **_host_engine(settings, types),
+            **_host_engine(cluster, types),
         }
     if "NVIDIA" in makers and settings.gpu_plugin == "gpu-operator":
         named = {"create": True, "name": "device-plugin-configs", "default": WHOLE, "data": turns}
@@ -127,14 +118,14 @@ def device_charts(environment: Environment) -> tuple[Chart, ...]:
     if "AWS" in makers:
         # its own list has no `ml.` and lags behind, too; its problem detector would replace nodes beside EKS
         neuron = [known for known in types if known.accelerator and known.accelerator.manufacturer == "AWS"]
-        names = dict.fromkeys(f"{prefix}{known.name}" for known in neuron)
+        names = dict.fromkeys(_label(cluster, known) for known in neuron)
         wanted["neuron-helm-chart"] = {"neuronInstances": list(names), "npd": {"enabled": False}}
-    return tuple(_with_settings(environment, wanted))
+    return tuple(_with_settings(cluster, wanted))
 
 
-def job_charts(environment: Environment) -> tuple[Chart, ...]:
-    """What the environment asks for to run jobs, beside its scheduler."""
-    settings = _settings(environment)
+def job_charts(cluster: Cluster) -> tuple[Chart, ...]:
+    """What the environment requests to run jobs, besides its scheduler."""
+    settings = _settings(cluster)
     wanted: dict[str, Mapping[str, Any]] = {}
     if settings.jobset:
         wanted["jobset"] = {}
@@ -142,14 +133,14 @@ def job_charts(environment: Environment) -> tuple[Chart, ...]:
         wanted["lws"] = {}
     if settings.kubeflow_trainer:
         wanted["kubeflow-trainer"] = {"jobset": {"install": False}}
-    return tuple(_with_settings(environment, wanted))
+    return tuple(_with_settings(cluster, wanted))
 
 
-def _host_engine(settings: Eks | HyperPodEks, types: list[InstanceType]) -> dict[str, Any]:
+def _host_engine(cluster: Cluster, types: list[InstanceType]) -> dict[str, Any]:
     """The exporter asks the host engine of EKS's node monitoring agent: some fields of a GPU can be read by
-    one engine only (aws/eks-node-monitoring-agent#256). The agent's is on x86-64 nodes of EKS alone."""
-    gpus = [one for one in types if one.accelerator and one.accelerator.manufacturer == "NVIDIA"]
-    if settings.kind != "eks" or any(one.architecture == "arm64" for one in gpus):
+    one engine only (aws/eks-node-monitoring-agent#256). The agent's is only on x86-64 nodes of EKS."""
+    gpus = [known for known in types if known.accelerator and known.accelerator.manufacturer == "NVIDIA"]
+    if cluster.traits.hyperpod or any(known.architecture == "arm64" for known in gpus):
         return {}
     node = {"name": "NODE_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}}
     engine = {"name": "DCGM_REMOTE_HOSTENGINE_INFO", "value": f"$(NODE_IP):{_DCGM_PORT}"}
@@ -160,21 +151,26 @@ _DCGM_PORT = 5555
 """Of the agent's `dcgm-server`, on the node (charts/eks-node-monitoring-agent, dcgm-daemonset.yaml)."""
 
 
-def efa_types(types: list[InstanceType]) -> tuple[str, ...]:
-    """Those with EFA, as the label `node.kubernetes.io/instance-type` has them."""
-    return tuple(dict.fromkeys(known.name for known in types if known.efa_interfaces != 0))
+def efa_types(types: list[InstanceType]) -> tuple[InstanceType, ...]:
+    """Those with EFA, each once."""
+    return tuple({known.name: known for known in types if known.efa_interfaces != 0}.values())
 
 
-def _with_settings(environment: Environment, wanted: Mapping[str, Mapping[str, Any]]) -> Iterator[Chart]:
-    settings, tolerations = _settings(environment), system_tolerations(environment)
+def _label(cluster: Cluster, known: InstanceType) -> str:
+    """The type as the label `node.kubernetes.io/instance-type` of compute nodes has it."""
+    return known.hyperpod_name if cluster.traits.hyperpod else known.name
+
+
+def _with_settings(cluster: Cluster, wanted: Mapping[str, Mapping[str, Any]]) -> Iterator[Chart]:
+    settings, tolerations = _settings(cluster), system_tolerations(cluster)
     for name, values in wanted.items():
         extra = settings.chart_values.get(name)
         yield chart(name, values, mirror=settings.chart_repository, extra=extra, tolerations=tolerations)
 
 
-def _settings(environment: Environment) -> Eks | HyperPodEks:
-    assert isinstance(environment.orchestrator, Eks | HyperPodEks)
-    return environment.orchestrator
+def _settings(cluster: Cluster) -> Eks | HyperPodEks:
+    assert cluster.kubernetes, "charts are only for Kubernetes"
+    return cluster.kubernetes
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

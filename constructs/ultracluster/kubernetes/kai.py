@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ultracluster.config import Environment
 from ultracluster.kubernetes.teams import priority_classes
 from ultracluster.kubernetes.topology import kinds_of, levels
-from ultracluster.model import resolve
+from ultracluster.model import Cluster
 from ultracluster.model.team_shares import asked, pools, quotas
 
 Manifest = dict[str, Any]
@@ -33,13 +32,13 @@ def kai_values() -> dict[str, Any]:
     return {"defaultPriorityClasses": {"enabled": True}}
 
 
-def kai_objects(environment: Environment) -> tuple[Manifest, ...]:
+def kai_objects(cluster: Cluster) -> tuple[Manifest, ...]:
     """Topologies, priorities, and a queue for each team.
 
     Raises:
         ValueError: quotas that the cluster does not have.
     """
-    there = pools(resolve(environment))
+    there = pools(cluster)
     topologies = [
         {
             "apiVersion": "kai.scheduler/v1alpha1",
@@ -47,21 +46,21 @@ def kai_objects(environment: Environment) -> tuple[Manifest, ...]:
             "metadata": {"name": kind},
             "spec": {"levels": [{"nodeLabel": label} for label in levels(kind)]},
         }
-        for kind in kinds_of(environment, there)
+        for kind in kinds_of(cluster, there)
     ]
-    given = {name: sum(quota.values()) for name, quota in quotas(resolve(environment)).items()}
+    given = {name: sum(quota.values()) for name, quota in quotas(cluster).items()}
     queues: list[Manifest] = []
     if given:
         queues.append(_queue(PARENT, {"quota": sum(given.values()), "limit": _UNLIMITED}))
     for name, quota in given.items():
-        team = environment.teams[name]
+        team = cluster.environment.teams[name]
         limit = _UNLIMITED if team.limit is None else asked(team.limit)
         queues.append(_queue(name, {"quota": quota, "limit": limit}, weight=team.weight, parent=PARENT))
     return (*topologies, *priority_classes(), *queues)
 
 
 def _queue(name: str, gpu: dict[str, int], *, weight: int = 1, parent: str | None = None) -> Manifest:
-    # processors and memory are not shared out: who has the GPUs has what is beside them
+    # processors and memory are not shared out: who has the GPUs has the rest of the node
     rest = {"quota": _UNLIMITED, "limit": _UNLIMITED, "overQuotaWeight": 1}
     return {
         "apiVersion": "scheduling.run.ai/v2",

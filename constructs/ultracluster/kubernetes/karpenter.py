@@ -11,13 +11,13 @@ from typing import Any
 
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.eks import node_image_date
-from ultracluster.config import Environment
 from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.kubernetes import Eks
-from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.nodes import ROLE_LABEL, NodeGroup
 from ultracluster.kubernetes.charts import Chart, chart
-from ultracluster.kubernetes.eks_labels import ROLE_LABEL, default_taints, node_labels
-from ultracluster.kubernetes.system_tolerations import system_tolerations
+from ultracluster.kubernetes.labels import default_taints, node_labels
+from ultracluster.kubernetes.tolerations import system_tolerations
+from ultracluster.model import Cluster
 from ultracluster.model.network_cards import network_card_plan
 from ultracluster.model.root_volume import INCLUDED_MBPS, root_iops, root_throughput
 
@@ -30,42 +30,32 @@ CLASSES, POOLS = "karpenter.k8s.aws/v1", "karpenter.sh/v1"
 Manifest = dict[str, Any]
 
 
-def karpenter_groups(environment: Environment) -> dict[str, NodeGroup]:
-    """The groups that Karpenter launches, by name."""
-    orchestrator = environment.orchestrator
-    if not isinstance(orchestrator, Eks) or orchestrator.karpenter is None:
-        return {}
-    wanted = orchestrator.karpenter.groups
-    return {name: group for name, group in environment.node_groups.items() if name in wanted}
-
-
-def karpenter_charts(environment: Environment, *, queue: str) -> tuple[Chart, Chart]:
+def karpenter_charts(cluster: Cluster, settings: Eks, *, queue: str) -> tuple[Chart, Chart]:
     """What defines Karpenter's objects, and its controller, in this order.
 
     The definitions are a chart of their own: those in the controller's chart are never updated by Helm.
 
     Args:
-        environment: of kind `eks`, with `karpenter`.
-        queue: name of the queue with news of interruptions.
+        cluster: whose nodes it launches.
+        settings: of the cluster, with `karpenter`.
+        queue: name of the queue with interruption messages.
     """
-    orchestrator = environment.orchestrator
-    assert isinstance(orchestrator, Eks)
-    static = any(group.count for group in karpenter_groups(environment).values())
-    system = sum(group.count for group in environment.groups("system").values())
+    static = any(group.settings.count for group in cluster.by_karpenter.values())
+    system = sum(group.settings.count for group in cluster.with_role("system").values())
     values = {
         "nodeSelector": {"kubernetes.io/os": "linux", ROLE_LABEL: "system"},
         # each on a node of its own
         "replicas": min(2, max(1, system)),
         "serviceAccount": {"name": ACCOUNT},
         "settings": {
-            "clusterName": environment.cluster_name,
+            "clusterName": cluster.environment.cluster_name,
             "interruptionQueue": queue,
             # price lists and IAM have no endpoint in the VPC
-            "isolatedVPC": environment.network.egress == "closed",
+            "isolatedVPC": cluster.environment.network.egress == "closed",
             "featureGates": {
                 # both are alpha in 1.14; pools of a fixed size need the one, and faulty nodes the other
                 "staticCapacity": static,
-                "nodeRepair": orchestrator.node_repair.enabled,
+                "nodeRepair": settings.node_repair.enabled,
             },
         },
     }
@@ -73,9 +63,9 @@ def karpenter_charts(environment: Environment, *, queue: str) -> tuple[Chart, Ch
         chart(
             name,
             ours,
-            mirror=orchestrator.chart_repository,
-            extra=orchestrator.chart_values.get(name),
-            tolerations=system_tolerations(environment),
+            mirror=settings.chart_repository,
+            extra=settings.chart_values.get(name),
+            tolerations=system_tolerations(cluster),
         )
         for name, ours in (("karpenter-crd", {}), ("karpenter", values))
     )
@@ -261,4 +251,4 @@ def _image(group: NodeGroup, kubernetes_version: str, image_date: str | None) ->
     return {"alias": f"al2023@v{image_date or node_image_date(kubernetes_version)}"}
 
 
-__all__ = ["ACCOUNT", "NAMESPACE", "karpenter_charts", "karpenter_groups", "node_class", "node_pool"]
+__all__ = ["ACCOUNT", "NAMESPACE", "karpenter_charts", "node_class", "node_pool"]

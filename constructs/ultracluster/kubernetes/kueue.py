@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ultracluster.config import Environment
+from ultracluster.config.nodes import GROUP_LABEL
 from ultracluster.config.teams import Team
 from ultracluster.kubernetes.teams import TEAM_LABEL
-from ultracluster.kubernetes.tolerations import tolerations
+from ultracluster.kubernetes.tolerations import job_tolerations
 from ultracluster.kubernetes.topology import kinds_of, levels, topology_of
 from ultracluster.kubernetes.yaml_text import yaml_text
-from ultracluster.model import resolve
+from ultracluster.model import Cluster
 from ultracluster.model.team_shares import PRIORITIES, Pool, limits, namespace_of, pools, quotas
 
 Manifest = dict[str, Any]
@@ -28,12 +28,11 @@ REQUIRED, PREFERRED = (
     "kueue.x-k8s.io/podset-preferred-topology",
 )
 _API = "kueue.x-k8s.io/v1beta2"
-_GROUP_LABEL = "ultracluster/node-group"
 READY_MINUTES = 20
 """In which all pods of a job must run: an image of twenty gigabytes is pulled in less."""
 
 
-def kueue_values(environment: Environment) -> dict[str, Any]:
+def kueue_values(cluster: Cluster) -> dict[str, Any]:
     """Values of the chart: Kueue's whole configuration, which is one text there."""
     configuration: Manifest = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
@@ -52,11 +51,11 @@ def kueue_values(environment: Environment) -> dict[str, Any]:
         },
         "integrations": {"frameworks": list(_FRAMEWORKS)},
         "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
-        # quotas are of accelerators; what a job asks for beside them is not counted
+        # quotas are of accelerators; what a job requests besides them is not counted
         "resources": {"quotaCheckStrategy": "IgnoreUndeclared"},
     }
-    if environment.teams:
-        # a team's job without a queue would get round the quota
+    if cluster.environment.teams:
+        # a team's job without a queue would bypass the quota
         configuration["manageJobsWithoutQueueName"] = True
         configuration["managedJobsNamespaceSelector"] = {
             "matchExpressions": [{"key": TEAM_LABEL, "operator": "Exists"}]
@@ -64,7 +63,7 @@ def kueue_values(environment: Environment) -> dict[str, Any]:
     return {"managerConfig": {"controllerManagerConfigYaml": yaml_text(configuration)}}
 
 
-def kueue_objects(environment: Environment) -> tuple[Manifest, ...]:
+def kueue_objects(cluster: Cluster) -> tuple[Manifest, ...]:
     """Topologies, a flavor of each group, a queue of each team, priorities.
 
     What no team is guaranteed belongs to the cohort: whoever needs it borrows it.
@@ -72,27 +71,27 @@ def kueue_objects(environment: Environment) -> tuple[Manifest, ...]:
     Raises:
         ValueError: quotas that the cluster does not have.
     """
-    there = pools(resolve(environment))
+    there = pools(cluster)
     if not there:
         return ()
-    kinds = {pool.group: topology_of(environment, pool) for pool in there}
+    kinds = {pool.group: topology_of(cluster, pool) for pool in there}
     topologies = [
         _object("Topology", kind, {"levels": [{"nodeLabel": label} for label in levels(kind)]})
-        for kind in kinds_of(environment, there)
+        for kind in kinds_of(cluster, there)
     ]
     flavors = [
         _object(
             "ResourceFlavor",
             flavor(pool),
             {
-                "nodeLabels": {_GROUP_LABEL: pool.group},
-                "tolerations": tolerations(pool),
+                "nodeLabels": {GROUP_LABEL: pool.group},
+                "tolerations": job_tolerations(pool),
                 **({} if kinds[pool.group] == "none" else {"topologyName": kinds[pool.group]}),
             },
         )
         for pool in there
     ]
-    given = quotas(resolve(environment))
+    given = quotas(cluster)
     spare = {
         pool.group: pool.total - sum(quota.get(pool.group, 0) for quota in given.values()) for pool in there
     }
@@ -107,7 +106,7 @@ def kueue_objects(environment: Environment) -> tuple[Manifest, ...]:
         }
         for name, value in PRIORITIES.items()
     ]
-    return (*topologies, *flavors, cohort, *priorities, *_queues(environment, there, given))
+    return (*topologies, *flavors, cohort, *priorities, *_queues(cluster, there, given))
 
 
 def flavor(pool: Pool) -> str:
@@ -121,18 +120,18 @@ def queue(team: str | None) -> str:
 
 
 def _queues(
-    environment: Environment, there: tuple[Pool, ...], given: Mapping[str, Mapping[str, int]]
+    cluster: Cluster, there: tuple[Pool, ...], given: Mapping[str, Mapping[str, int]]
 ) -> list[Manifest]:
-    if not environment.teams:
+    if not cluster.environment.teams:
         return _team_queue(EVERYONE, "default", Team(), _groups(there, {}))
     made: list[Manifest] = []
-    for name, team in environment.teams.items():
-        limit = limits(resolve(environment), team)
+    for name, team in cluster.environment.teams.items():
+        limit = limits(cluster, team)
         borrow = None
         if limit is not None:
             borrow = {pool.group: limit.get(pool.group, 0) - given[name].get(pool.group, 0) for pool in there}
         groups = _groups(there, given[name], borrow=borrow, lend=team.lend)
-        made += _team_queue(name, namespace_of(resolve(environment), name), team, groups)
+        made += _team_queue(name, namespace_of(cluster, name), team, groups)
     return made
 
 

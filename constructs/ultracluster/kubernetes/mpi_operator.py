@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ultracluster.catalog.eks import mpi_operator_image
-from ultracluster.kubernetes.eks_labels import ROLE_LABEL
-from ultracluster.kubernetes.system_tolerations import Tolerations
+from ultracluster.config.nodes import ROLE_LABEL
+from ultracluster.kubernetes.tolerations import Tolerations
 
 NAMESPACE = "mpi-operator"
 NAME = "mpi-operator"

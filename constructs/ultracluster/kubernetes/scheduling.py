@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
-from ultracluster.config import Environment
-from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.kubernetes.charts import Chart, chart
 from ultracluster.kubernetes.kai import kai_objects, kai_values
 from ultracluster.kubernetes.kueue import kueue_objects, kueue_values
-from ultracluster.kubernetes.system_tolerations import system_tolerations
 from ultracluster.kubernetes.teams import team_members, team_namespaces, team_rights
+from ultracluster.kubernetes.tolerations import system_tolerations
 from ultracluster.kubernetes.volcano import volcano_objects, volcano_values
-from ultracluster.model import resolve
+from ultracluster.model import Cluster
 from ultracluster.model.team_shares import scheduler_of
 
 Manifest = dict[str, Any]
@@ -36,37 +34,40 @@ class Scheduling:
     """Kubernetes groups by IAM principal, for access entries."""
 
 
-def scheduling(environment: Environment) -> Scheduling:
-    """The scheduler that the environment asks for, and its teams.
+def scheduling(cluster: Cluster) -> Scheduling:
+    """The scheduler that the environment requests, and its teams.
 
     With task governance HyperPod installs Kueue and makes namespaces and queues itself: nothing is made here.
 
     Raises:
         ValueError: quotas that the cluster does not have.
     """
-    orchestrator = environment.orchestrator
-    assert isinstance(orchestrator, Eks | HyperPodEks)
-    scheduler = scheduler_of(resolve(environment))
-    if scheduler == "kueue":
-        name, values, objects = "kueue", kueue_values(environment), kueue_objects(environment)
-    elif scheduler == "volcano":
-        name, values, objects = "volcano", volcano_values(environment), volcano_objects(environment)
-    elif scheduler == "kai":
-        name, values, objects = "kai-scheduler", kai_values(), kai_objects(environment)
-    else:
+    settings = cluster.kubernetes
+    if settings is None:
         return Scheduling()
+    match scheduler_of(cluster):
+        case "kueue":
+            name, values, objects = "kueue", kueue_values(cluster), kueue_objects(cluster)
+        case "volcano":
+            name, values, objects = "volcano", volcano_values(cluster), volcano_objects(cluster)
+        case "kai":
+            name, values, objects = "kai-scheduler", kai_values(), kai_objects(cluster)
+        case "task-governance" | "none" | "slurm":
+            return Scheduling()
+        case _ as never:
+            assert_never(never)
     return Scheduling(
         chart=chart(
             name,
             values,
-            mirror=orchestrator.chart_repository,
-            extra=orchestrator.chart_values.get(name),
-            tolerations=system_tolerations(environment),
+            mirror=settings.chart_repository,
+            extra=settings.chart_values.get(name),
+            tolerations=system_tolerations(cluster),
         ),
-        namespaces=team_namespaces(environment),
-        rights=team_rights(environment),
+        namespaces=team_namespaces(cluster),
+        rights=team_rights(cluster),
         objects=objects,
-        members=team_members(environment),
+        members=team_members(cluster),
     )
 
 

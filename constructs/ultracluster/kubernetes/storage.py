@@ -18,7 +18,7 @@ def lustre_volume(
     mount_name: str,
     namespace: str = "default",
     name: str = "lustre",
-    capacity_gib: int = 1200,
+    capacity_gib: int | None = None,
     read_only: bool = False,
 ) -> tuple[Manifest, Manifest]:
     """FSx for Lustre through its CSI driver (kubernetes-sigs/aws-fsx-csi-driver, static provisioning).
@@ -29,7 +29,7 @@ def lustre_volume(
         mount_name: of the file system.
         namespace: of the claim; a volume belongs to one claim, so each namespace has its own.
         name: of the claim.
-        capacity_gib: shown, and enforced by nobody.
+        capacity_gib: shown, and not enforced; 1200 where it is unknown.
         read_only: mounted read-only.
 
     Returns:
@@ -44,7 +44,7 @@ def lustre_volume(
         }
     }
     options = ["flock", "noatime", *(["ro"] if read_only else [])]
-    return _pair(name, namespace, capacity_gib, source, options)
+    return _pair(name, namespace, capacity_gib or 1200, source, options)
 
 
 def open_zfs_volume(
@@ -53,7 +53,7 @@ def open_zfs_volume(
     namespace: str = "default",
     name: str = "home",
     path: str = "/fsx",
-    capacity_gib: int = 1024,
+    capacity_gib: int | None = None,
 ) -> tuple[Manifest, Manifest]:
     """FSx for OpenZFS over NFS 4.1 (FSx for OpenZFS User Guide, "Mounting your volumes").
 
@@ -62,7 +62,7 @@ def open_zfs_volume(
         namespace: of the claim.
         name: of the claim.
         path: of the volume within the file system.
-        capacity_gib: shown, and enforced by nobody.
+        capacity_gib: shown, and not enforced; 1024 where it is unknown.
 
     Returns:
         The volume and its claim.
@@ -71,7 +71,7 @@ def open_zfs_volume(
     return _pair(
         name,
         namespace,
-        capacity_gib,
+        capacity_gib or 1024,
         source,
         ["nfsvers=4.1", "hard", "noatime", "rsize=1048576", "wsize=1048576"],
     )
@@ -94,7 +94,7 @@ def scratch_volume(
         namespace: of the claim.
         name: of the claim.
         path: where the lifecycle scripts mount them.
-        capacity_gib: shown, and enforced by nobody.
+        capacity_gib: shown, and not enforced.
 
     Returns:
         The volume and its claim.

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from string import Template
 from typing import Any
 
-from ultracluster.config import Environment
-from ultracluster.model import resolve
+from ultracluster.model import Cluster
 from ultracluster.model.team_shares import PRIORITIES, Pool, asked, limits, pools, quotas
 
 Properties = dict[str, Any]
@@ -70,18 +69,18 @@ def scheduler_config() -> Properties:
     }
 
 
-def compute_quotas(environment: Environment) -> dict[str, Properties]:
+def compute_quotas(cluster: Cluster) -> dict[str, Properties]:
     """For each team the request of CreateComputeQuota, without `ClusterArn`.
 
     Raises:
         ValueError: quotas that the cluster does not have, or a limit that cannot be told of one group.
     """
-    there = {pool.group: pool for pool in pools(resolve(environment))}
+    there = {pool.group: pool for pool in pools(cluster)}
     made: dict[str, Properties] = {}
-    for name, given in quotas(resolve(environment)).items():
-        team = environment.teams[name]
+    for name, given in quotas(cluster).items():
+        team = cluster.environment.teams[name]
         sharing: Properties = {"Strategy": "LendAndBorrow"}
-        limit = limits(resolve(environment), team)
+        limit = limits(cluster, team)
         if limit is not None:
             more = {group: limit.get(group, 0) - given.get(group, 0) for group in there}
             if asked(team.limit) <= asked(team.quota):
@@ -103,19 +102,19 @@ def compute_quotas(environment: Environment) -> dict[str, Properties]:
     return made
 
 
-def governance_script(environment: Environment) -> str:
+def governance_script(cluster: Cluster) -> str:
     """A shell script that makes or updates the policy and every team's quota with the AWS CLI.
 
     Raises:
         ValueError: as `compute_quotas`.
     """
     head = _SCRIPT.substitute(
-        name=environment.name,
-        region=shlex.quote(environment.region),
-        cluster=shlex.quote(environment.cluster_name),
+        name=cluster.environment.name,
+        region=shlex.quote(cluster.region),
+        cluster=shlex.quote(cluster.environment.cluster_name),
     )
-    lines = [shlex.join(["policy", environment.name, json.dumps(scheduler_config())])]
-    for name, request in compute_quotas(environment).items():
+    lines = [shlex.join(["policy", cluster.environment.name, json.dumps(scheduler_config())])]
+    for name, request in compute_quotas(cluster).items():
         lines.append(
             shlex.join(
                 [

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ultracluster.config import Environment
-from ultracluster.model import resolve
+from ultracluster.model import Cluster
 from ultracluster.model.team_shares import PRIORITIES, namespace_of
 
 Manifest = dict[str, Any]
@@ -34,21 +33,21 @@ def group_of(team: str) -> str:
     return f"ultracluster:team:{team}"
 
 
-def team_namespaces(environment: Environment) -> tuple[Manifest, ...]:
+def team_namespaces(cluster: Cluster) -> tuple[Manifest, ...]:
     """A namespace for each team."""
     return tuple(
         {
             "apiVersion": "v1",
             "kind": "Namespace",
-            "metadata": {"name": namespace_of(resolve(environment), name), "labels": {TEAM_LABEL: name}},
+            "metadata": {"name": namespace_of(cluster, name), "labels": {TEAM_LABEL: name}},
         }
-        for name in environment.teams
+        for name in cluster.environment.teams
     )
 
 
-def team_rights(environment: Environment) -> tuple[Manifest, ...]:
+def team_rights(cluster: Cluster) -> tuple[Manifest, ...]:
     """In its namespace a team has Kubernetes' own role `edit`, and may run jobs of every installed kind."""
-    if not environment.teams:
+    if not cluster.environment.teams:
         return ()
     every = ["create", "delete", "get", "list", "patch", "update", "watch"]
     role: Manifest = {
@@ -69,21 +68,21 @@ def team_rights(environment: Environment) -> tuple[Manifest, ...]:
             "kind": "RoleBinding",
             "metadata": {
                 "name": f"ultracluster-team-{short}",
-                "namespace": namespace_of(resolve(environment), name),
+                "namespace": namespace_of(cluster, name),
             },
             "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": of},
             "subjects": [{"apiGroup": _RBAC, "kind": "Group", "name": group_of(name)}],
         }
-        for name in environment.teams
+        for name in cluster.environment.teams
         for short, of in (("edit", "edit"), ("jobs", JOBS_ROLE))
     ]
     return (role, *bindings)
 
 
-def team_members(environment: Environment) -> dict[str, tuple[str, ...]]:
+def team_members(cluster: Cluster) -> dict[str, tuple[str, ...]]:
     """Kubernetes groups of each IAM principal, for access entries: one principal may be in several teams."""
     found: dict[str, tuple[str, ...]] = {}
-    for name, team in environment.teams.items():
+    for name, team in cluster.environment.teams.items():
         for member in team.members:
             found[member] = (*found.get(member, ()), group_of(name))
     return found

@@ -1,24 +1,65 @@
-"""What a pod must tolerate to run on the nodes of a group."""
+"""Which taints pods tolerate: those of jobs, and those of what runs on system nodes."""
 
 from __future__ import annotations
 
-from ultracluster.kubernetes.charts import GPU_TAINT, NEURON_TAINT
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from ultracluster.config.nodes import Taint
+from ultracluster.kubernetes.labels import GPU_TAINT, NEURON_TAINT
+from ultracluster.model import Cluster
 from ultracluster.model.team_shares import Pool
 
+Tolerations = list[dict[str, str]]
 
-def tolerations(pool: Pool) -> list[dict[str, str]]:
-    """The group's own taints, and the one that keeps accelerated nodes for those who ask for accelerators.
+# what charts and add-ons tolerate by default, and a list of ours would take away
+_USUAL = {"key": "CriticalAddonsOnly", "operator": "Exists"}
+
+
+def job_tolerations(pool: Pool) -> Tolerations:
+    """The group's own taints, and the one that keeps accelerated nodes for pods that request accelerators.
 
     Nothing else is tolerated: a node that is being repaired or ended has taints, too.
     """
-    keys = {GPU_TAINT if pool.resource.startswith("nvidia.com/") else NEURON_TAINT: "NoSchedule"}
-    made = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in keys.items()]
-    for taint in pool.settings.taints:
-        if taint.effect == "PreferNoSchedule" or (taint.key in keys and taint.effect == "NoSchedule"):
-            continue
-        same = {"operator": "Equal", "value": taint.value} if taint.value else {"operator": "Exists"}
-        made.append({"key": taint.key, **same, "effect": taint.effect})
-    return made
+    key = GPU_TAINT if pool.resource.startswith("nvidia.com/") else NEURON_TAINT
+    own = (
+        _toleration(taint)
+        for taint in pool.settings.taints
+        if taint.effect != "PreferNoSchedule" and (taint.key, taint.effect) != (key, "NoSchedule")
+    )
+    return [{"key": key, "operator": "Exists", "effect": "NoSchedule"}, *own]
 
 
-__all__ = ["tolerations"]
+def system_tolerations(cluster: Cluster) -> Tolerations:
+    """The taints of all groups of role `system`, as tolerations; empty where none has any."""
+    found: Tolerations = []
+    for group in cluster.with_role("system").values():
+        for taint in group.settings.taints:
+            toleration = _toleration(taint)
+            if taint.effect != "PreferNoSchedule" and toleration not in found:
+                found.append(toleration)
+    return [_USUAL, *found] if found else []
+
+
+def with_tolerations(
+    values: Mapping[str, Any], keys: Iterable[str], tolerations: Sequence[Mapping[str, str]]
+) -> dict[str, Any]:
+    """Values with the tolerations at each of `keys`, as `controller.tolerations`; as they are without any."""
+    result = dict(values)
+    for key in keys if tolerations else ():
+        *parents, last = key.split(".")
+        place = result
+        for parent in parents:
+            inner = dict(cast("Mapping[str, Any]", place.get(parent, {})))
+            place[parent] = inner
+            place = inner
+        place[last] = [dict(toleration) for toleration in tolerations]
+    return result
+
+
+def _toleration(taint: Taint) -> dict[str, str]:
+    same = {"operator": "Equal", "value": taint.value} if taint.value else {"operator": "Exists"}
+    return {"key": taint.key, **same, "effect": taint.effect}
+
+
+__all__ = ["Tolerations", "job_tolerations", "system_tolerations", "with_tolerations"]

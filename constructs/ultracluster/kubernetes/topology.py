@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from ultracluster.config import Environment
-from ultracluster.config.orchestrator import HYPERPOD
+from ultracluster.model import Cluster
 from ultracluster.model.team_shares import Pool
 
 HOST = "kubernetes.io/hostname"
@@ -22,23 +21,23 @@ _NETWORKS = ("network", "ultraserver")
 Kind = Literal["network", "ultraserver", "host", "none"]
 
 
-def topology_of(environment: Environment, pool: Pool) -> Kind:
+def topology_of(cluster: Cluster, pool: Pool) -> Kind:
     """Which levels the nodes of a group have.
 
     Types without EFA may have no place in the network: their topology is the node alone. Nodes that are
-    started for pods that wait have none: a job that waited for room on known nodes would wait for ever.
+    started for waiting pods have none: a job that waits for room on existing nodes would never start.
     """
     if pool.started_for_pods:
         return "none"
     known = pool.instance_type
     if not known.efa_interfaces and not known.efa_cards and not known.recommended_efa_interfaces:
         return "host"
-    return "ultraserver" if known.ultraserver and environment.orchestrator.kind in HYPERPOD else "network"
+    return "ultraserver" if known.ultraserver and cluster.traits.hyperpod else "network"
 
 
-def kinds_of(environment: Environment, pools: Iterable[Pool]) -> list[Kind]:
+def kinds_of(cluster: Cluster, pools: Iterable[Pool]) -> list[Kind]:
     """Each kind of the groups once."""
-    every: dict[Kind, None] = dict.fromkeys(topology_of(environment, pool) for pool in pools)
+    every: dict[Kind, None] = dict.fromkeys(topology_of(cluster, pool) for pool in pools)
     return [kind for kind in every if kind != "none"]
 
 

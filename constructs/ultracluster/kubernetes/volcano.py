@@ -9,12 +9,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from ultracluster.config import Environment
-from ultracluster.kubernetes.pod_resources import HUGE_PAGES_MIB, efa_interfaces
+from ultracluster.kubernetes.job_pod import HUGE_PAGES_MIB
 from ultracluster.kubernetes.teams import priority_classes
 from ultracluster.kubernetes.topology import HOST, LAYERS
 from ultracluster.kubernetes.yaml_text import yaml_text
-from ultracluster.model import resolve
+from ultracluster.model import Cluster
 from ultracluster.model.team_shares import Pool, asked, pools, quotas
 
 Manifest = dict[str, Any]
@@ -26,9 +25,9 @@ _DISCOVERY = "aws"
 """Name of the kind of network; Volcano takes 20 characters."""
 
 
-def volcano_values(environment: Environment) -> dict[str, Any]:
+def volcano_values(cluster: Cluster) -> dict[str, Any]:
     """Values of the chart: plugins of the scheduler, and where its controller learns of the network."""
-    resources = sorted({pool.resource for pool in pools(resolve(environment))})
+    resources = sorted({pool.resource for pool in pools(cluster)})
     weights = {f"hypernode.binpack.resources.{name}": 10 for name in resources}
     binpack = {"hypernode.binpack.resources": ", ".join(resources), **weights} if resources else {}
     scheduler: Manifest = {
@@ -71,16 +70,16 @@ def volcano_values(environment: Environment) -> dict[str, Any]:
     }
 
 
-def volcano_objects(environment: Environment) -> tuple[Manifest, ...]:
-    """A queue for each team, and priorities. Without teams everybody uses Volcano's queue `default`.
+def volcano_objects(cluster: Cluster) -> tuple[Manifest, ...]:
+    """A queue for each team, and priorities. Without teams everyone uses Volcano's queue `default`.
 
     Raises:
         ValueError: quotas that the cluster does not have.
     """
-    there = {pool.group: pool for pool in pools(resolve(environment))}
+    there = {pool.group: pool for pool in pools(cluster)}
     queues: list[Manifest] = []
-    for name, quota in quotas(resolve(environment)).items():
-        team = environment.teams[name]
+    for name, quota in quotas(cluster).items():
+        team = cluster.environment.teams[name]
         deserved: dict[str, Fraction] = {}
         for group, amount in quota.items():
             for resource, each in _of_a_node(there[group]).items():
@@ -91,7 +90,7 @@ def volcano_objects(environment: Environment) -> tuple[Manifest, ...]:
         if amounts:
             spec["deserved"] = amounts
             if not team.lend:
-                # of accelerators alone: of processors a node has fewer to give than its type has
+                # of accelerators only: of processors a node has fewer to give than its type has
                 kept = {there[group].resource for group in quota}
                 spec["guarantee"] = {"resource": {key: amounts[key] for key in amounts if key in kept}}
         if team.limit is not None and there:
@@ -108,7 +107,7 @@ def _of_a_node(pool: Pool) -> dict[str, int]:
     """
     known = pool.instance_type
     node = {pool.resource: pool.per_node, "cpu": known.vcpu, "memory": int(known.memory_gib)}
-    if interfaces := efa_interfaces(pool):
+    if interfaces := known.least_efa_interfaces:
         node |= {"vpc.amazonaws.com/efa": interfaces, "hugepages-2Mi": HUGE_PAGES_MIB}
     return {resource: each for resource, each in node.items() if each}
 

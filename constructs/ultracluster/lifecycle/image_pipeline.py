@@ -25,6 +25,7 @@ from ultracluster.lifecycle.image_build_role import BuildRole
 from ultracluster.lifecycle.image_execution_role import ExecutionRole, parameter_arn
 from ultracluster.lifecycle.image_recipe_resources import image_recipe
 from ultracluster.lifecycle.scripts import not_uploaded, scripts_folder
+from ultracluster.security.cdk_tree import policy_of
 from ultracluster.software.supply.image_recipe import Recipe
 
 PARAMETERS = "/ultracluster/images"
@@ -220,8 +221,8 @@ class ImageBuilderPipeline(Construct):
         )
         # a build that starts before them could do nothing
         pipeline.node.add_dependency(
-            self.execution_role.role.node.find_child("DefaultPolicy"),
-            self.build_role.role.node.find_child("DefaultPolicy"),
+            policy_of(self.execution_role.role),
+            policy_of(self.build_role.role),
             self.log_group,
         )
         self.pipeline_arn = pipeline.attr_arn

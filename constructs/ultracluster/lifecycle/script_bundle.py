@@ -21,6 +21,7 @@ from constructs import Construct
 from ultracluster.lifecycle.bundles import CONFIGURATION, Bundle, configuration_text
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.assets import allow_reading_assets
+from ultracluster.security.cdk_tree import policy_of, singletons
 from ultracluster.security.principals import service
 
 MEMORY_MIB = 1024
@@ -90,10 +91,9 @@ class ScriptBundle(Construct):
             log_group=log_group,
         )
         if made:
-            self.deployment.node.add_dependency(made.node.find_child("DefaultPolicy"))
-        for function in Stack.of(self).node.children:
-            if function.node.id.startswith("Custom::CDKBucketDeployment"):
-                acknowledge(function, {"AwsSolutions-L1": RUNTIME})
+            self.deployment.node.add_dependency(policy_of(made))
+        for function in singletons(Stack.of(self), "Custom::CDKBucketDeployment"):
+            acknowledge(function, {"AwsSolutions-L1": RUNTIME})
 
     def _upload_role(
         self, bucket: s3.IBucket, name: str, assets_bucket: s3.IBucket, log_group: logs.ILogGroup

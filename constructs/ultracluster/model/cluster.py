@@ -20,7 +20,7 @@ from ultracluster.config.nodes import NodeGroup, Role
 from ultracluster.config.orchestrator import Orchestrator, ParallelCluster, Pcs
 from ultracluster.model.capacity import Capacity, Placement, placement_for
 from ultracluster.model.network_cards import EfaKind, NetworkInterface, network_card_plan
-from ultracluster.model.orchestrators import TRAITS, Traits
+from ultracluster.model.orchestrators import TRAITS, Launcher, Traits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +57,17 @@ class Group:
     def types(self) -> tuple[InstanceType | None, ...]:
         """Its type, then the further ones; None for an unknown one."""
         return (self.type, *self.further_types)
+
+    @property
+    def known_types(self) -> tuple[InstanceType, ...]:
+        """The type and the further types, without unknown ones."""
+        return tuple(known for known in (self.type, *self.further_types) if known)
+
+    @property
+    def checked_type(self) -> InstanceType:
+        """The type of a group in an environment that passed the rules: they reject an unknown one."""
+        assert self.type, f"{self.settings.instance_type}: the rules reject unknown types"
+        return self.type
 
     @property
     def in_service(self) -> bool:
@@ -175,6 +186,16 @@ class Cluster:
         return settings.root_device if isinstance(settings, Pcs) else None
 
     @property
+    def runs_scripts(self) -> bool:
+        """Whether nodes run our lifecycle scripts."""
+        return self.settings.lifecycle != "none"
+
+    @property
+    def keeps_accounts(self) -> bool:
+        """Whether Slurm may keep accounts: PCS can be told to keep none."""
+        return not (isinstance(self.settings, Pcs) and self.settings.accounting.mode == "none")
+
+    @property
     def second_zones(self) -> tuple[str, ...]:
         """Zone ids beside that of the nodes: of the control plane, of the accounting database."""
         database = self.environment.storage.accounting_database
@@ -196,6 +217,17 @@ class Cluster:
     def in_account(self) -> dict[str, Group]:
         """The groups whose instances are in the user's account; HyperPod's are not."""
         return {name: group for name, group in self.groups.items() if not group.in_service}
+
+    @property
+    def by_karpenter(self) -> dict[str, Group]:
+        """The groups that Karpenter of our own launches."""
+        return {name: group for name, group in self.groups.items() if group.by_karpenter}
+
+    @property
+    def launched_by(self) -> tuple[Launcher, ...]:
+        """Who launches nodes in the user's account and must be able to use the key of their volumes."""
+        fleets: tuple[Launcher, ...] = ("spot", "fleet") if self.by_karpenter else ()
+        return (*self.traits.launched_by, *fleets)
 
     @property
     def in_service(self) -> dict[str, Group]:

@@ -13,7 +13,7 @@ from ultracluster.catalog.images import NodeFamily
 from ultracluster.config.nodes import Role
 from ultracluster.config.orchestrator import OrchestratorKind
 
-Launcher = Literal["auto-scaling", "pcs"]
+Launcher = Literal["auto-scaling", "fleet", "pcs", "spot"]
 """A service-linked role that launches instances and needs the key of their volumes."""
 
 

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM
+from collections.abc import Callable
+
+from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.model import TRAITS, Traits
 from ultracluster.rules.engine import RuleSet
+
+
+def kinds_with(trait: Callable[[Traits], bool]) -> frozenset[OrchestratorKind]:
+    """The orchestrators of which a trait is true, for rules that are only about these."""
+    return frozenset(kind for kind, traits in TRAITS.items() if trait(traits))
+
+
+HYPERPOD = kinds_with(lambda traits: traits.hyperpod)
+KUBERNETES = kinds_with(lambda traits: traits.kubernetes)
+SLURM = kinds_with(lambda traits: traits.slurm)
 
 ENV = RuleSet("ENV", "The environment as a whole")
 NET = RuleSet("NET", "Network and IP budget")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from aws_cdk import ArnFormat, RemovalPolicy, Stack
@@ -10,6 +10,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from ultracluster.model.orchestrators import Launcher
 from ultracluster.security.principals import anyone, service
 
 # FSx reads and writes the linked S3 objects as a role of its own for each file system
@@ -25,6 +26,8 @@ FLEET = "role/aws-service-role/ec2fleet.amazonaws.com/AWSServiceRoleForEC2Fleet"
 """Launches a fleet's (EC2 User Guide, "EC2 Fleet prerequisites")."""
 # AWS PCS User Guide, "Required KMS key policy for use with encrypted EBS volumes in AWS PCS"
 PCS = "role/aws-service-role/pcs.amazonaws.com/AWSServiceRoleForPCS"
+LAUNCHERS: Mapping[Launcher, str] = {"auto-scaling": AUTO_SCALING, "fleet": FLEET, "pcs": PCS, "spot": SPOT}
+"""The service-linked role of each service that launches nodes."""
 
 
 class ClusterKey(Construct):

@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from string import Template
 
-from ultracluster.config import Environment
-from ultracluster.config.pcs import Pcs
-from ultracluster.model import resolve
+from ultracluster.model import Cluster
 from ultracluster.model.team_shares import DEFAULT_PRIORITY, PRIORITIES, asked, quotas
 
 _HEAD = Template("""\
 #!/usr/bin/env bash
 # Accounts of the teams of $name, for Slurm's database. Run it as an administrator of accounting (root on the
 # controller) once slurmctld has registered the cluster; run it again after every change. It adds and changes;
-# what is gone is taken away by hand: sacctmgr delete account NAME, sacctmgr delete user NAME account=NAME.
+# remove by hand what is gone: sacctmgr delete account NAME, sacctmgr delete user NAME account=NAME.
 #
 # slurmctld keeps to it with AccountingStorageEnforce=associations,limits,qos,safe, counts GPUs with
 # AccountingStorageTRES=gres/gpu, and weighs shares with PriorityType=priority/multifactor and
@@ -67,25 +65,26 @@ readonly PRIORITIES=$priorities DEFAULT_PRIORITY=$default
 """)
 
 
-def slurm_accounts(environment: Environment) -> str:
+def slurm_accounts(cluster: Cluster) -> str:
     """The script.
 
     Raises:
         ValueError: the environment has no Slurm, no teams, or not the accelerators that are asked for.
     """
+    environment = cluster.environment
     if not environment.teams:
         raise ValueError("the environment has no `teams`: there are no accounts to make")
-    if isinstance(environment.orchestrator, Pcs) and environment.orchestrator.accounting.mode == "none":
+    if not cluster.keeps_accounts:
         raise ValueError("orchestrator.accounting.mode is `none`: there is nowhere to keep accounts")
     head = _HEAD.substitute(name=environment.name, priorities=",".join(PRIORITIES), default=DEFAULT_PRIORITY)
-    return head + "".join(f"{line}\n" for line in _lines(environment))
+    return head + "".join(f"{line}\n" for line in _lines(cluster))
 
 
-def _lines(environment: Environment) -> Iterator[str]:
+def _lines(cluster: Cluster) -> Iterator[str]:
     for name, priority in PRIORITIES.items():
         yield f"qos {name} {priority}"
-    for name, quota in quotas(resolve(environment)).items():
-        team = environment.teams[name]
+    for name, quota in quotas(cluster).items():
+        team = cluster.environment.teams[name]
         limit = -1 if team.limit is None else asked(team.limit)
         yield f"account {name} {sum(quota.values())} {limit}"
         for user in team.users:

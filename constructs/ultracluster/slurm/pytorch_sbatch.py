@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import shlex
 
-from ultracluster.config import Environment
-from ultracluster.kubernetes.pod_resources import efa_interfaces
-from ultracluster.kubernetes.pytorch_job import PORT, PyTorchJob, environment_variables
+from ultracluster.kubernetes.job_pod import PORT, PyTorchJob, environment_variables
+from ultracluster.model import Cluster
 
 
-def sbatch_script(environment: Environment, job: PyTorchJob) -> str:
+def sbatch_script(cluster: Cluster, job: PyTorchJob) -> str:
     """The script, ready for `sbatch`.
 
     Raises:
@@ -19,7 +18,8 @@ def sbatch_script(environment: Environment, job: PyTorchJob) -> str:
         raise ValueError(
             f"Slurm knows switches, not `{job.within}`: --within layer-3 keeps a job below one of them"
         )
-    pool = job.pool
+    pool, storage = job.pool, cluster.environment.storage
+    known = pool.instance_type
     gpus = pool.resource == "nvidia.com/gpu"
     options = {
         "job-name": job.name,
@@ -40,7 +40,7 @@ def sbatch_script(environment: Environment, job: PyTorchJob) -> str:
         if value is not None
     ]
     lines.append(
-        f"# {job.nodes} x {pool.instance_type.name}, {efa_interfaces(pool)} EFA interfaces each; "
+        f"# {job.nodes} x {known.name}, {known.least_efa_interfaces} EFA interfaces each; "
         f"{job.processes} processes on a node."
     )
     lines += [
@@ -55,9 +55,9 @@ def sbatch_script(environment: Environment, job: PyTorchJob) -> str:
     step = ["srun"]
     if job.image:
         mounts = [
-            f"{storage.mount_path}:{storage.mount_path}"
-            for storage in (environment.storage.lustre, environment.storage.openzfs)
-            if storage
+            f"{file_system.mount_path}:{file_system.mount_path}"
+            for file_system in (storage.lustre, storage.openzfs)
+            if file_system
         ]
         step.append(shlex.quote(f"--container-image={job.image}"))
         if mounts:

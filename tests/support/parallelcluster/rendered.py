@@ -27,6 +27,7 @@ from ultracluster.clusters.parallelcluster.configuration_file import cluster_con
 from ultracluster.clusters.parallelcluster.deployed_values import DeployedValues, value_sources
 from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import ParallelCluster
+from ultracluster.model import resolve
 from ultracluster.model.partitions import partitions
 
 CHECKED_VERSION = "3.16.1"
@@ -46,7 +47,7 @@ def case_of(name: str, environment: Environment, *, configuration: Any = None) -
     """
     values = deployed(environment)
     if configuration is None:
-        configuration = cluster_configuration(environment, values)
+        configuration = cluster_configuration(resolve(environment), values)
     return Case(
         name=name,
         cluster_name=environment.cluster_name,

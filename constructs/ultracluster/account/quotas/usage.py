@@ -15,11 +15,9 @@ from ultracluster.account.services import Marks, service_of
 from ultracluster.catalog import instance_type
 from ultracluster.catalog.quotas import Quota, ec2_quota, quota, quota_by_type
 from ultracluster.config.capacity import TrainingPlan
+from ultracluster.config.environment import ENVIRONMENT_TAG
 from ultracluster.model import Cluster
 from ultracluster.model.quota_needs import Need
-
-TAG = "ultracluster:environment"
-"""On every resource of an environment's stacks."""
 
 
 class Usage:
@@ -102,7 +100,9 @@ class Usage:
         return sum(not self._own(row.get("Tags") or row.get("TagSet") or []) for row in rows)
 
     def _own(self, tags: list[Mapping[str, str]]) -> bool:
-        return any(tag.get("Key") == TAG and tag.get("Value") == self._cluster.name for tag in tags)
+        return any(
+            tag.get("Key") == ENVIRONMENT_TAG and tag.get("Value") == self._cluster.name for tag in tags
+        )
 
     def _in_vpc(self, name: str) -> list[dict[str, Any]]:
         vpc = self._cluster.environment.network.vpc

@@ -8,7 +8,7 @@ from typing import Any
 
 from ultracluster.account.aws import Account
 from ultracluster.account.services.service import Managed, Marks, Service, in_order, pair, stated
-from ultracluster.kubernetes.eks_labels import GROUP_LABEL
+from ultracluster.config.nodes import GROUP_LABEL
 from ultracluster.model import Cluster
 
 

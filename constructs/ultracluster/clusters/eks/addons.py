@@ -14,7 +14,7 @@ from constructs import Construct, IConstruct
 
 from ultracluster.catalog.eks import addon_tolerations, addon_version
 from ultracluster.clusters.eks.roles import addon_role, allow_file_systems, allow_volumes
-from ultracluster.kubernetes.system_tolerations import Tolerations, with_tolerations
+from ultracluster.kubernetes.tolerations import Tolerations, with_tolerations
 
 MONITORING = {"dcgmAgent": {"tolerations": [{"operator": "Exists"}]}}
 """Of the node monitoring agent. By default its DCGM server tolerates no taint and runs on no GPU node of

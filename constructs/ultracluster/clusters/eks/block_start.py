@@ -17,6 +17,7 @@ from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
 from ultracluster.security.acknowledgements import acknowledge, wildcard
+from ultracluster.security.cdk_tree import policy_of
 
 
 def fill_when_block_begins(
@@ -59,8 +60,7 @@ def fill_when_block_begins(
             ),
         ),
     )
-    policy = _role(stack, cluster_name).node.find_child("DefaultPolicy")
-    schedule.node.add_dependency(policy)
+    schedule.node.add_dependency(policy_of(_role(stack, cluster_name)))
     return schedule
 
 

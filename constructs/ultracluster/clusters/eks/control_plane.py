@@ -16,7 +16,7 @@ from constructs import Construct, IConstruct
 
 from ultracluster.clusters.eks.addons import pinned_addon
 from ultracluster.clusters.eks.capabilities import add_capabilities
-from ultracluster.clusters.eks.kubectl import Kubectl, handler_role, write_out
+from ultracluster.clusters.eks.kubectl import Kubectl, handler_role, provider_of, write_out
 from ultracluster.clusters.eks.logs import control_plane_logs
 from ultracluster.clusters.eks.roles import addon_role, allow_interfaces, control_plane_role
 from ultracluster.config.kubernetes import Eks, HyperPodEks, PublicEndpoint
@@ -130,7 +130,7 @@ class EksControlPlane(Construct):
             ),
         )
         write_out(self.cluster, key)
-        # of a policy that the CDK would have attached to the handler's role
+        # of a policy that the CDK would have attached to the handler's role; without it nothing is left over
         self.node.try_remove_child("HasEcrPublic")
         resource = cast("CfnResource", self.cluster.node.default_child)
         resource.add_property_override("UpgradePolicy.SupportType", config.support.upper())
@@ -139,8 +139,7 @@ class EksControlPlane(Construct):
             resource.node.add_dependency(log_group)
         self.cluster_arn = self.cluster.cluster_arn
         self.cluster_security_group_id = self.cluster.cluster_security_group_id
-        provider = cast("Any", self.cluster.node.find_child("KubectlProvider"))
-        self.handler_arn = cast("str", provider.service_token)
+        self.handler_arn = provider_of(self.cluster).service_token
         self.kubectl = Kubectl(self, cast("eks.ICluster", self.cluster))
         for number, principal in enumerate(config.admins, start=1):
             self.cluster.grant_cluster_admin(f"Admin{number}", principal)

@@ -14,12 +14,14 @@ from aws_cdk import ArnFormat, CfnResource, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from ultracluster.kubernetes.charts import Chart
 from ultracluster.lifecycle.script_bundle import RUNTIME
 from ultracluster.security.acknowledgements import acknowledge, wildcard
+from ultracluster.security.cdk_tree import below, policy_of
 from ultracluster.security.principals import service
 
 INTERFACES = [
@@ -116,17 +118,28 @@ def handler_role(scope: Construct, construct_id: str, *, cluster_arn: str) -> ia
     return role
 
 
+def provider_of(cluster: eks.Cluster) -> eks.KubectlProvider:
+    """What the CDK makes with a cluster to run `helm` and `kubectl`.
+
+    Raises:
+        CdkTreeError: the installed CDK makes it in another way.
+    """
+    return below(cluster, eks.KubectlProvider, "KubectlProvider")
+
+
 def write_out(cluster: eks.Cluster, key: kms.IKey) -> None:
-    """Replace AWS's managed policies on the role of the CDK's framework function, and encrypt its logs."""
-    provider = cluster.node.find_child("KubectlProvider")
-    framework = provider.node.find_child("Provider").node.find_child("framework-onEvent")
-    role = cast("iam.Role", framework.node.find_child("ServiceRole"))
+    """Replace AWS's managed policies on the role of the CDK's framework function, and encrypt its logs.
+
+    Raises:
+        CdkTreeError: the installed CDK makes the function in another way.
+    """
+    provider = provider_of(cluster)
+    role = below(provider, iam.Role, "Provider", "framework-onEvent", "ServiceRole")
     cast("CfnResource", role.node.default_child).add_property_deletion_override("ManagedPolicyArns")
     _run_in_vpc(role)
     runs = "It invokes any version of the one handler, as the CDK's framework does."
-    policy = role.node.find_child("DefaultPolicy")
-    handler = cast("Any", provider.node.find_child("Handler")).function_arn
-    acknowledge(policy, {wildcard(role, f"{handler}:*"): runs})
+    handler = below(provider, lambda_.Function, "Handler").function_arn
+    acknowledge(policy_of(role), {wildcard(role, f"{handler}:*"): runs})
     acknowledge(provider, {"AwsSolutions-L1": RUNTIME})
     for child in provider.node.find_all():
         if isinstance(child, logs.CfnLogGroup):
@@ -168,4 +181,4 @@ def _add(role: iam.Role, sid: str, actions: list[str], resources: list[str]) -> 
     role.add_to_policy(iam.PolicyStatement(sid=sid, actions=actions, resources=resources))
 
 
-__all__ = ["Kubectl", "existing_kubectl", "handler_role", "write_out"]
+__all__ = ["Kubectl", "existing_kubectl", "handler_role", "provider_of", "write_out"]

@@ -28,7 +28,7 @@ from ultracluster.clusters.placement import ClusterPlacementGroup
 from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.kubernetes import NodeRepair
 from ultracluster.config.nodes import NodeGroup, Taint
-from ultracluster.kubernetes.eks_labels import GROUP_LABEL, ROLE_LABEL, default_taints, node_labels
+from ultracluster.kubernetes.labels import GROUP_LABEL, ROLE_LABEL, default_taints, node_labels
 from ultracluster.model.capacity import decide, placement_for
 from ultracluster.model.root_volume import root_throughput
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from aws_cdk import ArnFormat, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IConstruct
@@ -19,8 +19,8 @@ from ultracluster.clusters.eks.roles import addon_role
 from ultracluster.config.hyperpod_eks import HyperPodInference, HyperPodObservability
 from ultracluster.config.kubernetes import HyperPodAddon, HyperPodEks
 from ultracluster.kubernetes.hyperpod_eks import NAMESPACE
-from ultracluster.kubernetes.system_tolerations import Tolerations, with_tolerations
-from ultracluster.security.acknowledgements import acknowledge, wildcard
+from ultracluster.kubernetes.tolerations import Tolerations, with_tolerations
+from ultracluster.observability.hyperpod import COLLECTOR, addon_values, allow_collecting
 
 
 class HyperPodAddons(Construct):
@@ -89,37 +89,8 @@ class HyperPodAddons(Construct):
     def _observability(self, wanted: HyperPodObservability) -> None:
         name = "amazon-sagemaker-hyperpod-observability"
         role = addon_role(self, "ObservabilityRole", cluster_arn=self._eks_cluster_arn, addon=name)
-        stack = Stack.of(self)
-        logs = stack.format_arn(
-            service="logs",
-            resource="log-group",
-            resource_name="/aws/sagemaker/Clusters/*",
-            arn_format=ArnFormat.COLON_RESOURCE_NAME,
-        )
-        for sid, actions, resources in (
-            ("WriteMetrics", ["aps:RemoteWrite"], [wanted.workspace_arn]),
-            ("WriteLogs", _LOGS, [logs]),
-            ("FindLogs", ["logs:DescribeLogGroups"], ["*"]),
-        ):
-            role.add_to_policy(iam.PolicyStatement(sid=sid, actions=actions, resources=resources))
-        acknowledge(
-            role,
-            {
-                "AwsSolutions-IAM5[Resource::*]": "DescribeLogGroups is asked of all groups of the account.",
-                wildcard(self, logs): "The cluster's id, part of the name, is HyperPod's to choose.",
-            },
-        )
-        region, workspace = wanted.workspace_arn.split(":")[3], wanted.workspace_arn.rpartition("/")[2]
-        self._add(
-            name,
-            values={
-                "ampWorkspace": {
-                    "arn": wanted.workspace_arn,
-                    "prometheusEndpoint": f"https://aps-workspaces.{region}.amazonaws.com/workspaces/{workspace}",
-                }
-            },
-            identities={"hyperpod-observability-operator-otel-collector": role},
-        )
+        allow_collecting(role, workspace_arn=wanted.workspace_arn)
+        self._add(name, values=addon_values(wanted.workspace_arn), identities={COLLECTOR: role})
 
     def _inference(self, wanted: HyperPodInference, hyperpod_cluster_arn: str) -> None:
         self._add(
@@ -189,12 +160,3 @@ def _addon(scope: Construct, config: HyperPodEks, name: HyperPodAddon, cluster_n
         cluster_name=cluster_name,
         resolve_conflicts="OVERWRITE",
     )
-
-
-_LOGS = [
-    "logs:CreateLogGroup",
-    "logs:CreateLogStream",
-    "logs:DescribeLogStreams",
-    "logs:GetLogEvents",
-    "logs:PutLogEvents",
-]

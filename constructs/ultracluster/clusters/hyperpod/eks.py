@@ -21,12 +21,13 @@ from ultracluster.clusters.hyperpod.karpenter import karpenter_role
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.kubernetes.hyperpod_eks import health_agent, karpenter_pools, namespace, service_rights
-from ultracluster.kubernetes.hyperpod_labels import group_labels
+from ultracluster.kubernetes.labels import node_labels
 from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.lifecycle.scripts import EKS_ENTRY
 from ultracluster.model.capacity import decide
 from ultracluster.model.cluster_json import ScriptConfigurations
+from ultracluster.security.cdk_tree import policy_of
 from ultracluster.security.execution_role import HyperPodExecutionRole
 
 
@@ -154,7 +155,7 @@ class HyperPodEksCluster(Construct):
             instance_groups=[self._group(name, group, bundle) for name, group in node_groups.items()],
         )
         # its policy, not only the role, must be there before the first node is
-        policy = self.role.role.node.find_child("DefaultPolicy")
+        policy = policy_of(self.role.role)
         for first in (rights, agent, policy, bundle, *after):
             self.resource.node.add_dependency(first)
         self.cluster_arn = self.resource.attr_cluster_arn
@@ -197,7 +198,7 @@ class HyperPodEksCluster(Construct):
                 group, self._key if self._config.provisioning == "continuous" else None
             ),
             kubernetes_config=cluster.ClusterKubernetesConfigProperty(
-                labels=group_labels(name, group, known),
+                labels=node_labels(name, group, known),
                 taints=[
                     cluster.ClusterKubernetesTaintProperty(
                         key=taint.key, value=taint.value or None, effect=taint.effect

@@ -21,6 +21,7 @@ from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.lifecycle.scripts import ENTRIES
 from ultracluster.model.cluster_json import ScriptConfigurations
 from ultracluster.model.mounts import told
+from ultracluster.security.cdk_tree import policy_of
 from ultracluster.security.execution_role import HyperPodExecutionRole
 
 
@@ -108,7 +109,7 @@ class HyperPodSlurmCluster(Construct):
             instance_groups=[self._group(name, group) for name, group in node_groups.items()],
         )
         # its policy, not only the role, must be there before the first node is
-        self.resource.node.add_dependency(self.role.role.node.find_child("DefaultPolicy"))
+        self.resource.node.add_dependency(policy_of(self.role.role))
         if self._bundle:
             self.resource.node.add_dependency(self._bundle)
         self.cluster_arn = self.resource.attr_cluster_arn

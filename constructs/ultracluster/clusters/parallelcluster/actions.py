@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from ultracluster.clusters.parallelcluster.deployed_values import DeployedValues
-from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import ParallelCluster
-from ultracluster.model.types import instance_type_of
+from ultracluster.model import Cluster, Group
 
 FETCH = "files/from_s3.sh"
 """Fetches a folder of scripts and runs one of them; the only file that ParallelCluster itself downloads."""
@@ -24,18 +23,16 @@ ON_CONFIGURED = "parallelcluster_on_node_configured"
 Actions = dict[str, Any]
 
 
-def node_actions(
-    environment: Environment, values: DeployedValues, group: str, *, head: bool = False
-) -> Actions:
+def node_actions(cluster: Cluster, values: DeployedValues, group: str, *, head: bool = False) -> Actions:
     """The custom actions of the head node or a login pool; empty if there are none."""
     configured: list[list[str]] = []
     started: list[list[str]] = []
-    if _runs_scripts(environment):
+    if cluster.runs_scripts:
         started.append([ON_START, "--group", group])
         configured.append([ON_CONFIGURED, "--group", group])
-    if head and wants_imex(environment):
+    if head and installs_imex(cluster):
         configured.append([IMEX])
-    stable, update = values.current_scripts_uri(environment.cluster_name), values.scripts_uri
+    stable, update = values.current_scripts_uri(cluster.environment.cluster_name), values.scripts_uri
     actions = {
         "OnNodeStart": _action(stable, started),
         "OnNodeConfigured": _action(stable, configured),
@@ -44,9 +41,9 @@ def node_actions(
     return {key: action for key, action in actions.items() if action}
 
 
-def queue_actions(environment: Environment, values: DeployedValues, queue: str, groups: list[str]) -> Actions:
+def queue_actions(cluster: Cluster, values: DeployedValues, queue: str, groups: list[str]) -> Actions:
     """The custom actions of a queue; a node of several groups is found by its instance type."""
-    if not _runs_scripts(environment):
+    if not cluster.runs_scripts:
         return {}
     which = ["--group", *groups] if len(groups) == 1 else []
     uri = values.queue_scripts_uri(queue)
@@ -56,25 +53,15 @@ def queue_actions(environment: Environment, values: DeployedValues, queue: str, 
     }
 
 
-def wants_imex(environment: Environment) -> bool:
+def installs_imex(cluster: Cluster) -> bool:
     """Whether jobs run on UltraServers whose memory domain NVIDIA IMEX opens."""
-    orchestrator = environment.orchestrator
-    return (
-        isinstance(orchestrator, ParallelCluster)
-        and orchestrator.imex
-        and any(has_imex(environment, name) for name in environment.groups("compute"))
-    )
+    asked = isinstance(cluster.settings, ParallelCluster) and cluster.settings.imex
+    return asked and any(has_imex(group) for group in cluster.with_role("compute").values())
 
 
-def has_imex(environment: Environment, group: str) -> bool:
+def has_imex(group: Group) -> bool:
     """Whether the nodes of a group are parts of an NVIDIA UltraServer (NVL72)."""
-    kind = instance_type_of(environment, environment.node_groups[group])
-    return kind is not None and bool(kind.imex)
-
-
-def _runs_scripts(environment: Environment) -> bool:
-    orchestrator = environment.orchestrator
-    return isinstance(orchestrator, ParallelCluster) and orchestrator.lifecycle != "none"
+    return group.type is not None and bool(group.type.imex)
 
 
 def _action(uri: str, commands: list[list[str]]) -> Actions | None:

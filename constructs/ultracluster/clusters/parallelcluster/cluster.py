@@ -18,6 +18,7 @@ from ultracluster.clusters.parallelcluster.nodes import (
 )
 from ultracluster.clusters.parts import Accounting, LustreMount, OpenZfsMount
 from ultracluster.config import Environment
+from ultracluster.model import resolve
 from ultracluster.model.mounts import told
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 
@@ -68,15 +69,15 @@ class ParallelClusterCluster(Construct):
             ValueError: the environment has another orchestrator, or no configuration can be made of it.
         """
         super().__init__(scope, construct_id)
-        self._environment = environment
         self._orchestrator = settings_of(environment)
+        self._cluster = resolve(environment)
         self._bucket, self._key = scripts_bucket, key
         self.cluster_name = environment.cluster_name
         self._scripts = ParallelClusterScripts(
             self,
             "Scripts",
             bucket=scripts_bucket,
-            environment=environment,
+            cluster=self._cluster,
             # it mounts itself; our scripts set up EFA for Lustre, and ask for what the mount will be
             deployed_values={"mounts": told(lustre)},
         )
@@ -128,8 +129,8 @@ class ParallelClusterCluster(Construct):
             service_token=Fn.get_att(provider.logical_id, "Outputs.ServiceToken").to_string(),
             properties={
                 "ClusterName": self.cluster_name,
-                "ClusterConfiguration": cluster_configuration(self._environment, self.values),
-                "DeletionPolicy": "Retain" if self._environment.protect else "Delete",
+                "ClusterConfiguration": cluster_configuration(self._cluster, self.values),
+                "DeletionPolicy": "Retain" if self._cluster.environment.protect else "Delete",
                 # what our rules and ParallelCluster's own validators let pass may warn, but not err
                 "ValidationFailureLevel": "ERROR",
             },

@@ -13,56 +13,59 @@ from ultracluster.clusters.parallelcluster.actions import node_actions
 from ultracluster.clusters.parallelcluster.deployed_values import DeployedValues
 from ultracluster.clusters.parallelcluster.queues import node_iam, queues, root_volume, slurm_settings
 from ultracluster.config import Environment
-from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.environment import ENVIRONMENT_TAG
 from ultracluster.config.parallelcluster import DirectoryService, ParallelCluster
+from ultracluster.config.storage import Storage
+from ultracluster.model import Cluster, Group
 
 Mapped = dict[str, Any]
 
 NO_SSH = "127.0.0.1/32"
-"""AllowedIps: nobody. The default is the whole internet; people come in through Session Manager. It counts
-where ParallelCluster makes a security group, which it does not beside ours: it is written in any case."""
+"""AllowedIps: no one. The default is the whole internet; people come in through Session Manager. It counts
+where ParallelCluster makes a security group, which it does not with ours: it is written in any case."""
 
 
-def cluster_configuration(environment: Environment, values: DeployedValues) -> Mapped:
+def cluster_configuration(cluster: Cluster, values: DeployedValues) -> Mapped:
     """The configuration of one cluster, ready to be written as YAML or given to the custom resource.
 
     Args:
-        environment: of kind `parallelcluster`, and free of findings of the rules.
+        cluster: a ParallelCluster without findings of the rules.
         values: ids of what is deployed already; tokens and placeholders will do.
 
     Raises:
         ValueError: another orchestrator, not exactly one controller group, or groups of one partition that
             differ where ParallelCluster has one setting for the whole queue.
     """
-    orchestrator = settings_of(environment)
-    controllers = list(environment.groups("controller").items())
+    settings = settings_of(cluster.environment)
+    controllers = list(cluster.with_role("controller").values())
     if len(controllers) != 1:
-        raise ValueError(f"ParallelCluster has one head node, {environment.name} has {len(controllers)}")
-    name, controller = controllers[0]
+        raise ValueError(f"ParallelCluster has one head node, {cluster.name} has {len(controllers)}")
+    (controller,) = controllers
     configuration: Mapped = {
-        "Region": environment.region,
-        "Image": _image(orchestrator.os, controller.image_in_template),
+        "Region": cluster.region,
+        "Image": _image(settings.os, controller.settings.image_in_template),
         "Imds": {"ImdsSupport": "v2.0"},
-        "HeadNode": _head(environment, name, controller, values),
+        "HeadNode": _head(cluster, settings, controller, values),
     }
-    if pools := _login_pools(environment, values):
+    if pools := _login_pools(cluster, values):
         configuration["LoginNodes"] = {"Pools": pools}
     configuration["Scheduling"] = {
         "Scheduler": "slurm",
-        "ScalingStrategy": orchestrator.scaling,
-        "SlurmSettings": slurm_settings(environment, values),
-        "SlurmQueues": queues(environment, values),
+        "ScalingStrategy": settings.scaling,
+        "SlurmSettings": slurm_settings(cluster, settings, values),
+        "SlurmQueues": queues(cluster, settings, values),
     }
-    if storage := _shared_storage(environment, values):
-        configuration["SharedStorage"] = storage
-    if orchestrator.directory_service:
-        configuration["DirectoryService"] = _directory(orchestrator.directory_service)
-    if orchestrator.permissions_boundary:
-        configuration["Iam"] = {"PermissionsBoundary": orchestrator.permissions_boundary}
-    configuration["Monitoring"] = _monitoring(orchestrator)
-    configuration["DeploymentSettings"] = _deployment(environment, values)
-    configuration["DevSettings"] = _dev(orchestrator)
-    configuration["Tags"] = [{"Key": key, "Value": value} for key, value in _tags(environment).items()]
+    if shared := _shared_storage(cluster.environment.storage, values):
+        configuration["SharedStorage"] = shared
+    if settings.directory_service:
+        configuration["DirectoryService"] = _directory(settings.directory_service)
+    if settings.permissions_boundary:
+        configuration["Iam"] = {"PermissionsBoundary": settings.permissions_boundary}
+    configuration["Monitoring"] = _monitoring(settings)
+    configuration["DeploymentSettings"] = _deployment(cluster, settings, values)
+    configuration["DevSettings"] = _dev(settings)
+    tags = {ENVIRONMENT_TAG: cluster.name} | cluster.environment.tags
+    configuration["Tags"] = [{"Key": key, "Value": value} for key, value in tags.items()]
     return configuration
 
 
@@ -72,32 +75,32 @@ def settings_of(environment: Environment) -> ParallelCluster:
     Raises:
         ValueError: it has another orchestrator.
     """
-    orchestrator = environment.orchestrator
-    if not isinstance(orchestrator, ParallelCluster):
-        raise ValueError(f"orchestrator.kind is {orchestrator.kind}; this takes kind: parallelcluster")
-    return orchestrator
+    settings = environment.orchestrator
+    if not isinstance(settings, ParallelCluster):
+        raise ValueError(f"orchestrator.kind is {settings.kind}; this takes kind: parallelcluster")
+    return settings
 
 
-def _head(environment: Environment, name: str, group: NodeGroup, values: DeployedValues) -> Mapped:
-    orchestrator = settings_of(environment)
-    head: Mapped = {
+def _head(cluster: Cluster, settings: ParallelCluster, head: Group, values: DeployedValues) -> Mapped:
+    group = head.settings
+    node: Mapped = {
         "InstanceType": group.instance_type,
         "Networking": {"SubnetId": values.subnet_id, "SecurityGroups": [values.security_group_id]},
         "Ssh": {"AllowedIps": NO_SSH},
-        "LocalStorage": {"RootVolume": root_volume(environment, {name: group}, group.root_volume_gib)},
-        "SharedStorageType": orchestrator.head_storage.capitalize(),
+        "LocalStorage": {"RootVolume": root_volume([head], group.root_volume_gib)},
+        "SharedStorageType": settings.head_storage.capitalize(),
         "Iam": node_iam(values),
     }
-    if orchestrator.head_storage == "efs":
+    if settings.head_storage == "efs":
         # the managed EFS is not encrypted unless one asks
-        head["SharedStorageEfsSettings"] = {"Encrypted": True}
+        node["SharedStorageEfsSettings"] = {"Encrypted": True}
     if group.threads_per_core == 1:
-        head["DisableSimultaneousMultithreading"] = True
+        node["DisableSimultaneousMultithreading"] = True
     if group.image:
-        head["Image"] = {"CustomAmi": group.image_in_template}
-    if actions := node_actions(environment, values, name, head=True):
-        head["CustomActions"] = actions
-    return head
+        node["Image"] = {"CustomAmi": group.image_in_template}
+    if actions := node_actions(cluster, values, head.name, head=True):
+        node["CustomActions"] = actions
+    return node
 
 
 def _image(system: str, controller_image: str | None) -> Mapped:
@@ -106,9 +109,10 @@ def _image(system: str, controller_image: str | None) -> Mapped:
     return {"Os": system, **own}
 
 
-def _login_pools(environment: Environment, values: DeployedValues) -> list[Mapped]:
+def _login_pools(cluster: Cluster, values: DeployedValues) -> list[Mapped]:
     pools: list[Mapped] = []
-    for name, group in environment.groups("login").items():
+    for name, login in cluster.with_role("login").items():
+        group = login.settings
         pool: Mapped = {
             "Name": name,
             "InstanceType": group.instance_type,
@@ -119,18 +123,18 @@ def _login_pools(environment: Environment, values: DeployedValues) -> list[Mappe
         }
         if group.image:
             pool["Image"] = {"CustomAmi": group.image_in_template}
-        if actions := node_actions(environment, values, name):
+        if actions := node_actions(cluster, values, name):
             pool["CustomActions"] = actions
         pools.append(pool)
     return pools
 
 
-def _shared_storage(environment: Environment, values: DeployedValues) -> list[Mapped]:
+def _shared_storage(storage: Storage, values: DeployedValues) -> list[Mapped]:
     """File systems by id: ParallelCluster cannot make a Lustre one with EFA, and would own their lives."""
-    lustre, openzfs = environment.storage.lustre, environment.storage.openzfs
-    storage: list[Mapped] = []
+    lustre, openzfs = storage.lustre, storage.openzfs
+    shared: list[Mapped] = []
     if openzfs:
-        storage.append(
+        shared.append(
             {
                 "Name": "openzfs",
                 "MountDir": openzfs.mount_path,
@@ -139,7 +143,7 @@ def _shared_storage(environment: Environment, values: DeployedValues) -> list[Ma
             }
         )
     if lustre:
-        storage.append(
+        shared.append(
             {
                 "Name": "lustre",
                 "MountDir": lustre.mount_path,
@@ -147,7 +151,7 @@ def _shared_storage(environment: Environment, values: DeployedValues) -> list[Ma
                 "FsxLustreSettings": {"FileSystemId": values.lustre_id},
             }
         )
-    return storage
+    return shared
 
 
 def _directory(config: DirectoryService) -> Mapped:
@@ -166,8 +170,8 @@ def _directory(config: DirectoryService) -> Mapped:
     } | {key: value for key, value in optional.items() if value}
 
 
-def _monitoring(orchestrator: ParallelCluster) -> Mapped:
-    wanted = orchestrator.monitoring
+def _monitoring(settings: ParallelCluster) -> Mapped:
+    wanted = settings.monitoring
     logs = {
         "Enabled": True,
         "RetentionInDays": wanted.log_retention_days,
@@ -181,9 +185,9 @@ def _monitoring(orchestrator: ParallelCluster) -> Mapped:
     }
 
 
-def _deployment(environment: Environment, values: DeployedValues) -> Mapped:
-    deployment: Mapped = {"DefaultUserHome": settings_of(environment).default_user_home.capitalize()}
-    if environment.network.egress == "closed":
+def _deployment(cluster: Cluster, settings: ParallelCluster, values: DeployedValues) -> Mapped:
+    deployment: Mapped = {"DefaultUserHome": settings.default_user_home.capitalize()}
+    if cluster.environment.network.egress == "closed":
         # ParallelCluster's own functions then stay in the VPC, as everything else does
         deployment["LambdaFunctionsVpcConfig"] = {
             "SubnetIds": [values.subnet_id],
@@ -192,13 +196,9 @@ def _deployment(environment: Environment, values: DeployedValues) -> Mapped:
     return deployment
 
 
-def _dev(orchestrator: ParallelCluster) -> Mapped:
-    seconds = orchestrator.bootstrap_timeout_minutes * 60
+def _dev(settings: ParallelCluster) -> Mapped:
+    seconds = settings.bootstrap_timeout_minutes * 60
     dev: Mapped = {"Timeouts": {"HeadNodeBootstrapTimeout": seconds, "ComputeNodeBootstrapTimeout": seconds}}
-    if orchestrator.efa_interface == "efa":
+    if settings.efa_interface == "efa":
         dev["EfaInterfaceType"] = "efa"
     return dev
-
-
-def _tags(environment: Environment) -> dict[str, str]:
-    return {"ultracluster:environment": environment.name} | environment.tags

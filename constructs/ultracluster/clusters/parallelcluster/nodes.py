@@ -15,12 +15,10 @@ from constructs import Construct
 
 from ultracluster.clusters.parallelcluster.actions import FETCH, IMEX, ON_CONFIGURED, ON_START
 from ultracluster.clusters.parallelcluster.deployed_values import current_prefix
-from ultracluster.config import Environment
 from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import MEMORY_MIB, ScriptBundle
-from ultracluster.model import resolve
+from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configuration
-from ultracluster.model.partitions import partitions
 from ultracluster.scripts_folder import scripts_folder
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.node_statements import MIRROR_IS_READ, SESSION_CHANNELS, read_below
@@ -48,32 +46,33 @@ class ParallelClusterScripts(Construct):
         construct_id: str,
         *,
         bucket: s3.IBucket,
-        environment: Environment,
+        cluster: Cluster,
         deployed_values: dict[str, Any],
     ) -> None:
         """Upload the scripts.
 
         Args:
             bucket: where to.
-            environment: its cluster's name is the first part of the prefix.
+            cluster: its name is the first part of the prefix.
             deployed_values: what is known only after deploy (CDK tokens).
         """
         super().__init__(scope, construct_id)
+        environment = cluster.environment
         cluster_name, release = environment.cluster_name, environment.software.release
-        own = [*environment.groups("controller"), *environment.groups("login")]
+        own = [*cluster.with_role("controller"), *cluster.with_role("login")]
         head = NodeFiles.of(*ENTRIES, release=release, also=[FETCH, f"{IMEX}.sh"])
         queue = NodeFiles.of(*ENTRIES, release=release, also=[FETCH])
         queues = {
-            name: queue.in_folder(script_configuration(resolve(environment), *groups))
-            for name, groups in partitions(environment).items()
+            name: queue.in_folder(script_configuration(cluster, *groups))
+            for name, groups in cluster.partitions.items()
         }
         self.bundle = ScriptBundle(
             self,
             "Bundle",
             bucket=bucket,
             name=cluster_name,
-            bundles={"": head.in_folder(script_configuration(resolve(environment), *own)), **queues},
-            others=tools(script_configuration(resolve(environment))),
+            bundles={"": head.in_folder(script_configuration(cluster, *own)), **queues},
+            others=tools(script_configuration(cluster)),
             deployed_values=deployed_values,
         )
         self.prefix = self.bundle.prefixes[""]

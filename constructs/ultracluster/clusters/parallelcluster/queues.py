@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from ultracluster.catalog import InstanceType
 from ultracluster.clusters.parallelcluster.actions import has_imex, queue_actions
 from ultracluster.clusters.parallelcluster.deployed_values import DeployedValues
-from ultracluster.config import Environment
-from ultracluster.config.capacity import Reservation, Spot
-from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.capacity import Capacity, Reservation, Spot
 from ultracluster.config.parallelcluster import ParallelCluster, ParallelClusterPartition
 from ultracluster.config.slurm import SlurmSettings
-from ultracluster.model.capacity import fabric_of, market_options, placement_for
-from ultracluster.model.partitions import partitions
+from ultracluster.model import Cluster, Group
+from ultracluster.model.capacity import fabric_of, market_options
 from ultracluster.model.root_volume import INCLUDED_MBPS, root_iops, root_throughput
-from ultracluster.model.types import instance_type_of
+from ultracluster.slurm.prolog import slurm_prolog
 
 Mapped = dict[str, Any]
 Value = TypeVar("Value", bound=Hashable)
@@ -25,58 +22,53 @@ CAPACITY_TYPES = {"spot": "SPOT", "capacity-block": "CAPACITY_BLOCK"}
 """CapacityType of a queue; ONDEMAND where the kind of capacity is another."""
 
 ULTRASERVER_SETTINGS: SlurmSettings = {
-    # prologs run on all nodes before the job starts, and their failure does not hold it
-    "PrologFlags": "Alloc,NoHold",
+    **slurm_prolog(),
     # seconds; while the IMEX domain of a job comes up, nodes answer late
     "MessageTimeout": 240,
 }
 """ParallelCluster User Guide, "Support NVIDIA-Imex"."""
 
 
-def queues(environment: Environment, values: DeployedValues) -> list[Mapped]:
+def queues(cluster: Cluster, settings: ParallelCluster, values: DeployedValues) -> list[Mapped]:
     """All queues.
 
     Raises:
         ValueError: groups of one partition differ where a queue has one setting.
     """
-    return [_queue(environment, values, name, groups) for name, groups in partitions(environment).items()]
+    return [_queue(cluster, settings, values, name, groups) for name, groups in cluster.partitions.items()]
 
 
-def slurm_settings(environment: Environment, values: DeployedValues) -> Mapped:
+def slurm_settings(cluster: Cluster, settings: ParallelCluster, values: DeployedValues) -> Mapped:
     """The settings of the scheduler as a whole."""
-    orchestrator = environment.orchestrator
-    assert isinstance(orchestrator, ParallelCluster)
-    settings: Mapped = {
-        "ScaledownIdletime": orchestrator.scaledown_minutes,
-        "QueueUpdateStrategy": orchestrator.queue_update.replace("-", "_").upper(),
-        "EnableMemoryBasedScheduling": orchestrator.memory_scheduling,
+    scheduler: Mapped = {
+        "ScaledownIdletime": settings.scaledown_minutes,
+        "QueueUpdateStrategy": settings.queue_update.replace("-", "_").upper(),
+        "EnableMemoryBasedScheduling": settings.memory_scheduling,
     }
-    if environment.network.egress == "closed":
+    if cluster.environment.network.egress == "closed":
         # Route 53, where names of nodes would be entered, is reached through no endpoint of a VPC
-        settings["Dns"] = {"DisableManagedDns": True, "UseEc2Hostnames": True}
-    if database := environment.storage.accounting_database:
+        scheduler["Dns"] = {"DisableManagedDns": True, "UseEc2Hostnames": True}
+    if database := cluster.environment.storage.accounting_database:
         port = database.port if database.kind == "existing" else 3306
         username = (database.username if database.kind == "existing" else None) or "slurm"
-        settings["Database"] = {
+        scheduler["Database"] = {
             "Uri": f"{values.database_endpoint}:{port}",
             "UserName": username,
             "PasswordSecretArn": values.database_secret_arn,
             "DatabaseName": database.database_name,
         }
-    custom = dict(orchestrator.slurm_settings)
-    if any(has_imex(environment, name) for name in environment.groups("compute")):
+    custom = dict(settings.slurm_settings)
+    if any(has_imex(group) for group in cluster.with_role("compute").values()):
         custom = ULTRASERVER_SETTINGS | custom
     if custom:
         # one key per entry: ParallelCluster lets pass what it denies when an entry has two
-        settings["CustomSlurmSettings"] = [{key: value} for key, value in custom.items()]
-    return settings
+        scheduler["CustomSlurmSettings"] = [{key: value} for key, value in custom.items()]
+    return scheduler
 
 
-def root_volume(environment: Environment, groups: Mapping[str, NodeGroup], gib: int) -> Mapped:
+def root_volume(groups: Iterable[Group], gib: int) -> Mapped:
     """The root volumes of a queue, as fast as the group of it that needs it most."""
-    throughput = max(
-        root_throughput(group, instance_type_of(environment, group)) for group in groups.values()
-    )
+    throughput = max(root_throughput(group.settings, group.type) for group in groups)
     volume: Mapped = {"Size": gib, "Encrypted": True}
     if throughput > INCLUDED_MBPS:
         volume |= {"VolumeType": "gp3", "Throughput": throughput, "Iops": root_iops(throughput)}
@@ -89,11 +81,13 @@ def node_iam(values: DeployedValues) -> Mapped:
 
 
 def _queue(
-    environment: Environment, values: DeployedValues, name: str, groups: dict[str, NodeGroup]
+    cluster: Cluster,
+    settings: ParallelCluster,
+    values: DeployedValues,
+    name: str,
+    groups: Mapping[str, Group],
 ) -> Mapped:
-    orchestrator = environment.orchestrator
-    assert isinstance(orchestrator, ParallelCluster)
-    partition = orchestrator.partitions.get(name, ParallelClusterPartition())
+    partition = settings.partitions.get(name, ParallelClusterPartition())
     capacity = _one(
         name, "capacity", groups, lambda group: CAPACITY_TYPES.get(group.capacity.kind, "ONDEMAND")
     )
@@ -101,71 +95,69 @@ def _queue(
         name, "capacity.allocation", groups,
         lambda group: group.capacity.allocation if isinstance(group.capacity, Spot) else None,
     )  # fmt: skip
-    image = _one(name, "image", groups, lambda group: group.image_in_template)
-    size = _one(name, "root_volume_gib", groups, lambda group: group.root_volume_gib)
+    image = _one(name, "image", groups, lambda group: group.settings.image_in_template)
+    size = _one(name, "root_volume_gib", groups, lambda group: group.settings.root_volume_gib)
     queue: Mapped = {
         "Name": name,
         "CapacityType": capacity,
         "JobExclusiveAllocation": partition.exclusive,
         "HealthChecks": {"Gpu": {"Enabled": partition.gpu_health_checks}},
         "Networking": {"SubnetIds": [values.subnet_id], "SecurityGroups": [values.security_group_id]},
-        "ComputeSettings": {"LocalStorage": {"RootVolume": root_volume(environment, groups, size)}},
+        "ComputeSettings": {"LocalStorage": {"RootVolume": root_volume(groups.values(), size)}},
         "Iam": node_iam(values),
     }
-    if any(kind and kind.local_nvme_disks for kind in map(_kind(environment), groups.values())):
+    if any(group.type and group.type.local_nvme_disks for group in groups.values()):
         local = queue["ComputeSettings"]["LocalStorage"]
-        local["EphemeralVolume"] = {"MountDir": orchestrator.nvme_mount_path}
+        local["EphemeralVolume"] = {"MountDir": settings.nvme_mount_path}
     if allocation:
         queue["AllocationStrategy"] = allocation
     if image:
         queue["Image"] = {"CustomAmi": image}
     if partition.slurm_settings:
         queue["CustomSlurmSettings"] = dict(partition.slurm_settings)
-    if actions := queue_actions(environment, values, name, list(groups)):
+    if actions := queue_actions(cluster, values, name, list(groups)):
         queue["CustomActions"] = actions
-    queue["ComputeResources"] = [_resource(environment, *item) for item in groups.items()]
+    queue["ComputeResources"] = [_resource(group) for group in groups.values()]
     return queue
 
 
-def _resource(environment: Environment, name: str, group: NodeGroup) -> Mapped:
-    kind = instance_type_of(environment, group)
+def _resource(group: Group) -> Mapped:
+    settings = group.settings
     resource: Mapped = {
-        "Name": name,
-        "InstanceType": group.instance_type,
-        "MinCount": group.count,
-        # all of a block is launched at once: ParallelCluster wants both counts equal there
-        "MaxCount": group.count if group.capacity.kind == "capacity-block" else group.greatest,
+        "Name": group.name,
+        "InstanceType": settings.instance_type,
+        "MinCount": settings.count,
+        # all of a block is launched at once: ParallelCluster requires both counts to be equal there
+        "MaxCount": settings.count if group.capacity.kind == "capacity-block" else group.most_nodes,
     }
-    if group.threads_per_core == 1 or has_imex(environment, name):
+    if settings.threads_per_core == 1 or has_imex(group):
         resource["DisableSimultaneousMultithreading"] = True
-    if kind and fabric_of(kind) != "none":
+    if _has_efa(group):
         resource["Efa"] = {"Enabled": True}
-    if kind and (placement := _placement(group, kind)):
+    if placement := _placement(group):
         resource["Networking"] = {"PlacementGroup": placement}
-    if target := _target(group):
+    if target := _target(group.capacity):
         resource["CapacityReservationTarget"] = target
-    if group.slurm_settings:
-        resource["CustomSlurmSettings"] = dict(group.slurm_settings)
+    if settings.slurm_settings:
+        resource["CustomSlurmSettings"] = dict(settings.slurm_settings)
     return resource
 
 
-def _placement(group: NodeGroup, kind: InstanceType) -> Mapped:
-    """The placement group, or the choice of none, which has to be written down beside EFA; else empty."""
-    reserved_in = group.capacity.placement_group if isinstance(group.capacity, Reservation) else None
-    placement = placement_for(
-        group.capacity,
-        instance_type=kind,
-        orchestrator="parallelcluster",
-        reserved_in_group=reserved_in is not None,
-        declined=group.placement_group == "none",
-    )
-    if placement.kind == "reservation-group":
-        return {"Name": reserved_in}
-    return {"Enabled": placement.kind == "cluster"} if fabric_of(kind) != "none" else {}
+def _has_efa(group: Group) -> bool:
+    return group.type is not None and fabric_of(group.type) != "none"
 
 
-def _target(group: NodeGroup) -> Mapped:
-    options = market_options(group.capacity, orchestrator="parallelcluster")
+def _placement(group: Group) -> Mapped:
+    """The placement group, or the choice of none, which must be written down with EFA; else empty."""
+    placement = group.placement
+    if placement and placement.kind == "reservation-group" and isinstance(group.capacity, Reservation):
+        return {"Name": group.capacity.placement_group}
+    cluster = placement is not None and placement.kind == "cluster"
+    return {"Enabled": cluster} if _has_efa(group) else {}
+
+
+def _target(capacity: Capacity) -> Mapped:
+    options = market_options(capacity, orchestrator="parallelcluster")
     if options.reservation_id:
         return {"CapacityReservationId": options.reservation_id}
     if options.resource_group_arn:
@@ -173,11 +165,7 @@ def _target(group: NodeGroup) -> Mapped:
     return {}  # an open reservation matches by itself
 
 
-def _kind(environment: Environment) -> Callable[[NodeGroup], InstanceType | None]:
-    return lambda group: instance_type_of(environment, group)
-
-
-def _one(partition: str, what: str, groups: dict[str, NodeGroup], of: Callable[[NodeGroup], Value]) -> Value:
+def _one(partition: str, what: str, groups: Mapping[str, Group], of: Callable[[Group], Value]) -> Value:
     """What all groups of a partition have in common."""
     found = {name: of(group) for name, group in groups.items()}
     if len(set(found.values())) > 1:

@@ -21,7 +21,7 @@ from ultracluster.clusters.parts import LustreMount, OpenZfsMount
 from ultracluster.clusters.placement import ClusterPlacementGroup
 from ultracluster.config.capacity import Reservation, Spot
 from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.pcs import IMEX_PROLOG, Pcs
+from ultracluster.config.pcs import PROLOG, Pcs
 from ultracluster.config.slurm import Partition, SlurmSettings
 from ultracluster.lifecycle.bundles import NODE_FILE, NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
@@ -31,14 +31,12 @@ from ultracluster.model.mounts import as_arguments, told
 from ultracluster.model.network_cards import EfaKind, takes_combined_efa
 from ultracluster.model.root_volume import root_throughput
 from ultracluster.security.node_role import NodeRole
+from ultracluster.slurm.prolog import slurm_prolog
 
 ENTRY = "pcs_node"
 """Of the scripts that the file holds, the one that is run."""
 ROLE_PATH = "/aws-pcs/"
 """PCS looks for it in the ARN of the instance profile, unless its name begins with AWSPCS."""
-
-IMEX_SETTINGS: SlurmSettings = {"Prolog": IMEX_PROLOG, "PrologFlags": "Alloc,NoHold"}
-"""What UltraServers need of a cluster (AWS PCS User Guide, "Configure UltraServer instances")."""
 
 _GROUP = pcs.CfnComputeNodeGroup
 _CLUSTER = pcs.CfnCluster
@@ -151,7 +149,7 @@ class PcsCluster(Construct):
         if not runs_prolog or not any(self._type(group).imex for group in compute):
             return asked
         given = {key.lower() for key in asked}
-        return {key: value for key, value in IMEX_SETTINGS.items() if key.lower() not in given} | asked
+        return {key: value for key, value in slurm_prolog(PROLOG).items() if key.lower() not in given} | asked
 
     def _upload(
         self, bucket: s3.IBucket | None, configurations: ScriptConfigurations | None, groups: Sequence[str]

@@ -13,7 +13,7 @@ from ultracluster.config.network import Network
 from ultracluster.config.remedy import anywhere, ask, drop, inside, write
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.basics import in_local_zone, not_a_zone_of, unknown_zone
+from ultracluster.rules.environment.zones import in_local_zone, not_a_zone_of, unknown_zone
 from ultracluster.rules.sets import EKS
 
 CREATE = "EKS API reference, CreateCluster"

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from functools import cache
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 from ultracluster.catalog import InstanceType, instance_types
+from ultracluster.catalog.eks import system_pods
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import Remedy, ask, inside
 from ultracluster.model import Cluster, Group
@@ -111,17 +108,11 @@ def _pods(cluster: Cluster, settings: Eks | HyperPodEks) -> tuple[int, int]:
         has.add("gpu-operator")
     if has & {"training_operator", "inference"}:
         has.add("cert-manager")
-    table = _table()
+    table = system_pods()
     return (
         sum(when in has for when in table["on_every_node"].values()),
         sum(count for count, when in table["once"].values() if when in has),
     )
-
-
-@cache
-def _table() -> Mapping[str, Any]:
-    file = Path(__file__).parents[2] / "catalog" / "system_pods.json"
-    return json.loads(file.read_text(encoding="utf-8"))
 
 
 def _more_room(group: Group, every: int, lacking: int) -> Remedy:

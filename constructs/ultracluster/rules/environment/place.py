@@ -8,13 +8,12 @@ from ultracluster.catalog import Region, nearest_regions
 from ultracluster.catalog.eks import refused_zones
 from ultracluster.config.findings import Path
 from ultracluster.config.network import Network
-from ultracluster.config.orchestrator import HYPERPOD
 from ultracluster.config.remedy import ask
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.remedies import moved_to
 from ultracluster.rules.environment.zones import advised_zone, in_local_zone, not_a_zone_of, unknown_zone
-from ultracluster.rules.sets import ENV
+from ultracluster.rules.sets import ENV, HYPERPOD
 
 _ZONE_ID: Path = ("zone_id",)
 _LIST_ZONES = (

@@ -6,11 +6,12 @@ import unicodedata
 from collections.abc import Iterator
 
 from ultracluster.config import Environment
+from ultracluster.config.environment import ENVIRONMENT_TAG
 from ultracluster.config.remedy import ask, drop, rename, write
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import ENV
 
-TAGS_OF_OURS = ("ultracluster:environment", "Name")
+TAGS_OF_OURS = (ENVIRONMENT_TAG, "Name")
 """Tags that the constructs put on resources in addition to the environment's."""
 _MAX_TAGS = 50  # FSx, EC2, S3, IAM and HyperPod alike
 _IN_TAGS = "_.:/=+-@"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ultracluster.catalog import InstanceType, instance_types, nearest_instance_types
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import HyperPodEks
+from ultracluster.config.nodes import GROUP_LABEL, ROLE_LABEL
 from ultracluster.config.remedy import DROP, ask, beside, drop, write
 from ultracluster.model.types import every_type_of, instance_type_of
 from ultracluster.rules.engine import Breach
@@ -16,7 +17,7 @@ from ultracluster.rules.sets import HPE
 
 FLEXIBLE = f"{GROUP_API} (InstanceRequirements)"
 _MOST_LABELS = 50
-_OWN_LABELS = ("ultracluster/node-group", "ultracluster/role")
+_OWN_LABELS = (GROUP_LABEL, ROLE_LABEL)
 _HYPERPOD_ONLY = (
     "deep_health_checks",
     "efa_interface",

@@ -11,7 +11,7 @@ from ultracluster.config.remedy import ask, beside, drop, rename, write
 from ultracluster.config.storage import ExistingDatabase, ExistingOpenZfs
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.basics import moved_to
+from ultracluster.rules.environment.remedies import moved_to
 from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
 from ultracluster.rules.sets import PCL
 
@@ -48,7 +48,7 @@ def supported_region(cluster: Cluster, settings: ParallelCluster) -> Iterator[Br
             ("region",),
             f"ParallelCluster {settings.version} does not support {cluster.region} and refuses to create a "
             "cluster there.",
-            moved_to(cluster.environment, *near[:3]),
+            moved_to(cluster, *near[:3]),
         )
 
 

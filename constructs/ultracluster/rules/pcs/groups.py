@@ -13,7 +13,7 @@ from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import Remedy, anywhere, ask, drop, inside, rename, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.basics import moved_to
+from ultracluster.rules.environment.remedies import moved_to
 from ultracluster.rules.sets import PCS
 
 GUIDE = "AWS PCS User Guide"
@@ -36,7 +36,7 @@ def region_has_pcs(home: Region, cluster: Cluster) -> Iterator[Breach]:
         yield Breach(
             (),
             f"AWS PCS has no endpoint in {home.name}, and CloudFormation does not have it there.",
-            moved_to(cluster.environment, _with_pcs(home.name)),
+            moved_to(cluster, _with_pcs(home.name)),
         )
 
 
@@ -54,7 +54,7 @@ def region_in_guide(home: Region, cluster: Cluster) -> Iterator[Breach]:
             (),
             f"the guide lists no endpoint of AWS PCS in {home.name}, though CloudFormation's schemas "
             + ("have it there." if home.pcs else "could not be read for it."),
-            moved_to(cluster.environment, _with_pcs(home.name)).noting(
+            moved_to(cluster, _with_pcs(home.name)).noting(
                 "or check with `aws pcs list-clusters --region <region>` and acknowledge this"
             ),
         )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ultracluster.catalog import ultraservers
-from ultracluster.config.pcs import IMEX_PROLOG, Pcs
+from ultracluster.config.pcs import PROLOG, Pcs
 from ultracluster.config.remedy import ask, beside, drop, write
-from ultracluster.config.slurm import Partition
+from ultracluster.config.slurm import PROLOG_FLAGS, Partition
 from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import fabric_of
 from ultracluster.model.network_cards import network_card_plan, takes_combined_efa
@@ -156,24 +156,23 @@ def imex(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
 
 
 def _beside_our_prolog(given: Mapping[str, tuple[str, str]], version: str) -> Iterator[Breach]:
-    if "prolog" in given and given["prolog"][1] != IMEX_PROLOG:
+    if "prolog" in given and given["prolog"][1] != PROLOG:
         key, value = given["prolog"]
         yield Breach(
             ("slurm_settings", key),
-            f"Slurm runs {value} in place of the IMEX prolog, which is on every node as {IMEX_PROLOG}.",
+            f"Slurm runs {value} in place of the IMEX prolog, which is on every node as {PROLOG}.",
             drop().noting(
-                f"and start {IMEX_PROLOG} from your own; or set orchestrator.imex: false if yours does the "
-                "same"
+                f"and start {PROLOG} from your own; or set orchestrator.imex: false if yours does the same"
             ),
         )
-    key, value = given.get("prologflags", ("", "Alloc,NoHold"))
+    key, value = given.get("prologflags", ("", PROLOG_FLAGS))
     lacking = [flag for flag in ("Alloc", "NoHold") if flag.lower() not in value.lower().split(",")]
     if lacking:
         yield Breach(
             ("slurm_settings", key),
             f"{value} without {' and '.join(lacking)}: the prologs of a job's nodes must run at the same "
             "time, at its allocation, because they wait for each other's IMEX.",
-            (drop() | write("Alloc,NoHold")).noting("PrologFlags are set for UltraServers by default"),
+            (drop() | write(PROLOG_FLAGS)).noting("PrologFlags are set for UltraServers by default"),
         )
     if version < "25.05":
         yield Breach(

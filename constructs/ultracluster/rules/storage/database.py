@@ -17,7 +17,7 @@ from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.remedies import continuous, new_database
 from ultracluster.rules.environment.zones import not_a_zone_of, unknown_zone, usual_zones
-from ultracluster.rules.sets import DATA
+from ultracluster.rules.sets import DATA, kinds_with
 
 _IN_A_VPC = "RDS User Guide: Working with a DB instance in a VPC"
 _LIST_ZONES = (
@@ -96,7 +96,7 @@ def database_standby(database: RdsMySql, environment: Environment) -> Iterator[B
     "warning",
     "Protected accounting is not kept on the controller's disk",
     source="botocore 1.44.5 sagemaker: ClusterSlurmConfig AccountingDatabase",
-    kinds=frozenset({"hyperpod-slurm", "parallelcluster"}),
+    kinds=kinds_with(lambda traits: "controller" in traits.roles),
 )
 def accounting_on_controller(cluster: Cluster) -> Iterator[Breach]:
     environment, settings = cluster.environment, cluster.settings

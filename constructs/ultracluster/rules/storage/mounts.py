@@ -13,7 +13,7 @@ from ultracluster.config.orchestrator import Eks, HyperPodEks, HyperPodSlurm, Pa
 from ultracluster.config.remedy import write
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.sets import MNT
+from ultracluster.rules.sets import HYPERPOD, MNT, SLURM
 
 DATE = "2026-11-21"
 FSX_API = "SageMaker API reference, ClusterFsxLustreConfig and ClusterFsxOpenZfsConfig (MountPath)"
@@ -67,7 +67,7 @@ def mounts_spare_system(cluster: Cluster) -> Iterator[Breach]:
     source="ParallelCluster User Guide, SharedStorage (MountDir); OverlappingMountDirValidator of 3.16.1 "
     "means to refuse it and compares names instead; Filesystem Hierarchy Standard 3.0",
     date=DATE,
-    kinds=frozenset({"parallelcluster", "pcs"}),
+    kinds=SLURM - HYPERPOD,
 )
 def mounts_not_nested(cluster: Cluster) -> Iterator[Breach]:
     for path, place, outer in _nested(cluster):
@@ -85,7 +85,7 @@ def mounts_not_nested(cluster: Cluster) -> Iterator[Breach]:
     "No file system is mounted inside another",
     source=FSX_API,
     date=DATE,
-    kinds=frozenset({"hyperpod-slurm"}),
+    kinds=SLURM & HYPERPOD,
 )
 def mounts_in_unknown_order(cluster: Cluster) -> Iterator[Breach]:
     for path, place, outer in _nested(cluster):

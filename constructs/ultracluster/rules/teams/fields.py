@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ultracluster.config.orchestrator import SLURM
 from ultracluster.config.remedy import beside, drop, write
 from ultracluster.config.teams import Team
 from ultracluster.model import Cluster
 from ultracluster.model.team_shares import Scheduler, asked, scheduler_of
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.sets import TEA
+from ultracluster.rules.sets import SLURM, TEA
 
 DATE = "2026-11-21"
 KUEUE = "Kueue 0.19.2, kueue.x-k8s.io/v1beta2"

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from ultracluster.catalog.eks import charts
 from ultracluster.config.findings import Path
 from ultracluster.config.kubernetes import Eks, HyperPodEks
-from ultracluster.config.orchestrator import KUBERNETES
 from ultracluster.config.remedy import Remedy, anywhere, drop, rename, write
 from ultracluster.config.teams import Team
 from ultracluster.model import Cluster
 from ultracluster.model.team_shares import namespace_of, pools, scheduler_of
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.sets import TEA
+from ultracluster.rules.sets import KUBERNETES, TEA
 from ultracluster.rules.teams.fields import DATE
 
 _RESERVED_TEAMS = frozenset({"default", "default-parent-queue", "default-queue", "everyone", "root", "teams"})

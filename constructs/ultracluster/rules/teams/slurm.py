@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ultracluster.config.orchestrator import SLURM
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import anywhere, ask
 from ultracluster.config.teams import Team
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.basics import new_database
-from ultracluster.rules.sets import TEA
+from ultracluster.rules.environment.remedies import new_database
+from ultracluster.rules.sets import SLURM, TEA
 from ultracluster.rules.teams.fields import DATE, SACCTMGR
 
 
@@ -40,7 +39,7 @@ def no_accounting(cluster: Cluster, settings: ParallelCluster | Pcs) -> Iterator
                 yield Breach(
                     ("teams",),
                     "teams require Slurm accounts, and without a database ParallelCluster runs no slurmdbd.",
-                    new_database(cluster.environment),
+                    new_database(cluster),
                 )
 
 

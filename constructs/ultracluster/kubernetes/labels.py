@@ -1,13 +1,14 @@
-"""Labels and taints of EKS's nodes, whoever launches them."""
+"""Labels and taints of Kubernetes nodes, whoever launches them."""
 
 from __future__ import annotations
 
 from ultracluster.catalog import InstanceType
-from ultracluster.config.nodes import NodeGroup, Taint
-from ultracluster.kubernetes.charts import GPU_LABEL, GPU_TAINT, NEURON_TAINT
+from ultracluster.config.nodes import GROUP_LABEL, ROLE_LABEL, NodeGroup, Taint
 from ultracluster.kubernetes.gpu_sharing import sharing_labels
 
-GROUP_LABEL, ROLE_LABEL = "ultracluster/node-group", "ultracluster/role"
+GPU_LABEL = "nvidia.com/gpu.present"
+"""On every node with NVIDIA GPUs; the charts of NVIDIA look for it."""
+GPU_TAINT, NEURON_TAINT = "nvidia.com/gpu", "aws.amazon.com/neuron"
 
 
 def node_labels(name: str, group: NodeGroup, instance_type: InstanceType) -> dict[str, str]:
@@ -19,11 +20,14 @@ def node_labels(name: str, group: NodeGroup, instance_type: InstanceType) -> dic
 
 
 def default_taints(group: NodeGroup, instance_type: InstanceType) -> tuple[Taint, ...]:
-    """The group's own taints; without any, accelerated nodes are kept for pods that ask for accelerators."""
+    """The group's own taints; without any, accelerated nodes are kept for pods that request accelerators.
+
+    HyperPod's nodes have only their own: the service taints a node until its health checks have passed.
+    """
     if group.taints or instance_type.accelerator is None or group.role != "compute":
         return group.taints
     nvidia = instance_type.accelerator.manufacturer == "NVIDIA"
     return (Taint(key=GPU_TAINT if nvidia else NEURON_TAINT, value="present", effect="NoSchedule"),)
 
 
-__all__ = ["GROUP_LABEL", "ROLE_LABEL", "default_taints", "node_labels"]
+__all__ = ["GPU_LABEL", "GPU_TAINT", "NEURON_TAINT", "default_taints", "node_labels"]

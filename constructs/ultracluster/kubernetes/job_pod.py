@@ -1,0 +1,138 @@
+"""The pod of a training job: what it takes of a node, what it mounts, how torchrun starts in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ultracluster.config.nodes import GROUP_LABEL
+from ultracluster.kubernetes.tolerations import job_tolerations
+from ultracluster.model import Cluster
+from ultracluster.model.team_shares import Pool
+
+Manifest = dict[str, Any]
+
+PORT = 29500
+"""torchrun's own default, where the nodes of a job find each other."""
+NO_LOCAL = "^docker,lo,veth"
+"""Interfaces that NCCL does not open its connections on; the traffic itself goes over EFA."""
+_GRACE_SECONDS = 120
+"""For a last checkpoint, when the job must go."""
+HUGE_PAGES_MIB = 5120
+"""Of 2 MiB pages that EFA's installer reserves on a node (EKS User Guide, Run machine learning training on
+Amazon EKS with Elastic Fabric Adapter)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PyTorchJob:
+    """What is asked for."""
+
+    pool: Pool
+    nodes: int
+    name: str
+    script: str
+    """Path of the program that torchrun starts."""
+    processes: int
+    """On a node."""
+    image: str | None = None
+    team: str | None = None
+    priority: str
+    within: str | None = None
+    """The level of the network that the job must not leave; close to each other by default."""
+
+
+def pod_template(
+    cluster: Cluster,
+    job: PyTorchJob,
+    *,
+    rank: str,
+    master: str,
+    labels: dict[str, str] | None = None,
+    annotations: dict[str, str] | None = None,
+    scheduler_name: str | None = None,
+) -> Manifest:
+    pool = job.pool
+    resources = whole_node(pool)
+    mounts = [{"name": "shared-memory", "mountPath": "/dev/shm"}]  # noqa: S108 - only of the pod
+    volumes: list[Manifest] = [{"name": "shared-memory", "emptyDir": {"medium": "Memory"}}]
+    for claim, storage in (
+        ("lustre", cluster.environment.storage.lustre),
+        ("home", cluster.environment.storage.openzfs),
+    ):
+        if storage:
+            mounts.append({"name": claim, "mountPath": storage.mount_path})
+            volumes.append({"name": claim, "persistentVolumeClaim": {"claimName": claim}})
+    container: Manifest = {
+        "name": "trainer",
+        "image": job.image,
+        "command": ["torchrun"],
+        "args": torchrun(job, rank=rank, master=master),
+        "resources": {"limits": resources, "requests": resources},
+        # EFA pins memory
+        "securityContext": {"capabilities": {"add": ["IPC_LOCK"]}},
+        "volumeMounts": mounts,
+    }
+    if variables := environment_variables(pool):
+        container["env"] = [{"name": key, "value": value} for key, value in variables.items()]
+    spec: Manifest = {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": _GRACE_SECONDS,
+        "nodeSelector": {GROUP_LABEL: pool.group},
+        "tolerations": job_tolerations(pool),
+        "containers": [container],
+        "volumes": volumes,
+    }
+    if scheduler_name:
+        spec["schedulerName"] = scheduler_name
+    metadata = {key: value for key, value in (("labels", labels), ("annotations", annotations)) if value}
+    return {**({"metadata": metadata} if metadata else {}), "spec": spec}
+
+
+def torchrun(job: PyTorchJob, *, rank: str, master: str) -> list[str]:
+    """Arguments of torchrun on one node."""
+    return [
+        f"--nnodes={job.nodes}",
+        f"--nproc-per-node={job.processes}",
+        f"--node-rank={rank}",
+        f"--master-addr={master}",
+        f"--master-port={PORT}",
+        job.script,
+    ]
+
+
+def environment_variables(pool: Pool) -> dict[str, str]:
+    """Of the processes of a job: few, because libfabric and the EFA plugin know the types themselves."""
+    if not pool.resource.startswith("nvidia.com/"):
+        return {}
+    variables = {"NCCL_SOCKET_IFNAME": NO_LOCAL}
+    if pool.instance_type.imex:
+        # NVLink between nodes requires a ComputeDomain (NVIDIA's DRA driver), which is not made here
+        variables["NCCL_MNNVL_ENABLE"] = "0"
+    return variables
+
+
+def whole_node(pool: Pool) -> dict[str, str]:
+    """Requests of a pod that has a node to itself, besides what runs on every node.
+
+    All accelerators and EFA interfaces, nine tenths of the processors, four fifths of the memory.
+    """
+    known = pool.instance_type
+    wanted = {pool.resource: str(pool.per_node)}
+    if interfaces := known.least_efa_interfaces:
+        wanted |= {"vpc.amazonaws.com/efa": str(interfaces), "hugepages-2Mi": f"{HUGE_PAGES_MIB}Mi"}
+    if known.vcpu:
+        wanted["cpu"] = str(max(1, known.vcpu * 9 // 10))
+    if known.memory_gib:
+        wanted["memory"] = f"{max(1, int(known.memory_gib) * 4 // 5)}Gi"
+    return wanted
+
+
+__all__ = [
+    "HUGE_PAGES_MIB",
+    "PORT",
+    "PyTorchJob",
+    "environment_variables",
+    "pod_template",
+    "torchrun",
+    "whole_node",
+]

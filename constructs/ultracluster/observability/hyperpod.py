@@ -1,0 +1,57 @@
+"""HyperPod's observability add-on of EKS: what it may do, and where it writes metrics.
+
+SageMaker Developer Guide, "Amazon SageMaker HyperPod observability with Amazon Managed Grafana and Amazon
+Managed Service for Prometheus". The add-on itself is among those of the cluster (`clusters.hyperpod.addons`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_cdk import ArnFormat, Stack
+from aws_cdk import aws_iam as iam
+
+from ultracluster.security.acknowledgements import acknowledge, wildcard
+
+COLLECTOR = "hyperpod-observability-operator-otel-collector"
+"""Service account of the pods that write."""
+
+
+def allow_collecting(role: iam.Role, *, workspace_arn: str) -> None:
+    """Let the collector write metrics to a Prometheus workspace, and logs to HyperPod's groups."""
+    stack = Stack.of(role)
+    logs = stack.format_arn(
+        service="logs",
+        resource="log-group",
+        resource_name="/aws/sagemaker/Clusters/*",
+        arn_format=ArnFormat.COLON_RESOURCE_NAME,
+    )
+    for sid, actions, resources in (
+        ("WriteMetrics", ["aps:RemoteWrite"], [workspace_arn]),
+        ("WriteLogs", _LOGS, [logs]),
+        ("FindLogs", ["logs:DescribeLogGroups"], ["*"]),
+    ):
+        role.add_to_policy(iam.PolicyStatement(sid=sid, actions=actions, resources=resources))
+    acknowledge(
+        role,
+        {
+            "AwsSolutions-IAM5[Resource::*]": "DescribeLogGroups is asked of all groups of the account.",
+            wildcard(role, logs): "The cluster's id, part of the name, is HyperPod's to choose.",
+        },
+    )
+
+
+def addon_values(workspace_arn: str) -> dict[str, Any]:
+    """Configuration of the add-on: the workspace that it writes to."""
+    region, workspace = workspace_arn.split(":")[3], workspace_arn.rpartition("/")[2]
+    endpoint = f"https://aps-workspaces.{region}.amazonaws.com/workspaces/{workspace}"
+    return {"ampWorkspace": {"arn": workspace_arn, "prometheusEndpoint": endpoint}}
+
+
+_LOGS = [
+    "logs:CreateLogGroup",
+    "logs:CreateLogStream",
+    "logs:DescribeLogStreams",
+    "logs:GetLogEvents",
+    "logs:PutLogEvents",
+]
