@@ -1,8 +1,5 @@
 """What an environment costs: an estimate of everything that has a price, each marked by its age and origin.
 
-    found = estimate(resolve(environment))
-    found.per_hour, found.not_priced, found.strict_per_hour
-
 What has no price is named and never 0. The strict sum has only what needs no mark: the thing's own price in
 this Region, of the last 90 days.
 """
@@ -268,7 +265,9 @@ def _places(cluster: Cluster, item: Item) -> tuple[list[str], bool]:
 def _idle(cluster: Cluster, lines: Sequence[Line]) -> Idle | None:
     """The burn of the compute group with the most nodes; None without compute nodes."""
     of = {line.item.group: line for line in lines if line.item.group}
-    nodes = {name: _job_nodes(group) for name, group in cluster.with_role("compute").items() if name in of}
+    compute = {name: group for name, group in cluster.with_role("compute").items() if name in of}
+    # those that are always there, else those that may be: a job may hold them
+    nodes = {name: group.settings.count or group.most_nodes for name, group in compute.items()}
     if not nodes:
         return None
     group = cluster.groups[max(nodes, key=lambda name: nodes[name])]
@@ -292,11 +291,6 @@ def _idle(cluster: Cluster, lines: Sequence[Line]) -> Idle | None:
         if None in each.values()
         else sum(usd * nodes[name] for name, usd in each.items() if usd is not None),
     )
-
-
-def _job_nodes(group: Group) -> int:
-    """Nodes of a group that a job may hold: those that are always there, or else those that may be."""
-    return group.settings.count or group.most_nodes
 
 
 def _node(group: Group, line: Line) -> float | None:
