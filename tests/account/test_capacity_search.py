@@ -216,7 +216,7 @@ def test_output_is_as_reviewed(monkeypatch: pytest.MonkeyPatch, option: str, fil
     [
         ([], "name an environment, or give --instance-type"),
         ([PCS, "--instance-type", "p5.48xlarge"], "name an environment, or give"),
-        (["--instance-type", "p5.48xlarg", "--region", "us-east-2"], "near: p5.48xlarge"),
+        (["--instance-type", "p5.48xlarg", "--region", "us-east-2"], "did you mean p5.48xlarge"),
         (["--instance-type", "8xH200", "--region", "us-east-2"], "p5e.48xlarge, p5en.48xlarge; name one"),
         (
             ["--instance-type", "m5.xlarge", "--region", "us-east-2"],
@@ -233,7 +233,7 @@ def test_bad_input(monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: 
 
 def test_nothing_on_offer(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = run(monkeypatch, Market(), PCS)
-    assert ended.exit_code == 1 and "nothing is offered" in ended.output
+    assert ended.exit_code == 1 and "Nothing is offered" in ended.output
 
 
 def test_nothing_is_ever_bought() -> None:

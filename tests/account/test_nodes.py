@@ -310,7 +310,7 @@ def test_nothing_is_asked_without_a_yes(
     result = run(made, action, name(16), *words, answers=answers)
     assert not service.asked
     assert result.exit_code == (0 if words else 2)
-    assert ("would" if words else "not confirmed, nothing changed") in result.output
+    assert ("would" if words else "Not confirmed: nothing changed") in result.output
 
 
 def test_a_node_that_fails_while_waiting_is_told(run: Callable[..., Any]) -> None:
@@ -323,7 +323,7 @@ def test_a_node_that_fails_while_waiting_is_told(run: Callable[..., Any]) -> Non
     service.later = [replaced]
     result = run(made, "replace", name(16), "--yes")
     assert result.exit_code == 3
-    assert f"{name(40)} has failed, and HyperPod does not try again by itself" in result.output
+    assert f"{name(40)} has failed, and HyperPod does not retry by itself" in result.output
 
 
 def test_waiting_ends_in_time_and_survives_a_lost_permission(run: Callable[..., Any]) -> None:
@@ -335,7 +335,8 @@ def test_waiting_ends_in_time_and_survives_a_lost_permission(run: Callable[..., 
     service = HyperPod(made)
     service.later = [lambda: service.raising.update(ListClusterNodes=refusal("ExpiredTokenException"))]
     result = run(made, "replace", name(16), "--yes")
-    assert result.exit_code == 3 and "the request goes on: the credentials have expired" in result.output
+    assert result.exit_code == 3
+    assert "the request is still running in AWS: the credentials have expired" in result.output
 
 
 def test_a_reboot_is_believed_only_after_it_has_shown() -> None:

@@ -415,7 +415,7 @@ def test_an_account_that_answers_nothing_proves_nothing(
     monkeypatch.setattr(Question, "answer", refuse)
     ended = run(monkeypatch, world, DEV)
     assert ended.exit_code == 3
-    assert ended.stdout.rstrip().endswith("unknown: most of it could not be asked, so nothing is proven")
+    assert ended.stdout.rstrip().endswith("unknown: most checks could not be made, so nothing is proven")
 
 
 @pytest.mark.parametrize("error", ["ExpiredToken", "InvalidClientTokenId"])

@@ -170,12 +170,12 @@ def test_a_cluster_that_changes_is_left_alone(run: Callable[..., Any]) -> None:
     [
         (["--group", "gpus", "--yes"], 1, "no such group; there are controller, gpu"),
         (["--batch-count", "1", "--batch-percent", "5"], 2, "either --batch-count or --batch-percent"),
-        (["--release", "newest"], 2, "is not like 1.3.0"),
-        (["--image", "ubuntu"], 2, "neither an AMI id"),
+        (["--release", "newest"], 2, "three numbers, as 1.3.0"),
+        (["--image", "ubuntu"], 2, "pass the id of an AMI"),
         (["--release", "1.3.0", "--image", "default"], 2, "either --release or --image"),
         ([*(["--rollback-alarm", "x"] * 11)], 2, "at most 10"),
         (["--dry-run"], 0, "gpu: would"),
-        ([], 2, "not confirmed, nothing changed"),
+        ([], 2, "Not confirmed: nothing changed"),
     ],
 )
 def test_nothing_is_asked(run: Callable[..., Any], words: list[str], code: int, line: str) -> None:

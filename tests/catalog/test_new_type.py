@@ -141,11 +141,9 @@ def test_validate_names_a_fact_that_the_row_lacks(checkout: Path) -> None:
 def test_plan_has_its_accelerators_link_and_cost(checkout: Path) -> None:
     text = " ".join(ultracluster(checkout, "plan", "environments/dev.yaml").replace(",", "").split())
     assert f"2 x {NAME} 16 x R200" in text
-    assert "domains gpu: 8 by NVLink" in text
+    assert "GPU interconnect gpu: 8 by NVLink" in text
     assert "12.8 Tbit/s a node" in text
-    assert (
-        f"one idle or failed {NAME} of gpu costs about 181 USD an hour" in text
-    )  # HyperPod's 1.2 times 150.5
+    assert f"If one {NAME} in group gpu fails: about 181 USD/h wasted" in text  # HyperPod's 1.2 times 150.5
 
 
 def test_the_schema_of_environments_offers_it(checkout: Path) -> None:

@@ -23,7 +23,7 @@ CASES: list[tuple[str, Any, bool, Any, list[str], str]] = [
     ("absent", ABSENT, True, None, ["s"], ""),
     ("absent, not expected", ABSENT, False, None, [], ""),
     ("denied", DENIED, True, None, [], "access denied: cloudformation:GetTemplate"),
-    ("denied, not expected", DENIED, False, None, [], ""),
+    ("denied, not expected", DENIED, False, None, [], ""),  # doubtful: below
     ("no template", "[1]", True, None, [], "its template cannot be read: it has no Resources"),
     ("no template, not expected", "{", False, None, [], "its template cannot be read: "),
 ]
@@ -62,6 +62,9 @@ def test_each_answer(
     assert found.absent == absent
     assert list(found.unread) == (["s"] if unread else [])
     assert found.unread.get("s", "").startswith(unread)
+    doubtful = answer is DENIED and not expected
+    assert list(found.doubtful.values()) == ([["s"]] if doubtful else [])
+    assert all(why.startswith("access denied: cloudformation:GetTemplate") for why in found.doubtful)
 
 
 def test_text_as_cloudformation_gives_it_back() -> None:

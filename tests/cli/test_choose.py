@@ -127,7 +127,7 @@ def test_text_ranks_with_reasons_and_table() -> None:
 
 
 def test_text_says_when_nobody_has_it_all() -> None:
-    assert run("--slurm", "--kubernetes").stdout.splitlines()[-1].startswith("No orchestrator has all of it")
+    assert run("--slurm", "--kubernetes").stdout.splitlines()[-1].startswith("No orchestrator has all")
 
 
 def test_json_has_ranking_and_comparison() -> None:
@@ -147,7 +147,7 @@ def test_json_has_ranking_and_comparison() -> None:
     ("options", "told"),
     [
         ([], "--slurm"),
-        (["--json"], "no terminal"),
+        (["--json"], "stdin is not a terminal"),
         (["--capacity", "block"], "capacity-block"),
         (["--instance-type", "p5.49xlarge"], "p5.48xlarge"),
     ],

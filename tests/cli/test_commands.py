@@ -74,4 +74,4 @@ def test_mirror_says_what_it_did_and_what_to_write(
     assert "0 uploaded, 2 there already" in second.stdout
     assert third.exit_code == 1
     assert "missing  efa-installer: refused tool.bin" in third.stderr
-    assert "the mirror is not complete" in third.stderr
+    assert "The mirror is not complete" in third.stderr

@@ -18,6 +18,7 @@ from typer.testing import CliRunner, Result
 from ultracluster.account import aws
 from ultracluster.cli import cost as command
 from ultracluster.config import load
+from ultracluster.model import resolve
 from ultracluster.plan.billed import billed
 
 app = typer.Typer(pretty_exceptions_enable=False)
@@ -52,11 +53,11 @@ def small(tmp_path: Path) -> str:
 
 TEXT = """\
 small: hyperpod-slurm in us-east-1, USD at list prices on 2026-11-21
-about 96,800 USD a month (133 an hour); 2 of 6 prices are older than 90 days; not priced: second
-volumes
-strictly 96,600 USD a month: 4 of 8 things have own prices of the last 90 days in this Region
-one idle or failed p5.48xlarge of gpu costs about 66.0 USD an hour; a job of 2 nodes that waits for
-it: 132
+about 96,800 USD/month, 133 USD/h (estimate; only 96,600 USD have a current price); 2 of 6 prices
+are older than 90 days; not priced: second volumes
+current prices (this Region, last 90 days): 4 of 8, 96,600 USD/month
+If one p5.48xlarge in group gpu fails: about 66.0 USD/h wasted (estimate); 132 USD/h while a job on
+2 nodes waits for it
 
                                  quantity           price per hour per month
 nodes
@@ -72,9 +73,9 @@ network
 security
   KMS keys                       2 keys          1/mo [5]   0.0027      2.00 173 days old
 estimate, 6 of 8 lines                                      132.61    96,804
-strictly, 4 of 8 lines                                      132.38    96,634
+current prices, 4 of 8 lines                                132.38    96,634
 
-`ultracluster prices update small` asks AWS for these prices and writes them into prices.csv beside
+`ultracluster prices update small` asks AWS for these prices and writes them into prices.csv next to
 the environment; add there by hand what AWS does not list
 billed by use, in no sum: data through the NAT gateway, 0.045/GB [4]; S3: objects and requests;
 CloudWatch: logs and metrics; traffic to other zones, Regions and the internet
@@ -85,11 +86,11 @@ prices
 MARKDOWN = """\
 ### Cost of small: hyperpod-slurm in us-east-1, USD at list prices on 2026-11-21
 
-**about 96,800 USD a month (133 an hour); 2 of 6 prices are older than 90 days; not priced: second \
-volumes**\x20\x20
-strictly 96,600 USD a month: 4 of 8 things have own prices of the last 90 days in this Region\x20\x20
-one idle or failed p5.48xlarge of gpu costs about 66.0 USD an hour; a job of 2 nodes that waits for \
-it: 132\x20\x20
+**about 96,800 USD/month, 133 USD/h (estimate; only 96,600 USD have a current price); 2 of 6 prices \
+are older than 90 days; not priced: second volumes**\x20\x20
+current prices (this Region, last 90 days): 4 of 8, 96,600 USD/month\x20\x20
+If one p5.48xlarge in group gpu fails: about 66.0 USD/h wasted (estimate); 132 USD/h while a job on \
+2 nodes waits for it\x20\x20
 
 | | quantity | price | per hour | per day | per month | |
 |---|---:|---:|---:|---:|---:|---|
@@ -102,9 +103,9 @@ it: 132\x20\x20
 | public IPv4 of the NAT gateway | 1 address | 0.005/h [4] | 0.0050 | 0.12 | 3.65 |  |
 | KMS keys | 2 keys | 1/mo [5] | 0.0027 | 0.0658 | 2.00 | 173 days old |
 | **estimate, 6 of 8 lines** | | | **132.61** | **3,183** | **96,804** | |
-| **strictly, 4 of 8 lines** | | | **132.38** | **3,177** | **96,634** | |
+| **current prices, 4 of 8 lines** | | | **132.38** | **3,177** | **96,634** | |
 
-`ultracluster prices update small` asks AWS for these prices and writes them into prices.csv beside \
+`ultracluster prices update small` asks AWS for these prices and writes them into prices.csv next to \
 the environment; add there by hand what AWS does not list\x20\x20
 billed by use, in no sum: data through the NAT gateway, 0.045/GB [4]; S3: objects and requests; \
 CloudWatch: logs and metrics; traffic to other zones, Regions and the internet\x20\x20
@@ -149,7 +150,7 @@ def test_json(small: str) -> None:
         96804.48, 96634.48, None,
     )  # fmt: skip
     assert (summary["things"], summary["priced"], summary["strict"]) == (8, 6, 4)
-    assert summary["text"].startswith("about 96,800 USD a month (133 an hour); ")
+    assert summary["text"].startswith("about 96,800 USD/month, 133 USD/h (estimate; ")
     assert document["lines"][1]["cost"] is None
     assert document["lines"][2] == {
         "area": "nodes",
@@ -237,12 +238,12 @@ def test_strict_is_for_a_pipeline(small: str, tmp_path: Path) -> None:
     (tmp_path / "prices.csv").write_text(table)
     complete = run(small, "--strict")
     assert complete.exit_code == 0
-    assert "strictly, 8 of 8 lines" in complete.output
+    assert "current prices, 8 of 8 lines" in complete.output
 
     (tmp_path / "prices.csv").write_text(f"{table}nat,us-east-1,0,hour,2026-11-20,ours\n")
     damaged = run(small, "--strict", columns=400)
     assert damaged.exit_code == 1
-    assert "prices.csv:5: 0 is no price" in damaged.output
+    assert "prices.csv:5: 0 is not a price" in damaged.output
 
 
 def test_the_price_file_of_the_team_wins_and_its_faults_are_told(small: str, tmp_path: Path) -> None:
@@ -255,7 +256,7 @@ def test_the_price_file_of_the_team_wins_and_its_faults_are_told(small: str, tmp
 
     assert "50/h [2]" in output
     assert "2026-11-01: our contract (us-east-1)" in output
-    assert "prices.csv:3: 'free' is no price in USD; the line is not used" in output
+    assert "prices.csv:3: 'free' is not a price in USD; the line is not used" in output
     assert "0.045/h" in output  # the shipped price of the gateway counts, not 0
     assert json.loads(run(small, "--json").output)["faults"][0].endswith("the line is not used")
 
@@ -267,13 +268,13 @@ def test_a_type_without_any_price_is_a_clear_row(small: str) -> None:
 
     assert "WITHOUT the nodes of gpu" in output.splitlines()[1]
     assert re.search(r"gpu: p5e.48xlarge +2 instances +\? +\? +\? +\? +not priced", output)
-    assert "one idle or failed p5e.48xlarge of gpu: not priced" in output
+    assert "If one p5e.48xlarge in group gpu fails: its cost is unknown (not priced)" in output
 
 
 @pytest.mark.parametrize(
     ("count", "code", "told"),
     [
-        ("6758", 0, "about 326,000,000 USD a month"),
+        ("6758", 0, "about 326,000,000 USD/month"),
         ("1000000", 2, "1000000 is out of range"),
         ("-1", 2, "-1 is out of range"),
     ],
@@ -290,7 +291,7 @@ def test_counts_at_and_beyond_the_bounds(small: str, count: str, code: int, told
 def test_each_resource_has_one_line_of_a_hundred_columns(name: str) -> None:
     file = str(ROOT / "environments" / f"{name}.yaml")
     table = run(file).output.split("\n\n")[1].splitlines()
-    items = [item for item in billed(load(Path(file)).environment) if item.area != "by use"]
+    items = [item for item in billed(resolve(load(Path(file)).environment)) if item.area != "by use"]
 
     indented = [line for line in table if line.startswith("  ") and "per hour" not in line]
     assert all(line.strip().startswith(item.what) for line, item in zip(indented, items, strict=True))
@@ -348,7 +349,7 @@ def test_live_prices_win(small: str, stubbed: Any) -> None:
         "hyperpod.m5.xlarge": ("Cluster:ml.m5.xlarge", "0.23"),
         "hyperpod.p5.48xlarge": ("Cluster:ml.p5.48xlarge", "60.5"),
     }
-    for key in dict.fromkeys(item.key for item in billed(load(Path(small)).environment)):
+    for key in dict.fromkeys(item.key for item in billed(resolve(load(Path(small)).environment))):
         if key:
             usage, usd = wanted.get(key, ("", ""))
             stubbed.add_response("get_products", {"PriceList": [_product(usage, usd)] if usd else []})

@@ -19,6 +19,7 @@ from typer.testing import CliRunner, Result
 from ultracluster.account.aws import Account, Identity
 from ultracluster.change import comparison as diff_comparison
 from ultracluster.cli.diff import diff
+from ultracluster.config.environment import STACK_PARTS
 
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(diff)
@@ -101,7 +102,7 @@ def test_markdown(files: tuple[str, str], monkeypatch: pytest.MonkeyPatch, tmp_p
         "|---|---|---|---|\n"
         f'| **DATA LOSS** | storage/Lustre | SecurityGroupIds: ["sg-1"] -> ["sg-2"] | {WHY} |\n'
         "\n"
-        "<details><summary>2 without danger</summary>\n"
+        "<details><summary>2 harmless</summary>\n"
         "\n"
         "| verdict | resource | change | why |\n"
         "|---|---|---|---|\n"
@@ -164,7 +165,7 @@ def test_an_acceptance_of_nothing_is_told(files: tuple[str, str]) -> None:
     result = run("--templates", files[1], files[1], "--accept-data-loss", "s/R")
 
     assert result.exit_code == 0
-    assert "--accept-data-loss s/R: nothing is lost there" in result.stderr
+    assert "--accept-data-loss s/R: no data is lost there" in result.stderr
     assert "nothing changes" in result.stdout
 
 
@@ -192,13 +193,13 @@ def test_folders_and_yaml_with_short_functions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "say what to compare"),
-        (["dev"], "say what to compare"),
-        (["dev", "prod", "--deployed"], "say what to compare"),
-        (["dev", "prod", "trainium"], "say what to compare"),
-        (["dev", "--against", "HEAD", "--deployed"], "say what to compare"),
+        ([], "Pass what to compare"),
+        (["dev"], "Pass what to compare"),
+        (["dev", "prod", "--deployed"], "Pass what to compare"),
+        (["dev", "prod", "trainium"], "Pass what to compare"),
+        (["dev", "--against", "HEAD", "--deployed"], "Pass what to compare"),
         (["--templates", "no-such-file", "x"], "No such file"),
-        (["--templates", "README.md", "README.md"], "README.md is no template"),
+        (["--templates", "README.md", "README.md"], "README.md is not a template"),
         (["--templates", "docs", "docs"], "holds no *.template.json"),
         (["dev", "no-such-environment"], "no-such-environment.yaml"),
         (["dev", "--against", "no-such-revision"], "git knows no such revision"),
@@ -219,7 +220,7 @@ def test_outside_of_a_checkout_it_says_what_is_missing(
     result = run("dev", "prod")
 
     assert result.exit_code == 2
-    assert "there is no app.py" in result.stderr and "--templates OLD NEW" in result.stderr
+    assert "have no app.py" in result.stderr and "--templates OLD NEW" in result.stderr
 
 
 # ------------------------------------------------------------------------------------- real environments
@@ -337,20 +338,42 @@ def absent(stubber: Stubber, *names: str) -> None:
         )
 
 
+def left_over(stubber: Stubber, *names: str) -> None:
+    """The stacks that `dev` may have had, in their order: these are there, the others are not."""
+    for part in STACK_PARTS:
+        if (name := f"dev-{part}") not in TEMPLATES:
+            answer(stubber, name, template()) if name in names else absent(stubber, name)
+
+
 def test_deployed(account: Stubber) -> None:
     answer(account, "dev-network", template())
     answer(account, "dev-storage", template(SecurityGroupIds=["sg-0"]))
     absent(account, "dev-cluster")
-    answer(account, "dev-observability", template())
+    left_over(account, "dev-control-plane", "dev-system", "dev-workloads")
     result = run("dev", "--deployed", "--json")
 
     document = json.loads(result.stdout)
     assert document["data_loss_not_accepted"] == ["dev-storage/Lustre"] and result.exit_code == 3
     assert document["notes"] == ["dev-cluster is not deployed yet: everything in it is new"]
-    assert {c["stack"] for c in document["changes"]} == {"dev-storage", "dev-cluster", "dev-observability"}
-    (left,) = (c for c in document["changes"] if c["stack"] == "dev-observability")
-    assert "no longer part of the environment" in left["reason"]
+    left = {c["stack"]: c["reason"] for c in document["changes"] if not c["logical_id"]}
+    assert list(left) == ["dev-control-plane", "dev-system", "dev-workloads"]
+    assert all("no longer part of the environment" in reason for reason in left.values())
+    assert {c["stack"] for c in document["changes"]} == {"dev-storage", "dev-cluster", *left}
     account.assert_no_pending_responses()
+
+
+def test_every_stack_that_an_environment_of_the_name_can_have_had_is_looked_for() -> None:
+    """Whoever moves from EKS is told that its control plane and nodes still run."""
+    from ultracluster.config import load
+
+    made = {
+        stack.removeprefix(f"{file.stem}-")
+        for file in (ROOT / "environments").glob("*.yaml")
+        for stack in load(file).environment.stack_names
+    }
+    possible = load(ROOT / "environments" / "dev.yaml").environment.possible_stack_names
+    assert {stack.removeprefix("dev-") for stack in possible} >= made
+    assert {"dev-control-plane", "dev-system", "dev-workloads"} <= set(possible)
 
 
 def test_question_marks_of_cloudformation_are_no_change(
@@ -360,7 +383,7 @@ def test_question_marks_of_cloudformation_are_no_change(
     monkeypatch.setattr(diff_comparison, "synthesise", lambda root, files, scratch: [wanted])
     for name in wanted:
         answer(account, name, template(Tags=[{"Key": "owner", "Value": "J?rgen ? ?"}]))
-    absent(account, "dev-observability")
+    left_over(account)
     result = run("dev", "--deployed")
 
     assert result.exit_code == 0 and "nothing changes" in result.output
@@ -372,7 +395,7 @@ def test_a_stack_that_may_not_be_read_leaves_the_others_readable(account: Stubbe
         "get_template", "AccessDenied", "not authorized to perform: cloudformation:GetTemplate"
     )
     answer(account, "dev-cluster", "no template")
-    absent(account, "dev-observability")
+    left_over(account)
     result = run("dev", "--deployed")
 
     assert result.exit_code == 2
@@ -382,11 +405,16 @@ def test_a_stack_that_may_not_be_read_leaves_the_others_readable(account: Stubbe
 
 
 def test_an_expired_token_is_one_line(account: Stubber) -> None:
-    for _ in range(4):
+    for _ in STACK_PARTS:
         account.add_client_error("get_template", "ExpiredToken", "The security token is expired")
     result = run("dev", "--deployed")
 
-    assert result.exit_code == 2 and result.output.count("the credentials have expired") == 3
+    assert result.exit_code == 2
+    # once for each stack of the file, once for all that may be left over
+    assert result.output.count("the credentials have expired") == 4
+    assert "dev-control-plane, dev-protection, dev-system, dev-workloads still run from an earlier" in (
+        " ".join(result.output.split())
+    )
 
 
 def test_without_credentials_it_says_so_before_the_synth(

@@ -133,10 +133,10 @@ def test_each_default_has_its_reason(orchestrator: OrchestratorKind) -> None:
             assert re.search(r"^  # The zone: .+", one.text, re.M), case
             assert re.search(r"^    capacity:\n      # [A-Z].+", one.text, re.M), case
             if "  lustre:\n" in one.text:
-                assert "Wanted: " in one.text, case
+                assert "Required: " in one.text, case
 
 
-REASONS = r"--zone-id is needed|(ENV002|GRP02[3568]|GRP034|HYP02[36]|PCS022|HYP04[01]|PCL061|PCS001|EKS017) "
+REASONS = r"Pass --zone-id|(ENV002|GRP02[3568]|GRP034|HYP02[36]|PCS022|HYP04[01]|PCL061|PCS001|EKS017) "
 """Why a combination cannot be had: no zone is known, or a Local one only; sold elsewhere or by other means;
 not in HyperPod, ParallelCluster or PCS, or not in that Region."""
 
@@ -157,7 +157,7 @@ def test_what_is_refused_has_a_neighbour_that_is_not(orchestrator: OrchestratorK
             "--instance-type", kind, "--nodes", str(NODES), "--orchestrator", orchestrator, "--region", place
         )
         assert (refused.exit_code, refused.stdout) == (2, ""), (kind, place)
-        assert "no file is written, for it could not be deployed:" in refused.stderr
+        assert "Nothing was written: the environment would be rejected:" in refused.stderr
         near = neighbours(refused.stderr)
         assert near, (kind, place, refused.stderr)
         accepted = run(*near[0])
@@ -216,7 +216,7 @@ def test_what_people_ask_for_first(
         (("--nodes", "9" * 400), "a number of nodes, 1 to 6758"),
         (
             ("--region", "us-nowhere-1"),
-            "--region us-nowhere-1: there is no Region 'us-nowhere-1'; like it: us-",
+            "--region us-nowhere-1: Unknown Region 'us-nowhere-1'. Did you mean us-",
         ),
         (("--zone-id", "use1-az99"), "GRP026"),
         (("--zone-id", "mars-az1"), "ENV003"),
@@ -257,9 +257,9 @@ def test_bad_flags_are_rows_and_no_traceback(arguments: tuple[str, str], says: s
         ("0xH100", "1 to "),
         ("-8xH100", "write a number and a name: 64xH100"),
         ("H100", "write a number and a name: 64xH100"),
-        ("8xH900", "no type with H900 is known; like it: H100, H200"),
+        ("8xH900", "No instance type has H900. Did you mean H100 or H200?"),
         ("999999999xH100", "which 6758 nodes of p5.48xlarge have"),
-        ("8xp5.48xlarge", "no type with p5.48xlarge is known"),
+        ("8xp5.48xlarge", "No instance type has p5.48xlarge"),
     ],
 )
 def test_accelerators_that_cannot_be_read(asked: str, says: str) -> None:
@@ -292,7 +292,7 @@ def test_accelerators_choose_the_type(asked: str, kind: str, nodes: int) -> None
 def test_accelerators_exclude_type_and_number() -> None:
     result = run("--accelerators", "8xH100", "--nodes", "2", "--orchestrator", "eks", "--region", "us-east-1")
     assert result.exit_code == 2
-    assert "leave out --instance-type and --nodes" in result.stderr
+    assert "Pass either --accelerators, or --instance-type and --nodes" in result.stderr
 
 
 def test_what_is_not_known_to_be_sold_is_written_when_asked_to() -> None:

@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 from ultracluster.account import aws
 from ultracluster.cli.main import app
 from ultracluster.config import load
+from ultracluster.model import resolve
 from ultracluster.plan.billed import billed
 
 TODAY = "2026-11-21"
@@ -47,7 +48,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def answers(service: Any, file: Path, listed: dict[str, tuple[str, str, str]]) -> None:
-    for key in dict.fromkeys(item.key for item in billed(load(file).environment) if item.key):
+    for key in dict.fromkeys(item.key for item in billed(resolve(load(file).environment)) if item.key):
         products = [_product(*listed[key])] if key in listed else []
         service.add_response("get_products", {"PriceList": products})
 
@@ -76,7 +77,7 @@ def test_what_is_asked_is_written_and_wins(dev: Path, service: Any) -> None:
     file = dev.with_name("prices.csv")
     assert result.exit_code == 0
     assert "hyperpod.g6e.12xlarge in us-west-2: 13.1158 USD per hour, new" in result.stdout
-    assert f"{file}: 4 prices asked; commit it beside the environments" in result.stdout
+    assert f"{file}: 4 prices asked; commit it next to the environments" in result.stdout
     assert "hyperpod.m5.xlarge: the price list of AmazonSageMaker has none for us-west-2" in result.stderr
     assert file.read_text().splitlines() == [
         HEADER,
@@ -131,7 +132,7 @@ def test_a_damaged_file_is_not_overwritten(dev: Path, service: Any) -> None:
     result = run("prices", "update", str(dev))
 
     assert result.exit_code == 2
-    assert "prices.csv:2: -1 is no price" in result.stderr
+    assert "prices.csv:2: -1 is not a price" in result.stderr
     assert "nothing written: correct these lines, or delete the file" in result.stderr
     assert file.read_text() == before
 
@@ -167,7 +168,7 @@ def test_plan_tells_what_is_wrong_with_the_file(dev: Path) -> None:
 
     assert result.exit_code == 0
     assert "the first line must be" in result.stdout
-    assert "about 19,900 USD a month" in result.stdout
+    assert "about 19,900 USD/month" in result.stdout
 
 
 def test_commands_are_named_by_the_file_that_was_asked_for(dev: Path) -> None:

@@ -98,8 +98,8 @@ def test_a_broken_release_is_exit_code_2(arguments: list[str], tmp_path: Path) -
         (["release", "lock", "--for", "prod", "--component", "enroot"], "--component goes with a lock file"),
         (["release", "lock", "--for", "nowhere"], "nowhere.yaml"),
         (["release", "mirror", "--bucket", "b", "--release", "1999.01"], "there is no release"),
-        (["release", "mirror", "--bucket", "b"], "name either a release"),
-        (["release", "mirror", "--release", "2026.11"], "--bucket is needed"),
+        (["release", "mirror", "--bucket", "b"], "Pass either --release"),
+        (["release", "mirror", "--release", "2026.11"], "Pass --bucket"),
         (
             ["release", "mirror", "--bucket", "b", "--release", "2026.11", "--component", "enroot"],
             "optional in this release are nccl-tests, nixl",
@@ -108,7 +108,7 @@ def test_a_broken_release_is_exit_code_2(arguments: list[str], tmp_path: Path) -
         (["image", "recipe", "--release", "2026.11", "--orchestrator", "nomad"], "nomad"),
         (
             ["image", "recipe", "--release", "2026.11", "--orchestrator", "pcs", "--mirror", "x"],
-            "is not s3://bucket/prefix",
+            "write it as s3://bucket/prefix",
         ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,

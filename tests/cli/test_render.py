@@ -156,7 +156,7 @@ def test_the_command_line_is_exact_and_says_why() -> None:
     assert "--rollback-on-failure false keeps the instances" in result.stderr
     # update-cluster has no such argument (api/openapi/openapi.yaml of aws-parallelcluster 3.16.1)
     assert result.stderr.count("--rollback-on-failure") == 2
-    assert "Beware" not in result.stderr
+    assert "Careful" not in result.stderr
 
 
 def test_a_cluster_that_cdk_deploy_makes_is_not_made_twice() -> None:

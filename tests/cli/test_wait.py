@@ -178,7 +178,7 @@ def test_not_deployed_yet_is_one_line(run: Callable[..., Any]) -> None:
 
 def test_an_interrupt_is_said(run: Callable[..., Any]) -> None:
     result = run(Scripted(seen("starting"), KeyboardInterrupt()))
-    assert result.exit_code == 130 and "run the same command again" in result.stderr
+    assert result.exit_code == 130 and "Run the same command again" in result.stderr
     assert result.stdout == "" and "Traceback" not in result.output
 
 

@@ -263,7 +263,7 @@ def test_the_batch_script_runs_torchrun_once_on_each_node(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("base", "changes", "arguments", "why"),
     [
-        ("eks-p5en", {"teams": TEAMS}, "--nodes 1 --image x", "--team, one of research, product"),
+        ("eks-p5en", {"teams": TEAMS}, "--nodes 1 --image x", "has teams: pass --team (research, product)."),
         ("eks-p5en", {"teams": TEAMS}, "--nodes 1 --image x --team reserch", "--team research"),
         ("eks-p5en", {"teams": TEAMS}, "--nodes 4 --image x --team research", "--nodes 3"),
         (
@@ -293,7 +293,7 @@ def test_the_batch_script_runs_torchrun_once_on_each_node(tmp_path: Path) -> Non
             "eks-p5en",
             {"node_groups.train.gpu_time_slices": 4},
             "--nodes 1 --image x --group train",
-            "wants whole ones",
+            "requires whole ones",
         ),
         ("hyperpod-eks-p5", GOVERN, "--nodes 1 --image x", "`teams`"),
         ("prod", {}, "--nodes 1 --scheduler kueue", "this is hyperpod-slurm"),

@@ -15,8 +15,10 @@ from rules_support import changed, environment_data, loaded
 
 from ultracluster.catalog.prices import Figure, figure
 from ultracluster.config import Environment
+from ultracluster.model import resolve
 from ultracluster.plan.billed import billed
 from ultracluster.plan.cost import Estimate, Line, estimate
+from ultracluster.plan.cost_summary import document as document_of
 from ultracluster.plan.cost_summary import rough, summary
 from ultracluster.plan.environment_plan import plan
 
@@ -32,7 +34,7 @@ def environment(base: str, changes: dict[str, Any] | None = None) -> Environment
 
 def estimated(base: str, changes: dict[str, Any] | None = None, **options: Any) -> Estimate:
     today: dt.date = options.pop("today", TODAY)
-    return estimate(environment(base, changes), today=today, **options)
+    return estimate(resolve(environment(base, changes)), today=today, **options)
 
 
 def line(found: Estimate, what: str) -> Line:
@@ -92,7 +94,7 @@ BILLED = {
 
 @pytest.mark.parametrize("base", BILLED)
 def test_everything_that_is_billed(base: str) -> None:
-    items = [item for item in billed(environment(base)) if item.area != "by use"]
+    items = [item for item in billed(resolve(environment(base))) if item.area != "by use"]
 
     assert [item.key for item in items] == BILLED[base]
 
@@ -145,7 +147,7 @@ CHANGES: list[tuple[str, dict[str, Any], dict[str, float]]] = [
 
 @pytest.mark.parametrize(("base", "changes", "quantities"), CHANGES)
 def test_quantities(base: str, changes: dict[str, Any], quantities: dict[str, float]) -> None:
-    items = list(billed(environment(base, changes)))
+    items = list(billed(resolve(environment(base, changes))))
 
     assert {key: sum(one.quantity for one in items if one.key == key) for key in quantities} == quantities
 
@@ -415,13 +417,14 @@ def test_an_old_price_of_the_team_still_wins_and_is_marked() -> None:
 
 
 def test_complete_once_everything_has_a_price() -> None:
-    config = environment("dev")
-    asked = own(*(made_up(item.key, 1.0) for item in billed(config, TODAY)))
-    found = estimate(config, today=TODAY, own=asked)
+    cluster = resolve(environment("dev"))
+    asked = own(*(made_up(item.key, 1.0) for item in billed(cluster, TODAY)))
+    found = estimate(cluster, today=TODAY, own=asked)
 
     assert found.complete
-    assert found.per_hour == found.strict_per_hour == sum(item.quantity for item in billed(config, TODAY))
-    assert not estimate(config, today=TODAY, own=asked, faults=["a line that cannot be used"]).complete
+    assert found.per_hour == found.strict_per_hour == sum(item.quantity for item in billed(cluster, TODAY))
+    assert summary(found).text.endswith("(estimate; every price is current)")
+    assert not estimate(cluster, today=TODAY, own=asked, faults=["a line that cannot be used"]).complete
 
 
 # What has no price.
@@ -438,16 +441,16 @@ def test_a_type_without_any_price_is_named_and_is_no_zero() -> None:
 
 
 def test_without_any_price_the_cost_is_unknown_and_never_0(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ultracluster.plan.cost_line.figure", lambda *_, **__: None)
-    monkeypatch.setattr("ultracluster.plan.cost_line.derived_figure", lambda *_, **__: None)
+    monkeypatch.setattr("ultracluster.plan.cost.figure", lambda *_, **__: None)
+    monkeypatch.setattr("ultracluster.plan.cost.derived_figure", lambda *_, **__: None)
     found = estimated("parallelcluster-p5")
     told = summary(found)
 
     assert (found.per_hour, found.most_per_hour, found.strict_per_hour) == (None, None, None)
     assert (told.per_hour, told.per_month, told.most_per_month, told.strict_per_month) == (None,) * 4
-    assert told.text == f"unknown: none of the {told.things} things that it is billed for has a price"
+    assert told.text == f"unknown: none of the {told.things} billed items has a price"
     assert told.short == "cost unknown"
-    document = json.loads(json.dumps(found.document()))
+    document = json.loads(json.dumps(document_of(found)))
     assert (document["estimate"], document["at_most"], document["strict"]) == (None, None, None)
     assert document["lines"][0]["cost"] is None
 
@@ -459,15 +462,13 @@ def test_the_headline() -> None:
     told = summary(estimated("dev"))
 
     assert told.text == (
-        "about 19,900 USD a month (27.3 an hour); 6 of 7 prices are derived, older than 90 days or of "
-        "another Region; not priced: second volumes"
+        "about 19,900 USD/month, 27.3 USD/h (estimate; only 32.9 USD have a current price); 6 of 7 prices "
+        "are derived, older than 90 days or of another Region; not priced: second volumes"
     )
-    assert told.strict_line == (
-        "strictly 32.9 USD a month: 1 of 10 things have own prices of the last 90 days in this Region"
-    )
+    assert told.strict_line == ("current prices (this Region, last 90 days): 1 of 10, 32.9 USD/month")
     assert told.idle_line == (
-        "one idle or failed g6e.12xlarge of gpu costs about 13.1 USD an hour; "
-        "a job of 2 nodes that waits for it: 26.2"
+        "If one g6e.12xlarge in group gpu fails: about 13.1 USD/h wasted (estimate); "
+        "26.2 USD/h while a job on 2 nodes waits for it"
     )
     assert (told.priced, told.strict, told.things) == (7, 1, 10)
 
@@ -494,10 +495,10 @@ def test_an_estimate_is_told_in_three_digits(usd: float, text: str) -> None:
 def test_plan_and_cost_say_the_same(base: str) -> None:
     found = estimated(base)
 
-    planned = plan(environment(base), None, TODAY)
+    planned = plan(resolve(environment(base)), None, TODAY)
     assert planned.cost == summary(found)
     assert json.loads(json.dumps(planned.document()["cost"])) == json.loads(
-        json.dumps(found.document()["summary"])
+        json.dumps(document_of(found)["summary"])
     )
 
 

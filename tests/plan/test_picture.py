@@ -22,6 +22,7 @@ from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from ultracluster.cli.plan import plan as command
+from ultracluster.model import resolve
 from ultracluster.plan import picture_icons
 from ultracluster.plan.environment_plan import Plan, plan
 from ultracluster.plan.picture import WIDTH, PictureError, draw, png, save_picture
@@ -84,7 +85,7 @@ CASES = [*ENVIRONMENTS, *CHANGES]
 def planned(case: str) -> Plan:
     name, changes = CHANGES.get(case, (case, {}))
     found = loaded(changed(environment_data(name), changes)).environment
-    return plan(found, today=dt.date(2026, 11, 21))
+    return plan(resolve(found), today=dt.date(2026, 11, 21))
 
 
 @cache

@@ -24,7 +24,7 @@ from ultracluster.cli.plan_text import as_text, duration, quota_amount
 from ultracluster.config import Environment, load
 from ultracluster.model import resolve
 from ultracluster.model.quota_needs import needs
-from ultracluster.plan.cost_idle import Idle
+from ultracluster.plan.cost import Idle
 from ultracluster.plan.environment_plan import CostPlan, Plan, QuotaPlan, parameters, plan, size_text
 from ultracluster.rules import enforce
 
@@ -36,7 +36,7 @@ def environment(name: str, changes: dict[str, Any] | None = None) -> Environment
 
 
 def planned(name: str, changes: dict[str, Any] | None = None, model: float | None = None) -> Plan:
-    return plan(environment(name, changes), model, TODAY)
+    return plan(resolve(environment(name, changes)), model, TODAY)
 
 
 # environment and group -> accelerators, their GiB, domain, EFA interfaces and Gbit/s of a node, Gbit/s of all
@@ -216,7 +216,7 @@ def test_amounts_of_quotas(amount: float, unit: str, text: str) -> None:
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_every_environment_has_a_plan(name: str) -> None:
     file = load(ROOT / "environments" / f"{name}.yaml")
-    found = plan(file.environment, 70e9, TODAY, warnings=enforce(file))
+    found = plan(resolve(file.environment), 70e9, TODAY, warnings=enforce(file))
     document = json.loads(json.dumps(found.document()))
 
     assert [one.name for one in found.quotas] == [one.quota.name for one in needs(resolve(file.environment))]
@@ -243,7 +243,7 @@ def test_every_environment_has_a_plan(name: str) -> None:
 def told() -> Plan:
     """A plan whose words do not change with prices and quotas."""
     file = load(ROOT / "environments" / "prod.yaml")
-    found = plan(file.environment, 70e9, TODAY, warnings=enforce(file))
+    found = plan(resolve(file.environment), 70e9, TODAY, warnings=enforce(file))
     idle = Idle(
         group="train", instance_type="p5en.48xlarge", prepaid=True, mark="", node_per_hour=0.5,
         job_groups=("train",), job_nodes=16, job_per_hour=8,
@@ -279,7 +279,7 @@ DEV = str(ROOT / "environments" / "dev.yaml")
 
 
 BAD = {
-    "model": (["--model", "70"], "write parameters with M, B or T"),
+    "model": (["--model", "70"], "write it with M, B or T"),
     "two formats": (["--json", "--markdown"], "exclude each other"),
     "picture": (["--picture", "plan.pdf"], ".svg or .png"),
     "day": (["--today", "yesterday"], "YYYY-MM-DD"),

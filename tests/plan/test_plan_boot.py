@@ -10,6 +10,7 @@ from project import ENVIRONMENTS
 from rules_support import changed, environment_data, loaded
 
 from ultracluster.config import Environment
+from ultracluster.model import resolve
 from ultracluster.plan.boot import BootPlan, boot_lines, boot_plans
 from ultracluster.software.first_boot import first_boot
 from ultracluster.software.fit import Fit, Outcome
@@ -55,7 +56,7 @@ def test_words(components: tuple[Fit, ...], words: str) -> None:
 def test_minutes_are_told_where_something_is_installed() -> None:
     (line,) = boot_lines([boot(component("nccl", "installs"), minutes=4.5)])
 
-    assert line.endswith("installs nccl; 4.5 min at the most")
+    assert line.endswith("installs nccl; 4.5 min at most")
 
 
 def test_groups_of_which_the_same_is_to_be_said_share_a_line() -> None:
@@ -71,7 +72,7 @@ def test_groups_of_which_the_same_is_to_be_said_share_a_line() -> None:
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_every_environment_boots_as_its_plan_says(name: str) -> None:
     asked = environment(name)
-    plans, boots = boot_plans(asked), first_boot(asked)
+    plans, boots = boot_plans(resolve(asked)), first_boot(asked)
 
     assert [one.group for one in plans] == list(asked.node_groups)
     for plan, found in zip(plans, boots, strict=True):
@@ -93,7 +94,7 @@ def test_every_driver_of_a_shipped_environment_is_on_its_image(name: str) -> Non
 
 
 def test_a_mirror_is_named_where_it_is_the_source() -> None:
-    (train,) = [one for one in boot_plans(environment("prod")) if one.group == "train"]
+    (train,) = [one for one in boot_plans(resolve(environment("prod"))) if one.group == "train"]
     (setup,) = [one for one in train.components if one.outcome == "installs"]
 
     assert (setup.component, setup.source) == (
@@ -103,6 +104,6 @@ def test_a_mirror_is_named_where_it_is_the_source() -> None:
 
 
 def test_nothing_is_said_where_no_script_runs() -> None:
-    plans = boot_plans(environment("dev", {"orchestrator.lifecycle": "none"}))
+    plans = boot_plans(resolve(environment("dev", {"orchestrator.lifecycle": "none"})))
 
     assert all(one.components == () and one.minutes == 0 for one in plans)

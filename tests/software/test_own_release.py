@@ -46,7 +46,7 @@ def test_it_is_used_like_one_of_this_package(suffix: str, tmp_path: Path) -> Non
     assert environment.software.release == NAME
     assert load_release(NAME).release == NAME
     assert not [one for one in check(loaded) if one.blocks]
-    assert plan(environment).software == NAME
+    assert plan(resolve(environment)).software == NAME
     assert script_configuration(resolve(environment))["release"] == NAME
     entries = ["hyperpod_on_init_complete"]
     files = NodeFiles.of(*entries, release=NAME).in_folder(script_configuration(resolve(environment))).files

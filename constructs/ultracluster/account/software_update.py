@@ -6,6 +6,7 @@ UpdateClusterSoftware wipes root volumes, the controller's too, and runs the lif
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ BACKUP = (
 """What to save first."""
 EVERY = 30.0
 """Seconds between two looks; an update takes half an hour to an hour."""
+MOST_ALARMS = 10
+"""Alarms that can roll back an update (SageMaker API reference, DeploymentConfiguration)."""
 _ORDER = {"controller": 0, "login": 1}
 _BUSY = ("Pending", "InProgress", "RollbackInProgress")
 _FAILED = ("Failed", "RollbackComplete")
@@ -57,6 +60,22 @@ class Rollout:
         if self.alarms:
             config["AutoRollbackConfiguration"] = [{"AlarmName": name} for name in self.alarms]
         return config
+
+
+def check_forms(*, release: str | None, image: str | None, alarms: Sequence[str]) -> None:
+    """What UpdateClusterSoftware takes (SageMaker API reference).
+
+    Raises:
+        ValueError: it would refuse the request; the message names the option.
+    """
+    if release and image:
+        raise ValueError("Pass either --release or --image, not both.")
+    if release and not re.fullmatch(r"\d+\.\d+\.\d+", release):
+        raise ValueError(f"--release {release}: pass a version with three numbers, as 1.3.0")
+    if image and not re.fullmatch(r"ami-[0-9a-f]{8,17}|default", image):
+        raise ValueError(f"--image {image}: pass the id of an AMI, or `default`")
+    if len(alarms) > MOST_ALARMS:
+        raise ValueError(f"--rollback-alarm: pass at most {MOST_ALARMS} alarms, not {len(alarms)}")
 
 
 def order(groups: Sequence[LiveGroup], roles: Mapping[str, str] = {}) -> list[LiveGroup]:

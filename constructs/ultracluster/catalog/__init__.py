@@ -15,7 +15,7 @@ from ultracluster.catalog.instances import (
     ultraservers,
 )
 from ultracluster.catalog.prices import Figure, figure, offered_zone_ids
-from ultracluster.catalog.regions import Region, nearest_regions, region, regions, zone_region
+from ultracluster.catalog.regions import Region, is_local_zone, nearest_regions, region, regions, zone_region
 
 __all__ = [
     "Accelerator",
@@ -27,6 +27,7 @@ __all__ = [
     "figure",
     "instance_type",
     "instance_types",
+    "is_local_zone",
     "nearest_instance_types",
     "nearest_regions",
     "offered_zone_ids",

@@ -69,6 +69,11 @@ def nearest_regions(name: str, *, count: int = 3) -> list[str]:
     return nearest(name.strip().lower(), regions(), "", count)
 
 
+def is_local_zone(zone_id: str) -> bool:
+    """Whether it is the id of a Local or Wavelength Zone: use1-dfw2-az1, not use1-az1."""
+    return re.fullmatch(r"[a-z0-9]+-az\d+", zone_id) is None
+
+
 def zone_region(zone_id: str) -> Region | None:
     """The Region of a zone, or None if no known Region has such zones.
 

@@ -5,9 +5,8 @@ types, `change_facts.json` what it does not say: HyperPod's immutable fields, fi
 nodes that are drained. What no table knows is treated as replaced, never as harmless.
 """
 
-from ultracluster.change.changes import NEW, TAGS, Change, Verdict
-from ultracluster.change.pairing import paired
+from ultracluster.change.changes import NEW, TAGS, Change, ChangeError, Verdict
 from ultracluster.change.radius import blast_radius, worst
-from ultracluster.change.template import Template
+from ultracluster.change.template import Template, paired
 
-__all__ = ["NEW", "TAGS", "Change", "Template", "Verdict", "blast_radius", "paired", "worst"]
+__all__ = ["NEW", "TAGS", "Change", "ChangeError", "Template", "Verdict", "blast_radius", "paired", "worst"]

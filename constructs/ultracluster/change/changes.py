@@ -1,13 +1,29 @@
-"""What a change is: its verdict, where that comes from, and the resource that it happens to."""
+"""A change: the resource and property that it happens to, its verdict, and where that comes from."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from ultracluster.change.template import Json, as_text
-from ultracluster.change.walk import MISSING, Steps, dotted
+from ultracluster.change.template import Json, as_mapping, as_text
+
+
+class ChangeError(Exception):
+    """What cannot be compared; the message says why, and what to do."""
+
+
+Steps = tuple[str, ...]
+"""A property path: names, and `[name]` for the elements of a list."""
+
+
+class _Missing:
+    """A value that is not there, which is not the same as null."""
+
+
+MISSING: Final = _Missing()
+
 
 NEW: Final = "new"
 """The reason of a resource that was not there."""
@@ -23,7 +39,7 @@ class Verdict(StrEnum):
     ROLLING = "rolling"
     """Nodes or servers restart or are renewed one after the other; jobs on them end."""
     SCALE_TO_ZERO = "needs scale-to-zero"
-    """Nothing that runs has it until its nodes are made anew."""
+    """Running nodes do not have it: they must be recreated."""
     REPLACED = "replaced"
     """What is there now is deleted; something new may take its place."""
     DATA_LOSS = "DATA LOSS"
@@ -115,3 +131,87 @@ class Pair:
             refused=ruling.refused,
             replaces=ruling.replaces,
         )
+
+
+def walk(before: Any, after: Any, steps: Steps = ()) -> Iterator[tuple[Steps, Any, Any]]:
+    """Every leaf of two values side by side, equal ones included.
+
+    Elements of lists are matched by what names them (a key, a name, a device), else by position; one that is
+    on one side only is a leaf as a whole. Intrinsic functions and lists of plain values are leaves.
+    """
+    if _plain(before) and _plain(after) and not (before is MISSING and after is MISSING):
+        old, new = as_mapping(before), as_mapping(after)
+        if not old and not new:
+            if before is not after and before != after:
+                yield steps, before, after
+            return
+        for name in sorted(old.keys() | new.keys()):
+            yield from walk(old.get(name, MISSING), new.get(name, MISSING), (*steps, name))
+    elif _objects(before) and _objects(after) and any(one not in (MISSING, []) for one in (before, after)):
+        olds, news = _elements(before, after)
+        for name in [*olds, *(name for name in news if name not in olds)]:
+            b, a = olds.get(name, MISSING), news.get(name, MISSING)
+            if b is MISSING or a is MISSING:
+                yield (*steps, name), b, a
+            else:
+                yield from walk(b, a, (*steps, name))
+    else:
+        yield steps, before, after
+
+
+def dotted(steps: Steps) -> str:
+    """`InstanceGroups[train].InstanceCount`."""
+    return ".".join(steps).replace(".[", "[")
+
+
+def _plain(value: Any) -> bool:
+    """A dictionary of properties (or nothing), not an intrinsic function."""
+    if value is MISSING:
+        return True
+    if not isinstance(value, dict):
+        return False
+    names = list(cast("dict[str, Any]", value))
+    return not (len(names) == 1 and (names[0] in ("Ref", "Condition") or names[0].startswith("Fn::")))
+
+
+def _objects(value: Any) -> bool:
+    """A list of such dictionaries (or nothing); an empty list is one."""
+    if value is MISSING:
+        return True
+    return isinstance(value, list) and all(
+        isinstance(one, dict) and _plain(one) for one in cast("list[Any]", value)
+    )
+
+
+_NAMES = (
+    "InstanceGroupName", "Key", "Name", "Id", "Sid", "DeviceName", "ParameterName", "LogicalName",
+)  # fmt: skip
+
+
+def _elements(before: Any, after: Any) -> tuple[dict[str, Json], dict[str, Json]]:
+    """The elements of two lists by what names them."""
+    lists = [cast("list[Json]", [] if one is MISSING else one) for one in (before, after)]
+    for name in _NAMES:
+        names = [[item.get(name) for item in items] for items in lists]
+        if all(all(isinstance(n, str) for n in side) and len(set(side)) == len(side) for side in names):
+            return _by([f"[{n}]" for n in names[0]], lists[0]), _by([f"[{n}]" for n in names[1]], lists[1])
+    kinds = [[_kind(item) for item in items] for items in lists]
+    if all(None not in side and len(set(side)) == len(side) for side in kinds):
+        return _by([f"[{k}]" for k in kinds[0]], lists[0]), _by([f"[{k}]" for k in kinds[1]], lists[1])
+    places = [[f"[{i}]" for i in range(len(items))] for items in lists]
+    return _by(places[0], lists[0]), _by(places[1], lists[1])
+
+
+def _by(names: list[str], items: list[Json]) -> dict[str, Json]:
+    return dict(zip(names, items, strict=True))
+
+
+def _kind(item: Json) -> str | None:
+    """Of a choice such as {"FsxLustreConfig": ...}: which one; the two EBS volumes differ by RootVolume.
+    Of a network interface: its card and device."""
+    if "DeviceIndex" in item:
+        return f"{item.get('NetworkCardIndex', 0)}.{item['DeviceIndex']}"
+    if len(item) != 1 or not isinstance(inner := next(iter(item.values())), dict):
+        return None
+    root = " root" if cast("dict[str, Any]", inner).get("RootVolume") else ""
+    return next(iter(item)).removesuffix("Config") + root

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
-from ultracluster.change import Template, paired
-from ultracluster.change.checkout import checkout, environment_file, unpack
-from ultracluster.change.synthesis import synthesise
+from ultracluster.change.changes import ChangeError
+from ultracluster.change.checkout import Located, synthesise, unpack
+from ultracluster.change.template import Template, paired
 from ultracluster.change.template_files import read_templates
-from ultracluster.cli.environments import load_environment, open_account, refuse
+from ultracluster.config import load
 
-STACKS = ("network", "storage", "cluster", "observability")
-"""Stacks that an environment may have; one that it has no longer may still be deployed."""
+if TYPE_CHECKING:
+    from ultracluster.account.aws import Account
 
 
 @dataclass(slots=True)
@@ -30,70 +31,90 @@ class Comparison:
 
 
 def of_templates(old: Path, new: Path) -> Comparison:
-    """Two templates, or two folders of them."""
+    """Two templates, or two folders of them.
+
+    Raises:
+        ChangeError: one cannot be read.
+    """
     before, after = read_templates(old), read_templates(new)
     return Comparison(str(old), str(new), paired(before, after), after)
 
 
-def of_two(old: str, new: str) -> Comparison:
-    """Two environments, as if the first became the second."""
-    root = checkout()
+def of_two(old: Located, new: Located) -> Comparison:
+    """Two environments, as if the first became the second.
+
+    Raises:
+        ChangeError: one cannot be synthesised.
+    """
     with TemporaryDirectory() as scratch:
-        files = [environment_file(root, name) for name in (old, new)]
-        configs = [load_environment(file) for file in files]
-        before, after = synthesise(root, [(old, files[0]), (new, files[1])], Path(scratch))
-    notes = [f"as if {old} were deployed and became {new}; stacks and exports are matched by their last word"]
+        files = [(old.name, old.file), (new.name, new.file)]
+        before, after = synthesise(old.root, files, Path(scratch))
+    became = f"as if {old.name} were deployed and became {new.name}"
+    notes = [f"{became}; stacks and exports are matched by their last word"]
     notes += [
-        f"{what} differs ({a} and {b}): in truth everything would be made anew there"
+        f"{what} differs ({a} and {b}): in reality every resource would be recreated there"
         for what, a, b in (
-            ("the Region", configs[0].region, configs[1].region),
-            ("the account", configs[0].account, configs[1].account),
+            ("the Region", old.environment.region, new.environment.region),
+            ("the account", old.environment.account, new.environment.account),
         )
         if a and b and a != b
     ]
-    return Comparison(old, new, paired(before, after), after, notes)
+    return Comparison(old.name, new.name, paired(before, after), after, notes)
 
 
-def of_revision(name: str, revision: str) -> Comparison:
-    """The environment file of another git revision, with the one that is here."""
-    root = checkout()
-    file = environment_file(root, name)
-    load_environment(file)
+def of_revision(here: Located, revision: str) -> Comparison:
+    """The environment file of another git revision, with the one that is here.
+
+    Raises:
+        ChangeError: the revision does not have the file, or one of them cannot be synthesised.
+        InvalidEnvironmentError: the file of the revision is not an environment.
+    """
     with TemporaryDirectory() as scratch:
         tree = Path(scratch) / "revision"
-        commit = unpack(root, revision, tree)
+        commit = unpack(here.root, revision, tree)
         try:
-            old = tree / file.relative_to(root)
+            place = here.file.relative_to(here.root)
         except ValueError:
-            refuse(f"{file} is not in {root}: git has no other revision of it")
-        if not old.is_file():
-            refuse(f"--against {revision}: {file.relative_to(root)} is not in that revision")
-        label = f"{name} at {revision} ({commit})"
-        load_environment(old)
-        before, after = synthesise(root, [(label, old), (name, file)], Path(scratch))
+            raise ChangeError(f"{here.file} is not in {here.root}: git has no other revision of it") from None
+        if not (tree / place).is_file():
+            raise ChangeError(f"--against {revision}: {place} is not in that revision")
+        label = f"{here.name} at {revision} ({commit})"
+        load(tree / place)
+        files = [(label, tree / place), (here.name, here.file)]
+        before, after = synthesise(here.root, files, Path(scratch))
     note = "both files are synthesised with the code of this checkout: a change of the code does not show"
-    return Comparison(label, name, before, after, [note])
+    return Comparison(label, here.name, before, after, [note])
 
 
-def of_account(name: str, profile: str | None) -> Comparison:
-    """What is deployed, with what the environment file says now."""
+def of_account(here: Located, account: Account) -> Comparison:
+    """What is deployed, with what the environment file says now; stacks that it no longer has are looked for.
+
+    Raises:
+        ChangeError: the environment cannot be synthesised, or CloudFormation cannot be asked.
+    """
+    from ultracluster.account.aws import AccountError
     from ultracluster.change.deployed_templates import as_given_back, deployed_templates
 
-    root = checkout()
-    file = environment_file(root, name)
-    config = load_environment(file)
-    account = open_account(config, profile)
+    environment = here.environment
     with TemporaryDirectory() as scratch:
-        (after,) = synthesise(root, [(name, file)], Path(scratch))
-    possible = [stack for one in STACKS if (stack := f"{config.name}-{one}") not in after]
-    found = deployed_templates(account, after, possible)
+        (after,) = synthesise(here.root, [(here.name, here.file)], Path(scratch))
+    possible = [stack for stack in environment.possible_stack_names if stack not in after]
+    try:
+        found = deployed_templates(account, after, possible)
+    except AccountError as error:
+        raise ChangeError(str(error)) from None
     # one that could not be read counts as unchanged, so that what others import from it still resolves
     before = {**found.templates, **{stack: after.get(stack, {}) for stack in found.unread}}
+    notes = [f"{stack} is not deployed yet: everything in it is new" for stack in found.absent]
+    notes += [
+        f"whether {', '.join(stacks)} still run from an earlier version of the file is unknown: {why}"
+        for why, stacks in found.doubtful.items()
+    ]
     return Comparison(
-        f"{name} as deployed in {account.identity().account} {config.region}",
-        name,
+        f"{here.name} as deployed in {account.identity().account} {environment.region}",
+        here.name,
         before,
         {stack: as_given_back(one) if stack in found.templates else one for stack, one in after.items()},
-        [f"{stack} is not deployed yet: everything in it is new" for stack in found.absent],
+        notes,
         [f"{stack}: {why}" for stack, why in found.unread.items()],
     )

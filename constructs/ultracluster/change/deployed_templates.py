@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ultracluster.account.aws import AWS_ERRORS, Account, code, explain, message
-from ultracluster.change import Template
+from ultracluster.change.template import Template
 from ultracluster.change.template_files import parse_template
 
 
@@ -21,6 +21,9 @@ class Deployed:
     """Expected stacks that are not deployed."""
     unread: dict[str, str] = field(default_factory=dict[str, str])
     """Stacks that could not be read, each with the reason."""
+    doubtful: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """By reason: stacks that the environment no longer has, and of which AWS does not say whether they are
+    deployed."""
 
 
 def deployed_templates(account: Account, expected: Collection[str], possible: Collection[str]) -> Deployed:
@@ -29,7 +32,7 @@ def deployed_templates(account: Account, expected: Collection[str], possible: Co
 
     Args:
         expected: stacks that the environment has.
-        possible: stacks that it may have had; that AWS does not give them out is no finding.
+        possible: stacks that it may have had; most of them are not there.
 
     Raises:
         AccountError: there is no client for CloudFormation.
@@ -43,11 +46,12 @@ def deployed_templates(account: Account, expected: Collection[str], possible: Co
                 cast("Template", body) if isinstance(body, dict) else parse_template(str(body))
             )
         except AWS_ERRORS as error:
-            if name in possible:
-                continue
             # CloudFormation has no error code of its own for a stack that is not there
             if code(error) == "ValidationError" and "does not exist" in message(error):
-                found.absent.append(name)
+                if name in expected:
+                    found.absent.append(name)
+            elif name in possible:
+                found.doubtful.setdefault(explain(error), []).append(name)
             else:
                 found.unread[name] = explain(error)
         except ValueError as error:

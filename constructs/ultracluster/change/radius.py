@@ -1,15 +1,19 @@
-"""Two sets of templates in, a list of changes out."""
+"""Two sets of templates in, a list of changes out: those of each resource, then of what refers to it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
-from ultracluster.change.cascade import cascade
-from ultracluster.change.change_facts import held_data
-from ultracluster.change.changes import Change, Pair, Verdict
+from ultracluster.change.changes import Change, Pair, Verdict, dotted, walk
 from ultracluster.change.exports_in_use import exports_in_use
-from ultracluster.change.resource_changes import direct_changes
-from ultracluster.change.template import Template, as_text, resources_of
+from ultracluster.change.judgement import direct_changes, judged
+from ultracluster.change.tables import held_data, moving_attributes
+from ultracluster.change.template import IMPORT, Template, as_mapping, as_text, references, resources_of
+
+_Target = tuple[str, str, str | None]
+"""Stack, logical id and attribute of what is referred to; None is the resource itself or every attribute."""
 
 
 def blast_radius(before: Mapping[str, Template], after: Mapping[str, Template]) -> list[Change]:
@@ -30,7 +34,7 @@ def blast_radius(before: Mapping[str, Template], after: Mapping[str, Template]) 
             if pair.before and pair.after:
                 pairs.append(pair)
             changes += direct_changes(pair)
-    changes += cascade(pairs, changes, before, after)
+    changes += _cascade(pairs, changes, before, after)
     changes += exports_in_use(before, after)
     return sorted(changes, key=lambda c: (-c.verdict.rank, c.stack, c.logical_id, c.path))
 
@@ -54,3 +58,89 @@ def _left_behind(stack: str, template: Template) -> Change:
         f"{len(resources)} resources{holding}; delete it by hand when nothing needs it",
         source="CDK CLI reference: cdk deploy",
     )
+
+
+def _cascade(
+    pairs: list[Pair], direct: list[Change], before: Mapping[str, Template], after: Mapping[str, Template]
+) -> list[Change]:
+    """What refers to something that is replaced changes, too, and so on until nothing new comes."""
+    exports = _exports(after)
+    known = {(change.stack, change.logical_id, change.path) for change in direct}
+    moved = _moved(direct) | _moved_values(before, after)
+    found: list[Change] = []
+    while True:
+        fresh: list[Change] = []
+        for pair in pairs:
+            properties = as_mapping(pair.after.get("Properties"))
+            for steps, value, _ in walk(properties, properties):
+                place = (pair.stack, pair.logical_id, dotted(steps))
+                if place in known:
+                    continue
+                cause = _cause(value, pair.stack, moved, exports)
+                if cause is None or cause[:2] == pair.key:
+                    continue
+                known.add(place)
+                ruling = judged(pair, steps, value, value)
+                text = f"refers to {_named(cause, pair.stack)}, which changes: {ruling.reason}"
+                if cause[0] != pair.stack:
+                    text += f". It is an export of {cause[0]}: CloudFormation refuses to change one in use"
+                fresh.append(pair.change(replace(ruling, reason=text), steps, value, value))
+        if not fresh:
+            return found
+        found += fresh
+        moved |= _moved(fresh)
+
+
+def _moved(changes: list[Change]) -> set[_Target]:
+    """References whose value is another one afterwards; None stands for every attribute."""
+    moved: set[_Target] = set()
+    for change in changes:
+        if change.replaces:
+            moved.add((change.stack, change.logical_id, None))
+        elif change.verdict is not Verdict.NO_OP and change.path:
+            for attribute in moving_attributes(change.resource_type):
+                moved.add((change.stack, change.logical_id, attribute))
+    return moved
+
+
+def _moved_values(before: Mapping[str, Template], after: Mapping[str, Template]) -> set[_Target]:
+    """Parameters and mappings with another value."""
+    return {
+        (stack, name, None)
+        for stack in before.keys() & after.keys()
+        for section in ("Parameters", "Mappings")
+        for name, value in as_mapping(as_mapping(after[stack]).get(section)).items()
+        if as_mapping(as_mapping(before[stack]).get(section)).get(name, value) != value
+    }
+
+
+def _cause(
+    value: Any, stack: str, moved: set[_Target], exports: Mapping[str, set[_Target]]
+) -> _Target | None:
+    """The first reference in a value that has another value afterwards."""
+    found: set[_Target] = set()
+    for name, attribute in references(value):
+        if name.startswith(IMPORT):
+            found |= exports.get(name.removeprefix(IMPORT), set())
+        else:
+            found.add((stack, name, attribute))
+    hit = [one for one in found if one in moved or (one[0], one[1], None) in moved]
+    return min(hit, key=lambda one: (one[0], one[1], one[2] or "")) if hit else None
+
+
+def _exports(templates: Mapping[str, Template]) -> dict[str, set[_Target]]:
+    """What the value of each export refers to."""
+    return {
+        name: {
+            (stack, to, attribute)
+            for to, attribute in references(output.get("Value"))
+            if not to.startswith(IMPORT)
+        }
+        for stack, template in templates.items()
+        for output in map(as_mapping, as_mapping(as_mapping(template).get("Outputs")).values())
+        if isinstance(name := as_mapping(output.get("Export")).get("Name"), str)
+    }
+
+
+def _named(cause: _Target, stack: str) -> str:
+    return f"`{cause[1]}`" if cause[0] == stack else f"`{cause[0]}/{cause[1]}`"

@@ -7,8 +7,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ultracluster.change import NEW, TAGS, Change, Verdict, worst
+from ultracluster.change.changes import NEW, TAGS, Change, Verdict
 from ultracluster.change.comparison import Comparison
+from ultracluster.change.radius import worst
 
 
 @dataclass(slots=True)
@@ -22,7 +23,7 @@ class Report:
 
     @property
     def lost(self) -> list[str]:
-        """Resources that lose data which nobody accepted."""
+        """Resources that lose data without --accept-data-loss."""
         resources = [change.resource for change in self.changes if change.verdict is Verdict.DATA_LOSS]
         return [one for one in dict.fromkeys(resources) if one not in self.accepted]
 

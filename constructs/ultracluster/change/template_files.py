@@ -6,23 +6,20 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
-from ultracluster.change import Template
-
-
-class TemplateError(Exception):
-    """There is no template, or what is there is none; the message says where and why."""
+from ultracluster.change.changes import ChangeError
+from ultracluster.change.template import Template
 
 
 def read_templates(place: Path) -> dict[str, Template]:
     """Templates by stack name, of a folder as the CDK writes it or of one file.
 
     Raises:
-        TemplateError: there is none, or one cannot be read.
+        ChangeError: there is none, or one cannot be read.
     """
     if place.is_dir():
         files = sorted(place.glob("*.template.json"))
         if not files:
-            raise TemplateError(f"{place} holds no *.template.json; name a cdk.out folder or a template")
+            raise ChangeError(f"{place} holds no *.template.json; name a cdk.out folder or a template")
     else:
         files = [place]
     found: dict[str, Template] = {}
@@ -30,9 +27,9 @@ def read_templates(place: Path) -> dict[str, Template]:
         try:
             found[file.name.partition(".")[0]] = parse_template(file.read_text(encoding="utf-8"))
         except OSError as error:
-            raise TemplateError(f"{file}: {error.strerror}") from None
+            raise ChangeError(f"{file}: {error.strerror}") from None
         except ValueError as error:
-            raise TemplateError(f"{file} is no template: {error}") from None
+            raise ChangeError(f"{file} is not a template: {error}") from None
     return found
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ultracluster.cli.environments import JsonOption, ProfileOption, load_environment, open_account, refuse
-from ultracluster.cli.preflight import LateBar
+from ultracluster.cli.report import LateBar
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
@@ -115,7 +115,9 @@ def as_text(found: Search, wishes: list[Wish]) -> str:
         for one in wishes
     ]
     lines.append("")
-    lines += [_line(offer) for offer in found.offers] or ["nothing is offered: try fewer, shorter or later"]
+    lines += [_line(offer) for offer in found.offers] or [
+        "Nothing is offered: try fewer instances, fewer days or a later start."
+    ]
     lines += [
         f"could not be asked: {wish.kind} for {wish.instance_type}: {why}" for wish, why in found.failures
     ]
@@ -166,7 +168,7 @@ def _known(name: str) -> str:
             return types[0]
         if types:
             refuse(f"`{name}` is several instance types: {', '.join(types)}; name one")
-        refuse(f"there is no instance type `{name}`; near: {', '.join(nearest_instance_types(name))}")
+        refuse(f"there is no instance type `{name}`; did you mean {', '.join(nearest_instance_types(name))}")
     return name
 
 

@@ -11,9 +11,9 @@ import typer
 
 from ultracluster.cli.environments import JsonOption, refuse
 from ultracluster.cli.questions import ask, ask_one_of, ask_whether, can_ask
+from ultracluster.cli.report import Paper
 
 if TYPE_CHECKING:
-    from ultracluster.catalog import InstanceType
     from ultracluster.plan.choice import Rank, Wanted
 
 
@@ -51,7 +51,7 @@ def choose(
 ) -> None:
     """Rank the orchestrators for what you need, with reasons and the whole comparison.
 
-    Asks when no flag says anything. Exit code 2: a flag is wrong, or there is none and nobody to ask.
+    Asks questions when there are no flags. Exit code 2: a flag is wrong, or there is none and no terminal.
     """
     from ultracluster.plan.choice import CAPACITIES, ranking
 
@@ -65,7 +65,7 @@ def choose(
     if not features and capacity is None and instance_type is None:
         if not can_ask():
             refuse(
-                "nothing is asked for, and standard input is no terminal to ask on: say what you need with "
+                "Cannot prompt: stdin is not a terminal. Pass what you need: "
                 + ", ".join(f"--{name.replace('_', '-')}" for name in flags)
                 + ", --capacity KIND or --instance-type TYPE"
             )
@@ -94,38 +94,18 @@ def _ask() -> Wanted:
 
 
 def _type(text: str) -> str:
-    if text == "not decided":
-        return ""
-    return _named(text).name
+    from ultracluster.plan.draft_size import read_type
 
-
-def _named(text: str) -> InstanceType:
-    """A type by its own name, or the usual one with the accelerators of this name: `h100`, `64xH100`.
-
-    Raises:
-        ValueError: none is known.
-    """
-    from ultracluster.catalog import instance_type, nearest_instance_types
-    from ultracluster.catalog.accelerators import Accelerators, most_in_one, read_accelerators
-    from ultracluster.catalog.instances import example_type
-    from ultracluster.config.nodes import MOST_NODES
-    from ultracluster.plan.draft_place import type_for
-
-    asked = read_accelerators(text) or Accelerators(count=most_in_one(text), name=text)
-    found = instance_type(text) or (type_for(asked, None, "") if asked.count else None)
-    if found is None:
-        near = " or ".join(nearest_instance_types(text)) or example_type()
-        raise ValueError(f"the catalogue has no such type; the nearest: {near}")
-    if found.accelerator and asked.count > found.accelerator.count * MOST_NODES:
-        raise ValueError(f"{MOST_NODES} nodes of {found.name} have {found.accelerator.count * MOST_NODES:,}")
-    return found
+    return "" if text == "not decided" else read_type(text).instance_type
 
 
 def _wanted(features: tuple[str, ...], capacity: str, kind: str) -> Wanted:
+    from ultracluster.catalog import instance_type
     from ultracluster.plan.choice import Wanted
+    from ultracluster.plan.draft_size import read_type
 
     try:
-        known = _named(kind) if kind else None
+        known = instance_type(read_type(kind).instance_type) if kind else None
     except ValueError as error:
         refuse(f"--instance-type {kind}: {error}")
     return Wanted(features=features, capacity=capacity, instance_type=known)
@@ -157,17 +137,14 @@ _MARKS = {"yes": "[green]+[/green]", "partly": "[yellow]~[/yellow]", "no": "[red
 
 
 def _text(ranks: list[Rank], wanted: Wanted, asked: str) -> str:
-    from io import StringIO
-
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     from ultracluster.plan.choice import comparison
 
     terminal = sys.stdout.isatty()
-    target = StringIO()
-    console = Console(file=target, width=None if terminal else 110, force_terminal=terminal, highlight=False)
+    paper = Paper(None if terminal else 110, colour=terminal)
+    console = paper.console
     for place, rank in enumerate(ranks, start=1):
         verdict = "" if rank.possible else " [red](lacks what you ask for)[/red]"
         console.print(f"[bold]{place}. {rank.orchestrator}[/bold]: {rank.title}{verdict}")
@@ -188,8 +165,8 @@ def _text(ranks: list[Rank], wanted: Wanted, asked: str) -> str:
     console.print(table)
     best = ranks[0]
     following = f"Next: ultracluster init --orchestrator {best.orchestrator}{_flags(wanted, asked)}"
-    console.print(f"\n{following if best.possible else 'No orchestrator has all of it: give up one wish.'}")
-    return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
+    console.print(f"\n{following if best.possible else 'No orchestrator has all: drop one requirement.'}")
+    return paper.text()
 
 
 def _flags(wanted: Wanted, asked: str) -> str:

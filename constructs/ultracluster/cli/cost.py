@@ -19,7 +19,10 @@ from ultracluster.cli.environments import (
     load_environment,
     refuse,
 )
+from ultracluster.cli.report import working
+from ultracluster.model import resolve
 from ultracluster.plan.cost import estimate
+from ultracluster.plan.cost_summary import document
 from ultracluster.plan.price_file import prices_beside, read_prices
 
 if TYPE_CHECKING:
@@ -53,8 +56,8 @@ def cost(
     """Estimate what an environment costs per hour, day and month: list prices, USD, without tax.
 
     Everything that has a price is in the estimate, marked where it is old, undated, derived or of another
-    Region; what has none is named. The strict sum has the unmarked ones only. Prices in prices.csv beside the
-    environment file (`ultracluster prices update`) win over the shipped ones. --live needs
+    Region; what has none is named. The strict sum has the unmarked ones only. Prices in prices.csv next to
+    the environment file (`ultracluster prices update`) win over the shipped ones. --live needs
     `pricing:GetProducts` and `ec2:DescribeSpotPriceHistory`. Exit code 1: --strict, and a price is marked,
     missing or cannot be used; 2: bad input.
     """
@@ -68,9 +71,10 @@ def cost(
         asked = ask(config, profile, on)
         own |= asked.table
         faults += asked.faults
-    found = estimate(config, today=on, days=days, own=own, faults=faults)
+    cluster = resolve(config)
+    found = estimate(cluster, today=on, days=days, own=own, faults=faults)
     if as_json:
-        sys.stdout.write(json.dumps(found.document(), indent=2) + "\n")
+        sys.stdout.write(json.dumps(document(found), indent=2) + "\n")
     elif markdown:
         sys.stdout.write(as_markdown(found))
     else:
@@ -93,9 +97,6 @@ def day(text: str | None) -> dt.date:
 
 def ask(config: Environment, profile: str | None, today: dt.date) -> LivePrices:
     """The prices of everything that an environment is billed for, asked of AWS."""
-    from rich.console import Console
-    from rich.status import Status
-
     from ultracluster.account.aws import Account, AccountError
     from ultracluster.account.live_prices import live_prices
     from ultracluster.plan.billed import billed
@@ -104,14 +105,14 @@ def ask(config: Environment, profile: str | None, today: dt.date) -> LivePrices:
         account = Account(region=config.region, profile=profile)
     except AccountError as error:
         refuse(str(error))
-    keys = [item.key for item in billed(config, today) if item.key]
-    with Status("asking AWS for prices", console=Console(stderr=True)) as status:
+    keys = [item.key for item in billed(resolve(config), today) if item.key]
+    with working("asking AWS for prices") as say:
         return live_prices(
             account,
             keys,
             zone_id=config.network.zone_id,
             today=today,
-            asking=lambda key: status.update(f"asking AWS for the price of {key}"),
+            asking=lambda key: say(f"asking AWS for the price of {key}"),
         )
 
 

@@ -9,7 +9,9 @@ from typing import Annotated
 
 import typer
 
-from ultracluster.cli.environments import refuse
+from ultracluster.cli.environments import open_account
+from ultracluster.cli.report import refuse, working
+from ultracluster.config import InvalidEnvironmentError
 
 
 def diff(
@@ -53,8 +55,9 @@ def diff(
     """
     from ultracluster.change import blast_radius
     from ultracluster.change import comparison as compare
+    from ultracluster.change.changes import ChangeError
+    from ultracluster.change.checkout import located
     from ultracluster.change.report import Report
-    from ultracluster.change.template_files import TemplateError
     from ultracluster.cli.diff_output import as_document, as_markdown, as_text
 
     names = environments or []
@@ -67,25 +70,32 @@ def diff(
         if templates is not None and not (names or against or deployed):
             found = compare.of_templates(*templates)
         elif templates is None and len(names) == 2 and not (against or deployed):
-            found = compare.of_two(names[0], names[1])
+            old, new = (located(name) for name in names)
+            with working(f"synthesising {old.name} and {new.name} ..."):
+                found = compare.of_two(old, new)
         elif templates is None and len(names) == 1 and against and not deployed:
-            found = compare.of_revision(names[0], against)
+            here = located(names[0])
+            with working(f"synthesising {here.name}, now and at {against} ..."):
+                found = compare.of_revision(here, against)
         elif templates is None and len(names) == 1 and deployed and not against:
-            found = compare.of_account(names[0], profile)
+            here = located(names[0])
+            account = open_account(here.environment, profile)
+            with working(f"synthesising {here.name} ..."):
+                found = compare.of_account(here, account)
         else:
             refuse(
-                "say what to compare, in one of these ways:\n"
+                "Pass what to compare, in one of these ways:\n"
                 "  ultracluster diff dev prod                   two environments\n"
                 "  ultracluster diff prod --against HEAD~1      with another revision of the file\n"
                 "  ultracluster diff prod --deployed            with what is deployed\n"
                 "  ultracluster diff --templates OLD NEW        two templates, or folders of them"
             )
-    except TemplateError as error:
+    except (ChangeError, InvalidEnvironmentError) as error:
         refuse(str(error))
     report = Report(found, blast_radius(found.before, found.after), accepted)
     losing = {change.resource for change in report.changes if change.verdict == "DATA LOSS"}
     for one in sorted(accepted - losing):
-        typer.echo(f"--accept-data-loss {one}: nothing is lost there", err=True)
+        typer.echo(f"--accept-data-loss {one}: no data is lost there", err=True)
     if as_json:
         sys.stdout.write(json.dumps(as_document(report), indent=2) + "\n")
     else:

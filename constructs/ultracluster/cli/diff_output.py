@@ -7,6 +7,7 @@ from typing import Any
 
 from ultracluster.change import Verdict, worst
 from ultracluster.change.report import Report, end, rows, title
+from ultracluster.cli.report import Paper, folded, markdown_table
 
 _STYLES = {
     "no-op": "dim",
@@ -20,17 +21,12 @@ _STYLES = {
 
 def as_text(report: Report) -> str:
     """A table for each stack, in the colours of a terminal where there is one."""
-    from io import StringIO
-
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     terminal = sys.stdout.isatty()
-    target = StringIO()
-    console = Console(
-        file=target, width=None if terminal else 140, force_terminal=terminal, highlight=False, markup=False
-    )
+    paper = Paper(None if terminal else 140, colour=terminal, markup=False)
+    console = paper.console
     console.print(title(report))
     for note in report.comparison.notes:
         console.print(f"  {note}", soft_wrap=True)
@@ -54,7 +50,7 @@ def as_text(report: Report) -> str:
     console.print()
     for line in end(report):
         console.print(line, soft_wrap=True)
-    return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
+    return paper.text()
 
 
 def as_markdown(report: Report) -> str:
@@ -69,24 +65,14 @@ def as_markdown(report: Report) -> str:
     ):
         if not kept:
             continue
-        if fold:
-            parts += ["", f"<details><summary>{len(kept)} without danger</summary>"]
-        parts += ["", "| verdict | resource | change | why |", "|---|---|---|---|"]
+        cells: list[tuple[str, ...]] = []
         for row in kept:
             verdict = f"**{row.verdict}**" if row.verdict.rank >= Verdict.REPLACED.rank else row.verdict
             verdict = "" if row.verdict is Verdict.NO_OP and row.resource in loud else verdict
-            cells = (verdict, f"{row.stack}/{row.resource}", row.what, row.why)
-            parts.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
-        if fold:
-            parts += ["", "</details>"]
+            cells.append((verdict, f"{row.stack}/{row.resource}", row.what, row.why))
+        table = markdown_table(("verdict", "resource", "change", "why"), cells)
+        parts += folded(f"{len(kept)} harmless", table) if fold else ["", *table]
     return "\n".join([*parts, "", *(f"{line}  " for line in end(report))]).rstrip() + "\n"
-
-
-def _cell(text: str) -> str:
-    """Text in a cell of a Markdown table; angle brackets and bars are no markup."""
-    for character, instead in (("\n", " "), ("|", "\\|"), ("<", "&lt;")):
-        text = text.replace(character, instead)
-    return text
 
 
 def as_document(report: Report) -> dict[str, Any]:

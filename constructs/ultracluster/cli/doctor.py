@@ -1,4 +1,4 @@
-"""`ultracluster doctor`: what is wrong with a deployed environment, the likely cause first."""
+"""`ultracluster doctor`: what is wrong with a deployed environment, the most likely cause first."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ultracluster.cli.environments import (
     load_environment,
     open_account,
 )
+from ultracluster.cli.report import working
 
 if TYPE_CHECKING:
     from ultracluster.account.doctor import Examination, Fact
@@ -32,18 +33,13 @@ def doctor(
 
     Exit code 0 = nothing found, 1 = something is wrong or could not be read, 2 = the account cannot be asked.
     """
-    from rich.console import Console
-    from rich.status import Status
-
     from ultracluster.account.doctor import examine
     from ultracluster.model import resolve
 
     config = load_environment(environment)
     account = open_account(config, profile)
-    with Status("", console=Console(stderr=True)) as status:
-        found = examine(
-            account, resolve(config), hours=hours, progress=lambda step: status.update(f"asking {step}")
-        )
+    with working("asking") as say:
+        found = examine(account, resolve(config), hours=hours, progress=lambda step: say(f"asking {step}"))
     typer.echo(json.dumps(as_dict(found), indent=2) if as_json else as_text(found, config.name))
     raise typer.Exit(0 if found.healthy else 1)
 

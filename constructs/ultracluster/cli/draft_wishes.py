@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from ultracluster.catalog import instance_type, nearest_instance_types, nearest_regions, region
-from ultracluster.catalog.accelerators import (
-    Accelerators,
-    most_in_one,
-    nearest_accelerators,
-    read_accelerators,
-    types_with,
-)
+from ultracluster.catalog import nearest_regions, region
+from ultracluster.catalog.accelerators import read_accelerators
 from ultracluster.catalog.instances import example_type
 from ultracluster.cli.questions import Word, ask, ask_one_of
-from ultracluster.cli.refusal import refuse
+from ultracluster.cli.report import refuse
 from ultracluster.config.nodes import MOST_NODES
 from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.plan.choice import CAPACITIES
 from ultracluster.plan.draft import ORCHESTRATORS, Wishes
 from ultracluster.plan.draft_place import (
-    CAPACITIES,
     NoZoneError,
     capacities,
     capacity_for,
     regions_for,
-    type_for,
     zone_for,
     zones_for,
 )
+from ultracluster.plan.draft_size import Sized, nodes_with, read_type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,28 +45,22 @@ class Given:
 
 
 def wishes_of(given: Given, *, asks: bool, why: str = "") -> Wishes:
-    """What is wanted: by flags, else by answers, else by default. What is wrong ends with exit code 2.
+    """What to draft: by flags, else by answers, else by default. What is wrong ends with exit code 2.
 
     Args:
         given: the flags.
-        asks: somebody can answer.
-        why: the flag because of which nobody is asked.
+        asks: a person can answer questions.
+        why: the flag that forbids questions.
     """
     _refuse_missing(given, asks, why)
     _refuse_wrong(given)
     answers = _Answers(asks)
-    asked = _sized(given)
-    kind = asked[0] or answers.of(
-        given.instance_type,
-        "Instance type or accelerators of the compute nodes",
-        example_type(),
-        _type_or_sum,
-    )
-    nodes = asked[1]
-    if isinstance(kind, Accelerators):
-        asked = _chosen(kind, None, "")
-        kind, nodes = asked[0], asked[1]
-    nodes = nodes or answers.of(given.nodes, "Compute nodes", 8, _count)
+    sized = _sized(given)
+    if not sized.instance_type:
+        question = "Instance type or accelerators of the compute nodes"
+        sized = ask(question, example_type(), kind=read_type)
+    kind = sized.instance_type
+    nodes = sized.nodes or answers.of(given.nodes, "Compute nodes", 8, _count)
     orchestrator: OrchestratorKind = answers.one_of(
         cast("OrchestratorKind | None", given.orchestrator),
         "Orchestrator, which `ultracluster choose` helps with", ORCHESTRATORS, "hyperpod-slurm",
@@ -82,7 +69,7 @@ def wishes_of(given: Given, *, asks: bool, why: str = "") -> Wishes:
     place = answers.of(given.region, f"Region with {kind}", offered[0], _region)
     wishes = Wishes(
         region=place, orchestrator=orchestrator, instance_type=kind, nodes=nodes,
-        capacity_id=given.capacity_id, image=given.image, admin=given.admin, type_reason=asked[2],
+        capacity_id=given.capacity_id, image=given.image, admin=given.admin, type_reason=sized.reason,
     )  # fmt: skip
     wishes = replace(
         wishes, zone_id=_zone(answers, given, wishes), capacity=_capacity(answers, given, wishes)
@@ -125,9 +112,9 @@ def _refuse_missing(given: Given, asks: bool, why: str) -> None:
     ]
     if missing:
         refuse(
-            f"missing: {', '.join(missing)}. Nobody can be asked ({why or 'standard input is no terminal'}), "
-            "so these flags are needed"
-            + ("; --accelerators 64xH100 says type and number" if "--instance-type" in missing else "")
+            f"Cannot prompt: {why or 'stdin is not a terminal'}. Pass {', '.join(missing)}"
+            + (" (or --accelerators 64xH100 for type and number)" if "--instance-type" in missing else "")
+            + "."
         )
 
 
@@ -139,7 +126,7 @@ def _refuse_wrong(given: Given) -> None:
     }  # fmt: skip
     for flag, value in texts.items():
         if value and not value.isprintable():
-            refuse(f"{flag} {value!r}: write it in one line, without characters that cannot be seen")
+            refuse(f"{flag} {value!r}: write it on one line, without invisible characters")
     for flag, value, known in (
         ("--orchestrator", given.orchestrator, ORCHESTRATORS),
         ("--capacity", given.capacity, CAPACITIES),
@@ -159,59 +146,26 @@ def _refuse_wrong(given: Given) -> None:
                 refuse(f"{flag} {value}: {error}")
     if given.accelerators is not None:
         if given.instance_type is not None or given.nodes is not None:
-            refuse(
-                "--accelerators says type and number of nodes: leave out --instance-type and --nodes, or it"
-            )
+            refuse("Pass either --accelerators, or --instance-type and --nodes: the first says both.")
         if read_accelerators(given.accelerators) is None:
             refuse(f"--accelerators {given.accelerators}: write a number and a name: 64xH100, 512xB200")
 
 
-def _sized(given: Given) -> tuple[str, int | None, str]:
-    """Type, number of nodes and the reason, of `--accelerators` or of an accelerator's name for a type."""
+def _sized(given: Given) -> Sized:
+    """What `--accelerators` or `--instance-type` means; without a type where neither is given."""
     orchestrator = cast("OrchestratorKind | None", given.orchestrator)
-    if given.accelerators is not None and (asked := read_accelerators(given.accelerators)):
-        try:
-            return _chosen(asked, orchestrator, given.region or "")
-        except ValueError as error:
-            refuse(f"--accelerators {given.accelerators}: {error}")
-    if given.instance_type is not None and instance_type(given.instance_type) is None:
-        asked = read_accelerators(given.instance_type)
-        if asked and types_with(asked.name):
-            refuse(f"--instance-type {given.instance_type}: write --accelerators {given.instance_type}")
-        if types_with(given.instance_type):
-            kind = _type_with(given.instance_type, orchestrator, given.region or "")
-            return kind, None, f"{given.instance_type} is asked for, which {kind} has"
-    return given.instance_type or "", None, ""
-
-
-def _chosen(asked: Accelerators, orchestrator: OrchestratorKind | None, place: str) -> tuple[str, int, str]:
-    """The type and the number of nodes for so many accelerators.
-
-    Raises:
-        ValueError: no type has them, or there are none or too many of them.
-    """
-    alike = types_with(asked.name)
-    found = type_for(asked, orchestrator, place)
-    if found is None or found.accelerator is None:
-        raise ValueError(
-            f"no type with {asked.name} is known; like it: {', '.join(nearest_accelerators(asked.name))}"
-        )
-    each = found.accelerator.count
-    if not 1 <= asked.count <= each * MOST_NODES:
-        raise ValueError(f"1 to {each * MOST_NODES:,} of them, which {MOST_NODES} nodes of {found.name} have")
-    nodes = math.ceil(asked.count / each)
-    more = nodes * each - asked.count
-    name = found.accelerator.name
-    reason = f"{asked.count} x {name} asked for, and {found.name} has {each} of them"
-    if len(alike) > 1:
-        reason += f"; also in {', '.join(one.name for one in alike if one is not found)}"
-    return found.name, nodes, reason + (f". The nodes have {more} more than asked for" if more else "")
-
-
-def _type_with(name: str, orchestrator: OrchestratorKind | None, place: str) -> str:
-    """The type with most accelerators of a name."""
-    found = type_for(Accelerators(count=most_in_one(name), name=name), orchestrator, place)
-    return found.name if found else name
+    try:
+        if given.accelerators is not None and (asked := read_accelerators(given.accelerators)):
+            return nodes_with(asked, orchestrator, given.region or "")
+        if given.instance_type is not None:
+            sized = read_type(given.instance_type, orchestrator, given.region or "")
+            if sized.nodes is not None:
+                refuse(f"--instance-type {given.instance_type}: write --accelerators {given.instance_type}")
+            return sized
+    except ValueError as error:
+        flag = "--instance-type" if given.accelerators is None else f"--accelerators {given.accelerators}"
+        refuse(f"{flag}: {error}")
+    return Sized(instance_type="")
 
 
 def _zone(answers: _Answers, given: Given, wishes: Wishes) -> str:
@@ -233,28 +187,14 @@ def _capacity(answers: _Answers, given: Given, wishes: Wishes) -> str:
         return given.capacity or ""
     usual = capacity_for(wishes.orchestrator, wishes.instance_type, wishes.nodes, wishes.region).value
     sold = capacities(wishes.orchestrator, wishes.instance_type)
-    capacity = ask_one_of("Capacity", sold or CAPACITIES, usual)
+    capacity = ask_one_of("Capacity", sold or tuple(CAPACITIES), usual)
     return "" if capacity == usual else capacity
-
-
-def _type_or_sum(text: str) -> str | Accelerators:
-    """A type by its EC2 name, `h100`, or `64xH100`."""
-    if instance_type(text) is not None:
-        return text
-    asked = read_accelerators(text)
-    if asked and types_with(asked.name):
-        _chosen(asked, None, "")
-        return asked
-    if types_with(text):
-        return _type_with(text, None, "")
-    near = ", ".join(nearest_instance_types(text)) or example_type()
-    raise ValueError(f"no type {text!r} is known; like it: {near}")
 
 
 def _region(text: str) -> str:
     if region(text) is None:
-        near = ", ".join(nearest_regions(text)) or "us-east-2"
-        raise ValueError(f"there is no Region {text!r}; like it: {near}")
+        near = " or ".join(nearest_regions(text)) or "us-east-2"
+        raise ValueError(f"Unknown Region {text!r}. Did you mean {near}?")
     return text
 
 

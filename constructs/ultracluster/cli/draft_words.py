@@ -53,11 +53,14 @@ def refusal(wishes: Wishes, reasons: Iterable[Finding | str]) -> str:
     from ultracluster.plan.draft_check import UNSOLD, nearest
 
     reasons = list(reasons)
-    lines = ["no file is written, for it could not be deployed:", *(f"  {_line(one)}" for one in reasons)]
+    lines = [
+        "Nothing was written: the environment would be rejected:",
+        *(f"  {_line(one)}" for one in reasons),
+    ]
     if near := nearest(wishes):
         lines += ["nearest that works:", *(f"  {command(one)}" for one in near)]
     if all(not isinstance(one, str) and one.code in UNSOLD and not one.blocks for one in reasons):
-        lines.append("--anyway writes it all the same, if you know better")
+        lines.append("--anyway writes it regardless, if you know better")
     return "\n".join(lines)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ultracluster.cli.refusal import refuse
+from ultracluster.cli.report import refuse
 from ultracluster.config import Environment, InvalidEnvironmentError, load, render
 from ultracluster.config.loader import Loaded
 
@@ -27,7 +27,7 @@ def load_file(path: Path) -> Loaded:
     """An environment file by its path, or by its name in environments/.
 
     Raises:
-        InvalidEnvironmentError: it cannot be read, or is no environment.
+        InvalidEnvironmentError: it cannot be read, or is not an environment.
     """
     return load(environment_path(path))
 
@@ -81,4 +81,4 @@ def confirm(question: str, yes: bool) -> None:
             return
     except typer.Abort:
         typer.echo("", err=True)
-    refuse("not confirmed, nothing changed (--yes confirms)")
+    refuse("Not confirmed: nothing changed. Pass --yes to confirm.")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal, assert_never
 
 import typer
 
 from ultracluster.catalog.image_bases import UnknownBaseError
 from ultracluster.cli.image_catalogue import list_images, show
 from ultracluster.cli.image_record import record
-from ultracluster.cli.refusal import refuse
+from ultracluster.cli.report import refuse
+from ultracluster.config.orchestrator import OrchestratorKind
 
 app = typer.Typer(
     add_completion=False,
@@ -24,37 +24,9 @@ app = typer.Typer(
 _S3 = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._/-]+)?"
 
 
-class ImageOrchestrator(StrEnum):
-    """Whose image is the base."""
-
-    HYPERPOD_SLURM = "hyperpod-slurm"
-    PARALLELCLUSTER = "parallelcluster"
-    PCS = "pcs"
-    EKS = "eks"
-    HYPERPOD_EKS = "hyperpod-eks"
-
-
-class Format(StrEnum):
-    """Who builds the image."""
-
-    IMAGE_BUILDER = "imagebuilder"
-    IMAGE_BUILDER_TEST = "imagebuilder-test"
-    PACKER = "packer"
-
-
-class Architecture(StrEnum):
-    """Processors of the nodes."""
-
-    X86_64 = "x86_64"
-    ARM64 = "arm64"
-
-
-class Accelerator(StrEnum):
-    """Which nodes the image is for."""
-
-    NVIDIA = "nvidia"
-    NEURON = "neuron"
-    NONE = "none"
+Format = Literal["imagebuilder", "imagebuilder-test", "packer"]
+Architecture = Literal["x86_64", "arm64"]
+Accelerator = Literal["nvidia", "neuron", "none"]
 
 
 app.command("list")(list_images)
@@ -70,22 +42,20 @@ def image() -> None:
 @app.command()
 def recipe(
     release: Annotated[str, typer.Option("--release", help="The software release, e.g. 2026.11.")],
-    orchestrator: Annotated[ImageOrchestrator, typer.Option("--orchestrator", help="Whose image it is.")],
+    orchestrator: Annotated[OrchestratorKind, typer.Option("--orchestrator", help="Whose image it is.")],
     form: Annotated[
         Format,
         typer.Option("--format", help="Image Builder's component, its test, or a Packer file."),
-    ] = Format.IMAGE_BUILDER,
+    ] = "imagebuilder",
     scripts: Annotated[
         str, typer.Option("--scripts", help="s3:// folder of the lifecycle scripts; asked for at build time.")
     ] = "",
     mirror: Annotated[str, typer.Option("--mirror", help="s3:// mirror of the release.")] = "",
     accelerator: Annotated[
         Accelerator, typer.Option("--accelerator", help="Which nodes it is for.")
-    ] = Accelerator.NVIDIA,
+    ] = "nvidia",
     os: Annotated[str, typer.Option("--os", help="Operating system, as the orchestrator writes it.")] = "",
-    architecture: Annotated[
-        Architecture, typer.Option("--arch", help="Processor of the nodes.")
-    ] = Architecture.X86_64,
+    architecture: Annotated[Architecture, typer.Option("--arch", help="Processor of the nodes.")] = "x86_64",
     kubernetes: Annotated[
         str, typer.Option("--kubernetes", help="EKS: Kubernetes release of the base, e.g. 1.34.")
     ] = "",
@@ -102,33 +72,37 @@ def recipe(
 
     for name, value in (("--scripts", scripts), ("--mirror", mirror)):
         if value and not re.fullmatch(_S3, value):
-            refuse(f"{name} {value!r} is not s3://bucket/prefix")
+            refuse(f"{name} {value!r}: write it as s3://bucket/prefix")
     if kubernetes and not re.fullmatch(r"1\.\d{2}", kubernetes):
-        refuse(f"--kubernetes {kubernetes!r} is not a release such as 1.34")
-    if form is Format.PACKER and scripts.endswith(".zip"):
-        refuse("--scripts is a folder for Packer; an archive is for Image Builder")
+        refuse(f"--kubernetes {kubernetes!r} is not a release: write it as 1.34")
+    if form == "packer" and scripts.endswith(".zip"):
+        refuse("--scripts: pass a folder for Packer; only Image Builder takes an archive")
     try:
-        made = Recipe(
+        wanted = Recipe(
             release=release,
-            orchestrator=orchestrator.value,
+            orchestrator=orchestrator,
             os=os,
-            architecture=architecture.value,
-            accelerator=accelerator.value,
+            architecture=architecture,
+            accelerator=accelerator,
             kubernetes=kubernetes,
             scripts=scripts.rstrip("/"),
             archive=scripts.endswith(".zip"),
             mirror=mirror.rstrip("/"),
         )
-        made.check_release()
+        wanted.check_release()
     except UnknownBaseError as error:
         refuse(f"--os: {error}")
     except UnknownReleaseError as error:
         refuse(str(error.args[0]))
     except ValueError as error:
         refuse(f"--release: {error}")
-    writers = {
-        Format.IMAGE_BUILDER: component_that_builds,
-        Format.IMAGE_BUILDER_TEST: component_that_tests,
-        Format.PACKER: packer_file,
-    }
-    sys.stdout.write(writers[form](made))
+    match form:
+        case "imagebuilder":
+            text = component_that_builds(wanted)
+        case "imagebuilder-test":
+            text = component_that_tests(wanted)
+        case "packer":
+            text = packer_file(wanted)
+        case _ as never:
+            assert_never(never)
+    sys.stdout.write(text)

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from ultracluster.cli.refusal import refuse
+from ultracluster.cli.report import refuse, text_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ultracluster.catalog.images import Fact, Image
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -47,9 +45,11 @@ def list_images(
         )
         for one in found
     ]
-    _table(("image", "date", "kernel", "NVIDIA driver", "Neuron driver", "EFA", "Slurm", ""), rows)
     typer.echo(
-        "\n-: it has none; ?: nobody says; ~: not confirmed by its maker. `ultracluster image show <image>`"
+        text_table(("image", "date", "kernel", "NVIDIA driver", "Neuron driver", "EFA", "Slurm", ""), rows)
+    )
+    typer.echo(
+        "\n-: it has none; ?: unknown; ~: not confirmed by its maker. `ultracluster image show <image>`"
     )
 
 
@@ -86,7 +86,7 @@ def show(
             rows.append(
                 (field, _value(fact, "").strip(), fact.mark, f"{said}{f'; {fact.note}' if fact.note else ''}")
             )
-    _table(("field", "value", "mark", "source"), rows)
+    typer.echo(text_table(("field", "value", "mark", "source"), rows))
 
 
 def _row(one: Image) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def _row(one: Image) -> dict[str, Any]:
 
 
 def _values(one: Image) -> dict[str, Any]:
-    """By field; null where nobody says."""
+    """By field; null where it is unknown."""
     from ultracluster.catalog.images import source
 
     return {
@@ -132,9 +132,3 @@ def _value(fact: Fact | None, doubt: str = "~") -> str:
     if isinstance(fact.value, bool):
         return "yes" if fact.value else "-"
     return f"{fact.value}{'' if fact.mark == 'confirmed' else doubt}"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(len(row[number]) for row in (head, *rows)) for number in range(len(head))]
-    for row in (head, *rows):
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ultracluster.cli.refusal import refuse
+from ultracluster.cli.report import refuse
 
 HOW = """\
 Let a node that runs the image print what it brings, then make the record of it:
@@ -71,4 +71,4 @@ def record(
     known = len(made["values"]) - len(unknown)
     typer.echo(f"{known} values; unknown: {', '.join(unknown) or 'none'}", err=True)
     if said.installed:
-        typer.echo(f"not the image alone: Ultracluster has installed {said.installed} on this node", err=True)
+        typer.echo(f"not only the image: Ultracluster has installed {said.installed} on this node", err=True)

@@ -91,8 +91,8 @@ def init(
 ) -> None:
     """Write a commented environment file, sized for the number of nodes.
 
-    Asks for what no flag says; where nobody can answer, --orchestrator, --region, and --instance-type with
-    --nodes or --accelerators are needed. What it writes passes `ultracluster validate`, and AWS is known to
+    Asks for what no flag says. Without a terminal, pass --orchestrator, --region, and --instance-type with
+    --nodes, or --accelerators. What it writes passes `ultracluster validate`, and AWS is known to
     sell it in its Region and zone. Exit code 2: a flag is missing or wrong, the file is there already, or
     what is asked for cannot be had; the nearest that can is named.
     """
@@ -102,7 +102,7 @@ def init(
     from ultracluster.plan.draft_place import NoZoneError
 
     if output is not None and output.exists() and not force:
-        refuse(f"{output} is there already; --force replaces it")
+        refuse(f"{output} exists: pass --force to replace it")
     given = Given(
         instance_type=instance_type, nodes=nodes, accelerators=accelerators, orchestrator=orchestrator,
         region=region, zone_id=zone_id, name=name, capacity=capacity, capacity_id=capacity_id,
@@ -132,6 +132,6 @@ def _write(text: str, output: Path, force: bool) -> None:
         with output.open("w" if force else "x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        refuse(f"{output} is there already; --force replaces it")
+        refuse(f"{output} exists: pass --force to replace it")
     except OSError as error:
         refuse(f"{output} cannot be written: {error.strerror}")

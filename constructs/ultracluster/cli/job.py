@@ -15,7 +15,7 @@ from ultracluster.model import resolve
 
 if TYPE_CHECKING:
     from ultracluster.kubernetes.pytorch_job import PyTorchJob
-from ultracluster.model.team_shares import Pool
+    from ultracluster.model import Cluster
 
 app = typer.Typer(
     add_completion=False,
@@ -39,7 +39,7 @@ def pytorch(
     environment: EnvironmentArgument,
     nodes: Annotated[int, typer.Option(min=1, help="How many nodes, whole ones.", show_default=False)],
     team: Annotated[
-        str | None, typer.Option(help="Whose job it is; needed where the environment has teams.")
+        str | None, typer.Option(help="Team of the job; required if the environment has teams.")
     ] = None,
     image: Annotated[
         str | None,
@@ -71,26 +71,28 @@ def pytorch(
 
     Exit code 2 if there can be none.
     """
-    config = _valid(environment, scheduler)
+
+    cluster = resolve(_valid(environment, scheduler))
     try:
-        made = _asked(config, nodes, team, image, script, name, group, priority, within, processes)
-        text = _text(config, made)
+        wanted = _job(cluster, nodes, team, image, script, name, group, priority, within, processes)
+        text = _text(cluster, wanted)
     except ValueError as error:
         refuse(f"{environment}: {error}")
     typer.echo(text, nl=False)
 
 
 def _valid(path: Path, scheduler: str | None) -> Environment:
-    from ultracluster.config.kubernetes import Eks, HyperPodEks
+    from ultracluster.config.kubernetes import HyperPodEks
     from ultracluster.rules import enforce
 
     try:
         loaded = load_file(path)
         config = loaded.environment
         if scheduler:
-            orchestrator = config.orchestrator
-            if not isinstance(orchestrator, Eks | HyperPodEks):
-                refuse(f"{path}: --scheduler {scheduler} is of Kubernetes, and this is {orchestrator.kind}")
+            orchestrator = config.kubernetes
+            if orchestrator is None:
+                kind = config.orchestrator.kind
+                refuse(f"{path}: --scheduler {scheduler} is for Kubernetes, and this is {kind}")
             changed: dict[str, object] = {"scheduler": scheduler}
             if isinstance(orchestrator, HyperPodEks):
                 changed["task_governance"] = False
@@ -102,8 +104,8 @@ def _valid(path: Path, scheduler: str | None) -> Environment:
     return loaded.environment
 
 
-def _asked(
-    config: Environment,
+def _job(
+    cluster: Cluster,
     nodes: int,
     team: str | None,
     image: str | None,
@@ -115,17 +117,18 @@ def _asked(
     processes: int | None,
 ) -> PyTorchJob:
     from ultracluster.kubernetes.pytorch_job import PyTorchJob
+    from ultracluster.model.job_fit import check_job, job_pool
 
-    pool = _pool(config, group)
-    _check_team(config, team)
-    _check_size(config, pool, nodes, team)
+    pool = job_pool(cluster, group)
+    _check_team(list(cluster.environment.teams), team)
+    check_job(cluster, pool, nodes, team)
     for what, value, form in (
         ("--name", name, _NAME),
         ("--image", image, _IMAGE),
         ("--script", script, _SCRIPT),
     ):
         if value is not None and not form.fullmatch(value):
-            raise ValueError(f"{what} {value!r} has characters that it cannot have")
+            raise ValueError(f"{what} {value!r} has characters that are not allowed there")
     if processes is None:
         if not pool.resource.startswith("nvidia.com/"):
             raise ValueError(
@@ -134,7 +137,7 @@ def _asked(
             )
         processes = pool.per_node
     if script is None:
-        lustre = config.storage.lustre
+        lustre = cluster.lustre
         script = f"{lustre.mount_path}/train.py" if lustre else "train.py"
     return PyTorchJob(
         pool=pool,
@@ -149,58 +152,23 @@ def _asked(
     )
 
 
-def _text(config: Environment, made: PyTorchJob) -> str:
+def _text(cluster: Cluster, wanted: PyTorchJob) -> str:
     from ultracluster.kubernetes.pytorch_job import pytorch_manifests
     from ultracluster.kubernetes.yaml_text import yaml_text
     from ultracluster.model.team_shares import scheduler_of
     from ultracluster.slurm.pytorch_sbatch import sbatch_script
 
-    cluster = resolve(config)
     if scheduler_of(cluster) == "slurm":
-        return sbatch_script(cluster, made)
-    return "---\n".join(yaml_text(one) for one in pytorch_manifests(cluster, made))
+        return sbatch_script(cluster, wanted)
+    return "---\n".join(yaml_text(one) for one in pytorch_manifests(cluster, wanted))
 
 
-def _pool(config: Environment, group: str | None) -> Pool:
-    from ultracluster.model.team_shares import pools
-
-    every = {pool.group: pool for pool in pools(resolve(config))}
-    there = {name: pool for name, pool in every.items() if pool.whole}
-    if group in every and group not in there:
-        raise ValueError(f"pods share the GPUs of {group}, and a training job wants whole ones")
-    if not there:
-        raise ValueError("no compute group has whole accelerators")
-    if group is None:
-        return next(iter(there.values()))
-    if group not in there:
-        raise ValueError(f"no group `{group}` with accelerators: one of {', '.join(there)}")
-    return there[group]
-
-
-def _check_team(config: Environment, team: str | None) -> None:
-    if team is None and config.teams:
-        raise ValueError(f"whose job is it? --team, one of {', '.join(config.teams)}")
-    if team is not None and team not in config.teams:
-        near = difflib.get_close_matches(team, list(config.teams), n=1)
+def _check_team(teams: list[str], team: str | None) -> None:
+    if team is None and teams:
+        raise ValueError(f"This environment has teams: pass --team ({', '.join(teams)}).")
+    if team is not None and team not in teams:
+        near = difflib.get_close_matches(team, teams, n=1)
         raise ValueError(
             f"there is no team `{team}`: "
-            + (f"--team {near[0]}" if near else f"one of {', '.join(config.teams) or 'none'}")
-        )
-
-
-def _check_size(config: Environment, pool: Pool, nodes: int, team: str | None) -> None:
-    """A job that can never start is refused here: a queue would keep it for ever."""
-    from ultracluster.model.team_shares import quotas
-
-    if nodes > pool.nodes:
-        raise ValueError(f"{nodes} nodes, and {pool.group} has {pool.nodes}")
-    limit = config.teams[team].limit if team else None
-    if team is None or limit is None:
-        return
-    own = quotas(resolve(config))[team].get(pool.group, 0)
-    most = limit if isinstance(limit, int) else max(own, limit.get(pool.group, 0))
-    if nodes * pool.per_node > most:
-        raise ValueError(
-            f"{nodes} nodes have {nodes * pool.per_node} accelerators, and {team} has {most} at the most: "
-            f"--nodes {most // pool.per_node}"
+            + (f"--team {near[0]}" if near else f"one of {', '.join(teams) or 'none'}")
         )

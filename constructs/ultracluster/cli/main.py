@@ -1,4 +1,4 @@
-"""Commands that need no AWS account."""
+"""Entry point of the `ultracluster` command, with those of its commands that are short."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 from ultracluster.cli.commands import Commands
 from ultracluster.cli.environments import EnvironmentArgument, JsonOption, load_file
-from ultracluster.cli.refusal import refuse
+from ultracluster.cli.report import refuse
 from ultracluster.config import Finding, InvalidEnvironmentError, render
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def rules(
 
     if markdown:
         if codes:
-            refuse("--markdown prints every rule: leave the codes out")
+            refuse("--markdown prints every rule: omit the codes")
         typer.echo(rules_page(), nl=False)
         return
     chosen = _rules_called(codes) if codes else list(all_rules())
@@ -105,7 +105,7 @@ def _rules_called(codes: list[str]) -> list[Rule]:
         wanted = code.upper()
         found = [rule for rule in all_rules() if wanted in (rule.id, rule.id.rstrip("0123456789"))]
         if not found and wanted in SHAPE:
-            refuse(f"{wanted} is about the shape of the file, no rule: {SHAPE[wanted]}")
+            refuse(f"{wanted} is not a rule but the shape of the file: {SHAPE[wanted]}")
         if not found:
             known = [rule.id for rule in all_rules()]
             near = [one for one in known if one.startswith(wanted)] or difflib.get_close_matches(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated
 
 import typer
 
@@ -15,20 +13,25 @@ from ultracluster.cli.environments import (
     ProfileOption,
     confirm,
     load_environment,
-    open_account,
     refuse,
 )
-
-if TYPE_CHECKING:
-    from ultracluster.account.nodes.fleet import Fleet
-    from ultracluster.account.nodes.node import Action, Outcome
-    from ultracluster.config import Environment
+from ultracluster.cli.node_actions import (
+    act,
+    answer_lines,
+    finish,
+    fleet_of,
+    iso,
+    open_fleet,
+    report,
+    wait_for,
+)
+from ultracluster.cli.report import text_table
 
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="List and mend the nodes of a deployed environment. Exit code 0 = done or nothing to do, "
-    "1 = refused or failed for a node, 2 = could not be asked or was not confirmed, 3 = still under way.",
+    help="List, reboot, replace or delete nodes of a deployed cluster. Exit code 0 = done or nothing to do, "
+    "1 = refused or failed for a node, 2 = AWS cannot be asked or not confirmed, 3 = still under way.",
 )
 
 NodeArguments = Annotated[
@@ -36,7 +39,7 @@ NodeArguments = Annotated[
     typer.Argument(help="Instance id, logical id, host name (`ip-10-1-0-5`) or address.", show_default=False),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be asked of AWS.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the API calls without making them.")]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Stay until it is done.")]
 Timeout = Annotated[int, typer.Option(min=1, help="Minutes to wait at most.")]
 
@@ -54,7 +57,7 @@ def list_(
     """List every node, also those that HyperPod still waits for. Changes nothing."""
     from ultracluster.account.nodes import node as model
 
-    fleet = _open(environment, profile)
+    fleet = open_fleet(environment, profile)
     nodes = [
         node
         for node in fleet.nodes
@@ -63,21 +66,20 @@ def list_(
     if as_json:
         typer.echo(json.dumps([model.as_json(node) for node in nodes], indent=2))
         return
-    _table(
-        ("group", "node", "status", "type", "host", "image", ""),
-        [
-            (
-                node.group,
-                node.name,
-                node.status,
-                node.instance_type,
-                node.dns.split(".")[0],
-                " ".join(part for part in (node.image, node.image_status) if part),
-                node.message,
-            )
-            for node in nodes
-        ],
-    )
+    rows = [
+        (
+            node.group,
+            node.name,
+            node.status,
+            node.instance_type,
+            node.dns.split(".")[0],
+            " ".join(part for part in (node.image, node.image_status) if part),
+            node.message,
+        )
+        for node in nodes
+    ]
+    if rows:
+        typer.echo(text_table(("group", "node", "status", "type", "host", "image", ""), rows))
     if fleet.cluster:
         for one in fleet.cluster.groups:
             if one.current != one.target:
@@ -95,7 +97,7 @@ def describe(
     """Show everything that AWS tells of one node. Changes nothing."""
     from ultracluster.account.aws import AccountError
 
-    fleet = _open(environment, profile)
+    fleet = open_fleet(environment, profile)
     found, missing = fleet.find([node])
     if missing:
         refuse(fleet.absent(missing[0]).why)
@@ -104,9 +106,9 @@ def describe(
     except AccountError as error:
         refuse(str(error))
     if as_json:
-        typer.echo(json.dumps(described, indent=2, default=_iso))
+        typer.echo(json.dumps(described, indent=2, default=iso))
     else:
-        typer.echo("\n".join(_lines(described)))
+        typer.echo("\n".join(answer_lines(described)))
 
 
 @app.command()
@@ -121,7 +123,7 @@ def reboot(
     as_json: JsonOption = False,
 ) -> None:
     """Reboot nodes; disks stay as they are, lifecycle scripts do not run again."""
-    _act(_open(environment, profile), "reboot", nodes, yes, dry_run, wait, timeout, as_json)
+    act(open_fleet(environment, profile), "reboot", nodes, yes, dry_run, wait, timeout, as_json)
 
 
 @app.command()
@@ -136,7 +138,7 @@ def replace(
     as_json: JsonOption = False,
 ) -> None:
     """Replace nodes by new instances; everything on their own disks is lost."""
-    _act(_open(environment, profile), "replace", nodes, yes, dry_run, wait, timeout, as_json)
+    act(open_fleet(environment, profile), "replace", nodes, yes, dry_run, wait, timeout, as_json)
 
 
 @app.command()
@@ -151,7 +153,7 @@ def delete(
     as_json: JsonOption = False,
 ) -> None:
     """Delete nodes and lower their group's target; the next deploy goes by the file's `count` again."""
-    _act(_open(environment, profile), "delete", nodes, yes, dry_run, wait, timeout, as_json)
+    act(open_fleet(environment, profile), "delete", nodes, yes, dry_run, wait, timeout, as_json)
 
 
 @app.command("health-check")
@@ -174,8 +176,8 @@ def health_check(
     checks = [name for name, chosen in wanted.items() if chosen]
     if not checks:
         refuse("choose at least one check")
-    fleet = _open(environment, profile)
-    _act(fleet, "health-check", nodes, yes, dry_run, False, 1, as_json, checks)
+    fleet = open_fleet(environment, profile)
+    act(fleet, "health-check", nodes, yes, dry_run, False, 1, as_json, checks)
 
 
 @app.command()
@@ -201,31 +203,31 @@ def add(
     from ultracluster.account.nodes.node import Outcome
 
     if (count is None) == (to is None):
-        refuse("say either --count or --to")
-    fleet = _open(environment, profile)
+        refuse("Pass exactly one of --count or --to.")
+    fleet = open_fleet(environment, profile)
     if fleet.cluster is None:
         refuse(ec2_nodes.elsewhere(fleet.wanted, "add"))
     known = fleet.cluster.group(group)
     more = count if count is not None else (to or 0) - (known.target if known else 0)
     if known and more <= 0:
-        _report([Outcome(group, "already", f"has a target of {known.target}", group)], as_json)
+        report([Outcome(group, "already", f"has a target of {known.target}", group)], as_json)
         return
     refused = hyperpod_nodes.judge_add(fleet.cluster, group, more)
     if refused:
-        _finish([refused], as_json)
+        finish([refused], as_json)
     target = known.target + more if known else more
     question = f"Add {more} node{'s' * (more != 1)} to {group}, {target} in all?"
     typer.echo(f"The next deploy goes by the file again: set `count: {target}` of {group} there.", err=True)
     if dry_run:
-        _finish([Outcome(f"{more} more", "would", f"target {target}", group)], as_json)
+        finish([Outcome(f"{more} more", "would", f"target {target}", group)], as_json)
     confirm(question, yes)
     outcomes = hyperpod_requests.add(fleet.account, fleet.cluster, group, more)
     late = (
         wait
         and any(one.result == "accepted" for one in outcomes)
-        and _wait(fleet, {group}, set(), 30, timeout)
+        and wait_for(fleet, {group}, set(), 30, timeout)
     )
-    _finish(outcomes, as_json, late)
+    finish(outcomes, as_json, late)
 
 
 @app.command()
@@ -249,182 +251,14 @@ def restore(
     from ultracluster.rules.hyperpod.groups import hyperpod_groups
 
     config = load_environment(environment)
-    fleet = _fleet(config, profile)
+    fleet = fleet_of(config, profile)
     if fleet.cluster is None:
         refuse(ec2_nodes.elsewhere(fleet.wanted, "add"))
     groups = hyperpod_groups(config)
     judged = hyperpod_restore.judge_restore(fleet.cluster, groups, group)
     if judged.result != "would" or dry_run:
-        _finish([judged], as_json)
+        finish([judged], as_json)
     confirm(f"Bring {group} back, {judged.why}?", yes)
     outcome = hyperpod_restore.restore(fleet.account, fleet.cluster, group, groups[group])
-    late = wait and outcome.result == "accepted" and _wait(fleet, {group}, set(), 30, timeout)
-    _finish([outcome], as_json, late)
-
-
-def _open(environment: Any, profile: str | None) -> Fleet:
-    return _fleet(load_environment(environment), profile)
-
-
-def _fleet(config: Environment, profile: str | None) -> Fleet:
-    from ultracluster.account.aws import AccountError
-    from ultracluster.account.nodes.fleet import Fleet
-    from ultracluster.model import resolve
-
-    account = open_account(config, profile)
-    try:
-        return Fleet(account, resolve(config))
-    except AccountError as error:
-        refuse(str(error))
-
-
-def _act(
-    fleet: Fleet,
-    action: Action,
-    names: Sequence[str],
-    yes: bool,
-    dry_run: bool,
-    wait: bool,
-    timeout: int,
-    as_json: bool,
-    checks: Sequence[str] = (),
-) -> None:
-    """Judge, ask the person, ask AWS, wait, report: the same for every action."""
-    found, missing = fleet.find(names)
-    outcomes = [fleet.absent(name) for name in missing]
-    judged = fleet.judge(action, found)
-    outcomes += [one for one in judged if one.result != "would"]
-    willing = {one.node for one in judged if one.result == "would"}
-    nodes = [node for node in found if node.name in willing]
-    if not nodes or dry_run:
-        _finish(outcomes + [one for one in judged if one.result == "would"], as_json)
-    for line in fleet.before(action, nodes):
-        typer.echo(line, err=True)
-    for one in outcomes:
-        typer.echo(f"left out: {one.node} {one.why}", err=True)
-    listed = ", ".join(node.name for node in nodes[:5]) + (f" and {len(nodes) - 5} more" if nodes[5:] else "")
-    confirm(f"{_VERBS[action]} {len(nodes)} node{'s' * (len(nodes) != 1)} ({listed})?", yes)
-    done = fleet.act(action, nodes, checks)
-    outcomes += done
-    accepted = {one.node for one in done if one.result == "accepted"}
-    late = False
-    if wait and accepted and fleet.cluster:
-        groups = {node.group for node in nodes if node.name in accepted}
-        leaving = accepted if action != "reboot" else set[str]()
-        settle = 180 if action == "reboot" else 0
-        late = _wait(fleet, groups, leaving, settle, timeout)
-    for line in fleet.after(action, [node for node in nodes if node.name in accepted]) if accepted else []:
-        typer.echo(line, err=True)
-    _finish(outcomes, as_json, late)
-
-
-_VERBS = {
-    "reboot": "Reboot",
-    "replace": "Replace, and lose the disks of,",
-    "delete": "Delete",
-    "health-check": "Take out of service for about two hours and check",
-}
-
-
-def _wait(fleet: Fleet, groups: set[str], leaving: set[str], settle: float, timeout: int) -> bool:
-    """Whether it is not done in time, or a node has failed on the way."""
-    from ultracluster.account.aws import AccountError
-    from ultracluster.account.nodes.hyperpod_wait import Seen, wait
-
-    assert fleet.cluster
-    try:
-        with _Bar() as show:
-
-            def report(seen: Seen) -> None:
-                show(seen.ready, seen.wanted, "; ".join(seen.busy[:2]))
-
-            seen = wait(
-                fleet.account,
-                fleet.cluster.name,
-                groups=groups,
-                leaving=leaving,
-                settle=settle,
-                timeout=timeout * 60,
-                report=report,
-            )
-    except AccountError as error:
-        typer.echo(f"cannot watch any longer, the request goes on: {error}", err=True)
-        return True
-    except KeyboardInterrupt:
-        typer.echo("no longer watched; the request goes on: see `ultracluster nodes list`", err=True)
-        return True
-    for line in seen.busy:
-        typer.echo(f"still under way: {line}", err=True)
-    for node in seen.failed:
-        typer.echo(
-            f"{node} has failed, and HyperPod does not try again by itself: replace it once more", err=True
-        )
-    return bool(seen.busy or seen.failed)
-
-
-class _Bar:
-    """A progress bar on standard error."""
-
-    def __enter__(self) -> Callable[[int, int, str], None]:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-        self._progress = Progress(
-            TextColumn("nodes"), BarColumn(), TextColumn("{task.completed}/{task.total}"),
-            TimeElapsedColumn(), TextColumn("{task.description}"), console=Console(stderr=True),
-        )  # fmt: skip
-        self._progress.start()
-        task = self._progress.add_task("", total=None)
-
-        def show(done: int, total: int, text: str) -> None:
-            self._progress.update(task, completed=done, total=total, description=text)
-
-        return show
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-
-def _finish(outcomes: Sequence[Outcome], as_json: bool, late: bool = False) -> NoReturn:
-    _report(outcomes, as_json)
-    raise typer.Exit(1 if any(one.bad for one in outcomes) else 3 if late else 0)
-
-
-def _report(outcomes: Sequence[Outcome], as_json: bool) -> None:
-    from ultracluster.account.nodes import node as model
-
-    sys.stderr.flush()
-    if as_json:
-        typer.echo(json.dumps([model.as_json(one) for one in outcomes], indent=2))
-        return
-    _table(("node", "group", "result", ""), [(one.node, one.group, one.result, one.why) for one in outcomes])
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns as wide as they need to be; the last one runs on, so nothing is cut."""
-    if not rows:
-        return
-    lines = [heads, *rows]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(heads) - 1)]
-    for line in lines:
-        cells = [cell.ljust(width) for cell, width in zip(line[:-1], widths, strict=True)]
-        typer.echo("  ".join([*cells, line[-1]]).rstrip())
-
-
-def _lines(value: Any, indent: int = 0) -> list[str]:
-    """A nested answer as indented `name: value` lines."""
-    pad = "  " * indent
-    lines: list[str] = []
-    pairs: list[tuple[str, Any]] = (
-        list(value.items()) if isinstance(value, dict) else [("-", one) for one in value]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    )
-    for key, entry in pairs:
-        if isinstance(entry, dict | list) and entry:
-            lines += [f"{pad}{key}:", *_lines(entry, indent + 1)]
-        elif entry not in ({}, []):
-            lines.append(f"{pad}{key}: {_iso(entry)}")
-    return lines
-
-
-def _iso(value: Any) -> str:
-    return str(value.isoformat() if hasattr(value, "isoformat") else value)
+    late = wait and outcome.result == "accepted" and wait_for(fleet, {group}, set(), 30, timeout)
+    finish([outcome], as_json, late)

@@ -49,6 +49,7 @@ def plan(
 
     Nothing is asked of AWS. Exit code 2: the environment breaks a rule, or an option cannot be used.
     """
+    from ultracluster.model import resolve
     from ultracluster.plan.environment_plan import parameters
     from ultracluster.plan.environment_plan import plan as plan_of
     from ultracluster.plan.price_file import prices_beside, read_prices
@@ -69,7 +70,7 @@ def plan(
     except InvalidEnvironmentError as error:
         refuse(str(error))
     prices = read_prices(prices_beside(environment_path(environment)), today=day)
-    found = plan_of(loaded.environment, size, day, warnings=warnings, prices=prices)
+    found = plan_of(resolve(loaded.environment), size, day, warnings=warnings, prices=prices)
     if picture is not None:
         from ultracluster.plan.picture import PictureError, save_picture
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ultracluster.cli.plan_text import facts, group_words, heading, quota_amount
+from ultracluster.cli.report import folded, markdown_table
 from ultracluster.plan.environment_plan import Plan
 
 
@@ -20,9 +21,9 @@ def as_markdown(plan: Plan) -> str:
     parts = [
         f"### {plan.name}: {heading(plan)}",
         "",
-        *_table(tuple(groups[0]), (group.values() for group in groups)),
+        *markdown_table(tuple(groups[0]), (group.values() for group in groups)),
         "",
-        *_table(("what", ""), merged),
+        *markdown_table(("what", ""), merged),
     ]
     if plan.model:
         parts += ["", f"*Model state: {plan.model.assumption}.*"]
@@ -52,17 +53,4 @@ def as_markdown(plan: Plan) -> str:
 
 def _folded(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
     made = list(rows)
-    if not made:
-        return []
-    summary = f"<details><summary>{len(made)} {title}</summary>"
-    return ["", summary, "", *_table(columns, made), "", "</details>"]
-
-
-def _table(columns: tuple[str, ...], rows: Iterable[Iterable[str]]) -> list[str]:
-    lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
-    lines += [f"| {' | '.join(map(_cell, row))} |" for row in rows]
-    return lines
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", "<br>")
+    return folded(f"{len(made)} {title}", markdown_table(columns, made) if made else [])

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from io import StringIO
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ultracluster.cli.report import Paper
 from ultracluster.plan.environment_plan import (
     GroupPlan,
     ModelPlan,
@@ -20,14 +19,14 @@ from ultracluster.plan.environment_plan import (
 )
 
 WIDTH = 80
-"""Columns where the output is no terminal."""
+"""Columns where the output is not a terminal."""
 
 
 def as_text(plan: Plan, *, terminal: bool) -> str:
     """The plan as two tables; in colours for a terminal."""
-    target = StringIO()
     # elsewhere rows of the node groups are never cut, however long the names
-    console = Console(file=target, width=None if terminal else 1000, force_terminal=terminal, highlight=False)
+    paper = Paper(None if terminal else 1000, colour=terminal)
+    console = paper.console
     console.print(f"[bold]{plan.name}[/bold]: {heading(plan)}", width=None if terminal else WIDTH)
     groups = Table(box=None, pad_edge=False)
     for number, title in enumerate(("group", "nodes", "accelerators", "memory", "EFA")):
@@ -45,7 +44,7 @@ def as_text(plan: Plan, *, terminal: bool) -> str:
     for name, value in facts(plan):
         told.add_row(name, escape(value))
     console.print(told, width=None if terminal else WIDTH)
-    return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
+    return paper.text()
 
 
 def heading(plan: Plan) -> str:
@@ -69,7 +68,7 @@ def group_words(group: GroupPlan) -> dict[str, str]:
 
 
 def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tuple[str, str]]:
-    """Name and words of everything beside the node groups.
+    """Name and words of everything besides the node groups.
 
     Args:
         rest_at: where those of the quotas are named that are only counted.
@@ -77,7 +76,10 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
     linked = [group for group in plan.groups if group.accelerators]
     for number, group in enumerate(linked):
         place = f" in each {group.domain.ultraserver}" if group.domain and group.domain.ultraserver else ""
-        yield "" if number else "domains", f"{group.name}: {group_words(group)['linked by']}{place}"
+        yield (
+            "" if number else _interconnect(linked),
+            f"{group.name}: {group_words(group)['linked by']}{place}",
+        )
     yield "Lustre", str(plan.lustre or "none")
     for one in plan.repositories:
         place = f"s3://{one.bucket}/{one.prefix}" if one.bucket else f"the data bucket, {one.prefix or '/'}"
@@ -152,12 +154,17 @@ def warning_counts(plan: Plan) -> str:
     return f"{text}, {accepted} acknowledged" if accepted else text
 
 
+def _interconnect(groups: list[GroupPlan]) -> str:
+    links = {group.domain.link for group in groups if group.domain}
+    return "interconnect" if "NeuronLink" in links else "GPU interconnect"
+
+
 def _domain(group: GroupPlan) -> str:
     if not group.accelerators:
         return "-"
     if group.domain is None:
         return "?"
-    return f"{group.domain.size} by {group.domain.link}" if group.domain.link else "1 each (PCIe)"
+    return f"{group.domain.size} by {group.domain.link}" if group.domain.link else "PCIe (no NVLink)"
 
 
 def _events(imports: tuple[str, ...], exports: tuple[str, ...]) -> str:

@@ -1,9 +1,8 @@
-"""`ultracluster preflight`: can this environment be had, in this account, now?"""
+"""`ultracluster preflight`: can this account deploy this environment right now?"""
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,15 +17,12 @@ from ultracluster.cli.environments import (
     open_account,
     refuse,
 )
+from ultracluster.cli.report import LateBar, markdown_table
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
     from ultracluster.account.preflight import Report, Row
     from ultracluster.account.quotas.requests import Request
 
-LATE = 2.0
-"""Seconds after which a bar shows."""
 _COLOURS = {"red": "red", "yellow": "yellow", "green": "green", "unknown": "magenta"}
 
 
@@ -152,13 +148,12 @@ def as_text(report: Report) -> str:
 
 def as_markdown(report: Report) -> str:
     """One table for a pull request."""
-    lines = ["| | | what | found | do |", "|---|---|---|---|---|"]
-    for group, rows in report.sections.items():
-        lines += [
-            f"| {group} | {row.level} | {_cell(row.what)} | {_cell(row.found)} | {_cell(row.do)} |"
-            for row in rows
-        ]
-    return "\n".join([*lines, "", _sum(report)])
+    rows = (
+        (group, row.level, row.what, row.found, row.do)
+        for group, found in report.sections.items()
+        for row in found
+    )
+    return "\n".join([*markdown_table(("", "", "what", "found", "do"), rows), "", _sum(report)])
 
 
 def request_lines(requests: Sequence[Request]) -> list[str]:
@@ -174,39 +169,4 @@ def request_lines(requests: Sequence[Request]) -> list[str]:
 def _sum(report: Report) -> str:
     counts = {level: sum(row.level == level for row in report.rows) for level in _COLOURS}
     text = ", ".join(f"{count} {level}" for level, count in counts.items() if count)
-    return f"{text}: most of it could not be asked, so nothing is proven" if report.blind else text
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")
-
-
-class LateBar:
-    """A progress bar on standard error for what takes longer than two seconds.
-
-    Call it with what is done and how much there is.
-    """
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._begun = time.monotonic()
-        self._bar: tuple[Progress, TaskID] | None = None
-
-    def __enter__(self) -> LateBar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar:
-            self._bar[0].stop()
-
-    def __call__(self, done: int, of: int) -> None:
-        if self._bar is None:
-            if time.monotonic() - self._begun < LATE:
-                return
-            from rich.console import Console
-            from rich.progress import Progress
-
-            progress = Progress(console=Console(stderr=True), transient=True)
-            self._bar = (progress, progress.add_task(self._what))
-            progress.start()
-        self._bar[0].update(self._bar[1], completed=done, total=of)
+    return f"{text}: most checks could not be made, so nothing is proven" if report.blind else text

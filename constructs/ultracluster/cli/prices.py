@@ -1,4 +1,4 @@
-"""`ultracluster prices`: the prices that a team asks AWS for and commits beside its environments."""
+"""`ultracluster prices`: the prices that a team asks AWS for and commits next to its environments."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def update(
     as_json: JsonOption = False,
     today: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Ask AWS what the environments are billed for, and write prices.csv beside them. Commit it: it wins.
+    """Ask AWS what the environments are billed for, and write prices.csv next to them. Commit it: it wins.
 
     Lines that AWS does not answer stay as they are, those written by hand among them. Needs
     `pricing:GetProducts` and `ec2:DescribeSpotPriceHistory`. Exit code 1: AWS answered nothing, as
@@ -106,4 +106,4 @@ def _tell(path: Path, new: dict[tuple[str, str], Figure], known: dict[tuple[str,
     if new:
         kept = len(known.keys() - new.keys())
         rest = f", {kept} lines kept" if kept else ""
-        typer.echo(f"{path}: {len(new)} prices asked{rest}; commit it beside the environments")
+        typer.echo(f"{path}: {len(new)} prices asked{rest}; commit it next to the environments")

@@ -15,7 +15,7 @@ Word = TypeVar("Word", bound=str)
 
 
 def can_ask() -> bool:
-    """Whether somebody can answer."""
+    """Whether a person can answer."""
     return sys.stdin.isatty()
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ultracluster.cli.refusal import refuse
 from ultracluster.cli.release_files import lock_file
 from ultracluster.cli.release_lock import lock
 from ultracluster.cli.release_mirror import mirror
+from ultracluster.cli.report import refuse, text_table
 
 if TYPE_CHECKING:
     from ultracluster.software import Artifact, Component, Release, Verdict
@@ -65,26 +65,22 @@ def show(release: ReleaseName, as_json: AsJson = False) -> None:
         return
     typer.echo(f"release {found.release} of {found.date}")
     typer.echo(f"{found.summary}\n")
-    _table(
-        ("component", "version", "kind", "integrity", "source"),
-        [
-            (name, part.version, _kind(part), _integrity(part), part.source)
-            for name, part in found.components.items()
-        ],
-    )
+    rows = [
+        (name, part.version, _kind(part), _integrity(part), part.source)
+        for name, part in found.components.items()
+    ]
+    _print(("component", "version", "kind", "integrity", "source"), rows)
     if found.unlocked:
         typer.echo("\nnot locked: nodes refuse it until `ultracluster release lock` has recorded it")
-        _table(
-            ("component", "file or key", "for"),
-            [
-                (one.component, one.name, f"{', '.join(one.os)} on {', '.join(one.arch)}")
-                for one in found.unlocked
-            ],
-        )
+        missing = [
+            (one.component, one.name, f"{', '.join(one.os)} on {', '.join(one.arch)}")
+            for one in found.unlocked
+        ]
+        _print(("component", "file or key", "for"), missing)
     notes = [(name, part.note) for name, part in found.components.items() if part.note]
     if notes:
         typer.echo("\nnotes")
-        _table(("component", "note"), notes)
+        _print(("component", "note"), notes)
 
 
 @app.command()
@@ -140,7 +136,7 @@ def _read(release: str) -> Release:
 
 
 def _open(release: Release) -> str:
-    """How much nobody could check."""
+    """How much could not be checked."""
     counts = {what: sum(one.what == what for one in release.unlocked) for what in ("file", "key")}
     words = [f"{count} {what}{'s' if count > 1 else ''}" for what, count in counts.items() if count]
     return f"{' and '.join(words)} not locked" if words else "all locked"
@@ -186,19 +182,16 @@ def _of_artifact(artifact: Artifact) -> str:
     return f"signature and {words}" if artifact.integrity == "signature" else words
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    """A table in a terminal; elsewhere columns of plain text, a line for each row."""
+def _print(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """A table that folds to the width of a terminal; elsewhere a line for each row."""
     if not sys.stdout.isatty():
-        widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head) - 1)]
-        for row in (head, *rows):
-            cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-            typer.echo("  ".join([*cells, row[-1]]))
+        typer.echo(text_table(heads, rows))
         return
     from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for title in head:
+    for title in heads:
         table.add_column(title, overflow="fold", no_wrap=title in ("component", "version"))
     for row in rows:
         table.add_row(*row)

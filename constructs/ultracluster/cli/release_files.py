@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ultracluster.cli.refusal import refuse
+from ultracluster.cli.report import bars, refuse
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -36,17 +36,8 @@ def lock_file(release: str) -> Path:
         refuse(str(error.args[0]))
 
 
-def progress_bar() -> Progress:
-    """A bar on standard error, which is silent where that is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+def download_bars() -> Progress:
+    """A bar for each download."""
+    from rich.progress import DownloadColumn, TransferSpeedColumn
 
-    console = Console(stderr=True)
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    )
+    return bars(DownloadColumn(), TransferSpeedColumn())

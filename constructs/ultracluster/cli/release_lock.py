@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ultracluster.cli.environments import ProfileOption, environment_path, load_environment, open_account
-from ultracluster.cli.refusal import refuse
-from ultracluster.cli.release_files import CacheOption, ForOption, progress_bar
+from ultracluster.cli.release_files import CacheOption, ForOption, download_bars
+from ultracluster.cli.report import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +78,7 @@ def _shown(
 
     before = _text(file)
     try:
-        with progress_bar() as bar:
+        with download_bars() as bar:
             results = run(
                 Options(
                     cache or default_cache(),
@@ -111,7 +111,7 @@ def _environment(config: Environment, file: Path, account: Account | None, optio
 
 
 def _account(config: Environment, profile: str | None) -> Account | None:
-    """Who resolves images; None where nothing has to be resolved, or nobody can be asked."""
+    """Who resolves images; None where nothing has to be resolved, or AWS cannot be asked."""
     from ultracluster.software.supply.boot_images import asks
 
     if not asks(config):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ultracluster.cli.environments import environment_path, load_environment
-from ultracluster.cli.refusal import refuse
-from ultracluster.cli.release_files import CacheOption, ForOption, lock_file, progress_bar
+from ultracluster.cli.release_files import CacheOption, ForOption, download_bars, lock_file
+from ultracluster.cli.report import refuse
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -73,11 +73,11 @@ def mirror(
     from ultracluster.software.supply.package_set import MissingExtraError
 
     if bool(release) == (environment is not None):
-        refuse("name either a release with --release, or an environment with --for")
+        refuse("Pass either --release or --for ENVIRONMENT.")
     wish = _wish(environment) if environment else _Wish(lock_file(release), bucket, prefix)
     file, bucket, prefix = wish.file, bucket or wish.bucket, prefix or wish.prefix
     if not bucket:
-        refuse("--bucket is needed: the environment has no software.mirror")
+        refuse("Pass --bucket: the environment has no software.mirror")
     known = _systems(file)
     optional = _optional(file)
     for value in component or ():
@@ -90,7 +90,7 @@ def mirror(
                 refuse(f"{option} {value}: the release has packages for {', '.join(names) or 'none'}")
     try:
         s3 = s3_client(profile, region or wish.region)
-        with progress_bar() as bar:
+        with download_bars() as bar:
             done = mirror_release(
                 file,
                 bucket=bucket,
@@ -116,7 +116,7 @@ def mirror(
     except MirrorError as error:
         for reason in error.reasons:
             typer.echo(f"missing  {reason}", err=True)
-        typer.echo("the mirror is not complete: fix this and run it again", err=True)
+        typer.echo("The mirror is not complete: fix this and run the command again.", err=True)
         raise typer.Exit(1) from None
     for key in done.uploaded:
         typer.echo(f"{'would upload' if dry_run else 'uploaded'}  s3://{bucket}/{key}")

@@ -75,8 +75,8 @@ def parallelcluster(
     _explain(config, str(output or f"{config.cluster_name}.pcluster.yaml"), orchestrator.version)
     if orchestrator.deploy_with == "cloudformation":
         typer.echo(
-            "Beware: orchestrator.deploy_with is cloudformation, so `cdk deploy` makes this cluster. Use the "
-            "command only where it did not.",
+            "Careful: orchestrator.deploy_with is cloudformation, so `cdk deploy` makes this cluster. Use "
+            "the command only where it did not.",
             err=True,
         )
 

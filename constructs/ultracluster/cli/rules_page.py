@@ -39,7 +39,7 @@ acknowledge:
 Errors cannot be accepted. An acknowledgement that no longer covers anything is reported (`ACK002`); one of an
 unknown rule or of an error is refused (`ACK001`).
 
-Each rule shows bad lines, set in an environment of this repository, and good lines that mend them; tests run
+Each rule shows bad lines, set in an environment of this repository, and good lines that fix them; tests run
 both. Quoted is what `ultracluster validate` says of the bad ones: what is wrong, and why it matters.
 `ultracluster rules FSX002` prints one rule, `ultracluster rules FSX` all of a subject.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -17,6 +16,8 @@ from ultracluster.cli.environments import (
     open_account,
     refuse,
 )
+from ultracluster.cli.report import working
+from ultracluster.model import resolve
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
@@ -85,18 +86,14 @@ def update(
         raise typer.Exit(1 if any(one.bad for one in outcomes) else 0)
 
     if batch_count is not None and batch_percent is not None:
-        refuse("say either --batch-count or --batch-percent")
-    if release and image:
-        refuse("say either --release or --image")
-    if release and not re.fullmatch(r"\d+\.\d+\.\d+", release):
-        refuse(f"--release {release} is not like 1.3.0")
-    if image and not re.fullmatch(r"ami-[0-9a-f]{8,17}|default", image):
-        refuse(f"--image {image} is neither an AMI id nor `default`")
-    if len(rollback_alarm or []) > 10:
-        refuse("at most 10 alarms can roll back")
+        refuse("Pass either --batch-count or --batch-percent, not both.")
+    try:
+        software_update.check_forms(release=release, image=image, alarms=rollback_alarm or [])
+    except ValueError as error:
+        refuse(str(error))
     config = load_environment(environment)
-    if not config.orchestrator.kind.startswith("hyperpod-"):
-        refuse("only HyperPod has this update; elsewhere name a new image in the environment file and deploy")
+    if not resolve(config).traits.hyperpod:
+        refuse("only HyperPod has this update: elsewhere name a new image in the environment file and deploy")
     account = open_account(config, profile)
     try:
         cluster = hyperpod_nodes.read_cluster(account, config.cluster_name)
@@ -123,7 +120,7 @@ def update(
     except AccountError as error:
         refuse(str(error))
     except KeyboardInterrupt:
-        refuse("no longer watched; the update of the current group goes on, no further one is started")
+        refuse("Stopped waiting; the update of the current group is still running in AWS, no other starts.")
     finish([one for one in judged if one.result != "would"] + outcomes)
 
 
@@ -137,17 +134,12 @@ def _update(
     rollout: Rollout,
 ) -> list[Outcome]:
     """Update with a line on standard error that says where it stands."""
-    from rich.console import Console
-    from rich.status import Status
-
     from ultracluster.account import software_update
 
-    with Status("starting", console=Console(stderr=True)) as status:
+    with working("starting") as say:
 
         def report(group: LiveGroup) -> None:
-            status.update(
-                f"{group.name}: {group.update or group.status}, {group.current} of {group.target} nodes"
-            )
+            say(f"{group.name}: {group.update or group.status}, {group.current} of {group.target} nodes")
 
         return software_update.update(
             account,

@@ -18,7 +18,7 @@ def slurm_accounts(environment: EnvironmentArgument) -> None:
 
     config = load_accepted(environment)
     if scheduler_of(resolve(config)) != "slurm":
-        refuse(f"{environment}: {config.orchestrator.kind} has no Slurm; teams are made by a deploy")
+        refuse(f"{environment}: {config.orchestrator.kind} has no Slurm: a deploy creates the teams")
     try:
         text = script(resolve(config))
     except ValueError as error:
@@ -37,7 +37,7 @@ def task_governance(environment: EnvironmentArgument) -> None:
 
     config = load_accepted(environment)
     if scheduler_of(resolve(config)) != "task-governance":
-        refuse(f"{environment}: task governance is of HyperPod on EKS with `task_governance: true`")
+        refuse(f"{environment}: task governance requires HyperPod on EKS with `task_governance: true`")
     if not config.teams:
         refuse(f"{environment}: the environment has no `teams`: there are no quotas to make")
     try:

@@ -79,7 +79,10 @@ def wait(
     except AccountError as error:
         refuse(str(error))
     except KeyboardInterrupt:
-        typer.echo("no longer watched; the nodes go on: run the same command again", err=True)
+        typer.echo(
+            "Stopped waiting; the nodes are still starting. Run the same command again.",
+            err=True,
+        )
         raise typer.Exit(INTERRUPTED) from None
     if as_json:
         typer.echo(json.dumps(as_dict(config.name, result, smokes, found, code, strict=strict), indent=2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, PrivateAttr
 
@@ -16,6 +16,23 @@ from ultracluster.config.orchestrator import KUBERNETES, Orchestrator
 from ultracluster.config.session_user import image_user
 from ultracluster.config.storage import DataRepository, Storage
 from ultracluster.config.teams import Team, TeamName
+
+StackPart = Literal[
+    "foundation",
+    "network",
+    "egress",
+    "buckets",
+    "storage",
+    "repositories",
+    "control-plane",
+    "protection",
+    "system",
+    "cluster",
+    "workloads",
+]
+"""Last part of the name of a stack: `<environment>-<part>`."""
+STACK_PARTS: tuple[StackPart, ...] = get_args(StackPart)
+"""Every stack that an environment of any orchestrator can have, in the order in which they are deployed."""
 
 ENVIRONMENT_TAG = "ultracluster:environment"
 """On everything that is made for an environment, with its name."""
@@ -201,7 +218,7 @@ class Environment(Model):
     def stack_names(self) -> tuple[str, ...]:
         """The stacks of this environment, in the order in which they are deployed."""
         kubernetes = self.orchestrator.kind in KUBERNETES
-        parts = {
+        parts: dict[StackPart, bool] = {
             "foundation": self.makes_foundation,
             "network": self.makes_network,
             "egress": self.makes_egress,
@@ -214,7 +231,12 @@ class Environment(Model):
             "cluster": True,
             "workloads": kubernetes,
         }
-        return tuple(f"{self.name}-{part}" for part, made in parts.items() if made)
+        return tuple(f"{self.name}-{part}" for part in STACK_PARTS if parts[part])
+
+    @property
+    def possible_stack_names(self) -> tuple[str, ...]:
+        """The stacks that an environment of this name can have had, whatever its file said then."""
+        return tuple(f"{self.name}-{part}" for part in STACK_PARTS)
 
     def groups(self, role: str) -> dict[str, NodeGroup]:
         """The node groups of one role, by name."""

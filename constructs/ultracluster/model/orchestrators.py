@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ultracluster.catalog.images import NodeFamily
 from ultracluster.config.nodes import Role
 from ultracluster.config.orchestrator import OrchestratorKind
 
@@ -34,6 +35,10 @@ class Traits:
     joining_minutes: int | None = None
     """Minutes that the scripts of a node may take; None where nothing ends a node that takes its time, or
     where the configuration says."""
+    software_family: NodeFamily
+    """Family of software releases whose newest one a new environment takes."""
+    names_images: bool = False
+    """Every node group must name the image that it boots."""
     security_groups: int = 0
     """Security groups that the cluster makes beside those of network and storage."""
     launches_system_nodes: OrchestratorKind | None = None
@@ -92,6 +97,7 @@ _ROWS = (
     Traits(
         kind="hyperpod-slurm",
         title="HyperPod cluster with Slurm",
+        software_family="hyperpod-slurm",
         scheduler="slurm",
         roles=("controller", "login", "compute"),
         service_roles=("controller", "login", "compute"),
@@ -104,6 +110,7 @@ _ROWS = (
     Traits(
         kind="hyperpod-eks",
         title="HyperPod cluster on EKS",
+        software_family="hyperpod-eks",
         scheduler="kubernetes",
         roles=("compute", "system"),
         service_roles=("compute",),
@@ -116,6 +123,7 @@ _ROWS = (
     Traits(
         kind="parallelcluster",
         title="ParallelCluster with Slurm",
+        software_family="parallelcluster",
         scheduler="slurm",
         roles=("controller", "login", "compute"),
         security_groups=4,  # head node, login nodes and their balancer, compute nodes
@@ -130,6 +138,8 @@ _ROWS = (
     Traits(
         kind="pcs",
         title="PCS cluster with Slurm",
+        software_family="pcs",
+        names_images=True,
         scheduler="slurm",
         roles=("login", "compute"),
         launched_by=("pcs",),
@@ -145,6 +155,7 @@ _ROWS = (
     Traits(
         kind="eks",
         title="EKS nodes",
+        software_family="eks-al2023",
         scheduler="kubernetes",
         roles=("compute", "system"),
         launched_by=("auto-scaling",),

@@ -4,57 +4,86 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal, assert_never
 
 from ultracluster.catalog import ultraservers
 from ultracluster.catalog.eks_calendar import standard_support_ends
 from ultracluster.catalog.pcs import pcs_size_for
-from ultracluster.config import Environment
-from ultracluster.config.kubernetes import Eks, HyperPodEks
-from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.orchestrator import HYPERPOD, Pcs
+from ultracluster.config.orchestrator import Pcs
+from ultracluster.config.storage import IntelligentTieringLustre, Persistent1HddLustre, Persistent2SsdLustre
+from ultracluster.model import Cluster, Group
+from ultracluster.model.endpoints import made_endpoints
 from ultracluster.model.root_volume import INCLUDED_IOPS, INCLUDED_MBPS, root_iops, root_throughput
-from ultracluster.model.types import instance_type_of
-from ultracluster.plan.billed_item import Item, standing
-from ultracluster.plan.billed_services import services
+
+PREPAID = ("capacity-block", "training-plan")
+"""What is paid upfront, for a number of days."""
+
+Area = Literal["nodes", "storage", "network", "control plane", "security", "by use"]
 
 
-def billed(environment: Environment, today: dt.date | None = None) -> Iterator[Item]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """Something that is billed."""
+
+    area: Area
+    what: str
+    key: str
+    """Name of its price, as in `catalog/service_prices.json`; empty where none can be asked for."""
+    purchase: str
+    """`on-demand`, `spot`, `reservation`, `capacity-block`, `training-plan`, or `usage` for the rest."""
+    unit: str
+    """What is counted: `instance`, `GiB`, `MB/s`, `gateway` ..."""
+    quantity: float = 0
+    """How many there always are."""
+    greatest: float = 0
+    """How many there may be."""
+    group: str = ""
+    """The node group, for instances."""
+    note: str = ""
+
+
+def standing(area: Area, what: str, key: str, unit: str, quantity: float = 1) -> Item:
+    """What is always there, as many as `quantity` says."""
+    return Item(
+        area=area, what=what, key=key, purchase="usage", unit=unit, quantity=quantity, greatest=quantity
+    )
+
+
+def billed(cluster: Cluster, today: dt.date | None = None) -> Iterator[Item]:
     """Everything that an environment is billed for, as far as the file says.
 
     Args:
         today: decides whether a Kubernetes release is in extended support; the current day by default.
     """
-    yield from _nodes(environment)
-    yield from _control_plane(environment, today or dt.date.today())
-    yield from services(environment)
+    for group in cluster.groups.values():
+        if group.most_nodes:
+            yield from _nodes(group)
+    yield from _control_plane(cluster, today or dt.date.today())
+    for part in (_lustre, _open_zfs, _database, _network, _security, _by_use):
+        yield from part(cluster)
 
 
-def _nodes(environment: Environment) -> Iterator[Item]:
-    hyperpod = environment.orchestrator.kind in HYPERPOD
-    for name, group in environment.node_groups.items():
-        greatest = greatest_nodes(environment, group)
-        if not greatest:
-            continue
-        ours = not hyperpod or group.role == "system"  # system groups are EC2 nodes that EKS manages
-        yield _instances(environment, name, group, greatest, hyperpod=not ours)
-        gib = group.root_volume_gib if ours else group.volume_gib
-        yield Item(
-            area="nodes",
-            what=f"{name}: {'root' if ours else 'second'} volumes",
-            key="ebs.gp3" if ours else "hyperpod-volume",
-            purchase="usage",
-            unit="GiB",
-            quantity=gib * group.count,
-            greatest=gib * greatest,
-        )
-        if ours:
-            yield from _speed(environment, name, group, greatest)
+def _nodes(group: Group) -> Iterator[Item]:
+    ours, count = not group.in_service, group.settings.count
+    yield _instances(group)
+    gib = group.settings.root_volume_gib if ours else group.settings.volume_gib
+    yield Item(
+        area="nodes",
+        what=f"{group.name}: {'root' if ours else 'second'} volumes",
+        key="ebs.gp3" if ours else "hyperpod-volume",
+        purchase="usage",
+        unit="GiB",
+        quantity=gib * count,
+        greatest=gib * group.most_nodes,
+    )
+    if ours:
+        yield from _speed(group)
 
 
-def _speed(environment: Environment, name: str, group: NodeGroup, greatest: int) -> Iterator[Item]:
+def _speed(group: Group) -> Iterator[Item]:
     """What root volumes cost beyond the speed that is included."""
-    throughput = root_throughput(group, instance_type_of(environment, group))
+    throughput = root_throughput(group.settings, group.type)
     for what, key, unit, more in (
         ("MB/s", "ebs.gp3-throughput", "MB/s", throughput - INCLUDED_MBPS),
         ("IOPS", "ebs.gp3-iops", "IOPS", root_iops(throughput) - INCLUDED_IOPS),
@@ -62,59 +91,50 @@ def _speed(environment: Environment, name: str, group: NodeGroup, greatest: int)
         if more:
             yield Item(
                 area="nodes",
-                what=f"{name}: root volumes, {what}",
+                what=f"{group.name}: root volumes, {what}",
                 key=key,
                 purchase="usage",
                 unit=unit,
-                quantity=more * group.count,
-                greatest=more * greatest,
+                quantity=more * group.settings.count,
+                greatest=more * group.most_nodes,
             )
 
 
-def greatest_nodes(environment: Environment, group: NodeGroup) -> int:
-    """Nodes that a group may have at the most."""
-    scaling = getattr(environment.orchestrator, "autoscaling", None)
-    if scaling is not None and group.role == "compute" and group.count == 0:
-        return int(scaling.max_nodes)  # HyperPod's Karpenter fills the empty groups
-    return group.greatest
-
-
-def _instances(
-    environment: Environment, name: str, group: NodeGroup, greatest: int, *, hyperpod: bool
-) -> Item:
-    kind, capacity = group.instance_type, group.capacity.kind
+def _instances(group: Group) -> Item:
+    kind, capacity = group.settings.instance_type, group.capacity.kind
+    hyperpod = group.in_service
     item = Item(
         area="nodes",
-        what=f"{name}: {kind}",
+        what=f"{group.name}: {kind}",
         key=f"{'hyperpod' if hyperpod else 'ec2'}.{kind}",
         purchase=capacity,
         unit="instance",
-        quantity=group.count,
-        greatest=greatest,
-        group=name,
+        quantity=group.settings.count,
+        greatest=group.most_nodes,
+        group=group.name,
     )
-    if capacity == "spot":
-        return replace(
-            item,
-            key=f"{'hyperpod-spot' if hyperpod else 'spot'}.{kind}",
-            note="on demand is the most that Spot costs"
-            + ("" if hyperpod else "; --live asks for its price"),
-        )
-    if capacity == "reservation":
-        return replace(item, note="billed whether or not nodes run in it")
-    if capacity == "training-plan":
-        return replace(item, key=f"training-plan.{kind}", note=_PREPAID)
-    if capacity == "capacity-block":
-        return _in_ultraservers(environment, replace(item, key=f"capacity-block.{kind}", note=_PREPAID))
-    if group.instance_types:
-        return replace(item, note=f"or {', '.join(group.instance_types)} where it cannot be had")
-    return item
+    match capacity:
+        case "on-demand":
+            others = ", ".join(group.settings.instance_types)
+            return replace(item, note=f"or {others} where it cannot be had") if others else item
+        case "spot":
+            asks = "" if hyperpod else "; --live asks for its price"
+            key = f"{'hyperpod-spot' if hyperpod else 'spot'}.{kind}"
+            return replace(item, key=key, note=f"on demand is the most that Spot costs{asks}")
+        case "reservation":
+            return replace(item, note="billed whether or not nodes run in it")
+        case "training-plan":
+            return replace(item, key=f"training-plan.{kind}", note=_PREPAID)
+        case "capacity-block":
+            return _in_ultraservers(replace(item, key=f"capacity-block.{kind}", note=_PREPAID))
+        case _ as never:
+            assert_never(never)
 
 
 _PREPAID = "paid upfront, used or not"
 
 
-def _in_ultraservers(environment: Environment, item: Item) -> Item:
+def _in_ultraservers(item: Item) -> Item:
     """Blocks of UltraServers are sold by the UltraServer."""
     kind = item.key.partition(".")[2]
     sold = [one for one in ultraservers().values() if one.member == kind and one.capacity_block_regions]
@@ -132,24 +152,26 @@ def _in_ultraservers(environment: Environment, item: Item) -> Item:
     return item
 
 
-def _control_plane(environment: Environment, today: dt.date) -> Iterator[Item]:
-    orchestrator = environment.orchestrator
-    if isinstance(orchestrator, Eks | HyperPodEks):
-        version = orchestrator.kubernetes_version
+def _control_plane(cluster: Cluster, today: dt.date) -> Iterator[Item]:
+    kubernetes, settings = cluster.kubernetes, cluster.settings
+    if kubernetes:
+        version, tier = kubernetes.kubernetes_version, kubernetes.scaling_tier
         yield standing("control plane", f"EKS {version}", "eks.standard", "cluster")
         ends = standard_support_ends(version)
-        if ends and ends <= today and orchestrator.support == "extended":
+        if ends and ends <= today and kubernetes.support == "extended":
             yield standing("control plane", f"extended support of {version}", "eks.extended", "cluster")
-        if orchestrator.scaling_tier != "standard":
-            tier = orchestrator.scaling_tier
+        if tier != "standard":
             yield standing(
                 "control plane", f"EKS provisioned control plane, {tier}", f"eks.tier.{tier}", "tier"
             )
-        for name in _capabilities(orchestrator):
-            yield standing("control plane", f"EKS capability {name}", f"eks.capability.{name}", "capability")
-    if isinstance(orchestrator, Pcs):
-        nodes = sum(group.greatest for group in environment.node_groups.values())
-        size = orchestrator.size or pcs_size_for(nodes).name
+        on = kubernetes.capabilities
+        for name, enabled in (("argo-cd", on.argo_cd), ("ack", on.ack), ("kro", on.kro)):
+            if enabled:
+                what = f"EKS capability {name}"
+                yield standing("control plane", what, f"eks.capability.{name}", "capability")
+    if isinstance(settings, Pcs):
+        nodes = sum(group.most_nodes for group in cluster.groups.values())
+        size = settings.size or pcs_size_for(nodes).name
         yield _pcs(
             standing("control plane", f"PCS controller, {size}", f"pcs.controller.{size}", "controller")
         )
@@ -159,11 +181,11 @@ def _control_plane(environment: Environment, today: dt.date) -> Iterator[Item]:
             key="pcs.node",
             purchase="usage",
             unit="node",
-            quantity=sum(group.count for group in environment.node_groups.values()),
+            quantity=sum(group.settings.count for group in cluster.groups.values()),
             greatest=nodes,
         )
         yield _pcs(node_fee)
-        if orchestrator.accounting.mode == "standard":
+        if settings.accounting.mode == "standard":
             yield _pcs(standing("control plane", "PCS accounting", "pcs.accounting", "cluster"))
 
 
@@ -171,8 +193,103 @@ def _pcs(item: Item) -> Item:
     return replace(item, note="AWS PCS has no price list that we know: see aws.amazon.com/pcs/pricing")
 
 
-def _capabilities(orchestrator: Eks | HyperPodEks) -> list[str]:
-    wanted = orchestrator.capabilities
-    return [
-        name for name, on in (("argo-cd", wanted.argo_cd), ("ack", wanted.ack), ("kro", wanted.kro)) if on
-    ]
+def _lustre(cluster: Cluster) -> Iterator[Item]:
+    lustre = cluster.lustre.made if cluster.lustre else None
+    if lustre is None or cluster.lustre is None:
+        return
+    key = f"lustre.{lustre.deployment}"
+    if isinstance(lustre, IntelligentTieringLustre):
+        speed = lustre.throughput_mbps
+        yield standing(
+            "storage", f"Lustre throughput, {lustre.deployment}", f"{key}.throughput", "MB/s", speed
+        )
+        yield standing("storage", "Lustre metadata IOPS", f"{key}.metadata", "IOPS", lustre.metadata_iops)
+        if lustre.read_cache.mode == "sized":
+            yield standing("storage", "Lustre read cache", f"{key}.cache", "GiB", lustre.read_cache.gib or 0)
+        elif lustre.read_cache.mode == "proportional":
+            # FSx decides its size; without one there is nothing to multiply
+            yield standing("storage", "Lustre read cache, size by throughput", "", "cache")
+        return
+    tier = cluster.lustre.throughput_mbps_per_tib
+    speed, place = (f", {tier}/TiB", f".{tier}") if tier else ("", "")
+    cache = "-cached" if isinstance(lustre, Persistent1HddLustre) and lustre.drive_cache == "read" else ""
+    yield standing(
+        "storage", f"Lustre {lustre.deployment}{speed}", f"{key}{place}{cache}", "GiB", lustre.capacity_gib
+    )
+    if isinstance(lustre, Persistent2SsdLustre) and isinstance(lustre.metadata_iops, int):
+        yield replace(
+            standing("storage", "Lustre metadata IOPS", f"{key}.metadata", "IOPS", lustre.metadata_iops),
+            note="some of them may come with the capacity",
+        )
+
+
+def _open_zfs(cluster: Cluster) -> Iterator[Item]:
+    home = cluster.environment.storage.openzfs
+    if home is None or home.deployment == "existing":
+        return
+    key = f"openzfs.{home.deployment}"
+    yield standing("storage", f"OpenZFS {home.deployment}", f"{key}.storage", "GiB", home.capacity_gib)
+    yield standing("storage", "OpenZFS throughput", f"{key}.throughput", "MB/s", home.throughput_mbps)
+
+
+def _database(cluster: Cluster) -> Iterator[Item]:
+    database = cluster.environment.storage.accounting_database
+    if database is None or database.kind == "existing":
+        return
+    zones = "-multi-az" if database.multi_az else ""
+    two = ", 2 zones" if database.multi_az else ""
+    yield standing(
+        "storage",
+        f"RDS MySQL db.{database.instance_class}{two}",
+        f"rds.mysql{zones}.{database.instance_class}",
+        "instance",
+    )
+    yield standing("storage", f"RDS storage, gp3{two}", f"rds.storage{zones}", "GiB", database.storage_gib)
+
+
+def _network(cluster: Cluster) -> Iterator[Item]:
+    if _makes_nat(cluster):
+        yield standing("network", "NAT gateway", "nat", "gateway")
+        yield standing("network", "public IPv4 of the NAT gateway", "ipv4", "address")
+    interfaces = [one for one in made_endpoints(cluster) if one.kind == "interface"]
+    if interfaces:
+        yield standing("network", "interface endpoints, one zone", "endpoint", "endpoint", len(interfaces))
+
+
+def _makes_nat(cluster: Cluster) -> bool:
+    return cluster.environment.network.egress == "nat" and cluster.environment.network.vpc is None
+
+
+def _security(cluster: Cluster) -> Iterator[Item]:
+    ours = (
+        0 if cluster.environment.storage.key else 1 + cluster.traits.kubernetes
+    )  # the control plane has one of its own
+    keys = ours + (cluster.environment.network.vpc is None)  # flow logs
+    if keys:
+        yield standing("security", "KMS keys", "kms.key", "key", keys)
+    database = cluster.environment.storage.accounting_database
+    if database is not None and database.kind != "existing":
+        yield standing("security", "secret of the database", "secret", "secret")
+
+
+def _by_use(cluster: Cluster) -> Iterator[Item]:
+    storage = cluster.environment.storage
+
+    def use(what: str, key: str = "") -> Item:
+        return Item(area="by use", what=what, key=key, purchase="usage", unit="GB")
+
+    if _makes_nat(cluster):
+        yield use("data through the NAT gateway", "nat.gb")
+    if any(one.kind == "interface" for one in made_endpoints(cluster)):
+        yield use("data through interface endpoints", "endpoint.gb")
+    if not storage.scripts_bucket or cluster.environment.data_repositories:
+        yield use("S3: objects and requests")
+    if isinstance(storage.lustre, IntelligentTieringLustre):
+        yield use("Lustre: data in Intelligent-Tiering")
+    home = storage.openzfs
+    backups = [cluster.lustre.backups if cluster.lustre else None]
+    backups.append(home.backups if home and home.deployment != "existing" else None)
+    if any(one and one.retention_days for one in backups):
+        yield use("backups of file systems")
+    yield use("CloudWatch: logs and metrics")
+    yield use("traffic to other zones, Regions and the internet")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ultracluster.config import Environment
+from ultracluster.model import Cluster
 from ultracluster.software.first_boot import first_boot
 from ultracluster.software.fit import Fit
 
@@ -36,12 +36,12 @@ class BootPlan:
 
     @property
     def looks_for(self) -> tuple[str, ...]:
-        """Components of which nobody says whether the image has them: installed where it has not."""
+        """Components that the image may have: installed where it does not."""
         return self._names("installs", known=False)
 
     @property
     def may_lack(self) -> tuple[str, ...]:
-        """Components of which nobody says whether the image has them, and that cannot be installed."""
+        """Components that the image may have, and that cannot be installed."""
         return tuple(
             one.component
             for one in self.components
@@ -59,7 +59,7 @@ class BootPlan:
         return self._names("refuses")
 
 
-def boot_plans(environment: Environment) -> tuple[BootPlan, ...]:
+def boot_plans(cluster: Cluster) -> tuple[BootPlan, ...]:
     """The first boot of every group."""
     return tuple(
         BootPlan(
@@ -69,7 +69,7 @@ def boot_plans(environment: Environment) -> tuple[BootPlan, ...]:
             minutes=one.minutes,
             components=one.fits,
         )
-        for one in first_boot(environment)
+        for one in first_boot(cluster.environment)
     )
 
 
@@ -91,7 +91,7 @@ def _words(boot: BootPlan) -> str:
     if boot.looks_for:
         parts.append(f"looks for {', '.join(boot.looks_for)} and installs what is absent")
     if boot.minutes:
-        parts.append(f"{boot.minutes:g} min at the most")
+        parts.append(f"{boot.minutes:g} min at most")
     if boot.may_lack:
         parts.append(f"may lack {', '.join(boot.may_lack)}")
     if boot.degraded:

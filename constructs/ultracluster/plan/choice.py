@@ -11,19 +11,21 @@ from typing import Any, Literal
 
 from ultracluster.catalog import InstanceType
 from ultracluster.config.capacity import Capacity, CapacityBlock, OnDemand, Reservation, Spot, TrainingPlan
-from ultracluster.config.orchestrator import HYPERPOD, OrchestratorKind
+from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.model import TRAITS
 from ultracluster.model.capacity import decide
 
 Answer = Literal["yes", "partly", "no"]
 _LACKS: Mapping[Answer, int] = {"yes": 0, "partly": 1, "no": 3}
 
-_ID = "cr-0123456789abcdef0"
+RESERVATION = "cr-0123456789abcdef0"
+"""Stands where a reservation or block must be named and none is bought yet."""
 _PLAN = "arn:aws:sagemaker:us-east-2:111122223333:training-plan/any"
 CAPACITIES: Mapping[str, Capacity] = {
     "on-demand": OnDemand(),
     "spot": Spot(kind="spot"),
-    "reservation": Reservation(kind="reservation", id=_ID),
-    "capacity-block": CapacityBlock(kind="capacity-block", id=_ID),
+    "reservation": Reservation(kind="reservation", id=RESERVATION),
+    "capacity-block": CapacityBlock(kind="capacity-block", id=RESERVATION),
     "training-plan": TrainingPlan(kind="training-plan", arn=_PLAN),
 }
 """A sample of each kind, to be judged."""
@@ -111,21 +113,21 @@ def _feature(kind: OrchestratorKind, name: str) -> Reason:
 
 
 def _takes(kind: OrchestratorKind, capacity: str, known: InstanceType) -> Reason:
-    if kind in HYPERPOD and known.ultraserver and capacity in ("on-demand", "spot"):
+    if TRAITS[kind].hyperpod and known.ultraserver and capacity in ("on-demand", "spot"):
         # its API would take the request, and there is nothing to fill it with
         words = f"{known.name} is sold inside UltraServers, to HyperPod as training plans"
         source = "SageMaker Developer Guide, UltraServers in Amazon SageMaker HyperPod"
         return Reason(title=capacity, answer="no", words=words, source=source)
     found = decide(CAPACITIES[capacity], orchestrator=kind, placement="none", instance_type=known)
     answer: Answer = "yes" if found.legal else "partly" if found.severity == "warning" else "no"
-    words = found.reason.replace(_ID, "cr-...")
+    words = found.reason.replace(RESERVATION, "cr-...")
     return Reason(title=capacity, answer=answer, words=words, source=found.source)
 
 
 def _runs(kind: OrchestratorKind, known: InstanceType) -> Reason:
     """Whether the type can be had at all, by any kind of capacity."""
     title = f"{known.name} in UltraServers" if known.ultraserver else known.name
-    if kind in HYPERPOD and not known.hyperpod:
+    if TRAITS[kind].hyperpod and not known.hyperpod:
         source = "SageMaker API reference, ClusterInstanceType"
         return Reason(title=title, answer="no", words=f"HyperPod has no ml.{known.name}", source=source)
     by = [name for name in CAPACITIES if _takes(kind, name, known).answer == "yes"]

@@ -1,8 +1,5 @@
 """What an environment costs: an estimate of everything that has a price, each marked by its age and origin.
 
-    found = estimate(environment)
-    found.per_hour, found.not_priced, found.strict_per_hour
-
 What has no price is named and never 0. The strict sum has only what needs no mark: the thing's own price in
 this Region, of the last 90 days.
 """
@@ -10,17 +7,74 @@ this Region, of the last 90 days.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
-from ultracluster.catalog.prices import HOURS_PER_MONTH, Figure, Own, figure
-from ultracluster.config import Environment
-from ultracluster.plan.billed import billed
-from ultracluster.plan.cost_idle import Idle, idle_burn
-from ultracluster.plan.cost_line import Line, price_line
+from ultracluster.catalog import is_local_zone, ultraservers, zone_region
+from ultracluster.catalog.prices import Figure, Own, derived_figure, figure
+from ultracluster.model import Cluster, Group
+from ultracluster.plan.billed import PREPAID, Item, billed
 
-__all__ = ["Committed", "Estimate", "Idle", "Line", "estimate"]
+Mark = Literal["", "old", "undated", "derived", "elsewhere", "not priced", "by use"]
+"""Empty: the thing's own price in this Region, of the last 90 days; such lines are the strict sum. `old` and
+`undated`: its own. `derived`: follows from another thing's price. `elsewhere`: that of another Region, or
+that of the Region in a Local Zone."""
+
+REFERENCE_REGIONS = ("us-east-1", "us-west-2")
+"""Where a price is looked for when the environment's Region has none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """An item with its price."""
+
+    item: Item
+    figure: Figure | None
+    mark: Mark
+    days_old: int | None
+    """Age of the price; None without one or without a date."""
+
+    @property
+    def per_hour(self) -> float | None:
+        """USD per hour of what there always is; None without a price, or where use decides."""
+        return self._at(self.item.quantity)
+
+    @property
+    def most_per_hour(self) -> float | None:
+        """USD per hour of all there may be."""
+        return self._at(self.item.greatest)
+
+    @property
+    def prepaid(self) -> bool:
+        """A Capacity Block or training plan: a fee for a number of days."""
+        return self.item.purchase in PREPAID
+
+    def _at(self, quantity: float) -> float | None:
+        if self.figure is None or self.figure.unit == "gb" or self.mark == "by use":
+            return None
+        return self.figure.per_hour * quantity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Idle:
+    """What is paid for nothing while a node is idle or has failed."""
+
+    group: str
+    """The compute group with the most nodes."""
+    instance_type: str
+    prepaid: bool
+    """It is paid upfront, whether or not it works."""
+    mark: Mark
+    """What is to be said of the node's price."""
+    node_per_hour: float | None
+    """USD per hour of one node; None without a price."""
+    job_groups: tuple[str, ...]
+    """The groups of its partition."""
+    job_nodes: int
+    """Their nodes: those of a synchronous job that all wait for the one."""
+    job_per_hour: float | None
+    """USD per hour of all of them; None where one has no price."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,57 +165,16 @@ class Estimate:
         """What is billed by use, and is in no sum."""
         return tuple(line for line in self.lines if line.mark == "by use")
 
-    def document(self) -> dict[str, Any]:
-        """The estimate for machines. Sums are USD; `null` is unknown."""
-        from ultracluster.plan.cost_summary import summary
-
-        idle = self.idle
-        return {
-            "environment": self.environment,
-            "orchestrator": self.orchestrator,
-            "region": self.region,
-            "date": str(self.today),
-            "currency": "USD",
-            "hours_per_month": HOURS_PER_MONTH,
-            "summary": summary(self).document(),
-            "estimate": _periods(self.per_hour),
-            "at_most": _periods(self.most_per_hour),
-            "strict": _periods(self.strict_per_hour),
-            "complete": self.complete,
-            "not_priced": [line.item.what for line in self.not_priced],
-            "days": self.days,
-            "upfront": _rounded(self.upfront),
-            "by_use": [line.item.what for line in self.by_use],
-            "faults": list(self.faults),
-            "lines": [_line(line) for line in self.lines],
-            "committed_one_year": [
-                {"group": one.group, "price": _price(one.figure), "on_demand": _price(one.on_demand)}
-                for one in self.committed
-            ],
-            "idle": {
-                "group": idle.group,
-                "instance_type": idle.instance_type,
-                "prepaid": idle.prepaid,
-                "mark": idle.mark or None,
-                "node": _periods(idle.node_per_hour),
-                "job_groups": list(idle.job_groups),
-                "job_nodes": idle.job_nodes,
-                "job": _periods(idle.job_per_hour),
-            }
-            if idle
-            else None,
-        }
-
 
 def estimate(
-    environment: Environment,
+    cluster: Cluster,
     *,
     today: dt.date | None = None,
     days: int | None = None,
     own: Own | None = None,
     faults: Sequence[str] = (),
 ) -> Estimate:
-    """Price an environment.
+    """What an environment costs.
 
     Args:
         today: decides how old figures are, and which of several announced ones it is.
@@ -170,32 +183,28 @@ def estimate(
         faults: why some of them could not be used.
     """
     on = today or dt.date.today()
-    lines = tuple(price_line(environment, item, today=on, own=own or {}) for item in billed(environment, on))
+    lines = tuple(_priced(cluster, item, today=on, own=own or {}) for item in billed(cluster, on))
     return Estimate(
-        environment=environment.name,
-        asked_as=environment.asked_as,
-        region=environment.region,
-        orchestrator=environment.orchestrator.kind,
+        environment=cluster.name,
+        asked_as=cluster.environment.asked_as,
+        region=cluster.region,
+        orchestrator=cluster.traits.kind,
         today=on,
         days=days,
         lines=lines,
-        idle=idle_burn(environment, lines),
-        committed=tuple(_committed(environment, lines, on, own)),
+        idle=_idle(cluster, lines),
+        committed=tuple(_committed(cluster.region, lines, on, own)),
         faults=tuple(faults),
     )
 
 
-def _committed(
-    environment: Environment, lines: Sequence[Line], today: dt.date, own: Own | None
-) -> list[Committed]:
-    found: list[Committed] = []
+def _committed(region: str, lines: Sequence[Line], today: dt.date, own: Own | None) -> Iterator[Committed]:
     for line in lines:
         kind, _, name = line.item.key.partition(".")
         if kind == "ec2" and line.figure and line.item.quantity and line.item.purchase == "on-demand":
-            rate = figure(f"reserved-1y.{name}", environment.region, today=today, own=own)
+            rate = figure(f"reserved-1y.{name}", region, today=today, own=own)
             if rate:
-                found.append(Committed(group=line.item.group, figure=rate, on_demand=line.figure))
-    return found
+                yield Committed(group=line.item.group, figure=rate, on_demand=line.figure)
 
 
 def _sum(lines: Sequence[Line], of: Callable[[Line], float | None]) -> float | None:
@@ -203,44 +212,89 @@ def _sum(lines: Sequence[Line], of: Callable[[Line], float | None]) -> float | N
     return sum(sums) if sums else None
 
 
-def _line(line: Line) -> dict[str, Any]:
-    item = line.item
-    return {
-        "area": item.area,
-        "what": item.what,
-        "purchase": item.purchase,
-        "quantity": item.quantity,
-        "at_most": item.greatest,
-        "unit": item.unit,
-        "mark": line.mark or None,
-        "days_old": line.days_old,
-        "upfront": line.prepaid,
-        "note": item.note or None,
-        "price": _price(line.figure),
-        "cost": _periods(line.per_hour),
-    }
+def _priced(cluster: Cluster, item: Item, *, today: dt.date, own: Own) -> Line:
+    """Price an item: by its own price in the Region, else by what it follows from there, else elsewhere."""
+    found, mark = _best(cluster, item, today, own)
+    if found and not mark:
+        mark = "undated" if found.date is None else "old" if found.old(today) else ""
+    if item.area == "by use":
+        mark = "by use"
+    days = (today - found.date).days if found and found.date else None
+    return Line(item=item, figure=found, mark=mark, days_old=days)
 
 
-def _price(figure: Figure | None) -> dict[str, Any] | None:
-    if figure is None:
+def _best(cluster: Cluster, item: Item, today: dt.date, own: Own) -> tuple[Figure | None, Mark]:
+    def listed(place: str) -> Figure | None:
+        return figure(item.key, place, today=today, own=own)
+
+    def derived(place: str) -> Figure | None:
+        return derived_figure(item.key, place, today=today, own=own)
+
+    places, local = _places(cluster, item)
+    if hit := _first(listed, places):
+        return hit, "elsewhere" if local and hit.region == cluster.region else ""
+    if hit := _first(derived, places):
+        return hit, "derived"
+    others = [region for region in REFERENCE_REGIONS if region != cluster.region]
+    if hit := _first(listed, others):
+        return hit, "elsewhere"
+    hit = _first(derived, others)
+    return hit, "derived" if hit else "not priced"
+
+
+def _first(look: Callable[[str], Figure | None], places: Sequence[str]) -> Figure | None:
+    return next((hit for place in places if (hit := look(place))), None)
+
+
+def _places(cluster: Cluster, item: Item) -> tuple[list[str], bool]:
+    """Where an item has its price, and whether that is a Local Zone, which has prices of its own."""
+    region, zone = cluster.region, cluster.environment.network.zone_id
+    if item.key.startswith("spot."):
+        return [zone, region], False
+    places = [region]
+    kind, _, name = item.key.partition(".")
+    server = ultraservers().get(name) if kind == "capacity-block" else None
+    for place in server.capacity_block_regions if server else ():  # they may be sold in a Local Zone only
+        found = zone_region(place)
+        if found and found.name == region:
+            places.append(place)
+    zonal = item.area in ("nodes", "storage", "network")
+    return places, zonal and is_local_zone(zone)
+
+
+def _idle(cluster: Cluster, lines: Sequence[Line]) -> Idle | None:
+    """The burn of the compute group with the most nodes; None without compute nodes."""
+    of = {line.item.group: line for line in lines if line.item.group}
+    compute = {name: group for name, group in cluster.with_role("compute").items() if name in of}
+    # those that are always there, else those that may be: a job may hold them
+    nodes = {name: group.settings.count or group.most_nodes for name, group in compute.items()}
+    if not nodes:
         return None
-    return {
-        "usd": round(figure.usd, 8),
-        "per": figure.unit,
-        "region": figure.region or None,
-        "source": figure.source,
-        "date": str(figure.date) if figure.date else None,
-        "verified": figure.verified,
-        "live": figure.live,
-    }
+    group = cluster.groups[max(nodes, key=lambda name: nodes[name])]
+    # groups without a partition of their own share no jobs; under Kubernetes none has one
+    partition = group.settings.partition
+    job = [
+        name
+        for name in nodes
+        if name == group.name or (partition and cluster.groups[name].settings.partition == partition)
+    ]
+    each = {name: _node(cluster.groups[name], of[name]) for name in job}
+    return Idle(
+        group=group.name,
+        instance_type=group.settings.instance_type,
+        prepaid=of[group.name].prepaid,
+        mark=of[group.name].mark,
+        node_per_hour=each[group.name],
+        job_groups=tuple(job),
+        job_nodes=sum(nodes[name] for name in job),
+        job_per_hour=None
+        if None in each.values()
+        else sum(usd * nodes[name] for name, usd in each.items() if usd is not None),
+    )
 
 
-def _periods(per_hour: float | None) -> dict[str, float | None] | None:
-    if per_hour is None:
+def _node(group: Group, line: Line) -> float | None:
+    """USD per hour of one node; UltraServers are sold whole."""
+    if line.figure is None:
         return None
-    hours = {"hour": 1, "day": 24, "month": HOURS_PER_MONTH}
-    return {name: _rounded(per_hour * number) for name, number in hours.items()}
-
-
-def _rounded(usd: float | None) -> float | None:
-    return None if usd is None else round(usd, 6)
+    return line.figure.per_hour * line.item.greatest / group.most_nodes

@@ -1,4 +1,4 @@
-"""The headline of an estimate: what `plan`, `cost`, Markdown and the picture say of an environment's cost."""
+"""An estimate in a few figures and sentences, which `plan`, `cost` and the picture share, and as JSON."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ultracluster.catalog.prices import HOURS_PER_MONTH, YOUNG
-from ultracluster.config import Environment
-from ultracluster.plan.cost import Estimate, estimate
-from ultracluster.plan.cost_idle import Idle
+from ultracluster.catalog.prices import HOURS_PER_MONTH, YOUNG, Figure
+from ultracluster.model import Cluster
+from ultracluster.plan.cost import Estimate, Idle, Line, estimate
 from ultracluster.plan.price_file import PriceFile
 
 
@@ -43,12 +42,12 @@ class CostPlan:
 
     @property
     def text(self) -> str:
-        """`about 19,400 USD a month (26.6 an hour); 8 of 10 prices are derived or older than 90 days ...`."""
+        """`about 19,400 USD/month, 26.6 USD/h (estimate; only 33 USD have a current price); 8 of 10 ...`."""
         if self.per_hour is None or self.per_month is None:
-            return f"unknown: none of the {self.things} things that it is billed for has a price"
-        text = f"{self.short} ({rough(self.per_hour)} an hour)"
+            return f"unknown: none of the {self.things} billed items has a price"
+        text = f"{self._about}, {rough(self.per_hour)} USD/h{self._lacks} (estimate; {self._current})"
         if self.most_per_month is not None:
-            text += f", up to {rough(self.most_per_month)} with all nodes that may be added"
+            text += f", up to {rough(self.most_per_month)} USD/month with all nodes that may be added"
         if marked := self.priced - self.strict:
             of = f"{marked} of {self.priced} price{'s' * (self.priced != 1)}"
             text += f"; {of} {'is' if marked == 1 else 'are'} {_list(self.marks, 'or')}"
@@ -56,37 +55,49 @@ class CostPlan:
         return f"{text}; not priced: {_list(others, 'and')}" if others else text
 
     @property
+    def _current(self) -> str:
+        if self.strict == self.things:
+            return "every price is current"
+        if self.strict_per_month is None:
+            return "no price is current"
+        return f"only {rough(self.strict_per_month)} USD have a current price"
+
+    @property
     def short(self) -> str:
-        """`about 19,400 USD a month`, and what it lacks where nodes have no price."""
+        """`about 19,400 USD/month`, and what it lacks where nodes have no price."""
         if self.per_month is None:
             return "cost unknown"
-        lacks = (
-            f" WITHOUT the nodes of {_list(self.nodes_not_priced, 'and')}" if self.nodes_not_priced else ""
-        )
-        return f"about {rough(self.per_month)} USD a month{lacks}"
+        return f"{self._about}{self._lacks}"
+
+    @property
+    def _about(self) -> str:
+        return f"about {rough(self.per_month or 0)} USD/month"
+
+    @property
+    def _lacks(self) -> str:
+        groups = self.nodes_not_priced
+        return f" WITHOUT the nodes of {_list(groups, 'and')}" if groups else ""
 
     @property
     def strict_line(self) -> str:
-        """The strict sum in words."""
-        what = f"own prices of the last {YOUNG.days} days in this Region"
-        if self.strict_per_month is None:
-            return f"strictly unknown: 0 of {self.things} things have {what}"
-        sums = f"strictly {rough(self.strict_per_month)} USD a month"
-        return f"{sums}: {self.strict} of {self.things} things have {what}"
+        """How much of it rests on current prices, in words."""
+        what = f"current prices (this Region, last {YOUNG.days} days): {self.strict} of {self.things}"
+        return what if self.strict_per_month is None else f"{what}, {rough(self.strict_per_month)} USD/month"
 
     @property
     def idle_line(self) -> str:
-        """What an idle or failed node costs, in words; empty where there is no compute node."""
+        """What a failed node costs, in words; empty where there is no compute node."""
         burn = self.idle
         if burn is None:
             return ""
-        node = f"one idle or failed {burn.instance_type} of {burn.group}"
+        fails = f"If one {burn.instance_type} in group {burn.group} fails"
         if burn.node_per_hour is None:
-            return f"{node}: not priced"
-        text = f"{node} costs about {rough(burn.node_per_hour)} USD an hour"
+            return f"{fails}: its cost is unknown (not priced)"
+        upfront = ", paid upfront" if burn.prepaid else ""
+        text = f"{fails}: about {rough(burn.node_per_hour)} USD/h wasted (estimate{upfront})"
         if burn.job_nodes > 1 and burn.job_per_hour is not None:
-            text += f"; a job of {burn.job_nodes:,} nodes that waits for it: {rough(burn.job_per_hour)}"
-        return f"{text}, paid upfront" if burn.prepaid else text
+            text += f"; {rough(burn.job_per_hour)} USD/h while a job on {burn.job_nodes:,} nodes waits for it"
+        return text
 
     def document(self) -> dict[str, Any]:
         """The figures and words for machines."""
@@ -113,10 +124,10 @@ def summary(found: Estimate) -> CostPlan:
     )
 
 
-def cost_plan(environment: Environment, today: dt.date | None, prices: PriceFile | None = None) -> CostPlan:
+def cost_plan(cluster: Cluster, today: dt.date | None, prices: PriceFile | None = None) -> CostPlan:
     """What an environment costs with the prices of a day (None is the current one) and of a team's file."""
     own, faults = (prices.figures, prices.faults) if prices else ({}, [])
-    return summary(estimate(environment, today=today, own=own, faults=faults))
+    return summary(estimate(cluster, today=today, own=own, faults=faults))
 
 
 def rough(usd: float) -> str:
@@ -149,3 +160,86 @@ def _month(per_hour: float | None) -> float | None:
 def _list(names: tuple[str, ...] | list[str], word: str) -> str:
     *some, last = names
     return f"{', '.join(some)} {word} {last}" if some else last
+
+
+def document(found: Estimate) -> dict[str, Any]:
+    """The estimate for machines. Sums are USD; `null` is unknown."""
+    idle = found.idle
+    return {
+        "environment": found.environment,
+        "orchestrator": found.orchestrator,
+        "region": found.region,
+        "date": str(found.today),
+        "currency": "USD",
+        "hours_per_month": HOURS_PER_MONTH,
+        "summary": summary(found).document(),
+        "estimate": _periods(found.per_hour),
+        "at_most": _periods(found.most_per_hour),
+        "strict": _periods(found.strict_per_hour),
+        "complete": found.complete,
+        "not_priced": [line.item.what for line in found.not_priced],
+        "days": found.days,
+        "upfront": _rounded(found.upfront),
+        "by_use": [line.item.what for line in found.by_use],
+        "faults": list(found.faults),
+        "lines": [_line(line) for line in found.lines],
+        "committed_one_year": [
+            {"group": one.group, "price": _price(one.figure), "on_demand": _price(one.on_demand)}
+            for one in found.committed
+        ],
+        "idle": {
+            "group": idle.group,
+            "instance_type": idle.instance_type,
+            "prepaid": idle.prepaid,
+            "mark": idle.mark or None,
+            "node": _periods(idle.node_per_hour),
+            "job_groups": list(idle.job_groups),
+            "job_nodes": idle.job_nodes,
+            "job": _periods(idle.job_per_hour),
+        }
+        if idle
+        else None,
+    }
+
+
+def _line(line: Line) -> dict[str, Any]:
+    item = line.item
+    return {
+        "area": item.area,
+        "what": item.what,
+        "purchase": item.purchase,
+        "quantity": item.quantity,
+        "at_most": item.greatest,
+        "unit": item.unit,
+        "mark": line.mark or None,
+        "days_old": line.days_old,
+        "upfront": line.prepaid,
+        "note": item.note or None,
+        "price": _price(line.figure),
+        "cost": _periods(line.per_hour),
+    }
+
+
+def _price(figure: Figure | None) -> dict[str, Any] | None:
+    if figure is None:
+        return None
+    return {
+        "usd": round(figure.usd, 8),
+        "per": figure.unit,
+        "region": figure.region or None,
+        "source": figure.source,
+        "date": str(figure.date) if figure.date else None,
+        "verified": figure.verified,
+        "live": figure.live,
+    }
+
+
+def _periods(per_hour: float | None) -> dict[str, float | None] | None:
+    if per_hour is None:
+        return None
+    hours = {"hour": 1, "day": 24, "month": HOURS_PER_MONTH}
+    return {name: _rounded(per_hour * number) for name, number in hours.items()}
+
+
+def _rounded(usd: float | None) -> float | None:
+    return None if usd is None else round(usd, 6)

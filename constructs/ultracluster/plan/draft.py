@@ -1,4 +1,4 @@
-"""A first environment file from a few wishes, sized by guidelines; each default with its reason beside it."""
+"""A first environment file from a few wishes, sized by guidelines; each default with its reason."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import get_args
+from typing import assert_never, get_args
 
 from ultracluster.catalog import InstanceType, instance_type
 from ultracluster.catalog.guidelines import Guideline, guideline
 from ultracluster.catalog.pcs import pcs_image_parameter
-from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, SLURM, OrchestratorKind
+from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.model import TRAITS, Traits
+from ultracluster.plan.choice import RESERVATION
 from ultracluster.plan.draft_place import (
-    RESERVATION,
     capacity_for,
     general_type,
     second_zone,
@@ -31,7 +32,7 @@ _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """What a cluster is to be; what is left empty is chosen by `completed`."""
+    """What a cluster is to be; `completed` chooses what is left empty."""
 
     name: str = "train"
     region: str
@@ -56,6 +57,10 @@ class Wishes:
     """Why it is this type and so many of it; empty where they were asked for as such."""
     zone_reason: str = "as asked for"
     capacity_reason: str = "as asked for"
+
+    @property
+    def traits(self) -> Traits:
+        return TRAITS[self.orchestrator]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +87,7 @@ def completed(wishes: Wishes) -> Wishes:
         capacity = capacity_for(wishes.orchestrator, wishes.instance_type, wishes.nodes, wishes.region)
         changes |= {"capacity": capacity.value, "capacity_reason": capacity.reason}
     if not wishes.release:
-        family = "eks-al2023" if wishes.orchestrator == "eks" else wishes.orchestrator
-        changes["release"] = newest_release(family).release
+        changes["release"] = newest_release(wishes.traits.software_family).release
     return replace(wishes, **changes)
 
 
@@ -151,42 +155,52 @@ def _network(wishes: Wishes) -> Iterator[str]:
 def _orchestrator(wishes: Wishes, known: InstanceType | None) -> Iterator[str]:
     yield "orchestrator:"
     yield f"  kind: {wishes.orchestrator}"
-    if wishes.orchestrator == "parallelcluster" and wishes.capacity == "capacity-block":
-        yield "  scaledown_minutes: -1          # nodes of a block stay"
-    if wishes.orchestrator == "parallelcluster" and known and known.ultraserver:
-        yield "  deploy_with: pcluster          # `ultracluster render parallelcluster` writes its file"
-    if wishes.orchestrator in KUBERNETES:
-        if zone := second_zone(wishes.region, wishes.zone_id):
-            yield from _comment(f"EKS requires its control plane in two zones; {zone.reason}.", "  ")
-            yield f"  second_zone_id: {zone.value}"
-        yield "  admins:                        # nobody else can use the cluster, not even who deploys it"
-        if wishes.admin:
-            yield f"    - {_scalar(wishes.admin)}"
-        else:
-            yield "    # the role of your platform engineers, which must exist:"
-            yield "    - arn:aws:iam::111122223333:role/platform-engineers"
+    match wishes.orchestrator:
+        case "hyperpod-slurm" | "pcs":
+            pass
+        case "parallelcluster":
+            if wishes.capacity == "capacity-block":
+                yield "  scaledown_minutes: -1          # nodes of a block stay"
+            if known and known.ultraserver:
+                yield "  deploy_with: pcluster          # `ultracluster render parallelcluster` writes it"
+        case "eks" | "hyperpod-eks":
+            yield from _control_plane(wishes)
+        case _ as never:
+            assert_never(never)
+
+
+def _control_plane(wishes: Wishes) -> Iterator[str]:
+    if zone := second_zone(wishes.region, wishes.zone_id):
+        yield from _comment(f"EKS requires its control plane in two zones; {zone.reason}.", "  ")
+        yield f"  second_zone_id: {zone.value}"
+    yield "  admins:                        # only they can use the cluster: who deploys it cannot"
+    if wishes.admin:
+        yield f"    - {_scalar(wishes.admin)}"
+    else:
+        yield "    # the role of your platform engineers, which must exist:"
+        yield "    - arn:aws:iam::111122223333:role/platform-engineers"
 
 
 def _groups(wishes: Wishes, known: InstanceType | None, sizes: Guideline) -> Iterator[str]:
     yield "node_groups:"
     arm = known is not None and known.architecture == "arm64"
-    hyperpod = wishes.orchestrator in HYPERPOD
+    hyperpod = wishes.traits.hyperpod
 
     def general(size: str) -> str:
         return general_type(size, wishes.region, wishes.zone_id, hyperpod=hyperpod, arm=arm)
 
-    if wishes.orchestrator in KUBERNETES:
+    if wishes.traits.kubernetes:
         # EC2's own node group, on HyperPod, too; its add-ons are there for both architectures
         kind = general_type("2xlarge", wishes.region, wishes.zone_id, hyperpod=False, system=True)
         yield from _group("system", "system", kind, sizes.system_nodes, wishes, "the add-ons of Kubernetes")
     else:
-        if wishes.orchestrator != "pcs":
+        if "controller" in wishes.traits.roles:
             yield from _group("controller", "controller", general(sizes.controller), 1, wishes, "slurmctld")
         yield from _group("login", "login", general(sizes.login), sizes.login_nodes, wishes, "people log in")
     yield from _group("train", "compute", wishes.instance_type, wishes.nodes, wishes)
-    if wishes.orchestrator in SLURM:
+    if wishes.traits.slurm:
         yield "    partition: train"
-    if wishes.orchestrator in HYPERPOD:
+    if wishes.traits.hyperpod:
         yield f"    # min_count: {wishes.nodes:<19}# all nodes or none"
         yield "    # two hours of tests before the first job:"
         yield "    # deep_health_checks: [instance-stress, instance-connectivity]"
@@ -198,7 +212,7 @@ def _group(name: str, role: str, kind: str, count: int, wishes: Wishes, why: str
     yield f"    role: {role}"
     yield f"    instance_type: {_scalar(kind)}"
     yield f"    count: {count}"
-    if wishes.orchestrator == "pcs":
+    if wishes.traits.names_images:
         yield f"    image: {_scalar(wishes.image or _pcs_image(kind))}"
 
 
@@ -216,7 +230,7 @@ def _capacity(wishes: Wishes) -> Iterator[str]:
         yield f"      id: {_scalar(wishes.capacity_id or RESERVATION)}" + _stands_in(
             wishes.capacity_id, "id of yours"
         )
-    if wishes.capacity == "capacity-block" and wishes.orchestrator in ("pcs", "eks"):
+    if wishes.capacity == "capacity-block" and wishes.traits.until_block:
         yield f"      # Until the block begins: count: 0 and max_count: {wishes.nodes} above."
     if wishes.capacity == "training-plan":
         plan = f"arn:aws:sagemaker:{wishes.region}:111122223333:training-plan/{wishes.name}"

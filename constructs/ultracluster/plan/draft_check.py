@@ -34,7 +34,7 @@ class Judgement:
 
     @property
     def wrong(self) -> tuple[Finding, ...]:
-        """What nobody can acknowledge."""
+        """What cannot be acknowledged."""
         return tuple(one for one in self.findings if one.blocks)
 
     @property
@@ -125,7 +125,7 @@ def _orchestrators(wishes: Wishes) -> Iterator[Wishes]:
 
 
 def _zones(wishes: Wishes) -> Iterator[Wishes]:
-    """For what nobody but the user chooses: Local Zones, and a zone of a Region without known ones."""
+    """For what only the user chooses: Local Zones, and a zone of a Region without known ones."""
     found = region(wishes.region)
     for zone in local_zones_for(wishes.region, wishes.instance_type):
         yield replace(wishes, zone_id=zone)

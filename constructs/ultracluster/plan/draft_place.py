@@ -1,7 +1,7 @@
 """Where a first cluster goes and how its nodes are paid: Region, zone, capacity and types, with reasons.
 
-Nobody but the user chooses a Local Zone or Spot: an account opts in to the one, and with the other a job on
-all nodes ends with the first that is taken back.
+Only the user chooses a Local Zone or Spot: an account opts in to the one, and with the other a job on all
+nodes ends with the first that is taken back.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from ultracluster.catalog import (
     InstanceType,
+    Region,
     instance_type,
+    is_local_zone,
     offered_zone_ids,
     region,
     regions,
@@ -21,20 +24,10 @@ from ultracluster.catalog.accelerators import Accelerators, types_with
 from ultracluster.catalog.eks import refused_zones
 from ultracluster.catalog.fsx import lustre_offer
 from ultracluster.catalog.guidelines import general_families
-from ultracluster.config.capacity import Capacity, CapacityBlock, OnDemand, Reservation, Spot, TrainingPlan
-from ultracluster.config.orchestrator import HYPERPOD, KUBERNETES, OrchestratorKind
+from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.model import TRAITS
 from ultracluster.model.capacity import decide, most_instances
-
-RESERVATION = "cr-0123456789abcdef0"
-"""Stands where a reservation or block must be named and none is bought yet."""
-_SAMPLES: tuple[Capacity, ...] = (
-    OnDemand(),
-    Spot(kind="spot"),
-    Reservation(kind="reservation", id=RESERVATION),
-    CapacityBlock(kind="capacity-block", id=RESERVATION),
-    TrainingPlan(kind="training-plan", arn="arn:aws:sagemaker:us-east-2:111122223333:training-plan/any"),
-)
-CAPACITIES: tuple[str, ...] = tuple(one.kind for one in _SAMPLES)
+from ultracluster.plan.choice import CAPACITIES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,14 +54,15 @@ def zones_for(
     found = region(region_name)
     known = found.zone_ids if found else ()
     offered = _offering(region_name, type_name)
+    kubernetes = orchestrator is not None and TRAITS[orchestrator].kubernetes
 
     def rank(zone: str) -> tuple[bool, bool, bool, bool, int]:
-        offer = lustre_offer(region_name, zone, local=is_local(zone))
+        offer = lustre_offer(region_name, zone, local=is_local_zone(zone))
         return (
-            is_local(zone),
+            is_local_zone(zone),
             bool(offered) and zone not in offered,
             offer is not None and "persistent-2-ssd" not in offer.deployments,
-            orchestrator in KUBERNETES and zone in refused_zones(),
+            kubernetes and zone in refused_zones(),
             sum(one in (found.zone_lacks.get(zone, ()) if found else ()) for one in _general()),
         )
 
@@ -78,7 +72,7 @@ def zones_for(
 def only_in_local_zones(region_name: str, type_name: str) -> bool:
     """Whether no Availability Zone of the Region is known to have the type, and a Local Zone is."""
     if offered := offered_zone_ids(type_name, region_name):
-        return all(map(is_local, offered))
+        return all(map(is_local_zone, offered))
     known = instance_type(type_name)
     places = known.capacity_block_regions if known and not known.regions else ()
     return bool(places) and all(place.startswith(f"{region_name}-") for place in places)
@@ -86,7 +80,7 @@ def only_in_local_zones(region_name: str, type_name: str) -> bool:
 
 def local_zones_for(region_name: str, type_name: str) -> tuple[str, ...]:
     """Local Zones of a Region known to have a type: use1-dfw2-az1 where blocks are in us-east-1-dfw-2a."""
-    offered = [zone for zone in offered_zone_ids(type_name, region_name) if is_local(zone)]
+    offered = [zone for zone in offered_zone_ids(type_name, region_name) if is_local_zone(zone)]
     known, found = instance_type(type_name), region(region_name)
     for place in known.capacity_block_regions if known else ():
         name = re.fullmatch(rf"{region_name}-([a-z]+)-(\d+)[a-z]", place)
@@ -106,21 +100,20 @@ def zone_for(region_name: str, type_name: str, orchestrator: OrchestratorKind) -
     local = local_zones_for(region_name, type_name)
     if only_in_local_zones(region_name, type_name):
         raise NoZoneError(
-            f"--zone-id is needed: in {region_name} only a Local Zone is known to have {type_name}; an "
-            f"account opts in to it, so that nobody but you chooses it. Zones there: "
-            f"{', '.join(local)}"
+            f"Pass --zone-id: in {region_name} only a Local Zone is known to have {type_name}, and an "
+            f"account opts in to it. Zones there: {', '.join(local)}"
         )
-    if not zones or is_local(zones[0]):
+    if not zones or is_local_zone(zones[0]):
         found = region(region_name)
         form = f" Their ids have the form {found.zone_prefix}-az1." if found and found.zone_prefix else ""
         raise NoZoneError(
-            f"--zone-id is needed: no zone of {region_name} is known.{form} `aws ec2 "
+            f"Pass --zone-id: no zone of {region_name} is known.{form} `aws ec2 "
             f"describe-availability-zones --region {region_name}` lists them"
         )
     if not offered:
         reason = f"which zones offer {type_name} is not known; `ultracluster preflight` asks"
     else:
-        alike = [zone for zone in offered if not is_local(zone)]
+        alike = [zone for zone in offered if not is_local_zone(zone)]
         reason = f"one of the zones known to offer {type_name} ({', '.join(alike)})"
     if local:
         reason += f"; not the Local Zone {', '.join(local)}, to which an account opts in"
@@ -128,11 +121,11 @@ def zone_for(region_name: str, type_name: str, orchestrator: OrchestratorKind) -
 
 
 def second_zone(region_name: str, zone_id: str) -> Choice | None:
-    """Another zone of the Region that EKS takes and that is no Local Zone; None where the form is unknown."""
+    """Another zone of the Region that EKS takes, never a Local Zone; None where the form is unknown."""
     found = region(region_name)
     known = found.zone_ids if found else ()
     taken = (zone_id, *refused_zones())
-    other = next((zone for zone in known if zone not in taken and not is_local(zone)), None)
+    other = next((zone for zone in known if zone not in taken and not is_local_zone(zone)), None)
     if other:
         return Choice(value=other, reason="another zone of the Region")
     if known or not found or not found.zone_prefix:
@@ -144,14 +137,26 @@ def second_zone(region_name: str, zone_id: str) -> Choice | None:
 def regions_for(type_name: str, orchestrator: OrchestratorKind | None = None) -> tuple[str, ...]:
     """Regions known to have a type, and for an orchestrator to take it; all for a type known in none."""
     known = instance_type(type_name)
-    hyperpod = orchestrator in HYPERPOD
+    hyperpod = orchestrator is not None and TRAITS[orchestrator].hyperpod
     return tuple(
         name
         for name, found in regions().items()
         if (known is None or _sold(known, name, hyperpod=hyperpod))
-        and not (hyperpod and found.hyperpod is False)
-        and not (orchestrator == "pcs" and found.pcs is False)
+        and (orchestrator is None or _has_service(found, orchestrator))
     )
+
+
+def _has_service(found: Region, orchestrator: OrchestratorKind) -> bool:
+    """Whether a Region may have the service; unknown counts as yes."""
+    match orchestrator:
+        case "hyperpod-slurm" | "hyperpod-eks":
+            return found.hyperpod is not False
+        case "pcs":
+            return found.pcs is not False
+        case "parallelcluster" | "eks":  # every Region has what they are made of
+            return True
+        case _ as never:
+            assert_never(never)
 
 
 def capacity_for(
@@ -162,7 +167,7 @@ def capacity_for(
     legal = capacities(orchestrator, type_name)
     if known is None or ("on-demand" in legal and not _blocks_only(known, orchestrator, region_name)):
         return Choice(value="on-demand", reason="on demand: nothing is bought before, nothing promised")
-    if orchestrator in HYPERPOD:
+    if TRAITS[orchestrator].hyperpod:
         why = f"training plans are sold for {type_name}; HyperPod has no on-demand price of it"
         return Choice(value="training-plan", reason=why)
     here = f" in {region_name}" if "on-demand" in legal else ""
@@ -177,9 +182,9 @@ def capacity_for(
 def _blocks_only(known: InstanceType, orchestrator: OrchestratorKind, region_name: str) -> bool:
     """Whether EC2 is known to sell the type on demand elsewhere, and in this Region by blocks."""
     elsewhere = bool(region_name and known.regions) and region_name not in known.regions
-    return (
-        orchestrator not in HYPERPOD and elsewhere and _in_region(known.capacity_block_regions, region_name)
-    )
+    if TRAITS[orchestrator].hyperpod or not elsewhere:
+        return False
+    return _in_region(known.capacity_block_regions, region_name)
 
 
 def capacities(orchestrator: OrchestratorKind, type_name: str) -> tuple[str, ...]:
@@ -189,7 +194,7 @@ def capacities(orchestrator: OrchestratorKind, type_name: str) -> tuple[str, ...
         return ()
     decided = (
         (one.kind, decide(one, orchestrator=orchestrator, placement="none", instance_type=known))
-        for one in _SAMPLES
+        for one in CAPACITIES.values()
     )
     return tuple(kind for kind, decision in decided if decision.legal)
 
@@ -218,6 +223,7 @@ def type_for(
     before blocks, with the most EFA.
     """
     candidates = types_with(asked.name)
+    hyperpod = orchestrator is not None and TRAITS[orchestrator].hyperpod
 
     def rank(known: InstanceType) -> tuple[object, ...]:
         each = known.accelerator.count if known.accelerator else 0
@@ -225,8 +231,8 @@ def type_for(
             each > asked.count,
             -each if each <= asked.count else each,
             bool(known.ultraserver),
-            bool(region_name) and not _sold(known, region_name, hyperpod=orchestrator in HYPERPOD),
-            orchestrator in HYPERPOD and not known.hyperpod,
+            bool(region_name) and not _sold(known, region_name, hyperpod=hyperpod),
+            hyperpod and not known.hyperpod,
             known.on_demand is False,
             not known.capacity_block_regions,
             -(known.efa_interfaces or 0),
@@ -238,11 +244,6 @@ def type_for(
     return min(candidates, key=rank, default=None)
 
 
-def is_local(zone_id: str) -> bool:
-    """Whether it is the id of a Local or Wavelength Zone: use1-dfw2-az1, not use1-az1."""
-    return re.fullmatch(r"[a-z0-9]+-az\d+", zone_id) is None
-
-
 def _offering(region_name: str, type_name: str) -> tuple[str, ...]:
     """Zones known to offer a type; empty where none is known to differ from the others."""
     if offered := offered_zone_ids(type_name, region_name):
@@ -252,7 +253,7 @@ def _offering(region_name: str, type_name: str) -> tuple[str, ...]:
         return ()
     lacking = [zone for zone, families in found.zone_lacks.items() if known.family in families]
     rest = tuple(zone for zone in found.zone_ids if zone not in lacking)
-    return rest if lacking and any(not is_local(zone) for zone in rest) else ()
+    return rest if lacking and any(not is_local_zone(zone) for zone in rest) else ()
 
 
 def _sold_by_name(name: str, region_name: str, *, hyperpod: bool) -> bool:
@@ -275,22 +276,3 @@ def _in_region(places: Sequence[str], region_name: str) -> bool:
 
 def _general() -> tuple[str, ...]:
     return (*general_families("x86_64"), *general_families("hyperpod"))
-
-
-__all__ = [
-    "CAPACITIES",
-    "RESERVATION",
-    "Choice",
-    "NoZoneError",
-    "capacities",
-    "capacity_for",
-    "general_type",
-    "is_local",
-    "local_zones_for",
-    "only_in_local_zones",
-    "regions_for",
-    "second_zone",
-    "type_for",
-    "zone_for",
-    "zones_for",
-]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ultracluster.catalog import InstanceType
+from ultracluster.catalog import InstanceType, is_local_zone
 from ultracluster.catalog.fsx import LustreOffer, limits, lustre_offer, openzfs_deployments
 from ultracluster.catalog.guidelines import Guideline
 from ultracluster.catalog.sizing import lustre_write_mbps_per_tib
-from ultracluster.config.orchestrator import KUBERNETES, SLURM, OrchestratorKind
+from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.model import TRAITS
 from ultracluster.model.checkpoints import GIB_PER_TIB, checkpoint_gb, likely_parameters, smallest_lustre
-from ultracluster.plan.draft_place import is_local, second_zone
+from ultracluster.plan.draft_place import second_zone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ def storage(site: Site, known: InstanceType | None, sizes: Guideline) -> Iterato
 def _lustre(site: Site, known: InstanceType | None, sizes: Guideline) -> Iterator[str]:
     if site.lustre_tib == 0:
         return
-    offer = lustre_offer(site.region, site.zone_id, local=is_local(site.zone_id))
+    offer = lustre_offer(site.region, site.zone_id, local=is_local_zone(site.zone_id))
     sold = offer.deployments if offer else ()
     other = next((name for name in ("persistent-2-ssd", "persistent-1-ssd") if name in sold), None)
     if offer and other is None and site.lustre_tib is None:
@@ -50,16 +51,16 @@ def _lustre(site: Site, known: InstanceType | None, sizes: Guideline) -> Iterato
     # each client has one connection at least
     takes_efa = takes_efa and site.nodes <= limits().efa_connections
     efa = bool(takes_efa and known and known.lustre_efa_client)
-    wanted = _checkpoint_mbps(site, known, sizes)
+    required = _checkpoint_mbps(site, known, sizes)
     tib = sizes.lustre_tib if site.lustre_tib is None else site.lustre_tib
     if site.lustre_tib is None and known is not None and known.accelerator is None:
         tib = min(tib, 9.6)
     grows = site.lustre_tib is None
     capacity, tier = smallest_lustre(
-        deployment, tib * GIB_PER_TIB, wanted, efa=efa, grows=grows, tiers=limited
+        deployment, tib * GIB_PER_TIB, required, efa=efa, grows=grows, tiers=limited
     )
     written = capacity / GIB_PER_TIB * (lustre_write_mbps_per_tib(deployment, tier) or 0)
-    yield f"  # {written:,.0f} MB/s. Wanted: {wanted:,.0f}, which writes a checkpoint in about"
+    yield f"  # {written:,.0f} MB/s. Required: {required:,.0f}, which writes a checkpoint in about"
     yield f"  # {sizes.checkpoint_minutes:g} minutes; `ultracluster plan --model` has the time for yours."
     yield from _why(site, known, deployment, efa, offer)
     yield "  lustre:"
@@ -87,11 +88,11 @@ def _why(
         yield "  # persistent-1-ssd: FSx does not have persistent-2-ssd here."
     elif known and known.lustre_efa_client and site.nodes > limits().efa_connections:
         most = limits().efa_connections
-        yield f"  # Over TCP: a file system takes {most} EFA connections, each node one at least."
+        yield f"  # Over TCP: a file system takes {most} EFA connections, each node at least one."
     elif efa:
         yield f"  # Over EFA, which {site.instance_type} takes; TCP ends at 100 Gbit/s a node."
     elif known and known.least_efa_interfaces:
-        yield f"  # Over TCP: {site.instance_type} is no EFA client of Lustre."
+        yield f"  # Over TCP: {site.instance_type} is not an EFA client of Lustre."
 
 
 def _checkpoint_mbps(site: Site, known: InstanceType | None, sizes: Guideline) -> float:
@@ -104,7 +105,7 @@ def _checkpoint_mbps(site: Site, known: InstanceType | None, sizes: Guideline) -
 
 
 def _home(site: Site, sizes: Guideline) -> Iterator[str]:
-    if site.orchestrator in KUBERNETES or is_local(site.zone_id):
+    if TRAITS[site.orchestrator].kubernetes or is_local_zone(site.zone_id):
         return
     choices = [
         name
@@ -120,7 +121,8 @@ def _home(site: Site, sizes: Guideline) -> Iterator[str]:
 
 def _accounting(site: Site, sizes: Guideline) -> Iterator[str]:
     second = second_zone(site.region, site.zone_id)
-    if site.orchestrator not in SLURM - {"pcs"} or not sizes.accounting_database or not second:
+    own_controller = "controller" in TRAITS[site.orchestrator].roles  # else its service keeps them
+    if not own_controller or not sizes.accounting_database or not second:
         return
     yield "  accounting_database:           # Slurm's users, limits and history outlive the controller"
     yield "    kind: rds-mysql"

@@ -1,6 +1,6 @@
-"""What an environment is made of, computed from the file and the catalogue alone.
+"""What an environment is made of, computed from the file and the catalogue only.
 
-Each subject has a module of its own, `plan_<subject>`; what makes one plan of them stands here.
+Each subject has a module of its own; this one makes one plan of them.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, cast
 
-from ultracluster.config import Environment, Finding
-from ultracluster.model import resolve
+from ultracluster.config import Finding
+from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.model import Cluster
+from ultracluster.model.orchestrators import Traits
 from ultracluster.model.quota_needs import needs
 from ultracluster.plan.boot import BootPlan, boot_lines, boot_plans
 from ultracluster.plan.cost_summary import CostPlan, cost_plan
@@ -86,7 +88,8 @@ class Plan:
     name: str
     asked_as: str
     """What a command calls it: its name or the path of its file."""
-    orchestrator: str
+    orchestrator: OrchestratorKind
+    traits: Traits
     cluster_name: str
     account: str
     """Empty: that of the credentials."""
@@ -119,18 +122,19 @@ class Plan:
 
     @property
     def open_warnings(self) -> tuple[WarningPlan, ...]:
-        """Those nobody has accepted."""
+        """Those without a reason for accepting them."""
         return tuple(one for one in self.warnings if not one.acknowledged)
 
     def document(self) -> dict[str, Any]:
         """The plan as JSON has it; the units are those of the fields."""
         plain = _plain(self)
         del plain["asked_as"]  # a path of this machine
+        del plain["traits"]  # facts of the orchestrator, not of the environment
         return plain
 
 
 def plan(
-    environment: Environment,
+    cluster: Cluster,
     model: float | None = None,
     today: dt.date | None = None,
     *,
@@ -143,28 +147,28 @@ def plan(
         model: parameters of a model whose checkpoint is to be timed.
         today: which prices hold; the current day by default.
         warnings: what `ultracluster.rules.enforce` returned.
-        prices: those that a team keeps beside the file; they win over the shipped ones.
+        prices: those that a team keeps next to the file; they win over the shipped ones.
     """
-    groups = tuple(group_plan(environment, name, group) for name, group in environment.node_groups.items())
-    lustre = lustre_plan(environment)
+    environment, groups = cluster.environment, tuple(map(group_plan, cluster.groups.values()))
     network = environment.network
     return Plan(
         name=environment.name,
         asked_as=environment.asked_as,
-        orchestrator=environment.orchestrator.kind,
+        orchestrator=cluster.traits.kind,
+        traits=cluster.traits,
         cluster_name=environment.cluster_name,
         account=environment.account or "",
         region=environment.region,
         zone_id=network.zone_id,
         groups=groups,
-        lustre=lustre,
-        repositories=repository_plans(environment),
-        home=home_plan(environment),
-        accounting=accounting_place(environment),
+        lustre=lustre_plan(cluster),
+        repositories=repository_plans(cluster),
+        home=home_plan(cluster),
+        accounting=accounting_place(cluster),
         egress=network.egress,
         makes_vpc=network.vpc is None,
-        endpoints=endpoint_plans(environment),
-        addresses=address_plan(environment),
+        endpoints=endpoint_plans(cluster),
+        addresses=address_plan(cluster),
         quotas=tuple(
             QuotaPlan(
                 service=need.quota.service,
@@ -175,12 +179,12 @@ def plan(
                 why=need.why,
                 scope=need.scope,
             )
-            for need in needs(resolve(environment))
+            for need in needs(cluster)
         ),
-        model=None if model is None else model_plan(environment, model, groups, lustre),
-        cost=cost_plan(environment, today, prices),
+        model=None if model is None else model_plan(cluster, model, groups),
+        cost=cost_plan(cluster, today, prices),
         software=environment.software.release,
-        first_boot=boot_plans(environment),
+        first_boot=boot_plans(cluster),
         protect=environment.protect,
         stacks=environment.stack_names,
         warnings=tuple(
@@ -197,6 +201,7 @@ def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in fields(value)]
         names += [name for name, member in vars(type(value)).items() if isinstance(member, property)]
+        names = [name for name in names if not name.startswith("_")]
         return {name: _plain(getattr(value, name)) for name in names}
     if isinstance(value, tuple | list):
         return [_plain(one) for one in cast("Sequence[Any]", value)]

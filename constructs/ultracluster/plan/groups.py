@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import assert_never
 
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.sizing import AcceleratorDomain, accelerator_domain
-from ultracluster.config import Environment
-from ultracluster.config.capacity import Reservation
-from ultracluster.config.nodes import NodeGroup
-from ultracluster.config.orchestrator import HYPERPOD
-from ultracluster.model import resolve
-from ultracluster.model.capacity import placement_for
+from ultracluster.config.capacity import (
+    Capacity,
+    CapacityBlock,
+    OnDemand,
+    Reservation,
+    Spot,
+    TrainingPlan,
+)
+from ultracluster.model import Group
 from ultracluster.model.network_cards import network_card_plan
-from ultracluster.model.types import instance_type_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPlan:
-    """One node group in figures, at the most nodes it may have. None is unknown."""
+    """One node group in figures, with all nodes it may have. None is unknown."""
 
     name: str
     role: str
@@ -69,23 +72,20 @@ def bandwidth(gbps: float | None) -> str:
     return f"{gbps:,.0f} Gbit/s" if gbps < 10_000 else f"{gbps / 1000:,.1f} Tbit/s"
 
 
-def group_plan(environment: Environment, name: str, group: NodeGroup) -> GroupPlan:
-    """A node group of an environment; what is unknown of its type is None."""
-    known = instance_type_of(environment, group)
-    nodes = resolve(environment).groups[name].most_nodes
+def group_plan(group: Group) -> GroupPlan:
+    """A node group in figures; what is unknown of its type is None."""
+    known, nodes = group.type, group.most_nodes
     accelerator = known.accelerator if known else None
     interfaces, gbps = _efa(known)
-    capacity = group.capacity
-    reserved = getattr(capacity, "id", None) or getattr(capacity, "arn", None)
     return GroupPlan(
-        name=name,
+        name=group.name,
         role=group.role,
-        instance_type=group.instance_type,
-        count=group.count,
+        instance_type=group.settings.instance_type,
+        count=group.settings.count,
         greatest=nodes,
-        capacity=capacity.kind,
-        capacity_id=reserved or getattr(capacity, "resource_group_arn", None) or "",
-        placement=_placement(environment, group, known),
+        capacity=group.capacity.kind,
+        capacity_id=_capacity_id(group.capacity),
+        placement=_placement(group),
         vcpu=known.vcpu * nodes if known and known.vcpu else None,
         memory_gib=known.memory_gib * nodes if known and known.memory_gib else None,
         accelerator=accelerator.name if accelerator else "",
@@ -105,23 +105,30 @@ def _efa(known: InstanceType | None) -> tuple[int | None, float | None]:
         return 0, 0
     try:
         shares = [one.gbps for one in network_card_plan(known) if one.kind == "efa-only"]
-    except ValueError:  # its cards are unknown: the instance's own figure is what there is
+    except ValueError:  # its cards are unknown: only the instance's own figure is known
         return known.efa_interfaces, known.network_gbps
     found = [share for share in shares if share is not None]
     return len(shares), sum(found) if len(found) == len(shares) else known.network_gbps
 
 
-def _placement(environment: Environment, group: NodeGroup, known: InstanceType | None) -> str:
-    if group.role != "compute" or known is None:
+def _placement(group: Group) -> str:
+    if group.role != "compute" or group.type is None:
         return ""
-    if environment.orchestrator.kind in HYPERPOD:
+    if group.in_service:
         return "hyperpod"
-    capacity = group.capacity
-    in_group = isinstance(capacity, Reservation) and capacity.placement_group is not None
-    return placement_for(
-        capacity,
-        orchestrator=environment.orchestrator.kind,
-        instance_type=known,
-        reserved_in_group=in_group,
-        declined=group.placement_group == "none",
-    ).kind
+    return group.placement.kind if group.placement else ""
+
+
+def _capacity_id(capacity: Capacity) -> str:
+    """Id or ARN of what is reserved; empty without one."""
+    match capacity:
+        case OnDemand() | Spot():
+            return ""
+        case Reservation():
+            return capacity.id or capacity.resource_group_arn or ""
+        case CapacityBlock():
+            return capacity.id
+        case TrainingPlan():
+            return capacity.arn
+        case _ as never:
+            assert_never(never)

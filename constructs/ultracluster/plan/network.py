@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ultracluster.config import Environment
-from ultracluster.model import resolve
+from ultracluster.model import Cluster
 from ultracluster.model.addresses import address_budget
 from ultracluster.model.endpoints import made_endpoints
 
@@ -46,10 +45,10 @@ class EndpointPlan:
     reason: str
 
 
-def address_plan(environment: Environment) -> AddressPlan:
-    """The node subnet of an environment, with a row for each that takes addresses of it."""
-    budget = address_budget(resolve(environment))
-    network = environment.network
+def address_plan(cluster: Cluster) -> AddressPlan:
+    """The node subnet, with a row for each that takes addresses of it."""
+    budget = address_budget(cluster)
+    network = cluster.environment.network
     return AddressPlan(
         vpc=network.vpc.cidr if network.vpc else network.cidr,
         subnet=str(budget.network),
@@ -62,9 +61,8 @@ def address_plan(environment: Environment) -> AddressPlan:
     )
 
 
-def endpoint_plans(environment: Environment) -> tuple[EndpointPlan, ...]:
+def endpoint_plans(cluster: Cluster) -> tuple[EndpointPlan, ...]:
     """Every VPC endpoint that is made."""
     return tuple(
-        EndpointPlan(service=one.service, kind=one.kind, reason=one.reason)
-        for one in made_endpoints(resolve(environment))
+        EndpointPlan(service=one.service, kind=one.kind, reason=one.reason) for one in made_endpoints(cluster)
     )

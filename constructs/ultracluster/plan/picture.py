@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ultracluster.plan.environment_plan import FileSystemPlan, GroupPlan, Plan, bandwidth
+from ultracluster.plan.environment_plan import GroupPlan, Plan
 from ultracluster.plan.picture_canvas import DIM, Box, Canvas, card_height, shorten, wrap
 from ultracluster.plan.picture_icons import PictureError, icon
+from ultracluster.plan.picture_words import (
+    compute_lines,
+    file_system_lines,
+    machine,
+    placement_title,
+    services,
+)
 
 WIDTH = 1200
 """Pixels of the SVG; the PNG has twice as many."""
@@ -61,7 +68,7 @@ def png(svg: str) -> bytes:
         from resvg_py import svg_to_bytes
     except ImportError:
         raise PictureError(
-            "PNG needs the package `resvg-py`: pip install diagrams resvg-py; .svg needs it not"
+            "PNG requires the package `resvg-py`: pip install diagrams resvg-py; .svg does not"
         ) from None
     probe = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20">{}</svg>'
     letter = "<text y='15' font-family=\"Arial, Helvetica, 'DejaVu Sans', sans-serif\">M</text>"
@@ -128,7 +135,7 @@ class _Page:
     def _egress(self, y: float, frames: list[tuple[Box, str, str, str, bool]]) -> float:
         plan = self.plan
         if plan.egress != "nat":
-            lines = ["No route to the internet", "AWS is reached through VPC endpoints alone"]
+            lines = ["No route to the internet", "AWS is reached through VPC endpoints only"]
             self.canvas.card(Box(74, y, 764, card_height(lines)), "closed", lines)
             return y + card_height(lines) + _GAP
         lines = ["NAT gateway", "the nodes' way out; nothing comes in"]
@@ -156,7 +163,7 @@ class _Page:
                 lines = [
                     shorten(group.name, width - 76, 14, bold=True),
                     f"{group.role}: {group.nodes}",
-                    f"{_machine(group)}, {group.capacity}",
+                    f"{machine(group)}, {group.capacity}",
                 ]
                 box = Box(74 + place * (width + _GAP), y, width, card_height(lines))
                 self.canvas.card(box, "node", lines)
@@ -167,18 +174,18 @@ class _Page:
         for group in self.plan.groups:
             if group.role != "compute":
                 continue
-            lines = _compute_lines(group)
+            lines = compute_lines(group)
             card = Box(88, y + 30, 736, card_height(lines))
             self.canvas.card(card, "nodes", lines)
             self._nodes(card, group)
             frame = Box(74, y, 764, card.height + 42)
-            title = _placement_title(group)
+            title = placement_title(group)
             frames.append((frame, title, _PLACEMENT, "#fffaf4", True))
             y = frame.bottom + _GAP
         return y
 
     def _nodes(self, card: Box, group: GroupPlan) -> None:
-        """A square for each node, hollow for those that come and go; 48 at the most."""
+        """A square for each node, hollow for those that come and go; at most 48."""
         shown = min(group.greatest, 48)
         left = card.right - min(shown, 16) * 14 - 8
         for number in range(shown):
@@ -198,7 +205,7 @@ class _Page:
             return None, y
         width = (764 - _GAP * (len(shown) - 1)) / len(shown)
         y += 22  # for the line from the nodes
-        cards = [(symbol, one, _file_system_lines(one, width)) for symbol, one in shown]
+        cards = [(symbol, one, file_system_lines(one, width)) for symbol, one in shown]
         height = max(card_height(lines) for *_, lines in cards)
         lustre = None
         for place, (symbol, one, lines) in enumerate(cards):
@@ -228,7 +235,7 @@ class _Page:
             lines = ["Accounting database", plan.accounting]
             self.canvas.card(Box(74, y, 764, card_height(lines)), "database", lines)
             y += card_height(lines) + _GAP
-        if plan.orchestrator in ("eks", "hyperpod-eks"):
+        if plan.traits.kubernetes:
             lines = ["Interfaces of the Kubernetes control plane", "in subnets of their own, in two zones"]
             self.canvas.card(Box(74, y, 764, card_height(lines)), "endpoint", lines)
             y += card_height(lines) + _GAP
@@ -236,16 +243,9 @@ class _Page:
 
     def _service(self, subnet: Box) -> None:
         """What AWS runs of the orchestrator."""
-        hyperpod = ("hyperpod", ["HyperPod", "SageMaker runs, checks", "and replaces the nodes"])
-        eks = ("eks", ["Amazon EKS", "Kubernetes", "control plane"])
-        services = {
-            "hyperpod-slurm": [hyperpod],
-            "hyperpod-eks": [eks, hyperpod],
-            "eks": [eks],
-            "pcs": [("slurm", ["AWS PCS", "Slurm controller,", "run by AWS"])],
-        }.get(self.plan.orchestrator, [])
-        self.side = max(self.side, subnet.y + 34) if services else self.side
-        for symbol, lines in services:
+        parts = services(self.plan.orchestrator)
+        self.side = max(self.side, subnet.y + 34) if parts else self.side
+        for symbol, lines in parts:
             box = Box(_SIDE, self.side, _SIDE_WIDTH, card_height(lines))
             self.canvas.card(box, symbol, lines)
             middle = box.y + box.height / 2
@@ -253,7 +253,7 @@ class _Page:
             self.side = box.bottom + _GAP
 
     def _repositories(self, lustre: Box | None) -> None:
-        """S3 beside the file system, each folder tied to it."""
+        """S3 next to the file system, each folder tied to it."""
         repositories = self.plan.repositories
         if lustre is None or not repositories:
             return
@@ -278,64 +278,6 @@ class _Page:
             )
             y = box.bottom + _GAP
         self.side = y
-
-
-def _compute_lines(group: GroupPlan) -> list[str]:
-    room = 736 - 64 - 16 * 14 - 24
-    lines = [shorten(f"{group.name}: {group.nodes}", room, 14, bold=True)]
-    if not group.greatest:
-        return [*lines, "no nodes now", group.capacity]
-    if group.accelerators:
-        lines.append(
-            f"{group.accelerators:,} x {group.accelerator}, {group.accelerator_memory_gib:,.0f} GiB"
-            + _domain(group)
-        )
-    else:
-        lines.append(_machine(group))
-    if group.efa_gbps_per_node:
-        count = group.efa_interfaces or "?"
-        nics = f"{count} EFA interface{'s' * (count != 1)} a node: {bandwidth(group.efa_gbps_per_node)}"
-        lines.append(f"{nics}, {bandwidth(group.efa_gbps)} in all")
-    else:
-        lines.append("no EFA: TCP" if group.efa_gbps_per_node == 0 else "EFA unknown")
-    capacity = f"{group.capacity} {group.capacity_id.rpartition('/')[2]}".strip()
-    return [lines[0], *(shorten(line, room, 12) for line in [*lines[1:], capacity])]
-
-
-def _domain(group: GroupPlan) -> str:
-    if group.domain is None:
-        return ""
-    return f", {group.domain.size} by {group.domain.link}" if group.domain.link else ", by PCIe"
-
-
-def _placement_title(group: GroupPlan) -> str:
-    if group.domain and group.domain.ultraserver:
-        return f"UltraServer {group.domain.ultraserver}"
-    return {
-        "hyperpod": "Placed by HyperPod",
-        "cluster": "Cluster placement group",
-        "reservation-group": "Placement group of the reservation",
-    }.get(
-        group.placement,
-        "Placed with the Capacity Block" if group.capacity == "capacity-block" else "No placement group",
-    )
-
-
-def _file_system_lines(one: FileSystemPlan, width: float) -> list[str]:
-    room = width - 76
-    lines = [f"FSx for {one.kind} at {one.mount_path}"]
-    if one.id:
-        lines.append(f"{one.id} (existing)")
-    else:
-        lines.append(f"{f'{one.capacity_gib:,} GiB' if one.capacity_gib else 'elastic'}, {one.deployment}")
-        speed = f"{one.read_mbps:,.0f} MB/s"
-        lines.append(speed if one.read_mbps == one.write_mbps else f"{speed}, {one.write_mbps:,.0f} writing")
-    return [shorten(lines[0], room, 14, bold=True), *(shorten(line, room, 12) for line in lines[1:])]
-
-
-def _machine(group: GroupPlan) -> str:
-    cores = "?" if group.vcpu is None else f"{group.vcpu:,}"
-    return f"{cores} vCPUs, {'?' if group.memory_gib is None else f'{group.memory_gib:,.0f}'} GiB"
 
 
 __all__ = ["WIDTH", "PictureError", "draw", "png", "save_picture"]

@@ -51,7 +51,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A text and the room it takes at the most."""
+    """A text and the most room that it takes."""
 
     text: str
     box: Box
@@ -201,7 +201,7 @@ def card_height(lines: list[str]) -> float:
 
 
 def text_width(text: str, size: int, bold: bool = False) -> float:
-    """Pixels that a text takes at the most, in any of the fonts."""
+    """The most pixels that a text takes in any of the fonts."""
     return sum(map(_em, text)) * size * (1.12 if bold else 1)
 
 

@@ -1,4 +1,4 @@
-"""The prices that a team asked for itself: a file beside its environments, which wins over our tables."""
+"""The prices that a team asked for itself: a file next to its environments, which wins over our tables."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def read_prices(path: Path, *, today: dt.date | None = None) -> PriceFile:
     except FileNotFoundError:
         return found
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         found.faults.append(f"{path} cannot be read ({why}): the shipped prices are used")
         return found
     reader = csv.reader(io.StringIO(text, newline=""))
@@ -116,15 +116,15 @@ def _figure(row: list[str], today: dt.date) -> Figure:
     try:
         price = float(usd)
     except ValueError:
-        raise ValueError(f"{usd!r} is no price in USD") from None
+        raise ValueError(f"{usd!r} is not a price in USD") from None
     if not math.isfinite(price) or not 0 < price <= MOST_USD:
-        raise ValueError(f"{usd} is no price: one is above 0 and at most {MOST_USD:,} USD")
+        raise ValueError(f"{usd} is not a price: write one above 0 and at most {MOST_USD:,} USD")
     try:
         date = dt.date.fromisoformat(day)
     except ValueError:
         raise ValueError(f"the date {day!r} must be written as 2026-11-21") from None
     if date > today:
-        raise ValueError(f"the date {day} has not come yet")
+        raise ValueError(f"the date {day} is in the future")
     return Figure(
         key=key,
         region=region,

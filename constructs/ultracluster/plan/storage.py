@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import assert_never
 
-from ultracluster.config import Environment
+from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.config.orchestrator import HyperPodSlurm, ParallelCluster, Pcs
 from ultracluster.config.storage import ExistingLustre
+from ultracluster.model import Cluster
 from ultracluster.model.checkpoints import lustre_speed
 
 
@@ -51,9 +54,9 @@ class RepositoryPlan:
     export_events: tuple[str, ...]
 
 
-def lustre_plan(environment: Environment) -> FileSystemPlan | None:
+def lustre_plan(cluster: Cluster) -> FileSystemPlan | None:
     """The Lustre file system; None without."""
-    lustre = environment.lustre
+    lustre = cluster.lustre
     if lustre is None:
         return None
     fabric = "EFA" if lustre.efa else "TCP"
@@ -70,9 +73,9 @@ def lustre_plan(environment: Environment) -> FileSystemPlan | None:
     )
 
 
-def home_plan(environment: Environment) -> FileSystemPlan | None:
+def home_plan(cluster: Cluster) -> FileSystemPlan | None:
     """The OpenZFS file system with the home directories; None without."""
-    home = environment.storage.openzfs
+    home = cluster.environment.storage.openzfs
     if home is None:
         return None
     if home.deployment == "existing":
@@ -89,7 +92,7 @@ def home_plan(environment: Environment) -> FileSystemPlan | None:
     )
 
 
-def repository_plans(environment: Environment) -> tuple[RepositoryPlan, ...]:
+def repository_plans(cluster: Cluster) -> tuple[RepositoryPlan, ...]:
     """Every folder that is tied to S3."""
     return tuple(
         RepositoryPlan(
@@ -99,20 +102,27 @@ def repository_plans(environment: Environment) -> tuple[RepositoryPlan, ...]:
             import_events=tuple(one.import_events),
             export_events=tuple(one.export_events),
         )
-        for folder, one in environment.data_repositories.items()
+        for folder, one in cluster.environment.data_repositories.items()
     )
 
 
-def accounting_place(environment: Environment) -> str:
+def accounting_place(cluster: Cluster) -> str:
     """Where Slurm's accounting is kept; empty without Slurm."""
-    orchestrator = environment.orchestrator
-    if orchestrator.kind in ("eks", "hyperpod-eks"):
-        return ""
-    if orchestrator.kind == "pcs":
-        return "kept by PCS" if orchestrator.accounting.mode == "standard" else "none"
-    database = environment.storage.accounting_database
+    settings = cluster.settings
+    match settings:
+        case Eks() | HyperPodEks():
+            return ""
+        case Pcs():
+            return "kept by PCS" if settings.accounting.mode == "standard" else "none"
+        case HyperPodSlurm():
+            usual = "on the controller's disk"
+        case ParallelCluster():
+            usual = "none"
+        case _ as never:
+            assert_never(never)
+    database = cluster.environment.storage.accounting_database
     if database is None:
-        return "on the controller's disk" if orchestrator.kind == "hyperpod-slurm" else "none"
+        return usual
     if database.kind == "existing":
         return database.endpoint
     return f"RDS for MySQL, db.{database.instance_class}{', two zones' if database.multi_az else ''}"

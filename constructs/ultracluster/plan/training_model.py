@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ultracluster.catalog.sizing import model_state
-from ultracluster.config import Environment
-from ultracluster.model import resolve
+from ultracluster.model import Cluster
 from ultracluster.model.checkpoints import checkpoint_gb, state_gib, write_speed
 from ultracluster.plan.groups import GroupPlan
-from ultracluster.plan.storage import FileSystemPlan
 
 SMALLEST_MODEL, LARGEST_MODEL = 10**6, 10**15
 """Parameters between which a model size is believed; anything else is a slip of a unit."""
@@ -56,14 +54,14 @@ def parameters(text: str) -> float:
     """The number of parameters that `70B` means.
 
     Raises:
-        ValueError: it is none, or one that nobody means.
+        ValueError: it is no size, or one that cannot be meant.
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([MBT])", text.strip().upper())
     if not found:
-        raise ValueError(f"{text!r} is no model size: write parameters with M, B or T, as in 8B, 70B or 1.8T")
+        raise ValueError(f"{text!r} is not a model size: write it with M, B or T, as in 8B, 70B or 1.8T")
     number = float(found[1]) * {"M": 1e6, "B": 1e9, "T": 1e12}[found[2]]
     if not SMALLEST_MODEL <= number <= LARGEST_MODEL:
-        raise ValueError(f"{text!r} is no model size between 1M and 1000T; is it another unit?")
+        raise ValueError(f"{text!r} is not a model size between 1M and 1000T: check the unit")
     return number
 
 
@@ -75,15 +73,13 @@ def size_text(number: float) -> str:
     return f"{number:g}"
 
 
-def model_plan(
-    environment: Environment, size: float, groups: Sequence[GroupPlan], lustre: FileSystemPlan | None
-) -> ModelPlan:
+def model_plan(cluster: Cluster, size: float, groups: Sequence[GroupPlan]) -> ModelPlan:
     """A model of `size` parameters on the group with the most accelerator memory."""
     facts = model_state()
     largest = max(groups, key=lambda group: group.accelerator_memory_gib)
     memory = largest.accelerator_memory_gib
     state = state_gib(size)
-    write = write_speed(environment.lustre, resolve(environment).groups[largest.name]) if lustre else None
+    write = write_speed(cluster.lustre, cluster.groups[largest.name])
     return ModelPlan(
         parameters=size,
         checkpoint_gb=checkpoint_gb(size),

@@ -312,10 +312,13 @@ def invoke(*arguments: str) -> Any:
         ),
         (["--orchestrator", "pcs", "--release", "2030.01"], "2030.01"),
         (["--orchestrator", "eks", "--kubernetes", "v1.34"], "--kubernetes 'v1.34' is not a release"),
-        (["--orchestrator", "pcs", "--mirror", "bucket/x"], "--mirror 'bucket/x' is not s3://bucket/prefix"),
+        (
+            ["--orchestrator", "pcs", "--mirror", "bucket/x"],
+            "--mirror 'bucket/x': write it as s3://bucket/prefix",
+        ),
         (
             ["--orchestrator", "pcs", "--format", "packer", "--scripts", "s3://bucket/x.zip"],
-            "--scripts is a folder for Packer",
+            "--scripts: pass a folder for Packer",
         ),
     ],
 )

@@ -176,9 +176,7 @@ def test_the_command_prints_the_record_and_tells_what_is_unknown(tmp_path: Path)
 
 def test_a_node_that_shows_more_than_its_image_is_told_of() -> None:
     changed = said().replace('"installed": ""', '"installed": "efa nccl"')
-    assert (
-        "not the image alone: Ultracluster has installed efa nccl" in invoke("-", *OF, given=changed).stderr
-    )
+    assert "not only the image: Ultracluster has installed efa nccl" in invoke("-", *OF, given=changed).stderr
 
 
 @pytest.mark.parametrize(

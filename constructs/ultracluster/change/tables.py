@@ -1,4 +1,5 @@
-"""What CloudFormation does not say of a change: `change_facts.json`, and which of its facts fits."""
+"""The two tables: `create_only.json` is what CloudFormation says of its resource types, `change_facts.json`
+what it does not say."""
 
 from __future__ import annotations
 
@@ -8,9 +9,34 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ultracluster.change.changes import Ruling, Verdict
+from ultracluster.change.changes import MISSING, Ruling, Steps, Verdict
 from ultracluster.change.template import Json, as_mapping
-from ultracluster.change.walk import MISSING, Steps
+
+
+def create_only(kind: str) -> dict[str, list[str]] | None:
+    """What is set at creation `always` or `sometimes`; None if the type is not in the table."""
+    return _create_only()["types"].get("AWS::CloudFormation::CustomResource" if is_custom(kind) else kind)
+
+
+def is_custom(kind: str) -> bool:
+    """Whether a function of the stack is behind the type."""
+    return kind.startswith("Custom::")
+
+
+def create_only_source() -> str:
+    """Where the table comes from."""
+    return _create_only()["about"]["source"]
+
+
+def is_among(rows: list[str] | tuple[str, ...], steps: Steps) -> bool:
+    """Whether one of the schema's paths is the changed one, lies above it or below it."""
+    names = [step for step in steps if not step.startswith("[")]
+    for row in rows:
+        parts = [part for part in row.split("/") if part != "*"]
+        length = min(len(parts), len(names))
+        if parts[:length] == names[:length]:
+            return True
+    return False
 
 
 def fact_about(kind: str, steps: Steps, before: Any, after: Any, properties: Json) -> Ruling | None:
@@ -30,27 +56,27 @@ def fact_about(kind: str, steps: Steps, before: Any, after: Any, properties: Jso
 
 def held_data(kind: str) -> str | None:
     """What is lost with a resource of this type; None if it holds no data."""
-    return _table()["holds_data"].get(kind)
+    return _facts()["holds_data"].get(kind)
 
 
 def held_data_source() -> str:
     """Where that is said."""
-    return _table()["holds_data_about"]["source"]
+    return _facts()["holds_data_about"]["source"]
 
 
 def has_snapshots(kind: str) -> bool:
     """Whether CloudFormation can keep a last snapshot of such a resource."""
-    return kind in _table()["snapshots"]["types"]
+    return kind in _facts()["snapshots"]["types"]
 
 
 def name_property(kind: str) -> str | None:
     """The property that is the resource's own name, which no two of them may have."""
-    return _table()["names"]["properties"].get(kind)
+    return _facts()["names"]["properties"].get(kind)
 
 
 def moving_attributes(kind: str) -> list[str]:
     """Attributes that have another value after an update in place, such as the newest version."""
-    return _table()["moving_attributes"]["attributes"].get(kind, [])
+    return _facts()["moving_attributes"]["attributes"].get(kind, [])
 
 
 def _applies(fact: Json, steps: Steps, before: Any, after: Any, properties: Json) -> bool:
@@ -76,8 +102,8 @@ def _applies(fact: Json, steps: Steps, before: Any, after: Any, properties: Json
 def _below(pattern: Steps, steps: Steps) -> bool:
     """Whether the steps are the pattern's, or lead further down."""
     return len(pattern) <= len(steps) and all(
-        want == step or (want == "[]" and step.startswith("["))
-        for want, step in zip(pattern, steps, strict=False)
+        part == step or (part == "[]" and step.startswith("["))
+        for part, step in zip(pattern, steps, strict=False)
     )
 
 
@@ -106,9 +132,14 @@ def _at(properties: Json, path: str) -> Any:
 
 @cache
 def _facts_of(kind: str) -> tuple[Json, ...]:
-    return tuple(fact for fact in _table()["facts"] if fact["type"] == kind)
+    return tuple(fact for fact in _facts()["facts"] if fact["type"] == kind)
 
 
 @cache
-def _table() -> dict[str, Any]:
-    return json.loads((Path(__file__).with_name("change_facts.json")).read_text(encoding="utf-8"))
+def _facts() -> dict[str, Any]:
+    return json.loads(Path(__file__).with_name("change_facts.json").read_text(encoding="utf-8"))
+
+
+@cache
+def _create_only() -> dict[str, Any]:
+    return json.loads(Path(__file__).with_name("create_only.json").read_text(encoding="utf-8"))

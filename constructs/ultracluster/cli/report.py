@@ -1,0 +1,144 @@
+"""What all commands say things with: a refusal, tables, Markdown, and progress on standard error.
+
+Light: commands that read no environment use it, too, and rich is imported where something is drawn with it.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from io import StringIO
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+LATE = 2.0
+"""Seconds after which a bar of something short is worth showing."""
+
+
+def refuse(why: str) -> NoReturn:
+    """What is wrong on standard error, and exit code 2."""
+    sys.stdout.flush()
+    typer.echo(why, err=True)
+    raise typer.Exit(2) from None
+
+
+def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns as wide as they need to be; the last one runs on, so nothing is cut."""
+    lines = [heads, *rows]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(heads) - 1)]
+    return "\n".join(
+        "  ".join(
+            [*(cell.ljust(width) for cell, width in zip(line[:-1], widths, strict=True)), line[-1]]
+        ).rstrip()
+        for line in lines
+    )
+
+
+def cell(text: str) -> str:
+    """Text in a cell of a Markdown table; bars and angle brackets are no markup there."""
+    for character, instead in (("|", "\\|"), ("<", "&lt;"), ("\n", "<br>")):
+        text = text.replace(character, instead)
+    return text
+
+
+def markdown_table(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """The lines of a Markdown table."""
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    return [*lines, *(markdown_row(row) for row in rows)]
+
+
+def markdown_row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(map(cell, cells))} |"
+
+
+def folded(title: str, lines: Sequence[str]) -> list[str]:
+    """Markdown that opens when its title is clicked; nothing without lines."""
+    if not lines:
+        return []
+    return ["", f"<details><summary>{title}</summary>", "", *lines, "", "</details>"]
+
+
+class Paper:
+    """A page to draw on with rich, whose text is then written at once."""
+
+    def __init__(self, width: int | None, *, colour: bool, markup: bool = True) -> None:
+        """
+        Args:
+            width: columns; None is that of the terminal.
+            colour: whether the text is for a terminal.
+        """
+        from rich.console import Console
+
+        self._target = StringIO()
+        self.console: Console = Console(
+            file=self._target, width=width, force_terminal=colour, highlight=False, markup=markup
+        )
+
+    def text(self) -> str:
+        """What is on the page, without blanks at the ends of lines."""
+        return "\n".join(line.rstrip() for line in self._target.getvalue().splitlines()) + "\n"
+
+
+@contextmanager
+def working(text: str) -> Generator[Callable[[str], None]]:
+    """A spinner on standard error that says what is done now; silent where that is no terminal.
+
+    Yields what changes its text.
+    """
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status(text) as status:
+        yield status.update
+
+
+def bars(*columns: Any, before: str = "{task.description}") -> Progress:
+    """Bars on standard error with more columns behind; silent where that is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn(before), BarColumn(), *columns, console=console, disable=not console.is_terminal
+    )
+
+
+class LateBar:
+    """A progress bar on standard error for what takes longer than two seconds.
+
+    Call it with what is done and how much there is.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._begun = time.monotonic()
+        self._bar: tuple[Progress, TaskID] | None = None
+
+    def __enter__(self) -> LateBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar:
+            self._bar[0].stop()
+
+    def __call__(self, done: int, of: int) -> None:
+        if self._bar is None:
+            if time.monotonic() - self._begun < LATE:
+                return
+            from rich.console import Console
+            from rich.progress import Progress
+
+            progress = Progress(console=Console(stderr=True), transient=True)
+            self._bar = (progress, progress.add_task(self._what))
+            progress.start()
+        self._bar[0].update(self._bar[1], completed=done, total=of)

@@ -1,0 +1,58 @@
+"""Which accelerators one training job can have: whole nodes of one group, within the limit of its team."""
+
+from __future__ import annotations
+
+from ultracluster.model.cluster import Cluster
+from ultracluster.model.team_shares import Pool, pools, quotas
+
+
+class JobError(ValueError):
+    """There can be no such job; the message says why, and what there can be."""
+
+
+def job_pool(cluster: Cluster, group: str | None) -> Pool:
+    """The accelerators of a group; those of the first compute group with whole ones by default.
+
+    Raises:
+        JobError: the group has none, or pods share them.
+    """
+    every = {pool.group: pool for pool in pools(cluster)}
+    whole = {name: pool for name, pool in every.items() if pool.whole}
+    if group in every and group not in whole:
+        raise JobError(f"pods share the GPUs of {group}: a training job requires whole ones")
+    if not whole:
+        raise JobError("no compute group has whole accelerators")
+    if group is None:
+        return next(iter(whole.values()))
+    if group not in whole:
+        raise JobError(f"no group `{group}` with accelerators: one of {', '.join(whole)}")
+    return whole[group]
+
+
+def most_nodes_of_job(cluster: Cluster, pool: Pool, team: str | None) -> int:
+    """Nodes of a pool that a job of a team can have at once; of nobody's job without a team.
+
+    A total limit counts over all groups; a limit by group never takes away what the team is guaranteed.
+    """
+    limit = cluster.environment.teams[team].limit if team else None
+    if team is None or limit is None:
+        return pool.nodes
+    own = quotas(cluster)[team].get(pool.group, 0)
+    most = limit if isinstance(limit, int) else max(own, limit.get(pool.group, 0))
+    return min(pool.nodes, most // pool.per_node)
+
+
+def check_job(cluster: Cluster, pool: Pool, nodes: int, team: str | None) -> None:
+    """Refuse a job that can never start: a queue would keep it forever.
+
+    Raises:
+        JobError: the group, or the limit of the team, is too small for it.
+    """
+    if nodes > pool.nodes:
+        raise JobError(f"{pool.group} has {pool.nodes} nodes: a job on {nodes} can never start")
+    most = most_nodes_of_job(cluster, pool, team)
+    if nodes > most:
+        raise JobError(
+            f"the limit of {team} allows jobs on {most} nodes of {pool.group}, with {pool.per_node} "
+            f"accelerators each: a job on {nodes} can never start. Use at most: --nodes {most}"
+        )

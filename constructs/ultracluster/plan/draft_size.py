@@ -1,0 +1,81 @@
+"""What is meant by accelerators and types that people name: which instance type, how many nodes, and why."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ultracluster.catalog import InstanceType, instance_type, nearest_instance_types
+from ultracluster.catalog.accelerators import (
+    Accelerators,
+    most_in_one,
+    nearest_accelerators,
+    read_accelerators,
+    types_with,
+)
+from ultracluster.catalog.instances import example_type
+from ultracluster.config.nodes import MOST_NODES
+from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.plan.draft_place import type_for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sized:
+    """A type and a number of nodes."""
+
+    instance_type: str
+    nodes: int | None = None
+    """None where nothing says how many."""
+    reason: str = ""
+    """Why it is this type and so many; empty where they were asked for as such."""
+
+
+def nodes_with(asked: Accelerators, orchestrator: OrchestratorKind | None = None, region: str = "") -> Sized:
+    """The type and the number of nodes for so many accelerators.
+
+    Raises:
+        ValueError: no type has them, or there are none or too many of them.
+    """
+    alike = types_with(asked.name)
+    found = type_for(asked, orchestrator, region)
+    if found is None or found.accelerator is None:
+        near = " or ".join(nearest_accelerators(asked.name))
+        raise ValueError(f"No instance type has {asked.name}. Did you mean {near}?")
+    each = found.accelerator.count
+    if not 1 <= asked.count <= each * MOST_NODES:
+        raise ValueError(f"1 to {each * MOST_NODES:,} of them, which {MOST_NODES} nodes of {found.name} have")
+    nodes = math.ceil(asked.count / each)
+    more = nodes * each - asked.count
+    name = found.accelerator.name
+    reason = f"{asked.count} x {name} asked for, and {found.name} has {each} of them"
+    if len(alike) > 1:
+        reason += f"; also in {', '.join(one.name for one in alike if one is not found)}"
+    reason += f". The nodes have {more} more than asked for" if more else ""
+    return Sized(instance_type=found.name, nodes=nodes, reason=reason)
+
+
+def type_called(
+    text: str, orchestrator: OrchestratorKind | None = None, region: str = ""
+) -> InstanceType | None:
+    """A type by its own name, or the usual one with the accelerators of this name: `h100`."""
+    if types_with(text):
+        return type_for(Accelerators(count=most_in_one(text), name=text), orchestrator, region)
+    return instance_type(text)
+
+
+def read_type(text: str, orchestrator: OrchestratorKind | None = None, region: str = "") -> Sized:
+    """What a name of EC2, `h100` or `64xH100` means; only the last says how many nodes.
+
+    Raises:
+        ValueError: nothing that is known; the message names the nearest.
+    """
+    asked = read_accelerators(text)
+    if asked and types_with(asked.name):
+        return nodes_with(asked, orchestrator, region)
+    found = type_called(text, orchestrator, region)
+    if found is None:
+        near = " or ".join(nearest_instance_types(text)) or example_type()
+        raise ValueError(f"Unknown instance type {text!r}. Did you mean {near}?")
+    if found.name == text:
+        return Sized(instance_type=text)
+    return Sized(instance_type=found.name, reason=f"{text} is asked for, which {found.name} has")

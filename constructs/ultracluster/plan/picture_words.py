@@ -1,0 +1,90 @@
+"""What stands on the cards of a picture."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.plan.environment_plan import FileSystemPlan, GroupPlan, bandwidth
+from ultracluster.plan.picture_canvas import shorten
+
+
+def services(orchestrator: OrchestratorKind) -> list[tuple[str, list[str]]]:
+    """Symbol and words of what AWS runs of the orchestrator."""
+    hyperpod = ("hyperpod", ["HyperPod", "SageMaker runs, checks", "and replaces the nodes"])
+    kubernetes = ("eks", ["Amazon EKS", "Kubernetes", "control plane"])
+    match orchestrator:
+        case "hyperpod-slurm":
+            return [hyperpod]
+        case "hyperpod-eks":
+            return [kubernetes, hyperpod]
+        case "eks":
+            return [kubernetes]
+        case "pcs":
+            return [("slurm", ["AWS PCS", "Slurm controller,", "run by AWS"])]
+        case "parallelcluster":  # its head node is one of the groups
+            return []
+        case _ as never:
+            assert_never(never)
+
+
+def compute_lines(group: GroupPlan) -> list[str]:
+    """A compute group on its card."""
+    room = 736 - 64 - 16 * 14 - 24
+    lines = [shorten(f"{group.name}: {group.nodes}", room, 14, bold=True)]
+    if not group.greatest:
+        return [*lines, "no nodes now", group.capacity]
+    if group.accelerators:
+        lines.append(
+            f"{group.accelerators:,} x {group.accelerator}, {group.accelerator_memory_gib:,.0f} GiB"
+            + _domain(group)
+        )
+    else:
+        lines.append(machine(group))
+    if group.efa_gbps_per_node:
+        count = group.efa_interfaces or "?"
+        nics = f"{count} EFA interface{'s' * (count != 1)} a node: {bandwidth(group.efa_gbps_per_node)}"
+        lines.append(f"{nics}, {bandwidth(group.efa_gbps)} in all")
+    else:
+        lines.append("no EFA: TCP" if group.efa_gbps_per_node == 0 else "EFA unknown")
+    capacity = f"{group.capacity} {group.capacity_id.rpartition('/')[2]}".strip()
+    return [lines[0], *(shorten(line, room, 12) for line in [*lines[1:], capacity])]
+
+
+def _domain(group: GroupPlan) -> str:
+    if group.domain is None:
+        return ""
+    return f", {group.domain.size} by {group.domain.link}" if group.domain.link else ", by PCIe"
+
+
+def placement_title(group: GroupPlan) -> str:
+    """How its nodes are placed."""
+    if group.domain and group.domain.ultraserver:
+        return f"UltraServer {group.domain.ultraserver}"
+    return {
+        "hyperpod": "Placed by HyperPod",
+        "cluster": "Cluster placement group",
+        "reservation-group": "Placement group of the reservation",
+    }.get(
+        group.placement,
+        "Placed with the Capacity Block" if group.capacity == "capacity-block" else "No placement group",
+    )
+
+
+def file_system_lines(one: FileSystemPlan, width: float) -> list[str]:
+    """A file system on its card."""
+    room = width - 76
+    lines = [f"FSx for {one.kind} at {one.mount_path}"]
+    if one.id:
+        lines.append(f"{one.id} (existing)")
+    else:
+        lines.append(f"{f'{one.capacity_gib:,} GiB' if one.capacity_gib else 'elastic'}, {one.deployment}")
+        speed = f"{one.read_mbps:,.0f} MB/s"
+        lines.append(speed if one.read_mbps == one.write_mbps else f"{speed}, {one.write_mbps:,.0f} writing")
+    return [shorten(lines[0], room, 14, bold=True), *(shorten(line, room, 12) for line in lines[1:])]
+
+
+def machine(group: GroupPlan) -> str:
+    """Processors and memory of a group."""
+    cores = "?" if group.vcpu is None else f"{group.vcpu:,}"
+    return f"{cores} vCPUs, {'?' if group.memory_gib is None else f'{group.memory_gib:,.0f}'} GiB"
