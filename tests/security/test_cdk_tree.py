@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from aws_cdk import App, Stack
@@ -20,6 +21,14 @@ from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.security.cdk_tree import TESTED, CdkTreeError, below, policy_of, singletons
 
 SAYS = re.escape(f"install aws-cdk-lib {TESTED}, with which this package was tested")
+
+
+# jsii's declarations do not make the two their own interfaces
+EC2: Any = iam.ServicePrincipal("ec2.amazonaws.com")
+
+
+def _key(stack: Stack) -> Any:
+    return kms.Key(stack, "Key")
 
 
 @pytest.fixture
@@ -45,7 +54,7 @@ def test_the_tested_cdk_is_the_locked_one() -> None:
 
 
 def test_a_role_without_statements_has_no_policy(stack: Stack) -> None:
-    role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
+    role = iam.Role(stack, "Role", assumed_by=EC2)
     with pytest.raises(CdkTreeError, match=SAYS + r".*test/Role has no DefaultPolicy"):
         policy_of(role)
 
@@ -55,7 +64,7 @@ def test_a_role_without_statements_has_no_policy(stack: Stack) -> None:
 
 
 def test_something_else_by_the_same_name_is_refused(stack: Stack) -> None:
-    iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
+    iam.Role(stack, "Role", assumed_by=EC2)
 
     with pytest.raises(CdkTreeError, match=r"test/Role is a Role, not a Policy"):
         below(stack, iam.Policy, "Role")
@@ -81,11 +90,11 @@ def test_a_kubectl_provider_of_another_shape_is_named(
     assert home.try_remove_child(last)
 
     with pytest.raises(CdkTreeError, match=SAYS + f".*{says}"):
-        write_out(cluster, kms.Key(stack, "Key"))
+        write_out(cluster, _key(stack))
 
 
 def test_a_kubectl_provider_of_the_tested_shape_is_found(stack: Stack, cluster: eks.Cluster) -> None:
-    write_out(cluster, kms.Key(stack, "Key"))
+    write_out(cluster, _key(stack))
 
     assert provider_of(cluster).service_token
 

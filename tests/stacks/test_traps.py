@@ -12,9 +12,9 @@ from project import ENVIRONMENTS, environments_of
 from rules_support import changed, environment_data, loaded
 from templates import Synthesised, finish, synthesise
 
-from ultracluster.lifecycle import scripts
+from ultracluster.clusters.hyperpod.slurm import ENTRIES
 from ultracluster.lifecycle.bundles import content_hash
-from ultracluster.scripts_folder import script_files, scripts_folder
+from ultracluster.scripts_folder import FORBIDDEN, script_files, scripts_folder
 
 Get = Callable[[str], Synthesised]
 
@@ -285,10 +285,10 @@ def test_the_legacy_configuration_never_lies_beside_the_scripts(tmp_path: Any) -
 
     with pytest.raises(ValueError, match=r"provisioning_parameters\.json"):
         script_files(tmp_path)
-    assert all(file.name != scripts.FORBIDDEN for file in script_files(scripts_folder()))
+    assert all(file.name != FORBIDDEN for file in script_files(scripts_folder()))
 
 
-@pytest.mark.parametrize("entry", scripts.ENTRIES.values())
+@pytest.mark.parametrize("entry", ENTRIES.values())
 def test_entry_scripts_lie_directly_below_the_prefix_and_may_run(entry: str) -> None:
     file = scripts_folder() / entry
 
