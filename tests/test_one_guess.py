@@ -18,11 +18,14 @@ from ultracluster.catalog.instances import families
 from ultracluster.model import TRAITS
 from ultracluster.rules import RULE_SETS, all_rules
 
-CATALOGUE = "constructs/ultracluster/catalog"
+PACKAGE = "constructs/ultracluster"
+CATALOGUE = f"{PACKAGE}/catalog"
 GENERATED = {
     f"{CATALOGUE}/general_instances.json",
     "constructs/ultracluster/config/environment.schema.json",
     "constructs/ultracluster/rules/examples.json",  # the examples of docs/rules.md
+    "constructs/ultracluster/account/permissions.json",
+    "lifecycle_scripts/releases/lock.schema.json",
 }
 SUFFIXES = {".py", ".json", ".csv", ".sh", ".sbatch", ".yaml", ".service", ".conf", ".lock"}
 
@@ -54,7 +57,7 @@ FAMILIES_IN_CODE = {
 }
 """How many families of types the code of each of these names. The numbers may only shrink, too."""
 
-MOST_FILES = {"hyperpod-slurm": 99, "hyperpod-eks": 99, "parallelcluster": 99, "pcs": 99, "eks": 99}
+MOST_FILES = {"hyperpod-slurm": 10, "hyperpod-eks": 11, "parallelcluster": 12, "pcs": 10, "eks": 11}
 """In how many files, outside its own folders, each orchestrator may be named. The numbers may only shrink."""
 
 _TYPE = re.compile(r"(?<![a-z0-9-])[a-z][a-z0-9-]*\.(?:\d*x?large|medium|small|micro|metal[\w-]*)\b")
@@ -180,6 +183,19 @@ def kinds_named(name: str, text: str) -> set[str]:
     return words & set(TRAITS)
 
 
+ABOUT_IMAGES = (
+    f"{CATALOGUE}/images.json",
+    f"{CATALOGUE}/images.py",
+    f"{CATALOGUE}/image_bases.json",
+    f"{PACKAGE}/software/",
+    f"{PACKAGE}/lifecycle/",
+    "lifecycle_scripts/",
+)
+"""Where families of images are told apart, several of which have the name of their orchestrator."""
+ABOUT_SERVICES = (f"{CATALOGUE}/regions.json", f"{CATALOGUE}/quotas.json", f"{PACKAGE}/plan/picture_icons.py")
+"""Where the service of that name is meant: EKS has quotas and an icon, whoever uses it."""
+
+
 def own_folders(kind: str) -> tuple[str, ...]:
     """Where a kind may be named as often as one likes."""
     family = kind.partition("-")[0]
@@ -188,6 +204,7 @@ def own_folders(kind: str) -> tuple[str, ...]:
         f"constructs/ultracluster/rules/{family}/",
         f"stacks/{kind.replace('-', '_')}.py",
         f"constructs/ultracluster/config/{kind}.py",
+        f"constructs/ultracluster/catalog/{kind}.py",
     )
 
 
@@ -196,7 +213,7 @@ def test_an_orchestrator_is_a_folder_and_few_places() -> None:
         kind: sum(
             kind in kinds_named(name, text)
             for name, text in files().items()
-            if not name.startswith(own_folders(kind))
+            if not name.startswith((*own_folders(kind), *ABOUT_IMAGES, *ABOUT_SERVICES))
         )
         for kind in TRAITS
     }

@@ -92,7 +92,7 @@ def run(checkout: Path, *command: str) -> str:
     done = subprocess.run(
         [sys.executable, *command],
         cwd=checkout,
-        env=os.environ | {"PYTHONPATH": f"{checkout}/constructs:{checkout}/tests", "COLUMNS": "120"},
+        env=os.environ | {"PYTHONPATH": f"{checkout}/constructs:{checkout}/tests/support", "COLUMNS": "120"},
         capture_output=True,
         text=True,
         check=False,

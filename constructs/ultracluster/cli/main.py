@@ -73,13 +73,22 @@ def rules(
         typer.Argument(metavar="[CODE]...", help="Rules in full: FSX002, or FSX for all of a subject."),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="The page docs/rules.md.")] = False,
+    next_of: Annotated[
+        str, typer.Option("--next", metavar="SET", help="Only the id of the next rule of a set, as FSX.")
+    ] = "",
     as_json: JsonOption = False,
 ) -> None:
     """List every rule; with codes, each in full: what is wrong and why, bad and good lines, the source."""
     from ultracluster.cli.rule_words import as_row, as_text
     from ultracluster.cli.rules_page import rules_page
-    from ultracluster.rules import all_rules
+    from ultracluster.rules import RULE_SETS, all_rules
 
+    if next_of:
+        sets = {one.prefix: one for one in RULE_SETS}
+        if next_of not in sets:
+            refuse(f"there is no set {next_of}: {', '.join(sets)}")
+        typer.echo(f"{next_of}{sets[next_of].next_number:03d}")
+        return
     if markdown:
         if codes:
             refuse("--markdown prints every rule: omit the codes")

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from ultracluster.config.orchestrator import Orchestrator
+from ultracluster.config.orchestrator import (
+    Eks,
+    HyperPodEks,
+    HyperPodSlurm,
+    Orchestrator,
+    ParallelCluster,
+    Pcs,
+)
 
 IMAGE_USERS = ("ec2-user", "rocky", "ubuntu")
 """One of them is in each image of AWS's, and the others are not."""
@@ -11,14 +18,14 @@ IMAGE_USERS = ("ec2-user", "rocky", "ubuntu")
 def image_user(orchestrator: Orchestrator) -> str:
     """The user of the images that an orchestrator boots (release notes of the images; ParallelCluster User
     Guide, "Image", Os)."""
-    match orchestrator.kind:
-        case "hyperpod-slurm":
+    match orchestrator:
+        case HyperPodSlurm():
             return "ubuntu"
-        case "hyperpod-eks" | "eks":  # Amazon Linux 2023
+        case HyperPodEks() | Eks():  # Amazon Linux 2023
             return "ec2-user"
-        case "parallelcluster":
+        case ParallelCluster():
             if orchestrator.os.startswith("rocky"):
                 return "rocky"
             return "ubuntu" if orchestrator.os.startswith("ubuntu") else "ec2-user"
-        case "pcs":  # its root device tells Amazon Linux from Ubuntu
+        case Pcs():  # its root device tells Amazon Linux from Ubuntu
             return "ec2-user" if orchestrator.root_device == "/dev/xvda" else "ubuntu"

@@ -15,6 +15,8 @@ from typing import Any, Literal
 
 from ultracluster.catalog import InstanceType
 from ultracluster.config.capacity import CapacityBlock, OnDemand, Reservation, Spot, TrainingPlan
+from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.model.orchestrators import TRAITS
 
 Capacity = OnDemand | Spot | Reservation | CapacityBlock | TrainingPlan
 CapacityForm = Literal[
@@ -26,15 +28,15 @@ CapacityForm = Literal[
     "capacity-block",
     "training-plan",
 ]
-Launcher = Literal["hyperpod-slurm", "hyperpod-eks", "parallelcluster", "pcs", "eks", "ec2"]
+Launcher = Literal[OrchestratorKind, "ec2"]
 """An orchestrator; "ec2" is a launch template alone (an Auto Scaling group, a fleet, `run-instances`)."""
 PlacementKind = Literal["none", "cluster", "reservation-group"]
 """No placement group; a cluster placement group; the group in which the reservation was made."""
 Fabric = Literal["none", "efa", "ultraserver"]
 """What connects instances of a type: TCP alone, EFA, or EFA and the UltraServer's own."""
 
-_HYPERPOD = ("hyperpod-slurm", "hyperpod-eks")
-_SERVICE_ASKS_FOR_SPOT = ("parallelcluster", "pcs", "eks")
+_HYPERPOD = tuple(kind for kind, traits in TRAITS.items() if traits.hyperpod)
+_SERVICE_ASKS_FOR_SPOT = tuple(kind for kind, traits in TRAITS.items() if not traits.hyperpod)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,14 +6,16 @@ matches on it and ends with `assert_never`, so that the type checker names the p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from ultracluster.catalog import Region
 from ultracluster.catalog.images import NodeFamily
 from ultracluster.config.nodes import Role
 from ultracluster.config.orchestrator import OrchestratorKind
 
-Launcher = Literal["auto-scaling", "fleet", "pcs", "spot"]
+Launcher = Literal["auto-scaling", "fleet", "computing-service", "spot"]
 """A service-linked role that launches instances and needs the key of their volumes."""
 
 
@@ -37,6 +39,9 @@ class Traits:
     where the configuration says."""
     software_family: NodeFamily
     """Family of software releases whose newest one a new environment takes."""
+    offered: Callable[[Region], bool | None] = lambda _: True
+    """Whether a Region has the service; None where that is unknown. Every Region has what the others are
+    made of."""
     names_images: bool = False
     """Every node group must name the image that it boots."""
     security_groups: int = 0
@@ -98,6 +103,7 @@ _ROWS = (
         kind="hyperpod-slurm",
         title="HyperPod cluster with Slurm",
         software_family="hyperpod-slurm",
+        offered=lambda region: region.hyperpod,
         scheduler="slurm",
         roles=("controller", "login", "compute"),
         service_roles=("controller", "login", "compute"),
@@ -111,6 +117,7 @@ _ROWS = (
         kind="hyperpod-eks",
         title="HyperPod cluster on EKS",
         software_family="hyperpod-eks",
+        offered=lambda region: region.hyperpod,
         scheduler="kubernetes",
         roles=("compute", "system"),
         service_roles=("compute",),
@@ -139,10 +146,11 @@ _ROWS = (
         kind="pcs",
         title="PCS cluster with Slurm",
         software_family="pcs",
+        offered=lambda region: region.pcs,
         names_images=True,
         scheduler="slurm",
         roles=("login", "compute"),
-        launched_by=("pcs",),
+        launched_by=("computing-service",),
         # a node that has not joined after 30 minutes is ended (AWS PCS User Guide, "Troubleshooting compute
         # node bootstrap"); it leaves room for what runs before and after the scripts
         joining_minutes=25,

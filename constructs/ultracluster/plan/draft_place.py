@@ -9,11 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import assert_never
 
 from ultracluster.catalog import (
     InstanceType,
-    Region,
     instance_type,
     is_local_zone,
     offered_zone_ids,
@@ -142,21 +140,8 @@ def regions_for(type_name: str, orchestrator: OrchestratorKind | None = None) ->
         name
         for name, found in regions().items()
         if (known is None or _sold(known, name, hyperpod=hyperpod))
-        and (orchestrator is None or _has_service(found, orchestrator))
+        and (orchestrator is None or TRAITS[orchestrator].offered(found) is not False)
     )
-
-
-def _has_service(found: Region, orchestrator: OrchestratorKind) -> bool:
-    """Whether a Region may have the service; unknown counts as yes."""
-    match orchestrator:
-        case "hyperpod-slurm" | "hyperpod-eks":
-            return found.hyperpod is not False
-        case "pcs":
-            return found.pcs is not False
-        case "parallelcluster" | "eks":  # every Region has what they are made of
-            return True
-        case _ as never:
-            assert_never(never)
 
 
 def capacity_for(

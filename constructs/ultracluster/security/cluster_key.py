@@ -26,7 +26,12 @@ FLEET = "role/aws-service-role/ec2fleet.amazonaws.com/AWSServiceRoleForEC2Fleet"
 """Launches a fleet's (EC2 User Guide, "EC2 Fleet prerequisites")."""
 # AWS PCS User Guide, "Required KMS key policy for use with encrypted EBS volumes in AWS PCS"
 PCS = "role/aws-service-role/pcs.amazonaws.com/AWSServiceRoleForPCS"
-LAUNCHERS: Mapping[Launcher, str] = {"auto-scaling": AUTO_SCALING, "fleet": FLEET, "pcs": PCS, "spot": SPOT}
+LAUNCHERS: Mapping[Launcher, str] = {
+    "auto-scaling": AUTO_SCALING,
+    "fleet": FLEET,
+    "computing-service": PCS,
+    "spot": SPOT,
+}
 """The service-linked role of each service that launches nodes."""
 
 

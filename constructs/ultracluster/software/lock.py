@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, ValidationError, model_validator
 
+from ultracluster.catalog.images import NodeFamily as ImageFamily
 from ultracluster.config.base import Many, Model
 from ultracluster.scripts_folder import own_release, scripts_folder
 from ultracluster.software.artifact import Artifact, PackageSet
@@ -46,9 +47,7 @@ ComponentName = Literal[
 ]
 Kind = Literal["artifact", "packages", "source", "bundled", "image"]
 Need = Literal["required", "wanted", "optional"]
-NodeFamily = Literal[
-    "hyperpod-slurm", "hyperpod-eks", "eks-al2023", "parallelcluster", "pcs", "dlami", "plain"
-]
+NodeFamily = Literal[ImageFamily, "plain"]
 Text = Annotated[str, Field(min_length=1)]
 
 RELEASE_NAME = r"^([a-z][a-z0-9-]*-)?\d+\.\d+(\.\d+)?$"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, assert_never, get_args
+from typing import Literal, assert_never
 
 from ultracluster.catalog.eks import ami_type, kubernetes_releases, node_image_date
 from ultracluster.catalog.images import Family, Image, newest
@@ -16,11 +16,9 @@ from ultracluster.config.orchestrator import (
     Eks,
     HyperPodEks,
     HyperPodSlurm,
-    OrchestratorKind,
     ParallelCluster,
     Pcs,
 )
-from ultracluster.software.lock import NodeFamily
 from ultracluster.software.locked_images import locked_image
 
 _VARIANTS: dict[str, Family] = {
@@ -30,18 +28,6 @@ _VARIANTS: dict[str, Family] = {
 }
 
 
-def _family(kind: OrchestratorKind) -> NodeFamily:
-    match kind:
-        case "hyperpod-slurm" | "hyperpod-eks" | "parallelcluster" | "pcs":
-            return kind
-        case "eks":
-            return "eks-al2023"
-        case _ as never:
-            assert_never(never)
-
-
-FAMILIES: dict[OrchestratorKind, NodeFamily] = {kind: _family(kind) for kind in get_args(OrchestratorKind)}
-"""What the lifecycle scripts take the nodes of an orchestrator for (lib/image_family.sh)."""
 _PARALLELCLUSTER_OS = {"alinux2023": "al2023", "ubuntu2204": "ubuntu22.04", "ubuntu2404": "ubuntu24.04"}
 _EKS_FULL = re.compile(r"^(1\.\d\d)\.\d+-(\d{8})$")
 

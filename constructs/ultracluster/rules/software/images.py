@@ -18,7 +18,7 @@ from ultracluster.software.contradictions import contradictions
 from ultracluster.software.first_boot import GroupBoot, first_boot, scripts_run
 from ultracluster.software.fit import Fit
 from ultracluster.software.lock import NodeFamily
-from ultracluster.software.node_image import FAMILIES, NodeImage, full_image_release, node_image
+from ultracluster.software.node_image import NodeImage, full_image_release, node_image
 
 _CATALOGUE = "this package: catalog/images.json, each fact with its own source"
 _DATE = "2026-11-22"
@@ -123,7 +123,7 @@ def unknown_image(cluster: Cluster) -> Iterator[Breach]:
     by_hand="ultracluster release list",
 )
 def other_family(software: Software, cluster: Cluster) -> Iterator[Breach]:
-    family = FAMILIES[cluster.traits.kind]
+    family = cluster.traits.software_family
     try:
         release = load_release(software.release)
     except (UnknownReleaseError, InvalidLockError):
@@ -249,7 +249,7 @@ def _remedy(cluster: Cluster, boot: GroupBoot) -> Remedy:
     )
     if better and boot.image and better.id != boot.image.id:
         return _better(place_of_image(cluster, boot.group), better)
-    return _release_for(FAMILIES[cluster.traits.kind])
+    return _release_for(cluster.traits.software_family)
 
 
 def _better(path: Path, better: Image | None) -> Remedy:

@@ -29,7 +29,6 @@ from ultracluster.software import (
 )
 from ultracluster.software.first_boot import first_boot, node_of
 from ultracluster.software.fit import ON_KUBERNETES, unneeded
-from ultracluster.software.node_image import FAMILIES
 
 _RELEASE: Path = ("software", "release")
 _NEURON = ("neuron-driver", "neuron-runtime", "neuron-collectives")
@@ -227,7 +226,7 @@ def _used(release: Release, group: Group, cluster: Cluster) -> Iterator[tuple[st
 
 def _other_releases(cluster: Cluster, *wanted: str) -> Remedy:
     """Releases for the images of this orchestrator that have all of it; those only for it come first."""
-    family = FAMILIES[cluster.traits.kind]
+    family = cluster.traits.software_family
     having: list[Release] = []
     for name in release_names():
         try:
@@ -250,7 +249,7 @@ def _scripts_on(cluster: Cluster) -> Remedy:
     software = cluster.environment.software
     if _release(software) is None or _for_family(cluster, software.release):
         return remedy
-    return remedy & anywhere({_RELEASE: newest_release(FAMILIES[cluster.traits.kind]).release})
+    return remedy & anywhere({_RELEASE: newest_release(cluster.traits.software_family).release})
 
 
 def _unlocked(environment: Environment, name: str) -> Iterator[str]:
@@ -267,7 +266,7 @@ def _for_family(cluster: Cluster, name: str) -> bool:
         fits = not any(verdict.blocks for verdict in breaches(release)) and not any(
             _unlocked(cluster.environment, name)
         )
-        return fits and FAMILIES[cluster.traits.kind] in release.families
+        return fits and cluster.traits.software_family in release.families
     except (UnknownReleaseError, InvalidLockError):
         return False
 

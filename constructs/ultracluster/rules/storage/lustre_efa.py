@@ -78,7 +78,7 @@ def efa_without_client(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]
 def efa_type_on_tcp(group: Group, facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
     known = group.type
     if not facts.efa or group.role != "compute" or not known or not _clients(cluster):
-        return  # without any client FSX012 says it for all
+        return  # without any client another rule says it for all
     if known.efa_interfaces and known.lustre_efa_client is False:
         why = (
             f"Lustre over EFA needs Nitro v4, and this type has v{known.nitro}"
