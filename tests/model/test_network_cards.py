@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tools import catalog_from_authorities as authorities
 from ultracluster.catalog import InstanceType, instance_type, instance_types
+from ultracluster.config.instance_types import made_from
 from ultracluster.config.nodes import DeclaredInstanceType
 from ultracluster.model.network_cards import (
     EfaKind,
@@ -20,7 +21,6 @@ from ultracluster.model.network_cards import (
     network_card_plan,
     takes_combined_efa,
 )
-from ultracluster.model.types import made_from
 
 GB200 = "p6e-gb200.36xlarge"
 ENA = (0, 0, "interface")

@@ -12,7 +12,7 @@ from rules_support import changed, environment_data, loaded
 from ultracluster.catalog import Region, region
 from ultracluster.config import Environment, Finding, load
 from ultracluster.config.base import Model
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.network import ExistingVpc, Network
 from ultracluster.config.storage import (
@@ -173,7 +173,7 @@ def test_the_parts_of_a_file_are_of_these_kinds_and_stand_where_they_say(
             assert at(source.environment, path) is part, path
 
 
-def at(value: Any, path: Path) -> Any:
+def at(value: Any, path: YamlPath) -> Any:
     """What stands at a path of the configuration."""
     for key in path:
         value = getattr(value, str(key)) if isinstance(value, Model) else value[key]

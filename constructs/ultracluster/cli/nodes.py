@@ -248,13 +248,12 @@ def restore(
     """
     from ultracluster.account.nodes import ec2 as ec2_nodes
     from ultracluster.account.nodes import hyperpod_restore
-    from ultracluster.rules.hyperpod.groups import hyperpod_groups
 
     config = load_environment(environment)
     fleet = fleet_of(config, profile)
     if fleet.cluster is None:
         refuse(ec2_nodes.elsewhere(fleet.wanted, "add"))
-    groups = hyperpod_groups(config)
+    groups = {name: one.settings for name, one in fleet.wanted.in_service.items()}
     judged = hyperpod_restore.judge_restore(fleet.cluster, groups, group)
     if judged.result != "would" or dry_run:
         finish([judged], as_json)

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 from ultracluster.catalog.fsx import lustre, lustre_deployments
 from ultracluster.catalog.gpu_names import types_of_gpu_name
 from ultracluster.catalog.instances import example_type
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.hints import in_unit_of
 from ultracluster.config.remedy import Remedy, ask, beside, rename, write
 from ultracluster.config.source import Source
@@ -45,7 +45,7 @@ def meant(name: str, given: str, allowed: list[str]) -> str:
     return next(iter(difflib.get_close_matches(plain, allowed, n=1, cutoff=_ALIKE)), "")
 
 
-def wrong_value(source: Source, path: Path, error: ErrorDetails) -> tuple[str, Remedy]:
+def wrong_value(source: Source, path: YamlPath, error: ErrorDetails) -> tuple[str, Remedy]:
     """What is wrong with the value at `path`, and what mends it."""
     value = error["input"]
     context = error.get("ctx", {})
@@ -87,7 +87,7 @@ def wrong_value(source: Source, path: Path, error: ErrorDetails) -> tuple[str, R
             return f"{shown}: {text[0].lower()}{text[1:]}.", nothing
 
 
-def wrong_key(path: Path, error: ErrorDetails) -> tuple[str, Remedy]:
+def wrong_key(path: YamlPath, error: ErrorDetails) -> tuple[str, Remedy]:
     """What is wrong with the name that `path` ends in, and what mends it."""
     name, pattern = str(path[-1]), error.get("ctx", {}).get("pattern", "")
     if pattern:
@@ -110,7 +110,7 @@ def _one_of(name: str, shown: str, value: Any, expected: str) -> tuple[str, Reme
     return message, write(int(near) if near.isdigit() and int(near) in numbers else near)
 
 
-def _form(source: Source, path: Path, shown: str, pattern: str) -> tuple[str, Remedy]:
+def _form(source: Source, path: YamlPath, shown: str, pattern: str) -> tuple[str, Remedy]:
     name, message = path[-1] if path else "", f"`{shown}` does not have the form {pattern}."
     url = re.fullmatch(r"(?:s3://|arn:aws[a-z-]*:s3:::)([^/]+)/*(.*)", shown)
     if url and name in ("bucket", "name") and re.fullmatch(pattern, url[1]):
@@ -132,7 +132,7 @@ def _network(shown: str) -> Remedy:
         return ask("fact", "an IPv4 network such as 10.0.0.0/16")
 
 
-def _number(data: Any, path: Path, text: str) -> Remedy:
+def _number(data: Any, path: YamlPath, text: str) -> Remedy:
     name = str(path[-1]) if path else ""
     number, note = in_unit_of(name, text)
     if number is None:

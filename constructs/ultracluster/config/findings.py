@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ultracluster.config.remedy import Path, Remedy
+from ultracluster.config.remedy import Remedy, YamlPath
 
-__all__ = ["Finding", "InvalidEnvironmentError", "Location", "Path", "Remedy", "Severity", "dotted", "render"]
+__all__ = ["Finding", "InvalidEnvironmentError", "Location", "Remedy", "Severity", "dotted", "render"]
 
 Severity = Literal["error", "warning"]
 
@@ -34,7 +34,7 @@ class Finding:
     code: str
     severity: Severity
     message: str
-    path: Path = ()
+    path: YamlPath = ()
     remedy: Remedy = field(default_factory=Remedy)
     """With paths from the top of the file."""
     location: Location | None = None
@@ -64,7 +64,7 @@ class InvalidEnvironmentError(Exception):
         super().__init__(render(self.findings))
 
 
-def dotted(path: Path) -> str:
+def dotted(path: YamlPath) -> str:
     """`("node_groups", "train", "mounts", 0)` as `node_groups.train.mounts[0]`."""
     text = ""
     for part in path:

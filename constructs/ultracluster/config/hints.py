@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from ultracluster.config.environment import Environment
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 
 _RESTRICTED = (
     "restricted instance groups (Amazon Nova customisation) run no lifecycle scripts and bring a Lustre file "
@@ -67,13 +67,13 @@ def in_unit_of(name: str, text: str) -> tuple[int | float | None, str]:
     return (int(number) if number.is_integer() else number), ""
 
 
-def may_be_left_out(path: Path) -> bool:
+def may_be_left_out(path: YamlPath) -> bool:
     """Whether the key at `path` has a default."""
     info = _field(path)
     return info is not None and not info.is_required()
 
 
-def required(path: Path) -> list[str]:
+def required(path: YamlPath) -> list[str]:
     """The keys that must stand below `path`; none where it holds no keys or several kinds of them."""
     info = _field(path)
     models = _models(info.annotation) if info else []
@@ -82,7 +82,7 @@ def required(path: Path) -> list[str]:
     return [name for name, field in models[0].model_fields.items() if field.is_required()]
 
 
-def _field(path: Path) -> FieldInfo | None:
+def _field(path: YamlPath) -> FieldInfo | None:
     annotation: Any = Environment
     info: FieldInfo | None = None
     for part in path:
@@ -111,7 +111,7 @@ class Keys:
     examples: dict[str, str] = field(default_factory=dict[str, str])
 
 
-def owners(path: Path, data: Any) -> Keys:
+def owners(path: YamlPath, data: Any) -> Keys:
     """The keys that may stand directly below `path`, given what `data` chooses there."""
     annotation: Any = Environment
     field_info: FieldInfo | None = None

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from ultracluster.config.advice import meant, wrong_key, wrong_value
 from ultracluster.config.environment import RELEASE_FORM, Environment
-from ultracluster.config.findings import Finding, InvalidEnvironmentError, Path, dotted
+from ultracluster.config.findings import Finding, InvalidEnvironmentError, YamlPath, dotted
 from ultracluster.config.hints import REFUSED_KEYS, may_be_left_out, owners, required
 from ultracluster.config.remedy import Change, apply, ask, drop, rename, write
 from ultracluster.config.source import Source, read
@@ -36,13 +36,13 @@ class ShapeError(InvalidEnvironmentError):
         super().__init__(findings)
         self.source = source
 
-    def rest(self) -> tuple[Loaded, tuple[Path, ...]] | None:
+    def rest(self) -> tuple[Loaded, tuple[YamlPath, ...]] | None:
         """The environment with each wrong part mended or left out, and the places of these parts.
 
         So that what is wrong elsewhere is found in the same run. None where too little is left.
         """
         data: Any = self.source.data
-        places: list[Path] = []
+        places: list[YamlPath] = []
         findings: Sequence[Finding] = self.findings
         for _ in range(_ROUNDS):
             for finding in findings:
@@ -80,7 +80,7 @@ def _without(data: Any, finding: Finding) -> Any:
     return apply(data, (Change(path),))
 
 
-def _there(data: Any, path: Path) -> Any:
+def _there(data: Any, path: YamlPath) -> Any:
     for part in path:
         if isinstance(data, dict):
             data = cast("dict[Any, Any]", data).get(part)
@@ -91,21 +91,21 @@ def _there(data: Any, path: Path) -> Any:
     return data
 
 
-def _keys_there(data: Any, path: Path) -> Any:
+def _keys_there(data: Any, path: YamlPath) -> Any:
     found = _there(data, path)
     return range(len(cast("list[Any]", found))) if isinstance(found, list) else found or ()
 
 
-def load(path: FilePath | str) -> Loaded:
+def load(path: Path | str) -> Loaded:
     """Read, merge and check the shape of an environment file.
 
     Raises:
         InvalidEnvironmentError: with one finding for each thing that is wrong.
     """
-    source = read(FilePath(path))
+    source = read(Path(path))
     _own_release(source)
     found = parse(source)
-    return Loaded(found.environment.at(FilePath(path)), found.source)
+    return Loaded(found.environment.at(Path(path)), found.source)
 
 
 def _own_release(source: Source) -> None:
@@ -114,13 +114,13 @@ def _own_release(source: Source) -> None:
     Raises:
         InvalidEnvironmentError: there is no such file, or its name is another release's.
     """
-    place: Path = ("software", "release")
+    place: YamlPath = ("software", "release")
     named = _there(source.data, place)
     if not isinstance(named, str) or ("/" not in named and not named.endswith((".lock", ".yaml", ".yml"))):
         return
     location = source.locate(place)
     try:
-        name = add_own_release(FilePath(location.file).parent / named)
+        name = add_own_release(Path(location.file).parent / named)
     except OSError as error:
         finding = Finding(
             code="CFG008",
@@ -193,7 +193,7 @@ def _finding(source: Source, error: ErrorDetails) -> Finding:
     )
 
 
-def _yaml_path(data: Any, loc: tuple[str | int, ...]) -> Path:
+def _yaml_path(data: Any, loc: tuple[str | int, ...]) -> YamlPath:
     """Pydantic's location without the names of union members, which are not in the file."""
     path: list[str | int] = []
     for index, part in enumerate(loc):
@@ -208,7 +208,7 @@ def _yaml_path(data: Any, loc: tuple[str | int, ...]) -> Path:
     return tuple(path)
 
 
-def _blank(source: Source, path: Path) -> Finding:
+def _blank(source: Source, path: YamlPath) -> Finding:
     """A key with nothing after it: where it stands, and what belongs there."""
     name, known = path[-1], owners(path, source.data)
     wanted = required(path)
@@ -232,7 +232,7 @@ def _blank(source: Source, path: Path) -> Finding:
     )
 
 
-def _unknown_key(source: Source, path: Path) -> Finding:
+def _unknown_key(source: Source, path: YamlPath) -> Finding:
     name = str(path[-1])
     known = owners(path[:-1], source.data)
     there = _keys_there(source.data, path[:-1])
@@ -258,7 +258,7 @@ def _unknown_key(source: Source, path: Path) -> Finding:
     )
 
 
-def _choice(source: Source, path: Path, error: ErrorDetails) -> Finding:
+def _choice(source: Source, path: YamlPath, error: ErrorDetails) -> Finding:
     context = error.get("ctx", {})
     tag = str(context["discriminator"]).strip("'")
     known = owners(path, source.data)
@@ -288,11 +288,11 @@ def _choice(source: Source, path: Path, error: ErrorDetails) -> Finding:
     )
 
 
-def _inside(path: Path) -> str:
+def _inside(path: YamlPath) -> str:
     return f" in `{dotted(path)}`" if path else " at the top of the file"
 
 
-def _example(path: Path, data: Any) -> str:
+def _example(path: YamlPath, data: Any) -> str:
     if path[-1] == "instance_type" and _there(data, (*path[:-1], "role")) in (
         "controller",
         "login",

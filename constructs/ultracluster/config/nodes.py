@@ -136,7 +136,7 @@ class NodeGroup(Model):
         return f"{{{{resolve:ssm:{self.image}}}}}" if self.image_parameter else self.image
 
     @property
-    def greatest(self) -> int:
+    def max_nodes(self) -> int:
         """Nodes that the group may have at once."""
         return max(self.count, self.max_count or 0)
 

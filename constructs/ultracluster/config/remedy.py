@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Literal, cast
 
-Path = tuple[str | int, ...]
+YamlPath = tuple[str | int, ...]
 Lacking = Literal["decision", "fact", "action"]
 """Why a remedy has no option: several ways are open and only the user can choose; a value is needed that only
 the user knows (an id, an ARN); something is to be done or looked at outside the file."""
@@ -34,7 +34,7 @@ DROP = Drop.DROP
 class Change:
     """One change of the file: `path` gets `value`, goes (`DROP`), or has its last key renamed."""
 
-    path: Path
+    path: YamlPath
     value: Any = DROP
     rename: str = ""
 
@@ -47,7 +47,7 @@ class Change:
 
 
 Option = tuple[Change, ...]
-_Relative = tuple[int | None, Path, Any, str]
+_Relative = tuple[int | None, YamlPath, Any, str]
 """How many parts of the finding's path to leave away (None: all), what follows, value, new name."""
 
 
@@ -84,7 +84,7 @@ class Remedy:
         """The same with words beside it."""
         return replace(self, note="; ".join(filter(None, (self.note, note))))
 
-    def placed(self, path: Path) -> Remedy:
+    def placed(self, path: YamlPath) -> Remedy:
         """The same with paths from the top of the file, for a finding at `path`."""
         options = tuple(
             tuple(
@@ -95,7 +95,7 @@ class Remedy:
         )
         return replace(self, options=self.options + options, relative=())
 
-    def text(self, path: Path = ()) -> str:
+    def text(self, path: YamlPath = ()) -> str:
         """In words, for a finding at `path`."""
         return "; ".join(filter(None, (_in_words(self.options, path), self.note)))
 
@@ -132,7 +132,7 @@ def inside(**keys: Any) -> Remedy:
     return _one((0, (name,), value) for name, value in keys.items())
 
 
-def relative(changes: Mapping[Path, Any], *, up: int = 0) -> Remedy:
+def relative(changes: Mapping[YamlPath, Any], *, up: int = 0) -> Remedy:
     """Write values at paths that begin `up` keys above what the finding is at, or remove them (`DROP`)."""
     return _one((up, path, value) for path, value in changes.items())
 
@@ -142,7 +142,7 @@ def whole(value: Any) -> Remedy:
     return Remedy(relative=(((1, (), value, ""),),))
 
 
-def anywhere(changes: Mapping[Path, Any]) -> Remedy:
+def anywhere(changes: Mapping[YamlPath, Any]) -> Remedy:
     """Write values at these paths of the file."""
     return _one((None, path, value) for path, value in changes.items())
 
@@ -168,7 +168,7 @@ def _one(changes: Any) -> Remedy:
 def apply(data: Any, option: Option) -> Any:
     """The data of a file with the changes of one option; removals from lists come last, from the end."""
     made = copy.deepcopy(data)
-    later: list[Path] = []
+    later: list[YamlPath] = []
     for change in option:
         if change.value is DROP and not change.rename and isinstance(change.path[-1], int):
             later.append(change.path)
@@ -201,10 +201,10 @@ def _change(data: Any, change: Change) -> None:
         cast("dict[Any, Any]", target)[last] = copy.deepcopy(change.value)
 
 
-def _in_words(options: Sequence[Option], path: Path) -> str:
+def _in_words(options: Sequence[Option], path: YamlPath) -> str:
     """`capacity_gib: 4800 or 7200`, `efa: true, or remove gds`."""
     parts: list[str] = []
-    previous: Path | None = None
+    previous: YamlPath | None = None
     for option in options:
         change = option[0]
         plain = len(option) == 1 and change.value is not DROP and not change.rename
@@ -216,7 +216,7 @@ def _in_words(options: Sequence[Option], path: Path) -> str:
     return ", or ".join(parts)
 
 
-def _change_in_words(change: Change, path: Path) -> str:
+def _change_in_words(change: Change, path: YamlPath) -> str:
     from ultracluster.config.findings import dotted
 
     # a part that is judged without a file is at no key

@@ -12,14 +12,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path as FilePath
+from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from ultracluster.config.findings import Finding, InvalidEnvironmentError, Location, Path
+from ultracluster.config.findings import Finding, InvalidEnvironmentError, Location, YamlPath
 from ultracluster.config.remedy import Remedy
 
 _PLAIN_TAGS = {f"tag:yaml.org,2002:{kind}": kind for kind in ("str", "int", "float", "bool", "null", "merge")}
@@ -47,23 +47,23 @@ class Source:
 
     file: str
     data: Any = None
-    places: dict[Path, _Place] = field(default_factory=dict[Path, _Place])
+    places: dict[YamlPath, _Place] = field(default_factory=dict[YamlPath, _Place])
     findings: list[Finding] = field(default_factory=list[Finding])
 
-    def locate(self, path: Path, *, key: bool = False) -> Location:
+    def locate(self, path: YamlPath, *, key: bool = False) -> Location:
         """Where `path` stands, or its nearest known parent; `key` points at the name, not the value."""
         for length in range(len(path), 0, -1):
             if place := self.places.get(path[:length]):
                 return place.key if key or length < len(path) else place.value
         return Location(self.file, 1, 1)
 
-    def raw(self, path: Path) -> str:
+    def raw(self, path: YamlPath) -> str:
         """The scalar at `path` as it was typed; empty if there is none."""
         place = self.places.get(path)
         return place.raw if place else ""
 
 
-def read(path: FilePath) -> Source:
+def read(path: Path) -> Source:
     """Read a YAML file and the files it extends.
 
     Raises:
@@ -89,7 +89,7 @@ class _Reader:
     def __init__(self, source: Source) -> None:
         self.source = source
 
-    def file(self, path: FilePath, chain: tuple[FilePath, ...]) -> _Tree:
+    def file(self, path: Path, chain: tuple[Path, ...]) -> _Tree:
         empty = _Tree({}, _Place(Location(str(path), 1, 1), Location(str(path), 1, 1)))
         try:
             text = path.read_text(encoding="utf-8")
@@ -133,13 +133,13 @@ class _Reader:
             return empty
         return self.extend(path, tree, (*chain, path.resolve()))
 
-    def too_deep(self, path: FilePath) -> _Tree:
+    def too_deep(self, path: Path) -> _Tree:
         place = Location(str(path), 1, 1)
         message = "values lie in one another deeper than can be read; an environment has ten levels at most."
         self.note("CFG002", message, place, "look for a bracket that is not closed")
         return _Tree({}, _Place(place, place))
 
-    def extend(self, path: FilePath, tree: _Tree, chain: tuple[FilePath, ...]) -> _Tree:
+    def extend(self, path: Path, tree: _Tree, chain: tuple[Path, ...]) -> _Tree:
         extends = tree.value.pop("extends", None)
         if extends is None:
             return tree
@@ -158,14 +158,16 @@ class _Reader:
             return tree
         return _merged(self.file(base, chain), tree)
 
-    def note(self, code: str, message: str, location: Location, instead: str = "", path: Path = ()) -> None:
+    def note(
+        self, code: str, message: str, location: Location, instead: str = "", path: YamlPath = ()
+    ) -> None:
         """The file is not data yet, so that what mends it is told in words."""
         remedy = Remedy(note=instead, lacking="action")
         self.source.findings.append(
             Finding(code=code, severity="error", message=message, path=path, remedy=remedy, location=location)
         )
 
-    def syntax(self, path: FilePath, lines: list[str], error: MarkedYAMLError) -> None:
+    def syntax(self, path: Path, lines: list[str], error: MarkedYAMLError) -> None:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line, mark.column) if mark else (0, 0)
         text = lines[line] if line < len(lines) else ""
@@ -200,7 +202,7 @@ class _NodeWalk:
         length = end - column if isinstance(node, ScalarNode) else 1
         return Location(self.file, line + 1, column + 1, text, max(1, length))
 
-    def tree(self, node: Node, path: Path, key: Location | None) -> _Tree:
+    def tree(self, node: Node, path: YamlPath, key: Location | None) -> _Tree:
         location = self.location(node)
         place = _Place(key or location, location)
         self.values += 1
@@ -220,7 +222,7 @@ class _NodeWalk:
         finally:
             self.open.pop()
 
-    def mapping(self, node: MappingNode, path: Path) -> dict[str, _Tree]:
+    def mapping(self, node: MappingNode, path: YamlPath) -> dict[str, _Tree]:
         result: dict[str, _Tree] = {}
         inherited: list[_Tree] = []
         for key_node, value_node in node.value:
@@ -251,7 +253,7 @@ class _NodeWalk:
                 result = {**tree.value, **result}
         return result
 
-    def scalar(self, node: Node, path: Path, place: _Place) -> Any:
+    def scalar(self, node: Node, path: YamlPath, place: _Place) -> Any:
         place.raw = str(node.value)
         kind = _PLAIN_TAGS.get(str(node.tag))
         if kind is None:
@@ -303,7 +305,7 @@ def _merged(base: _Tree, over: _Tree) -> _Tree:
     return _Tree(value, over.place)
 
 
-def _record(source: Source, tree: _Tree, path: Path) -> Any:
+def _record(source: Source, tree: _Tree, path: YamlPath) -> Any:
     source.places[path] = tree.place
     if isinstance(tree.value, dict):
         return {name: _record(source, sub, (*path, name)) for name, sub in tree.value.items()}
@@ -312,10 +314,10 @@ def _record(source: Source, tree: _Tree, path: Path) -> Any:
     return tree.value
 
 
-def _files_beside(path: FilePath) -> str:
+def _files_beside(path: Path) -> str:
     names = sorted(_environments(path.parent)) if path.parent.is_dir() else []
     return f"{path.parent}/ has {', '.join(names)}" if names else ""
 
 
-def _environments(folder: FilePath) -> Iterator[str]:
+def _environments(folder: Path) -> Iterator[str]:
     return (file.name for file in folder.iterdir() if file.suffix in {".yaml", ".yml"})

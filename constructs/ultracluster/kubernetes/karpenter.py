@@ -164,10 +164,10 @@ def node_pool(name: str, group: NodeGroup, instance_type: InstanceType, *, idle_
         instance_type: from the catalogue.
         idle_minutes: that a node is empty before it is ended; not in a static pool.
     """
-    limits = {"nodes": str(group.greatest)}
+    limits = {"nodes": str(group.max_nodes)}
     if not group.count and instance_type.vcpu:
         limits["cpu"] = str(
-            instance_type.vcpu * group.greatest
+            instance_type.vcpu * group.max_nodes
         )  # a static pool takes no other limit than nodes
     spec: Manifest = {
         "limits": limits,

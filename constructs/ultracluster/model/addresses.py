@@ -184,7 +184,7 @@ def other_addresses(cluster: Cluster) -> int:
 
 def _nodes(cluster: Cluster) -> Iterator[Row]:
     for name, group in cluster.groups.items():
-        nodes = group.settings.greatest
+        nodes = group.settings.max_nodes
         if nodes:
             each, certain = _hyperpod_node(group) if cluster.traits.hyperpod else _own_node(group)
             efa_only = group.settings.efa_interface == "efa-only"

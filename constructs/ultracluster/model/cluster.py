@@ -287,7 +287,7 @@ def _group(environment: Environment, traits: Traits, name: str, settings: NodeGr
     compute = settings.role == "compute"
     scaled = autoscaling is not None and compute and settings.count == 0
     by_karpenter = karpenter is not None and name in karpenter.groups
-    most = settings.greatest
+    most = settings.max_nodes
     return Group(
         name=name,
         settings=settings,

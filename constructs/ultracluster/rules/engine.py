@@ -17,7 +17,7 @@ from inspect import signature
 from typing import Any, get_type_hints
 
 from ultracluster.config import Finding, Loaded
-from ultracluster.config.findings import Path, Severity, dotted
+from ultracluster.config.findings import Severity, YamlPath, dotted
 from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.config.remedy import Remedy, drop, inside
 from ultracluster.model import resolve
@@ -31,7 +31,7 @@ Check = Callable[..., Iterator["Breach"]]
 class Breach:
     """One place where a rule is broken: where, what and why, and how to fix it (relative to `path`)."""
 
-    path: Path
+    path: YamlPath
     """From the part that the rule takes."""
     message: str
     remedy: Remedy
@@ -162,8 +162,8 @@ def run(rules: Iterable[Rule], loaded: Loaded) -> list[Finding]:
 
 def judge(
     rules: Iterable[Rule],
-    parts: Sequence[tuple[Path, object]],
-    besides: Sequence[tuple[Path, object]] = (),
+    parts: Sequence[tuple[YamlPath, object]],
+    besides: Sequence[tuple[YamlPath, object]] = (),
     *,
     kind: OrchestratorKind | None,
 ) -> Iterator[Finding]:
@@ -172,10 +172,10 @@ def judge(
     A rule speaks where there is a part that it takes and everything that it must know next to it, among
     `parts` or among `besides`, which are not judged themselves.
     """
-    chosen: dict[Any, list[tuple[Path, object]]] = {}
+    chosen: dict[Any, list[tuple[YamlPath, object]]] = {}
     known: dict[Any, list[object]] = {}
 
-    def of(kind_of_part: Any) -> list[tuple[Path, object]]:
+    def of(kind_of_part: Any) -> list[tuple[YamlPath, object]]:
         if kind_of_part not in chosen:
             chosen[kind_of_part] = [(path, part) for path, part in parts if isinstance(part, kind_of_part)]
         return chosen[kind_of_part]
@@ -214,7 +214,7 @@ def _acknowledged(findings: list[Finding], loaded: Loaded, rules: dict[str, Rule
     # where something is wrong, a rule may be silent because it could not judge
     wrong = any(finding.severity == "error" for finding in findings)
     for index, entry in enumerate(loaded.environment.acknowledge):
-        path: Path = ("acknowledge", index)
+        path: YamlPath = ("acknowledge", index)
         hits = [
             number
             for number, finding in enumerate(findings)

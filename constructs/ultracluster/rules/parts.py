@@ -7,12 +7,12 @@ from typing import Any, cast
 
 from ultracluster.config import Environment
 from ultracluster.config.base import Model
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.lustre import LustreSettings, lustre_of
 from ultracluster.config.orchestrator import OrchestratorSettings
 from ultracluster.model import TRAITS, Cluster, Group, resolve
 
-Part = tuple[Path, object]
+Part = tuple[YamlPath, object]
 
 
 def parts_of(cluster: Cluster) -> Iterator[Part]:
@@ -45,7 +45,7 @@ def parts_in(part: object) -> Iterator[Part]:
             yield (), part
 
 
-def _with_parts(place: Path, model: Model) -> Iterator[Part]:
+def _with_parts(place: YamlPath, model: Model) -> Iterator[Part]:
     """A model of the configuration and the models in its fields: a file system, its backups, its folders."""
     yield place, model
     if isinstance(model, LustreSettings):
@@ -54,7 +54,7 @@ def _with_parts(place: Path, model: Model) -> Iterator[Part]:
         yield from _in_value((*place, key), value)
 
 
-def _in_value(place: Path, value: object) -> Iterator[Part]:
+def _in_value(place: YamlPath, value: object) -> Iterator[Part]:
     if isinstance(value, Model):
         yield from _with_parts(place, value)
     elif isinstance(value, dict):

@@ -361,7 +361,7 @@ def reserve(facts: Facts, environment: Environment) -> None:
         if number is None:
             continue
         block = isinstance(capacity, CapacityBlock)
-        counts[number] = counts.get(number, 0) + group.greatest
+        counts[number] = counts.get(number, 0) + group.max_nodes
         known = instance_type(group.instance_type)
         count = counts[number]
         if known and known.ultraserver:

@@ -244,12 +244,12 @@ GROUP_CASES = [
 ]
 
 CAPACITY_CASES = [
-    case("GRP020", {CAPACITY: PLAN}, CAPACITY, "SageMaker's", "capacity-block", {CAPACITY: BLOCK}),
+    case("GRP020", {CAPACITY: PLAN}, CAPACITY, "belongs to SageMaker", "capacity-block", {CAPACITY: BLOCK}),
     case(
         "GRP020",
         {**GB200, CAPACITY: {"kind": "on-demand"}},
         CAPACITY,
-        "inside UltraServers",
+        "UltraServer",
         "capacity-block",
         {CAPACITY: BLOCK},
     ),
@@ -257,7 +257,7 @@ CAPACITY_CASES = [
         "GRP020",
         {**GB200, CAPACITY: {**RESERVATION, "placement_group": "mine"}},
         CAPACITY,
-        "inside UltraServers",
+        "UltraServer",
         "capacity-block",
         {CAPACITY: BLOCK},
     ),

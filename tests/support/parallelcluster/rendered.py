@@ -28,7 +28,6 @@ from ultracluster.clusters.parallelcluster.deployed_values import DeployedValues
 from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.model import resolve
-from ultracluster.model.partitions import partitions
 
 CHECKED_VERSION = "3.16.1"
 """Release of the package whose validators run."""
@@ -66,7 +65,7 @@ def deployed(environment: Environment) -> DeployedValues:
         "node_policy_arn": f"arn:aws:iam::{ACCOUNT}:policy/example-nodes",
         "scripts_bucket": BUCKET,
         "scripts_prefix": f"{environment.cluster_name}/0123456789abcdef",
-        "queue_scripts": ",".join(f"{queue}=fedcba9876543210" for queue in partitions(environment)),
+        "queue_scripts": ",".join(f"{queue}=fedcba9876543210" for queue in resolve(environment).partitions),
         "lustre_id": LUSTRE,
         "openzfs_volume_id": OPENZFS_VOLUME,
         "database_endpoint": f"slurm.example.{region}.rds.amazonaws.com",
@@ -94,7 +93,7 @@ def facts_of(environment: Environment, values: DeployedValues) -> Facts:
         _renamed_group(facts, values.security_group_id)
     policies = [values.node_policy_arn, orchestrator.permissions_boundary]
     facts["policies"] = {arn: {"Arn": arn, "PolicyName": arn.split("/")[-1]} for arn in policies if arn}
-    queues = [values.queue_scripts_uri(queue) for queue in partitions(environment)]
+    queues = [values.queue_scripts_uri(queue) for queue in resolve(environment).partitions]
     for uri in (values.scripts_uri, values.current_scripts_uri(environment.cluster_name), *queues):
         facts["objects"] |= {f"{uri}/{file}": {} for file in uploaded_scripts()}
     secrets = [values.database_secret_arn]

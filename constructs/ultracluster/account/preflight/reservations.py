@@ -82,7 +82,7 @@ def _start(situation: Situation, identifier: str, found: Mapping[str, Any], grou
         said = block.starts if block and until == "fills-later" else None
         what = f"{identifier} start of {name}"
         if begins > situation.now() and group.count and said is None:
-            empty = f"write `count: 0` and `max_count: {group.greatest}` until then"
+            empty = f"write `count: 0` and `max_count: {group.max_nodes}` until then"
             yield Row(
                 what, "red", f"has no instances before {written}, {name} asks for {group.count} at once",
                 f'write `starts: "{written}"` in node_groups.{name}.capacity'

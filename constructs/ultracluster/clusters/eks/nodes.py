@@ -164,7 +164,7 @@ class EksNodeGroup(Construct):
                 version=self.launch_template.latest_version_number,
             ),
             scaling_config=eks.CfnNodegroup.ScalingConfigProperty(
-                min_size=count, desired_size=count, max_size=max(1, group.greatest)
+                min_size=count, desired_size=count, max_size=max(1, group.max_nodes)
             ),
             labels=labels,
             taints=[
@@ -192,7 +192,7 @@ class EksNodeGroup(Construct):
                 cluster_name=cluster.name,
                 starts=starts,
                 nodes=group.count,
-                most=group.greatest,
+                most=group.max_nodes,
             )
 
     def _placement(

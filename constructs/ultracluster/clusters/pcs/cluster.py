@@ -125,7 +125,7 @@ class PcsCluster(Construct):
             self,
             "Resource",
             name=cluster_name,
-            size=(config.size or pcs_size_for(sum(g.greatest for g in node_groups.values())).name).upper(),
+            size=(config.size or pcs_size_for(sum(g.max_nodes for g in node_groups.values())).name).upper(),
             scheduler=_CLUSTER.SchedulerProperty(type="SLURM", version=config.slurm_version),
             networking=_CLUSTER.NetworkingProperty(
                 subnet_ids=[subnet.subnet_id],
@@ -218,7 +218,7 @@ class PcsCluster(Construct):
             iam_instance_profile_arn=self.role.instance_profile.instance_profile_arn,
             instance_configs=[_GROUP.InstanceConfigProperty(instance_type=group.instance_type)],
             scaling_configuration=_GROUP.ScalingConfigurationProperty(
-                min_instance_count=group.count, max_instance_count=group.greatest
+                min_instance_count=group.count, max_instance_count=group.max_nodes
             ),
             subnet_ids=[self._subnet.subnet_id],
             purchase_option=decide(capacity, orchestrator="pcs", placement=kind, instance_type=known).purchase

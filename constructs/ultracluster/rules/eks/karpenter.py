@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ultracluster.config.capacity import Reservation
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import Karpenter
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, drop, inside, write
@@ -194,7 +194,7 @@ def karpenter_reserved_efa(karpenter: Karpenter, cluster: Cluster) -> Iterator[B
             )
 
 
-def _groups(karpenter: Karpenter, cluster: Cluster) -> Iterator[tuple[Path, Group]]:
+def _groups(karpenter: Karpenter, cluster: Cluster) -> Iterator[tuple[YamlPath, Group]]:
     """Karpenter's groups that exist, and where each is named."""
     for index, name in enumerate(karpenter.groups):
         if group := cluster.groups.get(name):

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import ask, drop, rename, write
 from ultracluster.model import Group
 from ultracluster.rules.engine import Breach
@@ -42,7 +42,7 @@ _SET_ANYWAY = frozenset(
 @EKS.rule(23, "error", "Labels follow the rules of Kubernetes", source=NAMES)
 def label_form(group: Group) -> Iterator[Breach]:
     for key, value in group.settings.labels.items():
-        path: Path = ("labels", key)
+        path: YamlPath = ("labels", key)
         if why := _key_fault(key):
             yield Breach(path, f"the key `{key}` {why}.", rename(_fixed_key(key)))
         elif value and not _NAME.fullmatch(value):
@@ -59,7 +59,7 @@ def taint_form(group: Group) -> Iterator[Breach]:
     taints = group.settings.taints
     counts = Counter((taint.key, taint.effect) for taint in taints)
     for index, taint in enumerate(taints):
-        path: Path = ("taints", index)
+        path: YamlPath = ("taints", index)
         if why := _key_fault(taint.key):
             yield Breach((*path, "key"), f"the key `{taint.key}` {why}.", write(_fixed_key(taint.key)))
         elif taint.value and not _NAME.fullmatch(taint.value):

@@ -7,7 +7,7 @@ from ipaddress import IPv4Network
 
 from ultracluster.catalog import Region
 from ultracluster.catalog.eks import refused_zones
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import Eks, HyperPodEks, PublicEndpoint
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import anywhere, ask, drop, inside, write
@@ -18,8 +18,8 @@ from ultracluster.rules.sets import EKS
 
 CREATE = "EKS API reference, CreateCluster"
 VPC_GUIDE = "EKS User Guide, View Amazon EKS networking requirements for VPC and subnets"
-_ZONE: Path = ("second_zone_id",)
-_SUBNETS: Path = ("control_plane_subnet_ids",)
+_ZONE: YamlPath = ("second_zone_id",)
+_SUBNETS: YamlPath = ("control_plane_subnet_ids",)
 PRIVATE = tuple(IPv4Network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
 
 
@@ -82,7 +82,7 @@ def zone_refused(cluster: Cluster, settings: Eks | HyperPodEks, home: Region) ->
     network = cluster.environment.network
     if network.vpc is not None:
         return  # its subnets are where they are: preflight looks
-    second: Path = ("orchestrator", *_ZONE)
+    second: YamlPath = ("orchestrator", *_ZONE)
     for path, zone in ((("network", "zone_id"), network.zone_id), (second, settings.second_zone_id)):
         if not zone or not_a_zone_of(home, zone, path):
             continue

@@ -11,7 +11,7 @@ from ultracluster.catalog.eks_calendar import (
     kubernetes_support,
     releases_in_standard_support,
 )
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import write
 from ultracluster.rules.engine import Breach
@@ -21,7 +21,7 @@ from ultracluster.rules.today import today
 CALENDAR = "EKS User Guide, Understand the Kubernetes version lifecycle on EKS (release calendar)"
 DATE = "2026-11-22"
 SOON_DAYS = 120
-_VERSION: Path = ("kubernetes_version",)
+_VERSION: YamlPath = ("kubernetes_version",)
 _BY_HAND = (
     "aws eks describe-cluster-versions --query "
     "'clusterVersions[].[clusterVersion,versionStatus,endOfStandardSupportDate]'"

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from ultracluster.catalog import Region
 from ultracluster.config import Environment
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import ask
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import ENV
@@ -51,12 +51,12 @@ def arn_account(environment: Environment) -> Iterator[Breach]:
             )
 
 
-def arns(environment: Environment) -> Iterator[tuple[Path, str]]:
+def arns(environment: Environment) -> Iterator[tuple[YamlPath, str]]:
     """Each ARN of the environment with its path."""
     yield from _arns(environment.model_dump(), ())
 
 
-def _arns(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+def _arns(value: Any, path: YamlPath) -> Iterator[tuple[YamlPath, str]]:
     if isinstance(value, dict):
         for key, part in cast("dict[str, Any]", value).items():
             yield from _arns(part, (*path, key))

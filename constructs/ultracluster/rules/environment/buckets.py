@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ultracluster.config.base import s3_place
 from ultracluster.config.environment import Software
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import ask
 from ultracluster.config.storage import DataRepository, ExistingBucket
 from ultracluster.rules.engine import Breach
@@ -31,7 +31,7 @@ _RESERVED_ENDINGS = {
     date="2026-11-22",
 )
 def bucket_names(owner: DataRepository | ExistingBucket | Software) -> Iterator[Breach]:
-    path: Path
+    path: YamlPath
     match owner:
         case DataRepository(bucket=name):
             path = ("bucket",)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ultracluster.catalog import Region, nearest_regions
 from ultracluster.catalog.eks import refused_zones
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import ask
 from ultracluster.model import Cluster
@@ -15,7 +15,7 @@ from ultracluster.rules.environment.remedies import moved_to
 from ultracluster.rules.environment.zones import advised_zone, in_local_zone, not_a_zone_of, unknown_zone
 from ultracluster.rules.sets import ENV, HYPERPOD
 
-_ZONE_ID: Path = ("zone_id",)
+_ZONE_ID: YamlPath = ("zone_id",)
 _LIST_ZONES = (
     "aws ec2 describe-availability-zones --all-availability-zones --region <region> "
     "--query 'AvailabilityZones[].[ZoneName,ZoneId,OptInStatus]'"

@@ -6,19 +6,18 @@ from typing import Any
 
 from ultracluster.catalog import region
 from ultracluster.catalog.eks import refused_zones
-from ultracluster.config import Environment
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, either
 from ultracluster.config.storage import RdsMySql
-from ultracluster.model import Cluster, resolve
+from ultracluster.model import Cluster
 from ultracluster.rules.environment.arns import arns
 from ultracluster.rules.environment.zones import usual_zones
 
 
-def moved_to(of: Cluster | Environment, *names: str) -> Remedy:
+def moved_to(of: Cluster, *names: str) -> Remedy:
     """The environment in one of these Regions, with zones that are there; ARNs and ids cannot move."""
-    cluster = _cluster(of)
+    cluster = of
     if any(True for _ in arns(cluster.environment)) or cluster.environment.network.vpc:
         return ask("decision", f"region: {' or '.join(names)}, with what exists there")
     return either(*(_moved_to(cluster, name) for name in names))
@@ -27,7 +26,7 @@ def moved_to(of: Cluster | Environment, *names: str) -> Remedy:
 def _moved_to(cluster: Cluster, name: str) -> Remedy:
     home, environment = region(name), cluster.environment
     zones = usual_zones(home, refused_zones()) if home else []
-    changes: dict[Path, Any] = {("region",): name}
+    changes: dict[YamlPath, Any] = {("region",): name}
     if zones and home and not environment.network.zone_id.startswith(f"{home.zone_prefix}-"):
         changes["network", "zone_id"] = zones[0]
         if cluster.kubernetes and cluster.kubernetes.second_zone_id:
@@ -38,9 +37,9 @@ def _moved_to(cluster: Cluster, name: str) -> Remedy:
     return anywhere(changes)
 
 
-def new_database(of: Cluster | Environment) -> Remedy:
+def new_database(of: Cluster) -> Remedy:
     """An accounting database of our own, where its second zone is known."""
-    cluster = _cluster(of)
+    cluster = of
     network = cluster.environment.network
     zones = usual_zones(cluster.home, (network.zone_id,)) if cluster.home else []
     if network.vpc or not zones:
@@ -49,14 +48,10 @@ def new_database(of: Cluster | Environment) -> Remedy:
     return anywhere({("storage", "accounting_database"): database})
 
 
-def continuous(of: Cluster | Environment) -> Remedy:
+def continuous(of: Cluster) -> Remedy:
     """HyperPod's continuous provisioning, which takes no strategy."""
-    settings = _cluster(of).settings
-    changes: dict[Path, Any] = {("orchestrator", "provisioning"): "continuous"}
+    settings = of.settings
+    changes: dict[YamlPath, Any] = {("orchestrator", "provisioning"): "continuous"}
     if isinstance(settings, HyperPodSlurm) and settings.slurm_config_strategy:
         changes["orchestrator", "slurm_config_strategy"] = DROP
     return anywhere(changes)
-
-
-def _cluster(of: Cluster | Environment) -> Cluster:
-    return resolve(of) if isinstance(of, Environment) else of

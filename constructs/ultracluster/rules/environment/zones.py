@@ -6,12 +6,12 @@ import re
 from collections.abc import Container
 
 from ultracluster.catalog import Region, zone_region
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import Remedy, ask, write
 from ultracluster.rules.engine import Breach
 
 
-def not_a_zone_of(home: Region, zone_id: str, path: Path, avoid: Container[str] = ()) -> Breach | None:
+def not_a_zone_of(home: Region, zone_id: str, path: YamlPath, avoid: Container[str] = ()) -> Breach | None:
     """The breach at `path` if `zone_id` cannot be a zone of `home`; no zone of `avoid` is advised."""
     zones = usual_zones(home, avoid)
     found = zone_region(zone_id)
@@ -38,7 +38,7 @@ def not_a_zone_of(home: Region, zone_id: str, path: Path, avoid: Container[str] 
     return None
 
 
-def unknown_zone(home: Region, zone_id: str, path: Path, avoid: Container[str] = ()) -> Breach | None:
+def unknown_zone(home: Region, zone_id: str, path: YamlPath, avoid: Container[str] = ()) -> Breach | None:
     """The breach at `path` if `zone_id` has the form of a zone of `home` but has never been seen there."""
     if not home.zone_ids or zone_id in home.zone_ids:
         return None

@@ -206,4 +206,4 @@ def _not_yet(group: Group) -> Remedy:
     starts = "raise count when it begins; "
     if group.traits.until_block == "fills-later":
         starts += 'or starts: "<StartDate of the block>" next to its id; '
-    return beside(count=0, max_count=group.settings.greatest).noting(starts + begun)
+    return beside(count=0, max_count=group.settings.max_nodes).noting(starts + begun)

@@ -16,7 +16,7 @@ from ultracluster.catalog import (
     zone_region,
 )
 from ultracluster.config.capacity import CapacityBlock, Reservation, TrainingPlan
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import Remedy, anywhere, ask, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import most_instances
@@ -133,7 +133,7 @@ def more_than_one_holds(cluster: Cluster) -> Iterator[Breach]:
             continue
         plan = isinstance(leader.capacity, TrainingPlan)
         most = most_instances("per_plan" if plan else "per_block")
-        nodes = sum(group.settings.greatest for group in groups.values())
+        nodes = sum(group.settings.max_nodes for group in groups.values())
         if nodes > most:
             what = "plan" if plan else "block"
             names = f" of {', '.join(groups)} together" if len(groups) > 1 else ""
@@ -159,7 +159,7 @@ def all_blocks(cluster: Cluster) -> Iterator[Breach]:
         for name, group in cluster.groups.items()
         if isinstance(group.capacity, CapacityBlock) and not _of_ultraservers(group)
     }
-    nodes, most = sum(group.settings.greatest for group in groups.values()), most_instances("all_blocks")
+    nodes, most = sum(group.settings.max_nodes for group in groups.values()), most_instances("all_blocks")
     if nodes > most:
         yield Breach(
             ("node_groups", list(groups)[-1], "capacity"),
@@ -197,7 +197,7 @@ def block_in_region(group: Group, home: Region) -> Iterator[Breach]:
         )
 
 
-def _typed(group: Group) -> Iterator[tuple[Path, InstanceType]]:
+def _typed(group: Group) -> Iterator[tuple[YamlPath, InstanceType]]:
     """The types of a group that the catalogue has, each with its place."""
     for number, kind in enumerate(group.types):
         if kind and not kind.declared:

@@ -8,7 +8,6 @@ from typing import Literal
 from ultracluster.config.nodes import Role
 from ultracluster.config.remedy import DROP, Remedy, ask, beside, drop, inside, whole, write
 from ultracluster.model import Cluster, Group
-from ultracluster.model.partitions import own_partition
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import GRP, SLURM, kinds_with
 
@@ -119,7 +118,7 @@ def one_controller_node(group: Group) -> Iterator[Breach]:
     kinds=kinds_with(lambda traits: "login" in traits.roles and "login" not in traits.service_roles),
 )
 def login_is_fixed(group: Group) -> Iterator[Breach]:
-    count, most = group.settings.count, group.settings.greatest
+    count, most = group.settings.count, group.settings.max_nodes
     if group.role == "login" and most != count:
         yield Breach(
             ("max_count",),
@@ -209,3 +208,8 @@ def _a_controller(cluster: Cluster) -> Remedy:
     name = next(one for one in ("controller", "head", "slurmctld") if one not in cluster.groups)
     machine = "m7g.4xlarge" if arm and not cluster.traits.hyperpod else "m5.4xlarge"
     return inside(**{name: {"role": "controller", "instance_type": machine, "count": 1}})
+
+
+def own_partition(name: str) -> str:
+    """The group's name as the name of its partition, unless that means something else."""
+    return name if name.lower() not in ("dev", "default") else "train"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ultracluster.config.capacity import Reservation
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import DROP, Remedy, anywhere, beside, drop, write
 from ultracluster.model import Group
 from ultracluster.rules.engine import Breach
@@ -33,7 +33,7 @@ class _Setting:
     why: str
     note: str = ""
     """What to do besides removing it."""
-    moves_to: Path = ()
+    moves_to: YamlPath = ()
     """Where its value belongs: a key of the group, or of the file."""
 
 
@@ -168,7 +168,7 @@ def detail_of_another_orchestrator(group: Group) -> Iterator[Breach]:
     source="EC2 Auto Scaling, AWS PCS and ParallelCluster alike: a maximum is at least the minimum",
     date="2026-11-21",
 )
-def greatest_below_count(group: Group) -> Iterator[Breach]:
+def max_nodes_below_count(group: Group) -> Iterator[Breach]:
     count, most = group.settings.count, group.settings.max_count
     if not group.in_service and most is not None and most < count:
         yield Breach(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ultracluster.catalog import InstanceType, instance_types
 from ultracluster.config import Environment
-from ultracluster.config.remedy import anywhere, ask, drop, write
+from ultracluster.config.remedy import Remedy, anywhere, ask, drop, write
 from ultracluster.model import Cluster, Group
-from ultracluster.model.types import alike
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import GRP, SLURM, kinds_with
 
@@ -156,3 +156,15 @@ def one_architecture(cluster: Cluster) -> Iterator[Breach]:
                 "Python environments and container images made on one do not run on the other.",
                 alike(kind, first, group.role),
             )
+
+
+def alike(known: InstanceType, architecture: str, role: str) -> Remedy:
+    """A type of `architecture` and about this size for a node that runs no jobs.
+
+    For compute there is no simple exchange.
+    """
+    if role == "compute":
+        return ask("decision", f"a second environment for these nodes, or a type that is {architecture}")
+    prefix = "m7g." if architecture == "arm64" else "m7i."
+    sizes = [one for one in instance_types().values() if one.name.startswith(prefix)]
+    return write(min(sizes, key=lambda one: (abs(one.vcpu - known.vcpu), one.name)).name)

@@ -11,7 +11,7 @@ from ultracluster.catalog.hyperpod_eks import (
     hyperpod_addon_window,
     hyperpod_kubernetes_window,
 )
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.remedy import DROP, anywhere, ask, beside, drop, rename, write
 from ultracluster.model import Cluster, Group
@@ -244,9 +244,9 @@ def ultraserver_domain(group: Group) -> Iterator[Breach]:
         )
 
 
-def _addons(hyperpod: HyperPodEks) -> dict[str, Path]:
+def _addons(hyperpod: HyperPodEks) -> dict[str, YamlPath]:
     """The add-ons that are installed, and the key that asks for each."""
-    wanted: dict[str, Path] = {}
+    wanted: dict[str, YamlPath] = {}
     for key, name, on in (
         ("task_governance", "amazon-sagemaker-hyperpod-taskgovernance", hyperpod.task_governance),
         ("training_operator", "amazon-sagemaker-hyperpod-training-operator", hyperpod.training_operator),

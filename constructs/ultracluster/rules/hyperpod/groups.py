@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from ultracluster.catalog import InstanceType, instance_types
-from ultracluster.config import Environment
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.network import Network
-from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, drop, write
-from ultracluster.model import Cluster, Group, resolve
+from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import HYP
 
@@ -29,18 +27,13 @@ HyperPod = HyperPodSlurm | HyperPodEks
 
 def continuous(settings: HyperPod) -> Remedy:
     """Continuous provisioning, which takes no strategy."""
-    changes: dict[Path, Any] = {("orchestrator", "provisioning"): "continuous"}
+    changes: dict[YamlPath, Any] = {("orchestrator", "provisioning"): "continuous"}
     if isinstance(settings, HyperPodSlurm) and settings.slurm_config_strategy:
         changes["orchestrator", "slurm_config_strategy"] = DROP
     return anywhere(changes)
 
 
-def hyperpod_groups(environment: Environment) -> dict[str, NodeGroup]:
-    """The groups that HyperPod makes: on EKS all but those of system nodes, which EKS manages."""
-    return {name: group.settings for name, group in resolve(environment).in_service.items()}
-
-
-def typed(group: Group) -> Iterator[tuple[Path, InstanceType]]:
+def typed(group: Group) -> Iterator[tuple[YamlPath, InstanceType]]:
     """The types of a group that are known, each with its place."""
     for number, kind in enumerate(group.types):
         if kind:

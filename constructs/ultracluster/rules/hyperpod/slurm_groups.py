@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from ultracluster.config.remedy import DROP, anywhere, drop, write
 from ultracluster.config.storage import Storage
 from ultracluster.model import Cluster, Group
-from ultracluster.model.partitions import own_partition
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.groups.roles import GETTING_STARTED
+from ultracluster.rules.groups.roles import GETTING_STARTED, own_partition
 from ultracluster.rules.hyperpod.types import PATCHING
 from ultracluster.rules.sets import HPS
 

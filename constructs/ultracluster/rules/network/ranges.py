@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, beside, write
 from ultracluster.model import Cluster
@@ -191,7 +191,7 @@ def _vpc(network: Network) -> IPv4Network:
     return IPv4Network(network.vpc.cidr if network.vpc else network.cidr)
 
 
-def _vpc_path(network: Network) -> Path:
+def _vpc_path(network: Network) -> YamlPath:
     return ("vpc", "cidr") if network.vpc else ("cidr",)
 
 
@@ -200,7 +200,7 @@ def _given_node_network(network: Network) -> IPv4Network | None:
     return IPv4Network(cidr) if cidr else None
 
 
-def _node_path(network: Network) -> Path:
+def _node_path(network: Network) -> YamlPath:
     """The key that decides where the node subnet is."""
     if network.subnet:
         return ("subnet", "cidr")
@@ -245,7 +245,7 @@ def _roomier(cluster: Cluster, budget: AddressBudget) -> Remedy:
         return anywhere({("network", "node_cidr"): str(nodes)})
     if network.vpc is None and fits > LARGEST_PREFIX:
         larger = IPv4Network((whole.network_address, fits - 1), strict=False)
-        changes: dict[Path, str] = {("network", "cidr"): str(larger)}
+        changes: dict[YamlPath, str] = {("network", "cidr"): str(larger)}
         return anywhere(changes | ({("network", "node_cidr"): str(nodes)} if network.node_cidr else {}))
     return ask(
         "fact", f"a VPC with a whole /{fits} for the nodes, e.g. as a second CIDR block of an existing one"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import ask, drop, relative, write
 from ultracluster.model import Cluster
@@ -156,7 +156,7 @@ def extra_endpoint_names(network: Network, cluster: Cluster) -> Iterator[Breach]
     counts = Counter(network.extra_endpoints)
     made = {endpoint.service: endpoint for endpoint in closed_endpoints(cluster)}
     for index, service in enumerate(network.extra_endpoints):
-        path: Path = ("extra_endpoints", index)
+        path: YamlPath = ("extra_endpoints", index)
         prefix = f"com.amazonaws.{cluster.region}."
         if service.startswith("com.amazonaws."):
             short = service.removeprefix(prefix) if service.startswith(prefix) else service.split(".", 3)[-1]

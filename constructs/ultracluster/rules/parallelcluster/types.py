@@ -9,8 +9,8 @@ from ultracluster.catalog.parallelcluster import Family, parallelcluster, versio
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.remedy import Remedy, anywhere, ask, drop, write
 from ultracluster.model import Cluster, Group
-from ultracluster.model.types import alike
 from ultracluster.rules.engine import Breach
+from ultracluster.rules.groups.types import alike
 from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
 from ultracluster.rules.sets import PCL
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ultracluster.catalog import Region
 from ultracluster.catalog.pcs import pcs_image_parameter, pcs_limit, pcs_name_limits, pcs_regions
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import Remedy, anywhere, ask, drop, inside, rename, write
 from ultracluster.model import Cluster, Group
@@ -113,7 +113,7 @@ def partition_names(group: Group) -> Iterator[Breach]:
         yield from _named(group.settings.partition, ("partition",), "a queue")
 
 
-def _named(name: str, path: Path, what: str) -> Iterator[Breach]:
+def _named(name: str, path: YamlPath, what: str) -> Iterator[Breach]:
     shortest, longest, form = pcs_name_limits()
     if shortest <= len(name) <= longest and re.fullmatch(form, name):
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ultracluster.catalog.pcs import SettingLevel, pcs_settings
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import anywhere, drop, rename, write
 from ultracluster.config.slurm import Partition, SlurmSettings
@@ -151,7 +151,7 @@ _QOS = ("qos", "allowqos", "denyqos")
 def needs_accounting(settings: Pcs) -> Iterator[Breach]:
     if settings.accounting.mode == "standard":
         return
-    asking: list[Path] = [
+    asking: list[YamlPath] = [
         ("slurm_settings", name)
         for name in settings.slurm_settings
         if name.lower().startswith("accountingstorage")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import assert_never
 
 from ultracluster.catalog.images import Image, newest
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.orchestrator import HyperPodSlurm, Orchestrator, ParallelCluster, Pcs
 from ultracluster.model import Cluster
 from ultracluster.software.node_image import node_image
 
 
-def place_of_image(cluster: Cluster, name: str) -> Path:
+def place_of_image(cluster: Cluster, name: str) -> YamlPath:
     """Where the file says which image a group boots."""
     settings, group = cluster.settings, cluster.groups[name]
     if group.settings.image:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ultracluster.catalog.images import Image, newest, source
 from ultracluster.config.environment import Software
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import Remedy, anywhere, ask, write
 from ultracluster.model import Cluster
@@ -252,7 +252,7 @@ def _remedy(cluster: Cluster, boot: GroupBoot) -> Remedy:
     return _release_for(cluster.traits.software_family)
 
 
-def _better(path: Path, better: Image | None) -> Remedy:
+def _better(path: YamlPath, better: Image | None) -> Remedy:
     """A newer image, as the key at `path` names it; an AMI has another id in each Region."""
     if better and better.release and path[-1] == "version":
         return write(better.release)

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from ultracluster.catalog import InstanceType
 from ultracluster.config import Environment
 from ultracluster.config.environment import Software
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.remedy import Remedy, anywhere, ask, either, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import SLURM, SOF
-from ultracluster.rules.storage.lustre import efa_off
+from ultracluster.rules.storage.lustre_changes import without_efa
 from ultracluster.software import (
     Component,
     InvalidLockError,
@@ -30,7 +30,7 @@ from ultracluster.software import (
 from ultracluster.software.first_boot import first_boot, node_of
 from ultracluster.software.fit import ON_KUBERNETES, unneeded
 
-_RELEASE: Path = ("software", "release")
+_RELEASE: YamlPath = ("software", "release")
 _NEURON = ("neuron-driver", "neuron-runtime", "neuron-collectives")
 _NVIDIA = ("nvidia-driver", "nccl")
 _LOCKS = "this package: lifecycle_scripts/releases"
@@ -88,7 +88,7 @@ def instances_served(group: Group, cluster: Cluster) -> Iterator[Breach]:
     release, kind = _release(cluster.environment.software), group.type
     if release is None or kind is None:
         return
-    path: Path = ("instance_type",)
+    path: YamlPath = ("instance_type",)
     if kind.accelerator:
         needed = _NEURON if kind.accelerator.manufacturer == "AWS" else _NVIDIA
         if cluster.traits.kubernetes:
@@ -142,7 +142,8 @@ def lustre_served(lustre: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
             yield Breach(
                 (field,),
                 f"{field} is on, and release {release.release} has no {', no '.join(missing)}: {harm}.",
-                (efa_off(lustre) if field == "efa" else write(False)) | _other_releases(cluster, *missing),
+                (without_efa(lustre) if field == "efa" else write(False))
+                | _other_releases(cluster, *missing),
             )
 
 
@@ -207,7 +208,7 @@ def _accelerator(kind: InstanceType | None) -> str:
     return kind.accelerator.name if kind and kind.accelerator else ""
 
 
-def _of(verdict: Verdict, path: Path) -> Breach:
+def _of(verdict: Verdict, path: YamlPath) -> Breach:
     row = verdict.constraint
     return Breach(
         path,

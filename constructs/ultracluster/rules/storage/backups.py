@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ultracluster.config import Environment
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.remedy import beside, drop, relative, write
 from ultracluster.config.storage import Backups, NewOpenZfs, RdsMySql
@@ -63,7 +63,7 @@ def lustre_once(lustre: LustreFacts, environment: Environment) -> Iterator[Breac
     if any(link.export_events for link in links.values()):
         return
     folder = next(iter(links), None)
-    export: Path = ("data_repositories", folder or "", "export_events")
+    export: YamlPath = ("data_repositories", folder or "", "export_events")
     yield Breach(
         (),
         "protect is on, and the file system has neither backups nor a folder that is exported to "

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ultracluster.catalog.fsx import alternatives, limits, lustre, lustre_deployments
-from ultracluster.config import Environment
 from ultracluster.config.lustre import LustreFacts, NewLustre
-from ultracluster.config.remedy import Remedy, ask, beside, write
+from ultracluster.config.remedy import ask, beside, write
 from ultracluster.config.storage import (
     IntelligentTieringLustre,
     Persistent1HddLustre,
@@ -16,7 +15,7 @@ from ultracluster.config.storage import (
 )
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import FSX
-from ultracluster.rules.storage.lustre_changes import other_tiers, without_efa
+from ultracluster.rules.storage.lustre_changes import other_tiers
 
 CREATE = "botocore 1.44.5 fsx: CreateFileSystem"
 CREATE_LUSTRE = "botocore 1.44.5 fsx: CreateFileSystemLustreConfiguration"
@@ -168,9 +167,3 @@ def default_quota(made: NewLustre) -> Iterator[Breach]:
             "Region, and FSx refuses what goes beyond.",
             ask("action", f"have quota {code} raised first, or take at most {most}"),
         )
-
-
-def efa_off(of: LustreFacts | Environment) -> Remedy:
-    """No EFA, and nothing that needs it; for a finding at a key of the file system."""
-    facts = of.lustre if isinstance(of, Environment) else of
-    return without_efa(facts) if facts else beside(efa=False)

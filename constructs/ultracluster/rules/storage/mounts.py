@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import assert_never
 
 from ultracluster.catalog.parallelcluster import parallelcluster
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.orchestrator import Eks, HyperPodEks, HyperPodSlurm, ParallelCluster, Pcs
 from ultracluster.config.remedy import write
 from ultracluster.model import Cluster
@@ -123,7 +123,7 @@ class _OwnFolders:
     """A mount on them or within them would hide what the words say."""
     itself: tuple[str, ...] = ()
     """Only a mount on the folder itself is refused."""
-    disks: tuple[Path, str] | None = None
+    disks: tuple[YamlPath, str] | None = None
     """Where its scripts mount the local disks, by the place of the setting; None: where no rule minds."""
 
 
@@ -153,7 +153,7 @@ def _hidden(place: PurePosixPath, own: _OwnFolders) -> str:
     return str(place) if str(place) in own.itself else ""
 
 
-def _nested(cluster: Cluster) -> Iterator[tuple[Path, str, str]]:
+def _nested(cluster: Cluster) -> Iterator[tuple[YamlPath, str, str]]:
     """(where it stands, the inner mount, the outer one)."""
     mounts = _mounts(cluster)
     for path, place in mounts.items():
@@ -162,10 +162,10 @@ def _nested(cluster: Cluster) -> Iterator[tuple[Path, str, str]]:
                 yield path, place, outer
 
 
-def _mounts(cluster: Cluster) -> Mapping[Path, str]:
+def _mounts(cluster: Cluster) -> Mapping[YamlPath, str]:
     """Where something is mounted, by its place in the file."""
     storage = cluster.environment.storage
-    mounts: dict[Path, str] = {
+    mounts: dict[YamlPath, str] = {
         ("storage", key, "mount_path"): system.mount_path
         for key, system in (("lustre", storage.lustre), ("openzfs", storage.openzfs))
         if system
@@ -197,7 +197,7 @@ _USUAL = {
 """Where each is mounted by custom: what stands below `storage`, and the local disks."""
 
 
-def _free_place(cluster: Cluster, path: Path) -> str:
+def _free_place(cluster: Cluster, path: YamlPath) -> str:
     taken = {_normal(place) for place in _mounts(cluster).values()}
     usual = next(places for key, places in _USUAL.items() if key in path)
     return next(place for place in usual if _normal(place) not in taken)

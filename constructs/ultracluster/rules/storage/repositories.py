@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ultracluster.catalog.fsx import limits, lustre
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.remedy import DROP, Remedy, ask, beside, inside, relative, rename, write
 from ultracluster.config.storage import DataRepository
@@ -64,7 +64,7 @@ def link_prefix_overlap(facts: LustreFacts) -> Iterator[Breach]:
         own = {name: _key_prefix(link) for name, link in links.items() if link.bucket == bucket}
         for outer, inner in _overlaps(own):
             where = f"s3://{bucket}/" if bucket else "the environment's data bucket: "
-            path: Path = (_FOLDERS, inner, *(("prefix",) if links[inner].prefix else ()))
+            path: YamlPath = (_FOLDERS, inner, *(("prefix",) if links[inner].prefix else ()))
             yield Breach(
                 path,
                 f"`{inner}` and `{outer}` are linked to {where}{own[inner]} and "

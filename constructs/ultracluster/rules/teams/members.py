@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ultracluster.catalog.eks import charts
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import Remedy, anywhere, drop, rename, write
 from ultracluster.config.teams import Team
@@ -50,7 +50,7 @@ def taken_names(cluster: Cluster) -> Iterator[Breach]:
     own = {row["namespace"] for row in charts().values()} | _RESERVED_NAMESPACES
     names = Counter(namespace_of(cluster, name) for name in teams)
     for name, team in teams.items():
-        path: Path = ("teams", name, *(["namespace"] if team.namespace else []))
+        path: YamlPath = ("teams", name, *(["namespace"] if team.namespace else []))
         namespace = namespace_of(cluster, name)
         if name in _RESERVED_TEAMS:
             yield Breach(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 
-from ultracluster.config.findings import Path
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import Remedy, ask, drop, rename, write
 from ultracluster.config.teams import Team
 from ultracluster.model import Cluster
@@ -122,7 +122,7 @@ def limit_above_cluster(team: Team, cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-def amounts_of(team: Team) -> Iterator[tuple[Path, int | Mapping[str, int]]]:
+def amounts_of(team: Team) -> Iterator[tuple[YamlPath, int | Mapping[str, int]]]:
     """The quota and the limit if they are written, with their paths in the team."""
     for key, amount in (("quota", team.quota), ("limit", team.limit)):
         if amount is not None and key in team.model_fields_set:
