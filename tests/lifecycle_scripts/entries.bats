@@ -142,6 +142,7 @@ steps() {
   cp "$SCRIPTS/files/slurm_prolog.sh" "$folder/prolog"
   run bash "$folder/prolog"
   assert::status 0
+  # shellcheck disable=SC2016 # the prolog expands it
   printf '#!/usr/bin/env bash\necho "first $SLURM_JOB_ID"\n' >"$folder/prolog.d/10_first"
   printf '#!/usr/bin/env bash\necho second\nexit 3\n' >"$folder/prolog.d/20_second"
   printf '#!/usr/bin/env bash\necho third\n' >"$folder/prolog.d/30_third"
