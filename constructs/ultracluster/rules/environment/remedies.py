@@ -7,8 +7,7 @@ from typing import Any
 from ultracluster.catalog import region
 from ultracluster.catalog.eks import refused_zones
 from ultracluster.config.findings import YamlPath
-from ultracluster.config.orchestrator import HyperPodSlurm
-from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, either
+from ultracluster.config.remedy import Remedy, anywhere, ask, either
 from ultracluster.config.storage import RdsMySql
 from ultracluster.model import Cluster
 from ultracluster.rules.environment.arns import arns
@@ -46,12 +45,3 @@ def new_database(of: Cluster) -> Remedy:
         return ask("fact", "storage.accounting_database: {kind: rds-mysql, ...} with its zone or subnets")
     database = {"kind": "rds-mysql", "second_zone_id": zones[0]}
     return anywhere({("storage", "accounting_database"): database})
-
-
-def continuous(of: Cluster) -> Remedy:
-    """HyperPod's continuous provisioning, which takes no strategy."""
-    settings = of.settings
-    changes: dict[YamlPath, Any] = {("orchestrator", "provisioning"): "continuous"}
-    if isinstance(settings, HyperPodSlurm) and settings.slurm_config_strategy:
-        changes["orchestrator", "slurm_config_strategy"] = DROP
-    return anywhere(changes)

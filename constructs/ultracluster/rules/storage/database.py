@@ -15,8 +15,9 @@ from ultracluster.config.remedy import ask, drop, write
 from ultracluster.config.storage import ExistingDatabase, RdsMySql
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.environment.remedies import continuous, new_database
+from ultracluster.rules.environment.remedies import new_database
 from ultracluster.rules.environment.zones import not_a_zone_of, unknown_zone, usual_zones
+from ultracluster.rules.hyperpod.groups import continuous
 from ultracluster.rules.sets import DATA, kinds_with
 
 _IN_A_VPC = "RDS User Guide: Working with a DB instance in a VPC"
@@ -104,13 +105,15 @@ def accounting_on_controller(cluster: Cluster) -> Iterator[Breach]:
         return
     if not cluster.with_role("compute"):
         return
-    classic = isinstance(settings, HyperPodSlurm) and settings.provisioning == "classic"
+    remedy = new_database(cluster)
+    if isinstance(settings, HyperPodSlurm) and settings.provisioning == "classic":
+        remedy &= continuous(settings)
     yield Breach(
         ("storage",),
         "protect is on, and without an accounting_database Slurm's accounting is kept on the "
         "disk of the controller: users, limits and the history of jobs are lost when the node is "
         "replaced.",
-        new_database(cluster) & continuous(cluster) if classic else new_database(cluster),
+        remedy,
     )
 
 
