@@ -14,6 +14,7 @@ from constructs import Construct, IConstruct
 from stacks.admissions import admit_nodes
 from stacks.parts import NetworkParts, StorageParts
 from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.guard import already_judged
 from ultracluster.model import Cluster
 
 
@@ -52,6 +53,7 @@ class ClusterStack(Stack):
             suppress_template_indentation=True,
             description=f"Ultracluster {cluster.name}: {cluster.traits.title}",
         )  # fmt: skip
+        already_judged(self)
         key = kms.Key.from_key_arn(self, "Key", storage.key_arn)
         # pods mount, not nodes: there the rules are with the volumes
         mounts = cluster.traits.slurm

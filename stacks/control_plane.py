@@ -18,6 +18,7 @@ from stacks.parts import NetworkParts, crossing
 from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.clusters.eks.kubectl import Kubectl, existing_kubectl
 from ultracluster.clusters.eks.nodes import ClusterEntry
+from ultracluster.guard import already_judged
 from ultracluster.model import Cluster
 from ultracluster.network.existing import existing_subnet, existing_vpc
 
@@ -78,6 +79,7 @@ class ControlPlaneStack(Stack):
             scope, construct_id, env=env, termination_protection=cluster.environment.protect,
             description=f"Ultracluster {cluster.name}: EKS control plane",
         )  # fmt: skip
+        already_judged(self)
         assert cluster.kubernetes
         name = cluster.environment.cluster_name
         plane = EksControlPlane(

@@ -302,3 +302,35 @@ def _example(path: YamlPath, data: Any) -> str:
         return "instance_type: m5.2xlarge"  # these need no accelerator
     known = owners(path[:-1], None)
     return known.examples.get(str(path[-1]), f"{path[-1]}: ...")
+
+
+def shape_of_part(place: YamlPath, data: Any, error: ValidationError) -> list[Finding]:
+    """What is wrong with the shape of a part that was not read from a file, with paths from that part.
+
+    Args:
+        place: where a file has such a part, e.g. `("storage", "lustre")`; known keys are looked up there.
+        data: the part.
+        error: what its model says of it.
+    """
+    whole = data
+    for key in reversed(place):
+        whole = {key: whole}
+    source = Source("", data=whole)
+    found: list[Finding] = []
+    for detail in error.errors(include_url=False):
+        detail["loc"] = (*place, *detail["loc"])
+        one = _finding(source, detail)
+        options = tuple(
+            tuple(replace(change, path=change.path[len(place) :]) for change in option)
+            for option in one.remedy.options
+        )
+        found.append(
+            replace(
+                one,
+                path=one.path[len(place) :],
+                message=one.message.replace(_inside(place), ""),
+                remedy=replace(one.remedy, options=options),
+                location=None,
+            )
+        )
+    return found
