@@ -35,7 +35,7 @@ def synthesise(config: Environment) -> None:
     import aws_cdk as cdk  # only now: what is wrong is said in a blink
     from cdk_nag import AwsSolutionsChecks
 
-    from stacks import build
+    from ultracluster.stacks import build
 
     app = cdk.App()
     build(app, config)

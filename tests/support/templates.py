@@ -13,8 +13,8 @@ from aws_cdk import App, Validations
 from cdk_nag import AwsSolutionsChecks
 from project import ROOT
 
-from stacks import build
 from ultracluster.config import Environment
+from ultracluster.stacks import build
 
 Template = dict[str, Any]
 
