@@ -98,10 +98,8 @@ def _published() -> Path:
 
 def test_stacks_have_one_import_name() -> None:
     """Two names would be two modules, and their classes would be strangers to each other."""
-    code = (ROOT / "stacks").rglob("*.py")
-    wrong = [
-        file.name for file in code if re.search(r"^\s*(from|import) stacks\b", file.read_text(), re.MULTILINE)
-    ]
+    imports = re.compile(r"^\s*(from|import) stacks\b", re.MULTILINE)
+    wrong = [file.name for file in (ROOT / "stacks").rglob("*.py") if imports.search(file.read_text())]
 
     import ultracluster.stacks
 
