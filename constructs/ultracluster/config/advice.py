@@ -144,19 +144,19 @@ def _number(data: Any, path: YamlPath, text: str) -> Remedy:
 
 def _file_system_size(data: Any, text: str, gib: int | float) -> int | float:
     """FSx says 1.2 TiB of 1200 GiB; the size that it makes and that is nearest to what was written."""
-    made = cast("dict[str, Any]", data["storage"]["lustre"])
-    name, tier = made.get("deployment"), made.get("throughput_mbps_per_tib")
+    settings = cast("dict[str, Any]", data["storage"]["lustre"])
+    name, tier = settings.get("deployment"), settings.get("throughput_mbps_per_tib")
     if name not in lustre_deployments() or not lustre_deployments()[str(name)].capacities:
         return gib
     if not isinstance(tier, int | None):
         return gib
-    sizes = lustre(str(name)).capacity(tier, efa=made.get("efa") is True)
-    as_fsx_says, wanted = round(gib / 1024 * 1000), round(gib)
-    if sizes is None or wanted in sizes:
-        return wanted
+    sizes = lustre(str(name)).capacity(tier, efa=settings.get("efa") is True)
+    as_fsx_says, as_written = round(gib / 1024 * 1000), round(gib)
+    if sizes is None or as_written in sizes:
+        return as_written
     if re.search(r"[tp]i", text, re.IGNORECASE) and as_fsx_says in sizes:
         return as_fsx_says
-    return sizes.neighbours(wanted)[-1]
+    return sizes.neighbours(as_written)[-1]
 
 
 def _reshaped(text: str, pattern: str) -> str:

@@ -124,17 +124,17 @@ def rename(name: str) -> Remedy:
 
 def beside(**keys: Any) -> Remedy:
     """Write keys beside the one that the finding is at, or remove them (`DROP`)."""
-    return _one((1, (name,), value) for name, value in keys.items())
+    return _single((1, (name,), value) for name, value in keys.items())
 
 
 def inside(**keys: Any) -> Remedy:
     """Write keys in what the finding is at."""
-    return _one((0, (name,), value) for name, value in keys.items())
+    return _single((0, (name,), value) for name, value in keys.items())
 
 
 def relative(changes: Mapping[YamlPath, Any], *, up: int = 0) -> Remedy:
     """Write values at paths that begin `up` keys above what the finding is at, or remove them (`DROP`)."""
-    return _one((up, path, value) for path, value in changes.items())
+    return _single((up, path, value) for path, value in changes.items())
 
 
 def whole(value: Any) -> Remedy:
@@ -144,7 +144,7 @@ def whole(value: Any) -> Remedy:
 
 def anywhere(changes: Mapping[YamlPath, Any]) -> Remedy:
     """Write values at these paths of the file."""
-    return _one((None, path, value) for path, value in changes.items())
+    return _single((None, path, value) for path, value in changes.items())
 
 
 def ask(lacking: Lacking, words: str) -> Remedy:
@@ -160,23 +160,23 @@ def either(*remedies: Remedy) -> Remedy:
     return first
 
 
-def _one(changes: Any) -> Remedy:
-    made = tuple((up, path, value, "") for up, path, value in changes)
-    return Remedy(relative=(made,))
+def _single(changes: Any) -> Remedy:
+    option = tuple((up, path, value, "") for up, path, value in changes)
+    return Remedy(relative=(option,))
 
 
 def apply(data: Any, option: Option) -> Any:
     """The data of a file with the changes of one option; removals from lists come last, from the end."""
-    made = copy.deepcopy(data)
+    changed = copy.deepcopy(data)
     later: list[YamlPath] = []
     for change in option:
         if change.value is DROP and not change.rename and isinstance(change.path[-1], int):
             later.append(change.path)
         else:
-            _change(made, change)
+            _change(changed, change)
     for path in sorted(later, key=lambda path: path[-1], reverse=True):
-        _change(made, Change(path))
-    return made
+        _change(changed, Change(path))
+    return changed
 
 
 def _change(data: Any, change: Change) -> None:
