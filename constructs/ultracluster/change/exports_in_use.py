@@ -16,7 +16,7 @@ def exports_in_use(before: Mapping[str, Template], after: Mapping[str, Template]
     A deploy goes from the stack that exports to the one that imports, and CloudFormation removes no export in
     use: the other way round it works.
     """
-    made: list[Change] = []
+    changes: list[Change] = []
     for stack in sorted(before.keys() & after.keys()):
         gone = set(_exported(before[stack])) - set(_exported(after[stack]))
         readers = {
@@ -25,8 +25,8 @@ def exports_in_use(before: Mapping[str, Template], after: Mapping[str, Template]
             if name != stack and gone & set(_imported(template))
         }
         if readers:
-            made.append(_refused(stack, readers, before, after))
-    return made
+            changes.append(_refused(stack, readers, before, after))
+    return changes
 
 
 def _refused(

@@ -65,7 +65,7 @@ def _cascade(
 ) -> list[Change]:
     """What refers to something that is replaced changes, too, and so on until nothing new comes."""
     exports = _exports(after)
-    known = {(change.stack, change.logical_id, change.path) for change in direct}
+    seen = {(change.stack, change.logical_id, change.path) for change in direct}
     moved = _moved(direct) | _moved_values(before, after)
     found: list[Change] = []
     while True:
@@ -74,12 +74,12 @@ def _cascade(
             properties = as_mapping(pair.after.get("Properties"))
             for steps, value, _ in walk(properties, properties):
                 place = (pair.stack, pair.logical_id, dotted(steps))
-                if place in known:
+                if place in seen:
                     continue
                 cause = _cause(value, pair.stack, moved, exports)
                 if cause is None or cause[:2] == pair.key:
                     continue
-                known.add(place)
+                seen.add(place)
                 ruling = judged(pair, steps, value, value)
                 text = f"refers to {_named(cause, pair.stack)}, which changes: {ruling.reason}"
                 if cause[0] != pair.stack:

@@ -239,7 +239,10 @@ def _unknown_key(source: Source, path: YamlPath) -> Finding:
     if reason := REFUSED_KEYS.get(name):
         message, remedy = f"`{name}` is not offered: {reason}", drop()
     elif variants := fields.elsewhere.get(name):
-        message = f"`{name}` does not belong to `{fields.tag}: {fields.chosen}`; it belongs to {', '.join(variants)}."
+        message = (
+            f"`{name}` does not belong to `{fields.tag}: {fields.chosen}`; "
+            f"it belongs to {', '.join(variants)}."
+        )
         remedy = drop().noting(f"or choose {fields.tag}: {variants[0]}")
     else:
         message = f"there is no `{name}`{_inside(path[:-1])}."

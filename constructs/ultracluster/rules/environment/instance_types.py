@@ -81,16 +81,16 @@ def declaration_unused(cluster: Cluster) -> Iterator[Breach]:
     by_hand="nvidia-smi topo -m; lnetctl net show  (on a node of that type)",
 )
 def type_facts(cluster: Cluster) -> Iterator[Breach]:
-    told: set[str] = set()
+    reported: set[str] = set()
     for name, group in cluster.groups.items():
-        known = group.type
-        if known is None or known.name in told or not (unknown := known.unknown_facts):
+        type_ = group.type
+        if type_ is None or type_.name in reported or not (unknown := type_.unknown_facts):
             continue
-        told.add(known.name)
-        place = f"instance_types.{known.name}" if known.declared else "its row in the catalogue"
+        reported.add(type_.name)
+        place = f"instance_types.{type_.name}" if type_.declared else "its row in the catalogue"
         yield Breach(
-            ("instance_types", known.name) if known.declared else ("node_groups", name, "instance_type"),
-            f"facts of {known.name} are missing: {', '.join(unknown)}. Its nodes go by what they find in "
+            ("instance_types", type_.name) if type_.declared else ("node_groups", name, "instance_type"),
+            f"facts of {type_.name} are missing: {', '.join(unknown)}. Its nodes go by what they find in "
             "their hardware, and do without what cannot be found there; plans leave it out.",
             ask("fact", f"add {', '.join(unknown)} to {place}"),
         )

@@ -176,13 +176,13 @@ def private_range(network: Network) -> Iterator[Breach]:
 def docker_bridge(network: Network) -> Iterator[Breach]:
     whole = _vpc(network)
     if whole.overlaps(DOCKER):
-        made = network.vpc is None
+        makes_vpc = network.vpc is None
         yield Breach(
             _vpc_path(network),
             f"{whole} overlaps 172.17.0.0/16, which Docker gives to the bridge docker0 on every "
             "node: traffic to those addresses of the VPC never leaves the node.",
             _at_ten(network)
-            if made
+            if makes_vpc
             else ask("decision", "another VPC, or docker's `bip` set elsewhere in a custom image"),
         )
 

@@ -154,7 +154,7 @@ def extra_endpoints_unused(network: Network) -> Iterator[Breach]:
 )
 def extra_endpoint_names(network: Network, cluster: Cluster) -> Iterator[Breach]:
     counts = Counter(network.extra_endpoints)
-    made = {endpoint.service: endpoint for endpoint in closed_endpoints(cluster)}
+    endpoints = {endpoint.service: endpoint for endpoint in closed_endpoints(cluster)}
     for index, service in enumerate(network.extra_endpoints):
         path: YamlPath = ("extra_endpoints", index)
         prefix = f"com.amazonaws.{cluster.region}."
@@ -172,11 +172,11 @@ def extra_endpoint_names(network: Network, cluster: Cluster) -> Iterator[Breach]
                 "private DNS for one service.",
                 drop(),
             )
-        elif network.egress == "closed" and service in made and made[service].kind == "interface":
+        elif network.egress == "closed" and service in endpoints and endpoints[service].kind == "interface":
             yield Breach(
                 path,
                 f"`{service}` is made already, because egress is `closed` "
-                f"({made[service].reason}); EC2 refuses a second endpoint with private DNS for one "
+                f"({endpoints[service].reason}); EC2 refuses a second endpoint with private DNS for one "
                 "service.",
                 drop(),
             )

@@ -76,26 +76,28 @@ def link_prefix_overlap(facts: LustreFacts) -> Iterator[Breach]:
 
 @FSX.rule(54, "error", "The Lustre version can be linked to S3", source=_CREATE)
 def link_version(facts: LustreFacts) -> Iterator[Breach]:
-    made, versions = facts.made, limits().data_repository_versions
-    if not made or not facts.data_repositories or made.version in versions:
+    settings, versions = facts.new, limits().data_repository_versions
+    if not settings or not facts.data_repositories or settings.version in versions:
         return
-    if lustre(made.deployment).data_repositories:
+    if lustre(settings.deployment).data_repositories:
         yield Breach(
             ("version",),
-            f"Lustre {made.version} with data_repositories: FSx links {' and '.join(versions)} to S3.",
+            f"Lustre {settings.version} with data_repositories: FSx links {' and '.join(versions)} to S3.",
             write(versions[-1]),
         )
 
 
 @FSX.rule(55, "error", "The Lustre deployment can be linked to S3", source=_CREATE)
 def link_deployment(facts: LustreFacts) -> Iterator[Breach]:
-    made = facts.made
-    if made and facts.data_repositories and not lustre(made.deployment).data_repositories:
+    settings = facts.new
+    if settings and facts.data_repositories and not lustre(settings.deployment).data_repositories:
         yield Breach(
             ("deployment",),
-            f"{made.deployment} with data_repositories: FSx makes no data repository association "
-            f"on {lustre(made.deployment).api_type}.",
-            other_deployment(made, "scratch-2" if made.deployment == "scratch-1" else "persistent-2-ssd"),
+            f"{settings.deployment} with data_repositories: FSx makes no data repository association "
+            f"on {lustre(settings.deployment).api_type}.",
+            other_deployment(
+                settings, "scratch-2" if settings.deployment == "scratch-1" else "persistent-2-ssd"
+            ),
         )
 
 

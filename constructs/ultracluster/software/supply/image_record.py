@@ -113,8 +113,8 @@ def record(
     catalogued = _catalogued(image_id)
     if catalogued and (catalogued.os, catalogued.arch) != (answer.os, answer.arch):
         raise RecordError(
-            f"{image_id} is for {catalogued.os} on {catalogued.arch}, and the node has {answer.os} on {answer.arch}: "
-            "which image does it run?"
+            f"{image_id} is for {catalogued.os} on {catalogued.arch}, and the node has "
+            f"{answer.os} on {answer.arch}: which image does it run?"
         )
     row: dict[str, Any] = {
         "id": image_id,

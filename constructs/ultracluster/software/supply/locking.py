@@ -97,7 +97,8 @@ def _trust(artifact: Artifact, found: Digests) -> str:
         return f"{FIRST_USE} (GitHub could not be asked for its digest: {error})"
     if published and published != found.sha256:
         raise IntegrityError(
-            f"refused {artifact.name}: its sha256 is {found.sha256[:16]}..., GitHub's API has {published[:16]}..."
+            f"refused {artifact.name}: its sha256 is {found.sha256[:16]}..., "
+            f"GitHub's API has {published[:16]}..."
         )
     if published:
         return "GitHub's API has the same digest"
