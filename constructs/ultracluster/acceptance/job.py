@@ -88,7 +88,7 @@ def manifest(
 
     domain = bool(facts.imex) and mnnvl
     folder = scripts_folder() / "acceptance"
-    # of memory that nobody knows: as of most types
+    # of unknown memory: as of most types
     largest = facts.largest_message_gib or LARGEST_SINGLE_GIB
     values = {
         "instance_type": kind,

@@ -1,6 +1,6 @@
 """Machine images: what each image that an orchestrator boots brings.
 
-`images.json` beside this module holds the records with source, date and confidence; docs/images.md says how
+`images.json` next to this module holds the records with source, date and confidence; docs/images.md says how
 to refresh them.
 """
 
@@ -82,7 +82,7 @@ class Image:
     advisories: tuple[Advisory, ...]
     notes: str
     values: Mapping[str, Fact | None]
-    """By field; None where nobody says."""
+    """By field; None where no source says."""
     version: str | None = None
     """HyperPod's number of the release (`2.1.0`), where it has one that is known."""
 
@@ -162,7 +162,7 @@ def newest(
 
 
 def _same_release(release: str, other: str) -> bool:
-    """Equal; of EKS's `1.34.12-20261012` the date alone counts where one side lacks the patch level."""
+    """Equal; of EKS's `1.34.12-20261012` only the date counts where one side lacks the patch level."""
     if release == other:
         return True
     patch, _, date = release.rpartition("-")

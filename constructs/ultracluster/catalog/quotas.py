@@ -1,4 +1,4 @@
-"""Service quotas by the names that AWS lists; `quotas.json` beside it holds them with source and date."""
+"""Service quotas by the names that AWS lists; `quotas.json` next to it holds them with source and date."""
 
 from __future__ import annotations
 

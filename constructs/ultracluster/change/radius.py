@@ -48,16 +48,11 @@ def _left_behind(stack: str, template: Template) -> Change:
     resources = resources_of(template)
     data = [name for name, one in resources.items() if held_data(as_text(one.get("Type")))]
     holding = f", of which {len(data)} hold data" if data else ""
-    return Change(
-        stack=stack,
-        logical_id="",
-        resource_type="AWS::CloudFormation::Stack",
-        path="",
-        verdict=Verdict.IN_PLACE,
-        reason=f"the stack is no longer part of the environment: a deploy leaves it as it is, with its "
-        f"{len(resources)} resources{holding}; delete it by hand when nothing needs it",
-        source="CDK CLI reference: cdk deploy",
+    reason = (
+        "the stack is no longer part of the environment: a deploy leaves it as it is, with its "
+        f"{len(resources)} resources{holding}; delete it by hand when nothing needs it"
     )
+    return Change.of_stack(stack, reason, "CDK CLI reference: cdk deploy")
 
 
 def _cascade(

@@ -46,7 +46,7 @@ def meant(name: str, given: str, allowed: list[str]) -> str:
 
 
 def wrong_value(source: Source, path: YamlPath, error: ErrorDetails) -> tuple[str, Remedy]:
-    """What is wrong with the value at `path`, and what mends it."""
+    """What is wrong with the value at `path`, and what fixes it."""
     value = error["input"]
     context = error.get("ctx", {})
     shown = source.raw(path) or repr(value)
@@ -88,7 +88,7 @@ def wrong_value(source: Source, path: YamlPath, error: ErrorDetails) -> tuple[st
 
 
 def wrong_key(path: YamlPath, error: ErrorDetails) -> tuple[str, Remedy]:
-    """What is wrong with the name that `path` ends in, and what mends it."""
+    """What is wrong with the name that `path` ends in, and what fixes it."""
     name, pattern = str(path[-1]), error.get("ctx", {}).get("pattern", "")
     if pattern:
         near = _reshaped(name, pattern)
@@ -163,7 +163,7 @@ def _reshaped(text: str, pattern: str) -> str:
     """The nearest text of the form asked for that a few ordinary mistakes lead to."""
     plain = text.strip().removeprefix("ml.")
     if plain.startswith("ami-"):
-        return ""  # no parameter is meant, and which AMI it is nobody can guess
+        return ""  # no parameter is meant, and which AMI it is cannot be guessed
     for candidate in (
         plain,
         plain.lower(),

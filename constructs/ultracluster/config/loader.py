@@ -37,7 +37,7 @@ class ShapeError(InvalidEnvironmentError):
         self.source = source
 
     def rest(self) -> tuple[Loaded, tuple[YamlPath, ...]] | None:
-        """The environment with each wrong part mended or left out, and the places of these parts.
+        """The environment with each wrong part corrected or left out, and the places of these parts.
 
         So that what is wrong elsewhere is found in the same run. None where too little is left.
         """
@@ -47,7 +47,7 @@ class ShapeError(InvalidEnvironmentError):
         for _ in range(_ROUNDS):
             for finding in findings:
                 data = _without(data, finding)
-                # a role that nobody knows leaves nothing of its group to judge
+                # an unknown role leaves nothing of its group to judge
                 guessed = finding.path[-1:] == ("role",) and not finding.remedy.options
                 places.append(finding.path[:-1] if guessed else finding.path)
             try:
@@ -60,11 +60,11 @@ class ShapeError(InvalidEnvironmentError):
 
 _ROUNDS = 6
 _STAND_INS: dict[str, Any] = {"role": "compute", "count": 1, "instance_type": "unknown.unknown"}
-"""For a group whose own is missing or cannot be read; rules say nothing of a type that nobody knows."""
+"""For a group whose own is missing or cannot be read; rules say nothing of an unknown type."""
 
 
 def _without(data: Any, finding: Finding) -> Any:
-    """The data with the finding mended as far as it can be, for the sake of the rest only."""
+    """The data with the finding fixed as far as it can be, for the sake of the rest only."""
     path = finding.path
     if not path:
         return data

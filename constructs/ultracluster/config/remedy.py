@@ -1,6 +1,6 @@
-"""What mends a finding, as data: changes of the file that a program can make, and their words for people.
+"""What fixes a finding, as data: changes of the file that a program can make, and their words for people.
 
-A remedy has options, each of which mends the finding by itself; the first is the nearest. The words that are
+A remedy has options, each of which fixes the finding by itself; the first is the nearest. The words that are
 shown are rendered from the options, so that advice and data cannot differ. Where only a person can tell what
 to write there is no option, and the remedy says what kind of thing is lacking.
 """
@@ -53,11 +53,11 @@ _Relative = tuple[int | None, YamlPath, Any, str]
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """Options that each mend a finding, relative to its path until `placed` gives them one."""
+    """Options that each fix a finding, relative to its path until `placed` gives them one."""
 
     options: tuple[Option, ...] = ()
     note: str = ""
-    """What a person should know or do beside it; the whole text where there is no option."""
+    """What a person should know or do in addition; the whole text where there is no option."""
     lacking: Lacking | None = None
     """Set where there is no option."""
     relative: tuple[tuple[_Relative, ...], ...] = field(default=(), repr=False)
@@ -81,7 +81,7 @@ class Remedy:
         return replace(self, relative=tuple((*one, *more) for one in self.relative), note=notes)
 
     def noting(self, note: str) -> Remedy:
-        """The same with words beside it."""
+        """The same with words added."""
         return replace(self, note="; ".join(filter(None, (self.note, note))))
 
     def placed(self, path: YamlPath) -> Remedy:
@@ -123,7 +123,7 @@ def rename(name: str) -> Remedy:
 
 
 def beside(**keys: Any) -> Remedy:
-    """Write keys beside the one that the finding is at, or remove them (`DROP`)."""
+    """Write keys next to the one that the finding is at, or remove them (`DROP`)."""
     return _single((1, (name,), value) for name, value in keys.items())
 
 

@@ -40,7 +40,7 @@ class Subnets:
 
     @property
     def small(self) -> tuple[IPv4Network, ...]:
-        """Those beside the node subnet."""
+        """Those besides the node subnet."""
         return (*((self.public,) if self.public else ()), *(self.database or ()), *(self.control_plane or ()))
 
 

@@ -49,7 +49,7 @@ def network_card_plan(
     """The interfaces of one node, the primary one first. Depends on nothing but its arguments.
 
     Args:
-        instance_type: from the catalogue. A type without EFA gets its ENA interface alone.
+        instance_type: from the catalogue. A type without EFA gets only its ENA interface.
         efa: the kind of the EFA interfaces. `efa-only` takes one IP address per node, `efa` one per
         interface.
         interfaces: how many EFAs; by default all that the type has (EfaInfo.MaximumEfaInterfaces). Where AWS
@@ -115,7 +115,7 @@ def _check_kind(instance_type: InstanceType, efa: EfaKind, count: int) -> None:
         raise ValueError(f"{instance_type.name} is not known to take efa-only interfaces; pass efa='efa'")
     if efa == "efa" and not takes_combined_efa(instance_type):
         raise ValueError(
-            f"the EFA cards of {instance_type.name} take efa-only interfaces alone (EC2 User Guide); pass "
+            f"the EFA cards of {instance_type.name} take only efa-only interfaces (EC2 User Guide); pass "
             "efa='efa-only'"
         )
 

@@ -31,5 +31,5 @@ def root_throughput(group: NodeGroup, instance_type: InstanceType | None) -> int
 
 
 def root_iops(throughput_mbps: int) -> int:
-    """I/O operations a second that EBS asks for beside a throughput."""
+    """I/O operations a second that EBS requires with a throughput."""
     return max(INCLUDED_IOPS, round(throughput_mbps / _MBPS_PER_IOPS))

@@ -59,7 +59,7 @@ def scheduler_of(cluster: Cluster) -> Scheduler:
 
 
 def pools(cluster: Cluster) -> tuple[Pool, ...]:
-    """The compute groups with accelerators; without those of types that nobody knows."""
+    """The compute groups with accelerators; without those of unknown types."""
     found: list[Pool] = []
     for name, group in cluster.with_role("compute").items():
         settings = group.settings

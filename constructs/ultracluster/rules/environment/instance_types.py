@@ -15,7 +15,7 @@ from ultracluster.rules.sets import ENV
 @ENV.rule(
     6,
     "error",
-    "Each instance type is known",
+    "The catalogue or the file describes each instance type",
     source="EC2 DescribeInstanceTypes; botocore 1.44.5 sagemaker: ClusterInstanceType",
     by_hand="aws ec2 describe-instance-types --instance-types <type>",
 )
@@ -75,7 +75,7 @@ def declaration_unused(cluster: Cluster) -> Iterator[Breach]:
 @ENV.rule(
     18,
     "warning",
-    "What nodes need to know of an instance type is known",
+    "The catalogue or the file has every fact of an instance type that nodes need",
     source="the catalogue: instances.json, `families` and `types`",
     date="2026-11-22",
     by_hand="nvidia-smi topo -m; lnetctl net show  (on a node of that type)",

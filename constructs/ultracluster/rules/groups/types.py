@@ -42,7 +42,7 @@ def image_architecture(cluster: Cluster) -> Iterator[Breach]:
 @GRP.rule(
     38,
     "error",
-    "A parameter that names an image fits the architecture, and CloudFormation can read it",
+    "A parameter that names an image fits the architecture and is readable by CloudFormation",
     source="CloudFormation User Guide, Get a plaintext value from Systems Manager Parameter Store; "
     "aws-parallelcluster 3.16.1 schema (CustomAmi)",
     date=DATE,

@@ -101,7 +101,7 @@ def small_subnets_fit(network: Network, cluster: Cluster) -> Iterator[Breach]:
 @NET.rule(
     5,
     "error",
-    "The node subnet holds every address that AWS says is taken",
+    "The node subnet has every address that AWS is certain to take",
     source=PREREQUISITES,
     by_hand=FREE_ADDRESSES,
 )
@@ -120,7 +120,7 @@ def certain_addresses_fit(network: Network, cluster: Cluster) -> Iterator[Breach
 @NET.rule(
     6,
     "warning",
-    "The node subnet holds every address that the cluster is likely to take",
+    "The node subnet has every address that the cluster is likely to take",
     source=f"{PREREQUISITES}: P5; other types by the same rule, estimated",
     by_hand=FREE_ADDRESSES,
 )
@@ -169,7 +169,7 @@ def private_range(network: Network) -> Iterator[Breach]:
 @NET.rule(
     9,
     "warning",
-    "The VPC keeps clear of Docker's default bridge, 172.17.0.0/16",
+    "The VPC does not overlap Docker's default bridge, 172.17.0.0/16",
     source=f"{VPC_GUIDE}: avoid 172.17.0.0/16; Docker Engine, default address pools",
     by_hand="ip route show dev docker0",
 )

@@ -45,7 +45,7 @@ def node_cidr_or_subnet(network: Network) -> Iterator[Breach]:
 @NET.rule(
     12,
     "error",
-    "A new node subnet in an existing VPC has a way out",
+    "A new node subnet in an existing VPC has a route to AWS's services",
     source="Amazon VPC User Guide, NAT gateways",
     by_hand="aws ec2 describe-nat-gateways --filter Name=vpc-id,Values=<vpc>",
 )
@@ -120,7 +120,7 @@ def closed_needs_endpoints(network: Network, cluster: Cluster) -> Iterator[Breac
 @NET.rule(
     21,
     "warning",
-    "create_endpoints is on only where the node subnet is made, too",
+    "create_endpoints is set only where the node subnet is made as well",
     source="Amazon VPC User Guide, Gateway endpoints for Amazon S3 (route tables)",
     by_hand="aws ec2 describe-route-tables --filters Name=association.subnet-id,Values=<subnet>",
 )
