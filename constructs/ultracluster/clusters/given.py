@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -78,7 +78,7 @@ class Given:
         return script_configurations(self.cluster, locked=None if self.from_file else {})
 
     @contextmanager
-    def in_words_of_rules(self) -> Iterator[None]:
+    def in_words_of_rules(self) -> Generator[None]:
         """Say what cannot be built in the words of the rules that are broken, where there are some.
 
         Raises:

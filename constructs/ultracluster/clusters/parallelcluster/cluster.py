@@ -168,14 +168,16 @@ class ParallelClusterCluster(ClusterConstruct):
         )
         self._principal = self._policy.policy.grant_principal
         use_bucket_key(self.scripts_bucket, self.key, self)
-        password = accounting and PlainPasswordSecret(
-            self, "Password", secret_arn=accounting.accounting.secret_arn, key=self.key
-        )
+        password = None
+        if accounting:
+            password = PlainPasswordSecret(
+                self, "Password", secret_arn=accounting.accounting.secret_arn, key=self.key
+            )
         first, *further = (group.security_group_id for group in self.security_groups)
         self.values = DeployedValues(
             subnet_id=subnet.subnet_id,
             security_group_id=first,
-            further_security_group_ids=tuple(further),
+            further_security_groups=",".join(further),
             node_policy_arn=self._policy.policy.managed_policy_arn,
             scripts_bucket=self.scripts_bucket.bucket_name,
             scripts_prefix=self._scripts.prefix,
