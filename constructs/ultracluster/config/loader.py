@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from ultracluster.config.advice import meant, wrong_key, wrong_value
+from ultracluster.config.base import DISCRIMINATORS, FROM_FILE
 from ultracluster.config.environment import RELEASE_FORM, Environment
 from ultracluster.config.findings import Finding, InvalidEnvironmentError, YamlPath, dotted
 from ultracluster.config.hints import REFUSED_KEYS, may_be_left_out, owners, required
@@ -51,7 +52,7 @@ class ShapeError(InvalidEnvironmentError):
                 guessed = finding.path[-1:] == ("role",) and not finding.remedy.options
                 places.append(finding.path[:-1] if guessed else finding.path)
             try:
-                return Loaded(Environment.model_validate(data), self.source), tuple(places)
+                return Loaded(Environment.model_validate(data, context=FROM_FILE), self.source), tuple(places)
             except ValidationError as error:
                 trial = replace(self.source, data=data)
                 findings = [_finding(trial, detail) for detail in error.errors(include_url=False)]
@@ -151,7 +152,7 @@ def parse(source: Source) -> Loaded:
         InvalidEnvironmentError: with one finding for each thing that is wrong.
     """
     try:
-        return Loaded(Environment.model_validate(source.data), source)
+        return Loaded(Environment.model_validate(source.data, context=FROM_FILE), source)
     except ValidationError as error:
         details = error.errors(include_url=False)
         findings = [_finding(source, detail) for detail in details]
@@ -215,7 +216,7 @@ def _blank(source: Source, path: YamlPath) -> Finding:
     message = f"`{name}` has no value{_inside(path[:-1])}."
     if wanted:
         words = f"{name}: with {', '.join(wanted)} below it"
-    elif path[-1] in ("kind", "deployment"):
+    elif path[-1] in DISCRIMINATORS:
         words = f"{name}: {' | '.join(owners(path[:-1], source.data).tags)}"
     elif known.tags:
         words = f"{name}: {{{known.tag}: {' | '.join(known.tags)}, ...}}"
