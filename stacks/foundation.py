@@ -7,10 +7,10 @@ from aws_cdk import Stack
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from stacks.parts import crossing, removal
 from ultracluster.guard import already_judged
 from ultracluster.model import Cluster
 from ultracluster.security.cluster_key import ClusterKey
+from ultracluster.stacks.parts import crossing, removal
 
 
 class FoundationStack(Stack):

@@ -12,7 +12,6 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from stacks.parts import FileSystemParts, NetworkParts, crossing, removal
 from ultracluster.config.lustre import NewLustre, lustre_of
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs, Storage
 from ultracluster.guard import already_judged
@@ -20,6 +19,7 @@ from ultracluster.model import Cluster
 from ultracluster.model.addresses import subnets
 from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount
 from ultracluster.network.existing import existing_subnet, existing_vpc
+from ultracluster.stacks.parts import FileSystemParts, NetworkParts, crossing, removal
 from ultracluster.storage.accounting_database import AccountingDatabase
 from ultracluster.storage.lustre_file_system import LustreFileSystem
 from ultracluster.storage.open_zfs_file_system import OpenZfsFileSystem
