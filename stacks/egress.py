@@ -11,6 +11,7 @@ from ultracluster.guard import already_judged
 from ultracluster.model import Cluster
 from ultracluster.model.endpoints import made_endpoints
 from ultracluster.network.cluster_egress import ClusterEgress
+from ultracluster.network.existing import existing_subnet, existing_vpc
 from ultracluster.stacks.parts import NetworkParts
 
 
@@ -35,9 +36,9 @@ class EgressStack(Stack):
         ClusterEgress(
             self,
             "Egress",
-            network=cluster.environment.network,
-            vpc_id=network.vpc_id,
-            subnet_id=network.subnet_id,
+            config=cluster.environment.network,
+            vpc=existing_vpc(self, "Vpc", network.vpc_id, cidr=network.vpc_cidr),
+            subnet=existing_subnet(self, "Nodes", network.subnet_id),
             route_table_id=network.route_table_id,
             endpoints=made_endpoints(cluster),
             flow_log_key=kms.Key.from_key_arn(self, "Key", key_arn),

@@ -28,10 +28,10 @@ class NetworkStack(Stack):
         network = ClusterNetwork(
             self,
             "Network",
-            network=settings,
+            config=settings,
             second_zone_id=database.second_zone_id if database and database.kind == "rds-mysql" else None,
             control_plane_zone_id=cluster.kubernetes.second_zone_id if cluster.kubernetes else None,
-            egress=False,
+            own_egress=False,
             removal_policy=removal(cluster.environment),
         )
         if settings.security_group:
@@ -46,13 +46,13 @@ class NetworkStack(Stack):
             security_group_id=crossing(self, "NodeSecurityGroupId", group_id),
             route_table_id=crossing(self, "NodeRouteTableId", routes) if routes else None,
             database_subnet_ids=tuple(
-                crossing(self, f"DatabaseSubnetId{letter}", subnet_id)
-                for letter, subnet_id in zip("AB", network.database_subnet_ids, strict=False)
+                crossing(self, f"DatabaseSubnetId{letter}", subnet.subnet_id)
+                for letter, subnet in zip("AB", network.database_subnets, strict=False)
             ),
             control_plane_subnet_ids=_given_control_plane(cluster)
             or tuple(
-                crossing(self, f"ControlPlaneSubnetId{letter}", subnet_id)
-                for letter, subnet_id in zip("AB", network.control_plane_subnet_ids, strict=False)
+                crossing(self, f"ControlPlaneSubnetId{letter}", subnet.subnet_id)
+                for letter, subnet in zip("AB", network.control_plane_subnets, strict=False)
             ),
         )
 

@@ -132,7 +132,7 @@ class StorageStack(Stack):
             port=database.port,
             database_name=config.database_name,
         )
-        return accounting, crossing(self, "AccountingId", database.instance_id)
+        return accounting, crossing(self, "AccountingId", database.instance_identifier)
 
 
 def _without_repositories(config: NewLustre) -> NewLustre:
