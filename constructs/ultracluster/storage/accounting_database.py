@@ -15,7 +15,7 @@ from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
 from ultracluster.config.storage import RdsMySql
-from ultracluster.guard import holds_token, report, settings_of
+from ultracluster.guard import Figure, holds_token, report, settings_of
 from ultracluster.model.mounts import Accounting
 from ultracluster.network.admission import MYSQL, Admission, Traffic, isolated_group
 from ultracluster.network.server_connections import ServerConnections
@@ -30,7 +30,7 @@ class AccountingArguments(TypedDict, total=False):
     """Fields of the configuration's model for a new database, which says what each means."""
 
     instance_class: str
-    storage_gib: int
+    storage_gib: Figure
     multi_az: bool
     backup_retention_days: int
     database_name: str
