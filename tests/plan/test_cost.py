@@ -1,4 +1,4 @@
-"""What an environment is billed for, and what it is estimated to cost."""
+"""What an environment is estimated to cost: prices of the place and the day, or what stands in for them."""
 
 from __future__ import annotations
 
