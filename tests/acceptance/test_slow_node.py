@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-from judged_logs import change
-from nccl_logs import GIB, HEADER, Log
-
-from ultracluster.acceptance import Report, judge, parse
-
-
-def said(
-    *logs: Log | str, kind: str = "p5en.48xlarge", nodes: int | None = None, **options: object
-) -> Report:
-    text = "".join(log if isinstance(log, str) else log.text() for log in logs)
-    assert HEADER in text or not any(isinstance(log, Log) for log in logs)
-    return judge(parse(text), instance_type=kind, nodes=nodes, **options)  # pyright: ignore[reportArgumentType]
-
-
-def outcomes(report: Report, check: str) -> list[str]:
-    return [one.outcome for one in report.checks if one.id == check]
+from judged_logs import change, outcomes, said
+from nccl_logs import GIB, Log
 
 
 def eight(slow: str, reached: float, *, fabric: float = 364.87) -> list[Log]:

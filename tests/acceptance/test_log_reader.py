@@ -5,18 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
-from judged_logs import GOOD, change, interleaved
-from nccl_logs import HEADER, P5EN, Log
+from judged_logs import GOOD, change, interleaved, said
+from nccl_logs import P5EN
 
-from ultracluster.acceptance import Report, judge, parse
-
-
-def said(
-    *logs: Log | str, kind: str = "p5en.48xlarge", nodes: int | None = None, **options: object
-) -> Report:
-    text = "".join(log if isinstance(log, str) else log.text() for log in logs)
-    assert HEADER in text or not any(isinstance(log, Log) for log in logs)
-    return judge(parse(text), instance_type=kind, nodes=nodes, **options)  # pyright: ignore[reportArgumentType]
+from ultracluster.acceptance import parse
 
 
 def test_lines_of_several_processes_on_one_line_are_told_apart() -> None:
