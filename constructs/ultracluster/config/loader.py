@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ultracluster.config.base import FROM_FILE
 from ultracluster.config.environment import RELEASE_FORM, Environment
 from ultracluster.config.findings import Finding, InvalidEnvironmentError, YamlPath
 from ultracluster.config.remedy import Change, apply, ask
@@ -48,7 +49,7 @@ class ShapeError(InvalidEnvironmentError):
                 guessed = finding.path[-1:] == ("role",) and not finding.remedy.options
                 places.append(finding.path[:-1] if guessed else finding.path)
             try:
-                return Loaded(Environment.model_validate(data), self.source), tuple(places)
+                return Loaded(Environment.model_validate(data, context=FROM_FILE), self.source), tuple(places)
             except ValidationError as error:
                 trial = replace(self.source, data=data)
                 findings = [finding_of(trial, detail) for detail in error.errors(include_url=False)]
@@ -132,7 +133,7 @@ def parse(source: Source) -> Loaded:
         InvalidEnvironmentError: with one finding for each thing that is wrong.
     """
     try:
-        return Loaded(Environment.model_validate(source.data), source)
+        return Loaded(Environment.model_validate(source.data, context=FROM_FILE), source)
     except ValidationError as error:
         details = error.errors(include_url=False)
         findings = [finding_of(source, detail) for detail in details]

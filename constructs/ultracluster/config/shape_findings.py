@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import replace
 from typing import Any, cast
 
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from ultracluster.config.advice import meant, wrong_key, wrong_value
+from ultracluster.config.base import DISCRIMINATORS
 from ultracluster.config.findings import Finding, YamlPath, dotted
 from ultracluster.config.hints import REFUSED_KEYS, may_be_left_out, owners, required
 from ultracluster.config.remedy import ask, drop, rename, write
@@ -90,7 +93,7 @@ def _blank(source: Source, path: YamlPath) -> Finding:
     message = f"`{name}` has no value{_inside(path[:-1])}."
     if needed:
         words = f"{name}: with {', '.join(needed)} below it"
-    elif path[-1] in ("kind", "deployment"):
+    elif path[-1] in DISCRIMINATORS:
         words = f"{name}: {' | '.join(owners(path[:-1], source.data).tags)}"
     elif fields.tags:
         words = f"{name}: {{{fields.tag}: {' | '.join(fields.tags)}, ...}}"
@@ -177,3 +180,35 @@ def _example(path: YamlPath, data: Any) -> str:
         return "instance_type: m5.2xlarge"  # these need no accelerator
     fields = owners(path[:-1], None)
     return fields.examples.get(str(path[-1]), f"{path[-1]}: ...")
+
+
+def shape_of_part(place: YamlPath, data: Any, error: ValidationError) -> list[Finding]:
+    """What is wrong with the shape of a part that was not read from a file, with paths from that part.
+
+    Args:
+        place: where a file has such a part, e.g. `("storage", "lustre")`; known keys are looked up there.
+        data: the part.
+        error: what its model says of it.
+    """
+    whole = data
+    for key in reversed(place):
+        whole = {key: whole}
+    source = Source("", data=whole)
+    found: list[Finding] = []
+    for detail in error.errors(include_url=False):
+        detail["loc"] = (*place, *detail["loc"])
+        finding = finding_of(source, detail)
+        options = tuple(
+            tuple(replace(change, path=change.path[len(place) :]) for change in option)
+            for option in finding.remedy.options
+        )
+        found.append(
+            replace(
+                finding,
+                path=finding.path[len(place) :],
+                message=finding.message.replace(_inside(place), ""),
+                remedy=replace(finding.remedy, options=options),
+                location=None,
+            )
+        )
+    return found
