@@ -19,9 +19,9 @@ from ultracluster.config.storage import ExistingOpenZfs
 from ultracluster.kubernetes.scheduling import scheduling
 from ultracluster.kubernetes.storage import lustre_volume, open_zfs_volume, scratch_volume
 from ultracluster.model import Cluster
-from ultracluster.stacks.admissions import admit_nodes
-from ultracluster.stacks.control_plane import control_plane_parts
-from ultracluster.stacks.parts import NetworkParts, StorageParts
+from ultracluster.clusters.composition.admissions import admit_nodes
+from ultracluster.clusters.composition.control_plane import control_plane_parts
+from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
 
 
 class WorkloadStack(Stack):

@@ -17,7 +17,7 @@ from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.login import DESCRIPTION, find_hyperpod_node, hyperpod_target, login_command
 from ultracluster.model.mounts import Accounting
 from ultracluster.network.existing import existing_subnet
-from ultracluster.stacks.parts import NetworkParts, StorageParts, imported_upload_role
+from ultracluster.clusters.composition.parts import NetworkParts, StorageParts, imported_upload_role
 
 
 def add_cluster(

@@ -34,8 +34,8 @@ from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.network.existing import existing_subnet
 from ultracluster.software.node_image import full_image_release
-from ultracluster.stacks.control_plane import ControlPlaneParts, control_plane_parts
-from ultracluster.stacks.parts import NetworkParts, crossing
+from ultracluster.clusters.composition.control_plane import ControlPlaneParts, control_plane_parts
+from ultracluster.clusters.composition.parts import NetworkParts, crossing
 
 SUFFIX = "system"
 

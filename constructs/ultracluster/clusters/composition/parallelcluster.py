@@ -16,7 +16,7 @@ from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.model import Cluster
 from ultracluster.model.login import DESCRIPTION, find_instance, login_command
-from ultracluster.stacks.parts import NetworkParts, StorageParts
+from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
 
 
 def add_cluster(

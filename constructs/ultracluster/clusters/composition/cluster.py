@@ -13,8 +13,8 @@ from constructs import Construct, IConstruct
 
 from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.model import Cluster
-from ultracluster.stacks.admissions import admit_nodes
-from ultracluster.stacks.parts import NetworkParts, StorageParts
+from ultracluster.clusters.composition.admissions import admit_nodes
+from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
 
 
 class AddCluster(Protocol):

@@ -16,7 +16,7 @@ from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.login import DESCRIPTION, find_instance, login_command
 from ultracluster.network.existing import existing_subnet
-from ultracluster.stacks.parts import NetworkParts, StorageParts
+from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
 
 
 def add_cluster(

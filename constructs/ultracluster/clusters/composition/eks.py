@@ -19,8 +19,8 @@ from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.network.existing import existing_subnet
 from ultracluster.software.node_image import full_image_release, image_date
-from ultracluster.stacks.control_plane import control_plane_parts
-from ultracluster.stacks.parts import NetworkParts, StorageParts
+from ultracluster.clusters.composition.control_plane import control_plane_parts
+from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
 
 
 def add_cluster(

@@ -18,8 +18,8 @@ from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.login import DESCRIPTION, find_hyperpod_node, hyperpod_target, login_command
 from ultracluster.network.existing import existing_subnet
-from ultracluster.stacks.control_plane import control_plane_parts
-from ultracluster.stacks.parts import NetworkParts, StorageParts, crossing, imported_upload_role
+from ultracluster.clusters.composition.control_plane import control_plane_parts
+from ultracluster.clusters.composition.parts import NetworkParts, StorageParts, crossing, imported_upload_role
 
 
 def add_cluster(
