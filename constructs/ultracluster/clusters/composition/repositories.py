@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from constructs import Construct
 
-from ultracluster.clusters.composition.parts import BucketParts, FileSystemParts
+from ultracluster.clusters.composition.parts import StorageParts
 from ultracluster.model import Cluster
 from ultracluster.storage.data_repositories import DataRepositories
 
 
-def add_repositories(
-    scope: Construct, cluster: Cluster, *, file_systems: FileSystemParts, buckets: BucketParts
-) -> DataRepositories:
+def add_repositories(scope: Construct, cluster: Cluster, *, storage: StorageParts) -> DataRepositories:
     """Tie folders of the Lustre file system to S3."""
-    file_system = file_systems.lustre_in(scope, "FileSystem")
+    file_system = storage.file_systems.lustre_in(scope, "FileSystem")
     assert file_system, "the rules reject associations without a Lustre file system"
     return DataRepositories(
         scope,
         "Lustre",
         file_system=file_system,
         repositories=cluster.environment.data_repositories,
-        bucket=buckets.data_bucket(scope),
+        bucket=storage.buckets.data_bucket(scope),
     )
