@@ -22,4 +22,4 @@ class BucketStack(PartStack):
             key=kms.Key.from_key_arn(self, "Key", key_arn),
             cross=cross,
             uploaded_by=stack_name(cluster, "cluster"),
-        )
+        ).ids_only()

@@ -16,4 +16,4 @@ class NetworkStack(PartStack):
     def __init__(self, scope: Construct, cluster: Cluster, *, env: cdk.Environment) -> None:
         zone = cluster.environment.network.zone_id
         super().__init__(scope, cluster, "network", env=env, holds=f"network in {zone}")
-        self.parts = add_network(self, cluster, cross=cross)
+        self.parts = add_network(self, cluster, cross=cross).ids_only()

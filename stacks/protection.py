@@ -27,9 +27,5 @@ class ProtectionStack(PartStack):
         key_arn: str,
         database_id: str | None,
     ) -> None:
-        super().__init__(
-            scope, cluster, "protection", env=env, holds="deletion protection", protect=False
-        )
-        add_protection(
-            self, cluster, key=kms.Key.from_key_arn(self, "Key", key_arn), database_id=database_id
-        )
+        super().__init__(scope, cluster, "protection", env=env, holds="deletion protection", protect=False)
+        add_protection(self, cluster, key=kms.Key.from_key_arn(self, "Key", key_arn), database_id=database_id)

@@ -24,4 +24,4 @@ class StorageStack(PartStack):
     ) -> None:
         super().__init__(scope, cluster, "storage", env=env, holds="file systems, accounting database")
         key = kms.Key.from_key_arn(self, "Key", key_arn)
-        self.parts = add_storage(self, cluster, network=network, key=key, cross=cross)
+        self.parts = add_storage(self, cluster, network=network, key=key, cross=cross).ids_only()

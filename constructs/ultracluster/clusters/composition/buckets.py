@@ -1,7 +1,7 @@
-"""Buckets for scripts, data and access logs, and the role that uploads the scripts. They wait for the key only.
+"""Buckets for scripts, data and access logs, and the role that uploads the scripts. They wait for the key.
 
-The role that uploads scripts is here, so that HyperPod's nodes, the slowest of all, wait for the upload and not
-for its role, too.
+The role that uploads scripts is here, so that HyperPod's nodes, the slowest of all, wait for the upload and
+not for its role, too.
 """
 
 from __future__ import annotations
@@ -50,9 +50,7 @@ def add_buckets(
         bucket = DataBucket(scope, "Data", key=key, log_bucket=log, log_prefix="data/").bucket
         made["data"] = bucket
         data = cross(scope, "DataBucketName", bucket.bucket_name)
-    return BucketParts(
-        scripts=name, data=data, upload_role_arn=role_arn, made=made, made_upload_role=role
-    )
+    return BucketParts(scripts=name, data=data, upload_role_arn=role_arn, made=made, made_upload_role=role)
 
 
 def existing_buckets(storage: Storage) -> BucketParts:

@@ -1,22 +1,23 @@
 """What the parts of one cluster must know of each other, whether they are in one stack or in several.
 
-A part gives ids, which may be exports of its stack, and the objects it made: whoever is in the same stack takes
-the objects, with their dependencies, and everybody else imports by id.
+A part gives ids, which may be imports of a stack's exports, and the objects that it made. Whoever gets the
+objects takes them, with their dependencies; where a value crosses into another stack they are left out
+(`ids_only`), and that stack imports by id.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol, TypeVar, cast
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol, cast
 
-from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_secretsmanager as secretsmanager
-from constructs import Construct, IConstruct
+from constructs import Construct
 
 from ultracluster.config import Environment
 from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount
@@ -35,16 +36,6 @@ class Cross(Protocol):
 def stay(scope: Construct, name: str, value: str) -> str:
     """Of one stack: nothing crosses a border."""
     return value
-
-
-Made = TypeVar("Made", bound=IConstruct)
-
-
-def here(scope: Construct, made: Made | None) -> Made | None:
-    """What was made, where it is in the same stack as `scope`."""
-    if made is None:
-        return None
-    return made if Stack.of(made).node.addr == Stack.of(scope).node.addr else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,18 +76,19 @@ class NetworkParts:
     made: MadeNetwork | None = None
 
     def vpc(self, scope: Construct) -> ec2.IVpc:
-        return here(scope, self.made and self.made.vpc) or existing_vpc(
-            scope, "Vpc", self.vpc_id, cidr=self.vpc_cidr
-        )
+        if self.made:
+            return self.made.vpc
+        return existing_vpc(scope, "Vpc", self.vpc_id, cidr=self.vpc_cidr)
 
     def subnet(self, scope: Construct) -> ec2.ISubnet:
         """Of the nodes."""
-        return here(scope, self.made and self.made.subnet) or existing_subnet(scope, "Nodes", self.subnet_id)
+        return self.made.subnet if self.made else existing_subnet(scope, "Nodes", self.subnet_id)
 
     def security_groups(self, scope: Construct) -> list[ec2.ISecurityGroup]:
         """Of the nodes; each admits itself."""
-        groups = [group for group in (self.made.security_groups if self.made else ()) if here(scope, group)]
-        return groups or [
+        if self.made:
+            return list(self.made.security_groups)
+        return [
             ec2.SecurityGroup.from_security_group_id(
                 scope, f"NodeSecurityGroup{number or ''}", group_id, mutable=False
             )
@@ -124,11 +116,15 @@ class NetworkParts:
             self.control_plane_subnet_ids,
         )
 
+    def ids_only(self) -> NetworkParts:
+        """For other stacks."""
+        return replace(self, made=None)
+
 
 def _subnets(
     scope: Construct, name: str, made: Sequence[ec2.ISubnet], subnet_ids: Sequence[str]
 ) -> list[ec2.ISubnet]:
-    return [subnet for subnet in made if here(scope, subnet)] or [
+    return list(made) or [
         existing_subnet(scope, f"{name}{number}", subnet_id)
         for number, subnet_id in enumerate(subnet_ids, start=1)
     ]
@@ -148,24 +144,29 @@ class BucketParts:
     made_upload_role: iam.IRole | None = None
 
     def scripts_bucket(self, scope: Construct, key: kms.IKey) -> s3.IBucket:
-        return here(scope, self.made.get("scripts")) or s3.Bucket.from_bucket_attributes(
+        return self.made.get("scripts") or s3.Bucket.from_bucket_attributes(
             scope, "ScriptsBucket", bucket_name=self.scripts, encryption_key=key
         )
 
     def data_bucket(self, scope: Construct) -> s3.IBucket | None:
         if self.data is None:
             return None
-        return here(scope, self.made.get("data")) or s3.Bucket.from_bucket_name(
-            scope, "DataBucket", self.data
-        )
+        return self.made.get("data") or s3.Bucket.from_bucket_name(scope, "DataBucket", self.data)
 
     def upload_role(self, scope: Construct) -> iam.IRole | None:
-        """The role that uploads the scripts, as a construct takes it; None where the construct makes its own."""
+        """Uploads the scripts; None where the construct makes its own."""
         if self.upload_role_arn is None:
             return None
-        return here(scope, self.made_upload_role) or iam.Role.from_role_arn(
+        return self.made_upload_role or iam.Role.from_role_arn(
             scope, "UploadRole", self.upload_role_arn, mutable=False
         )
+
+    def ids_only(self) -> BucketParts:
+        """For other stacks."""
+        return replace(self, made={}, made_upload_role=None)
+
+
+FileSystem = Literal["lustre", "open_zfs", "accounting"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,12 +187,15 @@ class FileSystemParts:
     accounting: Accounting | None = None
     database_id: str | None = None
     """Of an accounting database that is made here."""
+    group_ids: Mapping[FileSystem, str] = field(default_factory=dict["FileSystem", str])
+    """Security groups of those that exist: their clients are admitted where the clients are. What is made admits
+    them where it is made."""
     made: MadeFileSystems = MadeFileSystems()
 
     def lustre_in(self, scope: Construct, construct_id: str = "Lustre") -> ILustreFileSystem | None:
         if self.lustre is None:
             return None
-        return here(scope, self.made.lustre) or LustreFileSystem.from_lustre_attributes(
+        return self.made.lustre or LustreFileSystem.from_lustre_attributes(
             scope,
             construct_id,
             file_system_id=self.lustre.file_system_id,
@@ -199,18 +203,20 @@ class FileSystemParts:
             mount_name=self.lustre.mount_name,
             mount_path=self.lustre.path,
             efa=self.lustre.efa,
+            security_group=self._group(scope, "lustre"),
         )
 
     def open_zfs_in(self, scope: Construct) -> IOpenZfsFileSystem | None:
         if self.open_zfs is None:
             return None
-        return here(scope, self.made.open_zfs) or OpenZfsFileSystem.from_open_zfs_attributes(
+        return self.made.open_zfs or OpenZfsFileSystem.from_open_zfs_attributes(
             scope,
             "OpenZfs",
             file_system_id=self.open_zfs.file_system_id,
             dns_name=self.open_zfs.dns_name,
             root_volume_id=self.open_zfs.volume_id,
             mount_path=self.open_zfs.path,
+            security_group=self._group(scope, "open_zfs"),
         )
 
     def accounting_in(self, scope: Construct, key: kms.IKey) -> IAccountingDatabase | None:
@@ -218,21 +224,37 @@ class FileSystemParts:
         database = self.accounting
         if database is None:
             return None
-        made = here(scope, self.made.accounting)
-        if made:
-            return made
-        secret_key = kms.Key.from_key_arn(scope, "SecretKey", database.secret_key_arn) if database.secret_key_arn else key
+        if self.made.accounting:
+            return self.made.accounting
+        own = database.secret_key_arn
+        secret = secretsmanager.Secret.from_secret_attributes(
+            scope,
+            "AccountingSecret",
+            # whether the random characters at its end are there decides nothing: it is used as it is
+            secret_partial_arn=database.secret_arn,
+            encryption_key=kms.Key.from_key_arn(scope, "AccountingKey", own) if own else key,
+        )
         return AccountingDatabase.from_accounting_attributes(
             scope,
             "Accounting",
             endpoint=database.endpoint,
-            secret=secretsmanager.Secret.from_secret_attributes(
-                scope, "AccountingSecret", secret_complete_arn=database.secret_arn, encryption_key=secret_key
-            ),
+            secret=secret,
             port=database.port,
             database_name=database.database_name,
             username=database.username,
+            security_group=self._group(scope, "accounting"),
         )
+
+    def _group(self, scope: Construct, server: FileSystem) -> ec2.ISecurityGroup | None:
+        group_id = self.group_ids.get(server)
+        if group_id is None:
+            return None
+        name = f"{server.title().replace('_', '')}SecurityGroup"
+        return ec2.SecurityGroup.from_security_group_id(scope, name, group_id, mutable=False)
+
+    def ids_only(self) -> FileSystemParts:
+        """For other stacks."""
+        return replace(self, made=MadeFileSystems())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,9 @@ from ultracluster.model import Cluster
 from ultracluster.security.deletion_protection import DeletionProtection
 
 
-def add_protection(scope: Construct, cluster: Cluster, *, key: kms.IKey, database_id: str | None) -> DeletionProtection:
+def add_protection(
+    scope: Construct, cluster: Cluster, *, key: kms.IKey, database_id: str | None
+) -> DeletionProtection:
     """Protect the control plane and the accounting database; it holds nothing itself."""
     return DeletionProtection(
         scope,

@@ -11,6 +11,7 @@ from constructs import Construct
 
 from ultracluster.clusters.composition.parts import (
     Cross,
+    FileSystem,
     FileSystemParts,
     MadeFileSystems,
     NetworkParts,
@@ -39,6 +40,7 @@ def add_storage(
         open_zfs=open_zfs_mount,
         accounting=accounting,
         database_id=database_id,
+        group_ids=_groups(cluster.environment.storage),
         made=MadeFileSystems(lustre=lustre, open_zfs=open_zfs, accounting=database),
     )
 
@@ -151,7 +153,20 @@ def existing_file_systems(storage: Storage) -> FileSystemParts:
         accounting=existing_accounting(database)
         if database is None or isinstance(database, ExistingDatabase)
         else None,
+        group_ids=_groups(storage),
     )
+
+
+def _groups(storage: Storage) -> dict[FileSystem, str]:
+    """The security groups of what exists."""
+    groups: dict[FileSystem, str] = {}
+    if isinstance(storage.lustre, ExistingLustre):
+        groups["lustre"] = storage.lustre.security_group_id
+    if isinstance(storage.openzfs, ExistingOpenZfs):
+        groups["open_zfs"] = storage.openzfs.security_group_id
+    if isinstance(storage.accounting_database, ExistingDatabase):
+        groups["accounting"] = storage.accounting_database.security_group_id
+    return groups
 
 
 def existing_lustre(config: ExistingLustre | None) -> LustreMount | None:

@@ -1,0 +1,79 @@
+"""The stack of what jobs on Kubernetes are given: volumes of the file systems, and HyperPod's add-ons.
+
+It is the last one: it needs the control plane, system nodes and file systems, and on HyperPod the cluster.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import aws_cdk as cdk
+from aws_cdk import CfnOutput, CfnWaitConditionHandle, Fn
+from constructs import Construct
+
+from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
+from ultracluster.clusters.eks.volumes import DEFAULT, add_volumes
+from ultracluster.clusters.hyperpod.addons import HyperPodAddons
+from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.model import Cluster
+from ultracluster.stacks.control_plane import imported_control_plane
+from ultracluster.stacks.part import PartStack
+
+
+class WorkloadStack(PartStack):
+    """Claims in the namespace `default` and in those of teams; add-ons that need HyperPod's nodes."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        cluster: Cluster,
+        *,
+        env: cdk.Environment,
+        network: NetworkParts,
+        storage: StorageParts,
+    ) -> None:
+        super().__init__(
+            scope,
+            cluster,
+            "workloads",
+            env=env,
+            holds="volumes for jobs",
+        )
+        plane = imported_control_plane(self, cluster)
+        lustre, open_zfs = storage.file_systems.lustre_in(self), storage.file_systems.open_zfs_in(self)
+        claims = add_volumes(
+            plane.kubectl,
+            cluster,
+            lustre=lustre.mount if lustre else None,
+            open_zfs=open_zfs.mount if open_zfs else None,
+        )
+        nodes = network.connectable(self)
+        rules = lustre.admit(self, "LustreClients", clients=nodes) if lustre else []
+        rules += open_zfs.admit(self, "OpenZfsClients", clients=nodes) if open_zfs else []
+        for of_namespace in claims.values():
+            for volume in of_namespace:
+                volume.node.add_dependency(*rules)
+        settings = cluster.kubernetes
+        assert settings
+        match settings:
+            case Eks():
+                pass  # its add-ons need no nodes of another service: they are with the system nodes
+            case HyperPodEks():
+                HyperPodAddons(
+                    self,
+                    "Addons",
+                    config=settings,
+                    cluster_name=plane.cluster_name,
+                    eks_cluster_arn=plane.cluster_arn,
+                    hyperpod_cluster_arn=Fn.import_value(f"{cluster.name}-cluster-ClusterArn"),
+                )
+            case _ as never:
+                assert_never(never)
+        if not any(cdk.CfnResource.is_cfn_resource(child) for child in self.node.find_all()):
+            CfnWaitConditionHandle(self, "Nothing")  # CloudFormation refuses a stack without resources
+        CfnOutput(
+            self,
+            "Claims",
+            value=" ".join(claim.node.id.lower() for claim in claims[DEFAULT]) or "none",
+            description="Volume claims in the namespace default",
+        )
