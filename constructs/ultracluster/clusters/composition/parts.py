@@ -188,8 +188,8 @@ class FileSystemParts:
     database_id: str | None = None
     """Of an accounting database that is made here."""
     group_ids: Mapping[FileSystem, str] = field(default_factory=dict["FileSystem", str])
-    """Security groups of those that exist: their clients are admitted where the clients are. What is made admits
-    them where it is made."""
+    """Security groups of those that exist: their clients are admitted where the clients are. What is made
+    admits them where it is made."""
     made: MadeFileSystems = MadeFileSystems()
 
     def lustre_in(self, scope: Construct, construct_id: str = "Lustre") -> ILustreFileSystem | None:
