@@ -6,6 +6,8 @@ not for its role, too.
 
 from __future__ import annotations
 
+from typing import cast
+
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
@@ -42,8 +44,10 @@ def add_buckets(
         made["scripts"] = scripts
         name = cross(scope, "ScriptsBucketName", scripts.bucket_name)
         if cluster.traits.hyperpod:
-            role = upload_role(
-                scope, "Upload", bucket=scripts, folder=cluster.cluster_name, stack=uploaded_by
+            # the CDK's class and interface differ in names of arguments
+            role = cast(
+                "iam.IRole",
+                upload_role(scope, "Upload", bucket=scripts, folder=cluster.cluster_name, stack=uploaded_by),
             )
             role_arn = cross(scope, "UploadRoleArn", role.role_arn)
     if cluster.environment.makes_data_bucket:
