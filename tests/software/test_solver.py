@@ -237,7 +237,7 @@ CASES = [
     Case(
         "SWC061",
         {"neuron-collectives": ...},
-        "neuron-collectives has to be present",
+        "neuron-collectives must be present",
         {"neuron-driver": ..., "neuron-runtime": ...},
     ),
 ]
