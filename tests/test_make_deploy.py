@@ -149,6 +149,7 @@ def test_bootstrap_is_offered_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch, terminal: bool, answer: str, status: int, asked: int, code: int
 ) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
+    monkeypatch.setenv("JSII_NODE", "node")  # else its version is asked for
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "example")
     made = account()
     reports = [row("red"), row("green")]
