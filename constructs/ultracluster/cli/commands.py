@@ -22,6 +22,7 @@ COMMANDS = {
     "image": "app",
     "init": "init",
     "job": "app",
+    "new": "new",
     "nodes": "app",
     "permissions": "permissions",
     "plan": "plan",

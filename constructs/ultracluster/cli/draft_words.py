@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,8 +49,11 @@ def commands_for(output: Path | None, name: str) -> Commands:
     )
 
 
-def refusal(wishes: Wishes, reasons: Iterable[Finding | str]) -> str:
-    """Why no file is written, and commands for the nearest that would be."""
+INIT = ("ultracluster", "init")
+
+
+def refusal(wishes: Wishes, reasons: Iterable[Finding | str], start: Sequence[str] = INIT) -> str:
+    """Why no file is written, and commands for the nearest that would be; `start` are their first words."""
     from ultracluster.plan.draft_check import UNSOLD, nearest
 
     reasons = list(reasons)
@@ -58,15 +62,16 @@ def refusal(wishes: Wishes, reasons: Iterable[Finding | str]) -> str:
         *(f"  {_line(one)}" for one in reasons),
     ]
     if near := nearest(wishes):
-        lines += ["nearest that works:", *(f"  {command(one)}" for one in near)]
+        lines += ["nearest that works:", *(f"  {command(one, start)}" for one in near)]
     if all(not isinstance(one, str) and one.code in UNSOLD and not one.blocks for one in reasons):
         lines.append("--anyway writes it regardless, if you know better")
     return "\n".join(lines)
 
 
-def command(wishes: Wishes) -> str:
+def command(wishes: Wishes, start: Sequence[str] = INIT) -> str:
     """The command that drafts just this."""
-    return shlex.join(["ultracluster", "init", *flags(wishes)])
+    named = wishes if start == INIT else replace(wishes, name="train")  # others have no flag for the name
+    return shlex.join([*start, *flags(named)])
 
 
 def flags(wishes: Wishes) -> Iterator[str]:
