@@ -17,6 +17,7 @@ from constructs import Construct
 from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.clusters.eks.kubectl import Kubectl, existing_kubectl
 from ultracluster.clusters.eks.nodes import ClusterEntry
+from ultracluster.guard import already_judged
 from ultracluster.model import Cluster
 from ultracluster.network.existing import existing_subnet, existing_vpc
 from ultracluster.stacks.parts import NetworkParts, crossing
@@ -78,6 +79,7 @@ class ControlPlaneStack(Stack):
             scope, construct_id, env=env, termination_protection=cluster.environment.protect,
             description=f"Ultracluster {cluster.name}: EKS control plane",
         )  # fmt: skip
+        already_judged(self)
         assert cluster.kubernetes
         name = cluster.environment.cluster_name
         plane = EksControlPlane(

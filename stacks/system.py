@@ -24,6 +24,7 @@ from ultracluster.clusters.eks.scripts import NodeScripts
 from ultracluster.clusters.hyperpod.addons import cert_manager
 from ultracluster.clusters.job_scheduling import JobScheduling
 from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.guard import already_judged
 from ultracluster.kubernetes.charts import device_charts, job_charts
 from ultracluster.kubernetes.karpenter import karpenter_charts
 from ultracluster.kubernetes.mpi_operator import mpi_operator
@@ -57,6 +58,7 @@ class SystemStack(Stack):
             scope, construct_id, env=env, termination_protection=cluster.environment.protect,
             description=f"Ultracluster {cluster.name}: system nodes, add-ons, charts",
         )  # fmt: skip
+        already_judged(self)
         settings = cluster.kubernetes
         assert settings
         self._cluster = cluster

@@ -16,6 +16,7 @@ from ultracluster.clusters.hyperpod.addons import HyperPodAddons
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.nodes import GROUP_LABEL
 from ultracluster.config.storage import ExistingOpenZfs
+from ultracluster.guard import already_judged
 from ultracluster.kubernetes.scheduling import scheduling
 from ultracluster.kubernetes.storage import lustre_volume, open_zfs_volume, scratch_volume
 from ultracluster.model import Cluster
@@ -41,6 +42,7 @@ class WorkloadStack(Stack):
             scope, construct_id, env=env, termination_protection=cluster.environment.protect,
             description=f"Ultracluster {cluster.name}: volumes for jobs",
         )  # fmt: skip
+        already_judged(self)
         plane = control_plane_parts(cluster)
         kubectl = plane.kubectl(self)
         claims = _volumes(kubectl, cluster, storage=storage)
