@@ -136,7 +136,7 @@ facts: setup-dev ## what of the catalogue is new, gone, too old or about to end 
 	@PYTHONPATH=constructs:. $(if $(FRESH),uv run --quiet --isolated --no-project --with botocore --with cfn-lint --with moto --with pydantic --with ruamel.yaml )python tools/facts.py $(FACTS_FLAGS)
 
 lock: setup-dev ## renew the lock files (LOCK_FLAGS=--upgrade for newer versions)
-	@$(UV_COMPILE) --group dev --extra mirror --extra picture pyproject.toml -o requirements-dev.lock
+	@$(UV_COMPILE) --group dev --extra cli --extra mirror --extra picture pyproject.toml -o requirements-dev.lock
 	@$(UV_COMPILE) -c requirements-dev.lock --extra mirror pyproject.toml -o requirements.lock
 	@$(UV_COMPILE) -c requirements-dev.lock --group build -o requirements-build.lock
 	@$(UV_COMPILE) --group node -o requirements-node.lock

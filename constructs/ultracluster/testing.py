@@ -49,24 +49,22 @@ class EnvironmentFile:
 
     def check_templates(self) -> None:
         """Fails where the templates are not those in snapshots/, and says what the difference does."""
+        reviewed = self.root / SNAPSHOTS / self.name
+        if not self.update and not reviewed.is_dir():
+            pytest.fail(
+                f"there are no reviewed templates of {self.name}: `pytest {_UPDATE}` writes them to "
+                f"{reviewed.relative_to(self.root)}/; review and commit them",
+                pytrace=False,
+            )
         with TemporaryDirectory() as scratch:
             try:
                 (made,) = synth_each(self.root, [(self.name, self.file)], Path(scratch))
             except ProjectError as error:
                 pytest.fail(str(error), pytrace=False)
             now = dict(_texts(made))
-            reviewed = self.root / SNAPSHOTS / self.name
             if self.update:
                 _write(reviewed, now)
-                return
-            if not reviewed.is_dir():
-                pytest.fail(
-                    f"there are no reviewed templates of {self.name}: `pytest {_UPDATE}` writes them to "
-                    f"{reviewed.relative_to(self.root)}/; review and commit them",
-                    pytrace=False,
-                )
-            before = dict(_texts(reviewed))
-            if now != before:
+            elif now != (before := dict(_texts(reviewed))):
                 pytest.fail(self._difference(reviewed, made, before, now), pytrace=False)
 
     def _difference(self, reviewed: Path, made: Path, before: dict[str, str], now: dict[str, str]) -> str:

@@ -84,11 +84,12 @@ def wishes_of(given: Given, *, asks: bool, why: str = "") -> Wishes:
 
 
 def completed_given(given: Given) -> Given:
-    """With the defaults of what stands for itself: type and number, orchestrator, Region."""
+    """With defaults for what nobody is asked for: type and number, orchestrator, Region."""
+    _refuse_wrong(given)
     orchestrator = cast("OrchestratorKind", given.orchestrator or DEFAULT_ORCHESTRATOR)
     kind, nodes = given.instance_type, given.nodes
     if given.accelerators is None:
-        kind, nodes = kind or example_type(), nodes or DEFAULT_NODES
+        kind, nodes = kind or example_type(), DEFAULT_NODES if nodes is None else nodes
     near = _regions(kind, orchestrator) if kind else [DEFAULT_REGION]
     return replace(
         given, instance_type=kind, nodes=nodes, orchestrator=orchestrator, region=given.region or near[0]

@@ -58,7 +58,9 @@ def installed_from(found: Distribution | None = None) -> Source:
     file = Path(unquote(urlparse(address).path))
     if address.startswith("file:") and file.suffix == ".whl":
         return Source(f"--find-links {_WHEELS}\n{pin}", file if file.is_file() else None)
-    if address.startswith("file:"):  # a checkout: nothing that others can install
+    if address and not address.startswith("file:"):
+        return Source(f"ultracluster[cli] @ {address}")
+    if address:  # a checkout: nothing that others can install
         return Source(f"--find-links {_WHEELS}  # python -m build --wheel in the checkout makes it\n{pin}")
     return Source(pin)
 
@@ -68,7 +70,7 @@ def check_free(folder: Path) -> None:
     Raises:
         ProjectError: a repository cannot be made there: it is a file, or a folder with something in it.
     """
-    if folder.exists() and not folder.is_dir():
+    if (folder.exists() or folder.is_symlink()) and not folder.is_dir():
         raise ProjectError(f"{folder} is a file: name a folder that does not exist, or is empty")
     if folder.is_dir() and (there := sorted(one.name for one in folder.iterdir() if one.name != ".git")):
         more = ", ..." if len(there) > 3 else ""
