@@ -1,4 +1,4 @@
-"""What the targets of make run: the real Makefile, programs that log; and the offer to bootstrap an account."""
+"""What targets of make run: the real Makefile, programs that log; and the offer to bootstrap an account."""
 
 from __future__ import annotations
 

@@ -136,3 +136,22 @@ def test_requirements_say_where_it_was_installed_from(tmp_path: Path) -> None:
     assert checkout.wheel is None and "python -m build --wheel" in checkout.requirement
     index = from_({"url": "https://example.com/ultracluster-0.4.2-py3-none-any.whl", "archive_info": {}})
     assert index.requirement == "ultracluster[cli] @ https://example.com/ultracluster-0.4.2-py3-none-any.whl"
+
+
+def test_init_writes_one_more_environment_into_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ultracluster.cli.main import app as command
+
+    run("acme")
+    flags = ["--accelerators", "16xH100", "--orchestrator", "pcs", "--region", "us-east-1", "--name", "big"]
+    monkeypatch.chdir("acme/environments")
+    shown = CliRunner().invoke(command, ["init", *flags])
+    assert "# Save it as environments/big.yaml; then" in shown.stdout
+    monkeypatch.chdir("..")
+    written = CliRunner().invoke(command, ["init", *flags, "-o", "environments/big.yaml"])
+    assert written.exit_code == 0, written.stderr
+    lines = Path("environments/big.yaml").read_text().splitlines()
+    assert lines[0] == "# yaml-language-server: $schema=../environment.schema.json"
+    assert "# What it will be and need: ultracluster plan big" in lines
+    monkeypatch.chdir("environments")
+    for place in ("big", "big.yaml"):
+        assert CliRunner().invoke(command, ["plan", place]).exit_code == 0, place

@@ -5,6 +5,7 @@ from __future__ import annotations
 import filecmp
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -14,7 +15,8 @@ import pytest
 from project import ROOT
 from wheel import run_in
 
-from ultracluster.project.scaffold import FILES, SCHEMA, TEMPLATES
+from ultracluster.project.place import SCHEMA
+from ultracluster.project.scaffold import FILES, TEMPLATES
 
 SYSTEM = "/usr/bin:/bin"
 """What of the machine's PATH is left: git, but none of this checkout's tools."""
@@ -107,6 +109,20 @@ def test_the_generated_test_says_what_changed(acme: Path, run: Run, tmp_path: Pa
     assert other.returncode == 1
     assert "dev is not as reviewed: dev-storage.template.json" in other.stdout
     assert "DATA LOSS" in other.stdout
+
+
+def test_own_stacks_stand_beside_ours(acme: Path, site: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "acme"
+    shutil.copytree(acme, copy, ignore=shutil.ignore_patterns("cdk.out", "snapshots"))
+    page = (ROOT / "docs" / "own-repository.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    own = block.replace("from ultracluster.app import Beside", "from ultracluster.app import Beside, main")
+    (copy / "app.py").write_text(f"import sys\n{own}\nsys.exit(main(__file__, beside=beside))\n")
+
+    run_in(site, copy, "ultracluster", "synth", "dev", "--quiet", path=SYSTEM, check=True)
+
+    manifest = json.loads((copy / "cdk.out" / "manifest.json").read_text())
+    assert {"dev-dashboards", "dev-cluster"} <= manifest["artifacts"].keys()
 
 
 def test_a_broken_rule_is_a_failed_test_without_a_traceback(acme: Path, site: Path, tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def _drafted(wishes: Wishes, folder: Path, anyway: bool) -> str:
     from ultracluster.plan.draft import Commands
     from ultracluster.plan.draft_check import judged
     from ultracluster.plan.draft_place import NoZoneError
-    from ultracluster.project.scaffold import SCHEMA
+    from ultracluster.project.place import SCHEMA
 
     commands = Commands(
         plan=f"ultracluster plan {wishes.name}", preflight=f"ultracluster preflight {wishes.name}"

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 
 from ultracluster.project.cdk_command import pinned_cdk
-from ultracluster.project.place import ProjectError
+from ultracluster.project.place import SCHEMA, ProjectError
 from ultracluster.project.versions import REQUIREMENTS, running_version
 
 TEMPLATES = Path(__file__).with_name("template")
@@ -29,8 +29,6 @@ FILES = {
     ".gitignore": "gitignore.txt",
 }
 """Template by file of the repository."""
-SCHEMA = "environment.schema.json"
-"""At the root of a repository; the first line of an environment file names it for editors."""
 _PROGRAMS = frozenset({"ci/report"})
 _PINNED = ("aws-cdk-lib", "aws-cdk.lambda-layer-kubectl-v35", "cdk-nag", "constructs")
 """What decides the templates beside ourselves."""
