@@ -174,6 +174,8 @@ class ExistingLustre(Model):
     """Where nodes mount it."""
     efa: bool = False
     """It was created with EFA."""
+    gds: bool = False
+    """Clients read into accelerator memory (GPUDirect Storage); needs `efa`."""
 
 
 Lustre = Annotated[
