@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ultracluster.cli.environments import open_account
+from ultracluster.cli.environments import JsonOption, open_account, refuse_file
+from ultracluster.cli.json_output import write_json
 from ultracluster.cli.report import refuse, working
 from ultracluster.config import InvalidEnvironmentError
 
@@ -44,7 +44,7 @@ def diff(
     profile: Annotated[
         str | None, typer.Option(help="AWS profile for --deployed.", show_default=False)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print every change as JSON.")] = False,
+    as_json: JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown for a pull request.")] = False,
 ) -> None:
     """Show the blast radius of a change: what stays, restarts, is replaced, or loses its data.
@@ -90,14 +90,16 @@ def diff(
                 "  ultracluster diff prod --deployed            with what is deployed\n"
                 "  ultracluster diff --templates OLD NEW        two templates, or folders of them"
             )
-    except (ChangeError, InvalidEnvironmentError) as error:
+    except InvalidEnvironmentError as error:
+        refuse_file(error.findings)
+    except ChangeError as error:
         refuse(str(error))
     report = Report(found, blast_radius(found.before, found.after), accepted)
     losing = {change.resource for change in report.changes if change.verdict == "DATA LOSS"}
     for one in sorted(accepted - losing):
         typer.echo(f"--accept-data-loss {one}: no data is lost there", err=True)
     if as_json:
-        sys.stdout.write(json.dumps(as_document(report), indent=2) + "\n")
+        write_json("diff", as_document(report))
     else:
         sys.stdout.write(as_markdown(report) if markdown else as_text(report))
     raise typer.Exit(report.exit_code)
