@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ultracluster.cli.environments import JsonOption, ProfileOption, load_environment, open_account, refuse
+from ultracluster.cli.environments import (
+    JsonOption,
+    ProfileOption,
+    complete_environment,
+    load_environment,
+    open_account,
+    refuse,
+)
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.report import LateBar
 
@@ -29,7 +36,11 @@ def _capacity() -> None:  # pyright: ignore[reportUnusedFunction]  # keeps `sear
 def search(
     environment: Annotated[
         Path | None,
-        typer.Argument(help="Search for the compute groups of this environment.", show_default=False),
+        typer.Argument(
+            help="Search for the compute groups of this environment.",
+            show_default=False,
+            autocompletion=complete_environment,
+        ),
     ] = None,
     instance_type: Annotated[
         str | None,

@@ -8,7 +8,12 @@ from typing import Annotated
 
 import typer
 
-from ultracluster.cli.environments import JsonOption, open_account, refuse_file
+from ultracluster.cli.environments import (
+    JsonOption,
+    complete_environment,
+    open_account,
+    refuse_file,
+)
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.report import refuse, working
 from ultracluster.config import InvalidEnvironmentError
@@ -20,6 +25,7 @@ def diff(
         typer.Argument(
             help="One environment with --against or --deployed, or two: what is there and what is to be.",
             show_default=False,
+            autocompletion=complete_environment,
         ),
     ] = None,
     against: Annotated[

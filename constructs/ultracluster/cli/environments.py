@@ -20,6 +20,7 @@ __all__ = [
     "EnvironmentArgument",
     "JsonOption",
     "ProfileOption",
+    "complete_environment",
     "confirm",
     "environment_path",
     "load_accepted",

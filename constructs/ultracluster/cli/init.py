@@ -86,7 +86,7 @@ def init(
         bool, typer.Option("--anyway", help="Write it, too, where AWS is not known to sell it.")
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Ask nothing: take the defaults for what is left out.")
+        bool, typer.Option("--yes", "-y", help="Ask nothing: take the defaults for what is left out.")
     ] = False,
 ) -> None:
     """Write a commented environment file, sized for the number of nodes.

@@ -11,6 +11,7 @@ from ultracluster.cli.cost import ask, day
 from ultracluster.cli.environments import (
     JsonOption,
     ProfileOption,
+    complete_environment,
     environment_path,
     load_environment,
     refuse,
@@ -34,7 +35,11 @@ def _prices() -> None:  # pyright: ignore[reportUnusedFunction]  # keeps `update
 def update(
     environments: Annotated[
         list[Path],
-        typer.Argument(help="Environment files, or names of some in environments/.", show_default=False),
+        typer.Argument(
+            help="Environment files, or names of some in environments/.",
+            show_default=False,
+            autocompletion=complete_environment,
+        ),
     ],
     profile: ProfileOption = None,
     as_json: JsonOption = False,

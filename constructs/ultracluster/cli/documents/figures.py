@@ -43,7 +43,8 @@ class CostLine(TypedDict):
     mark: str | None
     """Why the strict sum leaves it out: `old`, `undated`, `derived`, `elsewhere`."""
     days_old: int | None
-    upfront: float | None
+    upfront: bool
+    """Whether it is paid before it is used, and not in the sums by hour."""
     note: str | None
     price: Price | None
     cost: Periods | None
