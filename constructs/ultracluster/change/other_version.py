@@ -86,7 +86,7 @@ def _found(here: Located, wanted: str, scratch: Path) -> Version:
 
 _WAYS = (
     "this is neither a wheel (ultracluster-1.2.0-py3-none-any.whl), nor a Python or virtual environment in "
-    "which another version is installed (old/bin/python), nor a git revision of Ultracluster's checkout (v1.2.0)"
+    "which another version is installed (old/bin/python), nor a git revision of the checkout (v1.2.0)"
 )
 
 
