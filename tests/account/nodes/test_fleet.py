@@ -96,7 +96,7 @@ def test_the_command_replaces_instances_and_says_what_to_run_first(
     made._clients["ec2", made.region] = ec2
     result = CliRunner().invoke(command.app, ["replace", str(file), node, head, "--yes", "--json"])
     assert result.exit_code == 1, result.output
-    assert {one["node"]: one["result"] for one in json.loads(result.stdout)} == {
+    assert {one["node"]: one["result"] for one in json.loads(result.stdout)["outcomes"]} == {
         head: "refused",
         node: "accepted",
     }

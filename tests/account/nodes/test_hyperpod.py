@@ -96,7 +96,7 @@ def test_list_is_complete_over_pages_and_as_reviewed(run: Callable[..., Any]) ->
         "gpu: 2 of 3 nodes, Updating",
         "4 nodes",
     ]
-    described = json.loads(run(made, "list", "--status", "failure", "--json").output)
+    described = json.loads(run(made, "list", "--status", "failure", "--json").output)["nodes"]
     assert [(one["id"], one["group"], one["launched"]) for one in described] == [
         (node_id(17), "gpu", "2026-11-20T08:00:00+00:00")
     ]
@@ -108,7 +108,10 @@ def test_describe_by_any_name(run: Callable[..., Any]) -> None:
     result = run(made, "describe", "ip-10-1-0-16")
     assert result.exit_code == 0
     assert "InstanceId: i-00000000000000010" in result.output and "  Status: Running" in result.output
-    assert json.loads(run(made, "describe", "gpu-16", "--json").output)["PrivatePrimaryIp"] == "10.1.0.16"
+    assert (
+        json.loads(run(made, "describe", "gpu-16", "--json").output)["node"]["PrivatePrimaryIp"]
+        == "10.1.0.16"
+    )
     nobody = run(made, "describe", "gpu-99")
     assert nobody.exit_code == 2 and "no such node in dev" in nobody.output
 
@@ -131,7 +134,7 @@ def test_replace_reports_each_node_and_waits(run: Callable[..., Any]) -> None:
     result = run(made, "replace", node_id(16), "gpu-17", node_id(18), node_id(19), "--json", "--yes")
     assert [call for call, _ in service.asked] == ["replace"]
     assert result.exit_code == 1, result.output
-    assert [(one["node"], one["result"]) for one in json.loads(result.stdout)] == [
+    assert [(one["node"], one["result"]) for one in json.loads(result.stdout)["outcomes"]] == [
         (node_id(19), "already"),
         (node_id(16), "accepted"),
         (node_id(17), "accepted"),
