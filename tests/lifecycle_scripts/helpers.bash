@@ -9,10 +9,13 @@ REPOSITORY=$(cd -- "$BATS_TEST_DIRNAME/../.." && pwd)
 REAL_COMMANDS=(awk bash cat chmod cmp cp cut dirname env find flock grep gzip head ls ln mkdir mv readlink rm rmdir sed sha256sum
   sha512sum sleep sort stat tail tar tee timeout touch tr wc)
 
-# The interpreter itself and not a launcher of some version manager, which would need a PATH.
+# The interpreter itself and not a launcher of some version manager, which would need a PATH. What all tests of a file begin with is
+# made once, and copied for each.
 setup_file() {
-  PYTHON=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
+  PYTHON=$(python3 -IS -c 'import os, sys; print(os.path.realpath(sys.executable))')
   export PYTHON
+  sandbox::make "$BATS_FILE_TMPDIR/sandbox"
+  ULTRACLUSTER_ROOT=$BATS_FILE_TMPDIR/node/root FAKE=$BATS_FILE_TMPDIR/node/fake node::make
 }
 
 setup() {
@@ -21,35 +24,45 @@ setup() {
   SCRIPTS=$SANDBOX/scripts
   LOG=$ULTRACLUSTER_ROOT/var/log/provision/provisioning.log
   REPORT=$ULTRACLUSTER_ROOT/var/log/ultracluster/report.jsonl
-  mkdir -p "$SCRIPTS" "$FAKE"/{lvm,units} "$REAL" "$SANDBOX/bin"
-  cp -r "$REPOSITORY"/lifecycle_scripts/{lib,steps,files,verify} "$REPOSITORY"/lifecycle_scripts/*.sh "$SCRIPTS"
-  # The steps of the release have tests of their own; all others do without them (see software.bash).
-  [[ -n ${WITH_SOFTWARE:-} ]] || sed -i -E 's/^(readonly STEPS_[A-Z]+)=.*/\1=/' "$SCRIPTS/lib/steps.sh"
-
-  local commands
-  mapfile -t commands < <(type -P "${REAL_COMMANDS[@]}")
-  ((${#commands[@]} == ${#REAL_COMMANDS[@]})) || { echo "this machine lacks some of: ${REAL_COMMANDS[*]}" && return 1; }
-  ln -s -t "$REAL" "${commands[@]}"
-  ln -s "$PYTHON" "$REAL/python3"
-  ln -s "$BATS_TEST_DIRNAME"/fakes/* "$SANDBOX/bin"
+  cp -a "$BATS_FILE_TMPDIR/sandbox/." "$SANDBOX"
   node::fresh
   if declare -F scenario >/dev/null; then scenario; fi
 }
 
-# A p5 node of group `gpu` as HyperPod hands it over, the image with Slurm and without a mount on its eight disks.
+# sandbox::make FOLDER: scripts and commands
+sandbox::make() {
+  local commands
+  mkdir -p "$1"/{scripts,bin,real}
+  cp -r "$REPOSITORY"/lifecycle_scripts/{lib,steps,files,verify} "$REPOSITORY"/lifecycle_scripts/*.sh "$1/scripts"
+  cp "$BATS_TEST_DIRNAME/cluster.json" "$1/scripts"
+  # The steps of the release have tests of their own; all others do without them (see software.bash).
+  [[ -n ${WITH_SOFTWARE:-} ]] || sed -i -E 's/^(readonly STEPS_[A-Z]+)=.*/\1=/' "$1/scripts/lib/steps.sh"
+  mapfile -t commands < <(type -P "${REAL_COMMANDS[@]}")
+  ((${#commands[@]} == ${#REAL_COMMANDS[@]})) || { echo "this machine lacks some of: ${REAL_COMMANDS[*]}" && return 1; }
+  ln -s -t "$1/real" "${commands[@]}"
+  ln -s "$PYTHON" "$1/real/python3"
+  ln -s "$BATS_TEST_DIRNAME"/fakes/* "$1/bin"
+}
+
+# node::fresh: root, fakes and cluster.json are those of a new node.
 node::fresh() {
+  cp -a "$BATS_FILE_TMPDIR/node/." "$SANDBOX"
+  node::cluster_json
+}
+
+# A p5 node of group `gpu` as HyperPod hands it over, the image with Slurm and without a mount on its eight disks.
+node::make() {
   local index
-  mkdir -p "$ULTRACLUSTER_ROOT"/{etc,run,proc/self,proc/sys/net/ipv4/neigh/default,opt/ml/config,opt/slurm/etc}
+  mkdir -p "$ULTRACLUSTER_ROOT"/{etc,run,proc/self,proc/sys/net/ipv4/neigh/default,opt/ml/config,opt/slurm/etc} \
+    "$FAKE"/{lvm,modules} "$FAKE"/units/{slurmd,slurmctld,munge}
   echo '25 1 259:0 / / rw,relatime shared:1 - ext4 /dev/root rw' >"$ULTRACLUSTER_ROOT/proc/self/mountinfo"
   printf 'MemTotal:       2000000000 kB\nHugePages_Total:       0\nHugepagesize:       2048 kB\n' >"$ULTRACLUSTER_ROOT/proc/meminfo"
   for index in 1 2 3; do echo 128 >"$ULTRACLUSTER_ROOT/proc/sys/net/ipv4/neigh/default/gc_thresh$index"; done
   echo 'UUID=0123 / ext4 defaults 0 1' >"$ULTRACLUSTER_ROOT/etc/fstab"
   echo 'SlurmctldHost=ip-10-1-0-10(10.1.0.10)' >"$ULTRACLUSTER_ROOT/opt/slurm/etc/slurm.conf"
-  mkdir -p "$FAKE"/units/{slurmd,slurmctld,munge}
   # shellcheck disable=SC2016 # systemd expands it
   echo 'ExecStart=/opt/slurm/sbin/slurmd -D $SLURMD_OPTIONS' >"$FAKE/units/slurmd/unit"
   touch "$FAKE/calls" "$FAKE/changes" "$FAKE/lvm/pvs" "$FAKE/any_package"
-  mkdir -p "$FAKE/modules"
   echo 2.15.6 >"$FAKE/modules/lustre"
   echo x86_64 >"$FAKE/processor"
   echo 6.8.0-1039-aws >"$FAKE/kernel"
@@ -59,18 +72,19 @@ node::fresh() {
   echo true >"$FAKE/remove_ipc"
   echo 10.1.0.21 >"$FAKE/addresses"
   node::disks 8
-  node::cluster_json
   node::resource_config
 }
 
 # node::disks COUNT [CONTENT]: instance-store disks beside the root volume and a data volume, which are EBS.
 node::disks() {
   local index
-  echo "/dev/nvme0n1 259:0 ext4 Amazon Elastic Block Store" >"$FAKE/disks"
-  echo "/dev/nvme99n1 259:99 - Amazon Elastic Block Store" >>"$FAKE/disks"
-  for ((index = 1; index <= $1; index++)); do
-    echo "/dev/nvme${index}n1 259:$index ${2:--} Amazon EC2 NVMe Instance Storage" >>"$FAKE/disks"
-  done
+  {
+    echo "/dev/nvme0n1 259:0 ext4 Amazon Elastic Block Store"
+    echo "/dev/nvme99n1 259:99 - Amazon Elastic Block Store"
+    for ((index = 1; index <= $1; index++)); do
+      echo "/dev/nvme${index}n1 259:$index ${2:--} Amazon EC2 NVMe Instance Storage"
+    done
+  } >"$FAKE/disks"
 }
 
 # What DLAMI offers: its own volume over all disks, mounted at /opt/dlami/nvme.
@@ -149,7 +163,6 @@ library() {
 
 node::renew() {
   rm -rf "$ULTRACLUSTER_ROOT" "$FAKE"
-  mkdir -p "$FAKE"/{lvm,units}
   node::fresh
   if declare -F scenario >/dev/null; then scenario; fi
 }

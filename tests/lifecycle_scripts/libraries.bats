@@ -93,7 +93,7 @@ fetch() {
   (sleep 0.3 && rm "$FAKE/code") 3>&- &
   run library fetch "ULTRACLUSTER_FETCH_DEADLINE=20; fetch::file https://example.org/file '$SANDBOX/got/file' 'sha256:$(sum "$FAKE/remote")'"
   assert::status 0
-  printf '#!/usr/bin/env bash\necho "aws $*" >>"$FAKE/calls"\n[[ ! -e $FAKE/denied ]] || { echo "fatal error: An error occurred (403) when calling the HeadObject operation: Forbidden" >&2; exit 1; }\ncat "$FAKE/remote" >"${*: -1}"\n' >"$SANDBOX/denies"
+  printf '#!/bin/bash\necho "aws $*" >>"$FAKE/calls"\n[[ ! -e $FAKE/denied ]] || { echo "fatal error: An error occurred (403) when calling the HeadObject operation: Forbidden" >&2; exit 1; }\ncat "$FAKE/remote" >"${*: -1}"\n' >"$SANDBOX/denies"
   chmod +x "$SANDBOX/denies"
   ln -sf "$SANDBOX/denies" "$SANDBOX/bin/aws"
   touch "$FAKE/denied"
@@ -136,7 +136,7 @@ fetch() {
 
 @test "fetch: a key that is here is fetched again when it has expired" {
   # A key is a line "FINGERPRINT EXPIRES".
-  printf '#!/usr/bin/env bash\nread -r print expires <"${*: -1}"\nprintf "pub:-:4096:1:0:1:%%s::-:\\nfpr:::::::::%%s:\\n" "$expires" "$print"\n' >"$SANDBOX/bin/gpg"
+  printf '#!/bin/bash\nread -r print expires <"${*: -1}"\nprintf "pub:-:4096:1:0:1:%%s::-:\\nfpr:::::::::%%s:\\n" "$expires" "$print"\n' >"$SANDBOX/bin/gpg"
   chmod +x "$SANDBOX/bin/gpg"
   mkdir -p "$SANDBOX/got"
   echo "ABCD 4000000000" >"$FAKE/remote"
@@ -158,7 +158,7 @@ fetch() {
 @test "files: half of a file never gets its name, wherever the error happens" {
   mkdir -p "$ULTRACLUSTER_ROOT/etc"
   echo old >"$ULTRACLUSTER_ROOT/etc/file"
-  printf '#!/usr/bin/env bash\nhead -c 2 "${*: -2:1}" >"${*: -1}"\necho "cp: No space left on device" >&2\nexit 1\n' >"$SANDBOX/bin/cp"
+  printf '#!/bin/bash\nhead -c 2 "${*: -2:1}" >"${*: -1}"\necho "cp: No space left on device" >&2\nexit 1\n' >"$SANDBOX/bin/cp"
   chmod +x "$SANDBOX/bin/cp"
   # in a condition bash does not stop at the first error
   run library files 'files::write /etc/file <<<"a new text" && echo "it went well" || echo "it failed"'

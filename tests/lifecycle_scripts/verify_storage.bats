@@ -21,7 +21,7 @@ scenario() {
 # command_on_node NAME CODE: a fake
 command_on_node() {
   rm -f "$SANDBOX/bin/$1"
-  printf '#!/usr/bin/env bash\n%s\n' "$2" >"$SANDBOX/bin/$1"
+  printf '#!/bin/bash\n%s\n' "$2" >"$SANDBOX/bin/$1"
   chmod +x "$SANDBOX/bin/$1"
 }
 
