@@ -181,6 +181,7 @@ entry::fetch_ahead() {
   mkdir -p "$told"
   ENTRY_FETCHES=()
   for step in "${ENTRY_LEFT[@]}"; do
+    [[ $(<"$ULTRACLUSTER_HOME/steps/$step.sh") == *"$step::fetch()"* ]] || continue
     entry::fetch_one "$step" "$told/$step" &
     ENTRY_FETCHES+=("$!")
   done

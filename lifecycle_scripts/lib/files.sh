@@ -28,7 +28,7 @@ files::install() {
   # It ends in none of the suffixes (.conf, .service) that configuration folders are read for.
   local -r new=${target%/*}/.${target##*/}.ultracluster-new
   # Where a caller looks at the status, bash goes on after an error: half of a file (the disk is full) must not get the name.
-  if mkdir -p "${target%/*}" && cp -- "$source" "$new" && chmod "$mode" "$new" && mv -f -- "$new" "$target"; then
+  if { [[ -d ${target%/*} ]] || mkdir -p "${target%/*}"; } && cp -- "$source" "$new" && chmod "$mode" "$new" && mv -f -- "$new" "$target"; then
     log::info "wrote $2"
   else
     rm -f -- "$new"
@@ -41,6 +41,6 @@ files::install() {
 # files::write PATH [MODE]: the same, from stdin
 files::write() {
   local -r text=$ULTRACLUSTER_ROOT/run/ultracluster/text
-  mkdir -p "${text%/*}" && cat >"$text" || return
+  { [[ -d ${text%/*} ]] || mkdir -p "${text%/*}"; } && cat >"$text" || return
   files::install "$text" "$@"
 }

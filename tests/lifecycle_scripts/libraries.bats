@@ -248,6 +248,34 @@ fetch() {
   assert::contains "$output" hello
 }
 
+@test "json: any text is written as Python writes it" {
+  local locale
+  for locale in C C.UTF-8; do
+    run "$PYTHON" -IS - "$SCRIPTS/lib/json.sh" "$locale" <<'PYTHON'
+import json, random, subprocess, sys
+
+library, locale = sys.argv[1:]
+seed = random.SystemRandom().randrange(10**6)
+dice = random.Random(seed)
+texts = [b"", b"plain", b'say "C:\\"', b"a\nb\tc\r\b\f\x0b\x7f\x1f\x01", b"&\\&", b"%s %d", b"'$x`", b"-n", b"\\u0041", b" two  spaces "]
+texts += ["é—😀\ud7ff\ue000\uffff\U0010ffff".encode(), b"\xff\xfe", b"\xed\xa0\x80", b"\xf0\x9f\x98", b"\xc3", b"\xe2\x82a", b"\xf4\x90\x80\x80", b"\xc0\xaf"]
+texts += [bytes([byte]) for byte in range(1, 256)] + [b"x%cy" % byte for byte in range(1, 256)]
+sets = range(1, 256), b'\\"\n aZ', (0xC2, 0xE0, 0xE2, 0xED, 0xF0, 0xF4, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF)
+texts += [bytes(dice.choice(dice.choice(sets)) for _ in range(dice.randrange(1, 12))) for _ in range(1000)]
+code = 'source "$0"; while LC_ALL=C IFS= read -r -d "" text; do json::text out "$text"; printf "%s\\n" "$out"; done'
+done = subprocess.run(
+    ["bash", "-euo", "pipefail", "-c", code, library], input=b"".join(text + b"\0" for text in texts),
+    stdout=subprocess.PIPE, check=True, env={"PATH": "/usr/bin:/bin", "LC_ALL": locale},
+)
+found = done.stdout.decode("ascii").splitlines()
+assert len(found) == len(texts), (seed, len(found))
+for text, line in zip(texts, found):
+    assert line == json.dumps(text.decode(errors="replace")), (seed, text, line)
+PYTHON
+    assert::status 0
+  done
+}
+
 @test "libraries can be sourced twice" {
   local file
   for file in "$SCRIPTS"/lib/*.sh; do

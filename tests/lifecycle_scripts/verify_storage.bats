@@ -5,7 +5,6 @@
 load helpers
 
 scenario() {
-  cp -r "$REPOSITORY/lifecycle_scripts/verify" "$SCRIPTS"
   mkdir -p "$ULTRACLUSTER_ROOT"/{dev,proc/driver/nvidia,usr/lib/x86_64-linux-gnu,fsx,etc/systemd/system} \
     "$ULTRACLUSTER_ROOT"/sys/module/{gdrdrv,lustre,lnet} "$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id"
   echo p5.48xlarge >"$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id/product_name"
