@@ -4,7 +4,7 @@
 ULTRACLUSTER_VERIFY_EFA=1
 
 # shellcheck source-path=SCRIPTDIR source=checks.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/checks.sh"
+source "${BASH_SOURCE[0]%/*}/checks.sh"
 
 # libfabric registers its buffers as locked memory (aws/aws-ofi-nccl, doc): less than this is known to fail
 readonly EFA_MEMLOCK=17179869184
