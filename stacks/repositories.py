@@ -7,34 +7,19 @@ itself: it takes neither the file system nor the cluster with it.
 from __future__ import annotations
 
 import aws_cdk as cdk
-from aws_cdk import Stack
 from constructs import Construct
 
+from ultracluster.clusters.composition.parts import StorageParts
+from ultracluster.clusters.composition.repositories import add_repositories
 from ultracluster.model import Cluster
-from ultracluster.storage.data_repositories import DataRepositories
+from ultracluster.stacks.part import PartStack
 
 
-class RepositoryStack(Stack):
+class RepositoryStack(PartStack):
     """What ties folders of the Lustre file system to S3."""
 
     def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        cluster: Cluster,
-        env: cdk.Environment,
-        file_system_id: str,
-        data_bucket: str | None,
+        self, scope: Construct, cluster: Cluster, *, env: cdk.Environment, storage: StorageParts
     ) -> None:
-        super().__init__(
-            scope, construct_id, env=env, termination_protection=cluster.environment.protect,
-            description=f"Ultracluster {cluster.name}: data repository associations",
-        )  # fmt: skip
-        DataRepositories(
-            self,
-            "Lustre",
-            file_system_id=file_system_id,
-            repositories=cluster.environment.data_repositories,
-            own_bucket=data_bucket,
-        )
+        super().__init__(scope, cluster, "repositories", env=env, holds="data repository associations")
+        add_repositories(self, cluster, storage=storage)

@@ -1,4 +1,4 @@
-"""Kubernetes: SageMaker HyperPod on EKS, and EKS alone."""
+"""Kubernetes: SageMaker HyperPod on EKS, and plain EKS."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, model_validator
 
-from ultracluster.config.base import Cidr, Many, Model, SubnetId
+from ultracluster.config.base import OR_TOKEN, Cidr, Many, Model, SubnetId
 from ultracluster.config.hyperpod_eks import HyperPodInference, HyperPodObservability, KarpenterAutoscaling
 from ultracluster.config.nodes import GroupName
 
 ClusterName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}$")]
 KubernetesName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
-PrincipalArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+$")]
+PrincipalArn = Annotated[
+    str, Field(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+$"), OR_TOKEN
+]
 HyperPodAddon = Literal[
     "cert-manager",
     "amazon-sagemaker-hyperpod-taskgovernance",
@@ -32,7 +34,7 @@ class PrivateEndpoint(Model):
 class PublicEndpoint(Model):
     """The Kubernetes API answers within the VPC, and to some addresses of the internet."""
 
-    kind: Literal["public"]
+    kind: Literal["public"] = "public"
     cidrs: Annotated[Many[Cidr], Field(min_length=1, max_length=40)]
     """IPv4 networks that may reach it; everyone else may not."""
 
@@ -51,7 +53,9 @@ class ArgoCdRole(Model):
 class ArgoCd(Model):
     """Argo CD run by EKS. People log in through IAM Identity Center."""
 
-    idc_instance_arn: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sso:::instance/ssoins-[0-9a-f]+$")]
+    idc_instance_arn: Annotated[
+        str, Field(pattern=r"^arn:aws[a-z-]*:sso:::instance/ssoins-[0-9a-f]+$"), OR_TOKEN
+    ]
     """ARN of the IAM Identity Center instance. Cannot change later."""
     idc_region: str
     """Region of the IAM Identity Center instance. Cannot change later."""
@@ -69,7 +73,7 @@ class Ack(Model):
 
 
 class Capabilities(Model):
-    """EKS Capabilities: software that AWS runs beside the control plane."""
+    """EKS Capabilities: software that AWS runs next to the control plane."""
 
     argo_cd: ArgoCd | None = None
     """Argo CD, which deploys from Git."""
@@ -80,7 +84,7 @@ class Capabilities(Model):
 
 
 class _Kubernetes(Model):
-    """What HyperPod on EKS and EKS alone have in common."""
+    """What HyperPod on EKS and plain EKS have in common."""
 
     cluster_name: ClusterName | None = None
     """Name of the cluster; the environment's name by default. A new name is a new cluster."""
@@ -90,7 +94,7 @@ class _Kubernetes(Model):
     node_image_release: (
         Annotated[str, Field(pattern=r"^(1\.\d\d\.\d+-)?20\d{6}$", examples=["1.34.12-20261012"])] | None
     ) = None
-    """Release of EKS's own images for nodes: in full (`1.34.12-20261012`), or its date alone, which
+    """Release of EKS's own images for nodes: in full (`1.34.12-20261012`), or only its date, which
     `ultracluster release lock --for` completes; by default the one that this package knows. Not for nodes of
     HyperPod."""
     support: Literal["standard", "extended"] = "standard"
@@ -101,9 +105,10 @@ class _Kubernetes(Model):
     endpoint: Annotated[PrivateEndpoint | PublicEndpoint, Field(discriminator="kind")] = PrivateEndpoint()
     """Where the Kubernetes API answers."""
     admins: Many[PrincipalArn] = ()
-    """IAM roles and users that may do everything in the cluster. Nobody else can, not even who deploys it."""
+    """IAM roles and users that may do everything in the cluster. No other principal can, not even the
+    one that deploys it."""
     second_zone_id: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")] | None = None
-    """EKS wants the control plane in two zones; this is the other one. Only with a VPC that is made. Nodes
+    """EKS requires the control plane in two zones; this is the other one. Only with a VPC that is made. Nodes
     stay in `network.zone_id`. Cannot change later."""
     control_plane_subnet_ids: Annotated[Many[SubnetId], Field(max_length=16)] = ()
     """Private subnets in two zones or more for the control plane's interfaces; only with `network.vpc`.
@@ -144,7 +149,7 @@ class HyperPodEks(_Kubernetes):
     """SageMaker HyperPod on an EKS control plane: groups of role `compute` are HyperPod's, those of role
     `system` are managed by EKS."""
 
-    kind: Literal["hyperpod-eks"]
+    kind: Literal["hyperpod-eks"] = "hyperpod-eks"
     lifecycle: Literal["on-create"] = "on-create"
     """When our scripts run: before a node joins the cluster. HyperPod takes no group without a script."""
     provisioning: Literal["continuous", "classic"] = "continuous"
@@ -219,7 +224,7 @@ class Karpenter(Model):
 class Eks(_Kubernetes):
     """Amazon EKS with managed node groups of our own launch templates, and Karpenter if asked for."""
 
-    kind: Literal["eks"]
+    kind: Literal["eks"] = "eks"
     lifecycle: Literal["user-data", "none"] = "user-data"
     """When our scripts run: before a node joins the cluster, or not at all."""
     node_repair: NodeRepair = NodeRepair()

@@ -46,7 +46,7 @@ class LustreFacts:
     """None where it exists, or where the deployment has none."""
 
     @property
-    def made(self) -> NewLustre | None:
+    def new(self) -> NewLustre | None:
         """Its settings where it is made; None where it exists already."""
         return None if isinstance(self.settings, ExistingLustre) else self.settings
 
@@ -59,7 +59,7 @@ def lustre_of(settings: LustreSettings) -> LustreFacts:
     """The file system in the one form."""
     match settings:
         case ExistingLustre():
-            return LustreFacts(settings=settings, efa=settings.efa)
+            return LustreFacts(settings=settings, efa=settings.efa, gds=settings.gds)
         case ScratchLustre():
             return LustreFacts(
                 settings=settings,

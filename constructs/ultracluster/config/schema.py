@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from ultracluster.config.base import DISCRIMINATORS
 from ultracluster.config.environment import Environment
 from ultracluster.config.schema_values import offer_values
 
@@ -39,17 +40,27 @@ def environment_schema(releases: Iterable[str] = ()) -> dict[str, Any]:
     }
     schema["patternProperties"] = {r"^\.": {"description": "A place for YAML anchors; ignored."}}
     schema["required"] = []
+    _name_kinds(schema["$defs"])
     offer_values(schema, releases)
     return schema
+
+
+def _name_kinds(definitions: dict[str, dict[str, Any]]) -> None:
+    """A file says which kind it means; only in Python the class says it already."""
+    for name, definition in definitions.items():
+        for tag in DISCRIMINATORS:
+            if definition.get("properties", {}).get(tag, {}).pop("default", None):
+                required = {"required": [tag, *definition.get("required", [])]}
+                definitions[name] = dict(sorted((definition | required).items()))
 
 
 def field_docstrings(model: type[BaseModel]) -> dict[str, str]:
     """The text below each field of a model and of the models it is derived from, on one line."""
     texts: dict[str, str] = {}
-    for one in reversed(model.__mro__):
-        if one in (object, BaseModel) or not issubclass(one, BaseModel):
+    for ancestor in reversed(model.__mro__):
+        if ancestor in (object, BaseModel) or not issubclass(ancestor, BaseModel):
             continue
-        body = _class_body(one)
+        body = _class_body(ancestor)
         for field, text in pairwise(body):
             if (
                 isinstance(field, ast.AnnAssign)
@@ -72,11 +83,11 @@ def _models(model: type[BaseModel]) -> set[type[BaseModel]]:
     found: set[type[BaseModel]] = set()
     pending: list[Any] = [model]
     while pending:
-        one = pending.pop()
-        if isinstance(one, type) and issubclass(one, BaseModel):
-            if one not in found:
-                found.add(one)
-                pending += [field.annotation for field in one.model_fields.values()]
+        annotation = pending.pop()
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            if annotation not in found:
+                found.add(annotation)
+                pending += [field.annotation for field in annotation.model_fields.values()]
         else:
-            pending += get_args(one)
+            pending += get_args(annotation)
     return found
