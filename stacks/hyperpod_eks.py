@@ -8,58 +8,40 @@ from __future__ import annotations
 
 from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_s3 as s3
-from constructs import IConstruct
 
+from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
 from ultracluster.clusters.hyperpod.eks import HyperPodEksCluster
 from ultracluster.clusters.session_document import SessionDocument
-from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.model import Cluster
-from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.login import DESCRIPTION, find_hyperpod_node, hyperpod_target, login_command
-from ultracluster.network.existing import existing_subnet
-from ultracluster.stacks.control_plane import control_plane_parts
-from ultracluster.stacks.parts import NetworkParts, StorageParts, crossing, imported_upload_role
+from ultracluster.stacks.control_plane import imported_control_plane
+from ultracluster.stacks.part import cross
 
 
 def add_cluster(
     stack: Stack, cluster: Cluster, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
-) -> list[IConstruct]:
+) -> None:
     """Add the cluster and its outputs; nothing of it waits for a file system: pods mount, not nodes."""
-    environment, orchestrator = cluster.environment, cluster.settings
-    assert isinstance(orchestrator, HyperPodEks)
-    parts = control_plane_parts(cluster)
-    kubectl = parts.kubectl(stack)
-    groups = cluster.with_role("compute")
+    environment = cluster.environment
     hyperpod = HyperPodEksCluster(
         stack,
         "Cluster",
-        cluster_name=environment.cluster_name,
-        config=orchestrator,
-        node_groups={name: group.settings for name, group in groups.items()},
-        instance_types={known.name: known for group in groups.values() for known in group.known_types},
-        eks_cluster_arn=parts.cluster_arn,
-        kubectl=kubectl,
-        region=cluster.region,
-        subnet=existing_subnet(stack, "Nodes", network.subnet_id),
-        security_groups=[network.security_group_id],
+        resolved=cluster,
+        control_plane=imported_control_plane(stack, cluster),
+        subnet=network.subnet(stack),
+        security_groups=network.security_groups(stack),
         key=key,
-        scripts_bucket=s3.Bucket.from_bucket_attributes(
-            stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
-        ),
-        script_configurations=script_configurations(cluster),
-        mirror=environment.software.mirror,
-        upload_role=imported_upload_role(stack, storage),
+        scripts_bucket=storage.buckets.scripts_bucket(stack, key),
+        upload_role=storage.buckets.upload_role(stack),
     )
     session = SessionDocument(stack, "Session", user=environment.session_user, access=environment.access)
     _outputs(stack, cluster, hyperpod, session)
-    return []
 
 
 def _outputs(stack: Stack, cluster: Cluster, hyperpod: HyperPodEksCluster, session: SessionDocument) -> None:
     region, name = cluster.region, cluster.environment.cluster_name
     group = next(iter(cluster.with_role("compute")))
-    crossing(stack, "ClusterArn", hyperpod.cluster_arn)
+    cross(stack, "ClusterArn", hyperpod.cluster_arn)
     node = hyperpod_target(hyperpod.cluster_id, group, find_hyperpod_node(name, group, region=region))
     for output, description, value in (
         ("ClusterName", "HyperPod cluster", hyperpod.cluster_name),

@@ -2,52 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_s3 as s3
-from constructs import IConstruct
 
+from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
 from ultracluster.clusters.hyperpod.slurm import HyperPodSlurmCluster
 from ultracluster.clusters.session_document import SessionDocument
-from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.model import Cluster
-from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.login import DESCRIPTION, find_hyperpod_node, hyperpod_target, login_command
-from ultracluster.model.mounts import Accounting
-from ultracluster.network.existing import existing_subnet
-from ultracluster.stacks.parts import NetworkParts, StorageParts, imported_upload_role
 
 
 def add_cluster(
     stack: Stack, cluster: Cluster, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
-) -> list[IConstruct]:
-    """Add the cluster and its outputs; gives what must wait until file systems admit the nodes."""
-    environment, orchestrator = cluster.environment, cluster.settings
-    assert isinstance(orchestrator, HyperPodSlurm)
+) -> None:
+    """Add the cluster and its outputs."""
+    environment = cluster.environment
     hyperpod = HyperPodSlurmCluster(
         stack,
         "Cluster",
-        cluster_name=environment.cluster_name,
-        config=orchestrator,
-        node_groups=environment.node_groups,
-        subnet=existing_subnet(stack, "Nodes", network.subnet_id),
-        security_groups=[network.security_group_id],
+        resolved=cluster,
+        subnet=network.subnet(stack),
+        security_groups=network.security_groups(stack),
         key=key,
-        scripts_bucket=s3.Bucket.from_bucket_attributes(
-            stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
-        ),
-        script_configurations=script_configurations(cluster),
-        lustre=storage.lustre,
-        open_zfs=storage.open_zfs,
-        accounting=_with_secret_key(storage),
-        mirror=environment.software.mirror,
-        upload_role=imported_upload_role(stack, storage),
+        scripts_bucket=storage.buckets.scripts_bucket(stack, key),
+        lustre=storage.file_systems.lustre_in(stack),
+        open_zfs=storage.file_systems.open_zfs_in(stack),
+        accounting=storage.file_systems.accounting_in(stack, key),
+        upload_role=storage.buckets.upload_role(stack),
     )
     session = SessionDocument(stack, "Session", user=environment.session_user, access=environment.access)
     _outputs(stack, cluster, hyperpod, session)
-    return [hyperpod.resource]
 
 
 def _outputs(
@@ -70,10 +54,3 @@ def _outputs(
         value=f"/aws/sagemaker/Clusters/{hyperpod.cluster_name}/{hyperpod.cluster_id}",
         description="Logs of lifecycle scripts and health checks",
     )
-
-
-def _with_secret_key(storage: StorageParts) -> Accounting | None:
-    accounting = storage.accounting
-    if accounting and accounting.secret_key_arn is None:
-        return replace(accounting, secret_key_arn=storage.key_arn)
-    return accounting

@@ -3,74 +3,48 @@
 from __future__ import annotations
 
 from aws_cdk import CfnOutput, Stack
-from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_s3 as s3
-from constructs import IConstruct
 
+from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
 from ultracluster.clusters.parallelcluster.cluster import ParallelClusterCluster
 from ultracluster.clusters.parallelcluster.configuration_file import create_command
 from ultracluster.clusters.parallelcluster.deployed_values import value_sources
+from ultracluster.clusters.parallelcluster.ways_out import ways_out
 from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.model import Cluster
 from ultracluster.model.login import DESCRIPTION, find_instance, login_command
-from ultracluster.stacks.parts import NetworkParts, StorageParts
 
 
 def add_cluster(
     stack: Stack, cluster: Cluster, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
-) -> list[IConstruct]:
-    """Add the cluster and its outputs; gives what must wait until file systems admit the nodes."""
+) -> None:
+    """Add the cluster and its outputs."""
     environment, orchestrator = cluster.environment, cluster.settings
     assert isinstance(orchestrator, ParallelCluster)
     parallelcluster = ParallelClusterCluster(
         stack,
         "Cluster",
-        environment=environment,
-        subnet_id=network.subnet_id,
-        security_group_id=network.security_group_id,
+        resolved=cluster,
+        subnet=network.subnet(stack),
+        security_groups=network.security_groups(stack),
         key=key,
-        scripts_bucket=s3.Bucket.from_bucket_attributes(
-            stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
-        ),
-        lustre=storage.lustre,
-        open_zfs=storage.open_zfs,
-        accounting=storage.accounting,
+        scripts_bucket=storage.buckets.scripts_bucket(stack, key),
+        lustre=storage.file_systems.lustre_in(stack),
+        open_zfs=storage.file_systems.open_zfs_in(stack),
+        accounting=storage.file_systems.accounting_in(stack, key),
     )
-    ways_out = _ways_out(stack, orchestrator, network)
+    rules = ways_out(
+        stack,
+        orchestrator,
+        security_group_id=network.security_group_ids[0],
+        vpc_cidr=network.vpc_cidr,
+    )
     session = SessionDocument(stack, "Session", user=environment.session_user, access=environment.access)
     _outputs(stack, environment, parallelcluster, session)
-    if parallelcluster.resource is None:
-        return []
-    parallelcluster.resource.node.add_dependency(*ways_out)
-    return [parallelcluster.resource]
-
-
-def _ways_out(
-    stack: Stack, orchestrator: ParallelCluster, network: NetworkParts
-) -> list[ec2.CfnSecurityGroupEgress]:
-    """What the nodes' group does not let out by itself; ParallelCluster adds nothing to a group of ours."""
-    rules: list[tuple[str, str, int, str]] = []
-    if orchestrator.head_storage == "efs":
-        rules.append(("HeadStorage", network.vpc_cidr, 2049, "EFS that ParallelCluster makes"))
-    directory = orchestrator.directory_service
-    for number, cidr in enumerate(directory.server_networks if directory else ()):
-        rules += [(f"Directory{number}P{port}", cidr, port, "Directory") for port in (389, 636)]
-    return [
-        ec2.CfnSecurityGroupEgress(
-            stack,
-            name,
-            group_id=network.security_group_id,
-            ip_protocol="tcp",
-            from_port=port,
-            to_port=port,
-            cidr_ip=cidr,
-            description=description,
-        )
-        for name, cidr, port, description in rules
-    ]
+    if parallelcluster.resource:
+        parallelcluster.resource.node.add_dependency(*rules)
 
 
 def _outputs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from aws_cdk import SecretValue, Stack
@@ -48,6 +49,7 @@ class ParallelClusterScripts(Construct):
         bucket: s3.IBucket,
         cluster: Cluster,
         deployed_values: dict[str, Any],
+        locked: Mapping[str, object] | None = None,
     ) -> None:
         """Upload the scripts.
 
@@ -55,6 +57,7 @@ class ParallelClusterScripts(Construct):
             bucket: where to.
             cluster: its name is the first part of the prefix.
             deployed_values: what is known only after deploy (CDK tokens).
+            locked: as `script_configuration` takes it.
         """
         super().__init__(scope, construct_id)
         environment = cluster.environment
@@ -63,7 +66,7 @@ class ParallelClusterScripts(Construct):
         head = NodeFiles.of(*ENTRIES, release=release, also=[FETCH, f"{IMEX}.sh"])
         queue = NodeFiles.of(*ENTRIES, release=release, also=[FETCH])
         queues = {
-            name: queue.in_folder(script_configuration(cluster, *groups))
+            name: queue.in_folder(script_configuration(cluster, *groups, locked=locked))
             for name, groups in cluster.partitions.items()
         }
         self.bundle = ScriptBundle(
@@ -71,8 +74,8 @@ class ParallelClusterScripts(Construct):
             "Bundle",
             bucket=bucket,
             name=cluster_name,
-            bundles={"": head.in_folder(script_configuration(cluster, *own)), **queues},
-            others=tools(script_configuration(cluster)),
+            bundles={"": head.in_folder(script_configuration(cluster, *own, locked=locked)), **queues},
+            others=tools(script_configuration(cluster, locked=locked)),
             deployed_values=deployed_values,
         )
         self.prefix = self.bundle.prefixes[""]
