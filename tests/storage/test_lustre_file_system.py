@@ -12,7 +12,18 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
-from foreign import HOME, both_ways, foreign_stack, group, imported_vpc, refusal, resources, rules, warnings
+from foreign import (
+    HOME,
+    both_ways,
+    figures,
+    foreign_stack,
+    group,
+    imported_vpc,
+    refusal,
+    resources,
+    rules,
+    warnings,
+)
 
 from ultracluster import DataRepository, EfaSecurityGroup, ILustreFileSystem, LustreFileSystem
 from ultracluster.config.storage import Persistent2SsdLustre
@@ -52,7 +63,7 @@ def test_capacity_is_enough(stack: Stack) -> None:
 
 
 def test_the_arguments_are_the_fields_of_the_models() -> None:
-    hints = get_type_hints(LustreArguments)
+    hints = figures(get_type_hints(LustreArguments))
     fields: dict[str, Any] = {}
     for model in MODELS.values():
         for name, hint in get_type_hints(model).items():
@@ -205,7 +216,7 @@ def test_nodes_with_efa_are_admitted_with_all_their_traffic(stack: Stack) -> Non
 def test_rules_are_in_the_stack_of_a_client_that_comes_and_goes() -> None:
     stack = foreign_stack()
     made = lustre(stack, capacity_gib=4800)
-    cluster = Stack(stack.node.root, "cluster")
+    cluster = Stack(cast("App", stack.node.root), "cluster")
     nodes = EfaSecurityGroup(cluster, "Nodes", vpc=imported_vpc(cluster))
 
     made.connections.allow_default_port_from(nodes)

@@ -37,6 +37,7 @@ from ultracluster.plan.storage import (
 from ultracluster.plan.training_model import ModelPlan, model_plan, parameters, size_text
 
 __all__ = [
+    "NOT_IN_DOCUMENT",
     "AddressPlan",
     "AddressRow",
     "BootPlan",
@@ -55,6 +56,9 @@ __all__ = [
     "plan",
     "size_text",
 ]
+
+NOT_IN_DOCUMENT = ("asked_as", "traits")
+"""A path of this machine, and facts of the orchestrator, not of the environment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,9 +132,7 @@ class Plan:
     def document(self) -> dict[str, Any]:
         """The plan as JSON has it; the units are those of the fields."""
         plain = _plain(self)
-        del plain["asked_as"]  # a path of this machine
-        del plain["traits"]  # facts of the orchestrator, not of the environment
-        return plain
+        return {name: value for name, value in plain.items() if name not in NOT_IN_DOCUMENT}
 
 
 def plan(

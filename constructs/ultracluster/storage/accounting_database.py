@@ -15,7 +15,7 @@ from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
 from ultracluster.config.storage import RdsMySql
-from ultracluster.guard import holds_token, report, settings_of
+from ultracluster.guard import Figure, holds_token, report, settings_of
 from ultracluster.model.mounts import Accounting
 from ultracluster.network.admission import MYSQL, Admission, Traffic, isolated_group
 from ultracluster.network.server_connections import ServerConnections
@@ -30,7 +30,7 @@ class AccountingArguments(TypedDict, total=False):
     """Fields of the configuration's model for a new database, which says what each means."""
 
     instance_class: str
-    storage_gib: int
+    storage_gib: Figure
     multi_az: bool
     backup_retention_days: int
     database_name: str
@@ -159,7 +159,7 @@ class AccountingDatabase(_Database):
         resource: the CDK's `DatabaseInstance`.
         config: its settings.
         endpoint: host name.
-        instance_id: name of the instance.
+        instance_identifier: name of the instance.
         port: TCP port.
         database_name: schema that slurmdbd creates.
         username: the secret's `username`.
@@ -297,7 +297,7 @@ class AccountingDatabase(_Database):
         self.username = _USER
         self.secret = instance.secret
         self.secret_arn = instance.secret.secret_arn
-        self.instance_id = instance.instance_identifier
+        self.instance_identifier = instance.instance_identifier
         self.security_group_id = group.security_group_id
         self.database_name = config.database_name
         self._connect(group, MYSQL)
