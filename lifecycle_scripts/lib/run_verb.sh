@@ -11,7 +11,7 @@ for library in step retry lock packages network files fetch software; do
 done
 lock::let_go # held by who waits for this process
 # shellcheck source=/dev/null
-source "$ULTRACLUSTER_HOME/steps/$1.sh"
+source "$(steps::file "$1")"
 
 readonly VERB=$2
 run_verb::stopped() {
@@ -26,4 +26,5 @@ if [[ $VERB == fetch ]]; then
   ("$1::detect") || status=$?
   ((status == STEP_ABSENT)) || exit 0
 fi
+declare -F "$1::$VERB" >/dev/null || step::fail "the step has no $1::$VERB"
 "$1::$VERB"

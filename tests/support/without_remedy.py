@@ -95,4 +95,10 @@ WITHOUT_REMEDY = {
     "SOF007": "decision",
     "SOF009": "action",
     "SOF010": "action",
+    "STP001": "action",
+    "STP002": "action",
+    "STP003": "fact",
+    "STP004": "action",
+    "STP005": "action",
+    "STP006": "decision",
 }

@@ -9,6 +9,7 @@ from pydantic import Field, PrivateAttr
 
 from ultracluster.config.base import Many, Model
 from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.config.lifecycle_steps import StepFile
 from ultracluster.config.lustre import LustreFacts, lustre_of
 from ultracluster.config.network import Network
 from ultracluster.config.nodes import DeclaredInstanceType, GroupName, NodeGroup
@@ -114,6 +115,9 @@ class Environment(Model):
     """Teams that share the accelerators, by name: queues on Kubernetes, accounts in Slurm. Without any,
     everybody shares everything."""
     software: Software
+    lifecycle_steps: Many[StepFile] = ()
+    """Node steps of your own, `NN_name.sh` with the functions of a step (docs/own-steps.md): paths from the
+    folder of the file that names them. Nodes run them after ours, in the order of their numbers."""
     access: Access = Access()
     instance_types: dict[str, DeclaredInstanceType] = {}
     """Instance types that the catalogue does not have, by name as EC2 will write it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +52,8 @@ class ShapeError(InvalidEnvironmentError):
                 guessed = finding.path[-1:] == ("role",) and not finding.remedy.options
                 places.append(finding.path[:-1] if guessed else finding.path)
             try:
-                return Loaded(Environment.model_validate(data), self.source), tuple(places)
+                rest = Environment.model_validate(data).at(Path(self.source.file))
+                return Loaded(rest, self.source), tuple(places)
             except ValidationError as error:
                 trial = replace(self.source, data=data)
                 findings = [_finding(trial, detail) for detail in error.errors(include_url=False)]
@@ -104,6 +106,7 @@ def load(path: Path | str) -> Loaded:
     """
     source = read(Path(path))
     _own_release(source)
+    _own_files(source)
     found = parse(source)
     return Loaded(found.environment.at(Path(path)), found.source)
 
@@ -142,6 +145,18 @@ def _own_release(source: Source) -> None:
         )
         raise InvalidEnvironmentError([finding])
     source.data = apply(source.data, (Change(place, name),))
+
+
+def _own_files(source: Source) -> None:
+    """Paths that a file in another folder names, as the environment file itself would name them."""
+    home = Path(source.file).parent
+    steps = _there(source.data, ("lifecycle_steps",))
+    count = len(cast("list[Any]", steps)) if isinstance(steps, list) else 0
+    for place in (("prices",), *(("lifecycle_steps", number) for number in range(count))):
+        named, folder = _there(source.data, place), Path(source.locate(place).file).parent
+        if isinstance(named, str) and folder != home:
+            moved = os.path.relpath(folder / named, home)
+            source.data = apply(source.data, (Change(place, Path(moved).as_posix()),))
 
 
 def parse(source: Source) -> Loaded:

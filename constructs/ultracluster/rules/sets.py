@@ -34,7 +34,8 @@ PCS = RuleSet("PCS", "AWS PCS", kinds=frozenset({"pcs"}))
 TEA = RuleSet("TEA", "Teams")
 SOF = RuleSet("SOF", "Software release")
 IMG = RuleSet("IMG", "Machine images")
+STP = RuleSet("STP", "Node steps of your own")
 
 RULE_SETS: tuple[RuleSet, ...] = (
-    ENV, NET, GRP, EFA, FSX, MNT, DATA, HYP, HPS, HPE, EKS, PCL, PCS, TEA, SOF, IMG,
+    ENV, NET, GRP, EFA, FSX, MNT, DATA, HYP, HPS, HPE, EKS, PCL, PCS, TEA, SOF, IMG, STP,
 )  # fmt: skip

@@ -20,6 +20,7 @@ from project import ROOT
 
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.images import Image
+from ultracluster.lifecycle.bundles import own_steps_of
 from ultracluster.model.mounts import Mounts
 from ultracluster.software import Release
 
@@ -56,6 +57,9 @@ def make_world(
     """
     box = Sandbox(folder)
     shutil.copytree(ROOT / "lifecycle_scripts", box.scripts, ignore=shutil.ignore_patterns("*.md"))
+    for name, content in own_steps_of(node.cluster).items():
+        (box.scripts / name).parent.mkdir(exist_ok=True)
+        (box.scripts / name).write_bytes(content)
     (box.scripts / "cluster.json").write_text(json.dumps(node.cluster, indent=1))
     _system(box, node, image, found)
     _hardware(box, node, image)
