@@ -22,7 +22,7 @@ ROUNDS = int(os.environ.get("ROUNDS", "5"))
 EMPTY_APP = """
 import sys
 sys.path.insert(0, {root!r})
-import stacks.hyperpod_slurm, ultracluster.rules
+import ultracluster.stacks.hyperpod_slurm, ultracluster.rules
 from aws_cdk import App, Stack, Validations
 from cdk_nag import AwsSolutionsChecks
 app = App(); Stack(app, "empty")
@@ -33,7 +33,7 @@ import sys
 sys.path.insert(0, {root!r})
 from aws_cdk import App, Validations
 from cdk_nag import AwsSolutionsChecks
-from stacks import build
+from ultracluster.stacks import build
 from ultracluster.config import parse
 from ultracluster.config.source import Source, read
 from ultracluster.rules import check

@@ -1,5 +1,5 @@
 """Which constructs make one deployable stack, and in what order."""
 
-from stacks.environment import build
+from ultracluster.stacks.environment import build
 
 __all__ = ["build"]

@@ -8,10 +8,10 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from stacks.parts import BucketParts, crossing
 from ultracluster.config.storage import Storage
 from ultracluster.lifecycle.upload_role import upload_role
 from ultracluster.model import Cluster
+from ultracluster.stacks.parts import BucketParts, crossing
 from ultracluster.storage.buckets import DataBucket, LogBucket
 
 

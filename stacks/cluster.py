@@ -11,10 +11,10 @@ from aws_cdk import Stack
 from aws_cdk import aws_kms as kms
 from constructs import Construct, IConstruct
 
-from stacks.admissions import admit_nodes
-from stacks.parts import NetworkParts, StorageParts
 from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.model import Cluster
+from ultracluster.stacks.admissions import admit_nodes
+from ultracluster.stacks.parts import NetworkParts, StorageParts
 
 
 class AddCluster(Protocol):
@@ -66,5 +66,5 @@ class ClusterStack(Stack):
 
 def _add_cluster(kind: OrchestratorKind) -> AddCluster:
     # loaded when it is needed: each brings CDK modules that the others do not need
-    module = import_module(f"stacks.{kind.replace('-', '_')}")
+    module = import_module(f"ultracluster.stacks.{kind.replace('-', '_')}")
     return cast("AddCluster", module.add_cluster)

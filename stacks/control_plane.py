@@ -14,12 +14,12 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from stacks.parts import NetworkParts, crossing
 from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.clusters.eks.kubectl import Kubectl, existing_kubectl
 from ultracluster.clusters.eks.nodes import ClusterEntry
 from ultracluster.model import Cluster
 from ultracluster.network.existing import existing_subnet, existing_vpc
+from ultracluster.stacks.parts import NetworkParts, crossing
 
 SUFFIX = "control-plane"
 

@@ -7,10 +7,10 @@ from aws_cdk import Stack
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from stacks.parts import NetworkParts
 from ultracluster.model import Cluster
 from ultracluster.model.endpoints import made_endpoints
 from ultracluster.network.cluster_egress import ClusterEgress
+from ultracluster.stacks.parts import NetworkParts
 
 
 class EgressStack(Stack):

@@ -10,8 +10,6 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import IConstruct
 
-from stacks.control_plane import control_plane_parts
-from stacks.parts import NetworkParts, StorageParts
 from ultracluster.clusters.eks.karpenter_group import EksKarpenterGroup
 from ultracluster.clusters.eks.nodes import EksNodeGroup
 from ultracluster.clusters.eks.roles import node_role
@@ -21,6 +19,8 @@ from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.network.existing import existing_subnet
 from ultracluster.software.node_image import full_image_release, image_date
+from ultracluster.stacks.control_plane import control_plane_parts
+from ultracluster.stacks.parts import NetworkParts, StorageParts
 
 
 def add_cluster(

@@ -10,19 +10,19 @@ import aws_cdk as cdk
 from aws_cdk import Stack, Tags
 from constructs import Construct
 
-from stacks.buckets import BucketStack, existing_buckets
-from stacks.cluster import ClusterStack
-from stacks.egress import EgressStack
-from stacks.foundation import FoundationStack
-from stacks.network import NetworkStack, existing_network
-from stacks.parts import StorageParts
-from stacks.protection import ProtectionStack
-from stacks.repositories import RepositoryStack
-from stacks.storage import StorageStack, existing_file_systems
 from ultracluster.config import Environment
 from ultracluster.config.environment import ENVIRONMENT_TAG
 from ultracluster.model import Cluster, resolve
 from ultracluster.software.locked_images import with_locked_images
+from ultracluster.stacks.buckets import BucketStack, existing_buckets
+from ultracluster.stacks.cluster import ClusterStack
+from ultracluster.stacks.egress import EgressStack
+from ultracluster.stacks.foundation import FoundationStack
+from ultracluster.stacks.network import NetworkStack, existing_network
+from ultracluster.stacks.parts import StorageParts
+from ultracluster.stacks.protection import ProtectionStack
+from ultracluster.stacks.repositories import RepositoryStack
+from ultracluster.stacks.storage import StorageStack, existing_file_systems
 
 WAITS_FOR: dict[str, tuple[str, ...]] = {
     "foundation": (),
@@ -101,8 +101,8 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
     kubernetes = cluster.traits.kubernetes
     if kubernetes:
         # loaded when it is needed: these bring CDK modules that the others do not need
-        from stacks.control_plane import ControlPlaneStack
-        from stacks.system import SystemStack
+        from ultracluster.stacks.control_plane import ControlPlaneStack
+        from ultracluster.stacks.system import SystemStack
 
         stacks["control-plane"] = ControlPlaneStack(
             scope, called("control-plane"), cluster=cluster, env=env, network=network, key_arn=key_arn
@@ -123,7 +123,7 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
         scope, called("cluster"), cluster=cluster, env=env, network=network, storage=storage
     )
     if kubernetes:
-        from stacks.workloads import WorkloadStack
+        from ultracluster.stacks.workloads import WorkloadStack
 
         stacks["workloads"] = WorkloadStack(
             scope, called("workloads"), cluster=cluster, env=env, network=network, storage=storage

@@ -7,9 +7,9 @@ from aws_cdk import Stack
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from stacks.parts import crossing, removal
 from ultracluster.model import Cluster
 from ultracluster.security.cluster_key import LAUNCHERS, ClusterKey
+from ultracluster.stacks.parts import crossing, removal
 
 
 class FoundationStack(Stack):

@@ -11,8 +11,6 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
 
-from stacks.control_plane import control_plane_parts
-from stacks.parts import NetworkParts, StorageParts, crossing, imported_upload_role
 from ultracluster.clusters.hyperpod.eks import HyperPodEksCluster
 from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config.kubernetes import HyperPodEks
@@ -20,6 +18,8 @@ from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.login import DESCRIPTION, find_hyperpod_node, hyperpod_target, login_command
 from ultracluster.network.existing import existing_subnet
+from ultracluster.stacks.control_plane import control_plane_parts
+from ultracluster.stacks.parts import NetworkParts, StorageParts, crossing, imported_upload_role
 
 
 def add_cluster(

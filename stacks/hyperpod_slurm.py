@@ -9,7 +9,6 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
 
-from stacks.parts import NetworkParts, StorageParts, imported_upload_role
 from ultracluster.clusters.hyperpod.slurm import HyperPodSlurmCluster
 from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config.orchestrator import HyperPodSlurm
@@ -18,6 +17,7 @@ from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.login import DESCRIPTION, find_hyperpod_node, hyperpod_target, login_command
 from ultracluster.model.mounts import Accounting
 from ultracluster.network.existing import existing_subnet
+from ultracluster.stacks.parts import NetworkParts, StorageParts, imported_upload_role
 
 
 def add_cluster(

@@ -6,10 +6,10 @@ import aws_cdk as cdk
 from aws_cdk import Stack
 from constructs import Construct
 
-from stacks.parts import NetworkParts, crossing, removal
 from ultracluster.model import Cluster
 from ultracluster.network.cluster_network import ClusterNetwork
 from ultracluster.network.efa_security_group import EfaSecurityGroup
+from ultracluster.stacks.parts import NetworkParts, crossing, removal
 
 
 class NetworkStack(Stack):

@@ -8,7 +8,6 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
 
-from stacks.parts import NetworkParts, StorageParts
 from ultracluster.clusters.parallelcluster.cluster import ParallelClusterCluster
 from ultracluster.clusters.parallelcluster.configuration_file import create_command
 from ultracluster.clusters.parallelcluster.deployed_values import value_sources
@@ -17,6 +16,7 @@ from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.model import Cluster
 from ultracluster.model.login import DESCRIPTION, find_instance, login_command
+from ultracluster.stacks.parts import NetworkParts, StorageParts
 
 
 def add_cluster(

@@ -8,7 +8,6 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
 
-from stacks.parts import NetworkParts, StorageParts
 from ultracluster.clusters.pcs.cluster import PcsCluster
 from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config.environment import ENVIRONMENT_TAG
@@ -17,6 +16,7 @@ from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.login import DESCRIPTION, find_instance, login_command
 from ultracluster.network.existing import existing_subnet
+from ultracluster.stacks.parts import NetworkParts, StorageParts
 
 
 def add_cluster(

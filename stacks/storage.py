@@ -11,12 +11,12 @@ from aws_cdk import Stack
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from stacks.parts import FileSystemParts, NetworkParts, crossing, removal
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs, Storage
 from ultracluster.model import Cluster
 from ultracluster.model.addresses import subnets
 from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount
 from ultracluster.network.existing import existing_subnet, existing_vpc
+from ultracluster.stacks.parts import FileSystemParts, NetworkParts, crossing, removal
 from ultracluster.storage.accounting_database import AccountingDatabase
 from ultracluster.storage.lustre_file_system import LustreFileSystem
 from ultracluster.storage.open_zfs_file_system import OpenZfsFileSystem

@@ -15,8 +15,6 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct, IConstruct
 
-from stacks.control_plane import ControlPlaneParts, control_plane_parts
-from stacks.parts import NetworkParts, crossing
 from ultracluster.clusters.eks.addons import EksAddons
 from ultracluster.clusters.eks.karpenter import EksKarpenter
 from ultracluster.clusters.eks.kubectl import Kubectl
@@ -36,6 +34,8 @@ from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.network.existing import existing_subnet
 from ultracluster.software.node_image import full_image_release
+from ultracluster.stacks.control_plane import ControlPlaneParts, control_plane_parts
+from ultracluster.stacks.parts import NetworkParts, crossing
 
 SUFFIX = "system"
 

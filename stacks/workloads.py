@@ -11,9 +11,6 @@ import aws_cdk as cdk
 from aws_cdk import CfnOutput, CfnWaitConditionHandle, Fn, Stack
 from constructs import Construct, IConstruct
 
-from stacks.admissions import admit_nodes
-from stacks.control_plane import control_plane_parts
-from stacks.parts import NetworkParts, StorageParts
 from ultracluster.clusters.eks.kubectl import Kubectl
 from ultracluster.clusters.hyperpod.addons import HyperPodAddons
 from ultracluster.config.kubernetes import Eks, HyperPodEks
@@ -22,6 +19,9 @@ from ultracluster.config.storage import ExistingOpenZfs
 from ultracluster.kubernetes.scheduling import scheduling
 from ultracluster.kubernetes.storage import lustre_volume, open_zfs_volume, scratch_volume
 from ultracluster.model import Cluster
+from ultracluster.stacks.admissions import admit_nodes
+from ultracluster.stacks.control_plane import control_plane_parts
+from ultracluster.stacks.parts import NetworkParts, StorageParts
 
 
 class WorkloadStack(Stack):

@@ -53,7 +53,8 @@ def test_no_file_names_a_package_registry() -> None:
     guilty = [
         name
         for name in TRACKED
-        if (ROOT / name).exists() and any(host in (ROOT / name).read_text(errors="replace") for host in hosts)
+        if (ROOT / name).is_file()
+        and any(host in (ROOT / name).read_text(errors="replace") for host in hosts)
     ]
 
     assert guilty == []
@@ -93,3 +94,14 @@ def _published() -> Path:
     from ultracluster.config.schema import PUBLISHED
 
     return PUBLISHED.resolve()
+
+
+def test_stacks_have_one_import_name() -> None:
+    """Two names would be two modules, and their classes would be strangers to each other."""
+    imports = re.compile(r"^\s*(from|import) stacks\b", re.MULTILINE)
+    wrong = [file.name for file in (ROOT / "stacks").rglob("*.py") if imports.search(file.read_text())]
+
+    import ultracluster.stacks
+
+    assert wrong == []
+    assert Path(ultracluster.stacks.__file__).resolve() == ROOT / "stacks" / "__init__.py"

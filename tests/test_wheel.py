@@ -27,7 +27,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
             continue  # deleted, not yet committed
         target = copy / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, target)
+        shutil.copy2(ROOT / name, target, follow_symlinks=False)  # stacks/ is linked into the package
     command = [
         sys.executable,
         "-m",

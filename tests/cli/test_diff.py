@@ -233,7 +233,7 @@ def git(folder: Path, *arguments: str) -> None:
 
 def test_a_revision_has_its_own_locks(tmp_path: Path) -> None:
     """Else the scripts of then would be hashed with the digests of today."""
-    from ultracluster.change.checkout import unpack
+    from ultracluster.project.revisions import unpack
 
     folder = tmp_path / "checkout" / "environments"
     folder.mkdir(parents=True)
@@ -257,7 +257,6 @@ def test_a_revision_of_the_environment_file(tmp_path: Path, monkeypatch: pytest.
     for name in ("app.py", "cdk.json", "environments/dev.yaml"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
-    shutil.copytree(ROOT / "stacks", tmp_path / "stacks")
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "--quiet", "-m", "first")
@@ -265,8 +264,8 @@ def test_a_revision_of_the_environment_file(tmp_path: Path, monkeypatch: pytest.
     text = file.read_text()
     assert "throughput_mbps_per_tib: 250" in text
     file.write_text(text.replace("throughput_mbps_per_tib: 250", "throughput_mbps_per_tib: 125"))
-    (tmp_path / "stacks" / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "stacks" / "elsewhere")  # a folder below will do
+    (tmp_path / "notes" / "of").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "notes" / "of")  # a folder below will do
 
     result = run("dev", "--against", "HEAD", "--json")
 
@@ -277,7 +276,7 @@ def test_a_revision_of_the_environment_file(tmp_path: Path, monkeypatch: pytest.
     ]
     assert result.exit_code == 3
     assert document["before"].startswith("dev at HEAD (") and document["after"] == "dev"
-    assert "with the code of this checkout" in document["notes"][0]
+    assert "with the code that runs here" in document["notes"][0]
     missing = run("environments/none.yaml", "--against", "HEAD")
     assert missing.exit_code == 2 and "none.yaml" in missing.stderr
 

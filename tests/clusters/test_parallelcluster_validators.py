@@ -305,7 +305,7 @@ AGREES: dict[str, str] = {
     "GRP020": "CapacityTypeValidator",
     "GRP021": "CapacityTypeValidator",
     "PCL023": "Schema",
-    "PCL024": "CapacityReservationValidator",
+    "GRP027": "CapacityReservationValidator",
     "PCL025": "UltraserverCapacityBlockSizeValidator",
     "PCL030": "InstanceTypeOSCompatibleValidator",
     "PCL032": "InstanceArchitectureCompatibilityValidator",

@@ -204,7 +204,7 @@ def test_fewer_efas_are_the_first_ones() -> None:
         (known("p5.48xlarge"), {"interfaces": 33}, r"interfaces must be 0 to 32 on p5\.48xlarge, got 33"),
         (known("p5.48xlarge"), {"interfaces": -1}, r"interfaces must be 0 to 32 on p5\.48xlarge, got -1"),
         (known(GB200), {"interfaces": 6}, r"interfaces must be 4 or 8 on p6e-gb200\.36xlarge, got 6"),
-        (known(GB200), {"efa": "efa"}, r"efa-only interfaces alone .*; pass efa='efa-only'"),
+        (known(GB200), {"efa": "efa"}, r"only efa-only interfaces .*; pass efa='efa-only'"),
         (InstanceType(name="p9.48xlarge"), {}, r"p9\.48xlarge is unknown \(efa_interfaces, EfaInfo"),
         (InstanceType(name="p9.48xlarge", efa_interfaces=8), {}, r"\(efa_cards, NetworkInfo.*8 EFAs, 0 c"),
         (replace(known("p5.48xlarge"), efa_only=False), {}, r"not known to take efa-only.*pass efa='efa'"),

@@ -23,6 +23,14 @@ def test_titles_are_unique_and_sourced(rule_set: RuleSet) -> None:
     assert all(rule.id.startswith(rule_set.prefix) for rule in rules)
 
 
+def test_the_number_of_a_rule_that_is_gone_is_not_given_again() -> None:
+    rule_set = RuleSet("ABC", "Letters", retired={1: "it was wrong", 2: "ABC003 says it"})
+
+    assert rule_set.next_number == 3
+    with pytest.raises(ValueError, match=r"ABC002 is retired \(ABC003 says it\): take 3"):
+        rule_set.rule(2, "error", "A title", source="a page")(lambda: iter(()))
+
+
 def test_ids_are_unique() -> None:
     assert len({rule.id for rule in all_rules()}) == len(all_rules())
 

@@ -315,7 +315,7 @@ def test_strangers_find_no_validation_error_without_our_feature_flags(tmp_path: 
     """Another team's app has other flags; the constructs must not depend on ours."""
     from aws_cdk import App
 
-    from stacks import build
+    from ultracluster.stacks import build
 
     app = App(outdir=str(tmp_path))
     build(app, loaded(environment_data("prod")).environment)

@@ -11,10 +11,10 @@ from typing import Any
 
 from aws_cdk import App, Validations
 from cdk_nag import AwsSolutionsChecks
-from project import ROOT
 
-from stacks import build
+from ultracluster.app import cdk_flags
 from ultracluster.config import Environment
+from ultracluster.stacks import build
 
 Template = dict[str, Any]
 
@@ -42,11 +42,10 @@ class Synthesised:
 
 
 def app_in(folder: Path, *, validate: bool = True) -> App:
-    """An app with the context of cdk.json, which only the CLI reads by itself."""
-    context = json.loads((ROOT / "cdk.json").read_text())["context"]
+    """An app with the flags that every app of ours has."""
     return App(
         outdir=str(folder),
-        context=context,
+        context=cdk_flags(),
         analytics_reporting=False,
         builtin_cloud_formation_validation=validate,
     )

@@ -91,8 +91,8 @@ def ceiling(instance_type: str, nodes: int, ranks: int, *, ring: bool) -> float 
     sends each byte once each way, so that the bus bandwidth may be up to 2(n-1)/n times the line rate with
     n ranks.
     """
-    known = known_type(instance_type)
-    line_rate = known.line_rate if known else None
+    facts = known_type(instance_type)
+    line_rate = facts.line_rate if facts else None
     if line_rate is None or nodes < 2 or ranks < 2:
         return None
     return line_rate * (2 * (ranks - 1) / ranks if nodes == 2 and not ring else 1.0)

@@ -61,15 +61,15 @@ def manifest(
         ValueError: a value cannot be used; the message says why and what can.
     """
     kind = instance_type.removeprefix("ml.")
-    known = known_type(kind)
-    if known is None:
+    facts = known_type(kind)
+    if facts is None:
         near = ", ".join(nearest_instance_types(kind)) or "none"
         raise ValueError(f"the catalogue does not know {kind}; similar: {near}")
-    if known.accelerator is None or known.accelerator.manufacturer != "NVIDIA":
+    if facts.accelerator is None or facts.accelerator.manufacturer != "NVIDIA":
         raise ValueError(f"{kind} has no NVIDIA GPUs, which nccl-tests measures")
-    interfaces = known.efa_interfaces if efa_interfaces is None else efa_interfaces
-    if interfaces is None and known.recommended_efa_interfaces:
-        numbers = " or ".join(map(str, known.recommended_efa_interfaces))
+    interfaces = facts.efa_interfaces if efa_interfaces is None else efa_interfaces
+    if interfaces is None and facts.recommended_efa_interfaces:
+        numbers = " or ".join(map(str, facts.recommended_efa_interfaces))
         raise ValueError(
             f"AWS does not say how many EFA interfaces {kind} has: give {numbers}, as it was launched"
         )
@@ -86,27 +86,27 @@ def manifest(
         if not form.fullmatch(value):
             raise ValueError(f"{what} {value!r} has characters that a manifest cannot carry there")
 
-    domain = bool(known.imex) and mnnvl
+    domain = bool(facts.imex) and mnnvl
     folder = scripts_folder() / "acceptance"
-    # of memory that nobody knows: as of most types
-    largest = known.largest_message_gib or LARGEST_SINGLE_GIB
+    # of unknown memory: as of most types
+    largest = facts.largest_message_gib or LARGEST_SINGLE_GIB
     values = {
         "instance_type": kind,
-        "node_type": known.hyperpod_name if hyperpod else kind,
+        "node_type": facts.hyperpod_name if hyperpod else kind,
         "nodes": nodes,
         "image": image,
         "name": name,
         "namespace": namespace,
-        "gpus": known.accelerator.count,
-        "architecture": "arm64" if known.architecture == "arm64" else "amd64",
+        "gpus": facts.accelerator.count,
+        "architecture": "arm64" if facts.architecture == "arm64" else "amd64",
         "efa_interfaces": interfaces,
         "program": program,
         "largest": f"{largest}G",
         "largest_single": f"{min(largest, LARGEST_SINGLE_GIB)}G",
         "pair_size": f"{min(largest, PAIR_GIB)}G",
-        "two_nodes": "default" if known.nccl_two_nodes_judged else "ring",
+        "two_nodes": "default" if facts.nccl_two_nodes_judged else "ring",
         "mnnvl": int(domain),
-        "mpi_extra": f"-x NCCL_MNNVL_ENABLE={int(domain)} " if known.imex else "",
+        "mpi_extra": f"-x NCCL_MNNVL_ENABLE={int(domain)} " if facts.imex else "",
         "claims": _CLAIMS if domain else "",
         "resource_claims": Template(_RESOURCE_CLAIMS).substitute(name=name) if domain else "",
     }

@@ -26,7 +26,7 @@ def judge(
 ) -> Report:
     """Judge logs of nccl-tests on nodes of one type.
 
-    The run on most nodes is the one that counts; runs on one node are judged beside it, runs on pairs of
+    The run on most nodes is the one that counts; runs on one node are judged as well, runs on pairs of
     nodes are compared with each other.
 
     Args:

@@ -37,7 +37,7 @@ class Fragment:
     """A piece of a line that one process wrote."""
 
     process: Process | None
-    """None: not a line of NCCL, or nobody knows whose."""
+    """None: not a line of NCCL, or it is unknown whose."""
     text: str
     torn: bool = False
     """Another process wrote into it, so that its end may be elsewhere."""

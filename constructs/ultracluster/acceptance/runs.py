@@ -142,7 +142,7 @@ class Run:
     """One run of one program of nccl-tests."""
 
     source: str
-    """Place of its first line, file:line; only a file for lines of NCCL alone."""
+    """Place of its first line, file:line; only a file where there are just lines of NCCL."""
     marks: dict[str, str] = field(default_factory=dict[str, str])
     """What our own jobs say of it."""
     collective: str = ""
@@ -196,7 +196,7 @@ class Logs:
 
 
 def read(paths: Iterable[Path]) -> Logs:
-    """Read logs, line by line: of one job, or NCCL's own files (`NCCL_DEBUG_FILE`) beside it.
+    """Read logs, line by line: of one job, or NCCL's own files (`NCCL_DEBUG_FILE`) next to it.
 
     Raises:
         OSError: a file cannot be read.

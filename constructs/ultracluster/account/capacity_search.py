@@ -140,17 +140,19 @@ def search(
 
 
 def _sold(kind: Kind, group: Group) -> bool:
-    known = group.type
-    if known is None:
+    instance_type = group.type
+    if instance_type is None:
         return False
     if kind == "training-plan":
-        return known.training_plan or known.declared
+        return instance_type.training_plan or instance_type.declared
     block = CapacityBlock(kind="capacity-block", id="cr-00000000")
-    return decide(block, orchestrator=group.traits.kind, placement="none", instance_type=known).legal
+    return decide(block, orchestrator=group.traits.kind, placement="none", instance_type=instance_type).legal
 
 
-def _listed(kind: Kind, known: InstanceType) -> bool:
-    return known.training_plan if kind == "training-plan" else bool(known.capacity_block_regions)
+def _listed(kind: Kind, instance_type: InstanceType) -> bool:
+    return (
+        instance_type.training_plan if kind == "training-plan" else bool(instance_type.capacity_block_regions)
+    )
 
 
 def _zones(account: Account) -> Mapping[str, str]:

@@ -249,13 +249,15 @@ def _prices(item: dict[str, Any], query: _Query) -> Iterator[tuple[float, str, s
         return
     for term in _object(_object(item.get("terms")).get("OnDemand")).values():
         for price in _object(_object(term).get("priceDimensions")).values():
-            one = _object(price)
-            text = " ".join(str(word) for word in (*attributes.values(), one.get("description", "")))
-            fits = re.search(_UNITS[query.unit], str(one.get("unit", "")), re.IGNORECASE)
-            usd = float(_object(one.get("pricePerUnit")).get("USD", 0))
-            if str(one.get("unit", "")).lower().startswith("gibps"):  # throughput of gp3; ours is by the MB/s
+            dimension = _object(price)
+            text = " ".join(str(word) for word in (*attributes.values(), dimension.get("description", "")))
+            fits = re.search(_UNITS[query.unit], str(dimension.get("unit", "")), re.IGNORECASE)
+            usd = float(_object(dimension.get("pricePerUnit")).get("USD", 0))
+            if (
+                str(dimension.get("unit", "")).lower().startswith("gibps")
+            ):  # throughput of gp3; ours is by the MB/s
                 usd /= 1024
-            first = float(one.get("beginRange", 0)) == 0  # discounts for volume come after
+            first = float(dimension.get("beginRange", 0)) == 0  # discounts for volume come after
             named = all(re.search(word, text, re.IGNORECASE | re.DOTALL) for word in query.words)
             if fits and usd and first and named:
                 yield usd, str(product.get("sku", "")), str(item.get("publicationDate", ""))[:10]

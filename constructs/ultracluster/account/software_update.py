@@ -153,13 +153,13 @@ def update(
             specification = {"InstanceGroupName": name}
             if release:
                 specification["ImageReleaseVersion"] = release
-            asked: dict[str, Any] = {"ClusterName": cluster.name, "InstanceGroups": [specification]}
+            request: dict[str, Any] = {"ClusterName": cluster.name, "InstanceGroups": [specification]}
             if image:
-                asked["ImageId"] = image
+                request["ImageId"] = image
             if rollout and rollout.request:
-                asked["DeploymentConfig"] = rollout.request
+                request["DeploymentConfig"] = rollout.request
             try:
-                sagemaker.update_cluster_software(**asked)
+                sagemaker.update_cluster_software(**request)
             except AWS_ERRORS as error:
                 stop = explain(error)
         if stop:

@@ -1,6 +1,6 @@
 """What AWS offers: instance types, UltraServers, Regions, prices, each with source and date.
 
-Data files beside this module and their look-ups; nothing here but the standard library.
+Data files next to this module and their look-ups; nothing here but the standard library.
 """
 
 from ultracluster.catalog.instances import (

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-CUTOFF = 0.55  # similarity from 0 to 1 under which a suggestion helps nobody
+CUTOFF = 0.55  # similarity from 0 to 1 under which a suggestion is of no help
 
 
 def nearest(name: str, candidates: Iterable[str], family: str, count: int) -> list[str]:

@@ -50,11 +50,11 @@ def nearest_accelerators(name: str, *, count: int = 3) -> list[str]:
     return [names[one] for one in near] or ["H100", "B200", "Trainium2"]
 
 
-def _named(wanted: str) -> tuple[InstanceType, ...]:
+def _named(name: str) -> tuple[InstanceType, ...]:
     return tuple(
         one
         for one in _accelerated()
-        if one.accelerator and wanted in (_plain(one.accelerator.name), one.family)
+        if one.accelerator and name in (_plain(one.accelerator.name), one.family)
     )
 
 
@@ -62,9 +62,10 @@ def _accelerated() -> tuple[InstanceType, ...]:
     return tuple(one for one in instance_types().values() if one.accelerator)
 
 
-def _memory_gib(known: InstanceType) -> float:
+def _memory_gib(instance_type: InstanceType) -> float:
     """Of one accelerator."""
-    return known.accelerator.memory_gib / known.accelerator.count if known.accelerator else 0
+    accelerator = instance_type.accelerator
+    return accelerator.memory_gib / accelerator.count if accelerator else 0
 
 
 def _plain(name: str) -> str:

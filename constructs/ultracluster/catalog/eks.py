@@ -1,4 +1,4 @@
-"""EKS releases, add-ons, node images and charts; the JSON files beside it hold them with source and date."""
+"""EKS releases, add-ons, node images and charts; the JSON files next to it hold them with source and date."""
 
 from __future__ import annotations
 

@@ -39,6 +39,8 @@ def _other_name(name: str) -> str:
     return _OTHER_NAMES[word] + name.removeprefix(word).removeprefix("1")
 
 
-def _named(one: InstanceType, name: str) -> bool:
-    words = re.findall(r"[a-z0-9]+", one.accelerator.name.lower()) if one.accelerator else []
+def _named(instance_type: InstanceType, name: str) -> bool:
+    words = (
+        re.findall(r"[a-z0-9]+", instance_type.accelerator.name.lower()) if instance_type.accelerator else []
+    )
     return name in words

@@ -68,8 +68,8 @@ def image_base(orchestrator: str, os: str = "") -> ImageBase:
     """
     bases = [base for base in image_bases() if base.orchestrator == orchestrator]
     if not bases:
-        known = ", ".join(dict.fromkeys(base.orchestrator for base in image_bases()))
-        raise UnknownBaseError(f"orchestrator {orchestrator!r} is unknown: write one of {known}")
+        orchestrators = ", ".join(dict.fromkeys(base.orchestrator for base in image_bases()))
+        raise UnknownBaseError(f"orchestrator {orchestrator!r} is unknown: write one of {orchestrators}")
     for base in bases:
         if os in ("", base.os):
             return base

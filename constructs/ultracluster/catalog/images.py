@@ -1,6 +1,6 @@
 """Machine images: what each image that an orchestrator boots brings.
 
-`images.json` beside this module holds the records with source, date and confidence; docs/images.md says how
+`images.json` next to this module holds the records with source, date and confidence; docs/images.md says how
 to refresh them.
 """
 
@@ -82,7 +82,7 @@ class Image:
     advisories: tuple[Advisory, ...]
     notes: str
     values: Mapping[str, Fact | None]
-    """By field; None where nobody says."""
+    """By field; None where no source says."""
     version: str | None = None
     """HyperPod's number of the release (`2.1.0`), where it has one that is known."""
 
@@ -123,10 +123,10 @@ def image(image_id: str) -> Image:
     Raises:
         UnknownImageError: the catalogue has none.
     """
-    known = {one.id: one for one in images()}
-    if image_id in known:
-        return known[image_id]
-    near = difflib.get_close_matches(image_id, known, n=2, cutoff=0.5)
+    by_id = {one.id: one for one in images()}
+    if image_id in by_id:
+        return by_id[image_id]
+    near = difflib.get_close_matches(image_id, by_id, n=2, cutoff=0.5)
     hint = f"the nearest are {' and '.join(near)}" if near else "`ultracluster image list` prints them"
     raise UnknownImageError(f"no image {image_id!r} is known; {hint}")
 
@@ -161,13 +161,13 @@ def newest(
     return matching[-1] if matching else None
 
 
-def _same_release(known: str, asked: str) -> bool:
-    """Equal; of EKS's `1.34.12-20261012` the date alone counts where one side lacks the patch level."""
-    if known == asked:
+def _same_release(release: str, other: str) -> bool:
+    """Equal; of EKS's `1.34.12-20261012` only the date counts where one side lacks the patch level."""
+    if release == other:
         return True
-    patch, _, date = known.rpartition("-")
-    asked_patch, _, asked_date = asked.rpartition("-")
-    return len(date) == 8 and date == asked_date and (not asked_patch or patch.endswith(".?"))
+    patch, _, date = release.rpartition("-")
+    other_patch, _, other_date = other.rpartition("-")
+    return len(date) == 8 and date == other_date and (not other_patch or patch.endswith(".?"))
 
 
 @cache

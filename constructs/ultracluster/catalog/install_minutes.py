@@ -1,4 +1,4 @@
-"""How long a node takes to install a component; `install_minutes.json` beside it has the estimates."""
+"""How long a node takes to install a component; `install_minutes.json` next to it has the estimates."""
 
 from __future__ import annotations
 

@@ -306,10 +306,10 @@ def nearest_instance_types(
     """
     from ultracluster.catalog.gpu_names import types_of_gpu_name  # it reads this module's types
 
-    wanted = name.strip().lower().removeprefix("ml.")
-    known = list(instance_types() if candidates is None else candidates)
-    meant = [one for one in types_of_gpu_name(wanted) if one in known]
-    return meant[:count] or nearest(wanted, known, wanted.partition(".")[0], count)
+    text = name.strip().lower().removeprefix("ml.")
+    names = list(instance_types() if candidates is None else candidates)
+    meant = [one for one in types_of_gpu_name(text) if one in names]
+    return meant[:count] or nearest(text, names, text.partition(".")[0], count)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Kernels for which FSx for Lustre has a client; `lustre_kernels.json` beside it has source and date."""
+"""Kernels for which FSx for Lustre has a client; `lustre_kernels.json` next to it has source and date."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def parallelcluster() -> Limits:
     names: dict[str, Any] = data["names"]
     names["reserved"] = tuple(names["reserved"])
     small = data["small_sizes"]
-    asked = {name.partition(".")[0]: row for name, row in rows_with("parallelcluster").items()}
+    types = {name.partition(".")[0]: row for name, row in rows_with("parallelcluster").items()}
     return Limits(
         checked_versions=tuple(data["checked_versions"]),
         same_configuration=tuple(data["same_configuration"]["versions"]),
@@ -131,10 +131,10 @@ def parallelcluster() -> Limits:
         log_retention_days=tuple(data["log_retention_days"]),
         image_names=data["image_names"],
         systems_without_image=tuple(data["systems_without_image"]),
-        families={name: _family(row) for name, row in asked.items() if "since" in row},
+        families={name: _family(row) for name, row in types.items() if "since" in row},
         efa_only_since=data["efa_only_since"],
         small_sizes={key: tuple(value) for key, value in small.items()},
-        hanging_health_checks=tuple(name for name, row in asked.items() if row.get("health_check_hangs")),
+        hanging_health_checks=tuple(name for name, row in types.items() if row.get("health_check_hangs")),
         reserved_mount_paths=tuple(data["reserved_mount_paths"]),
         reserved_tag_prefix=data["reserved_tag_prefix"],
         regions=tuple(data["regions"]),

@@ -54,16 +54,16 @@ class PcsSettings:
     def since_of(self, name: str, value: str = "") -> tuple[str, str]:
         """What is taken from a later version only, `HealthCheckNodeState=REBOOT_ONLY`, and that version; both
         empty for what every version takes."""
-        for one, version in self.since.items():
-            if one.lower() == name.lower():
-                return one, version
-        for one, versions in self.values_since.items():
-            if one.lower() == name.lower():
+        for setting, version in self.since.items():
+            if setting.lower() == name.lower():
+                return setting, version
+        for setting, versions in self.values_since.items():
+            if setting.lower() == name.lower():
                 given = {part.strip().lower() for part in value.split(",")}
                 late = {part: version for part, version in versions.items() if part.lower() in given}
                 if late:
                     part = max(late, key=lambda part: late[part])
-                    return f"{one}={part}", late[part]
+                    return f"{setting}={part}", late[part]
         return "", ""
 
 

@@ -74,12 +74,12 @@ def figure(key: str, region: str, *, today: dt.date | None = None, own: Own | No
         return hit
     on = today or dt.date.today()
     found = _figures().get((key, region)) or _figures().get((key, "")) or ()
-    known = [one for since, one in found if since <= on]
-    if not known:
+    in_force = [one for since, one in found if since <= on]
+    if not in_force:
         return None
     blocks = _document()["capacity_blocks"]
     change = dt.date.fromisoformat(blocks["from"])
-    newest = known[-1]
+    newest = in_force[-1]
     if key.startswith("capacity-block.") and newest.date and newest.date < change <= on:
         return replace(newest, overtaken=True, source=f"{newest.source}; before other prices of {change}")
     return newest
@@ -138,8 +138,8 @@ def offered_zone_ids(instance_type: str, region: str) -> tuple[str, ...]:
 def _figures() -> Mapping[tuple[str, str], tuple[tuple[dt.date, Figure], ...]]:
     """All figures by key and place, each with the day from which it holds, in that order."""
     found: dict[tuple[str, str], list[tuple[dt.date, Figure]]] = {}
-    for since, one in (*_of_services(), *_of_instances()):
-        found.setdefault((one.key, one.region), []).append((since, one))
+    for since, price in (*_of_services(), *_of_instances()):
+        found.setdefault((price.key, price.region), []).append((since, price))
     return MappingProxyType({place: tuple(figures) for place, figures in found.items()})
 
 

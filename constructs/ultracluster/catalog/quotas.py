@@ -1,4 +1,4 @@
-"""Service quotas by the names that AWS lists; `quotas.json` beside it holds them with source and date."""
+"""Service quotas by the names that AWS lists; `quotas.json` next to it holds them with source and date."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def quota(key: str) -> Quota:
     Raises:
         KeyError: there is none.
     """
-    return _made(_document()["quotas"][key], "")
+    return _quota(_document()["quotas"][key], "")
 
 
 def quota_by_type(
@@ -44,7 +44,7 @@ def quota_by_type(
 ) -> Quota:
     """SageMaker's quota of one instance type, given by its EC2 name."""
     row = _document()["by_type"][key]
-    return _made(row | row["codes"].get(instance_type, {}), instance_type)
+    return _quota(row | row["codes"].get(instance_type, {}), instance_type)
 
 
 def ec2_quota(family: str, purchase: Purchase) -> Quota | None:
@@ -55,7 +55,7 @@ def ec2_quota(family: str, purchase: Purchase) -> Quota | None:
     return None
 
 
-def _made(row: dict[str, Any], instance_type: str) -> Quota:
+def _quota(row: dict[str, Any], instance_type: str) -> Quota:
     return Quota(
         service=row["service"],
         name=row["name"].format(type=instance_type),

@@ -78,7 +78,7 @@ def zone_region(zone_id: str) -> Region | None:
     """The Region of a zone, or None if no known Region has such zones.
 
     Takes zone ids ("use1-az1"), Local and Wavelength Zones among them ("use1-atl2-az1"), and zone
-    names ("us-east-1a", "us-east-1-dfw-2a"). Looks at the form alone: the zone need not exist.
+    names ("us-east-1a", "us-east-1-dfw-2a"). Looks only at the form: the zone need not exist.
     """
     for candidate in regions().values():
         prefix, name = candidate.zone_prefix, candidate.name

@@ -34,7 +34,7 @@ class ModelState:
     source: str
 
 
-def accelerator_domain(known: InstanceType, nodes: int) -> AcceleratorDomain | None:
+def accelerator_domain(instance_type: InstanceType, nodes: int) -> AcceleratorDomain | None:
     """The accelerator domain of so many instances of a type.
 
     Of UltraServers of several sizes it is the largest that divides the number of nodes.
@@ -43,13 +43,13 @@ def accelerator_domain(known: InstanceType, nodes: int) -> AcceleratorDomain | N
         None for a type without accelerators, and where it is unknown: a type of whose links nothing is known,
         or a number of nodes that makes no whole UltraServers.
     """
-    if known.accelerator is None or known.link is None:
+    if instance_type.accelerator is None or instance_type.link is None:
         return None
-    link = "" if known.link == "PCIe" else known.link
-    if known.ultraserver:
-        server = _ultraserver(known, nodes)
+    link = "" if instance_type.link == "PCIe" else instance_type.link
+    if instance_type.ultraserver:
+        server = _ultraserver(instance_type, nodes)
         return server and AcceleratorDomain(size=server.accelerators, link=link, ultraserver=server.name)
-    size = known.accelerator.count if link else 1
+    size = instance_type.accelerator.count if link else 1
     return AcceleratorDomain(size=size, link=link if size > 1 else "")
 
 
@@ -81,8 +81,10 @@ def lustre_client_gbps(*, efa: bool, gds: bool) -> int:
     return _document()["lustre_client"]["gds_gbps" if gds and efa else "efa_gbps" if efa else "tcp_gbps"]
 
 
-def _ultraserver(known: InstanceType, nodes: int) -> UltraServer | None:
-    sizes = sorted((ultraservers()[name] for name in known.ultraserver), key=lambda one: -one.instances)
+def _ultraserver(instance_type: InstanceType, nodes: int) -> UltraServer | None:
+    sizes = sorted(
+        (ultraservers()[name] for name in instance_type.ultraserver), key=lambda one: -one.instances
+    )
     return next((one for one in sizes if nodes and nodes % one.instances == 0), None)
 
 

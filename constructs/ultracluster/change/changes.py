@@ -71,6 +71,20 @@ class Change:
     replaces: bool = False
     """The resource as a whole goes, so what refers to it changes, too."""
 
+    @classmethod
+    def of_stack(cls, stack: str, reason: str, source: str, *, refused: bool = False) -> Change:
+        """What happens to a stack as a whole: it stays in place, and none of its resources is meant."""
+        return cls(
+            stack=stack,
+            logical_id="",
+            resource_type="AWS::CloudFormation::Stack",
+            path="",
+            verdict=Verdict.IN_PLACE,
+            reason=reason,
+            source=source,
+            refused=refused,
+        )
+
     @property
     def resource(self) -> str:
         """`stack/logical id`, which is what `--accept-data-loss` takes."""

@@ -8,10 +8,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ultracluster.change.changes import ChangeError
-from ultracluster.change.checkout import Located, synthesise, unpack
 from ultracluster.change.template import Template, paired
 from ultracluster.change.template_files import read_templates
 from ultracluster.config import load
+from ultracluster.project.place import Located, ProjectError
+from ultracluster.project.revisions import unpack
+from ultracluster.project.synth import synth_each
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
@@ -30,6 +32,15 @@ class Comparison:
     """Stacks of the account that could not be read, each with the reason."""
 
 
+def synthesise(root: Path, files: list[tuple[str, Path]], scratch: Path) -> list[dict[str, Template]]:
+    """The templates of environment files (each with what to call it), made by the project's app.
+
+    Raises:
+        ProjectError: an environment cannot be synthesised.
+    """
+    return [read_templates(folder) for folder in synth_each(root, files, scratch)]
+
+
 def of_templates(old: Path, new: Path) -> Comparison:
     """Two templates, or two folders of them.
 
@@ -44,7 +55,7 @@ def of_two(old: Located, new: Located) -> Comparison:
     """Two environments, as if the first became the second.
 
     Raises:
-        ChangeError: one cannot be synthesised.
+        ProjectError: one cannot be synthesised.
     """
     with TemporaryDirectory() as scratch:
         files = [(old.name, old.file), (new.name, new.file)]
@@ -66,7 +77,7 @@ def of_revision(here: Located, revision: str) -> Comparison:
     """The environment file of another git revision, with the one that is here.
 
     Raises:
-        ChangeError: the revision does not have the file, or one of them cannot be synthesised.
+        ProjectError: the revision does not have the file, or one of them cannot be synthesised.
         InvalidEnvironmentError: the file of the revision is not an environment.
     """
     with TemporaryDirectory() as scratch:
@@ -75,14 +86,16 @@ def of_revision(here: Located, revision: str) -> Comparison:
         try:
             place = here.file.relative_to(here.root)
         except ValueError:
-            raise ChangeError(f"{here.file} is not in {here.root}: git has no other revision of it") from None
+            raise ProjectError(
+                f"{here.file} is not in {here.root}: git has no other revision of it"
+            ) from None
         if not (tree / place).is_file():
-            raise ChangeError(f"--against {revision}: {place} is not in that revision")
+            raise ProjectError(f"--against {revision}: {place} is not in that revision")
         label = f"{here.name} at {revision} ({commit})"
         load(tree / place)
         files = [(label, tree / place), (here.name, here.file)]
         before, after = synthesise(here.root, files, Path(scratch))
-    note = "both files are synthesised with the code of this checkout: a change of the code does not show"
+    note = "both files are synthesised with the code that runs here: a change of the code does not show"
     return Comparison(label, here.name, before, after, [note])
 
 
@@ -90,7 +103,8 @@ def of_account(here: Located, account: Account) -> Comparison:
     """What is deployed, with what the environment file says now; stacks that it no longer has are looked for.
 
     Raises:
-        ChangeError: the environment cannot be synthesised, or CloudFormation cannot be asked.
+        ProjectError: the environment cannot be synthesised.
+        ChangeError: CloudFormation cannot be asked.
     """
     from ultracluster.account.aws import AccountError
     from ultracluster.change.deployed_templates import as_given_back, deployed_templates

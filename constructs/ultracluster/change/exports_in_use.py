@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ultracluster.change.changes import Change, Verdict
+from ultracluster.change.changes import Change
 from ultracluster.change.template import IMPORT, Template, as_mapping, references
 
 SOURCE = "CloudFormation User Guide, Get exported outputs from a deployed CloudFormation stack"
@@ -16,7 +16,7 @@ def exports_in_use(before: Mapping[str, Template], after: Mapping[str, Template]
     A deploy goes from the stack that exports to the one that imports, and CloudFormation removes no export in
     use: the other way round it works.
     """
-    made: list[Change] = []
+    changes: list[Change] = []
     for stack in sorted(before.keys() & after.keys()):
         gone = set(_exported(before[stack])) - set(_exported(after[stack]))
         readers = {
@@ -25,8 +25,8 @@ def exports_in_use(before: Mapping[str, Template], after: Mapping[str, Template]
             if name != stack and gone & set(_imported(template))
         }
         if readers:
-            made.append(_refused(stack, readers, before, after))
-    return made
+            changes.append(_refused(stack, readers, before, after))
+    return changes
 
 
 def _refused(
@@ -47,17 +47,11 @@ def _refused(
         else:
             steps.append(f"{cdk} -e {name}")
     order = ", then ".join(f"`{one}`" for one in [*steps, f"{cdk} --all"])
-    return Change(
-        stack=stack,
-        logical_id="",
-        resource_type="AWS::CloudFormation::Stack",
-        path="",
-        verdict=Verdict.IN_PLACE,
-        reason=f"AWS refuses this: {used} goes, and {', '.join(sorted(readers))} imports it; CloudFormation "
-        f"removes no export in use. In this order it works: {order}",
-        source=SOURCE,
-        refused=True,
+    reason = (
+        f"AWS refuses this: {used} goes, and {', '.join(sorted(readers))} imports it; CloudFormation "
+        f"removes no export in use. In this order it works: {order}"
     )
+    return Change.of_stack(stack, reason, SOURCE, refused=True)
 
 
 def _common(stacks: Iterable[str]) -> str:

@@ -102,8 +102,8 @@ def _ruling(pair: Pair, steps: Steps, before: Any, after: Any) -> Ruling:
         return fact or Ruling(Verdict.REPLACED, text, source)
     if is_among(row.get("always", ()), steps):
         text = "set at creation only: a new one is made, this one is deleted"
-        made = Ruling(Verdict.REPLACED, text, source)
-        return fact if fact and fact.verdict.rank >= made.verdict.rank else made
+        replaced = Ruling(Verdict.REPLACED, text, source)
+        return fact if fact and fact.verdict.rank >= replaced.verdict.rank else replaced
     if fact:
         return fact
     if is_among(row.get("sometimes", ()), steps):

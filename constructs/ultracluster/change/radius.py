@@ -48,16 +48,11 @@ def _left_behind(stack: str, template: Template) -> Change:
     resources = resources_of(template)
     data = [name for name, one in resources.items() if held_data(as_text(one.get("Type")))]
     holding = f", of which {len(data)} hold data" if data else ""
-    return Change(
-        stack=stack,
-        logical_id="",
-        resource_type="AWS::CloudFormation::Stack",
-        path="",
-        verdict=Verdict.IN_PLACE,
-        reason=f"the stack is no longer part of the environment: a deploy leaves it as it is, with its "
-        f"{len(resources)} resources{holding}; delete it by hand when nothing needs it",
-        source="CDK CLI reference: cdk deploy",
+    reason = (
+        "the stack is no longer part of the environment: a deploy leaves it as it is, with its "
+        f"{len(resources)} resources{holding}; delete it by hand when nothing needs it"
     )
+    return Change.of_stack(stack, reason, "CDK CLI reference: cdk deploy")
 
 
 def _cascade(
@@ -65,7 +60,7 @@ def _cascade(
 ) -> list[Change]:
     """What refers to something that is replaced changes, too, and so on until nothing new comes."""
     exports = _exports(after)
-    known = {(change.stack, change.logical_id, change.path) for change in direct}
+    seen = {(change.stack, change.logical_id, change.path) for change in direct}
     moved = _moved(direct) | _moved_values(before, after)
     found: list[Change] = []
     while True:
@@ -74,12 +69,12 @@ def _cascade(
             properties = as_mapping(pair.after.get("Properties"))
             for steps, value, _ in walk(properties, properties):
                 place = (pair.stack, pair.logical_id, dotted(steps))
-                if place in known:
+                if place in seen:
                     continue
                 cause = _cause(value, pair.stack, moved, exports)
                 if cause is None or cause[:2] == pair.key:
                     continue
-                known.add(place)
+                seen.add(place)
                 ruling = judged(pair, steps, value, value)
                 text = f"refers to {_named(cause, pair.stack)}, which changes: {ruling.reason}"
                 if cause[0] != pair.stack:

@@ -58,7 +58,7 @@ def rows(report: Report) -> list[Row]:
     by_stack: dict[str, dict[str, list[Change]]] = {}
     for change in report.changes:  # worst first
         by_stack.setdefault(change.stack, {}).setdefault(change.logical_id, []).append(change)
-    made: list[Row] = []
+    lines: list[Row] = []
     for stack, resources in by_stack.items():
         new: list[str] = []
         tags = 0
@@ -78,22 +78,22 @@ def rows(report: Report) -> list[Row]:
             if len(causes) == 1 and top.verdict is Verdict.IN_PLACE and not top.path:
                 alike.setdefault((top.resource_type, _why(top, report)), []).append(top)
                 continue
-            made += _merged(causes, report)
+            lines += _merged(causes, report)
             if hidden := len(shown) - len(causes):
                 text = f"and {hidden} lesser change{'s' * (hidden > 1)}, which go with it"
-                made.append(Row(stack, Verdict.NO_OP, logical_id, top.resource_type, "", text))
+                lines.append(Row(stack, Verdict.NO_OP, logical_id, top.resource_type, "", text))
         for (kind, why), ones in alike.items():
             several = len(ones) > 1
             name, kind = (f"{len(ones)} {kind}", "") if several else (ones[0].logical_id, kind)
-            made.append(Row(stack, Verdict.IN_PLACE, name, kind, _what(ones[0]), why))
+            lines.append(Row(stack, Verdict.IN_PLACE, name, kind, _what(ones[0]), why))
         if new:
             kinds = ", ".join(f"{new.count(kind)} {kind}" for kind in sorted(set(new)))
-            made.append(Row(stack, Verdict.IN_PLACE, f"{len(new)} new", "", "", kinds))
+            lines.append(Row(stack, Verdict.IN_PLACE, f"{len(new)} new", "", "", kinds))
         if tags:
-            made.append(Row(stack, Verdict.IN_PLACE, f"tags of {tags}", "", "", TAGS))
+            lines.append(Row(stack, Verdict.IN_PLACE, f"tags of {tags}", "", "", TAGS))
         if silent:
-            made.append(Row(stack, Verdict.NO_OP, f"{silent} more", "", "", "metadata and order only"))
-    return made
+            lines.append(Row(stack, Verdict.NO_OP, f"{silent} more", "", "", "metadata and order only"))
+    return lines
 
 
 def _merged(changes: list[Change], report: Report) -> list[Row]:
@@ -101,13 +101,13 @@ def _merged(changes: list[Change], report: Report) -> list[Row]:
     by_reason: dict[tuple[Verdict, str], list[Change]] = {}
     for change in changes:
         by_reason.setdefault((change.verdict, _why(change, report)), []).append(change)
-    made: list[Row] = []
+    lines: list[Row] = []
     for (verdict, why), ones in by_reason.items():
         loud = verdict.rank >= 2 or len(ones) == 1
         parts = list(dict.fromkeys(_what(one) if loud else re.split(r"[.\[]", one.path)[0] for one in ones))
         what = ",\n".join([*parts[:3], f"{len(parts) - 3} more"] if len(parts) > 4 else parts)
-        made.append(Row(ones[0].stack, verdict, ones[0].logical_id, ones[0].resource_type, what, why))
-    return made
+        lines.append(Row(ones[0].stack, verdict, ones[0].logical_id, ones[0].resource_type, what, why))
+    return lines
 
 
 def title(report: Report) -> str:
@@ -121,8 +121,8 @@ def end(report: Report) -> list[str]:
     for change in report.changes:  # worst first
         resources.setdefault(change.resource, change.verdict)
     counts = {verdict: list(resources.values()).count(verdict) for verdict in reversed(Verdict)}
-    told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
-    lines = [told or "nothing changes"]
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    lines = [summary or "nothing changes"]
     replaced = {change.resource for change in report.changes if change.replaces}
     refused = sorted({change.resource for change in report.changes if change.refused} - replaced)
     if refused:

@@ -70,14 +70,14 @@ def paired(before: Mapping[str, Template], after: Mapping[str, Template]) -> dic
         rest = {name.rpartition("-")[2]: name for name in after if name not in before}
         renamed = {name: rest.get(name.rpartition("-")[2], name) for name in before if name not in after}
         renamed = {old: new for old, new in renamed.items() if list(renamed.values()).count(new) == 1}
-    made = {
+    templates = {
         renamed.get(name, name): cast("Template", _renamed(template, renamed))
         for name, template in before.items()
     }
     for old, new in renamed.items():
         if old != new:
-            made[new] = _twins(made[new], after[new])
-    return made
+            templates[new] = _twins(templates[new], after[new])
+    return templates
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
@@ -86,17 +86,17 @@ def _renamed(value: Any, names: Mapping[str, str]) -> Any:
         return [_renamed(item, names) for item in cast("list[Any]", value)]
     if not isinstance(value, dict):
         return value
-    made: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for key, inner in cast("dict[str, Any]", value).items():
         if key in ("Fn::ImportValue", "Export"):
             name = as_mapping(inner).get("Name") if key == "Export" else inner
             if isinstance(name, str):
                 stack = max((old for old in names if name.startswith(f"{old}-")), key=len, default="")
                 new = names[stack] + name[len(stack) :] if stack else name
-                made[key] = {"Name": new} if key == "Export" else new
+                result[key] = {"Name": new} if key == "Export" else new
                 continue
-        made[key] = _renamed(inner, names)
-    return made
+        result[key] = _renamed(inner, names)
+    return result
 
 
 def _twins(before: Template, after: Template) -> Template:

@@ -56,9 +56,9 @@ def diff(
     from ultracluster.change import blast_radius
     from ultracluster.change import comparison as compare
     from ultracluster.change.changes import ChangeError
-    from ultracluster.change.checkout import located
     from ultracluster.change.report import Report
     from ultracluster.cli.diff_output import as_document, as_markdown, as_text
+    from ultracluster.project.place import ProjectError, find_root, located
 
     names = environments or []
     accepted = set(accept_data_loss or [])
@@ -92,6 +92,9 @@ def diff(
             )
     except (ChangeError, InvalidEnvironmentError) as error:
         refuse(str(error))
+    except ProjectError as error:
+        without = "" if find_root() else "\nOr compare templates: ultracluster diff --templates OLD NEW"
+        refuse(f"{error}{without}")
     report = Report(found, blast_radius(found.before, found.after), accepted)
     losing = {change.resource for change in report.changes if change.verdict == "DATA LOSS"}
     for one in sorted(accepted - losing):

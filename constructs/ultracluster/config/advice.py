@@ -46,7 +46,7 @@ def meant(name: str, given: str, allowed: list[str]) -> str:
 
 
 def wrong_value(source: Source, path: YamlPath, error: ErrorDetails) -> tuple[str, Remedy]:
-    """What is wrong with the value at `path`, and what mends it."""
+    """What is wrong with the value at `path`, and what fixes it."""
     value = error["input"]
     context = error.get("ctx", {})
     shown = source.raw(path) or repr(value)
@@ -88,7 +88,7 @@ def wrong_value(source: Source, path: YamlPath, error: ErrorDetails) -> tuple[st
 
 
 def wrong_key(path: YamlPath, error: ErrorDetails) -> tuple[str, Remedy]:
-    """What is wrong with the name that `path` ends in, and what mends it."""
+    """What is wrong with the name that `path` ends in, and what fixes it."""
     name, pattern = str(path[-1]), error.get("ctx", {}).get("pattern", "")
     if pattern:
         near = _reshaped(name, pattern)
@@ -144,26 +144,26 @@ def _number(data: Any, path: YamlPath, text: str) -> Remedy:
 
 def _file_system_size(data: Any, text: str, gib: int | float) -> int | float:
     """FSx says 1.2 TiB of 1200 GiB; the size that it makes and that is nearest to what was written."""
-    made = cast("dict[str, Any]", data["storage"]["lustre"])
-    name, tier = made.get("deployment"), made.get("throughput_mbps_per_tib")
+    settings = cast("dict[str, Any]", data["storage"]["lustre"])
+    name, tier = settings.get("deployment"), settings.get("throughput_mbps_per_tib")
     if name not in lustre_deployments() or not lustre_deployments()[str(name)].capacities:
         return gib
     if not isinstance(tier, int | None):
         return gib
-    sizes = lustre(str(name)).capacity(tier, efa=made.get("efa") is True)
-    as_fsx_says, wanted = round(gib / 1024 * 1000), round(gib)
-    if sizes is None or wanted in sizes:
-        return wanted
+    sizes = lustre(str(name)).capacity(tier, efa=settings.get("efa") is True)
+    as_fsx_says, as_written = round(gib / 1024 * 1000), round(gib)
+    if sizes is None or as_written in sizes:
+        return as_written
     if re.search(r"[tp]i", text, re.IGNORECASE) and as_fsx_says in sizes:
         return as_fsx_says
-    return sizes.neighbours(wanted)[-1]
+    return sizes.neighbours(as_written)[-1]
 
 
 def _reshaped(text: str, pattern: str) -> str:
     """The nearest text of the form asked for that a few ordinary mistakes lead to."""
     plain = text.strip().removeprefix("ml.")
     if plain.startswith("ami-"):
-        return ""  # no parameter is meant, and which AMI it is nobody can guess
+        return ""  # no parameter is meant, and which AMI it is cannot be guessed
     for candidate in (
         plain,
         plain.lower(),

@@ -29,7 +29,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that is wrong: what and why (`message`), where, and what mends it."""
+    """One thing that is wrong: what and why (`message`), where, and what fixes it."""
 
     code: str
     severity: Severity
@@ -39,7 +39,7 @@ class Finding:
     """With paths from the top of the file."""
     location: Location | None = None
     acknowledged: str = ""
-    """The reason given in `acknowledge:`; empty when nobody acknowledged the finding."""
+    """The reason given in `acknowledge:`; empty when the finding is not acknowledged."""
 
     @property
     def blocks(self) -> bool:

@@ -16,8 +16,8 @@ def instance_type_of(environment: Environment, group: NodeGroup) -> InstanceType
     The catalogue comes first: its figures are compared with AWS's, a declaration's are not.
     """
     name = group.instance_type
-    if known := instance_type(name):
-        return known
+    if found := instance_type(name):
+        return found
     declared = environment.instance_types.get(name)
     return made_from(name, declared) if declared else None
 

@@ -1,4 +1,4 @@
-"""Kubernetes: SageMaker HyperPod on EKS, and EKS alone."""
+"""Kubernetes: SageMaker HyperPod on EKS, and plain EKS."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Ack(Model):
 
 
 class Capabilities(Model):
-    """EKS Capabilities: software that AWS runs beside the control plane."""
+    """EKS Capabilities: software that AWS runs next to the control plane."""
 
     argo_cd: ArgoCd | None = None
     """Argo CD, which deploys from Git."""
@@ -80,7 +80,7 @@ class Capabilities(Model):
 
 
 class _Kubernetes(Model):
-    """What HyperPod on EKS and EKS alone have in common."""
+    """What HyperPod on EKS and plain EKS have in common."""
 
     cluster_name: ClusterName | None = None
     """Name of the cluster; the environment's name by default. A new name is a new cluster."""
@@ -90,7 +90,7 @@ class _Kubernetes(Model):
     node_image_release: (
         Annotated[str, Field(pattern=r"^(1\.\d\d\.\d+-)?20\d{6}$", examples=["1.34.12-20261012"])] | None
     ) = None
-    """Release of EKS's own images for nodes: in full (`1.34.12-20261012`), or its date alone, which
+    """Release of EKS's own images for nodes: in full (`1.34.12-20261012`), or only its date, which
     `ultracluster release lock --for` completes; by default the one that this package knows. Not for nodes of
     HyperPod."""
     support: Literal["standard", "extended"] = "standard"
@@ -101,9 +101,10 @@ class _Kubernetes(Model):
     endpoint: Annotated[PrivateEndpoint | PublicEndpoint, Field(discriminator="kind")] = PrivateEndpoint()
     """Where the Kubernetes API answers."""
     admins: Many[PrincipalArn] = ()
-    """IAM roles and users that may do everything in the cluster. Nobody else can, not even who deploys it."""
+    """IAM roles and users that may do everything in the cluster. No other principal can, not even the
+    one that deploys it."""
     second_zone_id: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")] | None = None
-    """EKS wants the control plane in two zones; this is the other one. Only with a VPC that is made. Nodes
+    """EKS requires the control plane in two zones; this is the other one. Only with a VPC that is made. Nodes
     stay in `network.zone_id`. Cannot change later."""
     control_plane_subnet_ids: Annotated[Many[SubnetId], Field(max_length=16)] = ()
     """Private subnets in two zones or more for the control plane's interfaces; only with `network.vpc`.

@@ -38,7 +38,7 @@ class ShapeError(InvalidEnvironmentError):
         self.source = source
 
     def rest(self) -> tuple[Loaded, tuple[YamlPath, ...]] | None:
-        """The environment with each wrong part mended or left out, and the places of these parts.
+        """The environment with each wrong part corrected or left out, and the places of these parts.
 
         So that what is wrong elsewhere is found in the same run. None where too little is left.
         """
@@ -48,7 +48,7 @@ class ShapeError(InvalidEnvironmentError):
         for _ in range(_ROUNDS):
             for finding in findings:
                 data = _without(data, finding)
-                # a role that nobody knows leaves nothing of its group to judge
+                # an unknown role leaves nothing of its group to judge
                 guessed = finding.path[-1:] == ("role",) and not finding.remedy.options
                 places.append(finding.path[:-1] if guessed else finding.path)
             try:
@@ -62,11 +62,11 @@ class ShapeError(InvalidEnvironmentError):
 
 _ROUNDS = 6
 _STAND_INS: dict[str, Any] = {"role": "compute", "count": 1, "instance_type": "unknown.unknown"}
-"""For a group whose own is missing or cannot be read; rules say nothing of a type that nobody knows."""
+"""For a group whose own is missing or cannot be read; rules say nothing of an unknown type."""
 
 
 def _without(data: Any, finding: Finding) -> Any:
-    """The data with the finding mended as far as it can be, for the sake of the rest only."""
+    """The data with the finding fixed as far as it can be, for the sake of the rest only."""
     path = finding.path
     if not path:
         return data
@@ -225,15 +225,15 @@ def _yaml_path(data: Any, loc: tuple[str | int, ...]) -> YamlPath:
 
 def _blank(source: Source, path: YamlPath) -> Finding:
     """A key with nothing after it: where it stands, and what belongs there."""
-    name, known = path[-1], owners(path, source.data)
-    wanted = required(path)
+    name, fields = path[-1], owners(path, source.data)
+    needed = required(path)
     message = f"`{name}` has no value{_inside(path[:-1])}."
-    if wanted:
-        words = f"{name}: with {', '.join(wanted)} below it"
+    if needed:
+        words = f"{name}: with {', '.join(needed)} below it"
     elif path[-1] in ("kind", "deployment"):
         words = f"{name}: {' | '.join(owners(path[:-1], source.data).tags)}"
-    elif known.tags:
-        words = f"{name}: {{{known.tag}: {' | '.join(known.tags)}, ...}}"
+    elif fields.tags:
+        words = f"{name}: {{{fields.tag}: {' | '.join(fields.tags)}, ...}}"
     else:
         words = _example(path, source.data)
     remedy = drop().noting(f"or {words}") if may_be_left_out(path) else ask("decision", words)
@@ -249,20 +249,21 @@ def _blank(source: Source, path: YamlPath) -> Finding:
 
 def _unknown_key(source: Source, path: YamlPath) -> Finding:
     name = str(path[-1])
-    known = owners(path[:-1], source.data)
+    fields = owners(path[:-1], source.data)
     there = _keys_there(source.data, path[:-1])
     if reason := REFUSED_KEYS.get(name):
         message, remedy = f"`{name}` is not offered: {reason}", drop()
-    elif variants := known.elsewhere.get(name):
+    elif variants := fields.elsewhere.get(name):
         message = (
-            f"`{name}` does not belong to `{known.tag}: {known.chosen}`; it belongs to {', '.join(variants)}."
+            f"`{name}` does not belong to `{fields.tag}: {fields.chosen}`; "
+            f"it belongs to {', '.join(variants)}."
         )
-        remedy = drop().noting(f"or choose {known.tag}: {variants[0]}")
+        remedy = drop().noting(f"or choose {fields.tag}: {variants[0]}")
     else:
         message = f"there is no `{name}`{_inside(path[:-1])}."
-        free = [one for one in known.here if one not in there]
+        free = [one for one in fields.here if one not in there]
         near = difflib.get_close_matches(name, free, n=1, cutoff=0.6)
-        remedy = rename(near[0]) if near else drop().noting(f"the keys are {', '.join(known.here)}")
+        remedy = rename(near[0]) if near else drop().noting(f"the keys are {', '.join(fields.here)}")
     return Finding(
         code="CFG004",
         severity="error",
@@ -276,8 +277,8 @@ def _unknown_key(source: Source, path: YamlPath) -> Finding:
 def _choice(source: Source, path: YamlPath, error: ErrorDetails) -> Finding:
     context = error.get("ctx", {})
     tag = str(context["discriminator"]).strip("'")
-    known = owners(path, source.data)
-    allowed = known.tags
+    fields = owners(path, source.data)
+    allowed = fields.tags
     if error["type"] == "union_tag_not_found":
         return Finding(
             code="CFG006",
@@ -314,5 +315,5 @@ def _example(path: YamlPath, data: Any) -> str:
         "system",
     ):
         return "instance_type: m5.2xlarge"  # these need no accelerator
-    known = owners(path[:-1], None)
-    return known.examples.get(str(path[-1]), f"{path[-1]}: ...")
+    fields = owners(path[:-1], None)
+    return fields.examples.get(str(path[-1]), f"{path[-1]}: ...")

@@ -46,7 +46,7 @@ class LustreFacts:
     """None where it exists, or where the deployment has none."""
 
     @property
-    def made(self) -> NewLustre | None:
+    def new(self) -> NewLustre | None:
         """Its settings where it is made; None where it exists already."""
         return None if isinstance(self.settings, ExistingLustre) else self.settings
 

@@ -22,7 +22,7 @@ class ParallelClusterMonitoring(Model):
     """Logs, metrics and alarms of the cluster."""
 
     log_retention_days: Annotated[int, Field(ge=0, le=3653)] = 90
-    """Days until CloudWatch Logs drops a record; 0 keeps it for ever."""
+    """Days until CloudWatch Logs drops a record; 0 keeps it forever."""
     keep_logs: bool = True
     """Keep the log group when the cluster is deleted."""
     detailed: bool = True
@@ -55,7 +55,7 @@ class DirectoryService(Model):
     sssd_settings: dict[str, Any] = {}
     """Further settings of sssd, by their own names."""
     server_networks: Many[Cidr] = ()
-    """IPv4 networks of the directory's servers: nodes may reach ports 389 and 636 there. Not needed beside
+    """IPv4 networks of the directory's servers: nodes may reach ports 389 and 636 there. Not needed with
     an existing security group that lets them."""
 
 
@@ -101,7 +101,7 @@ class ParallelCluster(Model):
     monitoring: ParallelClusterMonitoring = ParallelClusterMonitoring()
     """Logs, metrics and alarms."""
     directory_service: DirectoryService | None = None
-    """Users from a directory instead of the default user alone."""
+    """Users from a directory instead of only the default user."""
     permissions_boundary: Arn | None = None
     """IAM policy that bounds every role that ParallelCluster makes."""
     lifecycle: Literal["on-node-configured", "none"] = "on-node-configured"

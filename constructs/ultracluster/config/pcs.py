@@ -20,7 +20,7 @@ class PcsAccounting(Model):
     mode: Literal["standard", "none"] = "standard"
     """`none` keeps no users, limits or history."""
     purge_days: Annotated[int, Field(ge=-1, le=10_000)] = 365
-    """Days until records are dropped; -1 keeps them for ever, and they are paid for."""
+    """Days until records are dropped; -1 keeps them forever, and they are paid for."""
 
 
 class Pcs(Model):
@@ -52,7 +52,7 @@ class Pcs(Model):
     """Name GPUs by type, so that a job may ask for `--gres=gpu:h100:8`; jobs that ask for `--gpus` need it
     not. By default before Slurm 26.05, which detects the GPUs itself, with their place among the cores."""
     efa_interface: Literal["efa", "efa-only"] = "efa"
-    """Kind of EFA interfaces. AWS's guide for PCS shows `efa` alone; that `efa-only`, which takes no IP
+    """Kind of EFA interfaces. AWS's guide for PCS shows only `efa`; that `efa-only`, which takes no IP
     address, is accepted is open (unverified: one node group in an account shows it)."""
     lifecycle: Literal["node-bootstrapped", "none"] = "node-bootstrapped"
     """When our scripts run: before slurmd starts, or not at all."""

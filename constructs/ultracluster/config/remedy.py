@@ -1,6 +1,6 @@
-"""What mends a finding, as data: changes of the file that a program can make, and their words for people.
+"""What fixes a finding, as data: changes of the file that a program can make, and their words for people.
 
-A remedy has options, each of which mends the finding by itself; the first is the nearest. The words that are
+A remedy has options, each of which fixes the finding by itself; the first is the nearest. The words that are
 shown are rendered from the options, so that advice and data cannot differ. Where only a person can tell what
 to write there is no option, and the remedy says what kind of thing is lacking.
 """
@@ -53,11 +53,11 @@ _Relative = tuple[int | None, YamlPath, Any, str]
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """Options that each mend a finding, relative to its path until `placed` gives them one."""
+    """Options that each fix a finding, relative to its path until `placed` gives them one."""
 
     options: tuple[Option, ...] = ()
     note: str = ""
-    """What a person should know or do beside it; the whole text where there is no option."""
+    """What a person should know or do in addition; the whole text where there is no option."""
     lacking: Lacking | None = None
     """Set where there is no option."""
     relative: tuple[tuple[_Relative, ...], ...] = field(default=(), repr=False)
@@ -81,7 +81,7 @@ class Remedy:
         return replace(self, relative=tuple((*one, *more) for one in self.relative), note=notes)
 
     def noting(self, note: str) -> Remedy:
-        """The same with words beside it."""
+        """The same with words added."""
         return replace(self, note="; ".join(filter(None, (self.note, note))))
 
     def placed(self, path: YamlPath) -> Remedy:
@@ -123,18 +123,18 @@ def rename(name: str) -> Remedy:
 
 
 def beside(**keys: Any) -> Remedy:
-    """Write keys beside the one that the finding is at, or remove them (`DROP`)."""
-    return _one((1, (name,), value) for name, value in keys.items())
+    """Write keys next to the one that the finding is at, or remove them (`DROP`)."""
+    return _single((1, (name,), value) for name, value in keys.items())
 
 
 def inside(**keys: Any) -> Remedy:
     """Write keys in what the finding is at."""
-    return _one((0, (name,), value) for name, value in keys.items())
+    return _single((0, (name,), value) for name, value in keys.items())
 
 
 def relative(changes: Mapping[YamlPath, Any], *, up: int = 0) -> Remedy:
     """Write values at paths that begin `up` keys above what the finding is at, or remove them (`DROP`)."""
-    return _one((up, path, value) for path, value in changes.items())
+    return _single((up, path, value) for path, value in changes.items())
 
 
 def whole(value: Any) -> Remedy:
@@ -144,7 +144,7 @@ def whole(value: Any) -> Remedy:
 
 def anywhere(changes: Mapping[YamlPath, Any]) -> Remedy:
     """Write values at these paths of the file."""
-    return _one((None, path, value) for path, value in changes.items())
+    return _single((None, path, value) for path, value in changes.items())
 
 
 def ask(lacking: Lacking, words: str) -> Remedy:
@@ -160,23 +160,23 @@ def either(*remedies: Remedy) -> Remedy:
     return first
 
 
-def _one(changes: Any) -> Remedy:
-    made = tuple((up, path, value, "") for up, path, value in changes)
-    return Remedy(relative=(made,))
+def _single(changes: Any) -> Remedy:
+    option = tuple((up, path, value, "") for up, path, value in changes)
+    return Remedy(relative=(option,))
 
 
 def apply(data: Any, option: Option) -> Any:
     """The data of a file with the changes of one option; removals from lists come last, from the end."""
-    made = copy.deepcopy(data)
+    changed = copy.deepcopy(data)
     later: list[YamlPath] = []
     for change in option:
         if change.value is DROP and not change.rename and isinstance(change.path[-1], int):
             later.append(change.path)
         else:
-            _change(made, change)
+            _change(changed, change)
     for path in sorted(later, key=lambda path: path[-1], reverse=True):
-        _change(made, Change(path))
-    return made
+        _change(changed, Change(path))
+    return changed
 
 
 def _change(data: Any, change: Change) -> None:

@@ -46,10 +46,10 @@ def environment_schema(releases: Iterable[str] = ()) -> dict[str, Any]:
 def field_docstrings(model: type[BaseModel]) -> dict[str, str]:
     """The text below each field of a model and of the models it is derived from, on one line."""
     texts: dict[str, str] = {}
-    for one in reversed(model.__mro__):
-        if one in (object, BaseModel) or not issubclass(one, BaseModel):
+    for ancestor in reversed(model.__mro__):
+        if ancestor in (object, BaseModel) or not issubclass(ancestor, BaseModel):
             continue
-        body = _class_body(one)
+        body = _class_body(ancestor)
         for field, text in pairwise(body):
             if (
                 isinstance(field, ast.AnnAssign)
@@ -72,11 +72,11 @@ def _models(model: type[BaseModel]) -> set[type[BaseModel]]:
     found: set[type[BaseModel]] = set()
     pending: list[Any] = [model]
     while pending:
-        one = pending.pop()
-        if isinstance(one, type) and issubclass(one, BaseModel):
-            if one not in found:
-                found.add(one)
-                pending += [field.annotation for field in one.model_fields.values()]
+        annotation = pending.pop()
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            if annotation not in found:
+                found.add(annotation)
+                pending += [field.annotation for field in annotation.model_fields.values()]
         else:
-            pending += get_args(one)
+            pending += get_args(annotation)
     return found

@@ -51,15 +51,15 @@ def _zones() -> set[str]:
     return found.union(*(offered_zone_ids(name, one) for name in accelerated for one in regions()))
 
 
-def _offer(field: dict[str, Any], known: str) -> None:
+def _offer(field: dict[str, Any], definition: str) -> None:
     """Let a field of text, a list of texts, or either with null, also name the list of what is known."""
     if field.get("type") == "array":
-        _offer(field["items"], known)
+        _offer(field["items"], definition)
     elif "anyOf" in field:
-        field["anyOf"].insert(0, {"$ref": f"#/$defs/{known}"})
+        field["anyOf"].insert(0, {"$ref": f"#/$defs/{definition}"})
     elif field.get("type") == "string":
         text = {key: field.pop(key) for key in ("type", "pattern", "minLength", "maxLength") if key in field}
-        field["anyOf"] = [{"$ref": f"#/$defs/{known}"}, text]
+        field["anyOf"] = [{"$ref": f"#/$defs/{definition}"}, text]
 
 
 __all__ = ["offer_values"]

@@ -19,6 +19,6 @@ class Partition(Model):
     """Settings of a Slurm partition; which groups are in it, the groups say."""
 
     exclusive: bool = True
-    """A job gets whole nodes: what training wants, and what UltraServers need."""
+    """A job gets whole nodes: training needs that, and UltraServers require it."""
     slurm_settings: SlurmSettings = {}
     """Further parameters of the partition, e.g. `MaxTime: 7-00:00:00`."""

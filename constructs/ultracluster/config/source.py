@@ -161,7 +161,7 @@ class _Reader:
     def note(
         self, code: str, message: str, location: Location, instead: str = "", path: YamlPath = ()
     ) -> None:
-        """The file is not data yet, so that what mends it is told in words."""
+        """The file is not data yet, so what fixes it is given in words."""
         remedy = Remedy(note=instead, lacking="action")
         self.source.findings.append(
             Finding(code=code, severity="error", message=message, path=path, remedy=remedy, location=location)

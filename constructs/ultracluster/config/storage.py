@@ -229,7 +229,7 @@ class RdsMySql(Model):
     multi_az: bool = False
     """A standby in `second_zone_id`."""
     second_zone_id: str | None = None
-    """RDS wants subnets in two zones; this is the other one. Only with a VPC that is made."""
+    """RDS requires subnets in two zones; this is the other one. Only with a VPC that is made."""
     subnet_ids: Annotated[Many[SubnetId], Field(max_length=2)] = ()
     """Two private subnets in two zones; only with `network.vpc`."""
     backup_retention_days: Annotated[int, Field(ge=1, le=35)] = 14
@@ -249,7 +249,7 @@ class ExistingDatabase(Model):
     secret_arn: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:.+$")]
     """Secret with `username` and `password`."""
     username: Annotated[str, Field(min_length=1, max_length=32)] | None = None
-    """The secret's `username`; ParallelCluster wants it in its configuration."""
+    """The secret's `username`; ParallelCluster requires it in its configuration."""
     secret_key_arn: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/.+$")] | None = (
         None
     )

@@ -20,13 +20,13 @@ class Team(Model):
     group's GPUs are cut."""
 
     quota: Accelerators | dict[GroupName, Accelerators] = 0
-    """Accelerators that are the team's whenever it wants them: in total, or by node group. A total is taken
+    """Accelerators that are the team's whenever it needs them: in total, or by node group. A total is taken
     from the groups in their order."""
     limit: Accelerators | dict[GroupName, Accelerators] | None = None
     """Accelerators at the most, with those that are borrowed: in total, or by node group; no limit by
     default. Equal to `quota`, the team borrows nothing, and so it does of a group that is not named."""
     lend: bool = True
-    """Others may use what the team leaves idle, until it wants it back."""
+    """Others may use what the team leaves idle, until it needs it again."""
     weight: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     """Share of what is idle, relative to the other teams' weights; with task governance 100 at the most."""
     preempt_own: bool = True

@@ -74,18 +74,18 @@ def device_charts(cluster: Cluster) -> tuple[Chart, ...]:
     types = [known for group in groups for known in group.known_types]
     makers = {known.accelerator.manufacturer for known in types if known.accelerator}
     turns = plugin_configurations(group.settings for group in groups)
-    wanted: dict[str, Mapping[str, Any]] = {}
+    charts: dict[str, Mapping[str, Any]] = {}
     if efa := efa_types(types):
         # the chart's own list lags behind: a type that it lacks has no EFA, and NCCL falls back to TCP
         # (aws-samples/aws-do-eks#56)
         names = [_label(cluster, known) for known in efa]
-        wanted["aws-efa-k8s-device-plugin"] = {
+        charts["aws-efa-k8s-device-plugin"] = {
             "supportedInstanceLabels": {"keys": ["node.kubernetes.io/instance-type"], "values": names},
             "tolerations": TOLERATIONS,
         }
     if "NVIDIA" in makers and settings.gpu_plugin == "device-plugin":
         shared = {"config": {"map": turns, "default": WHOLE}} if turns else {}
-        wanted["nvidia-device-plugin"] = {
+        charts["nvidia-device-plugin"] = {
             "tolerations": TOLERATIONS,
             # on by default, the mounts of Mellanox's devices take those of EFA from pods (0.19.0 and newer)
             "mofedEnabled": False,
@@ -93,7 +93,7 @@ def device_charts(cluster: Cluster) -> tuple[Chart, ...]:
             "gdrcopyEnabled": True,
             **shared,
         }
-        wanted["dcgm-exporter"] = {
+        charts["dcgm-exporter"] = {
             "nodeSelector": {GPU_LABEL: "true"},
             "serviceMonitor": {"enabled": False},
             "tolerations": TOLERATIONS,
@@ -102,7 +102,7 @@ def device_charts(cluster: Cluster) -> tuple[Chart, ...]:
     if "NVIDIA" in makers and settings.gpu_plugin == "gpu-operator":
         named = {"create": True, "name": "device-plugin-configs", "default": WHOLE, "data": turns}
         shared = {"devicePlugin": {"config": named}} if turns else {}
-        wanted["gpu-operator"] = {
+        charts["gpu-operator"] = {
             # the image has both
             "driver": {"enabled": False},
             "toolkit": {"enabled": False},
@@ -119,21 +119,21 @@ def device_charts(cluster: Cluster) -> tuple[Chart, ...]:
         # its own list has no `ml.` and lags behind, too; its problem detector would replace nodes as EKS does
         neuron = [known for known in types if known.accelerator and known.accelerator.manufacturer == "AWS"]
         names = dict.fromkeys(_label(cluster, known) for known in neuron)
-        wanted["neuron-helm-chart"] = {"neuronInstances": list(names), "npd": {"enabled": False}}
-    return tuple(_with_settings(cluster, wanted))
+        charts["neuron-helm-chart"] = {"neuronInstances": list(names), "npd": {"enabled": False}}
+    return tuple(_with_settings(cluster, charts))
 
 
 def job_charts(cluster: Cluster) -> tuple[Chart, ...]:
     """What the environment requests to run jobs, besides its scheduler."""
     settings = _settings(cluster)
-    wanted: dict[str, Mapping[str, Any]] = {}
+    charts: dict[str, Mapping[str, Any]] = {}
     if settings.jobset:
-        wanted["jobset"] = {}
+        charts["jobset"] = {}
     if settings.leader_worker_set:
-        wanted["lws"] = {}
+        charts["lws"] = {}
     if settings.kubeflow_trainer:
-        wanted["kubeflow-trainer"] = {"jobset": {"install": False}}
-    return tuple(_with_settings(cluster, wanted))
+        charts["kubeflow-trainer"] = {"jobset": {"install": False}}
+    return tuple(_with_settings(cluster, charts))
 
 
 def _host_engine(cluster: Cluster, types: list[InstanceType]) -> dict[str, Any]:
@@ -156,14 +156,14 @@ def efa_types(types: list[InstanceType]) -> tuple[InstanceType, ...]:
     return tuple({known.name: known for known in types if known.efa_interfaces != 0}.values())
 
 
-def _label(cluster: Cluster, known: InstanceType) -> str:
+def _label(cluster: Cluster, instance_type: InstanceType) -> str:
     """The type as the label `node.kubernetes.io/instance-type` of compute nodes has it."""
-    return known.hyperpod_name if cluster.traits.hyperpod else known.name
+    return instance_type.hyperpod_name if cluster.traits.hyperpod else instance_type.name
 
 
-def _with_settings(cluster: Cluster, wanted: Mapping[str, Mapping[str, Any]]) -> Iterator[Chart]:
+def _with_settings(cluster: Cluster, charts: Mapping[str, Mapping[str, Any]]) -> Iterator[Chart]:
     settings, tolerations = _settings(cluster), system_tolerations(cluster)
-    for name, values in wanted.items():
+    for name, values in charts.items():
         extra = settings.chart_values.get(name)
         yield chart(name, values, mirror=settings.chart_repository, extra=extra, tolerations=tolerations)
 

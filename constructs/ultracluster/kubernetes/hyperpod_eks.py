@@ -72,7 +72,7 @@ def health_agent(
         image: a copy of the image, for networks without a way to AWS's.
     """
     types = list(types)
-    made: list[Manifest] = [
+    manifests: list[Manifest] = [
         _role(
             _AGENT,
             _rule("get", "nodes"),
@@ -84,15 +84,15 @@ def health_agent(
     ]
     image = image or health_agent_image(region)
     if gpus := _labels(types, "NVIDIA"):
-        made.append(_daemon_set(_AGENT, image, gpus, {}))
+        manifests.append(_daemon_set(_AGENT, image, gpus, {}))
     if neuron := _labels(types, "AWS"):
         arguments = [
             "--enable-k8s-exporter=false",
             "--config.system-log-monitor=/config/system-message-monitor.json",
         ]
         no_gpus = {"NVIDIA_VISIBLE_DEVICES": "void", "NVIDIA_DRIVER_CAPABILITIES": ""}
-        made.append(_daemon_set(f"{_AGENT}-non-nvidia", image, neuron, no_gpus, arguments))
-    return tuple(made)
+        manifests.append(_daemon_set(f"{_AGENT}-non-nvidia", image, neuron, no_gpus, arguments))
+    return tuple(manifests)
 
 
 def karpenter_pools(
@@ -108,10 +108,10 @@ def karpenter_pools(
         max_nodes: at the most in each group.
         idle_minutes: that a node is empty before it is ended; one with a pod is never taken away.
     """
-    made: list[Manifest] = []
-    for group, known in groups.items():
+    manifests: list[Manifest] = []
+    for group, instance_type in groups.items():
         name = group.lower()
-        made += [
+        manifests += [
             {
                 "apiVersion": "karpenter.sagemaker.amazonaws.com/v1",
                 "kind": "HyperpodNodeClass",
@@ -128,7 +128,7 @@ def karpenter_pools(
                         "consolidationPolicy": "WhenEmpty",
                         "consolidateAfter": f"{idle_minutes}m",
                     },
-                    "limits": {"cpu": str(known.vcpu * max_nodes)},
+                    "limits": {"cpu": str(instance_type.vcpu * max_nodes)},
                     "template": {
                         "spec": {
                             "expireAfter": "Never",
@@ -143,7 +143,7 @@ def karpenter_pools(
                 },
             },
         ]
-    return tuple(made)
+    return tuple(manifests)
 
 
 _RBAC = "rbac.authorization.k8s.io"

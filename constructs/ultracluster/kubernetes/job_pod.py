@@ -116,15 +116,15 @@ def whole_node(pool: Pool) -> dict[str, str]:
 
     All accelerators and EFA interfaces, nine tenths of the processors, four fifths of the memory.
     """
-    known = pool.instance_type
-    wanted = {pool.resource: str(pool.per_node)}
-    if interfaces := known.least_efa_interfaces:
-        wanted |= {"vpc.amazonaws.com/efa": str(interfaces), "hugepages-2Mi": f"{HUGE_PAGES_MIB}Mi"}
-    if known.vcpu:
-        wanted["cpu"] = str(max(1, known.vcpu * 9 // 10))
-    if known.memory_gib:
-        wanted["memory"] = f"{max(1, int(known.memory_gib) * 4 // 5)}Gi"
-    return wanted
+    instance_type = pool.instance_type
+    resources = {pool.resource: str(pool.per_node)}
+    if interfaces := instance_type.least_efa_interfaces:
+        resources |= {"vpc.amazonaws.com/efa": str(interfaces), "hugepages-2Mi": f"{HUGE_PAGES_MIB}Mi"}
+    if instance_type.vcpu:
+        resources["cpu"] = str(max(1, instance_type.vcpu * 9 // 10))
+    if instance_type.memory_gib:
+        resources["memory"] = f"{max(1, int(instance_type.memory_gib) * 4 // 5)}Gi"
+    return resources
 
 
 __all__ = [

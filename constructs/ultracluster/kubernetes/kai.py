@@ -10,7 +10,7 @@ from typing import Any
 from ultracluster.kubernetes.teams import priority_classes
 from ultracluster.kubernetes.topology import kinds_of, levels
 from ultracluster.model import Cluster
-from ultracluster.model.team_shares import asked, pools, quotas
+from ultracluster.model.team_shares import pools, quotas, total_amount
 
 Manifest = dict[str, Any]
 
@@ -54,7 +54,7 @@ def kai_objects(cluster: Cluster) -> tuple[Manifest, ...]:
         queues.append(_queue(PARENT, {"quota": sum(given.values()), "limit": _UNLIMITED}))
     for name, quota in given.items():
         team = cluster.environment.teams[name]
-        limit = _UNLIMITED if team.limit is None else asked(team.limit)
+        limit = _UNLIMITED if team.limit is None else total_amount(team.limit)
         queues.append(_queue(name, {"quota": quota, "limit": limit}, weight=team.weight, parent=PARENT))
     return (*topologies, *priority_classes(), *queues)
 

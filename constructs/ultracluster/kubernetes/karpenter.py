@@ -203,10 +203,10 @@ def node_pool(name: str, group: NodeGroup, instance_type: InstanceType, *, idle_
     return {"apiVersion": POOLS, "kind": "NodePool", "metadata": {"name": name.lower()}, "spec": spec}
 
 
-def _requirements(group: NodeGroup, known: InstanceType) -> list[dict[str, Any]]:
+def _requirements(group: NodeGroup, instance_type: InstanceType) -> list[dict[str, Any]]:
     wanted = {
-        "node.kubernetes.io/instance-type": [known.name],
-        "kubernetes.io/arch": ["arm64" if known.architecture == "arm64" else "amd64"],
+        "node.kubernetes.io/instance-type": [instance_type.name],
+        "kubernetes.io/arch": ["arm64" if instance_type.architecture == "arm64" else "amd64"],
         "kubernetes.io/os": ["linux"],
         "karpenter.sh/capacity-type": _capacity_types(group),
     }

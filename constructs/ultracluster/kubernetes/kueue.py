@@ -124,15 +124,15 @@ def _queues(
 ) -> list[Manifest]:
     if not cluster.environment.teams:
         return _team_queue(EVERYONE, "default", Team(), _groups(there, {}))
-    made: list[Manifest] = []
+    manifests: list[Manifest] = []
     for name, team in cluster.environment.teams.items():
         limit = limits(cluster, team)
         borrow = None
         if limit is not None:
             borrow = {pool.group: limit.get(pool.group, 0) - given[name].get(pool.group, 0) for pool in there}
         groups = _groups(there, given[name], borrow=borrow, lend=team.lend)
-        made += _team_queue(name, namespace_of(cluster, name), team, groups)
-    return made
+        manifests += _team_queue(name, namespace_of(cluster, name), team, groups)
+    return manifests
 
 
 def _team_queue(name: str, namespace: str, team: Team, groups: list[Manifest]) -> list[Manifest]:

@@ -129,13 +129,13 @@ def _governed_job(cluster: Cluster, job: PyTorchJob) -> tuple[Manifest, Manifest
         "metadata": {"name": job.name, "namespace": namespace},
         "spec": {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": selector},
     }
-    made: Manifest = {
+    manifest: Manifest = {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": _metadata(cluster, job, labels),
         "spec": {**_job_spec(job, pod), "suspend": True},  # until its team's queue admits it
     }
-    return service, made
+    return service, manifest
 
 
 def _volcano_job(cluster: Cluster, job: PyTorchJob) -> Manifest:
@@ -193,12 +193,12 @@ def _metadata(
     annotations: dict[str, str] | None = None,
 ) -> Manifest:
     namespace = namespace_of(cluster, job.team) if job.team else "default"
-    made: Manifest = {"name": job.name, "namespace": namespace}
+    metadata: Manifest = {"name": job.name, "namespace": namespace}
     if labels:
-        made["labels"] = labels
+        metadata["labels"] = labels
     if annotations:
-        made["annotations"] = annotations
-    return made
+        metadata["annotations"] = annotations
+    return metadata
 
 
 LEVELS = (*LAYERS, "ultraserver")

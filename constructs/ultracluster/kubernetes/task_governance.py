@@ -14,7 +14,7 @@ from string import Template
 from typing import Any
 
 from ultracluster.model import Cluster
-from ultracluster.model.team_shares import PRIORITIES, Pool, asked, limits, pools, quotas
+from ultracluster.model.team_shares import PRIORITIES, Pool, limits, pools, quotas, total_amount
 
 Properties = dict[str, Any]
 
@@ -76,20 +76,20 @@ def compute_quotas(cluster: Cluster) -> dict[str, Properties]:
         ValueError: quotas that the cluster does not have, or a limit that cannot be told of one group.
     """
     there = {pool.group: pool for pool in pools(cluster)}
-    made: dict[str, Properties] = {}
+    requests: dict[str, Properties] = {}
     for name, given in quotas(cluster).items():
         team = cluster.environment.teams[name]
         sharing: Properties = {"Strategy": "LendAndBorrow"}
         limit = limits(cluster, team)
         if limit is not None:
             more = {group: limit.get(group, 0) - given.get(group, 0) for group in there}
-            if asked(team.limit) <= asked(team.quota):
+            if total_amount(team.limit) <= total_amount(team.quota):
                 sharing = {"Strategy": "Lend" if team.lend else "DontLend"}
             else:
                 sharing["AbsoluteBorrowLimits"] = _resources(
                     there, {group: max(0, amount) for group, amount in more.items()}
                 )
-        made[name] = {
+        requests[name] = {
             "Name": name,
             "ComputeQuotaConfig": {
                 "ComputeQuotaResources": _resources(there, given),
@@ -99,7 +99,7 @@ def compute_quotas(cluster: Cluster) -> dict[str, Properties]:
             "ComputeQuotaTarget": {"TeamName": name, "FairShareWeight": team.weight},
             "ActivationState": "Enabled",
         }
-    return made
+    return requests
 
 
 def governance_script(cluster: Cluster) -> str:

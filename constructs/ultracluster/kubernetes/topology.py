@@ -29,10 +29,14 @@ def topology_of(cluster: Cluster, pool: Pool) -> Kind:
     """
     if pool.started_for_pods:
         return "none"
-    known = pool.instance_type
-    if not known.efa_interfaces and not known.efa_cards and not known.recommended_efa_interfaces:
+    instance_type = pool.instance_type
+    if (
+        not instance_type.efa_interfaces
+        and not instance_type.efa_cards
+        and not instance_type.recommended_efa_interfaces
+    ):
         return "host"
-    return "ultraserver" if known.ultraserver and cluster.traits.hyperpod else "network"
+    return "ultraserver" if instance_type.ultraserver and cluster.traits.hyperpod else "network"
 
 
 def kinds_of(cluster: Cluster, pools: Iterable[Pool]) -> list[Kind]:
@@ -53,13 +57,13 @@ def label_of(kind: Kind, level: str) -> str:
     Raises:
         ValueError: nodes of this kind do not have it; the message says which ones they have.
     """
-    known = dict(LAYERS) if kind in _NETWORKS else {}
+    layers = dict(LAYERS) if kind in _NETWORKS else {}
     if kind == "ultraserver":
-        known["ultraserver"] = ULTRASERVER
-    if level not in known:
-        have = f"one of {', '.join(known)}" if known else "the nodes of this group have none"
+        layers["ultraserver"] = ULTRASERVER
+    if level not in layers:
+        have = f"one of {', '.join(layers)}" if layers else "the nodes of this group have none"
         raise ValueError(f"there is no level `{level}`: {have}")
-    return known[level]
+    return layers[level]
 
 
 __all__ = ["HOST", "LAYERS", "ULTRASERVER", "Kind", "kinds_of", "label_of", "levels", "topology_of"]

@@ -14,7 +14,7 @@ from ultracluster.kubernetes.teams import priority_classes
 from ultracluster.kubernetes.topology import HOST, LAYERS
 from ultracluster.kubernetes.yaml_text import yaml_text
 from ultracluster.model import Cluster
-from ultracluster.model.team_shares import Pool, asked, pools, quotas
+from ultracluster.model.team_shares import Pool, pools, quotas, total_amount
 
 Manifest = dict[str, Any]
 
@@ -94,7 +94,7 @@ def volcano_objects(cluster: Cluster) -> tuple[Manifest, ...]:
                 kept = {there[group].resource for group in quota}
                 spec["guarantee"] = {"resource": {key: amounts[key] for key in amounts if key in kept}}
         if team.limit is not None and there:
-            spec["capability"] = {next(iter(there.values())).resource: str(asked(team.limit))}
+            spec["capability"] = {next(iter(there.values())).resource: str(total_amount(team.limit))}
         queues.append({"apiVersion": _API, "kind": "Queue", "metadata": {"name": name}, "spec": spec})
     return (*priority_classes(), *queues)
 
@@ -105,9 +105,9 @@ def _of_a_node(pool: Pool) -> dict[str, int]:
     What is guaranteed is guaranteed by resource: a queue whose share of processors is not said has none, and
     its jobs could be ended for them however few accelerators they have (capacity plugin, reclaim).
     """
-    known = pool.instance_type
-    node = {pool.resource: pool.per_node, "cpu": known.vcpu, "memory": int(known.memory_gib)}
-    if interfaces := known.least_efa_interfaces:
+    instance_type = pool.instance_type
+    node = {pool.resource: pool.per_node, "cpu": instance_type.vcpu, "memory": int(instance_type.memory_gib)}
+    if interfaces := instance_type.least_efa_interfaces:
         node |= {"vpc.amazonaws.com/efa": interfaces, "hugepages-2Mi": HUGE_PAGES_MIB}
     return {resource: each for resource, each in node.items() if each}
 

@@ -40,7 +40,7 @@ class Subnets:
 
     @property
     def small(self) -> tuple[IPv4Network, ...]:
-        """Those beside the node subnet."""
+        """Those besides the node subnet."""
         return (*((self.public,) if self.public else ()), *(self.database or ()), *(self.control_plane or ()))
 
 
@@ -86,8 +86,8 @@ def subnets_of(network: Network, *, database: bool = False, control_plane: bool 
     last = int(whole.broadcast_address) + 1
     usual, other = cut(last), cut(min(last, int(whole.network_address) + _BESIDE))
 
-    def fits(one: Subnets) -> bool:
-        return not any(small.overlaps(nodes) or not small.subnet_of(whole) for small in one.small)
+    def fits(layout: Subnets) -> bool:
+        return not any(small.overlaps(nodes) or not small.subnet_of(whole) for small in layout.small)
 
     return other if fits(other) and not fits(usual) else usual
 
@@ -199,11 +199,15 @@ def _hyperpod_node(group: Group) -> tuple[int, int]:
     Every node has one at least. How many `efa-only` saves is published nowhere: the full figure
     stands.
     """
-    each, known = 1, group.type
-    if known:
-        figure = known.hyperpod_addresses_eks if group.traits.kubernetes else known.hyperpod_addresses_slurm
+    each, instance_type = 1, group.type
+    if instance_type:
+        figure = (
+            instance_type.hyperpod_addresses_eks
+            if group.traits.kubernetes
+            else instance_type.hyperpod_addresses_slurm
+        )
         each = figure or 1
-    published = known is not None and known.hyperpod_addresses_verified
+    published = instance_type is not None and instance_type.hyperpod_addresses_verified
     return each, each if published and group.settings.efa_interface != "efa-only" else 1
 
 

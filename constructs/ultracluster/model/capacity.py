@@ -29,11 +29,11 @@ CapacityForm = Literal[
     "training-plan",
 ]
 Launcher = Literal[OrchestratorKind, "ec2"]
-"""An orchestrator; "ec2" is a launch template alone (an Auto Scaling group, a fleet, `run-instances`)."""
+"""An orchestrator; "ec2" is only a launch template (an Auto Scaling group, a fleet, `run-instances`)."""
 PlacementKind = Literal["none", "cluster", "reservation-group"]
 """No placement group; a cluster placement group; the group in which the reservation was made."""
 Fabric = Literal["none", "efa", "ultraserver"]
-"""What connects instances of a type: TCP alone, EFA, or EFA and the UltraServer's own."""
+"""What connects instances of a type: only TCP, EFA, or EFA and the UltraServer's own."""
 
 _HYPERPOD = tuple(kind for kind, traits in TRAITS.items() if traits.hyperpod)
 _SERVICE_ASKS_FOR_SPOT = tuple(kind for kind, traits in TRAITS.items() if not traits.hyperpod)
@@ -48,7 +48,7 @@ class Decision:
     legal: bool
     """Whether it can be launched, by what is known."""
     severity: Literal["error", "warning"] | None
-    """None when legal. A warning is a refusal by the catalogue alone, which may be older than AWS's offer."""
+    """None when legal. A warning is a refusal by the catalogue only, which may be older than AWS's offer."""
     reason: str
     """Why, in one or two sentences."""
     instead: str

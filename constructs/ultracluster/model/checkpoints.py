@@ -79,9 +79,9 @@ def write_speed(lustre: LustreFacts | None, group: Group) -> WriteSpeed | None:
     speed = lustre_speed(lustre) if lustre else None
     if lustre is None or speed is None:
         return None
-    known = group.type
-    efa = lustre.efa and bool(known and known.lustre_efa_client)
-    gds = lustre.gds and bool(known and known.lustre_gds_client)
+    instance_type = group.type
+    efa = lustre.efa and bool(instance_type and instance_type.lustre_efa_client)
+    gds = lustre.gds and bool(instance_type and instance_type.lustre_gds_client)
     clients = max(1, group.most_nodes) * lustre_client_gbps(efa=efa, gds=gds) * 1000 / 8
     if clients < speed.write_mbps:
         return WriteSpeed(mbps=clients, limit="clients")
@@ -118,7 +118,7 @@ def smallest_lustre(
 
 
 def _at_least(first: Sequence[int], step: int | None, need: float) -> int:
-    for one in first:
-        if one >= need:
-            return one
+    for size in first:
+        if size >= need:
+            return size
     return step * max(1, -(-int(need) // step)) if step else first[-1]

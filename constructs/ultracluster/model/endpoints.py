@@ -52,11 +52,11 @@ def made_endpoints_of(network: Network, closed: tuple[Endpoint, ...] | None = No
     needed = closed
     if network.egress == "nat":
         needed = tuple(endpoint for endpoint in closed if endpoint.kind == "gateway")
-    known = {(endpoint.service, endpoint.kind) for endpoint in needed}
+    there = {(endpoint.service, endpoint.kind) for endpoint in needed}
     extra = (
         Endpoint(service=service, kind="interface", reason="asked for in network.extra_endpoints")
         for service in dict.fromkeys(network.extra_endpoints)
-        if (service, "interface") not in known
+        if (service, "interface") not in there
     )
     return (*needed, *extra)
 

@@ -30,7 +30,7 @@ def job_pool(cluster: Cluster, group: str | None) -> Pool:
 
 
 def most_nodes_of_job(cluster: Cluster, pool: Pool, team: str | None) -> int:
-    """Nodes of a pool that a job of a team can have at once; of nobody's job without a team.
+    """Nodes of a pool that a job of a team can have at once; of a job without a team where it is None.
 
     A total limit counts over all groups; a limit by group never takes away what the team is guaranteed.
     """

@@ -49,7 +49,7 @@ def network_card_plan(
     """The interfaces of one node, the primary one first. Depends on nothing but its arguments.
 
     Args:
-        instance_type: from the catalogue. A type without EFA gets its ENA interface alone.
+        instance_type: from the catalogue. A type without EFA gets only its ENA interface.
         efa: the kind of the EFA interfaces. `efa-only` takes one IP address per node, `efa` one per
         interface.
         interfaces: how many EFAs; by default all that the type has (EfaInfo.MaximumEfaInterfaces). Where AWS
@@ -66,56 +66,56 @@ def network_card_plan(
     return tuple(_plan(instance_type, efa, sorted(cards)))
 
 
-def _plan(known: InstanceType, efa: EfaKind, cards: list[int]) -> Iterator[NetworkInterface]:
-    share = _efa_gbps(known, len(cards))
+def _plan(instance_type: InstanceType, efa: EfaKind, cards: list[int]) -> Iterator[NetworkInterface]:
+    share = _efa_gbps(instance_type, len(cards))
     combined = efa == "efa" and 0 in cards
     if combined:
         yield NetworkInterface(card=0, device=0, kind="efa", gbps=share)
     else:
-        yield NetworkInterface(card=0, device=0, kind="interface", gbps=_ena_gbps(known))
+        yield NetworkInterface(card=0, device=0, kind="interface", gbps=_ena_gbps(instance_type))
     for card in cards:
         if card == 0 and combined:
             continue
-        device = 1 if card == 0 or (combined and _slots(known, card) > 1) else 0
+        device = 1 if card == 0 or (combined and _slots(instance_type, card) > 1) else 0
         yield NetworkInterface(card=card, device=device, kind=efa, gbps=share)
 
 
-def _count(known: InstanceType, asked: int | None) -> int:
-    if asked == 0:
+def _count(instance_type: InstanceType, number: int | None) -> int:
+    if number == 0:
         return 0
-    layouts, most = known.recommended_efa_interfaces, known.efa_interfaces
+    layouts, most = instance_type.recommended_efa_interfaces, instance_type.efa_interfaces
     if most is None and not layouts:
         raise ValueError(
-            f"the number of EFA interfaces of {known.name} is unknown (efa_interfaces, "
+            f"the number of EFA interfaces of {instance_type.name} is unknown (efa_interfaces, "
             "EfaInfo.MaximumEfaInterfaces of EC2 DescribeInstanceTypes); pass interfaces=0 for a node "
             "without EFA"
         )
     if most is None:
-        if asked is not None and asked not in layouts:
+        if number is not None and number not in layouts:
             numbers = " or ".join(map(str, layouts))
-            raise ValueError(f"interfaces must be {numbers} on {known.name}, got {asked}")
-        count = layouts[0] if asked is None else asked
+            raise ValueError(f"interfaces must be {numbers} on {instance_type.name}, got {number}")
+        count = layouts[0] if number is None else number
     else:
-        if asked is not None and not 0 <= asked <= most:
-            raise ValueError(f"interfaces must be 0 to {most} on {known.name}, got {asked}")
-        count = most if asked is None else asked
-    if count > len(known.efa_cards):
+        if number is not None and not 0 <= number <= most:
+            raise ValueError(f"interfaces must be 0 to {most} on {instance_type.name}, got {number}")
+        count = most if number is None else number
+    if count > len(instance_type.efa_cards):
         raise ValueError(
-            f"which network cards of {known.name} take an EFA is unknown (efa_cards, "
-            f"NetworkInfo.NetworkCards of EC2 DescribeInstanceTypes): {count} EFAs, {len(known.efa_cards)} "
-            "cards; pass interfaces=0 for a node without EFA"
+            f"which network cards of {instance_type.name} take an EFA is unknown (efa_cards, "
+            f"NetworkInfo.NetworkCards of EC2 DescribeInstanceTypes): {count} EFAs, "
+            f"{len(instance_type.efa_cards)} cards; pass interfaces=0 for a node without EFA"
         )
     return count
 
 
-def _check_kind(known: InstanceType, efa: EfaKind, count: int) -> None:
+def _check_kind(instance_type: InstanceType, efa: EfaKind, count: int) -> None:
     if not count:
         return
-    if efa == "efa-only" and not known.efa_only:
-        raise ValueError(f"{known.name} is not known to take efa-only interfaces; pass efa='efa'")
-    if efa == "efa" and not takes_combined_efa(known):
+    if efa == "efa-only" and not instance_type.efa_only:
+        raise ValueError(f"{instance_type.name} is not known to take efa-only interfaces; pass efa='efa'")
+    if efa == "efa" and not takes_combined_efa(instance_type):
         raise ValueError(
-            f"the EFA cards of {known.name} take efa-only interfaces alone (EC2 User Guide); pass "
+            f"the EFA cards of {instance_type.name} take only efa-only interfaces (EC2 User Guide); pass "
             "efa='efa-only'"
         )
 
@@ -125,26 +125,26 @@ def takes_combined_efa(instance_type: InstanceType) -> bool:
     return instance_type.efa_layout_rule != _GB200
 
 
-def _slots(known: InstanceType, card: int) -> int:
+def _slots(instance_type: InstanceType, card: int) -> int:
     """Interfaces that a card takes; 1 where that is unknown."""
-    for row in known.network_cards_api:
+    for row in instance_type.network_cards_api:
         if row.first <= card <= row.last:
             return row.interfaces
-    return known.network_interfaces_per_card or 1
+    return instance_type.network_interfaces_per_card or 1
 
 
-def _efa_gbps(known: InstanceType, count: int) -> float | None:
+def _efa_gbps(instance_type: InstanceType, count: int) -> float | None:
     if not count:
         return None
-    if known.efa_layout_rule == _GB200:
+    if instance_type.efa_layout_rule == _GB200:
         return _GB200_EFA_GBPS / count
-    if known.network_gbps is None or not known.efa_interfaces:
+    if instance_type.network_gbps is None or not instance_type.efa_interfaces:
         return None
-    return known.network_gbps / known.efa_interfaces
+    return instance_type.network_gbps / instance_type.efa_interfaces
 
 
-def _ena_gbps(known: InstanceType) -> float | None:
-    if known.efa_layout_rule == _GB200:
+def _ena_gbps(instance_type: InstanceType) -> float | None:
+    if instance_type.efa_layout_rule == _GB200:
         return _GB200_ENA_GBPS
-    first = next((row for row in known.network_cards_api if row.first == 0), None)
+    first = next((row for row in instance_type.network_cards_api if row.first == 0), None)
     return first.peak_gbps if first else None

@@ -33,7 +33,7 @@ class Traits:
     """Roles whose nodes AWS runs in an account of its own: their types have the prefix `ml.`, their network
     cards and placement are AWS's, and they count against quotas of the service."""
     launched_by: tuple[Launcher, ...] = ()
-    """Who launches the nodes that are in the user's account, beside CloudFormation itself."""
+    """Who launches the nodes that are in the user's account, besides CloudFormation itself."""
     joining_minutes: int | None = None
     """Minutes that the scripts of a node may take; None where nothing ends a node that takes its time, or
     where the configuration says."""
@@ -45,7 +45,7 @@ class Traits:
     names_images: bool = False
     """Every node group must name the image that it boots."""
     security_groups: int = 0
-    """Security groups that the cluster makes beside those of network and storage."""
+    """Security groups that the cluster makes besides those of network and storage."""
     launches_system_nodes: OrchestratorKind | None = None
     """Which orchestrator launches the nodes of a service's cluster that are in the user's account."""
     validates: bool = False

@@ -64,14 +64,16 @@ def _ec2(cluster: Cluster) -> Iterator[Need]:
     for name, group in cluster.in_account.items():
         if group.capacity.kind in ("capacity-block", "training-plan"):
             continue  # a block is paid for beforehand and counts against no quota
-        known = group.type
+        instance_type = group.type
         family = group.settings.instance_type.partition(".")[0]
         found = ec2_quota(family, "spot" if group.capacity.kind == "spot" else "on-demand")
-        if found and known:
+        if found and instance_type:
             nodes = group.most_nodes
             yield Need(
-                quota=found, amount=nodes * known.vcpu, why=f"{name}: {nodes} x {known.vcpu} vCPUs"
-            )  # fmt: skip
+                quota=found,
+                amount=nodes * instance_type.vcpu,
+                why=f"{name}: {nodes} x {instance_type.vcpu} vCPUs",
+            )
 
 
 def _hyperpod(cluster: Cluster) -> Iterator[Need]:
@@ -111,11 +113,11 @@ def _network(cluster: Cluster) -> Iterator[Need]:
     makes_vpc = network.vpc is None
     nat = makes_vpc and network.egress == "nat"
     cut = subnets(cluster)
-    made = len(cut.small) + (network.subnet is None)
+    new_subnets = len(cut.small) + (network.subnet is None)
     endpoints = sum(row.kind == "interface" for row in made_endpoints(cluster))
     yield Need(quota=quota("vpcs"), amount=int(makes_vpc), why="one for the environment")
     yield Need(
-        quota=quota("subnets"), amount=made, why="nodes, NAT, database, control plane",
+        quota=quota("subnets"), amount=new_subnets, why="nodes, NAT, database, control plane",
         scope="resource" if makes_vpc else "vpc",
     )  # fmt: skip
     yield Need(quota=quota("internet-gateways"), amount=int(nat), why="egress")

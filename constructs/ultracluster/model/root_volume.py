@@ -20,14 +20,16 @@ _MBPS_PER_IOPS = 0.25
 """At most."""
 
 
-def root_throughput(group: NodeGroup, known: InstanceType | None) -> int:
+def root_throughput(group: NodeGroup, instance_type: InstanceType | None) -> int:
     """MiB/s of a group's root volumes."""
     if group.root_volume_throughput_mbps is not None:
         return group.root_volume_throughput_mbps
-    accelerated = group.role == "compute" and known is not None and known.accelerator is not None
+    accelerated = (
+        group.role == "compute" and instance_type is not None and instance_type.accelerator is not None
+    )
     return ACCELERATED_MBPS if accelerated else INCLUDED_MBPS
 
 
 def root_iops(throughput_mbps: int) -> int:
-    """I/O operations a second that EBS asks for beside a throughput."""
+    """I/O operations a second that EBS requires with a throughput."""
     return max(INCLUDED_IOPS, round(throughput_mbps / _MBPS_PER_IOPS))

@@ -59,37 +59,37 @@ def scheduler_of(cluster: Cluster) -> Scheduler:
 
 
 def pools(cluster: Cluster) -> tuple[Pool, ...]:
-    """The compute groups with accelerators; without those of types that nobody knows."""
-    made: list[Pool] = []
+    """The compute groups with accelerators; without those of unknown types."""
+    found: list[Pool] = []
     for name, group in cluster.with_role("compute").items():
         settings = group.settings
-        known = [one for one in (group.type, *group.further_types) if one]
-        accelerators = [one.accelerator for one in known if one.accelerator and one.accelerator.count]
-        if not accelerators or len(accelerators) < len(known):
+        types = [one for one in (group.type, *group.further_types) if one]
+        accelerators = [one.accelerator for one in types if one.accelerator and one.accelerator.count]
+        if not accelerators or len(accelerators) < len(types):
             continue
         resource = "nvidia.com/gpu" if accelerators[0].manufacturer == "NVIDIA" else "aws.amazon.com/neuron"
         per_node = min(one.count for one in accelerators)
         if settings.mig_profile:
             resource = f"nvidia.com/mig-{settings.mig_profile}"
-            per_node *= mig_profiles(known[0]).get(settings.mig_profile, 0)
+            per_node *= mig_profiles(types[0]).get(settings.mig_profile, 0)
         elif settings.gpu_time_slices:
             resource = "nvidia.com/gpu.shared"
             per_node *= settings.gpu_time_slices
-        made.append(
+        found.append(
             Pool(
                 group=name,
                 settings=settings,
-                instance_type=known[0],
+                instance_type=types[0],
                 resource=resource,
                 per_node=per_node,
                 nodes=group.most_nodes,
                 started_for_pods=group.for_pods,
             )
         )
-    return tuple(made)
+    return tuple(found)
 
 
-def asked(amount: int | Mapping[str, int] | None) -> int:
+def total_amount(amount: int | Mapping[str, int] | None) -> int:
     """A quota or limit over all groups."""
     if amount is None:
         return 0
@@ -106,7 +106,7 @@ def quotas(cluster: Cluster) -> dict[str, dict[str, int]]:
         ValueError: there is no such group, or not as many accelerators.
     """
     free = {pool.group: pool.total for pool in pools(cluster)}
-    made: dict[str, dict[str, int]] = {name: {} for name in cluster.environment.teams}
+    shares: dict[str, dict[str, int]] = {name: {} for name in cluster.environment.teams}
     for name, team in cluster.environment.teams.items():
         if not isinstance(team.quota, int):
             for group, amount in team.quota.items():
@@ -115,18 +115,18 @@ def quotas(cluster: Cluster) -> dict[str, dict[str, int]]:
                     raise ValueError(f"teams.{name}: {amount} accelerators of {group}, and {left} are free")
                 free[group] -= amount
                 if amount:
-                    made[name][group] = amount
+                    shares[name][group] = amount
     for name, team in cluster.environment.teams.items():
         if isinstance(team.quota, int):
-            wanted = team.quota
+            missing = team.quota
             for group in free:
-                if taken := min(wanted, free[group]):
-                    made[name][group] = taken
+                if taken := min(missing, free[group]):
+                    shares[name][group] = taken
                     free[group] -= taken
-                    wanted -= taken
-            if wanted:
-                raise ValueError(f"teams.{name}: {wanted} of {team.quota} accelerators are not there")
-    return made
+                    missing -= taken
+            if missing:
+                raise ValueError(f"teams.{name}: {missing} of {team.quota} accelerators are not there")
+    return shares
 
 
 def limits(cluster: Cluster, team: Team) -> dict[str, int] | None:
@@ -155,10 +155,10 @@ __all__ = [
     "PRIORITIES",
     "Pool",
     "Scheduler",
-    "asked",
     "limits",
     "namespace_of",
     "pools",
     "quotas",
     "scheduler_of",
+    "total_amount",
 ]

@@ -137,17 +137,25 @@ _PREPAID = "paid upfront, used or not"
 def _in_ultraservers(item: Item) -> Item:
     """Blocks of UltraServers are sold by the UltraServer."""
     kind = item.key.partition(".")[2]
-    sold = [one for one in ultraservers().values() if one.member == kind and one.capacity_block_regions]
-    sold.sort(key=lambda one: one.instances, reverse=True)
-    for one in sold:
-        if item.quantity and item.quantity % one.instances == 0 and item.greatest % one.instances == 0:
+    sold = [
+        ultraserver
+        for ultraserver in ultraservers().values()
+        if ultraserver.member == kind and ultraserver.capacity_block_regions
+    ]
+    sold.sort(key=lambda ultraserver: ultraserver.instances, reverse=True)
+    for ultraserver in sold:
+        if (
+            item.quantity
+            and item.quantity % ultraserver.instances == 0
+            and item.greatest % ultraserver.instances == 0
+        ):
             return replace(
                 item,
-                what=f"{item.what} in {one.name}",
-                key=f"capacity-block.{one.name}",
+                what=f"{item.what} in {ultraserver.name}",
+                key=f"capacity-block.{ultraserver.name}",
                 unit="UltraServer",
-                quantity=item.quantity // one.instances,
-                greatest=item.greatest // one.instances,
+                quantity=item.quantity // ultraserver.instances,
+                greatest=item.greatest // ultraserver.instances,
             )
     return item
 
@@ -194,7 +202,7 @@ def _pcs(item: Item) -> Item:
 
 
 def _lustre(cluster: Cluster) -> Iterator[Item]:
-    lustre = cluster.lustre.made if cluster.lustre else None
+    lustre = cluster.lustre.new if cluster.lustre else None
     if lustre is None or cluster.lustre is None:
         return
     key = f"lustre.{lustre.deployment}"

@@ -112,25 +112,27 @@ def _feature(kind: OrchestratorKind, name: str) -> Reason:
     return Reason(title=_document()["features"][name]["title"], answer=answer, words=words, source=source)
 
 
-def _takes(kind: OrchestratorKind, capacity: str, known: InstanceType) -> Reason:
-    if TRAITS[kind].hyperpod and known.ultraserver and capacity in ("on-demand", "spot"):
+def _takes(kind: OrchestratorKind, capacity: str, instance_type: InstanceType) -> Reason:
+    if TRAITS[kind].hyperpod and instance_type.ultraserver and capacity in ("on-demand", "spot"):
         # its API would take the request, and there is nothing to fill it with
-        words = f"{known.name} is sold inside UltraServers, to HyperPod as training plans"
+        words = f"{instance_type.name} is sold inside UltraServers, to HyperPod as training plans"
         source = "SageMaker Developer Guide, UltraServers in Amazon SageMaker HyperPod"
         return Reason(title=capacity, answer="no", words=words, source=source)
-    found = decide(CAPACITIES[capacity], orchestrator=kind, placement="none", instance_type=known)
+    found = decide(CAPACITIES[capacity], orchestrator=kind, placement="none", instance_type=instance_type)
     answer: Answer = "yes" if found.legal else "partly" if found.severity == "warning" else "no"
     words = found.reason.replace(RESERVATION, "cr-...")
     return Reason(title=capacity, answer=answer, words=words, source=found.source)
 
 
-def _runs(kind: OrchestratorKind, known: InstanceType) -> Reason:
+def _runs(kind: OrchestratorKind, instance_type: InstanceType) -> Reason:
     """Whether the type can be had at all, by any kind of capacity."""
-    title = f"{known.name} in UltraServers" if known.ultraserver else known.name
-    if TRAITS[kind].hyperpod and not known.hyperpod:
+    title = f"{instance_type.name} in UltraServers" if instance_type.ultraserver else instance_type.name
+    if TRAITS[kind].hyperpod and not instance_type.hyperpod:
         source = "SageMaker API reference, ClusterInstanceType"
-        return Reason(title=title, answer="no", words=f"HyperPod has no ml.{known.name}", source=source)
-    by = [name for name in CAPACITIES if _takes(kind, name, known).answer == "yes"]
+        return Reason(
+            title=title, answer="no", words=f"HyperPod has no ml.{instance_type.name}", source=source
+        )
+    by = [name for name in CAPACITIES if _takes(kind, name, instance_type).answer == "yes"]
     words = f"by {', '.join(by)}" if by else "by no kind of capacity"
     return Reason(title=title, answer="yes" if by else "no", words=words, source="model/capacity.json")
 

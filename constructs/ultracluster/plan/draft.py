@@ -100,22 +100,22 @@ def draft(wishes: Wishes, commands: Commands | None = None) -> str:
         NoZoneError: no zone can be chosen.
     """
     wishes = completed(wishes)
-    known = instance_type(wishes.instance_type)
+    type_ = instance_type(wishes.instance_type)
     sizes = guideline(wishes.nodes)
     site = Site(
         region=wishes.region, zone_id=wishes.zone_id, orchestrator=wishes.orchestrator,
         instance_type=wishes.instance_type, nodes=wishes.nodes, lustre_tib=wishes.lustre_tib,
     )  # fmt: skip
     lines = [
-        *_head(wishes, known, commands or _commands(f"{wishes.name}.yaml")),
+        *_head(wishes, type_, commands or _commands(f"{wishes.name}.yaml")),
         "",
         *_network(wishes),
         "",
-        *storage(site, known, sizes),
+        *storage(site, type_, sizes),
         "",
-        *_orchestrator(wishes, known),
+        *_orchestrator(wishes, type_),
         "",
-        *_groups(wishes, known, sizes),
+        *_groups(wishes, type_, sizes),
         "",
         "software:",
         f'  release: "{wishes.release}"{"":<5}# the newest for nodes of {wishes.orchestrator}',
@@ -127,8 +127,8 @@ def _commands(file: str) -> Commands:
     return Commands(plan=f"ultracluster plan {file}", preflight=f"ultracluster preflight {file}")
 
 
-def _head(wishes: Wishes, known: InstanceType | None, commands: Commands) -> Iterator[str]:
-    accelerator = known.accelerator if known else None
+def _head(wishes: Wishes, instance_type: InstanceType | None, commands: Commands) -> Iterator[str]:
+    accelerator = instance_type.accelerator if instance_type else None
     what = f"{accelerator.count * wishes.nodes:,} x {accelerator.name}, " if accelerator else ""
     yield f"# {what}{wishes.nodes} x {wishes.instance_type} under {wishes.orchestrator}."
     if wishes.type_reason:
@@ -152,7 +152,7 @@ def _network(wishes: Wishes) -> Iterator[str]:
     yield "  # egress: closed               # no route to the internet; needs a mirror of the software"
 
 
-def _orchestrator(wishes: Wishes, known: InstanceType | None) -> Iterator[str]:
+def _orchestrator(wishes: Wishes, instance_type: InstanceType | None) -> Iterator[str]:
     yield "orchestrator:"
     yield f"  kind: {wishes.orchestrator}"
     match wishes.orchestrator:
@@ -161,7 +161,7 @@ def _orchestrator(wishes: Wishes, known: InstanceType | None) -> Iterator[str]:
         case "parallelcluster":
             if wishes.capacity == "capacity-block":
                 yield "  scaledown_minutes: -1          # nodes of a block stay"
-            if known and known.ultraserver:
+            if instance_type and instance_type.ultraserver:
                 yield "  deploy_with: pcluster          # `ultracluster render parallelcluster` writes it"
         case "eks" | "hyperpod-eks":
             yield from _control_plane(wishes)
@@ -181,9 +181,9 @@ def _control_plane(wishes: Wishes) -> Iterator[str]:
         yield "    - arn:aws:iam::111122223333:role/platform-engineers"
 
 
-def _groups(wishes: Wishes, known: InstanceType | None, sizes: Guideline) -> Iterator[str]:
+def _groups(wishes: Wishes, instance_type: InstanceType | None, sizes: Guideline) -> Iterator[str]:
     yield "node_groups:"
-    arm = known is not None and known.architecture == "arm64"
+    arm = instance_type is not None and instance_type.architecture == "arm64"
     hyperpod = wishes.traits.hyperpod
 
     def general(size: str) -> str:
@@ -218,8 +218,8 @@ def _group(name: str, role: str, kind: str, count: int, wishes: Wishes, why: str
 
 def _pcs_image(kind: str) -> str:
     """AWS's own image for PCS: the parameter is read when the group is made."""
-    known = instance_type(kind)
-    return pcs_image_parameter((known.architecture if known else "") or "x86_64")
+    type_ = instance_type(kind)
+    return pcs_image_parameter((type_.architecture if type_ else "") or "x86_64")
 
 
 def _capacity(wishes: Wishes) -> Iterator[str]:

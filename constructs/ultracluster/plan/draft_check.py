@@ -116,9 +116,9 @@ def _one_thing(wishes: Wishes) -> Iterator[Iterable[Wishes]]:
 
 
 def _orchestrators(wishes: Wishes) -> Iterator[Wishes]:
-    for one in ORCHESTRATORS:
-        if one != wishes.orchestrator:
-            changed = replace(wishes, orchestrator=one)
+    for kind in ORCHESTRATORS:
+        if kind != wishes.orchestrator:
+            changed = replace(wishes, orchestrator=kind)
             yield changed
             if not wishes.zone_id:
                 yield from islice(_zones(changed), 1)
@@ -167,12 +167,12 @@ def _places(wishes: Wishes) -> Iterator[Wishes]:
 
 def _types(wishes: Wishes) -> Iterator[Wishes]:
     """Types with the same accelerators, then those with names alike."""
-    known = instance_type(wishes.instance_type)
-    alike = [one.name for one in types_with(known.accelerator.name)] if known and known.accelerator else []
+    type_ = instance_type(wishes.instance_type)
+    alike = [one.name for one in types_with(type_.accelerator.name)] if type_ and type_.accelerator else []
     candidates = [
         name
         for name, one in instance_types().items()
-        if known is None or bool(one.accelerator) == bool(known.accelerator)
+        if type_ is None or bool(one.accelerator) == bool(type_.accelerator)
     ]
     near = nearest_instance_types(wishes.instance_type, candidates=candidates, count=_TRIES)
     for name in dict.fromkeys((*alike, *near)):

@@ -50,7 +50,7 @@ def zones_for(
     and that lack the fewest families of types.
     """
     found = region(region_name)
-    known = found.zone_ids if found else ()
+    zones = found.zone_ids if found else ()
     offered = _offering(region_name, type_name)
     kubernetes = orchestrator is not None and TRAITS[orchestrator].kubernetes
 
@@ -64,23 +64,23 @@ def zones_for(
             sum(one in (found.zone_lacks.get(zone, ()) if found else ()) for one in _general()),
         )
 
-    return tuple(sorted(dict.fromkeys((*offered, *known)), key=rank))
+    return tuple(sorted(dict.fromkeys((*offered, *zones)), key=rank))
 
 
 def only_in_local_zones(region_name: str, type_name: str) -> bool:
     """Whether no Availability Zone of the Region is known to have the type, and a Local Zone is."""
     if offered := offered_zone_ids(type_name, region_name):
         return all(map(is_local_zone, offered))
-    known = instance_type(type_name)
-    places = known.capacity_block_regions if known and not known.regions else ()
+    type_ = instance_type(type_name)
+    places = type_.capacity_block_regions if type_ and not type_.regions else ()
     return bool(places) and all(place.startswith(f"{region_name}-") for place in places)
 
 
 def local_zones_for(region_name: str, type_name: str) -> tuple[str, ...]:
     """Local Zones of a Region known to have a type: use1-dfw2-az1 where blocks are in us-east-1-dfw-2a."""
     offered = [zone for zone in offered_zone_ids(type_name, region_name) if is_local_zone(zone)]
-    known, found = instance_type(type_name), region(region_name)
-    for place in known.capacity_block_regions if known else ():
+    type_, found = instance_type(type_name), region(region_name)
+    for place in type_.capacity_block_regions if type_ else ():
         name = re.fullmatch(rf"{region_name}-([a-z]+)-(\d+)[a-z]", place)
         if name and found and found.zone_prefix:
             offered.append(f"{found.zone_prefix}-{name[1]}{name[2]}-az1")
@@ -121,12 +121,12 @@ def zone_for(region_name: str, type_name: str, orchestrator: OrchestratorKind) -
 def second_zone(region_name: str, zone_id: str) -> Choice | None:
     """Another zone of the Region that EKS takes, never a Local Zone; None where the form is unknown."""
     found = region(region_name)
-    known = found.zone_ids if found else ()
+    zones = found.zone_ids if found else ()
     taken = (zone_id, *refused_zones())
-    other = next((zone for zone in known if zone not in taken and not is_local_zone(zone)), None)
+    other = next((zone for zone in zones if zone not in taken and not is_local_zone(zone)), None)
     if other:
         return Choice(value=other, reason="another zone of the Region")
-    if known or not found or not found.zone_prefix:
+    if zones or not found or not found.zone_prefix:
         return None
     form = next(one for one in (f"{found.zone_prefix}-az1", f"{found.zone_prefix}-az2") if one != zone_id)
     return Choice(value=form, reason="by the form of the ids: no zone of the Region is known")
@@ -134,12 +134,12 @@ def second_zone(region_name: str, zone_id: str) -> Choice | None:
 
 def regions_for(type_name: str, orchestrator: OrchestratorKind | None = None) -> tuple[str, ...]:
     """Regions known to have a type, and for an orchestrator to take it; all for a type known in none."""
-    known = instance_type(type_name)
+    type_ = instance_type(type_name)
     hyperpod = orchestrator is not None and TRAITS[orchestrator].hyperpod
     return tuple(
         name
         for name, found in regions().items()
-        if (known is None or _sold(known, name, hyperpod=hyperpod))
+        if (type_ is None or _sold(type_, name, hyperpod=hyperpod))
         and (orchestrator is None or TRAITS[orchestrator].offered(found) is not False)
     )
 
@@ -148,15 +148,15 @@ def capacity_for(
     orchestrator: OrchestratorKind, type_name: str, nodes: int = 1, region_name: str = ""
 ) -> Choice:
     """The capacity that is taken where none is asked for: on demand, or what sells the type; never Spot."""
-    known = instance_type(type_name)
+    type_ = instance_type(type_name)
     legal = capacities(orchestrator, type_name)
-    if known is None or ("on-demand" in legal and not _blocks_only(known, orchestrator, region_name)):
+    if type_ is None or ("on-demand" in legal and not _blocks_only(type_, orchestrator, region_name)):
         return Choice(value="on-demand", reason="on demand: nothing is bought before, nothing promised")
     if TRAITS[orchestrator].hyperpod:
         why = f"training plans are sold for {type_name}; HyperPod has no on-demand price of it"
         return Choice(value="training-plan", reason=why)
     here = f" in {region_name}" if "on-demand" in legal else ""
-    if "capacity-block" in legal and not known.ultraserver and nodes > most_instances("per_block"):
+    if "capacity-block" in legal and not type_.ultraserver and nodes > most_instances("per_block"):
         most = most_instances("per_block")
         why = f"a Capacity Block holds {most}, and {type_name} has no on-demand price{here}: ask AWS for one"
         return Choice(value="reservation", reason=why)
@@ -164,21 +164,21 @@ def capacity_for(
     return Choice(value="capacity-block", reason=why)
 
 
-def _blocks_only(known: InstanceType, orchestrator: OrchestratorKind, region_name: str) -> bool:
+def _blocks_only(instance_type: InstanceType, orchestrator: OrchestratorKind, region_name: str) -> bool:
     """Whether EC2 is known to sell the type on demand elsewhere, and in this Region by blocks."""
-    elsewhere = bool(region_name and known.regions) and region_name not in known.regions
+    elsewhere = bool(region_name and instance_type.regions) and region_name not in instance_type.regions
     if TRAITS[orchestrator].hyperpod or not elsewhere:
         return False
-    return _in_region(known.capacity_block_regions, region_name)
+    return _in_region(instance_type.capacity_block_regions, region_name)
 
 
 def capacities(orchestrator: OrchestratorKind, type_name: str) -> tuple[str, ...]:
     """The kinds of capacity that are not refused for the type; none for a type that is unknown."""
-    known = instance_type(type_name)
-    if known is None:
+    type_ = instance_type(type_name)
+    if type_ is None:
         return ()
     decided = (
-        (one.kind, decide(one, orchestrator=orchestrator, placement="none", instance_type=known))
+        (one.kind, decide(one, orchestrator=orchestrator, placement="none", instance_type=type_))
         for one in CAPACITIES.values()
     )
     return tuple(kind for kind, decision in decided if decision.legal)
@@ -200,30 +200,30 @@ def general_type(
 
 
 def type_for(
-    asked: Accelerators, orchestrator: OrchestratorKind | None, region_name: str
+    accelerators: Accelerators, orchestrator: OrchestratorKind | None, region_name: str
 ) -> InstanceType | None:
     """The type that so many accelerators are best had with; None where no type has them.
 
     The one with most of them that is not larger than what is asked for, then what the Region sells, on demand
     before blocks, with the most EFA.
     """
-    candidates = types_with(asked.name)
+    candidates = types_with(accelerators.name)
     hyperpod = orchestrator is not None and TRAITS[orchestrator].hyperpod
 
-    def rank(known: InstanceType) -> tuple[object, ...]:
-        each = known.accelerator.count if known.accelerator else 0
+    def rank(candidate: InstanceType) -> tuple[object, ...]:
+        each = candidate.accelerator.count if candidate.accelerator else 0
         return (
-            each > asked.count,
-            -each if each <= asked.count else each,
-            bool(known.ultraserver),
-            bool(region_name) and not _sold(known, region_name, hyperpod=hyperpod),
-            hyperpod and not known.hyperpod,
-            known.on_demand is False,
-            not known.capacity_block_regions,
-            -(known.efa_interfaces or 0),
-            -len(known.regions),
-            known.vcpu,
-            known.name,
+            each > accelerators.count,
+            -each if each <= accelerators.count else each,
+            bool(candidate.ultraserver),
+            bool(region_name) and not _sold(candidate, region_name, hyperpod=hyperpod),
+            hyperpod and not candidate.hyperpod,
+            candidate.on_demand is False,
+            not candidate.capacity_block_regions,
+            -(candidate.efa_interfaces or 0),
+            -len(candidate.regions),
+            candidate.vcpu,
+            candidate.name,
         )
 
     return min(candidates, key=rank, default=None)
@@ -233,24 +233,24 @@ def _offering(region_name: str, type_name: str) -> tuple[str, ...]:
     """Zones known to offer a type; empty where none is known to differ from the others."""
     if offered := offered_zone_ids(type_name, region_name):
         return offered
-    known, found = instance_type(type_name), region(region_name)
-    if known is None or found is None:
+    type_, found = instance_type(type_name), region(region_name)
+    if type_ is None or found is None:
         return ()
-    lacking = [zone for zone, families in found.zone_lacks.items() if known.family in families]
+    lacking = [zone for zone, families in found.zone_lacks.items() if type_.family in families]
     rest = tuple(zone for zone in found.zone_ids if zone not in lacking)
     return rest if lacking and any(not is_local_zone(zone) for zone in rest) else ()
 
 
 def _sold_by_name(name: str, region_name: str, *, hyperpod: bool) -> bool:
-    known = instance_type(name)
-    return known is not None and _sold(known, region_name, hyperpod=hyperpod)
+    type_ = instance_type(name)
+    return type_ is not None and _sold(type_, region_name, hyperpod=hyperpod)
 
 
-def _sold(known: InstanceType, region_name: str, *, hyperpod: bool) -> bool:
+def _sold(instance_type: InstanceType, region_name: str, *, hyperpod: bool) -> bool:
     """Whether a price or an offer of the type is known in the Region; unknown everywhere counts as yes."""
-    places: Sequence[str] = known.hyperpod_regions if hyperpod else ()
+    places: Sequence[str] = instance_type.hyperpod_regions if hyperpod else ()
     if not places:
-        places = (*known.regions, *known.capacity_block_regions)
+        places = (*instance_type.regions, *instance_type.capacity_block_regions)
     return not places or _in_region(places, region_name)
 
 

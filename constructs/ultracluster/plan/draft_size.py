@@ -30,24 +30,26 @@ class Sized:
     """Why it is this type and so many; empty where they were asked for as such."""
 
 
-def nodes_with(asked: Accelerators, orchestrator: OrchestratorKind | None = None, region: str = "") -> Sized:
+def nodes_with(
+    accelerators: Accelerators, orchestrator: OrchestratorKind | None = None, region: str = ""
+) -> Sized:
     """The type and the number of nodes for so many accelerators.
 
     Raises:
         ValueError: no type has them, or there are none or too many of them.
     """
-    alike = types_with(asked.name)
-    found = type_for(asked, orchestrator, region)
+    alike = types_with(accelerators.name)
+    found = type_for(accelerators, orchestrator, region)
     if found is None or found.accelerator is None:
-        near = " or ".join(nearest_accelerators(asked.name))
-        raise ValueError(f"No instance type has {asked.name}. Did you mean {near}?")
+        near = " or ".join(nearest_accelerators(accelerators.name))
+        raise ValueError(f"No instance type has {accelerators.name}. Did you mean {near}?")
     each = found.accelerator.count
-    if not 1 <= asked.count <= each * MOST_NODES:
+    if not 1 <= accelerators.count <= each * MOST_NODES:
         raise ValueError(f"1 to {each * MOST_NODES:,} of them, which {MOST_NODES} nodes of {found.name} have")
-    nodes = math.ceil(asked.count / each)
-    more = nodes * each - asked.count
+    nodes = math.ceil(accelerators.count / each)
+    more = nodes * each - accelerators.count
     name = found.accelerator.name
-    reason = f"{asked.count} x {name} asked for, and {found.name} has {each} of them"
+    reason = f"{accelerators.count} x {name} asked for, and {found.name} has {each} of them"
     if len(alike) > 1:
         reason += f"; also in {', '.join(one.name for one in alike if one is not found)}"
     reason += f". The nodes have {more} more than asked for" if more else ""
@@ -69,9 +71,9 @@ def read_type(text: str, orchestrator: OrchestratorKind | None = None, region: s
     Raises:
         ValueError: nothing that is known; the message names the nearest.
     """
-    asked = read_accelerators(text)
-    if asked and types_with(asked.name):
-        return nodes_with(asked, orchestrator, region)
+    accelerators = read_accelerators(text)
+    if accelerators and types_with(accelerators.name):
+        return nodes_with(accelerators, orchestrator, region)
     found = type_called(text, orchestrator, region)
     if found is None:
         near = " or ".join(nearest_instance_types(text)) or example_type()

@@ -27,9 +27,9 @@ class Site:
     lustre_tib: float | None
 
 
-def storage(site: Site, known: InstanceType | None, sizes: Guideline) -> Iterator[str]:
+def storage(site: Site, instance_type: InstanceType | None, sizes: Guideline) -> Iterator[str]:
     """The lines of `storage:`, with comments; none where there is nothing to store on."""
-    lines = [*_lustre(site, known, sizes), *_home(site, sizes), *_accounting(site, sizes)]
+    lines = [*_lustre(site, instance_type, sizes), *_home(site, sizes), *_accounting(site, sizes)]
     if any(not line.lstrip().startswith("#") for line in lines):
         yield "storage:"
         yield from lines
@@ -37,7 +37,7 @@ def storage(site: Site, known: InstanceType | None, sizes: Guideline) -> Iterato
         yield from (line.removeprefix("  ") for line in lines)
 
 
-def _lustre(site: Site, known: InstanceType | None, sizes: Guideline) -> Iterator[str]:
+def _lustre(site: Site, instance_type: InstanceType | None, sizes: Guideline) -> Iterator[str]:
     if site.lustre_tib == 0:
         return
     offer = lustre_offer(site.region, site.zone_id, local=is_local_zone(site.zone_id))
@@ -50,10 +50,10 @@ def _lustre(site: Site, known: InstanceType | None, sizes: Guideline) -> Iterato
     takes_efa = deployment == "persistent-2-ssd" and not limited
     # each client has one connection at least
     takes_efa = takes_efa and site.nodes <= limits().efa_connections
-    efa = bool(takes_efa and known and known.lustre_efa_client)
-    required = _checkpoint_mbps(site, known, sizes)
+    efa = bool(takes_efa and instance_type and instance_type.lustre_efa_client)
+    required = _checkpoint_mbps(site, instance_type, sizes)
     tib = sizes.lustre_tib if site.lustre_tib is None else site.lustre_tib
-    if site.lustre_tib is None and known is not None and known.accelerator is None:
+    if site.lustre_tib is None and instance_type is not None and instance_type.accelerator is None:
         tib = min(tib, 9.6)
     grows = site.lustre_tib is None
     capacity, tier = smallest_lustre(
@@ -62,7 +62,7 @@ def _lustre(site: Site, known: InstanceType | None, sizes: Guideline) -> Iterato
     written = capacity / GIB_PER_TIB * (lustre_write_mbps_per_tib(deployment, tier) or 0)
     yield f"  # {written:,.0f} MB/s. Required: {required:,.0f}, which writes a checkpoint in about"
     yield f"  # {sizes.checkpoint_minutes:g} minutes; `ultracluster plan --model` has the time for yours."
-    yield from _why(site, known, deployment, efa, offer)
+    yield from _why(site, instance_type, deployment, efa, offer)
     yield "  lustre:"
     yield f"    deployment: {deployment}"
     yield f"    capacity_gib: {capacity}"
@@ -76,7 +76,7 @@ def _lustre(site: Site, known: InstanceType | None, sizes: Guideline) -> Iterato
 
 
 def _why(
-    site: Site, known: InstanceType | None, deployment: str, efa: bool, offer: LustreOffer | None
+    site: Site, instance_type: InstanceType | None, deployment: str, efa: bool, offer: LustreOffer | None
 ) -> Iterator[str]:
     """Why it is this deployment, and whether it is reached over EFA."""
     if offer and deployment not in offer.deployments:
@@ -86,18 +86,18 @@ def _why(
         yield f"  # FSx has persistent-2-ssd here with {only} MB/s per TiB only, and over TCP."
     elif deployment != "persistent-2-ssd":
         yield "  # persistent-1-ssd: FSx does not have persistent-2-ssd here."
-    elif known and known.lustre_efa_client and site.nodes > limits().efa_connections:
+    elif instance_type and instance_type.lustre_efa_client and site.nodes > limits().efa_connections:
         most = limits().efa_connections
         yield f"  # Over TCP: a file system takes {most} EFA connections, each node at least one."
     elif efa:
         yield f"  # Over EFA, which {site.instance_type} takes; TCP ends at 100 Gbit/s a node."
-    elif known and known.least_efa_interfaces:
+    elif instance_type and instance_type.least_efa_interfaces:
         yield f"  # Over TCP: {site.instance_type} is not an EFA client of Lustre."
 
 
-def _checkpoint_mbps(site: Site, known: InstanceType | None, sizes: Guideline) -> float:
+def _checkpoint_mbps(site: Site, instance_type: InstanceType | None, sizes: Guideline) -> float:
     """MB/s that write the checkpoint of a likely model in the time of the guideline."""
-    accelerator = known.accelerator if known else None
+    accelerator = instance_type.accelerator if instance_type else None
     if accelerator is None:
         return 0
     written_gb = checkpoint_gb(likely_parameters(accelerator.memory_gib * site.nodes))

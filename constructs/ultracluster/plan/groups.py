@@ -74,9 +74,9 @@ def bandwidth(gbps: float | None) -> str:
 
 def group_plan(group: Group) -> GroupPlan:
     """A node group in figures; what is unknown of its type is None."""
-    known, nodes = group.type, group.most_nodes
-    accelerator = known.accelerator if known else None
-    interfaces, gbps = _efa(known)
+    instance_type, nodes = group.type, group.most_nodes
+    accelerator = instance_type.accelerator if instance_type else None
+    interfaces, gbps = _efa(instance_type)
     return GroupPlan(
         name=group.name,
         role=group.role,
@@ -86,29 +86,29 @@ def group_plan(group: Group) -> GroupPlan:
         capacity=group.capacity.kind,
         capacity_id=_capacity_id(group.capacity),
         placement=_placement(group),
-        vcpu=known.vcpu * nodes if known and known.vcpu else None,
-        memory_gib=known.memory_gib * nodes if known and known.memory_gib else None,
+        vcpu=instance_type.vcpu * nodes if instance_type and instance_type.vcpu else None,
+        memory_gib=instance_type.memory_gib * nodes if instance_type and instance_type.memory_gib else None,
         accelerator=accelerator.name if accelerator else "",
         accelerators=accelerator.count * nodes if accelerator else 0,
         accelerator_memory_gib=accelerator.memory_gib * nodes if accelerator else 0,
-        domain=accelerator_domain(known, nodes) if known else None,
+        domain=accelerator_domain(instance_type, nodes) if instance_type else None,
         efa_interfaces=interfaces,
         efa_gbps_per_node=gbps,
     )
 
 
-def _efa(known: InstanceType | None) -> tuple[int | None, float | None]:
+def _efa(instance_type: InstanceType | None) -> tuple[int | None, float | None]:
     """EFA interfaces of one node and what they carry together."""
-    if known is None:
+    if instance_type is None:
         return None, None
-    if known.efa_interfaces == 0:
+    if instance_type.efa_interfaces == 0:
         return 0, 0
     try:
-        shares = [one.gbps for one in network_card_plan(known) if one.kind == "efa-only"]
+        shares = [one.gbps for one in network_card_plan(instance_type) if one.kind == "efa-only"]
     except ValueError:  # its cards are unknown: only the instance's own figure is known
-        return known.efa_interfaces, known.network_gbps
+        return instance_type.efa_interfaces, instance_type.network_gbps
     found = [share for share in shares if share is not None]
-    return len(shares), sum(found) if len(found) == len(shares) else known.network_gbps
+    return len(shares), sum(found) if len(found) == len(shares) else instance_type.network_gbps
 
 
 def _placement(group: Group) -> str:

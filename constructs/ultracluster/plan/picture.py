@@ -113,8 +113,8 @@ class _Page:
         frames.append((zone, f"Zone {plan.zone_id}", _ZONE, "none", True))
         y = self._two_zones(zone.bottom + _GAP)
         vpc = Box(_VPC_LEFT, top - 30, _VPC_RIGHT - _VPC_LEFT, y - top + 30)
-        made = "" if plan.makes_vpc else " (existing)"
-        frames.append((vpc, f"VPC {addresses.vpc}{made}", _VPC, "none", False))
+        existing = "" if plan.makes_vpc else " (existing)"
+        frames.append((vpc, f"VPC {addresses.vpc}{existing}", _VPC, "none", False))
         self._service(subnet)
         self._repositories(lustre)
         region = Box(16, 88, WIDTH - 32, max(vpc.bottom, self.side) + _GAP - 88)
@@ -200,21 +200,23 @@ class _Page:
     def _file_systems(self, y: float) -> tuple[Box | None, float]:
         plan = self.plan
         found = [("openzfs", plan.home), ("lustre", plan.lustre)]
-        shown = [(symbol, one) for symbol, one in found if one is not None]
+        shown = [(symbol, file_system) for symbol, file_system in found if file_system is not None]
         if not shown:
             return None, y
         width = (764 - _GAP * (len(shown) - 1)) / len(shown)
         y += 22  # for the line from the nodes
-        cards = [(symbol, one, file_system_lines(one, width)) for symbol, one in shown]
+        cards = [
+            (symbol, file_system, file_system_lines(file_system, width)) for symbol, file_system in shown
+        ]
         height = max(card_height(lines) for *_, lines in cards)
         lustre = None
-        for place, (symbol, one, lines) in enumerate(cards):
+        for place, (symbol, file_system, lines) in enumerate(cards):
             box = Box(74 + place * (width + _GAP), y, width, height)
             self.canvas.card(box, symbol, lines)
             middle = box.x + box.width / 2
             self.canvas.line([(middle, y - 22 - _GAP + 4), (middle, y - 2)], DIM, ends="both")
-            self.canvas.text(middle + 10, y - 12, one.fabric, size=12, color=DIM)
-            if one is plan.lustre:
+            self.canvas.text(middle + 10, y - 12, file_system.fabric, size=12, color=DIM)
+            if file_system is plan.lustre:
                 lustre = box
         return lustre, y + height + _GAP
 
@@ -260,13 +262,16 @@ class _Page:
         room = _SIDE_WIDTH - 74
         y = max(self.side + _GAP, lustre.y)
         target = lustre.y + lustre.height / 2
-        for one in repositories:
+        for repository in repositories:
             lines = [
-                shorten(one.folder, room, 14, bold=True),
-                shorten(one.bucket or "the data bucket", room, 12),
-                shorten(one.prefix or "/", room, 12),
+                shorten(repository.folder, room, 14, bold=True),
+                shorten(repository.bucket or "the data bucket", room, 12),
+                shorten(repository.prefix or "/", room, 12),
             ]
-            for verb, events in (("imports", one.import_events), ("exports", one.export_events)):
+            for verb, events in (
+                ("imports", repository.import_events),
+                ("exports", repository.export_events),
+            ):
                 if events:
                     lines += wrap(f"{verb} {', '.join(events)}", room)
             box = Box(_SIDE, y, _SIDE_WIDTH, card_height(lines))

@@ -71,16 +71,21 @@ def placement_title(group: GroupPlan) -> str:
     )
 
 
-def file_system_lines(one: FileSystemPlan, width: float) -> list[str]:
+def file_system_lines(file_system: FileSystemPlan, width: float) -> list[str]:
     """A file system on its card."""
     room = width - 76
-    lines = [f"FSx for {one.kind} at {one.mount_path}"]
-    if one.id:
-        lines.append(f"{one.id} (existing)")
+    lines = [f"FSx for {file_system.kind} at {file_system.mount_path}"]
+    if file_system.id:
+        lines.append(f"{file_system.id} (existing)")
     else:
-        lines.append(f"{f'{one.capacity_gib:,} GiB' if one.capacity_gib else 'elastic'}, {one.deployment}")
-        speed = f"{one.read_mbps:,.0f} MB/s"
-        lines.append(speed if one.read_mbps == one.write_mbps else f"{speed}, {one.write_mbps:,.0f} writing")
+        size = f"{file_system.capacity_gib:,} GiB" if file_system.capacity_gib else "elastic"
+        lines.append(f"{size}, {file_system.deployment}")
+        speed = f"{file_system.read_mbps:,.0f} MB/s"
+        lines.append(
+            speed
+            if file_system.read_mbps == file_system.write_mbps
+            else f"{speed}, {file_system.write_mbps:,.0f} writing"
+        )
     return [shorten(lines[0], room, 14, bold=True), *(shorten(line, room, 12) for line in lines[1:])]
 
 

@@ -74,8 +74,10 @@ def write_prices(path: Path, figures: Iterable[Figure]) -> None:
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for one in sorted(figures, key=lambda one: (one.key, one.region)):
-        writer.writerow((one.key, one.region, f"{one.usd:.12g}", one.unit, one.date or "", one.source))
+    for figure in sorted(figures, key=lambda figure: (figure.key, figure.region)):
+        writer.writerow(
+            (figure.key, figure.region, f"{figure.usd:.12g}", figure.unit, figure.date or "", figure.source)
+        )
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         part.write_text(out.getvalue(), encoding="utf-8")

@@ -73,10 +73,13 @@ def judge_rest(error: InvalidEnvironmentError) -> list[Finding]:
     if rest is None:
         return found
     loaded, places = rest
-    for one in check(loaded):
-        near = any(one.path[: len(place)] == place or place[: len(one.path)] == one.path for place in places)
-        if not near and not one.code.startswith("ACK"):
-            found.append(one)
+    for finding in check(loaded):
+        near = any(
+            finding.path[: len(place)] == place or place[: len(finding.path)] == finding.path
+            for place in places
+        )
+        if not near and not finding.code.startswith("ACK"):
+            found.append(finding)
     return found
 
 

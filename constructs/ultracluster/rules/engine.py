@@ -10,7 +10,7 @@ type, a network that does not parse) yields nothing.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import signature
@@ -77,7 +77,12 @@ class RuleSet:
     """The rules of one subject, in the order of their numbers."""
 
     def __init__(
-        self, prefix: str, subject: str, *, kinds: frozenset[OrchestratorKind] | None = None
+        self,
+        prefix: str,
+        subject: str,
+        *,
+        kinds: frozenset[OrchestratorKind] | None = None,
+        retired: Mapping[int, str] | None = None,
     ) -> None:
         """Make an empty set.
 
@@ -85,10 +90,12 @@ class RuleSet:
             prefix: of the rules' ids.
             subject: heads the set in docs/rules.md.
             kinds: orchestrators that the rules are about; None is all of them.
+            retired: numbers of rules that are gone, each with why; no rule gets them again.
         """
         self.prefix = prefix
         self.subject = subject
         self.kinds = kinds
+        self.retired = dict(retired or {})
         self._rules: dict[str, Rule] = {}
 
     @property
@@ -98,7 +105,8 @@ class RuleSet:
     @property
     def next_number(self) -> int:
         """The number of the next rule. Numbers are public and never used twice: gaps stay gaps."""
-        return 1 + max((int(one.removeprefix(self.prefix)) for one in self._rules), default=0)
+        used = [int(rule_id.removeprefix(self.prefix)) for rule_id in self._rules]
+        return 1 + max((*used, *self.retired), default=0)
 
     def rule(
         self,
@@ -124,7 +132,7 @@ class RuleSet:
             settles: what it warns of may end without a change of the file.
 
         Raises:
-            ValueError: the number is taken.
+            ValueError: the number is taken, or was that of a rule that is gone.
         """
 
         def add(check: Check) -> Check:
@@ -143,6 +151,8 @@ class RuleSet:
                 raise ValueError(
                     f"{rule.id} is taken; the next number of {self.prefix} is {self.next_number}"
                 )
+            if number in self.retired:
+                raise ValueError(f"{rule.id} is retired ({self.retired[number]}): take {self.next_number}")
             self._rules[rule.id] = rule
             return check
 

@@ -27,7 +27,7 @@ def parts_of(cluster: Cluster) -> Iterator[Part]:
 
 
 def parts_in(part: object) -> Iterator[Part]:
-    """The parts of something that stands alone, as a construct has it."""
+    """The parts of something that stands by itself, as a construct has it."""
     match part:
         case Environment():
             yield from parts_of(resolve(part))

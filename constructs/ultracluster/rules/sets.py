@@ -29,7 +29,12 @@ HYP = RuleSet("HYP", "HyperPod", kinds=HYPERPOD)
 HPS = RuleSet("HPS", "HyperPod with Slurm", kinds=frozenset({"hyperpod-slurm"}))
 HPE = RuleSet("HPE", "HyperPod on EKS", kinds=frozenset({"hyperpod-eks"}))
 EKS = RuleSet("EKS", "Kubernetes on EKS", kinds=KUBERNETES)
-PCL = RuleSet("PCL", "ParallelCluster", kinds=frozenset({"parallelcluster"}))
+PCL = RuleSet(
+    "PCL",
+    "ParallelCluster",
+    kinds=frozenset({"parallelcluster"}),
+    retired={24: "GRP027 says the same for every orchestrator"},
+)
 PCS = RuleSet("PCS", "AWS PCS", kinds=frozenset({"pcs"}))
 TEA = RuleSet("TEA", "Teams")
 SOF = RuleSet("SOF", "Software release")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from string import Template
 
 from ultracluster.model import Cluster
-from ultracluster.model.team_shares import DEFAULT_PRIORITY, PRIORITIES, asked, quotas
+from ultracluster.model.team_shares import DEFAULT_PRIORITY, PRIORITIES, quotas, total_amount
 
 _HEAD = Template("""\
 #!/usr/bin/env bash
@@ -85,7 +85,7 @@ def _lines(cluster: Cluster) -> Iterator[str]:
         yield f"qos {name} {priority}"
     for name, quota in quotas(cluster).items():
         team = cluster.environment.teams[name]
-        limit = -1 if team.limit is None else asked(team.limit)
+        limit = -1 if team.limit is None else total_amount(team.limit)
         yield f"account {name} {sum(quota.values())} {limit}"
         for user in team.users:
             yield f"user {user} {name}"

@@ -19,7 +19,7 @@ def sbatch_script(cluster: Cluster, job: PyTorchJob) -> str:
             f"Slurm knows switches, not `{job.within}`: --within layer-3 keeps a job below one of them"
         )
     pool, storage = job.pool, cluster.environment.storage
-    known = pool.instance_type
+    instance_type = pool.instance_type
     gpus = pool.resource == "nvidia.com/gpu"
     options = {
         "job-name": job.name,
@@ -40,7 +40,7 @@ def sbatch_script(cluster: Cluster, job: PyTorchJob) -> str:
         if value is not None
     ]
     lines.append(
-        f"# {job.nodes} x {known.name}, {known.least_efa_interfaces} EFA interfaces each; "
+        f"# {job.nodes} x {instance_type.name}, {instance_type.least_efa_interfaces} EFA interfaces each; "
         f"{job.processes} processes on a node."
     )
     lines += [

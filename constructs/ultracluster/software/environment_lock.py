@@ -131,8 +131,8 @@ def completed(release: Release, lock: EnvironmentLock | None) -> Release:
     for part in data["components"].values():
         for artifact in part["artifacts"]:
             found = lock.files.get(artifact["name"])
-            known = artifact["sha256"] or artifact["sha512"]
-            if found and (not known or part["version"] == UNVERSIONED):
+            digest = artifact["sha256"] or artifact["sha512"]
+            if found and (not digest or part["version"] == UNVERSIONED):
                 artifact |= {"size": found.size, "sha256": found.sha256, "sha512": None}
                 if artifact["integrity"] == "to-be-locked":
                     artifact["integrity"] = "checksum"

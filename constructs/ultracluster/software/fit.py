@@ -106,21 +106,21 @@ def unneeded(name: str, part: Component, node: Node) -> str:
         return f"a {node.role} node needs none"
     if part.accelerator not in ("any", node.accelerator):
         return f"it is for nodes with {part.accelerator}, this one has {node.accelerator}"
-    asked = name in node.components
+    needed = name in node.components
     match name:
         case "fabric-manager" if not node.nvswitch:
             return "no NVSwitch on the node"
         case "lustre-client" if node.lustre == "none":
             return "no Lustre file system"
         case "lustre-efa-setup":
-            asked = node.lustre == "efa" and node.role == "compute"
-            return "" if asked else "Lustre uses TCP here"
+            needed = node.lustre == "efa" and node.role == "compute"
+            return "" if needed else "Lustre uses TCP here"
         case "nvidia-fs":
             return "" if node.gds and node.lustre == "efa" else "no GPUDirect Storage here"
         case _ if name in _WITH_EFA and node.efa_interfaces == 0:
             return "no EFA interfaces"
         case _:
-            return "" if asked or part.need != "optional" else "optional, and not asked for"
+            return "" if needed or part.need != "optional" else "optional, and not asked for"
 
 
 def _fit(

@@ -93,9 +93,9 @@ def _gdrcopy(image: Image, *, kubernetes: bool) -> Found:
     library, module = _of(image.fact("gdrcopy_lib")), _of(image.fact("gdrdrv"))
     if kubernetes:
         return module
-    for one in (library, module):
-        if one.state == "absent":
-            return one
+    for found in (library, module):
+        if found.state == "absent":
+            return found
     return Found(library.state, library.version, library.confirmed and module.confirmed)
 
 

@@ -206,10 +206,10 @@ def newest_release(family: NodeFamily) -> Release:
 
 def nearest_releases(name: str, count: int = 2) -> list[str]:
     """The releases nearest to `name`, nearest first: of the same series by number, then by spelling."""
-    known = release_names()
-    same = [one for one in known if _series(one) == _series(name)]
+    names = release_names()
+    same = [one for one in names if _series(one) == _series(name)]
     same.sort(key=lambda one: (abs(_number(one) - _number(name)), one))
-    others = [one for one in known if one not in same]
+    others = [one for one in names if one not in same]
     return [*same, *difflib.get_close_matches(name, others, n=count, cutoff=0)][:count]
 
 

@@ -62,8 +62,8 @@ def node_image(environment: Environment, name: str) -> NodeImage:
             return _eks(environment, name, group, orchestrator.kubernetes_version)
         case ParallelCluster():
             os, version = orchestrator.os, orchestrator.version
-            known = _PARALLELCLUSTER_OS.get(os, os)
-            found = newest(family="parallelcluster", arch=arch, os=known, release=version)
+            catalogue_os = _PARALLELCLUSTER_OS.get(os, os)
+            found = newest(family="parallelcluster", arch=arch, os=catalogue_os, release=version)
             return NodeImage(found, _words(f"ParallelCluster {version} for {os} on {arch}", found), "file")
         case Pcs():
             return NodeImage(None, "none: a PCS group names its image")
@@ -72,17 +72,17 @@ def node_image(environment: Environment, name: str) -> NodeImage:
 
 
 def _eks(environment: Environment, name: str, group: NodeGroup, kubernetes: str) -> NodeImage:
-    known = instance_type_of(environment, group)
-    type_ = ami_type(known) if known else None
+    instance_type = instance_type_of(environment, group)
+    type_ = ami_type(instance_type) if instance_type else None
     if type_ is None:
         return NodeImage(None, "unknown: EKS has no image for this instance type")
-    asked, by = image_release(environment, name)
+    release, by = image_release(environment, name)
     arch = "arm64" if "ARM_64" in type_ else "x86_64"
     found = newest(
-        family=_VARIANTS[type_.rpartition("_")[2]], arch=arch, kubernetes=kubernetes, release=asked or None
+        family=_VARIANTS[type_.rpartition("_")[2]], arch=arch, kubernetes=kubernetes, release=release or None
     )
-    words = f"EKS {type_} {kubernetes}, {asked}"
-    if not _EKS_FULL.match(asked):
+    words = f"EKS {type_} {kubernetes}, {release}"
+    if not _EKS_FULL.match(release):
         # it cannot be asked for by its date only
         words += " as the newest"
     return NodeImage(found, _words(words, found), by)
@@ -96,17 +96,17 @@ def image_release(environment: Environment, group: str) -> tuple[str, Literal["f
     """
     plane = environment.kubernetes
     assert plane is not None
-    asked = plane.node_image_release
-    if asked and _EKS_FULL.match(asked):
-        return asked, "file"
+    in_file = plane.node_image_release
+    if in_file and _EKS_FULL.match(in_file):
+        return in_file, "file"
     kubernetes = plane.kubernetes_version
     locked = locked_image(environment, group)
     of = _EKS_FULL.match(locked) if locked else None
     # a lock from before the control plane moved up would start nodes of the old release
-    if locked and of and of[1] == kubernetes and (not asked or locked.endswith(asked)):
+    if locked and of and of[1] == kubernetes and (not in_file or locked.endswith(in_file)):
         return locked, "lock"
-    if asked:
-        return asked, "file"
+    if in_file:
+        return in_file, "file"
     return node_image_date(kubernetes) if kubernetes in kubernetes_releases() else "", "pin"
 
 
@@ -130,13 +130,13 @@ def _newest(
     return NodeImage(found, _words(f"{words}, the newest on {arch}", found))
 
 
-def _words(asked: str, found: Image | None) -> str:
-    return f"{asked}: {found.id}" if found else f"{asked}: not in the catalogue"
+def _words(request: str, found: Image | None) -> str:
+    return f"{request}: {found.id}" if found else f"{request}: not in the catalogue"
 
 
 def _arch(environment: Environment, group: NodeGroup) -> str:
-    known = instance_type_of(environment, group)
-    return known.architecture if known and known.architecture else "x86_64"
+    instance_type = instance_type_of(environment, group)
+    return instance_type.architecture if instance_type and instance_type.architecture else "x86_64"
 
 
 _PARAMETERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Image | None]], ...] = (

@@ -183,15 +183,15 @@ def _in_words(release: Release, condition: Condition) -> str:
     found = _fact(release, condition.fact)
     name = condition.fact.replace(":", " provides ").replace("@", " ")
     if condition.op in ("present", "absent"):
-        return f"{name} has to be {condition.op}"
+        return f"{name} must be {condition.op}"
     shown = ", ".join(sorted(found)) if isinstance(found, frozenset) else found or "not known"
     values = [str(_resolved(release, value) or "not known") for value in _values(condition)]
-    wanted = " or ".join(values)
+    required = " or ".join(values)
     words = {
-        "==": wanted,
-        "in": wanted,
-        "within": f"a {wanted}",
-        "lacks": f"without {wanted}",
-        "covers": f"within {wanted}",
+        "==": required,
+        "in": required,
+        "within": f"a {required}",
+        "lacks": f"without {required}",
+        "covers": f"within {required}",
     }
-    return f"{name} is {shown}, wanted {words.get(condition.op, f'{condition.op} {wanted}')}"
+    return f"{name} is {shown} and must be {words.get(condition.op, f'{condition.op} {required}')}"

@@ -294,14 +294,14 @@ CAPACITY_CASES = [
         {"node_groups.gpu.count": 8},
     ),
     case(
-        "PCL024",
+        "GRP027",
         {
             CAPACITY: RESERVATION,
             "node_groups.b": {**GPU, "instance_type": "p5en.48xlarge", "capacity": RESERVATION},
         },
-        "node_groups.b.capacity.id",
-        "for one instance type",
-        "a reservation of p5en.48xlarge",
+        "node_groups.b.capacity",
+        "is also the capacity of `gpu` (p5.48xlarge), and `b` has p5en.48xlarge",
+        "capacity: {kind: on-demand}; or one of p5en.48xlarge",
         {"node_groups.b.instance_type": "p5.48xlarge"},
     ),
     case(

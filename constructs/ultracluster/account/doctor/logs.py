@@ -20,10 +20,10 @@ def newest_group(account: Account, prefix: str, groups: list[str]) -> list[Fact]
     """Add the newest log group of a prefix to `groups`: the cluster may be gone, and its logs have stayed."""
     logs = account.client("logs")
     pages = logs.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix)
-    known = [group for page in pages for group in page["logGroups"]]
-    if not known:
+    found = [group for page in pages for group in page["logGroups"]]
+    if not found:
         return None
-    groups.append(max(known, key=lambda group: group.get("creationTime", 0))["logGroupName"])
+    groups.append(max(found, key=lambda group: group.get("creationTime", 0))["logGroupName"])
     return []
 
 
@@ -55,14 +55,14 @@ def lifecycle_tails(
             pages = logs.get_paginator("describe_log_streams").paginate(
                 logGroupName=group, logStreamNamePrefix=prefix
             )
-            known = [stream for page in pages for stream in page["logStreams"]]
-            known.sort(key=lambda stream: stream.get("lastEventTimestamp", 0), reverse=True)
+            newest = [stream for page in pages for stream in page["logStreams"]]
+            newest.sort(key=lambda stream: stream.get("lastEventTimestamp", 0), reverse=True)
             if not prefixes:  # nodes that run need no log, unless the cluster itself has come to nothing
                 healthy = bool(nodes)
-                recent = [] if healthy else known[:LOGS]
+                recent = [] if healthy else newest[:LOGS]
                 streams += [stream["logStreamName"] for stream in recent]
-            elif known:
-                streams.append(known[0]["logStreamName"])
+            elif newest:
+                streams.append(newest[0]["logStreamName"])
             else:
                 level: Level = "warning" if prefix in failed else "info"  # one that starts may have none yet
                 facts.append(Fact("lifecycle logs", prefix, "there is no lifecycle log for it", level))
@@ -85,12 +85,12 @@ def health_facts(account: Account, group: str, since: datetime) -> list[Fact] | 
     """What the health monitoring agent has detected, and deep checks that failed."""
     logs = account.client("logs")
     facts: list[Fact] = []
-    asked = (
+    patterns = (
         ("SagemakerHealthMonitoringAgent", '{ $.HealthMonitoringAgentDetectionEvent = "HealthEvent" }'),
         ("DeepHealthCheckResults", "?fail ?Fail ?FAIL"),
     )
     try:
-        for prefix, pattern in asked:
+        for prefix, pattern in patterns:
             pages = logs.get_paginator("filter_log_events").paginate(
                 logGroupName=group, logStreamNamePrefix=prefix, filterPattern=pattern,
                 startTime=_milliseconds(since), PaginationConfig={"MaxItems": 50},

@@ -96,11 +96,11 @@ def list_nodes(account: Account, cluster: LiveCluster, controllers: Collection[s
         AccountError: the list cannot be read; half a list is never given.
     """
     sagemaker = account.client("sagemaker")
-    asked: dict[str, Any] = {"ClusterName": cluster.name, "PaginationConfig": {"PageSize": 100}}
+    request: dict[str, Any] = {"ClusterName": cluster.name, "PaginationConfig": {"PageSize": 100}}
     if cluster.continuous:
-        asked["IncludeNodeLogicalIds"] = True
+        request["IncludeNodeLogicalIds"] = True
     try:
-        pages = sagemaker.get_paginator("list_cluster_nodes").paginate(**asked)
+        pages = sagemaker.get_paginator("list_cluster_nodes").paginate(**request)
         found = [
             _node(entry, cluster, controllers) for page in pages for entry in page["ClusterNodeSummaries"]
         ]
@@ -166,14 +166,14 @@ def judge_add(cluster: LiveCluster, group: str, count: int) -> Outcome | None:
     stop = cluster_stop("add", cluster)
     if stop:
         return Outcome(f"{count} more", "refused", stop, group)
-    known = cluster.group(group)
-    if known is None:
+    live = cluster.group(group)
+    if live is None:
         names = ", ".join(one.name for one in cluster.groups)
         return Outcome(f"{count} more", "refused", f"no group {group}; there are {names}", group)
-    if known.role == "Controller":
+    if live.role == "Controller":
         return Outcome(f"{count} more", "refused", "a Slurm cluster has exactly one controller", group)
-    if known.status in ("Creating", "Updating") and known.minimum:
-        why = f"{group} is {known.status} towards its minimum count; wait until it is InService"
+    if live.status in ("Creating", "Updating") and live.minimum:
+        why = f"{group} is {live.status} towards its minimum count; wait until it is InService"
         return Outcome(f"{count} more", "refused", why, group)
     return None
 

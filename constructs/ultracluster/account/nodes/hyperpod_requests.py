@@ -35,14 +35,14 @@ def act(account: Account, action: Action, cluster: LiveCluster, nodes: Sequence[
     by_logical_id = [node.logical_id for node in nodes if not node.id]
     for key, names in (("NodeIds", by_id), ("NodeLogicalIds", by_logical_id)):
         for chunk in chunks(names, limit(account, action, key)):
-            asked: dict[str, Any] = {"ClusterName": cluster.name, key: chunk}
+            request: dict[str, Any] = {"ClusterName": cluster.name, key: chunk}
             try:
                 if action == "reboot":
-                    answer = sagemaker.batch_reboot_cluster_nodes(**asked)
+                    answer = sagemaker.batch_reboot_cluster_nodes(**request)
                 elif action == "replace":
-                    answer = sagemaker.batch_replace_cluster_nodes(**asked)
+                    answer = sagemaker.batch_replace_cluster_nodes(**request)
                 else:
-                    answer = sagemaker.batch_delete_cluster_nodes(**asked)
+                    answer = sagemaker.batch_delete_cluster_nodes(**request)
             except AWS_ERRORS as error:
                 why = _chunk_refused(action, cluster, error)
                 results |= {name: Outcome(name, "failed", why) for name in chunk}
@@ -136,8 +136,8 @@ def start_health_check(
                 {"InstanceGroupName": group, "InstanceIds": chunk, "DeepHealthChecks": list(checks)}
             )
     outcomes: list[Outcome] = []
-    for asked in rounds:
-        for part in chunks(asked, int(entries.metadata["max"])):
+    for round_ in rounds:
+        for part in chunks(round_, int(entries.metadata["max"])):
             result, why = "accepted", ", ".join(checks)
             try:
                 sagemaker.start_cluster_health_check(

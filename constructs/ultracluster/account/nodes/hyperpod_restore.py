@@ -62,11 +62,11 @@ def restore(account: Account, cluster: LiveCluster, name: str, wanted: NodeGroup
     try:
         described = sagemaker.describe_cluster(ClusterName=cluster.name)
         groups = [specification(dict(entry)) for entry in described.get("InstanceGroups", [])]
-        for one in groups:
-            if one["InstanceGroupName"] == name:
-                one["InstanceCount"] = wanted.count
+        for group in groups:
+            if group["InstanceGroupName"] == name:
+                group["InstanceCount"] = wanted.count
                 if wanted.min_count:
-                    one["MinInstanceCount"] = wanted.min_count
+                    group["MinInstanceCount"] = wanted.min_count
         sagemaker.update_cluster(ClusterName=cluster.name, InstanceGroups=groups)
     except AWS_ERRORS as error:
         return Outcome(name, "failed", explain(error), name)
@@ -78,18 +78,18 @@ def specification(described: Mapping[str, Any]) -> dict[str, Any]:
 
     The image is, too: UpdateClusterSoftware changes that, and a group keeps the one that it has.
     """
-    made: dict[str, Any] = {}
+    accepted: dict[str, Any] = {}
     for key, value in described.items():
         if key == "MinCount" and not value:
             continue  # classic provisioning knows none, and refuses the field
         if key in _RENAMED:
-            made[_RENAMED[key]] = value
+            accepted[_RENAMED[key]] = value
         elif key in _DETAILED:
             if part := _wished(value, _DETAILED[key]):
-                made[key] = part
+                accepted[key] = part
         elif key in _AS_IT_IS:
-            made[key] = value
-    return made
+            accepted[key] = value
+    return accepted
 
 
 _AS_IT_IS = frozenset({

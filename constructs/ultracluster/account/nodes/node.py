@@ -78,11 +78,11 @@ def chunks(items: Sequence[T], limit: int) -> Iterator[list[T]]:
 
 def find(nodes: Iterable[Node], names: Iterable[str]) -> tuple[list[Node], list[str]]:
     """The nodes that are meant, each once and in the order asked, and the names that fit none."""
-    known = list(nodes)
+    listed = list(nodes)
     found: dict[str, Node] = {}
     missing: list[str] = []
     for name in dict.fromkeys(names):
-        node = next((one for one in known if one.answers_to(name)), None)
+        node = next((one for one in listed if one.answers_to(name)), None)
         if node is None:
             missing.append(name)
         else:

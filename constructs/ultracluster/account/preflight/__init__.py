@@ -82,16 +82,16 @@ def preflight(
     Args:
         progress: called with questions answered and questions in all.
     """
-    asked = list(questions(Situation(account, cluster, now)))
+    queue = list(questions(Situation(account, cluster, now)))
     answers: dict[int, list[Row]] = {}
-    progress(0, len(asked))
+    progress(0, len(queue))
     with ThreadPoolExecutor(WORKERS) as pool:
-        running = {pool.submit(question.answer): number for number, question in enumerate(asked)}
+        running = {pool.submit(question.answer): number for number, question in enumerate(queue)}
         for done in as_completed(running):
             answers[running[done]] = done.result()
-            progress(len(answers), len(asked))
+            progress(len(answers), len(queue))
     sections: dict[Group, list[Row]] = {}
-    for number, question in enumerate(asked):
+    for number, question in enumerate(queue):
         sections.setdefault(question.group, []).extend(answers[number])
     return Report(sections)
 

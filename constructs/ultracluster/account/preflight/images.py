@@ -97,8 +97,8 @@ def _eks(situation: Situation, what: str, group: Group, kubernetes: str) -> Answ
             what, "red", f"EKS has no {type_} for Kubernetes {kubernetes} in this Region", "name another"
         )
         return None
-    asked, _ = image_release(environment, name)
-    full, date = full_image_release(environment, name), asked.rpartition("-")[2]
+    pinned, _ = image_release(environment, name)
+    full, date = full_image_release(environment, name), pinned.rpartition("-")[2]
     lock = f"`ultracluster release lock --for {environment.asked_as}`"
     if full:
         dated = f"{base}/amazon-eks-node-al2023-{arch}-{variant}-{kubernetes}-v{date}/release_version"
@@ -162,10 +162,11 @@ def _hyperpod(situation: Situation, what: str, group: Group) -> Answer:
         elif not running:
             near = _newest_of(situation, group)
             alike = (one for one in images() if near and (one.family, one.arch) == (near.family, near.arch))
-            known = " or ".join(sorted({one.version for one in alike if one.version}))
+            versions = " or ".join(sorted({one.version for one in alike if one.version}))
             yield Row(
                 what, "unknown", f"no known release {release} for this group, and HyperPod says so only "
-                "when the cluster is made", f"{known}{', or ' * bool(known)}no image_release: the newest",
+                "when the cluster is made",
+                f"{versions}{', or ' * bool(versions)}no image_release: the newest",
             )  # fmt: skip
         return Seen(f"HyperPod's image {release}", said.image, said.image is not None)
     image = said.image or _newest_of(situation, group)

@@ -86,11 +86,12 @@ def _endpoints(situation: Situation, vpc: ExistingVpc) -> Iterator[Row]:
         for row in page["VpcEndpoints"]
         if row.get("State", "available").casefold() in ("available", "pending")
     }
-    missing = [one for one in closed_endpoints(situation.cluster) if one.service not in there]
-    for one in missing:
+    missing = [endpoint for endpoint in closed_endpoints(situation.cluster) if endpoint.service not in there]
+    for endpoint in missing:
         yield Row(
-            f"endpoint {one.service}", "red", f"{vpc.id} has none: {one.reason}",
-            f"make a {one.kind} endpoint for {prefix}{one.service}, or write `create_endpoints: true`",
+            f"endpoint {endpoint.service}", "red", f"{vpc.id} has none: {endpoint.reason}",
+            f"make a {endpoint.kind} endpoint for {prefix}{endpoint.service}, "
+            "or write `create_endpoints: true`",
         )  # fmt: skip
     if not missing:
         yield Row("VPC endpoints", "green", "all that a closed network needs are there")

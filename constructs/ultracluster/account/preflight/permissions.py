@@ -41,10 +41,10 @@ def principal(arn: str) -> str:
 
 def role_arn(situation: Situation, arn: str) -> str:
     """As `principal`, with the role's path; roles of IAM Identity Center have one."""
-    made = principal(arn)
-    if made == arn:
+    role = principal(arn)
+    if role == arn:
         return arn
-    name = made.rpartition("/")[2]
+    name = role.rpartition("/")[2]
     return str(situation.client("iam").get_role(RoleName=name)["Role"]["Arn"])
 
 
@@ -146,8 +146,8 @@ def _simulated(
 def _decisions(result: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     action = result["EvalActionName"]
     specific: list[dict[str, Any]] = result.get("ResourceSpecificResults") or []
-    for one in specific:
-        yield action, one["EvalResourceName"], one["EvalResourceDecision"]
+    for row in specific:
+        yield action, row["EvalResourceName"], row["EvalResourceDecision"]
     if not specific:
         yield action, result.get("EvalResourceName", "*"), result["EvalDecision"]
 

@@ -33,14 +33,14 @@ def questions(situation: Situation) -> Iterator[Question]:
 def linked_roles(situation: Situation) -> list[str]:
     """The service-linked roles without which the environment does not come up."""
     cluster, storage = situation.cluster, situation.environment.storage
-    made = (one is not None and one.deployment != "existing" for one in (storage.lustre, storage.openzfs))
-    wanted = {
+    created = (one is not None and one.deployment != "existing" for one in (storage.lustre, storage.openzfs))
+    needs = {
         **dict.fromkeys(cluster.traits.linked_roles, True),
-        "AWSServiceRoleForAmazonFSx": any(made),
+        "AWSServiceRoleForAmazonFSx": any(created),
         "AWSServiceRoleForRDS": isinstance(storage.accounting_database, RdsMySql),
         "AWSServiceRoleForEC2Spot": any(one.capacity.kind == "spot" for one in cluster.in_account.values()),
     }
-    return [name for name, needed in wanted.items() if needed]
+    return [name for name, needed in needs.items() if needed]
 
 
 def _linked(situation: Situation, name: str) -> Iterator[Row]:

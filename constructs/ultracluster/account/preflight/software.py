@@ -91,13 +91,13 @@ def _image(situation: Situation, image: str, groups: list[Group]) -> Iterator[Ro
 
 
 def _fits(image: str, found: Mapping[str, Any], group: Group) -> Iterator[Row]:
-    known, settings = group.type, group.settings
+    instance_type, settings = group.type, group.settings
     architecture = found.get("Architecture", "")
-    if known and known.architecture and architecture != known.architecture:
+    if instance_type and instance_type.architecture and architecture != instance_type.architecture:
         yield Row(
             f"{image} architecture", "red",
-            f"is {architecture}, {settings.instance_type} of {group.name} is {known.architecture}",
-            f"name an image for {known.architecture}",
+            f"is {architecture}, {settings.instance_type} of {group.name} is {instance_type.architecture}",
+            f"name an image for {instance_type.architecture}",
         )  # fmt: skip
     size = max(
         (

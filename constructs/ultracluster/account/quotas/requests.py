@@ -79,16 +79,16 @@ def _newest(account: Account, request: Request) -> dict[str, Any] | None:
 
 
 def _tracked(request: Request, newest: dict[str, Any]) -> Request:
-    status, asked = str(newest.get("Status", "")), float(newest.get("DesiredValue", 0))
-    told = replace(request, status=status, id=str(newest.get("Id", "")), when=newest.get("Created"))
+    status, desired = str(newest.get("Status", "")), float(newest.get("DesiredValue", 0))
+    current = replace(request, status=status, id=str(newest.get("Id", "")), when=newest.get("Created"))
     if status == "APPROVED":
-        enough = asked >= request.asked
-        why = f"approved for {asked:g}, not in effect yet" if enough else ""
-        return replace(told, state="approved", why=why) if enough else request
+        enough = desired >= request.asked
+        why = f"approved for {desired:g}, not in effect yet" if enough else ""
+        return replace(current, state="approved", why=why) if enough else request
     if status in _CLOSED:
-        return replace(told, why=f"the request for {asked:g} was closed: {status}")
-    short = f" of the {request.asked:g} needed" if asked < request.asked else ""
-    return replace(told, state="open", why=f"asked for {asked:g}{short}")
+        return replace(current, why=f"the request for {desired:g} was closed: {status}")
+    short = f" of the {request.asked:g} needed" if desired < request.asked else ""
+    return replace(current, state="open", why=f"asked for {desired:g}{short}")
 
 
 def _filed(account: Account, request: Request) -> Request:

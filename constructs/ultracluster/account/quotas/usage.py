@@ -161,10 +161,10 @@ class Usage:
             purchase = "spot" if lifecycle == "spot" else "on-demand"
             if ec2_quota(name.partition(".")[0], purchase) != wanted:
                 continue
-            known = instance_type(name)
+            type_ = instance_type(name)
             options: dict[str, int] = instance.get("CpuOptions") or {}
             total += (
-                known.vcpu if known else options.get("CoreCount", 0) * (options.get("ThreadsPerCore") or 1)
+                type_.vcpu if type_ else options.get("CoreCount", 0) * (options.get("ThreadsPerCore") or 1)
             )
         return total
 

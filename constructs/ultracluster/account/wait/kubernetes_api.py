@@ -57,11 +57,11 @@ class KubernetesApi:
         headers = {"Authorization": f"Bearer {token(self._account, self.cluster)}"}
         if data is not None:
             headers["Content-Type"] = "application/json"
-        asked = urllib.request.Request(self.endpoint + path, data, headers, method=method)  # noqa: S310, https
+        call = urllib.request.Request(self.endpoint + path, data, headers, method=method)  # noqa: S310, https
         proxies = urllib.request.ProxyHandler()
         opener = urllib.request.build_opener(proxies, urllib.request.HTTPSHandler(context=self._trust))
         try:
-            with opener.open(asked, timeout=TIMEOUT) as answer:
+            with opener.open(call, timeout=TIMEOUT) as answer:
                 return bytes(answer.read())
         except urllib.error.HTTPError as error:
             raise AccountError(self._refused(error)) from None

@@ -61,17 +61,17 @@ class Proof:
         found: dict[str, Probe | str] = {
             node.id: self._proven[node.id] for node in nodes if node.id in self._proven
         }
-        asked = [node for node in nodes if node.id not in self._proven]
-        if not asked:
+        unproven = [node for node in nodes if node.id not in self._proven]
+        if not unproven:
             return found
         try:
-            answers = self._shell.run(asked, probe_script(paths))
+            answers = self._shell.run(unproven, probe_script(paths))
         except AccountError as error:
             if self._needed:
                 raise
             self.note(f"mounts and interfaces as nodes show them: {error}")
             return found
-        for node in asked:
+        for node in unproven:
             answer = answers[node.id]
             probe = read_probe(answer.text) if answer.good else None
             if probe is None:

@@ -119,17 +119,17 @@ class RunCommand:
         }
         silent = "its SSM Agent has not registered: it still boots, or has no way to Systems Manager"
         answers = {one: Answer(why=silent) for one in ids if one not in online}
-        asked = [one for one in ids if one in online]
-        if not asked:
+        reachable = [one for one in ids if one in online]
+        if not reachable:
             return answers
         sent: dict[str, Any] = ssm.send_command(
-            InstanceIds=asked, DocumentName=DOCUMENT, TimeoutSeconds=60, Comment="ultracluster wait",
+            InstanceIds=reachable, DocumentName=DOCUMENT, TimeoutSeconds=60, Comment="ultracluster wait",
             Parameters={"commands": [line], "executionTimeout": [str(seconds)]},
         )  # fmt: skip
         number = str(sent["Command"]["CommandId"])
-        return answers | self._collect(number, asked, seconds + 60)
+        return answers | self._collect(number, reachable, seconds + 60)
 
-    def _collect(self, number: str, asked: list[str], patience: float) -> dict[str, Answer]:
+    def _collect(self, number: str, sent_to: list[str], patience: float) -> dict[str, Answer]:
         ssm = self._account.client("ssm")
         start = self._clock()
         ended: set[str] = set()
@@ -138,13 +138,19 @@ class RunCommand:
             for page in pages:
                 rows = page["CommandInvocations"]
                 ended |= {row["InstanceId"] for row in rows if row["Status"] in _FINAL}
-            if ended >= set(asked) or self._clock() - start > patience:
+            if ended >= set(sent_to) or self._clock() - start > patience:
                 break
             self._sleep(EVERY)
-        answers = {one: Answer(why="its agent did not answer in time") for one in asked if one not in ended}
-        for one in sorted(ended):
-            got: dict[str, Any] = ssm.get_command_invocation(CommandId=number, InstanceId=one)
+        answers = {
+            instance_id: Answer(why="its agent did not answer in time")
+            for instance_id in sent_to
+            if instance_id not in ended
+        }
+        for instance_id in sorted(ended):
+            got: dict[str, Any] = ssm.get_command_invocation(CommandId=number, InstanceId=instance_id)
             answer = unpack(got.get("StandardOutputContent", ""))
             details = got.get("StatusDetails", got["Status"])
-            answers[one] = answer if answer.status is not None else Answer(why=f"{details}: {answer.why}")
+            answers[instance_id] = (
+                answer if answer.status is not None else Answer(why=f"{details}: {answer.why}")
+            )
         return answers

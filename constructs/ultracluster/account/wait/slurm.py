@@ -47,14 +47,14 @@ def read_sinfo(text: str) -> list[SlurmNode]:
     return list(found.values())
 
 
-def known(node: Node, nodes: Iterable[SlurmNode]) -> SlurmNode | None:
+def slurm_node_of(node: Node, nodes: Iterable[SlurmNode]) -> SlurmNode | None:
     """The node as slurmctld knows it: by its name or its address."""
     return next((one for one in nodes if node.answers_to(one.name) or node.answers_to(one.address)), None)
 
 
 def registered(node: Node, nodes: Iterable[SlurmNode]) -> Registered:
     """Whether slurmctld takes jobs for a node."""
-    found = known(node, nodes)
+    found = slurm_node_of(node, nodes)
     if found is None:
         return Registered(False, "slurmctld does not know it")
     state = found.state.rstrip("*~#!%^$@+-")

@@ -118,5 +118,5 @@ def _accelerated(cluster: Cluster, kind: str) -> bool:
 
 
 def _nvidia(kind: str) -> bool:
-    known = catalogue(kind)
-    return bool(known and known.accelerator and known.accelerator.manufacturer == "NVIDIA")
+    type_ = catalogue(kind)
+    return bool(type_ and type_.accelerator and type_.accelerator.manufacturer == "NVIDIA")

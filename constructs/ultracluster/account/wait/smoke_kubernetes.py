@@ -43,7 +43,7 @@ def run_on_kubernetes(
     if image is None:
         return by_hand(cluster, pair, image, "no container image with nccl-tests is named: --image")
     name = new_name()
-    made: list[str] = []
+    paths: list[str] = []
     open_api: KubernetesApi | None = None
     time = clock or Clock()
     try:
@@ -55,9 +55,9 @@ def run_on_kubernetes(
         open_api = api()
         for document in _documents(text):
             place = _place(document)
-            made.append(f"{place}/{document['metadata']['name']}")
+            paths.append(f"{place}/{document['metadata']['name']}")
             open_api.request(place, method="POST", body=document)
-        ended = _wait(open_api, made, time, say)
+        ended = _wait(open_api, paths, time, say)
         if not ended:
             return by_hand(cluster, pair, image, f"the job has not ended in {LIMIT / 60:g} minutes")
         with tempfile.TemporaryDirectory() as folder:
@@ -69,7 +69,7 @@ def run_on_kubernetes(
         return by_hand(cluster, pair, image, f"{error}{hint}")
     finally:
         if open_api:
-            for path in made:
+            for path in paths:
                 with contextlib.suppress(AccountError):
                     open_api.request(f"{path}?propagationPolicy=Background", method="DELETE")
 
@@ -96,9 +96,9 @@ def _place(document: dict[str, Any]) -> str:
     return place.replace("{version}", document["apiVersion"]).replace("{}", NAMESPACE)
 
 
-def _wait(api: KubernetesApi, made: list[str], clock: Clock, say: Callable[[str], None]) -> bool:
+def _wait(api: KubernetesApi, paths: list[str], clock: Clock, say: Callable[[str], None]) -> bool:
     """Whether the job ends in time."""
-    job = next(path for path in made if "/mpijobs/" in path)
+    job = next(path for path in paths if "/mpijobs/" in path)
     start, state = clock.now(), ""
     while clock.now() - start < LIMIT:
         conditions: list[dict[str, Any]] = api.get(job).get("status", {}).get("conditions", [])

@@ -14,7 +14,7 @@ from pathlib import Path
 from ultracluster.account.aws import AccountError
 from ultracluster.account.nodes.node import Node
 from ultracluster.account.wait.shell import Answer, Shell
-from ultracluster.account.wait.slurm import SlurmNode, known
+from ultracluster.account.wait.slurm import SlurmNode, slurm_node_of
 from ultracluster.account.wait.smoke import EVERY, LIMIT, Clock, Pair, Smoke, new_name, verdict
 from ultracluster.model import Cluster
 from ultracluster.scripts_folder import scripts_folder
@@ -42,7 +42,7 @@ def run_on_slurm(
         slurm_nodes: the nodes as Slurm knows them.
         say: called with what the job does.
     """
-    named = [known(node, slurm_nodes) for node in pair.nodes]
+    named = [slurm_node_of(node, slurm_nodes) for node in pair.nodes]
     if entrance is None or any(one is None for one in named):
         return by_hand(cluster, pair, "Slurm cannot be asked from here")
     job = _Job(shell, entrance, pair, [one for one in named if one], clock or Clock(), say)
@@ -119,13 +119,13 @@ class _Job:
         start, state = self._clock.now(), ""
         while self._clock.now() - start < LIMIT:
             self._clock.sleep(EVERY)
-            asked = self._ask(
+            listing = self._ask(
                 self._entrance, f"squeue --noheader --jobs={number} --states=all --format='%T|%r' 2>&1"
             )
-            last = asked.text.strip().splitlines()[-1] if asked.text.strip() else ""
-            if "Invalid job id" in last or (asked.good and not last) or last.startswith(_ENDED):
+            last = listing.text.strip().splitlines()[-1] if listing.text.strip() else ""
+            if "Invalid job id" in last or (listing.good and not last) or last.startswith(_ENDED):
                 return ""
-            if asked.good and last != state:
+            if listing.good and last != state:
                 state = last
                 self._say(f"job {number}: {state.replace('|', ', ')}")
         self.cancel()
@@ -137,14 +137,14 @@ class _Job:
         """The job's logs, in a folder of this machine."""
         node, packed = self._pair.nodes[0], f"{self.folder}.packed"
         name = shlex.quote(self.name)
-        made = self._ask(
+        packing = self._ask(
             node,
             f"cd /var/tmp && tar -czf - $(ls -d {name} {name}.out 2>/dev/null) | base64 -w0 >{packed} "
             f"&& wc -c <{packed}",
         )
-        if not made.good or not made.text.strip().isdigit():
-            raise ValueError(f"the job's logs cannot be read: {made.why or made.text.strip()[-200:]}")
-        size = int(made.text)
+        if not packing.good or not packing.text.strip().isdigit():
+            raise ValueError(f"the job's logs cannot be read: {packing.why or packing.text.strip()[-200:]}")
+        size = int(packing.text)
         if size > MOST:
             raise ValueError(
                 f"the job's logs are too long to be read from here: {self.folder} on {node.name}"

@@ -42,7 +42,7 @@ def user_of_another_image(access: Access, cluster: Cluster) -> Iterator[Breach]:
 @ENV.rule(
     15,
     "warning",
-    "A session_user of your own is on every node",
+    "The image of every node has the session_user that you name",
     source=RUN_AS,
     date=DATE,
     by_hand="id <user>  (on each node)",

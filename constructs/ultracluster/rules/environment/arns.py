@@ -15,7 +15,7 @@ from ultracluster.rules.sets import ENV
 _ARNS = "IAM User Guide: Amazon Resource Names (ARNs)"
 
 
-@ENV.rule(12, "error", "Each ARN is of the environment's Region", source=_ARNS)
+@ENV.rule(12, "error", "Each ARN belongs to the environment's Region", source=_ARNS)
 def arn_region(environment: Environment, home: Region) -> Iterator[Breach]:
     for path, arn in arns(environment):
         _, partition, service, where, *_ = arn.split(":")
@@ -35,7 +35,7 @@ def arn_region(environment: Environment, home: Region) -> Iterator[Breach]:
             )
 
 
-@ENV.rule(13, "warning", "Each ARN is of the environment's account", source=_ARNS)
+@ENV.rule(13, "warning", "Each ARN belongs to the environment's account", source=_ARNS)
 def arn_account(environment: Environment) -> Iterator[Breach]:
     if not environment.account:
         return

@@ -15,7 +15,7 @@ from ultracluster.rules.sets import ENV
 @ENV.rule(
     6,
     "error",
-    "Each instance type is known",
+    "The catalogue or the file describes each instance type",
     source="EC2 DescribeInstanceTypes; botocore 1.44.5 sagemaker: ClusterInstanceType",
     by_hand="aws ec2 describe-instance-types --instance-types <type>",
 )
@@ -75,22 +75,22 @@ def declaration_unused(cluster: Cluster) -> Iterator[Breach]:
 @ENV.rule(
     18,
     "warning",
-    "What nodes need to know of an instance type is known",
+    "The catalogue or the file has every fact of an instance type that nodes need",
     source="the catalogue: instances.json, `families` and `types`",
     date="2026-11-22",
     by_hand="nvidia-smi topo -m; lnetctl net show  (on a node of that type)",
 )
 def type_facts(cluster: Cluster) -> Iterator[Breach]:
-    told: set[str] = set()
+    reported: set[str] = set()
     for name, group in cluster.groups.items():
-        known = group.type
-        if known is None or known.name in told or not (unknown := known.unknown_facts):
+        type_ = group.type
+        if type_ is None or type_.name in reported or not (unknown := type_.unknown_facts):
             continue
-        told.add(known.name)
-        place = f"instance_types.{known.name}" if known.declared else "its row in the catalogue"
+        reported.add(type_.name)
+        place = f"instance_types.{type_.name}" if type_.declared else "its row in the catalogue"
         yield Breach(
-            ("instance_types", known.name) if known.declared else ("node_groups", name, "instance_type"),
-            f"facts of {known.name} are missing: {', '.join(unknown)}. Its nodes go by what they find in "
+            ("instance_types", type_.name) if type_.declared else ("node_groups", name, "instance_type"),
+            f"facts of {type_.name} are missing: {', '.join(unknown)}. Its nodes go by what they find in "
             "their hardware, and do without what cannot be found there; plans leave it out.",
             ask("fact", f"add {', '.join(unknown)} to {place}"),
         )

@@ -25,7 +25,7 @@ _LIST_ZONES = (
 @ENV.rule(
     1,
     "error",
-    "The Region exists",
+    "The Region is one that AWS has",
     source="botocore 1.44.5: partitions",
     by_hand="aws account list-regions",
 )
@@ -42,7 +42,7 @@ def region_exists(cluster: Cluster) -> Iterator[Breach]:
 @ENV.rule(
     2,
     "warning",
-    "HyperPod is offered in the Region",
+    "The Region has HyperPod",
     source="cfn-lint 1.58.0: CloudFormation schemas by Region, AWS::SageMaker::Cluster",
     by_hand="aws sagemaker list-clusters --region <region>",
     kinds=HYPERPOD,

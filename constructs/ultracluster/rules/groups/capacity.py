@@ -20,7 +20,7 @@ CAPACITY = ("capacity",)
 @GRP.rule(
     20,
     "error",
-    "The orchestrator can launch nodes from the capacity",
+    "The orchestrator can launch nodes from the kind of capacity",
     source=TABLE,
     date=DATE,
 )
@@ -34,7 +34,7 @@ def capacity_refused(group: Group) -> Iterator[Breach]:
 @GRP.rule(
     21,
     "warning",
-    "AWS sells the capacity for the instance type",
+    "AWS sells the instance type by the kind of capacity",
     source=TABLE,
     date=DATE,
     by_hand="aws ec2 describe-instance-types --instance-types <type> "

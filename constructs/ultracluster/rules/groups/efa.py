@@ -38,7 +38,7 @@ def interface_without_efa(group: Group) -> Iterator[Breach]:
 @EFA.rule(
     2,
     "warning",
-    "Accelerated nodes that train together have EFA interfaces",
+    "Accelerated nodes that train together have EFA",
     source=f"{EFA_GUIDE}, supported instance types",
     by_hand=SHOW_EFA,
 )

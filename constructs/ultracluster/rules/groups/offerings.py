@@ -23,7 +23,7 @@ from ultracluster.model.capacity import most_instances
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.remedies import moved_to
 from ultracluster.rules.environment.zones import in_local_zone, not_a_zone_of
-from ultracluster.rules.sets import GRP, kinds_with
+from ultracluster.rules.sets import GRP
 
 DATE = "2026-11-22"
 BLOCKS = "EC2 User Guide, Capacity Blocks for ML"
@@ -103,7 +103,6 @@ def type_in_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
     date=DATE,
     by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id>; "
     "aws sagemaker describe-training-plan --training-plan-name <name>",
-    kinds=kinds_with(lambda traits: not traits.validates),  # PCL024
 )
 def one_type_of_an_id(cluster: Cluster) -> Iterator[Breach]:
     for identifier, groups in _by_id(cluster).items():

@@ -43,7 +43,7 @@ _MISSING_ROLES: Mapping[tuple[Literal["slurm", "kubernetes"], Role], tuple[str, 
 @GRP.rule(
     10,
     "error",
-    "The orchestrator has the role of the group",
+    "Groups have only roles that the orchestrator has",
     source="SageMaker API reference, ClusterInstanceGroupSpecification (SlurmConfig); "
     f"{SCHEMA}; {PCS_GUIDE}, Key concepts; EKS User Guide, Amazon EKS architecture",
     date=DATE,
@@ -112,7 +112,7 @@ def one_controller_node(group: Group) -> Iterator[Breach]:
 @GRP.rule(
     13,
     "error",
-    "Login groups do not grow",
+    "A login group has a fixed number of nodes",
     source=f"{SCHEMA} (LoginNodes Pools Count); {PCS_GUIDE}, Using login nodes",
     date=DATE,
     kinds=kinds_with(lambda traits: "login" in traits.roles and "login" not in traits.service_roles),
@@ -183,7 +183,7 @@ def partition_default(group: Group) -> Iterator[Breach]:
 @GRP.rule(
     17,
     "warning",
-    "The cluster may have compute nodes",
+    "At least one compute group may have nodes",
     source="SageMaker API reference, ClusterInstanceGroupSpecification (InstanceCount); "
     "AWS PCS API reference, CreateComputeNodeGroup (scalingConfiguration)",
     date=DATE,

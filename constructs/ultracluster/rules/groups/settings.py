@@ -126,7 +126,7 @@ _SETTINGS: Mapping[str, _Setting] = {
 @GRP.rule(
     1,
     "error",
-    "The orchestrator has every setting that a node group uses",
+    "Node groups use only settings that the orchestrator has",
     source="SageMaker API reference, ClusterInstanceGroupSpecification; aws-parallelcluster 3.16.1 schema; "
     "AWS PCS API reference, CreateComputeNodeGroup; EKS API reference, CreateNodegroup",
     date="2026-11-21",
@@ -146,7 +146,7 @@ def setting_of_another_orchestrator(group: Group) -> Iterator[Breach]:
 @GRP.rule(
     2,
     "error",
-    "The orchestrator has every detail that a capacity uses",
+    "Capacities use only fields that the orchestrator has",
     source="aws-parallelcluster 3.16.1 schema; AWS PCS API reference, SpotOptions; EC2 User Guide, Create a "
     "Capacity Reservation in a cluster placement group",
     date="2026-11-21",

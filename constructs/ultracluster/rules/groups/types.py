@@ -42,7 +42,7 @@ def image_architecture(cluster: Cluster) -> Iterator[Breach]:
 @GRP.rule(
     38,
     "error",
-    "A parameter that names an image fits the architecture, and CloudFormation can read it",
+    "A parameter that names an image fits the architecture and is readable by CloudFormation",
     source="CloudFormation User Guide, Get a plaintext value from Systems Manager Parameter Store; "
     "aws-parallelcluster 3.16.1 schema (CustomAmi)",
     date=DATE,
@@ -99,16 +99,16 @@ def image_follows_parameter(group: Group, environment: Environment) -> Iterator[
     "--query 'InstanceTypes[].VCpuInfo.ValidThreadsPerCore'",
 )
 def threads(group: Group) -> Iterator[Breach]:
-    wanted = group.settings.threads_per_core
+    threads_per_core = group.settings.threads_per_core
     for kind in filter(None, group.types):
-        if not wanted or wanted in kind.threads_per_core:
+        if not threads_per_core or threads_per_core in kind.threads_per_core:
             continue
         allowed = " or ".join(map(str, kind.threads_per_core))
         if not allowed and not group.from_template:
             continue  # our launch templates say how many cores a node has, too, and have to know the threads
         yield Breach(
             ("threads_per_core",),
-            f"{wanted} threads per core on {kind.name}, "
+            f"{threads_per_core} threads per core on {kind.name}, "
             + (f"which takes {allowed}." if allowed else "whose threads are unknown or cannot be set."),
             write(*kind.threads_per_core) | drop() if allowed and not group.further_types else drop(),
         )
@@ -158,7 +158,7 @@ def one_architecture(cluster: Cluster) -> Iterator[Breach]:
             )
 
 
-def alike(known: InstanceType, architecture: str, role: str) -> Remedy:
+def alike(instance_type: InstanceType, architecture: str, role: str) -> Remedy:
     """A type of `architecture` and about this size for a node that runs no jobs.
 
     For compute there is no simple exchange.
@@ -167,4 +167,4 @@ def alike(known: InstanceType, architecture: str, role: str) -> Remedy:
         return ask("decision", f"a second environment for these nodes, or a type that is {architecture}")
     prefix = "m7g." if architecture == "arm64" else "m7i."
     sizes = [one for one in instance_types().values() if one.name.startswith(prefix)]
-    return write(min(sizes, key=lambda one: (abs(one.vcpu - known.vcpu), one.name)).name)
+    return write(min(sizes, key=lambda one: (abs(one.vcpu - instance_type.vcpu), one.name)).name)

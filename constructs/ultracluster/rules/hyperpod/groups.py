@@ -41,7 +41,10 @@ def typed(group: Group) -> Iterator[tuple[YamlPath, InstanceType]]:
 
 
 @HYP.rule(
-    10, "error", "There are at most 100 groups, the limit of the API", source="SageMaker API, CreateCluster"
+    10,
+    "error",
+    "HyperPod takes at most 100 node groups (the API's limit)",
+    source="SageMaker API, CreateCluster",
 )
 def group_limit(cluster: Cluster) -> Iterator[Breach]:
     if (count := len(cluster.groups)) > 100:
@@ -52,7 +55,7 @@ def group_limit(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@HYP.rule(11, "warning", "There are at most 20 groups, the limit of the guide", source=CREATING)
+@HYP.rule(11, "warning", "A HyperPod cluster has at most 20 node groups (the guide's limit)", source=CREATING)
 def group_limit_of_guide(cluster: Cluster) -> Iterator[Breach]:
     if 20 < (count := len(cluster.groups)) <= 100:
         yield Breach(
@@ -98,7 +101,7 @@ def min_count_is_positive(group: Group, hyperpod: HyperPod) -> Iterator[Breach]:
 @HYP.rule(
     20,
     "error",
-    "Capacity is not an EC2 reservation",
+    "No HyperPod group uses an EC2 capacity reservation",
     source=f"{CREATING}; {GROUP_API} (it has no such field)",
     by_hand="aws ec2 describe-capacity-reservations --query "
     "'CapacityReservations[].[CapacityReservationId,InstanceType,AvailabilityZoneId]'",
@@ -122,7 +125,7 @@ def no_reservation(group: Group, network: Network) -> Iterator[Breach]:
 @HYP.rule(
     21,
     "error",
-    "Capacity is not an EC2 Capacity Block",
+    "No HyperPod group uses an EC2 Capacity Block",
     source=f"{CREATING}; {GROUP_API} (it has no such field)",
 )
 def no_capacity_block(group: Group) -> Iterator[Breach]:
@@ -168,7 +171,7 @@ def spot_is_sold(group: Group) -> Iterator[Breach]:
             )
 
 
-@HYP.rule(25, "error", "Only compute groups use training plans", source=PLANS)
+@HYP.rule(25, "error", "Only HyperPod's compute groups use training plans", source=PLANS)
 def plan_for_compute(group: Group) -> Iterator[Breach]:
     if group.capacity.kind == "training-plan" and group.role != "compute":
         yield Breach(

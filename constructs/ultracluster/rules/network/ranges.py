@@ -101,7 +101,7 @@ def small_subnets_fit(network: Network, cluster: Cluster) -> Iterator[Breach]:
 @NET.rule(
     5,
     "error",
-    "The node subnet holds every address that AWS says is taken",
+    "The node subnet has every address that AWS is certain to take",
     source=PREREQUISITES,
     by_hand=FREE_ADDRESSES,
 )
@@ -120,7 +120,7 @@ def certain_addresses_fit(network: Network, cluster: Cluster) -> Iterator[Breach
 @NET.rule(
     6,
     "warning",
-    "The node subnet holds every address that the cluster is likely to take",
+    "The node subnet has every address that the cluster is likely to take",
     source=f"{PREREQUISITES}: P5; other types by the same rule, estimated",
     by_hand=FREE_ADDRESSES,
 )
@@ -169,20 +169,20 @@ def private_range(network: Network) -> Iterator[Breach]:
 @NET.rule(
     9,
     "warning",
-    "The VPC keeps clear of Docker's default bridge, 172.17.0.0/16",
+    "The VPC does not overlap Docker's default bridge, 172.17.0.0/16",
     source=f"{VPC_GUIDE}: avoid 172.17.0.0/16; Docker Engine, default address pools",
     by_hand="ip route show dev docker0",
 )
 def docker_bridge(network: Network) -> Iterator[Breach]:
     whole = _vpc(network)
     if whole.overlaps(DOCKER):
-        made = network.vpc is None
+        makes_vpc = network.vpc is None
         yield Breach(
             _vpc_path(network),
             f"{whole} overlaps 172.17.0.0/16, which Docker gives to the bridge docker0 on every "
             "node: traffic to those addresses of the VPC never leaves the node.",
             _at_ten(network)
-            if made
+            if makes_vpc
             else ask("decision", "another VPC, or docker's `bip` set elsewhere in a custom image"),
         )
 

@@ -45,7 +45,7 @@ def node_cidr_or_subnet(network: Network) -> Iterator[Breach]:
 @NET.rule(
     12,
     "error",
-    "A new node subnet in an existing VPC has a way out",
+    "A new node subnet in an existing VPC has a route to AWS's services",
     source="Amazon VPC User Guide, NAT gateways",
     by_hand="aws ec2 describe-nat-gateways --filter Name=vpc-id,Values=<vpc>",
 )
@@ -120,7 +120,7 @@ def closed_needs_endpoints(network: Network, cluster: Cluster) -> Iterator[Breac
 @NET.rule(
     21,
     "warning",
-    "create_endpoints is on only where the node subnet is made, too",
+    "create_endpoints is set only where the node subnet is made as well",
     source="Amazon VPC User Guide, Gateway endpoints for Amazon S3 (route tables)",
     by_hand="aws ec2 describe-route-tables --filters Name=association.subnet-id,Values=<subnet>",
 )
@@ -154,7 +154,7 @@ def extra_endpoints_unused(network: Network) -> Iterator[Breach]:
 )
 def extra_endpoint_names(network: Network, cluster: Cluster) -> Iterator[Breach]:
     counts = Counter(network.extra_endpoints)
-    made = {endpoint.service: endpoint for endpoint in closed_endpoints(cluster)}
+    endpoints = {endpoint.service: endpoint for endpoint in closed_endpoints(cluster)}
     for index, service in enumerate(network.extra_endpoints):
         path: YamlPath = ("extra_endpoints", index)
         prefix = f"com.amazonaws.{cluster.region}."
@@ -172,11 +172,11 @@ def extra_endpoint_names(network: Network, cluster: Cluster) -> Iterator[Breach]
                 "private DNS for one service.",
                 drop(),
             )
-        elif network.egress == "closed" and service in made and made[service].kind == "interface":
+        elif network.egress == "closed" and service in endpoints and endpoints[service].kind == "interface":
             yield Breach(
                 path,
                 f"`{service}` is made already, because egress is `closed` "
-                f"({made[service].reason}); EC2 refuses a second endpoint with private DNS for one "
+                f"({endpoints[service].reason}); EC2 refuses a second endpoint with private DNS for one "
                 "service.",
                 drop(),
             )

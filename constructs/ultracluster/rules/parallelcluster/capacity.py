@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ultracluster.config.capacity import CapacityBlock, Reservation
-from ultracluster.config.remedy import DROP, Remedy, ask, beside, drop, whole, write
+from ultracluster.config.remedy import DROP, Remedy, ask, beside, drop, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
@@ -55,30 +55,6 @@ def block_counts(group: Group) -> Iterator[Breach]:
             "to be equal.",
             drop() & beside(count=most),
         )
-
-
-@PCL.rule(
-    24,
-    "error",
-    "A reservation is used for one instance type",
-    source=f"{PACKAGE}, CapacityReservationValidator",
-    date=DATE,
-    by_hand="aws ec2 describe-capacity-reservations --capacity-reservation-ids <id> "
-    "--query 'CapacityReservations[].[InstanceType,AvailabilityZoneId,InstancePlatform]'",
-)
-def one_type_of_a_reservation(cluster: Cluster) -> Iterator[Breach]:
-    for reservation, groups in _reserved(cluster).items():
-        (first, leader), *others = groups.items()
-        kind = leader.settings.instance_type
-        for name, group in others:
-            own = group.settings.instance_type
-            if own != kind:
-                yield Breach(
-                    ("node_groups", name, "capacity", "id"),
-                    f"`{first}` ({kind}) uses {reservation}, too, and `{name}` has {own}: a reservation is "
-                    "for one instance type.",
-                    whole({"kind": "on-demand"}).noting(f"or a reservation of {own}"),
-                )
 
 
 @PCL.rule(

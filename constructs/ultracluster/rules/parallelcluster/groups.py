@@ -84,7 +84,13 @@ def partition_names(group: Group, cluster: Cluster | None) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(12, "error", "There are at most 50 queues", source=f"{PACKAGE}, MaxCountValidator", date=DATE)
+@PCL.rule(
+    12,
+    "error",
+    "ParallelCluster takes at most 50 partitions",
+    source=f"{PACKAGE}, MaxCountValidator",
+    date=DATE,
+)
 def queue_limit(cluster: Cluster) -> Iterator[Breach]:
     limit = parallelcluster().counts["queues"]
     if (count := len(cluster.partitions)) > limit:
@@ -99,7 +105,11 @@ def queue_limit(cluster: Cluster) -> Iterator[Breach]:
 
 
 @PCL.rule(
-    13, "error", "There are at most 50 compute groups", source=f"{PACKAGE}, MaxCountValidator", date=DATE
+    13,
+    "error",
+    "ParallelCluster takes at most 50 compute groups",
+    source=f"{PACKAGE}, MaxCountValidator",
+    date=DATE,
 )
 def compute_limit(cluster: Cluster) -> Iterator[Breach]:
     limit = parallelcluster().counts["compute_resources"]
@@ -112,7 +122,13 @@ def compute_limit(cluster: Cluster) -> Iterator[Breach]:
         )
 
 
-@PCL.rule(14, "error", "There are at most 10 login groups", source=f"{PACKAGE}, MaxCountValidator", date=DATE)
+@PCL.rule(
+    14,
+    "error",
+    "ParallelCluster takes at most 10 login groups",
+    source=f"{PACKAGE}, MaxCountValidator",
+    date=DATE,
+)
 def login_limit(cluster: Cluster) -> Iterator[Breach]:
     limit = parallelcluster().counts["login_pools"]
     if (count := len(cluster.with_role("login"))) > limit:

@@ -65,7 +65,11 @@ def _with_pcs(name: str) -> str:
 
 
 @PCS.rule(
-    3, "warning", "There are at most 10 groups, or AWS raised the quota", source=QUOTAS, date="2026-11-22"
+    3,
+    "warning",
+    "A PCS cluster has at most 10 node groups, or AWS raised the quota",
+    source=QUOTAS,
+    date="2026-11-22",
 )
 def group_limit(cluster: Cluster) -> Iterator[Breach]:
     groups = [*cluster.with_role("login"), *cluster.with_role("compute")]
@@ -85,7 +89,11 @@ def group_limit(cluster: Cluster) -> Iterator[Breach]:
 
 
 @PCS.rule(
-    4, "warning", "There are at most 10 partitions, or AWS raised the quota", source=QUOTAS, date="2026-11-22"
+    4,
+    "warning",
+    "A PCS cluster has at most 10 partitions, or AWS raised the quota",
+    source=QUOTAS,
+    date="2026-11-22",
 )
 def partition_limit(cluster: Cluster) -> Iterator[Breach]:
     count, most = len(cluster.partitions), pcs_limit("queues")
@@ -130,7 +138,7 @@ def _named(name: str, path: YamlPath, what: str) -> Iterator[Breach]:
 @PCS.rule(
     10,
     "error",
-    "Each group names its image",
+    "Each PCS group names its image",
     source=f"{GUIDE}, PCS-ready DLAMI; {GROUP_API} (AmiId)",
     by_hand="aws ssm get-parameter --name "
     "/aws/service/pcs/ami/dlami-base-ubuntu2404/<x86_64|arm64>/latest/ami-id --query Parameter.Value",

@@ -130,9 +130,9 @@ def _lost(
         return {}  # the rules on release and lock report it
     found: dict[str, list[tuple[Fit, Image | None]]] = {}
     for boot in boots:
-        for one in boot.fits:
-            if one.lack == lack and (one.outcome == "refuses" and one.certain) is certain:
-                found.setdefault(one.component, []).append((one, boot.image))
+        for fit in boot.fits:
+            if fit.lack == lack and (fit.outcome == "refuses" and fit.certain) is certain:
+                found.setdefault(fit.component, []).append((fit, boot.image))
     return found
 
 
@@ -140,8 +140,8 @@ def _in_words(lost: dict[str, list[tuple[Fit, Image | None]]]) -> str:
     """Each component with what the image has of it: `gdrcopy (absent on ...), nvidia-fs (not known ...)`."""
     clauses: list[str] = []
     for name, rows in lost.items():
-        one, image = rows[0]
-        known = "not known to be on" if one.outcome == "kept" else "lacking on"
-        harm = "" if one.need == "required" else ", without which nodes join degraded"
-        clauses.append(f"{name} ({known} {image.id if image else 'the image'}{harm})")
+        fit, image = rows[0]
+        state = "not known to be on" if fit.outcome == "kept" else "lacking on"
+        harm = "" if fit.need == "required" else ", without which nodes join degraded"
+        clauses.append(f"{name} ({state} {image.id if image else 'the image'}{harm})")
     return "; ".join(clauses)

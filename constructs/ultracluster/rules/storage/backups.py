@@ -78,8 +78,8 @@ def lustre_once(lustre: LustreFacts, environment: Environment) -> Iterator[Breac
     "Protected home directories have backups",
     source="FSx for OpenZFS User Guide: Protecting your data with backups",
 )
-def openzfs_once(made: NewOpenZfs, environment: Environment) -> Iterator[Breach]:
-    if environment.protect and made.backups.retention_days == 0:
+def openzfs_once(settings: NewOpenZfs, environment: Environment) -> Iterator[Breach]:
+    if environment.protect and settings.backups.retention_days == 0:
         yield Breach(
             ("backups", "retention_days"),
             "protect is on and home directories have no backups: they exist once, in one zone.",

@@ -26,7 +26,7 @@ from ultracluster.rules.storage.offers import offer_at
 )
 def checkpoint_time(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
     interval, tier = checkpoint_interval(), facts.throughput_mbps_per_tib
-    tiers = lustre(facts.made.deployment).throughput if facts.made else None
+    tiers = lustre(facts.new.deployment).throughput if facts.new else None
     if tier is not None and tier not in (tiers or ()):
         return  # FSX001 reports it
     group = max(cluster.groups.values(), key=lambda group: group.accelerator_memory_gib, default=None)

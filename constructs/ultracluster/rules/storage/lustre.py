@@ -30,8 +30,8 @@ TieredLustre = Persistent1SsdLustre | Persistent1HddLustre | Persistent2SsdLustr
     "The throughput tier is one that the Lustre deployment has",
     source=f"{CREATE_LUSTRE}, PerUnitStorageThroughput",
 )
-def throughput_tier(made: TieredLustre, facts: LustreFacts) -> Iterator[Breach]:
-    tier, tiers = made.throughput_mbps_per_tib, lustre(made.deployment).throughput
+def throughput_tier(settings: TieredLustre, facts: LustreFacts) -> Iterator[Breach]:
+    tier, tiers = settings.throughput_mbps_per_tib, lustre(settings.deployment).throughput
     if not tiers or tier in tiers:
         return
     others = [
@@ -41,7 +41,7 @@ def throughput_tier(made: TieredLustre, facts: LustreFacts) -> Iterator[Breach]:
     ]
     yield Breach(
         ("throughput_mbps_per_tib",),
-        f"{tier} MB/s per TiB: {made.deployment} has the tiers {tiers}, and FSx refuses others.",
+        f"{tier} MB/s per TiB: {settings.deployment} has the tiers {tiers}, and FSx refuses others.",
         other_tiers(facts, tiers.neighbours(tier)).noting(
             f"{tier} needs deployment: {alternatives(others)}" if others else ""
         ),
@@ -54,17 +54,17 @@ def throughput_tier(made: TieredLustre, facts: LustreFacts) -> Iterator[Breach]:
     "The capacity of a Lustre file system is one that FSx makes",
     source=f"{CREATE}, StorageCapacity",
 )
-def lustre_capacity(made: NewLustre, facts: LustreFacts) -> Iterator[Breach]:
+def lustre_capacity(settings: NewLustre, facts: LustreFacts) -> Iterator[Breach]:
     if facts.efa or facts.capacity_gib is None:
         return  # FSX011 has the sizes for EFA; elastic storage has none
     tier = facts.throughput_mbps_per_tib
-    sizes = lustre(made.deployment).capacity(tier)
+    sizes = lustre(settings.deployment).capacity(tier)
     if sizes is None or facts.capacity_gib in sizes:
         return
-    at = f" at {tier} MB/s per TiB" if isinstance(made, Persistent1HddLustre) else ""
+    at = f" at {tier} MB/s per TiB" if isinstance(settings, Persistent1HddLustre) else ""
     yield Breach(
         ("capacity_gib",),
-        f"{facts.capacity_gib} GiB: storage comes in whole disks, and for {made.deployment}{at} FSx "
+        f"{facts.capacity_gib} GiB: storage comes in whole disks, and for {settings.deployment}{at} FSx "
         f"takes {sizes} GiB.",
         write(*sizes.neighbours(facts.capacity_gib)),
     )
@@ -76,12 +76,12 @@ def lustre_capacity(made: NewLustre, facts: LustreFacts) -> Iterator[Breach]:
     "The Lustre version is one that the deployment runs",
     source=f"{CREATE}, FileSystemTypeVersion",
 )
-def lustre_version(made: NewLustre) -> Iterator[Breach]:
-    versions = lustre(made.deployment).versions
-    if made.version not in versions:
+def lustre_version(settings: NewLustre) -> Iterator[Breach]:
+    versions = lustre(settings.deployment).versions
+    if settings.version not in versions:
         yield Breach(
             ("version",),
-            f"Lustre {made.version}: {made.deployment} runs {alternatives(list(versions))}, and "
+            f"Lustre {settings.version}: {settings.deployment} runs {alternatives(list(versions))}, and "
             "the file system fails to be created.",
             write(versions[-1]),
         )
@@ -93,15 +93,15 @@ def lustre_version(made: NewLustre) -> Iterator[Breach]:
     "metadata_iops is set only with a Lustre version that takes it",
     source=f"{CREATE}, FileSystemTypeVersion",
 )
-def metadata_version(made: Persistent2SsdLustre) -> Iterator[Breach]:
-    deployment = lustre(made.deployment)
-    if made.metadata_iops is None or made.version not in deployment.versions:
+def metadata_version(settings: Persistent2SsdLustre) -> Iterator[Breach]:
+    deployment = lustre(settings.deployment)
+    if settings.metadata_iops is None or settings.version not in deployment.versions:
         return
-    if made.version not in deployment.metadata_versions:
+    if settings.version not in deployment.metadata_versions:
         yield Breach(
             ("version",),
-            f"Lustre {made.version} takes no metadata configuration, and metadata_iops is "
-            f"{made.metadata_iops}: FSx refuses the two together.",
+            f"Lustre {settings.version} takes no metadata configuration, and metadata_iops is "
+            f"{settings.metadata_iops}: FSx refuses the two together.",
             write(deployment.metadata_versions[-1]) | beside(metadata_iops=None),
         )
 
@@ -114,14 +114,14 @@ def metadata_version(made: Persistent2SsdLustre) -> Iterator[Breach]:
     "(client 2.15, third party)",
     by_hand="lctl get_param version  (on a node)",
 )
-def client_refused(made: NewLustre) -> Iterator[Breach]:
+def client_refused(settings: NewLustre) -> Iterator[Breach]:
     refusing = limits().client_refused_by
-    if made.version in refusing and made.version in lustre(made.deployment).versions:
+    if settings.version in refusing and settings.version in lustre(settings.deployment).versions:
         client = limits().client_version
         yield Breach(
             ("version",),
-            f"HyperPod's image has Lustre client {client}, and servers of {made.version} were "
-            f"seen to refuse it: the nodes would not mount {made.mount_path}.",
+            f"HyperPod's image has Lustre client {client}, and servers of {settings.version} were "
+            f"seen to refuse it: the nodes would not mount {settings.mount_path}.",
             write(client),
         )
 
@@ -132,13 +132,13 @@ def client_refused(made: NewLustre) -> Iterator[Breach]:
     "metadata_iops is a number that FSx provisions",
     source="botocore 1.44.5 fsx: CreateFileSystemLustreMetadataConfiguration, Iops",
 )
-def metadata_iops(made: Persistent2SsdLustre | IntelligentTieringLustre) -> Iterator[Breach]:
-    iops, accepted = made.metadata_iops, lustre(made.deployment).metadata_iops
+def metadata_iops(settings: Persistent2SsdLustre | IntelligentTieringLustre) -> Iterator[Breach]:
+    iops, accepted = settings.metadata_iops, lustre(settings.deployment).metadata_iops
     if isinstance(iops, int) and accepted and iops not in accepted:
-        automatic = ["automatic"] if isinstance(made, Persistent2SsdLustre) else []
+        automatic = ["automatic"] if isinstance(settings, Persistent2SsdLustre) else []
         yield Breach(
             ("metadata_iops",),
-            f"{iops} metadata IOPS: {made.deployment} takes {accepted}. They can grow later and "
+            f"{iops} metadata IOPS: {settings.deployment} takes {accepted}. They can grow later and "
             "never shrink.",
             write(*accepted.neighbours(iops), *automatic),
         )
@@ -151,19 +151,19 @@ def metadata_iops(made: Persistent2SsdLustre | IntelligentTieringLustre) -> Iter
     source="FSx for Lustre User Guide: Quotas",
     by_hand="aws service-quotas list-service-quotas --service-code fsx --region <region>",
 )
-def default_quota(made: NewLustre) -> Iterator[Breach]:
-    quota = lustre(made.deployment).quota
+def default_quota(settings: NewLustre) -> Iterator[Breach]:
+    quota = lustre(settings.deployment).quota
     code = limits().quota_codes[quota]
-    if isinstance(made, IntelligentTieringLustre):
-        key, amount, unit = "throughput_mbps", made.throughput_mbps, "MB/s"
+    if isinstance(settings, IntelligentTieringLustre):
+        key, amount, unit = "throughput_mbps", settings.throughput_mbps, "MB/s"
         most = limits().quota_intelligent_tiering_mbps
     else:
-        key, amount, unit = "capacity_gib", made.capacity_gib, "GiB"
+        key, amount, unit = "capacity_gib", settings.capacity_gib, "GiB"
         most = limits().quota_capacity_gib[quota]
     if amount > most:
         yield Breach(
             (key,),
-            f"{amount} {unit} of {made.deployment}: an account begins with {most} {unit} in a "
+            f"{amount} {unit} of {settings.deployment}: an account begins with {most} {unit} in a "
             "Region, and FSx refuses what goes beyond.",
             ask("action", f"have quota {code} raised first, or take at most {most}"),
         )

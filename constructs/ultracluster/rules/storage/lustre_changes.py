@@ -37,21 +37,24 @@ def faster(facts: LustreFacts, mbps: float, tiers: Sequence[int] = ()) -> Remedy
 
     `tiers`: the only ones that are sold there; empty for all.
     """
-    match facts.made:
-        case Persistent1SsdLustre() | Persistent1HddLustre() | Persistent2SsdLustre() as made:
+    match facts.new:
+        case Persistent1SsdLustre() | Persistent1HddLustre() | Persistent2SsdLustre() as settings:
             capacity, tier = smallest_lustre(
-                made.deployment, made.capacity_gib, mbps, efa=facts.efa, grows=True, tiers=tiers
+                settings.deployment, settings.capacity_gib, mbps, efa=facts.efa, grows=True, tiers=tiers
             )
             changes = {"capacity_gib": capacity, "throughput_mbps_per_tib": tier}
-            own = {"capacity_gib": made.capacity_gib, "throughput_mbps_per_tib": made.throughput_mbps_per_tib}
+            own = {
+                "capacity_gib": settings.capacity_gib,
+                "throughput_mbps_per_tib": settings.throughput_mbps_per_tib,
+            }
             return inside(**{key: value for key, value in changes.items() if value != own[key]})
-        case ScratchLustre() as made:
-            sizes = lustre(made.deployment).capacity()
-            per_tib = lustre_write_mbps_per_tib(made.deployment, None)
+        case ScratchLustre() as settings:
+            sizes = lustre(settings.deployment).capacity()
+            per_tib = lustre_write_mbps_per_tib(settings.deployment, None)
             larger = sizes.above(math.ceil(mbps / per_tib * GIB_PER_TIB) - 1) if sizes and per_tib else None
             return inside(capacity_gib=larger) if larger else ask("decision", "another deployment")
-        case IntelligentTieringLustre() as made:
-            steps = lustre(made.deployment).throughput
+        case IntelligentTieringLustre() as settings:
+            steps = lustre(settings.deployment).throughput
             more = steps.above(math.ceil(mbps) - 1) if steps else None
             return inside(throughput_mbps=more) if more else ask("decision", "another deployment")
         case None:
@@ -66,12 +69,12 @@ def _sized(facts: LustreFacts, tier: int) -> dict[str, Any]:
     return changes
 
 
-def other_deployment(made: NewLustre, name: str) -> Remedy:
-    """Another deployment with what it needs and without what it lacks; for a finding at a key of `made`."""
+def other_deployment(settings: NewLustre, name: str) -> Remedy:
+    """Another deployment with what it needs and without what it lacks; at a key of `settings`."""
     model = next(one for one in _MODELS if name in get_args(one.model_fields["deployment"].annotation))
     changes: dict[str, Any] = {"deployment": name}
-    changes |= {key: DROP for key in sorted(made.model_fields_set) if key not in model.model_fields}
-    offered, facts = lustre(name), lustre_of(made)
+    changes |= {key: DROP for key in sorted(settings.model_fields_set) if key not in model.model_fields}
+    offered, facts = lustre(name), lustre_of(settings)
     tier = facts.throughput_mbps_per_tib
     if offered.throughput and (tier is None or tier not in offered.throughput):
         tier = (offered.throughput.neighbours(tier) if tier else offered.throughput.neighbours(0))[-1]
@@ -79,8 +82,8 @@ def other_deployment(made: NewLustre, name: str) -> Remedy:
     sizes, capacity = offered.capacity(tier), facts.capacity_gib or 0
     if sizes and capacity not in sizes:
         changes["capacity_gib"] = sizes.neighbours(capacity)[-1]
-    if name == "persistent-1-hdd" and made.deployment != name:
+    if name == "persistent-1-hdd" and settings.deployment != name:
         changes["drive_cache"] = "none"
-    if made.version not in offered.versions:
+    if settings.version not in offered.versions:
         changes["version"] = offered.versions[-1]
     return beside(**changes)

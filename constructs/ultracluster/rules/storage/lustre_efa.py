@@ -19,8 +19,8 @@ _GUIDE = "FSx for Lustre User Guide: Working with EFA-enabled file systems"
 
 
 @FSX.rule(10, "error", "Lustre with EFA has a metadata configuration", source=_GUIDE)
-def efa_metadata(made: Persistent2SsdLustre) -> Iterator[Breach]:
-    if made.efa and made.metadata_iops is None:
+def efa_metadata(settings: Persistent2SsdLustre) -> Iterator[Breach]:
+    if settings.efa and settings.metadata_iops is None:
         yield Breach(
             ("metadata_iops",),
             "EFA is on and metadata_iops is null: FSx refuses EFA on a file system without a "
@@ -30,21 +30,21 @@ def efa_metadata(made: Persistent2SsdLustre) -> Iterator[Breach]:
 
 
 @FSX.rule(11, "error", "With EFA, the capacity is one that the throughput tier allows", source=_GUIDE)
-def efa_capacity(made: Persistent2SsdLustre) -> Iterator[Breach]:
-    if not made.efa:
+def efa_capacity(settings: Persistent2SsdLustre) -> Iterator[Breach]:
+    if not settings.efa:
         return
-    tier = made.throughput_mbps_per_tib
-    sizes = lustre(made.deployment).capacity(tier, efa=True)
-    if sizes is None or made.capacity_gib in sizes:
+    tier = settings.throughput_mbps_per_tib
+    sizes = lustre(settings.deployment).capacity(tier, efa=True)
+    if sizes is None or settings.capacity_gib in sizes:
         return
-    tiers = lustre(made.deployment).efa_capacities
-    fitting = [other for other, own in tiers.items() if made.capacity_gib in own]
+    tiers = lustre(settings.deployment).efa_capacities
+    fitting = [other for other, own in tiers.items() if settings.capacity_gib in own]
     yield Breach(
         ("capacity_gib",),
-        f"{made.capacity_gib} GiB at {tier} MB/s per TiB: with EFA each file server holds more, "
+        f"{settings.capacity_gib} GiB at {tier} MB/s per TiB: with EFA each file server holds more, "
         f"and FSx takes {sizes} GiB. EFA and the tier cannot change after creation.",
         either(
-            write(*sizes.neighbours(made.capacity_gib)),
+            write(*sizes.neighbours(settings.capacity_gib)),
             *(beside(throughput_mbps_per_tib=int(other)) for other in fitting),
         ),
     )
@@ -58,7 +58,7 @@ def efa_capacity(made: Persistent2SsdLustre) -> Iterator[Breach]:
     by_hand="lnetctl net show  (on a node; lists `efa`)",
 )
 def efa_without_client(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
-    if facts.made is None or not facts.efa or _unknown_type(cluster) or _clients(cluster):
+    if facts.new is None or not facts.efa or _unknown_type(cluster) or _clients(cluster):
         return
     yield Breach(
         ("efa",),
@@ -76,18 +76,18 @@ def efa_without_client(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]
     by_hand="lnetctl net show  (on a node; lists `efa`)",
 )
 def efa_type_on_tcp(group: Group, facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
-    known = group.type
-    if not facts.efa or group.role != "compute" or not known or not _clients(cluster):
+    instance_type = group.type
+    if not facts.efa or group.role != "compute" or not instance_type or not _clients(cluster):
         return  # without any client another rule says it for all
-    if known.efa_interfaces and known.lustre_efa_client is False:
+    if instance_type.efa_interfaces and instance_type.lustre_efa_client is False:
         why = (
-            f"Lustre over EFA needs Nitro v4, and this type has v{known.nitro}"
-            if known.nitro and known.nitro < 4
-            else f"FSx leaves the {known.family} family out"
+            f"Lustre over EFA needs Nitro v4, and this type has v{instance_type.nitro}"
+            if instance_type.nitro and instance_type.nitro < 4
+            else f"FSx leaves the {instance_type.family} family out"
         )
         yield Breach(
             ("instance_type",),
-            f"{known.name} has EFA and mounts {facts.mount_path} over TCP: {why}. Its "
+            f"{instance_type.name} has EFA and mounts {facts.mount_path} over TCP: {why}. Its "
             "nodes read at 100 Gbit/s at most.",
             ask("decision", "acknowledge it, or another instance type"),
         )
@@ -99,10 +99,12 @@ def efa_type_on_tcp(group: Group, facts: LustreFacts, cluster: Cluster) -> Itera
     "A Lustre file system that is large enough for EFA has it",
     source=_GUIDE,
 )
-def efa_left_off(made: Persistent2SsdLustre | IntelligentTieringLustre, cluster: Cluster) -> Iterator[Breach]:
+def efa_left_off(
+    settings: Persistent2SsdLustre | IntelligentTieringLustre, cluster: Cluster
+) -> Iterator[Breach]:
     """Only where EFA requires nothing more: small file systems of development are left as they are."""
     clients = _clients(cluster)
-    if made.efa or not clients or not _may_have_efa(made, cluster):
+    if settings.efa or not clients or not _may_have_efa(settings, cluster):
         return
     yield Breach(
         ("efa",),
@@ -213,13 +215,13 @@ def _unknown_type(cluster: Cluster) -> bool:
     return any(known is None or known.lustre_efa_client is None for known in types)
 
 
-def _may_have_efa(made: object, cluster: Cluster | None) -> bool:
+def _may_have_efa(settings: object, cluster: Cluster | None) -> bool:
     """Whether the file system may be made with EFA as it is, and all clients would connect."""
     if cluster is not None:
         offer = offer_at(cluster.home, cluster.environment.network) if cluster.home else None
         if (offer and offer.limited) or _connections(cluster) > limits().efa_connections:
             return False
-    if isinstance(made, Persistent2SsdLustre):
-        sizes = lustre(made.deployment).capacity(made.throughput_mbps_per_tib, efa=True)
-        return sizes is not None and made.capacity_gib in sizes and made.metadata_iops is not None
-    return isinstance(made, IntelligentTieringLustre)
+    if isinstance(settings, Persistent2SsdLustre):
+        sizes = lustre(settings.deployment).capacity(settings.throughput_mbps_per_tib, efa=True)
+        return sizes is not None and settings.capacity_gib in sizes and settings.metadata_iops is not None
+    return isinstance(settings, IntelligentTieringLustre)

@@ -36,33 +36,33 @@ def offer_at(home: Region, network: Network) -> LustreOffer | None:
     by_hand="aws ec2 describe-availability-zones --all-availability-zones  (the zone's city)",
 )
 def deployment_offered(
-    made: NewLustre, facts: LustreFacts, home: Region, network: Network
+    settings: NewLustre, facts: LustreFacts, home: Region, network: Network
 ) -> Iterator[Breach]:
     offer = offer_at(home, network)
-    if offer is None or made.deployment == "scratch-1":
+    if offer is None or settings.deployment == "scratch-1":
         return
     where = network.zone_id if in_local_zone(home, network.zone_id) else home.name
-    if made.deployment not in offer.deployments:
+    if settings.deployment not in offer.deployments:
         yield Breach(
             ("deployment",),
-            f"AWS does not list {made.deployment} for {where}: the storage stack would fail.",
-            either(*(other_deployment(made, one) for one in offer.deployments))
+            f"AWS does not list {settings.deployment} for {where}: the storage stack would fail.",
+            either(*(other_deployment(settings, one) for one in offer.deployments))
             if offer.deployments
             else ask("fact", "a zone that the guide lists, or acknowledge if it lists the city of this one"),
         )
-    elif isinstance(made, Persistent2SsdLustre) and offer.limited:
+    elif isinstance(settings, Persistent2SsdLustre) and offer.limited:
         tiers = alternatives([str(tier) for tier in offer.limited])
-        if made.throughput_mbps_per_tib not in offer.limited:
+        if settings.throughput_mbps_per_tib not in offer.limited:
             yield Breach(
                 ("throughput_mbps_per_tib",),
-                f"{where} has {made.deployment} with {tiers} MB/s per TiB, not "
-                f"{made.throughput_mbps_per_tib}: the storage stack would fail.",
+                f"{where} has {settings.deployment} with {tiers} MB/s per TiB, not "
+                f"{settings.throughput_mbps_per_tib}: the storage stack would fail.",
                 other_tiers(facts, offer.limited),
             )
-        if made.efa:
+        if settings.efa:
             yield Breach(
                 ("efa",),
-                f"{where} has {made.deployment} without EFA: the storage stack would fail.",
+                f"{where} has {settings.deployment} without EFA: the storage stack would fail.",
                 without_efa(facts),
             )
 
@@ -74,7 +74,7 @@ def deployment_offered(
     source="cfn-lint 1.58.0: CloudFormation schemas by Region, AWS::FSx::FileSystem",
     by_hand="aws fsx describe-file-systems --region <region>",
 )
-def region_has_fsx(made: NewLustre | NewOpenZfs, home: Region) -> Iterator[Breach]:
+def region_has_fsx(settings: NewLustre | NewOpenZfs, home: Region) -> Iterator[Breach]:
     if home.fsx is False:
         yield Breach(
             (),
@@ -93,26 +93,26 @@ def region_has_fsx(made: NewLustre | NewOpenZfs, home: Region) -> Iterator[Breac
     "FSx for OpenZFS has the deployment in the Region",
     source="FSx for OpenZFS User Guide: Availability by AWS Region; awslabs/awsome-distributed-ai#1097",
 )
-def openzfs_offered(made: NewOpenZfs, home: Region) -> Iterator[Breach]:
-    if home.name not in openzfs(made.deployment).regions_without:
+def openzfs_offered(settings: NewOpenZfs, home: Region) -> Iterator[Breach]:
+    if home.name not in openzfs(settings.deployment).regions_without:
         return
     others = [
         other.name for other in openzfs_deployments().values() if home.name not in other.regions_without
     ]
     # a standby stays a standby where there is a choice
-    others.sort(key=lambda name: ("-ha-" in name) != ("-ha-" in made.deployment))
+    others.sort(key=lambda name: ("-ha-" in name) != ("-ha-" in settings.deployment))
     yield Breach(
         ("deployment",),
-        f"AWS's table shows {home.name} without {openzfs(made.deployment).api_type}: FSx "
+        f"AWS's table shows {home.name} without {openzfs(settings.deployment).api_type}: FSx "
         "refuses it as not available in the zone.",
-        either(*(_other_openzfs(made, one) for one in others))
+        either(*(_other_openzfs(settings, one) for one in others))
         if others
         else ask("decision", "another Region"),
     )
 
 
-def _other_openzfs(made: NewOpenZfs, name: str) -> Remedy:
+def _other_openzfs(settings: NewOpenZfs, name: str) -> Remedy:
     values = openzfs(name).throughput
-    if made.throughput_mbps in values:
+    if settings.throughput_mbps in values:
         return write(name)
-    return beside(deployment=name, throughput_mbps=values.neighbours(made.throughput_mbps)[-1])
+    return beside(deployment=name, throughput_mbps=values.neighbours(settings.throughput_mbps)[-1])

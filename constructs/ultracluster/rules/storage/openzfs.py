@@ -19,14 +19,14 @@ _CREATE_OPENZFS = "botocore 1.44.5 fsx: CreateFileSystemOpenZFSConfiguration"
     "The throughput of an OpenZFS file system is one that the deployment has",
     source=f"{_CREATE_OPENZFS}, ThroughputCapacity and DeploymentType",
 )
-def openzfs_throughput(made: NewOpenZfs) -> Iterator[Breach]:
-    values = openzfs(made.deployment).throughput
-    if made.throughput_mbps not in values:
+def openzfs_throughput(settings: NewOpenZfs) -> Iterator[Breach]:
+    values = openzfs(settings.deployment).throughput
+    if settings.throughput_mbps not in values:
         yield Breach(
             ("throughput_mbps",),
-            f"{made.throughput_mbps} MB/s: each value is a size of file server, and "
-            f"{made.deployment} has {values}.",
-            write(*values.neighbours(made.throughput_mbps)),
+            f"{settings.throughput_mbps} MB/s: each value is a size of file server, and "
+            f"{settings.deployment} has {values}.",
+            write(*values.neighbours(settings.throughput_mbps)),
         )
 
 
@@ -36,11 +36,11 @@ def openzfs_throughput(made: NewOpenZfs) -> Iterator[Breach]:
     "The capacity of an OpenZFS file system is one that FSx makes",
     source="botocore 1.44.5 fsx: CreateFileSystem, StorageCapacity",
 )
-def openzfs_capacity(made: NewOpenZfs) -> Iterator[Breach]:
-    sizes = openzfs(made.deployment).capacity
-    if made.capacity_gib not in sizes:
+def openzfs_capacity(settings: NewOpenZfs) -> Iterator[Breach]:
+    sizes = openzfs(settings.deployment).capacity
+    if settings.capacity_gib not in sizes:
         yield Breach(
             ("capacity_gib",),
-            f"{made.capacity_gib} GiB: FSx makes OpenZFS file systems of {sizes} GiB.",
-            write(*sizes.neighbours(made.capacity_gib)),
+            f"{settings.capacity_gib} GiB: FSx makes OpenZFS file systems of {sizes} GiB.",
+            write(*sizes.neighbours(settings.capacity_gib)),
         )

@@ -18,14 +18,14 @@ from ultracluster.rules.storage.lustre_changes import other_deployment
     "A protected environment keeps no data on scratch storage",
     source="botocore 1.44.5 fsx: CreateFileSystemLustreConfiguration, DeploymentType",
 )
-def scratch_protected(made: ScratchLustre, environment: Environment) -> Iterator[Breach]:
+def scratch_protected(settings: ScratchLustre, environment: Environment) -> Iterator[Breach]:
     if environment.protect:
         yield Breach(
             ("deployment",),
-            f"protect is on and {made.deployment} keeps one copy of the data: FSx does not "
+            f"protect is on and {settings.deployment} keeps one copy of the data: FSx does not "
             "replace a file server that fails, and what it held is lost. Protection from "
             "deletion does not help.",
-            other_deployment(made, "persistent-2-ssd").noting("or protect: false"),
+            other_deployment(settings, "persistent-2-ssd").noting("or protect: false"),
         )
 
 
@@ -35,13 +35,13 @@ def scratch_protected(made: ScratchLustre, environment: Environment) -> Iterator
     "storage.key is not given for a scratch file system, which cannot use it",
     source="botocore 1.44.5 fsx: CreateFileSystem, KmsKeyId",
 )
-def scratch_key(made: ScratchLustre, storage: Storage) -> Iterator[Breach]:
+def scratch_key(settings: ScratchLustre, storage: Storage) -> Iterator[Breach]:
     if storage.key:
         yield Breach(
             ("deployment",),
-            f"storage.key is given, and FSx encrypts {made.deployment} with a key of its own: "
+            f"storage.key is given, and FSx encrypts {settings.deployment} with a key of its own: "
             "this file system is the one thing here that the key does not cover.",
-            other_deployment(made, "persistent-2-ssd").noting("or acknowledge it"),
+            other_deployment(settings, "persistent-2-ssd").noting("or acknowledge it"),
         )
 
 

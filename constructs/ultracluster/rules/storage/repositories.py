@@ -20,7 +20,7 @@ _CREATE = "botocore 1.44.5 fsx: CreateDataRepositoryAssociation"
 _NO_LINE_BREAKS = re.compile(r"[\x00\x85\u2028\u2029\r\n]")
 
 
-@FSX.rule(50, "error", "A file system has at most eight links to S3", source=_CREATE)
+@FSX.rule(50, "error", "A file system has at most eight data repository associations", source=_CREATE)
 def link_count(facts: LustreFacts) -> Iterator[Breach]:
     most, links = limits().data_repositories, facts.data_repositories
     if len(links) > most:
@@ -31,7 +31,12 @@ def link_count(facts: LustreFacts) -> Iterator[Breach]:
         )
 
 
-@FSX.rule(51, "error", "A linked folder is an absolute path", source=f"{_CREATE}, FileSystemPath")
+@FSX.rule(
+    51,
+    "error",
+    "The folder of a data repository association is an absolute path",
+    source=f"{_CREATE}, FileSystemPath",
+)
 def link_folder(facts: LustreFacts) -> Iterator[Breach]:
     for folder in facts.data_repositories:
         if not _is_folder(folder):
@@ -43,7 +48,9 @@ def link_folder(facts: LustreFacts) -> Iterator[Breach]:
             )
 
 
-@FSX.rule(52, "error", "Linked folders do not overlap", source=f"{_CREATE}, FileSystemPath")
+@FSX.rule(
+    52, "error", "Folders of data repository associations do not overlap", source=f"{_CREATE}, FileSystemPath"
+)
 def link_folder_overlap(facts: LustreFacts) -> Iterator[Breach]:
     folders = [folder for folder in facts.data_repositories if _is_folder(folder)]
     for outer, inner in _overlaps({folder: _with_slash(folder) for folder in folders}):
@@ -57,7 +64,9 @@ def link_folder_overlap(facts: LustreFacts) -> Iterator[Breach]:
         )
 
 
-@FSX.rule(53, "error", "Linked prefixes of one bucket do not overlap", source=_CREATE)
+@FSX.rule(
+    53, "error", "Prefixes of data repository associations with one bucket do not overlap", source=_CREATE
+)
 def link_prefix_overlap(facts: LustreFacts) -> Iterator[Breach]:
     links = facts.data_repositories
     for bucket in {link.bucket for link in links.values()}:
@@ -76,26 +85,28 @@ def link_prefix_overlap(facts: LustreFacts) -> Iterator[Breach]:
 
 @FSX.rule(54, "error", "The Lustre version can be linked to S3", source=_CREATE)
 def link_version(facts: LustreFacts) -> Iterator[Breach]:
-    made, versions = facts.made, limits().data_repository_versions
-    if not made or not facts.data_repositories or made.version in versions:
+    settings, versions = facts.new, limits().data_repository_versions
+    if not settings or not facts.data_repositories or settings.version in versions:
         return
-    if lustre(made.deployment).data_repositories:
+    if lustre(settings.deployment).data_repositories:
         yield Breach(
             ("version",),
-            f"Lustre {made.version} with data_repositories: FSx links {' and '.join(versions)} to S3.",
+            f"Lustre {settings.version} with data_repositories: FSx links {' and '.join(versions)} to S3.",
             write(versions[-1]),
         )
 
 
 @FSX.rule(55, "error", "The Lustre deployment can be linked to S3", source=_CREATE)
 def link_deployment(facts: LustreFacts) -> Iterator[Breach]:
-    made = facts.made
-    if made and facts.data_repositories and not lustre(made.deployment).data_repositories:
+    settings = facts.new
+    if settings and facts.data_repositories and not lustre(settings.deployment).data_repositories:
         yield Breach(
             ("deployment",),
-            f"{made.deployment} with data_repositories: FSx makes no data repository association "
-            f"on {lustre(made.deployment).api_type}.",
-            other_deployment(made, "scratch-2" if made.deployment == "scratch-1" else "persistent-2-ssd"),
+            f"{settings.deployment} with data_repositories: FSx makes no data repository association "
+            f"on {lustre(settings.deployment).api_type}.",
+            other_deployment(
+                settings, "scratch-2" if settings.deployment == "scratch-1" else "persistent-2-ssd"
+            ),
         )
 
 
@@ -146,7 +157,7 @@ def link_events(link: DataRepository) -> Iterator[Breach]:
 @FSX.rule(
     58,
     "warning",
-    "A linked folder imports or exports something",
+    "A data repository association imports or exports something",
     source=f"{_CREATE}, S3 and BatchImportMetaDataOnCreate",
 )
 def link_idle(link: DataRepository) -> Iterator[Breach]:

@@ -18,8 +18,8 @@ from ultracluster.rules.sets import FSX
     "Root squash changes both user and group, or neither",
     source="botocore 1.44.5 fsx: LustreRootSquashConfiguration",
 )
-def root_squash_ids(made: NewLustre) -> Iterator[Breach]:
-    squash = made.root_squash
+def root_squash_ids(settings: NewLustre) -> Iterator[Breach]:
+    squash = settings.root_squash
     if squash and bool(squash.uid) != bool(squash.gid):
         zero, other = ("uid", squash.gid) if squash.uid == 0 else ("gid", squash.uid)
         yield Breach(
@@ -36,8 +36,8 @@ def root_squash_ids(made: NewLustre) -> Iterator[Breach]:
     "Each client that root squash exempts is an NID of Lustre (10.0.1.6@tcp)",
     source="botocore 1.44.5 fsx: LustreNoSquashNid",
 )
-def root_squash_clients(made: NewLustre) -> Iterator[Breach]:
-    for index, nid in enumerate(made.root_squash.exempt_clients if made.root_squash else ()):
+def root_squash_clients(settings: NewLustre) -> Iterator[Breach]:
+    for index, nid in enumerate(settings.root_squash.exempt_clients if settings.root_squash else ()):
         if not _is_nid(nid):
             address = nid.partition("@")[0]
             yield Breach(

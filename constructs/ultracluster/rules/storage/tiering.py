@@ -20,22 +20,22 @@ _CACHE = "botocore 1.44.5 fsx: LustreReadCacheConfiguration"
     "The throughput of Intelligent-Tiering is a multiple that FSx takes",
     source=f"{CREATE_LUSTRE}, ThroughputCapacity",
 )
-def tiering_throughput(made: IntelligentTieringLustre) -> Iterator[Breach]:
-    steps = lustre(made.deployment).throughput
-    if steps and made.throughput_mbps not in steps:
+def tiering_throughput(settings: IntelligentTieringLustre) -> Iterator[Breach]:
+    steps = lustre(settings.deployment).throughput
+    if steps and settings.throughput_mbps not in steps:
         yield Breach(
             ("throughput_mbps",),
-            f"{made.throughput_mbps} MB/s: file servers of an Intelligent-Tiering file system come "
+            f"{settings.throughput_mbps} MB/s: file servers of an Intelligent-Tiering file system come "
             f"whole, and FSx takes {steps}. Throughput can grow later and never shrink.",
-            write(*steps.neighbours(made.throughput_mbps)),
+            write(*steps.neighbours(settings.throughput_mbps)),
         )
 
 
 @FSX.rule(21, "error", "A read cache has a size exactly when its mode is `sized`", source=_CACHE)
-def read_cache_mode(made: IntelligentTieringLustre) -> Iterator[Breach]:
-    cache = made.read_cache
+def read_cache_mode(settings: IntelligentTieringLustre) -> Iterator[Breach]:
+    cache = settings.read_cache
     if cache.mode == "sized" and cache.gib is None:
-        sizes = _cache_sizes(made)
+        sizes = _cache_sizes(settings)
         yield Breach(
             ("read_cache",),
             "mode is `sized` and no size is given; FSx requires SizeGiB with it.",
@@ -45,23 +45,23 @@ def read_cache_mode(made: IntelligentTieringLustre) -> Iterator[Breach]:
         yield Breach(
             ("read_cache", "gib"),
             f"{cache.gib} GiB is given, and mode `{cache.mode}` leaves the size to FSx.",
-            drop() | beside(mode="sized") if cache.gib in (_cache_sizes(made) or ()) else drop(),
+            drop() | beside(mode="sized") if cache.gib in (_cache_sizes(settings) or ()) else drop(),
         )
 
 
 @FSX.rule(22, "error", "The size of a read cache suits the throughput", source=f"{_CACHE}, SizeGiB")
-def read_cache_size(made: IntelligentTieringLustre) -> Iterator[Breach]:
-    gib, sizes = made.read_cache.gib, _cache_sizes(made)
-    if made.read_cache.mode == "sized" and gib is not None and sizes and gib not in sizes:
+def read_cache_size(settings: IntelligentTieringLustre) -> Iterator[Breach]:
+    gib, sizes = settings.read_cache.gib, _cache_sizes(settings)
+    if settings.read_cache.mode == "sized" and gib is not None and sizes and gib not in sizes:
         yield Breach(
             ("read_cache", "gib"),
-            f"{gib} GiB of cache at {made.throughput_mbps} MB/s: each file server takes 32 to "
+            f"{gib} GiB of cache at {settings.throughput_mbps} MB/s: each file server takes 32 to "
             f"131072 GiB for its 4000 MB/s, so this file system takes {sizes}.",
             write(*sizes.neighbours(gib)),
         )
 
 
-def _cache_sizes(made: IntelligentTieringLustre) -> Series | None:
+def _cache_sizes(settings: IntelligentTieringLustre) -> Series | None:
     """None while the throughput itself is wrong."""
-    steps = lustre(made.deployment).throughput
-    return read_cache(made.throughput_mbps) if steps and made.throughput_mbps in steps else None
+    steps = lustre(settings.deployment).throughput
+    return read_cache(settings.throughput_mbps) if steps and settings.throughput_mbps in steps else None

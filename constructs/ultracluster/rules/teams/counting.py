@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from ultracluster.config.remedy import anywhere, ask, drop, write
 from ultracluster.config.teams import Team
 from ultracluster.model import Cluster
-from ultracluster.model.team_shares import asked, pools, scheduler_of
+from ultracluster.model.team_shares import pools, scheduler_of, total_amount
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import TEA
 from ultracluster.rules.teams.fields import (
@@ -105,7 +105,7 @@ def not_gpus(team: Team, cluster: Cluster) -> Iterator[Breach]:
             yield Breach(
                 path,
                 f"{TITLES[scheduler]} counts only whole NVIDIA GPUs, and {others[0].group} has "
-                f"{others[0].resource}, so that {asked(amounts)} cannot be counted.",
+                f"{others[0].resource}, so that {total_amount(amounts)} cannot be counted.",
                 drop() if scheduler == "slurm" else anywhere({("orchestrator", "scheduler"): "kueue"}),
             )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ultracluster.config.remedy import beside, drop, write
 from ultracluster.config.teams import Team
 from ultracluster.model import Cluster
-from ultracluster.model.team_shares import Scheduler, asked, scheduler_of
+from ultracluster.model.team_shares import Scheduler, scheduler_of, total_amount
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import SLURM, TEA
 
@@ -132,11 +132,11 @@ def option_without_meaning(team: Team) -> Iterator[Breach]:
 def borrows_and_keeps(team: Team, cluster: Cluster) -> Iterator[Breach]:
     if scheduler_of(cluster) != "task-governance":
         return
-    if not team.lend and (team.limit is None or asked(team.limit) > asked(team.quota)):
+    if not team.lend and (team.limit is None or total_amount(team.limit) > total_amount(team.quota)):
         yield Breach(
             ("lend",),
             "task governance does not let a team borrow that does not lend.",
-            write(True) | beside(limit=asked(team.quota)),
+            write(True) | beside(limit=total_amount(team.quota)),
         )
 
 

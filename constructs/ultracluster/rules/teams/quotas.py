@@ -9,7 +9,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import Remedy, ask, drop, rename, write
 from ultracluster.config.teams import Team
 from ultracluster.model import Cluster
-from ultracluster.model.team_shares import Pool, asked, pools
+from ultracluster.model.team_shares import Pool, pools, total_amount
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import TEA
 from ultracluster.rules.teams.fields import DATE, KUEUE, VOLCANO
@@ -62,7 +62,7 @@ def too_much(cluster: Cluster) -> Iterator[Breach]:
                 f"and it has {_counted(pool)}: the quotas could not be guaranteed.",
                 _fit(guaranteed[largest], sum_ - pool.total),
             )
-    everything = {name: asked(team.quota) for name, team in teams.items()}
+    everything = {name: total_amount(team.quota) for name, team in teams.items()}
     sum_, total = sum(everything.values()), sum(pool.total for pool in pools(cluster))
     if sum_ > total and not over:
         largest = max(everything, key=lambda name: everything[name])
@@ -92,7 +92,7 @@ def limit_below_quota(team: Team) -> Iterator[Breach]:
                     f"the limit of {amount} accelerators of {group} is below the quota of {quota}.",
                     write(quota),
                 )
-    elif (limit := asked(team.limit)) < (quota := asked(team.quota)):
+    elif (limit := total_amount(team.limit)) < (quota := total_amount(team.quota)):
         yield Breach(
             ("limit",),
             f"the limit of {limit} accelerators is below the quota of {quota}.",

@@ -47,8 +47,8 @@ class AptSource:
 
 def compare(first: str, second: str) -> int:
     """Debian's order of versions."""
-    one, other = Version(first), Version(second)
-    return (one > other) - (one < other)
+    left, right = Version(first), Version(second)
+    return (left > right) - (left < right)
 
 
 def new_index() -> Index:

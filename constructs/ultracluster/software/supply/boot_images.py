@@ -44,22 +44,22 @@ def resolved_images(
         if parameter is None:
             images.pop(group, None)
             continue
-        known: dict[str, Any] | None = images.get(group)
-        if known and known.get("parameter") == parameter and not again:
-            results.append(Locked(group, _name(known), "unchanged"))
+        recorded: dict[str, Any] | None = images.get(group)
+        if recorded and recorded.get("parameter") == parameter and not again:
+            results.append(Locked(group, _name(recorded), "unchanged"))
             continue
         try:
-            found = dict(_asked(account, parameter))
+            found = dict(_resolved(account, parameter))
         except (*AWS_ERRORS, _NoImageError) as error:
             results.append(Locked(group, parameter, "failed", f"{parameter}: {_words(error)}"))
             continue
-        same = known and all(known.get(key) == value for key, value in found.items())
-        if known and same:
-            results.append(Locked(group, _name(known), "unchanged"))
+        same = recorded and all(recorded.get(key) == value for key, value in found.items())
+        if recorded and same:
+            results.append(Locked(group, _name(recorded), "unchanged"))
             continue
         images[group] = {**found, "parameter": parameter, "recorded": day}
-        was = f"was {_name(known)}" if known else parameter
-        results.append(Locked(group, _name(images[group]), "changed" if known else "locked", was))
+        was = f"was {_name(recorded)}" if recorded else parameter
+        results.append(Locked(group, _name(images[group]), "changed" if recorded else "locked", was))
     return results
 
 
@@ -87,7 +87,7 @@ def _parameter(environment: Environment, group: str) -> str | None:
     return f"/aws/service/eks/optimized-ami/{kubernetes}/amazon-linux-2023/{arch}/{variant}/{name}"
 
 
-def _asked(account: Account, parameter: str) -> Iterator[tuple[str, str]]:
+def _resolved(account: Account, parameter: str) -> Iterator[tuple[str, str]]:
     """`image`, and `release` where the parameter is EKS's."""
     ssm = account.client("ssm")
 

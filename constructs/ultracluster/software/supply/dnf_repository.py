@@ -29,8 +29,8 @@ _OPERATORS = {"LT": "<", "LE": "<=", "EQ": "=", "GE": ">=", "GT": ">"}
 
 def compare(first: str, second: str) -> int:
     """rpm's order of `epoch:version-release`; a release counts only where both have one."""
-    one, other = _parts(first), _parts(second)
-    for a, b in zip(one, other, strict=True):
+    left, right = _parts(first), _parts(second)
+    for a, b in zip(left, right, strict=True):
         order: int = vercmp(a, b) if a and b else 0
         if order:
             return order

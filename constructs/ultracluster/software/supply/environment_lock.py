@@ -72,16 +72,18 @@ def lock_environment(
     release = load_release(environment.software.release)
     remedy = "remove it, or take back the one that was committed"
     try:
-        known = environment_lock(target)
+        earlier = environment_lock(target)
     except InvalidLockError as error:
         raise InvalidLockError(f"{error}\n{remedy}") from None
-    if known and known.environment != environment.name:
+    if earlier and earlier.environment != environment.name:
         raise InvalidLockError(
-            f"{target} is of environment {known.environment}, not {environment.name}: {remedy}"
+            f"{target} is of environment {earlier.environment}, not {environment.name}: {remedy}"
         )
     day = (today or date.today()).isoformat()
-    before: dict[str, Any] = known.model_dump(mode="json", by_alias=True, exclude_none=True) if known else {}
-    if known and known.release != release.release:
+    before: dict[str, Any] = (
+        earlier.model_dump(mode="json", by_alias=True, exclude_none=True) if earlier else {}
+    )
+    if earlier and earlier.release != release.release:
         before = {}  # of another release: what still holds is recorded again, with today's date
     needs = list(_needs(environment, release))
     results: list[Locked] = []
@@ -101,7 +103,7 @@ def lock_environment(
         "release": release.release,
         **{name: dict(sorted(rows.items())) for name, rows in content.items()},
     }
-    if known is not None or any(content.values()):
+    if earlier is not None or any(content.values()):
         EnvironmentLock.model_validate(lock)
         text = json.dumps(lock, indent=2, ensure_ascii=False) + "\n"
         if not target.exists() or target.read_text(encoding="utf-8") != text:
@@ -113,9 +115,9 @@ def _needs(environment: Environment, release: Release) -> Iterator[_Need]:
     """What nodes install on their image, or would if it were locked, or may have to: all but what is sure."""
     found: dict[str, set[tuple[str, str]]] = {}
     for boot, here in _boots(environment, release):
-        for one in boot.fits:
-            if one.outcome != "not-needed" and not (one.outcome == "kept" and one.certain):
-                found.setdefault(one.component, set()).update(here)
+        for fit in boot.fits:
+            if fit.outcome != "not-needed" and not (fit.outcome == "kept" and fit.certain):
+                found.setdefault(fit.component, set()).update(here)
     for component, part in release.components.items():
         if component in found:
             yield _Need(component, part, frozenset(found[component]))

@@ -110,11 +110,11 @@ def record(
         raise RecordError(f"an image of family {family} is for one Kubernetes release: add --kubernetes 1.34")
     if not (its_day := _day(day, release)):
         raise RecordError(f"{day or release!r} does not end in a date: add --date 2026-11-17")
-    known = _known(image_id)
-    if known and (known.os, known.arch) != (answer.os, answer.arch):
+    catalogued = _catalogued(image_id)
+    if catalogued and (catalogued.os, catalogued.arch) != (answer.os, answer.arch):
         raise RecordError(
-            f"{image_id} is for {known.os} on {known.arch}, and the node has {answer.os} on {answer.arch}: "
-            "which image does it run?"
+            f"{image_id} is for {catalogued.os} on {catalogued.arch}, and the node has "
+            f"{answer.os} on {answer.arch}: which image does it run?"
         )
     row: dict[str, Any] = {
         "id": image_id,
@@ -126,7 +126,7 @@ def record(
     }
     row |= {"kubernetes": kubernetes} if kubernetes else {}
     row |= {"name": name} if name else {}
-    row["values"] = {field: _cell(answer, field, known) for field in fields()}
+    row["values"] = {field: _cell(answer, field, catalogued) for field in fields()}
     if wrong := contradictions(_image(row)):
         raise RecordError(f"the record contradicts itself: {'; '.join(wrong)}")
     return row
@@ -139,7 +139,7 @@ def text(row: Mapping[str, Any]) -> str:
     return f'{{{head},\n  "values": {{\n{values}\n  }}}}\n'
 
 
-def _cell(answer: Answer, field: str, known: Image | None) -> list[Any] | None:
+def _cell(answer: Answer, field: str, catalogued: Image | None) -> list[Any] | None:
     value, today = answer.facts.get(field), answer.asked.isoformat()
     if value is not None:
         note = answer.notes.get(field, "")
@@ -148,7 +148,7 @@ def _cell(answer: Answer, field: str, known: Image | None) -> list[Any] | None:
         return [value, "confirmed", SOURCE, today, *([note] if note else [])]
     if field == "lustre_kernel_in_matrix" and (fits := _in_matrix(answer)) is not None:
         return [fits, "inferred", "derived", today]
-    fact = known.fact(field) if known else None
+    fact = catalogued.fact(field) if catalogued else None
     if fact is None:
         return None
     return [fact.value, fact.mark, fact.source, fact.as_of, *([fact.note] if fact.note else [])]
@@ -167,7 +167,7 @@ def _image(row: Mapping[str, Any]) -> Image:
     return Image(**rest)
 
 
-def _known(image_id: str) -> Image | None:
+def _catalogued(image_id: str) -> Image | None:
     try:
         return image(image_id)
     except UnknownImageError:

@@ -92,14 +92,15 @@ def fingerprint(key_url: str, options: Options) -> str:
 def _trust(artifact: Artifact, found: Digests) -> str:
     """GitHub's own digest must agree; where nothing vouches for a file, that is said."""
     try:
-        known = asset_sha256(artifact.url or "")
+        published = asset_sha256(artifact.url or "")
     except DownloadError as error:
         return f"{FIRST_USE} (GitHub could not be asked for its digest: {error})"
-    if known and known != found.sha256:
+    if published and published != found.sha256:
         raise IntegrityError(
-            f"refused {artifact.name}: its sha256 is {found.sha256[:16]}..., GitHub's API has {known[:16]}..."
+            f"refused {artifact.name}: its sha256 is {found.sha256[:16]}..., "
+            f"GitHub's API has {published[:16]}..."
         )
-    if known:
+    if published:
         return "GitHub's API has the same digest"
     return "" if artifact.signature_url or artifact.locked else FIRST_USE
 

@@ -129,8 +129,8 @@ def mirror_release(
         items += _package_items(chosen, target, items)
     _bring(items, target, cache, jobs, dry_run, progress, result)
     for chosen in sets:
-        for made in chosen.made:
-            _made_here(made, target.key(measure(made).sha256[:16], made.name), target, dry_run, result)
+        for listed in chosen.files:
+            _made_here(listed, target.key(measure(listed).sha256[:16], listed.name), target, dry_run, result)
     if not dry_run:
         try:
             record_package_sets(file, {chosen.name: chosen.sha256 for chosen in sets})
@@ -232,7 +232,7 @@ def _bring(
     stop = Event()
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
         futures: dict[Future[bool], _Item] = {
-            pool.submit(_one, item, target, cache, dry_run, progress, stop): item for item in items
+            pool.submit(_mirrored, item, target, cache, dry_run, progress, stop): item for item in items
         }
         try:
             for future in as_completed(futures):
@@ -249,7 +249,7 @@ def _bring(
         raise MirrorError(sorted(reasons))
 
 
-def _one(
+def _mirrored(
     item: _Item, target: Bucket, cache: Path, dry_run: bool, progress: Progress | None, stop: Event
 ) -> bool:
     """Whether the object had to be uploaded."""

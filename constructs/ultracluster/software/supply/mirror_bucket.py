@@ -104,9 +104,9 @@ class Bucket:
 def words(error: BaseException) -> str:
     """One line on what went wrong."""
     if isinstance(error, ClientError):
-        known = {"404": "there is no such bucket", "NoSuchBucket": "there is no such bucket"}
-        known["403"] = known["AccessDenied"] = "access denied"
-        return known.get(_code(error), str(error))
+        sentences = {"404": "there is no such bucket", "NoSuchBucket": "there is no such bucket"}
+        sentences["403"] = sentences["AccessDenied"] = "access denied"
+        return sentences.get(_code(error), str(error))
     return str(error) or type(error).__name__
 
 

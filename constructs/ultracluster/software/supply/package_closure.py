@@ -76,21 +76,21 @@ class Index:
         found = [make() for make in self._named.get(name, ())]
         return sorted(found, key=cmp_to_key(lambda a, b: self.compare(b.version, a.version)))
 
-    def asked(self, spec: str, repository: str | None) -> list[Package]:
+    def matching(self, spec: str, repository: str | None) -> list[Package]:
         """The newest of each name that `spec` stands for: a name, a name with a version, a pattern of names.
 
         Args:
             repository: only from the repository at this address.
         """
         name = spec.partition("=")[0]
-        names = [name] if name in self._named else [one for one in self._named if fnmatchcase(one, name)]
+        names = [name] if name in self._named else [each for each in self._named if fnmatchcase(each, name)]
         if not names:  # dnf writes the version behind a dash
-            names = [one for one in self._named if name.startswith(f"{one}-")]
+            names = [each for each in self._named if name.startswith(f"{each}-")]
         result: list[Package] = []
-        for one in sorted(names):
+        for each in sorted(names):
             fits = [
                 found
-                for found in self.named(one)
+                for found in self.named(each)
                 if repository in (None, found.repository) and matches(found.name, found.specs, spec)
             ]
             result.extend(fits[:1])

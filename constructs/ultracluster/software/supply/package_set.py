@@ -38,13 +38,13 @@ class MirroredPackages:
     name: str
     """`<os>-<arch>`, as the lock file has it."""
     packages: tuple[Artifact, ...]
-    made: tuple[Path, ...]
+    files: tuple[Path, ...]
     """Index and, last, the list: files that were made here."""
 
     @property
     def sha256(self) -> str:
         """Digest of the list."""
-        return _digest(self.made[-1].read_bytes())
+        return _digest(self.files[-1].read_bytes())
 
 
 @cache
@@ -151,15 +151,15 @@ def recorded(
         return file
 
     digest = release.package_sets.get(f"{system}-{arch}")
-    made = find(digest, list_name(system, arch)) if digest else None
-    if made is None:
+    packages_list = find(digest, list_name(system, arch)) if digest else None
+    if packages_list is None:
         return None
-    content: dict[str, Any] = json.loads(made.read_text(encoding="utf-8"))
+    content: dict[str, Any] = json.loads(packages_list.read_text(encoding="utf-8"))
     if content["wanted"] != _wanted(release, system, arch):
         return None
     index = [find(row["sha256"], row["path"].rpartition("/")[2]) for row in content["index"]]
     found = [file for file in index if file]
-    return _ready(system, arch, content, [*found, made]) if len(found) == len(index) else None
+    return _ready(system, arch, content, [*found, packages_list]) if len(found) == len(index) else None
 
 
 class MissingExtraError(Exception):
@@ -190,7 +190,7 @@ def list_name(system: str, arch: str) -> str:
     return f"packages-{system}-{arch}.json"
 
 
-def _ready(system: str, arch: str, content: dict[str, Any], made: list[Path]) -> MirroredPackages:
+def _ready(system: str, arch: str, content: dict[str, Any], files: list[Path]) -> MirroredPackages:
     packages = [
         Artifact.model_validate(
             {
@@ -203,7 +203,7 @@ def _ready(system: str, arch: str, content: dict[str, Any], made: list[Path]) ->
         )
         for row in content["packages"]
     ]
-    return MirroredPackages(f"{system}-{arch}", tuple(packages), tuple(made))
+    return MirroredPackages(f"{system}-{arch}", tuple(packages), tuple(files))
 
 
 def _kept(cache: Path, name: str, text: str) -> Path:

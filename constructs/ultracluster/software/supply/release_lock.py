@@ -93,16 +93,16 @@ def _artifact(component: str, row: dict[str, Any], options: Options) -> Locked:
 
 
 def _key(
-    component: str, repository: dict[str, Any], options: Options, known: dict[str, str | Exception]
+    component: str, repository: dict[str, Any], options: Options, fingerprints: dict[str, str | Exception]
 ) -> Locked:
     url: str = repository["key_url"]
     recorded: str | None = repository.get("key_fingerprint")
-    if url not in known:
+    if url not in fingerprints:
         try:
-            known[url] = fingerprint(url, options)
+            fingerprints[url] = fingerprint(url, options)
         except EXPECTED as error:
-            known[url] = error
-    found = known[url]
+            fingerprints[url] = error
+    found = fingerprints[url]
     if isinstance(found, Exception):
         return Locked(component, url, "failed", str(found))
     if recorded is None:

@@ -87,22 +87,22 @@ def _dnf(release: Release, system: str, arch: str, cache: Path) -> Closure:
 
 
 def _fill(closure: Closure, release: Release, system: str, arch: str) -> None:
-    asked: list[Package] = []
+    fixed: list[Package] = []
     variants: list[Package] = []
     for component, entry in entries(release, system, arch):
         if entry.repository is None and not is_apt(system):
             continue  # from the system's own repositories, which are S3 buckets of the Region
         where = entry.repository.url if entry.repository else None
-        for name in (one for wanted in entry.names for one in _PER_KERNEL.get(wanted, (wanted,))):
-            found = closure.index.asked(name, where)
+        for name in (package for wanted in entry.names for package in _PER_KERNEL.get(wanted, (wanted,))):
+            found = closure.index.matching(name, where)
             if not found:
                 raise ClosureError(f"{component}: {where or system} has no {name} for {arch}")
-            (variants if "*" in name.partition("=")[0] and is_apt(system) else asked).extend(found)
-    closure.add(*asked)
+            (variants if "*" in name.partition("=")[0] and is_apt(system) else fixed).extend(found)
+    closure.add(*fixed)
     reasons: list[str] = []
-    for one in variants:  # a node needs one of them: those for kernels that are gone are left out
+    for package in variants:  # a node needs one of them: those for kernels that are gone are left out
         try:
-            closure.add(one)
+            closure.add(package)
         except ClosureError as error:
             reasons.append(str(error))
     if variants and len(reasons) == len(variants):

@@ -1,0 +1,110 @@
+"""A project's app.py is run as the CDK's command runs it, with Python and Node.js alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ultracluster.nodejs import NoNodeError, with_node
+from ultracluster.project.place import ProjectError, cdk_json
+
+if TYPE_CHECKING:
+    from subprocess import CompletedProcess
+
+METADATA = {
+    "pathMetadata": "aws:cdk:enable-path-metadata",
+    "assetMetadata": "aws:cdk:enable-asset-metadata",
+    "versionReporting": "aws:cdk:version-reporting",
+}
+"""What the CDK's command adds to an app's context (aws-cdk 2.1148), by the key of cdk.json that stops it."""
+_JSII = "b'!!"
+"""Begins each line of what the CDK's kernel says of a Node.js that it was not tested with."""
+
+
+def synth_into(root: Path, file: Path, out: Path) -> str:
+    """Write templates as `cdk deploy --app OUT` takes them; returns what the app said.
+
+    Args:
+        root: the project.
+
+    Raises:
+        ProjectError: it cannot be synthesised.
+    """
+    settings = cdk_json(root)
+    context = {name: True for key, name in METADATA.items() if settings.get(key, True)}
+    if not settings.get("versionReporting", True):
+        context["aws:cdk:disable-version-reporting"] = True
+    run = _app(root, file, out, context)
+    said = _said(run)
+    if run.returncode:
+        raise ProjectError(f"{file.name} cannot be synthesised:\n{said}")
+    if wrong := list(_errors(out)):
+        raise ProjectError(f"{file.name} cannot be deployed:\n" + "\n".join(wrong))
+    return said
+
+
+def synth_each(root: Path, files: list[tuple[str, Path]], scratch: Path) -> list[Path]:
+    """Folders with the templates of environment files (each with what to call it), made side by side.
+
+    Without the CDK's own metadata, which no comparison is about.
+
+    Args:
+        root: the project.
+        scratch: a folder for what the app writes.
+
+    Raises:
+        ProjectError: an environment cannot be synthesised.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        folders = [scratch / f"out{number}" for number in range(len(files))]
+        runs = list(pool.map(_app, [root] * len(files), (file for _, file in files), folders))
+    for (name, _), run in zip(files, runs, strict=True):
+        if run.returncode:
+            lines = _said(run).splitlines()
+            text = "\n".join(lines[-40:] if run.returncode == 2 else lines[-15:])
+            raise ProjectError(f"{name} cannot be synthesised:\n{text}")
+    return folders
+
+
+def _app(root: Path, file: Path, out: Path, more: dict[str, Any] | None = None) -> CompletedProcess[str]:
+    """Run app.py as the CDK's command does, which is what reads the context of cdk.json."""
+    import subprocess
+
+    context = cdk_json(root).get("context", {})
+    try:
+        environment = with_node(os.environ)
+    except NoNodeError as error:
+        raise ProjectError(str(error)) from None
+    environment |= {
+        "CDK_OUTDIR": str(out),
+        "CDK_CONTEXT_JSON": json.dumps({**context, **(more or {}), "env": str(file.resolve())}),
+        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1",
+    }
+    command = [sys.executable, str(root / "app.py")]
+    return subprocess.run(  # noqa: S603
+        command, cwd=root, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def _said(run: CompletedProcess[str]) -> str:
+    text = run.stdout + run.stderr
+    return "\n".join(line for line in text.splitlines() if not line.startswith(_JSII))
+
+
+def _errors(out: Path) -> Iterator[str]:
+    """Errors that constructs reported: the CDK's command refuses to deploy for them, the library does not."""
+    manifest: dict[str, Any] = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+    for artifact in manifest.get("artifacts", {}).values():
+        metadata = artifact.get("metadata", {})
+        if separate := artifact.get("additionalMetadataFile"):
+            metadata = metadata | json.loads((out / separate).read_text(encoding="utf-8"))
+        for path, entries in metadata.items():
+            for entry in entries:
+                if entry["type"] == "aws:cdk:error":
+                    yield f"{path}: {entry['data']}"
