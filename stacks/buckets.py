@@ -54,7 +54,7 @@ class BucketStack(Stack):
             if cluster.traits.hyperpod:
                 role = upload_role(
                     self, "Upload", bucket=new, folder=cluster.environment.cluster_name,
-                    stack=f"{cluster.name}-cluster",
+                    stack=cluster.environment.stack_name("cluster"),
                 )  # fmt: skip
                 role_arn = crossing(self, "UploadRoleArn", role.role_arn)
         if cluster.environment.makes_data_bucket:

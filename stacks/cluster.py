@@ -52,7 +52,7 @@ class ClusterStack(Stack):
             suppress_template_indentation=True,
             description=f"Ultracluster {cluster.name}: {cluster.traits.title}",
         )  # fmt: skip
-        key = kms.Key.from_key_arn(self, "Key", storage.key_arn)
+        key = kms.Key.from_key_arn(self, "Key", storage.keys.volumes)
         # pods mount, not nodes: there the rules are with the volumes
         mounts = cluster.traits.slurm
         admissions = (

@@ -17,11 +17,12 @@ from constructs import Construct
 from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.clusters.eks.kubectl import Kubectl, existing_kubectl
 from ultracluster.clusters.eks.nodes import ClusterEntry
+from ultracluster.config.environment import StackPart
 from ultracluster.model import Cluster
 from ultracluster.network.existing import existing_subnet, existing_vpc
 from ultracluster.stacks.parts import NetworkParts, crossing
 
-SUFFIX = "control-plane"
+SUFFIX: StackPart = "control-plane"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,7 @@ def control_plane_parts(cluster: Cluster) -> ControlPlaneParts:
     name = cluster.environment.cluster_name
 
     def read(output: str) -> str:
-        return Fn.import_value(f"{cluster.name}-{SUFFIX}-{output}")
+        return Fn.import_value(f"{cluster.environment.stack_name(SUFFIX)}-{output}")
 
     return ControlPlaneParts(
         cluster_name=name,

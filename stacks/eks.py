@@ -78,7 +78,9 @@ def add_cluster(
                 group=group.settings,
                 instance_type=group.checked_type,
                 kubernetes_version=orchestrator.kubernetes_version,
-                instance_profile=Fn.import_value(f"{cluster.name}-system-KarpenterProfile"),
+                instance_profile=Fn.import_value(
+                    f"{cluster.environment.stack_name('system')}-KarpenterProfile"
+                ),
                 subnet=subnet,
                 security_groups=[nodes],
                 key=key,

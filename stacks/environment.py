@@ -18,6 +18,8 @@ from ultracluster.stacks.buckets import BucketStack, existing_buckets
 from ultracluster.stacks.cluster import ClusterStack
 from ultracluster.stacks.egress import EgressStack
 from ultracluster.stacks.foundation import FoundationStack
+from ultracluster.stacks.governance import govern, prepare
+from ultracluster.stacks.keys import keys_of
 from ultracluster.stacks.network import NetworkStack, existing_network
 from ultracluster.stacks.parts import StorageParts
 from ultracluster.stacks.protection import ProtectionStack
@@ -52,8 +54,8 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
     env = cdk.Environment(account=environment.account, region=environment.region)
     stacks: dict[str, Stack] = {}
 
-    def called(part: str) -> str:
-        return f"{environment.name}-{part}"
+    called = environment.stack_name
+    prepare(scope, environment.governance)
 
     key_arn = environment.storage.key.arn if environment.storage.key else ""
     if environment.makes_foundation:
@@ -61,6 +63,7 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
             scope, called("foundation"), cluster=cluster, env=env
         )
         key_arn = foundation.key_arn
+    keys = keys_of(environment.storage, key_arn)
     if environment.makes_network:
         stacks["network"] = network_stack = NetworkStack(scope, called("network"), cluster=cluster, env=env)
         network = network_stack.parts
@@ -68,18 +71,18 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
         network = existing_network(cluster)
     if environment.makes_egress:
         stacks["egress"] = EgressStack(
-            scope, called("egress"), cluster=cluster, env=env, network=network, key_arn=key_arn
+            scope, called("egress"), cluster=cluster, env=env, network=network, key_arn=keys.logs
         )
     if environment.makes_buckets:
         stacks["buckets"] = bucket_stack = BucketStack(
-            scope, called("buckets"), cluster=cluster, env=env, key_arn=key_arn
+            scope, called("buckets"), cluster=cluster, env=env, key_arn=keys.buckets
         )
         buckets = bucket_stack.parts
     else:
         buckets = existing_buckets(environment.storage)
     if environment.makes_storage:
         stacks["storage"] = storage_stack = StorageStack(
-            scope, called("storage"), cluster=cluster, env=env, network=network, key_arn=key_arn
+            scope, called("storage"), cluster=cluster, env=env, network=network, keys=keys
         )
         file_systems = storage_stack.parts
     else:
@@ -91,7 +94,7 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
             file_system_id=file_systems.lustre.file_system_id, data_bucket=buckets.data,
         )  # fmt: skip
     storage = StorageParts(
-        key_arn=key_arn,
+        keys=keys,
         scripts_bucket=buckets.scripts,
         upload_role_arn=buckets.upload_role_arn,
         lustre=file_systems.lustre,
@@ -105,10 +108,10 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
         from ultracluster.stacks.system import SystemStack
 
         stacks["control-plane"] = ControlPlaneStack(
-            scope, called("control-plane"), cluster=cluster, env=env, network=network, key_arn=key_arn
+            scope, called("control-plane"), cluster=cluster, env=env, network=network, key_arn=keys.secrets
         )
         stacks["system"] = SystemStack(
-            scope, called("system"), cluster=cluster, env=env, network=network, key_arn=key_arn
+            scope, called("system"), cluster=cluster, env=env, network=network, key_arn=keys.volumes
         )
     if environment.protect and (kubernetes or environment.makes_database):
         stacks["protection"] = ProtectionStack(
@@ -116,7 +119,7 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
             called("protection"),
             cluster=cluster,
             env=env,
-            key_arn=key_arn,
+            key_arn=keys.logs,
             database_id=file_systems.database_id,
         )
     stacks["cluster"] = ClusterStack(
@@ -133,7 +136,9 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
         Tags.of(stack).add(ENVIRONMENT_TAG, environment.name)
         for name, value in environment.tags.items():
             Tags.of(stack).add(name, value)
-    return [stacks[name.removeprefix(f"{environment.name}-")] for name in environment.stack_names]
+        govern(stack, environment.governance)
+    by_name = {stack.stack_name: stack for stack in stacks.values()}
+    return [by_name[name] for name in environment.stack_names]
 
 
 def _order(cluster: Cluster, stacks: dict[str, Stack]) -> None:

@@ -36,11 +36,12 @@ class FoundationStack(Stack):
         if cluster.kubernetes:
             from ultracluster.clusters.eks.logs import control_plane_logs
 
+            named = cluster.environment.storage.keys.logs
             control_plane_logs(
                 self,
                 "ControlPlaneLogs",
                 cluster_name=cluster.environment.cluster_name,
-                key=key,
+                key=kms.Key.from_key_arn(self, "LogsKey", named.arn) if named else key,
                 days=cluster.kubernetes.log_retention_days,
                 removal_policy=removal(cluster.environment),
             )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
 
 from ultracluster.clusters.hyperpod.eks import HyperPodEksCluster
@@ -19,6 +18,7 @@ from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.login import DESCRIPTION, find_hyperpod_node, hyperpod_target, login_command
 from ultracluster.network.existing import existing_subnet
 from ultracluster.stacks.control_plane import control_plane_parts
+from ultracluster.stacks.keys import scripts_bucket
 from ultracluster.stacks.parts import NetworkParts, StorageParts, crossing, imported_upload_role
 
 
@@ -44,9 +44,7 @@ def add_cluster(
         subnet=existing_subnet(stack, "Nodes", network.subnet_id),
         security_groups=[network.security_group_id],
         key=key,
-        scripts_bucket=s3.Bucket.from_bucket_attributes(
-            stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
-        ),
+        scripts_bucket=scripts_bucket(stack, storage.scripts_bucket, storage.keys, key),
         script_configurations=script_configurations(cluster),
         mirror=environment.software.mirror,
         upload_role=imported_upload_role(stack, storage),

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
 
 from ultracluster.clusters.hyperpod.slurm import HyperPodSlurmCluster
@@ -17,6 +16,7 @@ from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.login import DESCRIPTION, find_hyperpod_node, hyperpod_target, login_command
 from ultracluster.model.mounts import Accounting
 from ultracluster.network.existing import existing_subnet
+from ultracluster.stacks.keys import scripts_bucket
 from ultracluster.stacks.parts import NetworkParts, StorageParts, imported_upload_role
 
 
@@ -35,9 +35,7 @@ def add_cluster(
         subnet=existing_subnet(stack, "Nodes", network.subnet_id),
         security_groups=[network.security_group_id],
         key=key,
-        scripts_bucket=s3.Bucket.from_bucket_attributes(
-            stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
-        ),
+        scripts_bucket=scripts_bucket(stack, storage.scripts_bucket, storage.keys, key),
         script_configurations=script_configurations(cluster),
         lustre=storage.lustre,
         open_zfs=storage.open_zfs,
@@ -75,5 +73,5 @@ def _outputs(
 def _with_secret_key(storage: StorageParts) -> Accounting | None:
     accounting = storage.accounting
     if accounting and accounting.secret_key_arn is None:
-        return replace(accounting, secret_key_arn=storage.key_arn)
+        return replace(accounting, secret_key_arn=storage.keys.secrets)
     return accounting

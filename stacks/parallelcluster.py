@@ -5,7 +5,6 @@ from __future__ import annotations
 from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
 
 from ultracluster.clusters.parallelcluster.cluster import ParallelClusterCluster
@@ -16,6 +15,7 @@ from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.model import Cluster
 from ultracluster.model.login import DESCRIPTION, find_instance, login_command
+from ultracluster.stacks.keys import scripts_bucket
 from ultracluster.stacks.parts import NetworkParts, StorageParts
 
 
@@ -25,16 +25,15 @@ def add_cluster(
     """Add the cluster and its outputs; gives what must wait until file systems admit the nodes."""
     environment, orchestrator = cluster.environment, cluster.settings
     assert isinstance(orchestrator, ParallelCluster)
+    keys = storage.keys
     parallelcluster = ParallelClusterCluster(
         stack,
         "Cluster",
         environment=environment,
         subnet_id=network.subnet_id,
         security_group_id=network.security_group_id,
-        key=key,
-        scripts_bucket=s3.Bucket.from_bucket_attributes(
-            stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
-        ),
+        key=kms.Key.from_key_arn(stack, "SecretsKey", keys.secrets) if keys.secrets != keys.volumes else key,
+        scripts_bucket=scripts_bucket(stack, storage.scripts_bucket, storage.keys, key),
         lustre=storage.lustre,
         open_zfs=storage.open_zfs,
         accounting=storage.accounting,

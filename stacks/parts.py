@@ -14,6 +14,7 @@ from aws_cdk import aws_iam as iam
 
 from ultracluster.config import Environment
 from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount
+from ultracluster.stacks.keys import Keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +58,7 @@ class FileSystemParts:
 class StorageParts:
     """What the cluster must know of everything that holds data."""
 
-    key_arn: str
+    keys: Keys
     scripts_bucket: str
     upload_role_arn: str | None = None
     lustre: LustreMount | None = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
 
 from ultracluster.clusters.pcs.cluster import PcsCluster
@@ -16,6 +15,7 @@ from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.login import DESCRIPTION, find_instance, login_command
 from ultracluster.network.existing import existing_subnet
+from ultracluster.stacks.keys import scripts_bucket
 from ultracluster.stacks.parts import NetworkParts, StorageParts
 
 
@@ -40,9 +40,7 @@ def add_cluster(
         ],
         key=key,
         instance_types=types,
-        scripts_bucket=s3.Bucket.from_bucket_attributes(
-            stack, "ScriptsBucket", bucket_name=storage.scripts_bucket, encryption_key=key
-        ),
+        scripts_bucket=scripts_bucket(stack, storage.scripts_bucket, storage.keys, key),
         script_configurations=script_configurations(cluster),
         lustre=storage.lustre,
         open_zfs=storage.open_zfs,

@@ -16,6 +16,7 @@ from ultracluster.model import Cluster
 from ultracluster.model.addresses import subnets
 from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount
 from ultracluster.network.existing import existing_subnet, existing_vpc
+from ultracluster.stacks.keys import Keys
 from ultracluster.stacks.parts import FileSystemParts, NetworkParts, crossing, removal
 from ultracluster.storage.accounting_database import AccountingDatabase
 from ultracluster.storage.lustre_file_system import LustreFileSystem
@@ -33,7 +34,7 @@ class StorageStack(Stack):
         cluster: Cluster,
         env: cdk.Environment,
         network: NetworkParts,
-        key_arn: str,
+        keys: Keys,
     ) -> None:
         super().__init__(
             scope, construct_id, env=env, termination_protection=cluster.environment.protect,
@@ -44,7 +45,8 @@ class StorageStack(Stack):
         self._network = network
         self._vpc = existing_vpc(self, "Vpc", network.vpc_id, cidr=network.vpc_cidr)
         self._subnet = existing_subnet(self, "Nodes", network.subnet_id)
-        self._key = kms.Key.from_key_arn(self, "Key", key_arn)
+        self._key = kms.Key.from_key_arn(self, "Key", keys.file_systems)
+        self._keys = keys
         accounting, database_id = self._accounting()
         self.parts = FileSystemParts(
             lustre=self._lustre(), open_zfs=self._open_zfs(), accounting=accounting, database_id=database_id
@@ -102,13 +104,15 @@ class StorageStack(Stack):
         config = self._settings.accounting_database
         if config is None or isinstance(config, ExistingDatabase):
             return existing_accounting(config), None
+        own = self._keys.secrets != self._keys.file_systems
+        key = kms.Key.from_key_arn(self, "SecretsKey", self._keys.secrets) if own else self._key
         database = AccountingDatabase(
             self,
             "Accounting",
             vpc=self._vpc,
             subnet_ids=config.subnet_ids or self._network.database_subnet_ids,
             config=config,
-            key=self._key,
+            key=key,
             retain=self._cluster.environment.protect,
         )
         database.admit(self, "AccountingClients", clients=self._network.security_group_id)

@@ -62,7 +62,9 @@ class WorkloadStack(Stack):
                     config=settings,
                     cluster_name=plane.cluster_name,
                     eks_cluster_arn=plane.cluster_arn,
-                    hyperpod_cluster_arn=Fn.import_value(f"{cluster.name}-cluster-ClusterArn"),
+                    hyperpod_cluster_arn=Fn.import_value(
+                        f"{cluster.environment.stack_name('cluster')}-ClusterArn"
+                    ),
                 )
             case _ as never:
                 assert_never(never)

@@ -50,6 +50,7 @@ WITHOUT_REMEDY = {
     "GRP030": "fact",
     "GRP033": "decision",
     "GRP039": "fact",
+    "GOV001": "fact",
     "HPE005": "decision",
     "HPE016": "decision",
     "HPE030": "decision",

@@ -15,6 +15,7 @@ from ultracluster.clusters.parallelcluster.nodes import (
     ParallelClusterNodePolicy,
     ParallelClusterScripts,
     PlainPasswordSecret,
+    arns_of,
 )
 from ultracluster.config import Environment
 from ultracluster.model import resolve
@@ -58,8 +59,8 @@ class ParallelClusterCluster(Construct):
                 takes the place of its network and storage.
             subnet_id: the one subnet of all nodes.
             security_group_id: the group of all nodes, which must allow all traffic from and to itself.
-            key: encrypts scripts and the copy of the database's password.
-            scripts_bucket: where the lifecycle scripts go.
+            key: encrypts the copy of the database's password.
+            scripts_bucket: where the lifecycle scripts go, with its key.
             lustre: mounted by its id.
             open_zfs: mounted by the id of its root volume.
             accounting: external accounting database.
@@ -145,7 +146,9 @@ class ParallelClusterCluster(Construct):
         secrets = [self.values.database_secret_arn, directory.password_secret_arn if directory else ""]
         statements = [
             iam.PolicyStatement(sid="FindScripts", actions=["s3:GetObject"], resources=[scripts]),
-            iam.PolicyStatement(sid="UseKey", actions=["kms:Decrypt"], resources=[self._key.key_arn]),
+            iam.PolicyStatement(
+                sid="UseKey", actions=["kms:Decrypt"], resources=arns_of(self._key, self._bucket)
+            ),
         ]
         if any(secrets):
             statements.append(

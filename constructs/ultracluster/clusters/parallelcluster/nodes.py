@@ -157,12 +157,13 @@ class ParallelClusterNodePolicy(Construct):
         Args:
             cluster_name: first part of the scripts' prefix.
             scripts_bucket: where the scripts are.
-            key: encrypts scripts and the password.
+            key: encrypts the password, and the scripts where their bucket names no other.
             mirror: `s3://bucket/prefix` of mirrored software releases.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
         scripts = scripts_bucket.arn_for_objects(f"{cluster_name}/*")
+        key_arns = arns_of(key, scripts_bucket)
         services = [f"{service}.{stack.region}.{stack.url_suffix}" for service in ("s3", "secretsmanager")]
         statements = [
             _statement("SessionManager", _SESSIONS, ["*"]),
@@ -172,7 +173,7 @@ class ParallelClusterNodePolicy(Construct):
             ),
             _statement("ReadScripts", ["s3:GetObject"], [scripts]),
             _statement(
-                "UseKey", ["kms:Decrypt"], [key.key_arn], {"StringEquals": {"kms:ViaService": services}}
+                "UseKey", ["kms:Decrypt"], key_arns, {"StringEquals": {"kms:ViaService": services}}
             ),
         ]  # fmt: skip
         accepted = {
@@ -203,6 +204,12 @@ _SESSIONS = [
 ]
 """What the agent needs for Session Manager (Systems Manager User Guide, "Add Session Manager permissions to
 an existing IAM role")."""
+
+
+def arns_of(key: kms.IKey, bucket: s3.IBucket) -> list[str]:
+    """Of the key, and of the bucket's where that is another."""
+    other = bucket.encryption_key.key_arn if bucket.encryption_key else key.key_arn
+    return list(dict.fromkeys([key.key_arn, other]))
 
 
 def _statement(
