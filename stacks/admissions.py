@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs, Storage
-from ultracluster.network.admission import Admission, Traffic
-from ultracluster.storage.lustre_file_system import admit_to_lustre
-from ultracluster.storage.open_zfs_file_system import admit_to_open_zfs
+from ultracluster.network.admission import ALL_TRAFFIC, LUSTRE, NFS, Admission, Traffic
 
 
 def admit_nodes(scope: Construct, storage: Storage, nodes: str) -> list[Admission]:
@@ -18,17 +17,26 @@ def admit_nodes(scope: Construct, storage: Storage, nodes: str) -> list[Admissio
         nodes: id of the nodes' group.
     """
     admissions: list[Admission] = []
+    clients = _group(scope, "ClientSecurityGroup", nodes)
     if isinstance(storage.lustre, ExistingLustre):
         admissions.append(
-            admit_to_lustre(
-                scope, "LustreClients", clients=nodes,
-                file_system_group=storage.lustre.security_group_id, efa=storage.lustre.efa,
+            Admission(
+                scope,
+                "LustreClients",
+                clients=clients,
+                servers=_group(scope, "LustreSecurityGroup", storage.lustre.security_group_id),
+                traffic=ALL_TRAFFIC if storage.lustre.efa else LUSTRE,
+                mutual=True,
             )
-        )  # fmt: skip
+        )
     if isinstance(storage.openzfs, ExistingOpenZfs):
         admissions.append(
-            admit_to_open_zfs(
-                scope, "OpenZfsClients", clients=nodes, file_system_group=storage.openzfs.security_group_id
+            Admission(
+                scope,
+                "OpenZfsClients",
+                clients=clients,
+                servers=_group(scope, "OpenZfsSecurityGroup", storage.openzfs.security_group_id),
+                traffic=NFS,
             )
         )
     if isinstance(storage.accounting_database, ExistingDatabase):
@@ -37,9 +45,13 @@ def admit_nodes(scope: Construct, storage: Storage, nodes: str) -> list[Admissio
             Admission(
                 scope,
                 "AccountingClients",
-                clients=nodes,
-                servers=database.security_group_id,
+                clients=clients,
+                servers=_group(scope, "AccountingSecurityGroup", database.security_group_id),
                 traffic=(Traffic("MySql", "tcp", database.port, database.port),),
             )
         )
     return admissions
+
+
+def _group(scope: Construct, construct_id: str, group_id: str) -> ec2.ISecurityGroup:
+    return ec2.SecurityGroup.from_security_group_id(scope, construct_id, group_id, mutable=False)

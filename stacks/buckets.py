@@ -9,6 +9,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from ultracluster.config.storage import Storage
+from ultracluster.guard import already_judged
 from ultracluster.lifecycle.upload_role import upload_role
 from ultracluster.model import Cluster
 from ultracluster.stacks.parts import BucketParts, crossing
@@ -35,6 +36,7 @@ class BucketStack(Stack):
             scope, construct_id, env=env, termination_protection=cluster.environment.protect,
             description=f"Ultracluster {cluster.name}: buckets",
         )  # fmt: skip
+        already_judged(self)
         key = kms.Key.from_key_arn(self, "Key", key_arn)
         storage = cluster.environment.storage
         if storage.log_bucket:

@@ -12,6 +12,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct, IConstruct
 
 from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.guard import already_judged
 from ultracluster.model import Cluster
 from ultracluster.stacks.admissions import admit_nodes
 from ultracluster.stacks.parts import NetworkParts, StorageParts
@@ -52,6 +53,7 @@ class ClusterStack(Stack):
             suppress_template_indentation=True,
             description=f"Ultracluster {cluster.name}: {cluster.traits.title}",
         )  # fmt: skip
+        already_judged(self)
         key = kms.Key.from_key_arn(self, "Key", storage.keys.volumes)
         # pods mount, not nodes: there the rules are with the volumes
         mounts = cluster.traits.slurm

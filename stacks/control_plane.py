@@ -6,59 +6,40 @@ fails never rolls it back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import aws_cdk as cdk
 from aws_cdk import CfnOutput, Fn, Stack
-from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from ultracluster.clusters.eks.control_plane import EksControlPlane
-from ultracluster.clusters.eks.kubectl import Kubectl, existing_kubectl
-from ultracluster.clusters.eks.nodes import ClusterEntry
+from ultracluster.clusters.eks.interface import IEksControlPlane
 from ultracluster.config.environment import StackPart
+from ultracluster.guard import already_judged
 from ultracluster.model import Cluster
 from ultracluster.network.existing import existing_subnet, existing_vpc
+from ultracluster.stacks import imports
 from ultracluster.stacks.parts import NetworkParts, crossing
 
 SUFFIX: StackPart = "control-plane"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControlPlaneParts:
-    """What other stacks must know of the control plane."""
-
-    cluster_name: str
-    cluster_arn: str
-    handler_arn: str
-    entry: ClusterEntry
-
-    def kubectl(self, scope: Construct, construct_id: str = "Kubectl") -> Kubectl:
-        """Applies charts and manifests from another stack."""
-        return existing_kubectl(
-            scope, construct_id, cluster_name=self.cluster_name, handler_arn=self.handler_arn
-        )
-
-
-def control_plane_parts(cluster: Cluster) -> ControlPlaneParts:
-    """The parts, for stacks that are deployed after it: by the stable names of its exports."""
+def imported_control_plane(stack: Stack, cluster: Cluster) -> IEksControlPlane:
+    """The control plane, for stacks that are deployed after it: by the stable names of its exports."""
     assert cluster.kubernetes
-    name = cluster.environment.cluster_name
 
     def read(output: str) -> str:
         return Fn.import_value(f"{cluster.environment.stack_name(SUFFIX)}-{output}")
 
-    return ControlPlaneParts(
-        cluster_name=name,
+    return EksControlPlane.from_cluster_attributes(
+        stack,
+        "Kubectl",
+        cluster_name=cluster.environment.cluster_name,
         cluster_arn=read("ClusterArn"),
-        handler_arn=read("KubectlHandlerArn"),
-        entry=ClusterEntry(
-            name=name,
-            endpoint=read("Endpoint"),
-            certificate_authority=read("CertificateAuthority"),
-            service_cidr=cluster.kubernetes.service_cidr,
-        ),
+        kubectl_handler_arn=read("KubectlHandlerArn"),
+        kubernetes_version=cluster.kubernetes.kubernetes_version,
+        cluster_endpoint=read("Endpoint"),
+        cluster_certificate_authority_data=read("CertificateAuthority"),
+        service_cidr=cluster.kubernetes.service_cidr,
     )
 
 
@@ -79,6 +60,7 @@ class ControlPlaneStack(Stack):
             scope, construct_id, env=env, termination_protection=cluster.environment.protect,
             description=f"Ultracluster {cluster.name}: EKS control plane",
         )  # fmt: skip
+        already_judged(self)
         assert cluster.kubernetes
         name = cluster.environment.cluster_name
         plane = EksControlPlane(
@@ -91,16 +73,14 @@ class ControlPlaneStack(Stack):
                 existing_subnet(self, f"ControlPlaneSubnet{number}", subnet_id)
                 for number, subnet_id in enumerate(network.control_plane_subnet_ids, start=1)
             ],
-            security_group=ec2.SecurityGroup.from_security_group_id(
-                self, "NodeSecurityGroup", network.security_group_id, mutable=False
-            ),
+            security_groups=[imports.nodes_group(self, network)],
             key=kms.Key.from_key_arn(self, "Key", key_arn),
             logs=False,
         )
         crossing(self, "ClusterArn", plane.cluster_arn)
-        crossing(self, "KubectlHandlerArn", plane.handler_arn)
-        crossing(self, "Endpoint", plane.cluster.cluster_endpoint)
-        crossing(self, "CertificateAuthority", plane.cluster.cluster_certificate_authority_data)
+        crossing(self, "KubectlHandlerArn", plane.kubectl_handler_arn)
+        crossing(self, "Endpoint", plane.cluster_endpoint)
+        crossing(self, "CertificateAuthority", plane.cluster_certificate_authority_data)
         CfnOutput(self, "ClusterName", value=name, description="EKS cluster")
         CfnOutput(
             self,

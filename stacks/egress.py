@@ -7,6 +7,7 @@ from aws_cdk import Stack
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from ultracluster.guard import already_judged
 from ultracluster.model import Cluster
 from ultracluster.model.endpoints import made_endpoints
 from ultracluster.network.cluster_egress import ClusterEgress
@@ -30,6 +31,7 @@ class EgressStack(Stack):
             scope, construct_id, env=env, termination_protection=cluster.environment.protect,
             description=f"Ultracluster {cluster.name}: NAT gateway, endpoints, flow logs",
         )  # fmt: skip
+        already_judged(self)
         ClusterEgress(
             self,
             "Egress",

@@ -91,7 +91,7 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
         assert file_systems.lustre
         stacks["repositories"] = RepositoryStack(
             scope, called("repositories"), cluster=cluster, env=env,
-            file_system_id=file_systems.lustre.file_system_id, data_bucket=buckets.data,
+            lustre=file_systems.lustre, data_bucket=buckets.data,
         )  # fmt: skip
     storage = StorageParts(
         keys=keys,

@@ -7,8 +7,9 @@ from aws_cdk import Stack
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from ultracluster.guard import already_judged
 from ultracluster.model import Cluster
-from ultracluster.security.cluster_key import LAUNCHERS, ClusterKey
+from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.stacks.parts import crossing, removal
 
 
@@ -26,12 +27,13 @@ class FoundationStack(Stack):
             scope, construct_id, env=env, termination_protection=cluster.environment.protect,
             description=f"Ultracluster {cluster.name}: key",
         )  # fmt: skip
+        already_judged(self)
         existing = cluster.environment.storage.key
         if existing:
             key = kms.Key.from_key_arn(self, "Key", existing.arn)
         else:
-            launchers = [LAUNCHERS[launcher] for launcher in cluster.launched_by]
-            key = ClusterKey(self, "Key", alias=f"ultracluster/{cluster.name}", launched_by=launchers).key
+            alias = f"ultracluster/{cluster.name}"
+            key = ClusterKey(self, "Key", alias=alias, launched_by=cluster.launched_by).key
         self.key_arn = crossing(self, "KeyArn", key.key_arn)
         if cluster.kubernetes:
             from ultracluster.clusters.eks.logs import control_plane_logs

@@ -12,42 +12,29 @@ from constructs import IConstruct
 
 from ultracluster.clusters.hyperpod.eks import HyperPodEksCluster
 from ultracluster.clusters.session_document import SessionDocument
-from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.model import Cluster
-from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.login import DESCRIPTION, find_hyperpod_node, hyperpod_target, login_command
 from ultracluster.network.existing import existing_subnet
-from ultracluster.stacks.control_plane import control_plane_parts
-from ultracluster.stacks.keys import scripts_bucket
-from ultracluster.stacks.parts import NetworkParts, StorageParts, crossing, imported_upload_role
+from ultracluster.stacks import imports
+from ultracluster.stacks.control_plane import imported_control_plane
+from ultracluster.stacks.parts import NetworkParts, StorageParts, crossing
 
 
 def add_cluster(
     stack: Stack, cluster: Cluster, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
 ) -> list[IConstruct]:
     """Add the cluster and its outputs; nothing of it waits for a file system: pods mount, not nodes."""
-    environment, orchestrator = cluster.environment, cluster.settings
-    assert isinstance(orchestrator, HyperPodEks)
-    parts = control_plane_parts(cluster)
-    kubectl = parts.kubectl(stack)
-    groups = cluster.with_role("compute")
+    environment = cluster.environment
     hyperpod = HyperPodEksCluster(
         stack,
         "Cluster",
-        cluster_name=environment.cluster_name,
-        config=orchestrator,
-        node_groups={name: group.settings for name, group in groups.items()},
-        instance_types={known.name: known for group in groups.values() for known in group.known_types},
-        eks_cluster_arn=parts.cluster_arn,
-        kubectl=kubectl,
-        region=cluster.region,
+        resolved=cluster,
+        control_plane=imported_control_plane(stack, cluster),
         subnet=existing_subnet(stack, "Nodes", network.subnet_id),
-        security_groups=[network.security_group_id],
+        security_groups=[imports.nodes_group(stack, network)],
         key=key,
-        scripts_bucket=scripts_bucket(stack, storage.scripts_bucket, storage.keys, key),
-        script_configurations=script_configurations(cluster),
-        mirror=environment.software.mirror,
-        upload_role=imported_upload_role(stack, storage),
+        scripts_bucket=imports.scripts_bucket(stack, storage, key),
+        upload_role=imports.upload_role(stack, storage),
     )
     session = SessionDocument(stack, "Session", user=environment.session_user, access=environment.access)
     _outputs(stack, cluster, hyperpod, session)

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aws_cdk import Stack
-from aws_cdk import aws_kms as kms
-from aws_cdk import aws_s3 as s3
-
 from ultracluster.config.storage import Storage
 
 
@@ -31,15 +27,4 @@ def keys_of(storage: Storage, general: str) -> Keys:
         buckets=named.buckets.arn if named.buckets else general,
         logs=named.logs.arn if named.logs else general,
         secrets=named.secrets.arn if named.secrets else general,
-    )
-
-
-def scripts_bucket(stack: Stack, name: str, keys: Keys, key: kms.IKey) -> s3.IBucket:
-    """The bucket of the scripts, as a cluster takes it; `key` is the volumes', which is often its, too."""
-    own = keys.buckets != keys.volumes
-    return s3.Bucket.from_bucket_attributes(
-        stack,
-        "ScriptsBucket",
-        bucket_name=name,
-        encryption_key=kms.Key.from_key_arn(stack, "BucketsKey", keys.buckets) if own else key,
     )

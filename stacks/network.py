@@ -6,6 +6,7 @@ import aws_cdk as cdk
 from aws_cdk import Stack
 from constructs import Construct
 
+from ultracluster.guard import already_judged
 from ultracluster.model import Cluster
 from ultracluster.network.cluster_network import ClusterNetwork
 from ultracluster.network.efa_security_group import EfaSecurityGroup
@@ -22,6 +23,7 @@ class NetworkStack(Stack):
             scope, construct_id, env=env, termination_protection=cluster.environment.protect,
             description=f"Ultracluster {cluster.name}: network in {cluster.environment.network.zone_id}",
         )  # fmt: skip
+        already_judged(self)
         settings, database = cluster.environment.network, cluster.environment.storage.accounting_database
         network = ClusterNetwork(
             self,

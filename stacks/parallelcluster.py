@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from aws_cdk import CfnOutput, Stack
-from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 from constructs import IConstruct
 
 from ultracluster.clusters.parallelcluster.cluster import ParallelClusterCluster
 from ultracluster.clusters.parallelcluster.configuration_file import create_command
 from ultracluster.clusters.parallelcluster.deployed_values import value_sources
+from ultracluster.clusters.parallelcluster.ways_out import ways_out
 from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.model import Cluster
 from ultracluster.model.login import DESCRIPTION, find_instance, login_command
-from ultracluster.stacks.keys import scripts_bucket
+from ultracluster.network.existing import existing_subnet
+from ultracluster.stacks import imports
 from ultracluster.stacks.parts import NetworkParts, StorageParts
 
 
@@ -26,50 +27,31 @@ def add_cluster(
     environment, orchestrator = cluster.environment, cluster.settings
     assert isinstance(orchestrator, ParallelCluster)
     keys = storage.keys
+    own = keys.secrets != keys.volumes  # its volumes are not encrypted with it
     parallelcluster = ParallelClusterCluster(
         stack,
         "Cluster",
-        environment=environment,
-        subnet_id=network.subnet_id,
-        security_group_id=network.security_group_id,
-        key=kms.Key.from_key_arn(stack, "SecretsKey", keys.secrets) if keys.secrets != keys.volumes else key,
-        scripts_bucket=scripts_bucket(stack, storage.scripts_bucket, storage.keys, key),
-        lustre=storage.lustre,
-        open_zfs=storage.open_zfs,
-        accounting=storage.accounting,
+        resolved=cluster,
+        subnet=existing_subnet(stack, "Nodes", network.subnet_id),
+        security_groups=[imports.nodes_group(stack, network)],
+        key=kms.Key.from_key_arn(stack, "SecretsKey", keys.secrets) if own else key,
+        scripts_bucket=imports.scripts_bucket(stack, storage, key),
+        lustre=imports.lustre(stack, storage),
+        open_zfs=imports.open_zfs(stack, storage),
+        accounting=imports.accounting(stack, storage, key),
     )
-    ways_out = _ways_out(stack, orchestrator, network)
+    rules = ways_out(
+        stack,
+        orchestrator,
+        security_group_id=network.security_group_id,
+        vpc_cidr=network.vpc_cidr,
+    )
     session = SessionDocument(stack, "Session", user=environment.session_user, access=environment.access)
     _outputs(stack, environment, parallelcluster, session)
     if parallelcluster.resource is None:
         return []
-    parallelcluster.resource.node.add_dependency(*ways_out)
+    parallelcluster.resource.node.add_dependency(*rules)
     return [parallelcluster.resource]
-
-
-def _ways_out(
-    stack: Stack, orchestrator: ParallelCluster, network: NetworkParts
-) -> list[ec2.CfnSecurityGroupEgress]:
-    """What the nodes' group does not let out by itself; ParallelCluster adds nothing to a group of ours."""
-    rules: list[tuple[str, str, int, str]] = []
-    if orchestrator.head_storage == "efs":
-        rules.append(("HeadStorage", network.vpc_cidr, 2049, "EFS that ParallelCluster makes"))
-    directory = orchestrator.directory_service
-    for number, cidr in enumerate(directory.server_networks if directory else ()):
-        rules += [(f"Directory{number}P{port}", cidr, port, "Directory") for port in (389, 636)]
-    return [
-        ec2.CfnSecurityGroupEgress(
-            stack,
-            name,
-            group_id=network.security_group_id,
-            ip_protocol="tcp",
-            from_port=port,
-            to_port=port,
-            cidr_ip=cidr,
-            description=description,
-        )
-        for name, cidr, port, description in rules
-    ]
 
 
 def _outputs(

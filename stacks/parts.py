@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aws_cdk import CfnOutput, Fn, RemovalPolicy, Stack, Token
-from aws_cdk import aws_iam as iam
 
 from ultracluster.config import Environment
 from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount
@@ -64,13 +63,6 @@ class StorageParts:
     lustre: LustreMount | None = None
     open_zfs: OpenZfsMount | None = None
     accounting: Accounting | None = None
-
-
-def imported_upload_role(stack: Stack, storage: StorageParts) -> iam.IRole | None:
-    """The role that uploads the scripts, as a construct takes it; None where the construct makes its own."""
-    if storage.upload_role_arn is None:
-        return None
-    return iam.Role.from_role_arn(stack, "UploadRole", storage.upload_role_arn, mutable=False)
 
 
 def removal(environment: Environment) -> RemovalPolicy:

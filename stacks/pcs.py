@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from aws_cdk import CfnOutput, Stack
-from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 from constructs import IConstruct
 
 from ultracluster.clusters.pcs.cluster import PcsCluster
 from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config.environment import ENVIRONMENT_TAG
-from ultracluster.config.orchestrator import Pcs
 from ultracluster.model import Cluster
-from ultracluster.model.cluster_json import script_configurations
 from ultracluster.model.login import DESCRIPTION, find_instance, login_command
 from ultracluster.network.existing import existing_subnet
-from ultracluster.stacks.keys import scripts_bucket
+from ultracluster.stacks import imports
 from ultracluster.stacks.parts import NetworkParts, StorageParts
 
 
@@ -23,28 +20,17 @@ def add_cluster(
     stack: Stack, cluster: Cluster, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
 ) -> list[IConstruct]:
     """Add the cluster and its outputs; gives what must wait until file systems admit the nodes."""
-    environment, orchestrator = cluster.environment, cluster.settings
-    assert isinstance(orchestrator, Pcs)
-    types = {known.name: known for group in cluster.groups.values() for known in group.known_types}
+    environment = cluster.environment
     pcs = PcsCluster(
         stack,
         "Cluster",
-        cluster_name=environment.cluster_name,
-        config=orchestrator,
-        node_groups=environment.node_groups,
+        resolved=cluster,
         subnet=existing_subnet(stack, "Nodes", network.subnet_id),
-        security_groups=[
-            ec2.SecurityGroup.from_security_group_id(
-                stack, "NodeSecurityGroup", network.security_group_id, mutable=False
-            )
-        ],
+        security_groups=[imports.nodes_group(stack, network)],
         key=key,
-        instance_types=types,
-        scripts_bucket=scripts_bucket(stack, storage.scripts_bucket, storage.keys, key),
-        script_configurations=script_configurations(cluster),
-        lustre=storage.lustre,
-        open_zfs=storage.open_zfs,
-        mirror=environment.software.mirror,
+        scripts_bucket=imports.scripts_bucket(stack, storage, key),
+        lustre=imports.lustre(stack, storage),
+        open_zfs=imports.open_zfs(stack, storage),
         node_tags={ENVIRONMENT_TAG: cluster.name, **environment.tags},
     )
     session = SessionDocument(stack, "Session", user=environment.session_user, access=environment.access)

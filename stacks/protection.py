@@ -11,6 +11,7 @@ from aws_cdk import Stack
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from ultracluster.guard import already_judged
 from ultracluster.model import Cluster
 from ultracluster.security.deletion_protection import DeletionProtection
 
@@ -32,6 +33,7 @@ class ProtectionStack(Stack):
             scope, construct_id, env=env,
             description=f"Ultracluster {cluster.name}: deletion protection",
         )  # fmt: skip
+        already_judged(self)
         DeletionProtection(
             self,
             "Protection",

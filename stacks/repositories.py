@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import aws_cdk as cdk
 from aws_cdk import Stack
+from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from ultracluster.guard import already_judged
 from ultracluster.model import Cluster
+from ultracluster.model.mounts import LustreMount
 from ultracluster.storage.data_repositories import DataRepositories
+from ultracluster.storage.lustre_file_system import LustreFileSystem
 
 
 class RepositoryStack(Stack):
@@ -24,17 +28,25 @@ class RepositoryStack(Stack):
         *,
         cluster: Cluster,
         env: cdk.Environment,
-        file_system_id: str,
+        lustre: LustreMount,
         data_bucket: str | None,
     ) -> None:
         super().__init__(
             scope, construct_id, env=env, termination_protection=cluster.environment.protect,
             description=f"Ultracluster {cluster.name}: data repository associations",
         )  # fmt: skip
+        already_judged(self)
         DataRepositories(
             self,
             "Lustre",
-            file_system_id=file_system_id,
+            file_system=LustreFileSystem.from_lustre_attributes(
+                self,
+                "FileSystem",
+                file_system_id=lustre.file_system_id,
+                dns_name=lustre.dns_name,
+                mount_name=lustre.mount_name,
+                efa=lustre.efa,
+            ),
             repositories=cluster.environment.data_repositories,
-            own_bucket=data_bucket,
+            bucket=s3.Bucket.from_bucket_name(self, "DataBucket", data_bucket) if data_bucket else None,
         )

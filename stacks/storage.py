@@ -7,11 +7,14 @@ could fail: associations with S3 are in a stack of their own.
 from __future__ import annotations
 
 import aws_cdk as cdk
-from aws_cdk import Stack
+from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from ultracluster.config.lustre import NewLustre, lustre_of
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs, Storage
+from ultracluster.guard import already_judged
 from ultracluster.model import Cluster
 from ultracluster.model.addresses import subnets
 from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount
@@ -40,11 +43,15 @@ class StorageStack(Stack):
             scope, construct_id, env=env, termination_protection=cluster.environment.protect,
             description=f"Ultracluster {cluster.name}: file systems, accounting database",
         )  # fmt: skip
+        already_judged(self)
         self._cluster = cluster
         self._settings = cluster.environment.storage
         self._network = network
         self._vpc = existing_vpc(self, "Vpc", network.vpc_id, cidr=network.vpc_cidr)
         self._subnet = existing_subnet(self, "Nodes", network.subnet_id)
+        self._nodes = ec2.SecurityGroup.from_security_group_id(
+            self, "NodeSecurityGroup", network.security_group_id, mutable=False
+        )
         self._key = kms.Key.from_key_arn(self, "Key", keys.file_systems)
         self._keys = keys
         accounting, database_id = self._accounting()
@@ -61,11 +68,11 @@ class StorageStack(Stack):
             "Lustre",
             vpc=self._vpc,
             subnet=self._subnet,
-            config=config,
+            config=_without_repositories(config),
             key=self._key,
             removal_policy=removal(self._cluster.environment),
         )
-        file_system.admit(self, "LustreClients", clients=self._network.security_group_id)
+        file_system.admit(self, "LustreClients", clients=self._nodes)
         file_system_id = crossing(self, "LustreId", file_system.file_system_id)
         crossing(self, "LustreSecurityGroupId", file_system.security_group_id)
         return LustreMount(
@@ -90,7 +97,7 @@ class StorageStack(Stack):
             key=self._key,
             removal_policy=removal(self._cluster.environment),
         )
-        file_system.admit(self, "OpenZfsClients", clients=self._network.security_group_id)
+        file_system.admit(self, "OpenZfsClients", clients=self._nodes)
         file_system_id = crossing(self, "OpenZfsId", file_system.file_system_id)
         crossing(self, "OpenZfsSecurityGroupId", file_system.security_group_id)
         return OpenZfsMount(
@@ -110,12 +117,19 @@ class StorageStack(Stack):
             self,
             "Accounting",
             vpc=self._vpc,
-            subnet_ids=config.subnet_ids or self._network.database_subnet_ids,
+            subnets=[
+                existing_subnet(self, f"DatabaseSubnet{number}", subnet_id)
+                for number, subnet_id in enumerate(
+                    config.subnet_ids or self._network.database_subnet_ids, start=1
+                )
+            ],
             config=config,
             key=key,
-            retain=self._cluster.environment.protect,
+            removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
+            if self._cluster.environment.protect
+            else RemovalPolicy.SNAPSHOT,
         )
-        database.admit(self, "AccountingClients", clients=self._network.security_group_id)
+        database.admit(self, "AccountingClients", clients=self._nodes)
         accounting = Accounting(
             endpoint=crossing(self, "AccountingEndpoint", database.endpoint),
             secret_arn=crossing(self, "AccountingSecretArn", database.secret_arn),
@@ -123,6 +137,13 @@ class StorageStack(Stack):
             database_name=config.database_name,
         )
         return accounting, crossing(self, "AccountingId", database.instance_id)
+
+
+def _without_repositories(config: NewLustre) -> NewLustre:
+    """The associations are in a stack of their own."""
+    if not lustre_of(config).data_repositories:
+        return config
+    return config.model_copy(update={"data_repositories": {}})
 
 
 def existing_file_systems(storage: Storage) -> FileSystemParts:

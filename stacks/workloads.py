@@ -9,18 +9,15 @@ from typing import assert_never
 
 import aws_cdk as cdk
 from aws_cdk import CfnOutput, CfnWaitConditionHandle, Fn, Stack
-from constructs import Construct, IConstruct
+from constructs import Construct
 
-from ultracluster.clusters.eks.kubectl import Kubectl
+from ultracluster.clusters.eks.volumes import DEFAULT, add_volumes
 from ultracluster.clusters.hyperpod.addons import HyperPodAddons
 from ultracluster.config.kubernetes import Eks, HyperPodEks
-from ultracluster.config.nodes import GROUP_LABEL
-from ultracluster.config.storage import ExistingOpenZfs
-from ultracluster.kubernetes.scheduling import scheduling
-from ultracluster.kubernetes.storage import lustre_volume, open_zfs_volume, scratch_volume
+from ultracluster.guard import already_judged
 from ultracluster.model import Cluster
 from ultracluster.stacks.admissions import admit_nodes
-from ultracluster.stacks.control_plane import control_plane_parts
+from ultracluster.stacks.control_plane import imported_control_plane
 from ultracluster.stacks.parts import NetworkParts, StorageParts
 
 
@@ -41,12 +38,10 @@ class WorkloadStack(Stack):
             scope, construct_id, env=env, termination_protection=cluster.environment.protect,
             description=f"Ultracluster {cluster.name}: volumes for jobs",
         )  # fmt: skip
-        plane = control_plane_parts(cluster)
-        kubectl = plane.kubectl(self)
-        claims = _volumes(kubectl, cluster, storage=storage)
-        volumes = list(claims)
-        for namespace in scheduling(cluster).namespaces:
-            volumes += _volumes(kubectl, cluster, storage=storage, namespace=namespace["metadata"]["name"])
+        already_judged(self)
+        plane = imported_control_plane(self, cluster)
+        claims = add_volumes(plane.kubectl, cluster, lustre=storage.lustre, open_zfs=storage.open_zfs)
+        volumes = [volume for of_namespace in claims.values() for volume in of_namespace]
         for admission in admit_nodes(self, cluster.environment.storage, network.security_group_id):
             for volume in volumes:
                 volume.node.add_dependency(admission)
@@ -73,41 +68,6 @@ class WorkloadStack(Stack):
         CfnOutput(
             self,
             "Claims",
-            value=" ".join(claim.node.id.lower() for claim in claims) or "none",
+            value=" ".join(claim.node.id.lower() for claim in claims[DEFAULT]) or "none",
             description="Volume claims in the namespace default",
         )
-
-
-def _volumes(
-    kubectl: Kubectl, cluster: Cluster, *, storage: StorageParts, namespace: str = "default"
-) -> list[IConstruct]:
-    """File systems and local disks as claims `lustre`, `home` and `scratch` of a namespace."""
-    volumes: list[IConstruct] = []
-    suffix = "" if namespace == "default" else f"-{namespace}"
-    if storage.lustre:
-        manifests = lustre_volume(
-            file_system_id=storage.lustre.file_system_id,
-            dns_name=storage.lustre.dns_name,
-            mount_name=storage.lustre.mount_name,
-            namespace=namespace,
-            capacity_gib=cluster.lustre.capacity_gib if cluster.lustre else None,
-        )
-        volumes.append(kubectl.add_manifest(f"Lustre{suffix}", *manifests))
-    home = cluster.environment.storage.openzfs
-    if storage.open_zfs:
-        manifests = open_zfs_volume(
-            dns_name=storage.open_zfs.dns_name,
-            namespace=namespace,
-            capacity_gib=None if isinstance(home, ExistingOpenZfs) or home is None else home.capacity_gib,
-        )
-        volumes.append(kubectl.add_manifest(f"Home{suffix}", *manifests))
-    if groups := _groups_with_disks(cluster):
-        manifests = scratch_volume(groups=groups, label=GROUP_LABEL, namespace=namespace)
-        volumes.append(kubectl.add_manifest(f"Scratch{suffix}", *manifests))
-    return volumes
-
-
-def _groups_with_disks(cluster: Cluster) -> list[str]:
-    """Compute groups whose nodes have /scratch: local disks, and our scripts, which set it up."""
-    compute = cluster.with_role("compute") if cluster.runs_scripts else {}
-    return [name for name, group in compute.items() if group.type and group.type.local_nvme_disks]

@@ -19,6 +19,7 @@ __all__ = [
     "ClusterPlacementGroup",
     "DataBucket",
     "DataRepositories",
+    "DataRepository",
     "DeletionProtection",
     "EfaSecurityGroup",
     "EksAddons",
@@ -28,11 +29,16 @@ __all__ = [
     "HyperPodEksCluster",
     "HyperPodExecutionRole",
     "HyperPodSlurmCluster",
+    "IAccountingDatabase",
+    "IEfaSecurityGroup",
+    "ILustreFileSystem",
+    "IOpenZfsFileSystem",
     "ImageBuilderPipeline",
     "LogBucket",
     "LustreFileSystem",
     "LustreMount",
     "NodeLaunchTemplate",
+    "NodeRole",
     "OpenZfsFileSystem",
     "OpenZfsMount",
     "ParallelClusterCluster",
@@ -55,6 +61,7 @@ if TYPE_CHECKING:
     from ultracluster.clusters.placement import ClusterPlacementGroup
     from ultracluster.clusters.session_document import SessionDocument
     from ultracluster.config import Environment
+    from ultracluster.config.storage import DataRepository
     from ultracluster.lifecycle.image_pipeline import ImageBuilderPipeline
     from ultracluster.lifecycle.script_bundle import ScriptBundle
     from ultracluster.model.capacity import placement_for
@@ -63,15 +70,16 @@ if TYPE_CHECKING:
     from ultracluster.network.admission import Admission
     from ultracluster.network.cluster_egress import ClusterEgress
     from ultracluster.network.cluster_network import ClusterNetwork
-    from ultracluster.network.efa_security_group import EfaSecurityGroup
+    from ultracluster.network.efa_security_group import EfaSecurityGroup, IEfaSecurityGroup
     from ultracluster.security.cluster_key import ClusterKey
     from ultracluster.security.deletion_protection import DeletionProtection
     from ultracluster.security.execution_role import HyperPodExecutionRole
-    from ultracluster.storage.accounting_database import AccountingDatabase
+    from ultracluster.security.node_role import NodeRole
+    from ultracluster.storage.accounting_database import AccountingDatabase, IAccountingDatabase
     from ultracluster.storage.buckets import DataBucket, LogBucket
     from ultracluster.storage.data_repositories import DataRepositories
-    from ultracluster.storage.lustre_file_system import LustreFileSystem
-    from ultracluster.storage.open_zfs_file_system import OpenZfsFileSystem
+    from ultracluster.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
+    from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem, OpenZfsFileSystem
 else:
     _HOMES = {
         "Accounting": "model.mounts",
@@ -83,6 +91,7 @@ else:
         "ClusterPlacementGroup": "clusters.placement",
         "DataBucket": "storage.buckets",
         "DataRepositories": "storage.data_repositories",
+        "DataRepository": "config.storage",
         "DeletionProtection": "security.deletion_protection",
         "EfaSecurityGroup": "network.efa_security_group",
         "EksAddons": "clusters.eks.addons",
@@ -92,12 +101,17 @@ else:
         "HyperPodEksCluster": "clusters.hyperpod.eks",
         "HyperPodExecutionRole": "security.execution_role",
         "HyperPodSlurmCluster": "clusters.hyperpod.slurm",
+        "IAccountingDatabase": "storage.accounting_database",
+        "IEfaSecurityGroup": "network.efa_security_group",
+        "ILustreFileSystem": "storage.lustre_file_system",
         "ImageBuilderPipeline": "lifecycle.image_pipeline",
+        "IOpenZfsFileSystem": "storage.open_zfs_file_system",
         "LogBucket": "storage.buckets",
         "LustreFileSystem": "storage.lustre_file_system",
         "LustreMount": "model.mounts",
         "network_card_plan": "model.network_cards",
         "NodeLaunchTemplate": "clusters.launch_template",
+        "NodeRole": "security.node_role",
         "OpenZfsFileSystem": "storage.open_zfs_file_system",
         "OpenZfsMount": "model.mounts",
         "ParallelClusterCluster": "clusters.parallelcluster.cluster",

@@ -3,8 +3,7 @@
 from aws_cdk import App, Stack
 from aws_cdk import aws_ec2 as ec2
 
-from ultracluster import ClusterKey, EfaSecurityGroup, LustreFileSystem
-from ultracluster.config.storage import Persistent2SsdLustre
+from ultracluster import EfaSecurityGroup, LustreFileSystem
 
 app = App()
 stack = Stack(app, "research")
@@ -12,14 +11,7 @@ vpc = ec2.Vpc(stack, "Vpc", max_azs=1)
 
 nodes = EfaSecurityGroup(stack, "Nodes", vpc=vpc)
 scratch = LustreFileSystem(
-    stack,
-    "Scratch",
-    vpc=vpc,
-    subnet=vpc.private_subnets[0],
-    key=ClusterKey(stack, "Key").key,
-    config=Persistent2SsdLustre(
-        deployment="persistent-2-ssd", capacity_gib=38_400, throughput_mbps_per_tib=125, efa=True
-    ),
+    stack, "Scratch", vpc=vpc, subnet=vpc.private_subnets[0], capacity_gib=38_400, efa=True
 )
-scratch.admit(stack, "NodesMount", clients=nodes.security_group.security_group_id)
+scratch.connections.allow_default_port_from(nodes)
 app.synth()

@@ -10,10 +10,11 @@ from aws_cdk.assertions import Template
 from templates import app_in
 
 from ultracluster import ClusterKey
+from ultracluster.model.orchestrators import Launcher
 from ultracluster.security.cluster_key import AUTO_SCALING, PCS
 
 
-def statements(tmp_path: Path, *launched_by: str) -> dict[str, dict[str, Any]]:
+def statements(tmp_path: Path, *launched_by: Launcher) -> dict[str, dict[str, Any]]:
     stack = Stack(app_in(tmp_path), "Stack")
     ClusterKey(stack, "Key", launched_by=launched_by)
     (key,) = Template.from_stack(stack).find_resources("AWS::KMS::Key").values()
@@ -25,7 +26,7 @@ def test_no_one_launches_by_default(tmp_path: Path) -> None:
 
 
 def test_each_service_uses_the_key_in_this_account_alone(tmp_path: Path) -> None:
-    found = statements(tmp_path, AUTO_SCALING, PCS)
+    found = statements(tmp_path, "auto-scaling", "computing-service")
     assert set(found) >= {"LaunchNodes", "AttachVolumes", "LaunchNodes2", "AttachVolumes2"}
     for number, role in (("", AUTO_SCALING), ("2", PCS)):
         use, grant = found[f"LaunchNodes{number}"], found[f"AttachVolumes{number}"]

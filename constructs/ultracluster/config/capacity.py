@@ -6,7 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ultracluster.config.base import Arn, Model
+from ultracluster.config.base import OR_TOKEN, Arn, Model
+
+ReservationId = Annotated[str, Field(pattern=r"^cr-[0-9a-f]{8,17}$"), OR_TOKEN]
 
 
 class OnDemand(Model):
@@ -18,7 +20,7 @@ class OnDemand(Model):
 class Spot(Model):
     """Spare instances that AWS may take back at two minutes' notice."""
 
-    kind: Literal["spot"]
+    kind: Literal["spot"] = "spot"
     allocation: Literal["lowest-price", "capacity-optimized", "price-capacity-optimized"] | None = None
     """How EC2 picks among Spot pools; ParallelCluster and PCS."""
 
@@ -26,8 +28,8 @@ class Spot(Model):
 class Reservation(Model):
     """An EC2 On-Demand Capacity Reservation."""
 
-    kind: Literal["reservation"]
-    id: Annotated[str, Field(pattern=r"^cr-[0-9a-f]{8,17}$")] | None = None
+    kind: Literal["reservation"] = "reservation"
+    id: ReservationId | None = None
     """The reservation to target; without one, open reservations of the account match."""
     resource_group_arn: Arn | None = None
     """A resource group of reservations to target instead of one reservation."""
@@ -40,8 +42,8 @@ class Reservation(Model):
 class CapacityBlock(Model):
     """An EC2 Capacity Block for ML: a paid block of instances with a start and an end."""
 
-    kind: Literal["capacity-block"]
-    id: Annotated[str, Field(pattern=r"^cr-[0-9a-f]{8,17}$")]
+    kind: Literal["capacity-block"] = "capacity-block"
+    id: ReservationId
     """The id of the block's reservation (`cr-...`)."""
     starts: (
         Annotated[
@@ -60,9 +62,11 @@ class CapacityBlock(Model):
 class TrainingPlan(Model):
     """A SageMaker HyperPod flexible training plan: reserved instances, paid upfront."""
 
-    kind: Literal["training-plan"]
+    kind: Literal["training-plan"] = "training-plan"
     arn: Annotated[
-        str, Field(pattern=r"^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:training-plan/[a-z0-9-]+$")
+        str,
+        Field(pattern=r"^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:training-plan/[a-z0-9-]+$"),
+        OR_TOKEN,
     ]
     """ARN of a plan that is Scheduled or Active, in the zone of this environment."""
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, PrivateAttr
 
-from ultracluster.config.base import Many, Model
+from ultracluster.config.base import OR_TOKEN, Many, Model
 from ultracluster.config.governance import Governance
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.lifecycle_steps import StepFile
@@ -57,6 +57,7 @@ class Software(Model):
                 pattern=r"^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._/-]+)?$",
                 examples=["s3://example-software/ultracluster"],
             ),
+            OR_TOKEN,
         ]
         | None
     ) = None

@@ -9,6 +9,7 @@ from typing import Any, Union, cast, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from ultracluster.config.base import DISCRIMINATORS
 from ultracluster.config.environment import Environment
 from ultracluster.config.findings import YamlPath
 
@@ -69,9 +70,9 @@ def in_unit_of(name: str, text: str) -> tuple[int | float | None, str]:
 
 
 def may_be_left_out(path: YamlPath) -> bool:
-    """Whether the key at `path` has a default."""
+    """Whether the key at `path` has a default that a file may rely on."""
     info = _field(path)
-    return info is not None and not info.is_required()
+    return info is not None and not info.is_required() and path[-1] not in DISCRIMINATORS
 
 
 def required(path: YamlPath) -> list[str]:
@@ -132,7 +133,7 @@ def owners(path: YamlPath, data: Any) -> Keys:
 def _keys(models: list[type[BaseModel]], field_info: FieldInfo | None, data: Any) -> Keys:
     keys = Keys()
     if len(models) > 1:
-        keys.tag = next((t for t in ("kind", "deployment") if t in models[0].model_fields), "")
+        keys.tag = next((t for t in DISCRIMINATORS if t in models[0].model_fields), "")
         keys.chosen = str(_child(data, keys.tag) or "")
         for model in models:
             annotation: Any = model.model_fields[keys.tag].annotation

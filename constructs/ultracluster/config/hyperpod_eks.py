@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ultracluster.config.base import Arn, BucketName, Model
+from ultracluster.config.base import OR_TOKEN, Arn, BucketName, Model
 
 
 class KarpenterAutoscaling(Model):
@@ -24,7 +24,7 @@ class HyperPodObservability(Model):
     Prometheus."""
 
     workspace_arn: Annotated[
-        str, Field(pattern=r"^arn:aws[a-z-]*:aps:[a-z0-9-]+:\d{12}:workspace/ws-[0-9a-f-]+$")
+        str, Field(pattern=r"^arn:aws[a-z-]*:aps:[a-z0-9-]+:\d{12}:workspace/ws-[0-9a-f-]+$"), OR_TOKEN
     ]
     """ARN of the Prometheus workspace that metrics are written to."""
 

@@ -7,13 +7,15 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, model_validator
 
-from ultracluster.config.base import Cidr, Many, Model, SubnetId
+from ultracluster.config.base import OR_TOKEN, Cidr, Many, Model, SubnetId
 from ultracluster.config.hyperpod_eks import HyperPodInference, HyperPodObservability, KarpenterAutoscaling
 from ultracluster.config.nodes import GroupName
 
 ClusterName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}$")]
 KubernetesName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
-PrincipalArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+$")]
+PrincipalArn = Annotated[
+    str, Field(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+$"), OR_TOKEN
+]
 HyperPodAddon = Literal[
     "cert-manager",
     "amazon-sagemaker-hyperpod-taskgovernance",
@@ -32,7 +34,7 @@ class PrivateEndpoint(Model):
 class PublicEndpoint(Model):
     """The Kubernetes API answers within the VPC, and to some addresses of the internet."""
 
-    kind: Literal["public"]
+    kind: Literal["public"] = "public"
     cidrs: Annotated[Many[Cidr], Field(min_length=1, max_length=40)]
     """IPv4 networks that may reach it; everyone else may not."""
 
@@ -51,7 +53,9 @@ class ArgoCdRole(Model):
 class ArgoCd(Model):
     """Argo CD run by EKS. People log in through IAM Identity Center."""
 
-    idc_instance_arn: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:sso:::instance/ssoins-[0-9a-f]+$")]
+    idc_instance_arn: Annotated[
+        str, Field(pattern=r"^arn:aws[a-z-]*:sso:::instance/ssoins-[0-9a-f]+$"), OR_TOKEN
+    ]
     """ARN of the IAM Identity Center instance. Cannot change later."""
     idc_region: str
     """Region of the IAM Identity Center instance. Cannot change later."""
@@ -145,7 +149,7 @@ class HyperPodEks(_Kubernetes):
     """SageMaker HyperPod on an EKS control plane: groups of role `compute` are HyperPod's, those of role
     `system` are managed by EKS."""
 
-    kind: Literal["hyperpod-eks"]
+    kind: Literal["hyperpod-eks"] = "hyperpod-eks"
     lifecycle: Literal["on-create"] = "on-create"
     """When our scripts run: before a node joins the cluster. HyperPod takes no group without a script."""
     provisioning: Literal["continuous", "classic"] = "continuous"
@@ -220,7 +224,7 @@ class Karpenter(Model):
 class Eks(_Kubernetes):
     """Amazon EKS with managed node groups of our own launch templates, and Karpenter if asked for."""
 
-    kind: Literal["eks"]
+    kind: Literal["eks"] = "eks"
     lifecycle: Literal["user-data", "none"] = "user-data"
     """When our scripts run: before a node joins the cluster, or not at all."""
     node_repair: NodeRepair = NodeRepair()

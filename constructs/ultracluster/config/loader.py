@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from ultracluster.config.advice import meant, wrong_key, wrong_value
+from ultracluster.config.base import DISCRIMINATORS, FROM_FILE
 from ultracluster.config.environment import RELEASE_FORM, Environment
 from ultracluster.config.findings import Finding, InvalidEnvironmentError, YamlPath, dotted
 from ultracluster.config.hints import REFUSED_KEYS, may_be_left_out, owners, required
@@ -52,7 +53,7 @@ class ShapeError(InvalidEnvironmentError):
                 guessed = finding.path[-1:] == ("role",) and not finding.remedy.options
                 places.append(finding.path[:-1] if guessed else finding.path)
             try:
-                rest = Environment.model_validate(data).at(Path(self.source.file))
+                rest = Environment.model_validate(data, context=FROM_FILE).at(Path(self.source.file))
                 return Loaded(rest, self.source), tuple(places)
             except ValidationError as error:
                 trial = replace(self.source, data=data)
@@ -166,7 +167,7 @@ def parse(source: Source) -> Loaded:
         InvalidEnvironmentError: with one finding for each thing that is wrong.
     """
     try:
-        return Loaded(Environment.model_validate(source.data), source)
+        return Loaded(Environment.model_validate(source.data, context=FROM_FILE), source)
     except ValidationError as error:
         details = error.errors(include_url=False)
         findings = [_finding(source, detail) for detail in details]
@@ -230,7 +231,7 @@ def _blank(source: Source, path: YamlPath) -> Finding:
     message = f"`{name}` has no value{_inside(path[:-1])}."
     if needed:
         words = f"{name}: with {', '.join(needed)} below it"
-    elif path[-1] in ("kind", "deployment"):
+    elif path[-1] in DISCRIMINATORS:
         words = f"{name}: {' | '.join(owners(path[:-1], source.data).tags)}"
     elif fields.tags:
         words = f"{name}: {{{fields.tag}: {' | '.join(fields.tags)}, ...}}"
@@ -317,3 +318,35 @@ def _example(path: YamlPath, data: Any) -> str:
         return "instance_type: m5.2xlarge"  # these need no accelerator
     fields = owners(path[:-1], None)
     return fields.examples.get(str(path[-1]), f"{path[-1]}: ...")
+
+
+def shape_of_part(place: YamlPath, data: Any, error: ValidationError) -> list[Finding]:
+    """What is wrong with the shape of a part that was not read from a file, with paths from that part.
+
+    Args:
+        place: where a file has such a part, e.g. `("storage", "lustre")`; known keys are looked up there.
+        data: the part.
+        error: what its model says of it.
+    """
+    whole = data
+    for key in reversed(place):
+        whole = {key: whole}
+    source = Source("", data=whole)
+    found: list[Finding] = []
+    for detail in error.errors(include_url=False):
+        detail["loc"] = (*place, *detail["loc"])
+        one = _finding(source, detail)
+        options = tuple(
+            tuple(replace(change, path=change.path[len(place) :]) for change in option)
+            for option in one.remedy.options
+        )
+        found.append(
+            replace(
+                one,
+                path=one.path[len(place) :],
+                message=one.message.replace(_inside(place), ""),
+                remedy=replace(one.remedy, options=options),
+                location=None,
+            )
+        )
+    return found

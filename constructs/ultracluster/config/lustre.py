@@ -59,7 +59,7 @@ def lustre_of(settings: LustreSettings) -> LustreFacts:
     """The file system in the one form."""
     match settings:
         case ExistingLustre():
-            return LustreFacts(settings=settings, efa=settings.efa)
+            return LustreFacts(settings=settings, efa=settings.efa, gds=settings.gds)
         case ScratchLustre():
             return LustreFacts(
                 settings=settings,

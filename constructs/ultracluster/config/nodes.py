@@ -25,7 +25,7 @@ MOST_NODES = 6758
 class ScheduledPatching(Model):
     """Software updates of HyperPod at fixed times (`ScheduledUpdateConfig`)."""
 
-    kind: Literal["scheduled"]
+    kind: Literal["scheduled"] = "scheduled"
     schedule: Annotated[str, Field(pattern=r"^cron\(.+\)$", max_length=256)]
     """When, as `cron(minutes hours day-of-month month day-of-week year)`, UTC."""
     batch_percent: Annotated[int, Field(ge=1, le=100)] | None = None
@@ -39,7 +39,7 @@ class ScheduledPatching(Model):
 class AutomaticPatching(Model):
     """Software updates of HyperPod when nodes are idle (`AutoPatchConfig`)."""
 
-    kind: Literal["when-idle", "when-all-idle"]
+    kind: Literal["when-idle", "when-all-idle"] = "when-idle"
     batch_percent: Annotated[int, Field(ge=1, le=100)] | None = None
     """Share of the group that is updated at once; all at once by default."""
     wait_seconds: Annotated[int, Field(ge=0, le=3600)] = 0

@@ -15,7 +15,7 @@ from ultracluster.config.pcs import Pcs
 class HyperPodSlurm(Model):
     """SageMaker HyperPod with Slurm, configured through the API."""
 
-    kind: Literal["hyperpod-slurm"]
+    kind: Literal["hyperpod-slurm"] = "hyperpod-slurm"
     cluster_name: (
         Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$", max_length=63)] | None
     ) = None

@@ -62,7 +62,7 @@ class DirectoryService(Model):
 class ParallelCluster(Model):
     """AWS ParallelCluster 3 with Slurm."""
 
-    kind: Literal["parallelcluster"]
+    kind: Literal["parallelcluster"] = "parallelcluster"
     cluster_name: Annotated[str, Field(pattern=r"^[a-zA-Z][a-zA-Z0-9-]*$", max_length=60)] | None = None
     """Name of the cluster, at most 40 characters with an accounting database; the environment's name by
     default. A new name is a new cluster."""

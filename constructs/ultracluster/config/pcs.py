@@ -26,7 +26,7 @@ class PcsAccounting(Model):
 class Pcs(Model):
     """AWS PCS with Slurm."""
 
-    kind: Literal["pcs"]
+    kind: Literal["pcs"] = "pcs"
     cluster_name: Annotated[str, Field(pattern=r"^[a-zA-Z][a-zA-Z0-9-]{2,39}$")] | None = None
     """Name of the cluster; the environment's name by default. A new name is a new cluster."""
     size: Literal["small", "medium", "large"] | None = None

@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from ultracluster.config.base import DISCRIMINATORS
 from ultracluster.config.environment import Environment
 from ultracluster.config.schema_values import offer_values
 
@@ -39,8 +40,18 @@ def environment_schema(releases: Iterable[str] = ()) -> dict[str, Any]:
     }
     schema["patternProperties"] = {r"^\.": {"description": "A place for YAML anchors; ignored."}}
     schema["required"] = []
+    _name_kinds(schema["$defs"])
     offer_values(schema, releases)
     return schema
+
+
+def _name_kinds(definitions: dict[str, dict[str, Any]]) -> None:
+    """A file says which kind it means; only in Python the class says it already."""
+    for name, definition in definitions.items():
+        for tag in DISCRIMINATORS:
+            if definition.get("properties", {}).get(tag, {}).pop("default", None):
+                required = {"required": [tag, *definition.get("required", [])]}
+                definitions[name] = dict(sorted((definition | required).items()))
 
 
 def field_docstrings(model: type[BaseModel]) -> dict[str, str]:

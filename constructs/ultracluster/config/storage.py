@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ultracluster.config.base import (
+    OR_TOKEN,
     AbsolutePath,
     BucketName,
     Many,
@@ -17,14 +18,15 @@ from ultracluster.config.base import (
 )
 
 Event = Literal["new", "changed", "deleted"]
-FileSystemId = Annotated[str, Field(pattern=r"^fs-[0-9a-f]{8,17}$")]
+KeyArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/.+$"), OR_TOKEN]
+FileSystemId = Annotated[str, Field(pattern=r"^fs-[0-9a-f]{8,17}$"), OR_TOKEN]
 
 
 class ExistingKey(Model):
     """A customer-managed KMS key made elsewhere. Its policy must let FSx, S3, EC2, RDS, Secrets Manager
     and CloudWatch Logs use it."""
 
-    arn: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/.+$")]
+    arn: KeyArn
 
 
 class KeysByPurpose(Model):
@@ -100,7 +102,7 @@ class _Persistent(_NewLustre):
 class ScratchLustre(_NewLustre):
     """Unreplicated SSD for data that may be lost: no backups, no customer key."""
 
-    deployment: Literal["scratch-1", "scratch-2"]
+    deployment: Literal["scratch-1", "scratch-2"] = "scratch-2"
     capacity_gib: Annotated[int, Field(gt=0)]
     """Storage in GiB."""
     data_repositories: dict[str, DataRepository] = {}
@@ -110,7 +112,7 @@ class ScratchLustre(_NewLustre):
 class Persistent1SsdLustre(_Persistent):
     """Replicated SSD of the first generation, for Regions without the second."""
 
-    deployment: Literal["persistent-1-ssd"]
+    deployment: Literal["persistent-1-ssd"] = "persistent-1-ssd"
     capacity_gib: Annotated[int, Field(gt=0)]
     """Storage in GiB."""
     throughput_mbps_per_tib: Annotated[int, Field(gt=0)]
@@ -122,7 +124,7 @@ class Persistent1SsdLustre(_Persistent):
 class Persistent1HddLustre(_Persistent):
     """Replicated hard disks of the first generation."""
 
-    deployment: Literal["persistent-1-hdd"]
+    deployment: Literal["persistent-1-hdd"] = "persistent-1-hdd"
     capacity_gib: Annotated[int, Field(gt=0)]
     """Storage in GiB."""
     throughput_mbps_per_tib: Annotated[int, Field(gt=0)]
@@ -136,7 +138,7 @@ class Persistent1HddLustre(_Persistent):
 class Persistent2SsdLustre(_Persistent):
     """Replicated SSD: the file system for training, over EFA where `efa` is on."""
 
-    deployment: Literal["persistent-2-ssd"]
+    deployment: Literal["persistent-2-ssd"] = "persistent-2-ssd"
     capacity_gib: Annotated[int, Field(gt=0)]
     """Storage in GiB. With EFA the smallest size and the step depend on the throughput tier."""
     throughput_mbps_per_tib: Annotated[int, Field(gt=0)]
@@ -162,7 +164,7 @@ class ReadCache(Model):
 class IntelligentTieringLustre(_Persistent):
     """Elastic storage that moves cold data to cheaper tiers; cannot be tied to S3."""
 
-    deployment: Literal["intelligent-tiering"]
+    deployment: Literal["intelligent-tiering"] = "intelligent-tiering"
     throughput_mbps: Annotated[int, Field(gt=0)]
     """Throughput in MB/s, in steps of 4000; may only grow."""
     metadata_iops: Annotated[int, Field(gt=0)]
@@ -177,16 +179,18 @@ class IntelligentTieringLustre(_Persistent):
 class ExistingLustre(Model):
     """A Lustre file system made elsewhere, e.g. by another environment."""
 
-    deployment: Literal["existing"]
+    deployment: Literal["existing"] = "existing"
     id: FileSystemId
-    dns_name: Annotated[str, Field(pattern=r"^f[sc]-[0-9a-z]+\.fsx\.[a-z0-9-]+\.[a-z.]+$")]
-    mount_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,8}$")]
+    dns_name: Annotated[str, Field(pattern=r"^f[sc]-[0-9a-z]+\.fsx\.[a-z0-9-]+\.[a-z.]+$"), OR_TOKEN]
+    mount_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,8}$"), OR_TOKEN]
     security_group_id: SecurityGroupId
     """The file system's own group: the nodes are admitted by rules added to it."""
     mount_path: AbsolutePath = "/fsx"
     """Where nodes mount it."""
     efa: bool = False
     """It was created with EFA."""
+    gds: bool = False
+    """Clients read into accelerator memory (GPUDirect Storage); needs `efa`."""
 
 
 Lustre = Annotated[
@@ -203,7 +207,7 @@ Lustre = Annotated[
 class NewOpenZfs(Model):
     """An FSx for OpenZFS file system for home directories."""
 
-    deployment: Literal["single-az-1", "single-az-2", "single-az-ha-1", "single-az-ha-2"]
+    deployment: Literal["single-az-1", "single-az-2", "single-az-ha-1", "single-az-ha-2"] = "single-az-2"
     """`-ha-` has a standby file server in the same zone; `-2` is the newer generation."""
     capacity_gib: Annotated[int, Field(gt=0)]
     """SSD storage in GiB."""
@@ -219,10 +223,10 @@ class NewOpenZfs(Model):
 class ExistingOpenZfs(Model):
     """An OpenZFS file system made elsewhere."""
 
-    deployment: Literal["existing"]
+    deployment: Literal["existing"] = "existing"
     id: FileSystemId
-    dns_name: Annotated[str, Field(pattern=r"^fs-[0-9a-z]+\.fsx\.[a-z0-9-]+\.[a-z.]+$")]
-    volume_id: Annotated[str, Field(pattern=r"^fsvol-[0-9a-f]{17}$")] | None = None
+    dns_name: Annotated[str, Field(pattern=r"^fs-[0-9a-z]+\.fsx\.[a-z0-9-]+\.[a-z.]+$"), OR_TOKEN]
+    volume_id: Annotated[str, Field(pattern=r"^fsvol-[0-9a-f]{17}$"), OR_TOKEN] | None = None
     """Its root volume; ParallelCluster asks for it."""
     security_group_id: SecurityGroupId
     """The file system's own group: the nodes are admitted by rules added to it."""
@@ -236,7 +240,7 @@ OpenZfs = Annotated[NewOpenZfs | ExistingOpenZfs, Field(discriminator="deploymen
 class RdsMySql(Model):
     """An RDS for MySQL instance that keeps Slurm's accounting; its password is in Secrets Manager."""
 
-    kind: Literal["rds-mysql"]
+    kind: Literal["rds-mysql"] = "rds-mysql"
     instance_class: Annotated[str, Field(pattern=r"^[a-z0-9]+\.[a-z0-9]+$")] = "m7g.large"
     """RDS instance class without the `db.` prefix."""
     storage_gib: Annotated[int, Field(ge=20, le=65_536)] = 100
@@ -256,18 +260,18 @@ class RdsMySql(Model):
 class ExistingDatabase(Model):
     """A MySQL-compatible database made elsewhere."""
 
-    kind: Literal["existing"]
-    endpoint: Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9.-]+$")]
+    kind: Literal["existing"] = "existing"
+    endpoint: Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[A-Za-z0-9.-]+$"), OR_TOKEN]
     port: Annotated[int, Field(ge=1, le=65_535)] = 3306
     database_name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_$]{0,62}$")] = "slurm_acct_db"
     """Schema that slurmdbd creates."""
-    secret_arn: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:.+$")]
+    secret_arn: Annotated[
+        str, Field(pattern=r"^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:.+$"), OR_TOKEN
+    ]
     """Secret with `username` and `password`."""
     username: Annotated[str, Field(min_length=1, max_length=32)] | None = None
     """The secret's `username`; ParallelCluster requires it in its configuration."""
-    secret_key_arn: Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/.+$")] | None = (
-        None
-    )
+    secret_key_arn: KeyArn | None = None
     """KMS key of that secret, if it has its own."""
     security_group_id: SecurityGroupId
     """The database's group: the nodes are admitted by a rule added to it."""

@@ -21,6 +21,8 @@ class LustreMount:
     path: str = "/fsx"
     efa: bool = False
     """It was created with EFA: nodes that can, reach it so."""
+    gds: bool = False
+    """Nodes that can, read it straight into accelerator memory (GPUDirect Storage); only with EFA."""
     file_system_id: str = ""
     """`fs-...`; ParallelCluster and Kubernetes ask for it."""
 

@@ -6,6 +6,7 @@ changes by adding and removing rules. For the rules it does not matter who made 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aws_cdk import CfnResource, RemovalPolicy
@@ -50,40 +51,48 @@ class Admission(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        clients: str,
-        servers: str,
-        traffic: tuple[Traffic, ...],
+        clients: ec2.IConnectable,
+        servers: ec2.IConnectable,
+        traffic: Sequence[Traffic],
         mutual: bool = False,
     ) -> None:
-        """Add the rules to both groups.
+        """Add the rules to all groups of both.
 
         Args:
-            clients: id of the group that opens connections.
-            servers: id of the group that accepts them.
+            clients: who opens connections: a security group, or what is in some.
+            servers: who accepts them.
             traffic: what is allowed.
             mutual: servers may open connections to clients, too (Lustre callbacks).
         """
         super().__init__(scope, construct_id)
         self.rules: list[CfnResource] = []
-        for one in traffic:
-            self._pair("", one, clients, servers)
-            if mutual and clients != servers:
-                self._pair("Back", one, servers, clients)
+        pairs = [(client, server) for client in groups_of(clients) for server in groups_of(servers)]
+        for number, (client, server) in enumerate(pairs, start=1):
+            suffix = "" if number == 1 else str(number)
+            for one in traffic:
+                self._pair("", one, client, server, suffix)
+                if mutual and client != server:
+                    self._pair("Back", one, server, client, suffix)
 
-    def _pair(self, prefix: str, traffic: Traffic, source: str, target: str) -> None:
+    def _pair(self, prefix: str, traffic: Traffic, source: str, target: str, suffix: str) -> None:
         description = f"Ultracluster: {traffic.name} {prefix}".strip()
         self.rules += [
             ec2.CfnSecurityGroupIngress(
-                self, f"{prefix}Ingress{traffic.name}", group_id=target, source_security_group_id=source,
-                ip_protocol=traffic.protocol, from_port=traffic.from_port, to_port=traffic.to_port,
-                description=description,
+                self, f"{prefix}Ingress{traffic.name}{suffix}", group_id=target,
+                source_security_group_id=source, ip_protocol=traffic.protocol,
+                from_port=traffic.from_port, to_port=traffic.to_port, description=description,
             ),
             ec2.CfnSecurityGroupEgress(
-                self, f"{prefix}Egress{traffic.name}", group_id=source, destination_security_group_id=target,
-                ip_protocol=traffic.protocol, from_port=traffic.from_port, to_port=traffic.to_port,
-                description=description,
+                self, f"{prefix}Egress{traffic.name}{suffix}", group_id=source,
+                destination_security_group_id=target, ip_protocol=traffic.protocol,
+                from_port=traffic.from_port, to_port=traffic.to_port, description=description,
             ),
         ]  # fmt: skip
+
+
+def groups_of(connectable: ec2.IConnectable) -> list[str]:
+    """Ids of its security groups, each once."""
+    return list(dict.fromkeys(group.security_group_id for group in connectable.connections.security_groups))
 
 
 def isolated_group(

@@ -8,7 +8,9 @@ from aws_cdk import aws_iam as iam
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 
 
-def allow_reading_assets(role: iam.Role, bucket_arn: str, objects: str, *, sid: str = "ReadAssets") -> None:
+def allow_reading_assets(
+    role: iam.IRole | iam.Role, bucket_arn: str, objects: str, *, sid: str = "ReadAssets"
+) -> None:
     """Let a role read objects of the bootstrap bucket, whichever key encrypts it.
 
     `cdk bootstrap --bootstrap-customer-key` makes a key whose policy admits everyone in the account who
@@ -24,8 +26,8 @@ def allow_reading_assets(role: iam.Role, bucket_arn: str, objects: str, *, sid: 
     stack = Stack.of(role)
     files = f"{bucket_arn}/{objects}"
     keys = stack.format_arn(service="kms", account="*", resource="key", resource_name="*")
-    role.add_to_policy(iam.PolicyStatement(sid=sid, actions=["s3:GetObject"], resources=[files]))
-    role.add_to_policy(
+    role.add_to_principal_policy(iam.PolicyStatement(sid=sid, actions=["s3:GetObject"], resources=[files]))
+    role.add_to_principal_policy(
         iam.PolicyStatement(
             sid=sid.replace("Read", "Decrypt"),
             actions=["kms:Decrypt"],

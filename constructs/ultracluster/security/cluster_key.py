@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Literal, cast
 
 from aws_cdk import ArnFormat, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from ultracluster.guard import warn
 from ultracluster.model.orchestrators import Launcher
 from ultracluster.security.principals import anyone, service
 
@@ -33,17 +35,34 @@ LAUNCHERS: Mapping[Launcher, str] = {
     "spot": SPOT,
 }
 """The service-linked role of each service that launches nodes."""
+KeyUse = Literal[Launcher, "logs", "data-repositories"]
+"""Who must be admitted by the key's own policy, because no IAM policy of ours reaches them."""
+_ALLOWED = "ultracluster:allowed"
 
 
 class ClusterKey(Construct):
     """A key with yearly rotation that encrypts file systems, volumes, buckets, logs and secrets.
 
-    It is always retained once it was made: whatever it encrypted and outlives the stack would be lost with
-    it. No statement depends on an encryption context for volumes, because HyperPod passes none.
+    By default it is retained once it was made: whatever it encrypted and outlives the stack would be lost
+    with it. No statement depends on an encryption context for volumes, because HyperPod passes none.
 
     Attributes:
         key: the KMS key.
     """
+
+    @classmethod
+    def of(cls, scope: Construct, key: kms.IKey | None) -> kms.IKey:
+        """The key that was given, or one that all constructs of the stack share.
+
+        Args:
+            scope: whoever needs a key.
+            key: what it was given.
+        """
+        if key:
+            return key
+        stack = Stack.of(scope)
+        found = stack.node.try_find_child(_OF_STACK)
+        return (found if isinstance(found, ClusterKey) else cls(stack, _OF_STACK)).key
 
     def __init__(
         self,
@@ -51,14 +70,16 @@ class ClusterKey(Construct):
         construct_id: str,
         *,
         alias: str | None = None,
-        launched_by: Sequence[str] = (),
+        launched_by: Sequence[Launcher] = (),
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         """Make the key.
 
         Args:
             alias: name below `alias/`, unique in account and Region; none by default.
-            launched_by: service-linked roles that launch instances with encrypted volumes, `AUTO_SCALING`
-                (EKS managed node groups) or `PCS`: no IAM policy can give them the key.
+            launched_by: services that launch instances with encrypted volumes. Clusters that are given the
+                key itself see to it (`allow_use`); name them where it reaches a cluster by its ARN.
+            removal_policy: what happens to it when it leaves the stack.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
@@ -68,14 +89,66 @@ class ClusterKey(Construct):
             alias=alias,
             description=f"Ultracluster {stack.stack_name}: file systems, volumes, buckets, logs, secrets",
             enable_key_rotation=True,
-            removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+            removal_policy=removal_policy,
         )
-        key.add_to_resource_policy(_logs(stack))
-        key.add_to_resource_policy(_fsx_data_repositories(stack))
-        for number, role in enumerate(launched_by):
-            for statement in _launches(stack, role, "" if number == 0 else str(number + 1)):
-                key.add_to_resource_policy(statement)
         self.key = cast("kms.IKey", key)  # the CDK's class and interface differ in names of arguments
+        allow_use(self, self.key, "logs", "data-repositories", *launched_by)
+
+
+_OF_STACK = "UltraclusterKey"
+
+
+def allow_use(scope: Construct, key: kms.IKey, *uses: KeyUse) -> None:
+    """Let services use a key, by its own policy: no IAM policy can give them the key. Each once for a key.
+
+    The policy of a key that was imported cannot be changed: then a warning at `scope` says what has to stand
+    in it.
+
+    Args:
+        scope: what needs the key to be used.
+        key: made in this app, here or in another stack, or imported.
+        uses: for what.
+    """
+    allowed = [str(entry.data) for entry in key.node.metadata if entry.type == _ALLOWED]
+    for use in dict.fromkeys(uses):
+        if use in allowed:
+            continue
+        launching = sum(one in LAUNCHERS for one in allowed)
+        for statement in _statements(Stack.of(key), use, launching):
+            if not key.add_to_resource_policy(statement).statement_added:
+                _must_stand(scope, use, statement)
+        key.node.add_metadata(_ALLOWED, use)
+        allowed.append(use)
+
+
+def _statements(stack: Stack, use: KeyUse, launching: int) -> list[iam.PolicyStatement]:
+    if use == "logs":
+        return [_logs(stack)]
+    if use == "data-repositories":
+        return [_fsx_data_repositories(stack)]
+    return _launches(stack, LAUNCHERS[use], "" if launching == 0 else str(launching + 1))
+
+
+def _must_stand(scope: Construct, use: KeyUse, statement: iam.PolicyStatement) -> None:
+    """Say which statement an imported key needs."""
+    sid = statement.sid
+    text = json.dumps(Stack.of(scope).resolve(statement.to_json()), sort_keys=True)
+    warn(
+        scope,
+        f"key-policy-{use}-{sid}",
+        "the key was imported, so its policy is not changed here; for "
+        f"{_WHAT_FOR.get(use, use)} it has to hold {text}",
+    )
+
+
+_WHAT_FOR: Mapping[KeyUse, str] = {
+    "auto-scaling": "nodes that EC2 Auto Scaling launches with encrypted volumes",
+    "fleet": "nodes that an EC2 fleet launches with encrypted volumes",
+    "computing-service": "nodes that AWS PCS launches with encrypted volumes",
+    "spot": "Spot instances with encrypted volumes",
+    "logs": "log groups of CloudWatch Logs",
+    "data-repositories": "FSx to read and write objects that it encrypts",
+}
 
 
 def _logs(stack: Stack) -> iam.PolicyStatement:

@@ -39,7 +39,6 @@ class HyperPodExecutionRole(Construct):
             eks_cluster_arn: the EKS cluster that the nodes join; None with Slurm.
         """
         super().__init__(scope, construct_id)
-        self._key_arn = key.key_arn
         stack = Stack.of(self)
         self.role = iam.Role(
             self,
@@ -128,9 +127,6 @@ class HyperPodExecutionRole(Construct):
         self.role.add_to_policy(_statement("ListScripts", ["s3:ListBucket"], [bucket.bucket_arn]))
         scripts = bucket.arn_for_objects(f"{cluster_name}/*")
         self.role.add_to_policy(_statement("ReadScripts", ["s3:GetObject"], [scripts]))
-        if bucket.encryption_key and bucket.encryption_key.key_arn != self._key_arn:
-            key_arn = bucket.encryption_key.key_arn
-            self.role.add_to_policy(_statement("DecryptScripts", ["kms:Decrypt"], [key_arn]))
         acknowledge(self, {wildcard(self, scripts): "Every content hash of this cluster's scripts."})
 
     def grant_read_mirror(self, uri: str) -> None:

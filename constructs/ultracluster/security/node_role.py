@@ -40,7 +40,6 @@ class NodeRole(Construct):
             path: IAM path of both, with slashes around. PCS asks for `/aws-pcs/`, or a name of its own form.
         """
         super().__init__(scope, construct_id)
-        self._key_arn = key.key_arn
         stack = Stack.of(self)
         self.role = iam.Role(
             self,
@@ -89,8 +88,6 @@ class NodeRole(Construct):
         self.allow("ListScripts", ["s3:ListBucket"], [bucket.bucket_arn], within)
         scripts = bucket.arn_for_objects(f"{cluster_name}/*")
         self.allow("ReadScripts", ["s3:GetObject"], [scripts])
-        if bucket.encryption_key and bucket.encryption_key.key_arn != self._key_arn:
-            self.allow("DecryptScripts", ["kms:Decrypt"], [bucket.encryption_key.key_arn])
         acknowledge(self, {wildcard(self, scripts): "Every content hash of this cluster's scripts."})
 
     def grant_read_mirror(self, uri: str) -> None:

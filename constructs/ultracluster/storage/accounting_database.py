@@ -3,28 +3,207 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Protocol, TypedDict, Unpack, cast
 
+import jsii
 from aws_cdk import CfnResource, Duration, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_rds as rds
+from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
 from ultracluster.config.storage import RdsMySql
-from ultracluster.network.admission import MYSQL, Admission, isolated_group
+from ultracluster.guard import holds_token, report, settings_of
+from ultracluster.model.mounts import Accounting
+from ultracluster.network.admission import MYSQL, Admission, Traffic, isolated_group
+from ultracluster.network.server_connections import ServerConnections
 from ultracluster.security.acknowledgements import acknowledge
+from ultracluster.security.cluster_key import ClusterKey
+
+_PORT = 3306
+_USER = "slurm"
 
 
-class AccountingDatabase(Construct):
+class AccountingArguments(TypedDict, total=False):
+    """Fields of the configuration's model for a new database, which says what each means."""
+
+    instance_class: str
+    storage_gib: int
+    multi_az: bool
+    backup_retention_days: int
+    database_name: str
+
+
+class IAccountingDatabase(Protocol):
+    """A MySQL-compatible database for slurmdbd, made here or elsewhere."""
+
+    @property
+    def endpoint(self) -> str:
+        """Host name."""
+        ...
+
+    @property
+    def port(self) -> int: ...
+    @property
+    def database_name(self) -> str:
+        """Schema that slurmdbd creates."""
+        ...
+
+    @property
+    def username(self) -> str:
+        """The secret's `username`; ParallelCluster asks for it."""
+        ...
+
+    @property
+    def secret(self) -> secretsmanager.ISecret:
+        """Secret with `username` and `password`."""
+        ...
+
+    @property
+    def security_group(self) -> ec2.ISecurityGroup | None:
+        """None where it is not known: then its owner admits the clients."""
+        ...
+
+    @property
+    def accounting(self) -> Accounting:
+        """All that a controller must know to use it."""
+        ...
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """Opens the database's port."""
+        ...
+
+    @property
+    def node(self) -> Any: ...
+
+    def admit(self, scope: Construct, construct_id: str, *, clients: ec2.IConnectable) -> list[Admission]:
+        """Let the members of security groups connect; see `ServerConnections.admit`."""
+        ...
+
+    def grant_read_secret(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let someone read user and password, and decrypt them with the secret's key if it has its own."""
+        ...
+
+
+class _Database(Construct):
+    """What made and imported databases have in common."""
+
+    endpoint: str
+    port: int
+    database_name: str
+    username: str
+    secret: secretsmanager.ISecret
+    security_group: ec2.ISecurityGroup | None
+    _connections: ServerConnections
+
+    @property
+    def accounting(self) -> Accounting:
+        """All that a controller must know to use it."""
+        key = self.secret.encryption_key
+        return Accounting(
+            endpoint=self.endpoint,
+            secret_arn=self.secret.secret_arn,
+            port=self.port,
+            database_name=self.database_name,
+            secret_key_arn=key.key_arn if key else None,
+            username=self.username,
+        )
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """Opens the database's port."""
+        return self._connections
+
+    def admit(self, scope: Construct, construct_id: str, *, clients: ec2.IConnectable) -> list[Admission]:
+        """Let the members of security groups connect.
+
+        Args:
+            scope: where the rules live; a stack of the clients, if they come and go.
+            construct_id: id below `scope`.
+            clients: a security group, or what is in some.
+
+        Returns:
+            What has to be there before a client connects.
+        """
+        return self._connections.admit(scope, construct_id, clients=clients)
+
+    def grant_read_secret(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let someone read user and password, and decrypt them with the secret's key if it has its own."""
+        grant = iam.Grant.add_to_principal(
+            grantee=grantee,
+            actions=["secretsmanager:GetSecretValue"],
+            resource_arns=[self.secret.secret_arn],
+        )
+        if self.secret.encryption_key:
+            decrypt = iam.Grant.add_to_principal(
+                grantee=grantee,
+                actions=["kms:Decrypt"],
+                resource_arns=[self.secret.encryption_key.key_arn],
+            )
+            return grant.combine(decrypt)
+        return grant
+
+    def _connect(self, group: ec2.ISecurityGroup | None, traffic: Sequence[Traffic]) -> None:
+        self.security_group = group
+        self._connections = ServerConnections(self, group=group, traffic=traffic)
+
+
+@jsii.implements(ec2.IConnectable)
+class AccountingDatabase(_Database):
     """A MySQL instance for slurmdbd, with user and password in Secrets Manager.
 
     Attributes:
+        resource: the CDK's `DatabaseInstance`.
+        config: its settings.
         endpoint: host name.
         instance_id: name of the instance.
         port: TCP port.
-        secret_arn: secret with `username` and `password`.
-        security_group_id: the database's own group.
+        database_name: schema that slurmdbd creates.
+        username: the secret's `username`.
+        secret: holds `username` and `password`.
+        secret_arn: its ARN.
+        security_group: the database's own group.
+        security_group_id: its id.
+        key: encrypts data, backups, insights and the secret.
     """
+
+    @classmethod
+    def from_accounting_attributes(
+        cls,
+        scope: Construct,
+        construct_id: str,
+        *,
+        endpoint: str,
+        secret: secretsmanager.ISecret,
+        port: int = _PORT,
+        database_name: str = "slurm_acct_db",
+        username: str = _USER,
+        security_group: ec2.ISecurityGroup | None = None,
+    ) -> IAccountingDatabase:
+        """A MySQL-compatible database made elsewhere.
+
+        Args:
+            endpoint: host name.
+            secret: holds `username` and `password`; import it with its `encryption_key` if it has its own.
+            port: TCP port.
+            database_name: schema that slurmdbd creates.
+            username: the secret's `username`; ParallelCluster asks for it.
+            security_group: the database's group, to which rules for clients are added. Without it nobody is
+                admitted: the controller must be able to reach it already.
+        """
+        return _ImportedDatabase(
+            scope,
+            construct_id,
+            endpoint=endpoint,
+            secret=secret,
+            port=port,
+            database_name=database_name,
+            username=username,
+            group=security_group,
+        )
 
     def __init__(
         self,
@@ -32,57 +211,71 @@ class AccountingDatabase(Construct):
         construct_id: str,
         *,
         vpc: ec2.IVpc,
-        subnet_ids: Sequence[str],
-        config: RdsMySql,
-        key: kms.IKey,
-        retain: bool,
+        subnets: Sequence[ec2.ISubnet] | None = None,
+        config: RdsMySql | None = None,
+        key: kms.IKey | None = None,
+        security_group: ec2.ISecurityGroup | None = None,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+        **settings: Unpack[AccountingArguments],
     ) -> None:
         """Make the database.
 
         Args:
             vpc: VPC of the controller.
-            subnet_ids: two subnets in two zones.
-            config: what was asked for.
-            key: encrypts data, backups, insights and the secret.
-            retain: it stays, with its secret and its groups, when it leaves the stack, but for a creation
-                that is rolled back; otherwise a final snapshot is taken. `DeletionProtection` protects it,
-                once it is there.
+            subnets: two or more in two zones or more; by default the private ones of the VPC.
+            config: its settings as an environment file has them, instead of `settings`; subnets and zones
+                that it names are not read.
+            key: encrypts data, backups, insights and the secret; by default a `ClusterKey`.
+            security_group: its group; by default one of its own.
+            removal_policy: what happens to it when it leaves the stack. By default it stays, with its secret
+                and its groups, but for a creation that is rolled back; `SNAPSHOT` takes a last snapshot.
+                `DeletionProtection` protects it, once it is there.
+            settings: fields of the configuration's model, e.g. `instance_class`, `storage_gib`.
+
+        Raises:
+            ValueError: settings of the wrong shape, or the VPC has no private subnets in two zones.
         """
         super().__init__(scope, construct_id)
-        stays = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if retain else RemovalPolicy.DESTROY
-        group = isolated_group(
-            self,
-            "SecurityGroup",
-            vpc_id=vpc.vpc_id,
-            description="Slurm accounting database",
-            removal_policy=stays,
+        given = cast("dict[str, Any]", settings)
+        self.config = config = settings_of(
+            RdsMySql,
+            config,
+            given if config else {"kind": "rds-mysql", **given},
+            construct="AccountingDatabase",
+            place=("storage", "accounting_database"),
         )
-        subnets = rds.CfnDBSubnetGroup(
-            self, "Subnets", db_subnet_group_description="Slurm accounting", subnet_ids=list(subnet_ids)
+        report(self, config)
+        self.key = key = ClusterKey.of(self, key)
+        leaves = removal_policy in (RemovalPolicy.DESTROY, RemovalPolicy.SNAPSHOT)
+        stays = RemovalPolicy.DESTROY if leaves else removal_policy
+        group = security_group or self._own_group(vpc, stays)
+        subnet_group = rds.CfnDBSubnetGroup(
+            self,
+            "Subnets",
+            db_subnet_group_description="Slurm accounting",
+            subnet_ids=[subnet.subnet_id for subnet in (_private(vpc) if subnets is None else subnets)],
         )
         engine = rds.DatabaseInstanceEngine.mysql(version=rds.MysqlEngineVersion.VER_8_4_10)
-        instance = rds.DatabaseInstance(
+        self.resource = instance = rds.DatabaseInstance(
             self,
             "Resource",
             engine=engine,
             instance_type=ec2.InstanceType(config.instance_class),
             vpc=vpc,
-            subnet_group=rds.SubnetGroup.from_subnet_group_name(self, "SubnetGroup", subnets.ref),
-            security_groups=[
-                ec2.SecurityGroup.from_security_group_id(self, "Group", group.attr_group_id, mutable=False)
-            ],
+            subnet_group=rds.SubnetGroup.from_subnet_group_name(self, "SubnetGroup", subnet_group.ref),
+            security_groups=[group],
             multi_az=config.multi_az,
             allocated_storage=config.storage_gib,
-            max_allocated_storage=config.storage_gib * 4,
+            max_allocated_storage=None if holds_token(config.storage_gib) else config.storage_gib * 4,
             storage_type=rds.StorageType.GP3,
             storage_encrypted=True,
             storage_encryption_key=key,
             publicly_accessible=False,
             auto_minor_version_upgrade=True,
-            credentials=rds.Credentials.from_generated_secret("slurm", encryption_key=key),
+            credentials=rds.Credentials.from_generated_secret(_USER, encryption_key=key),
             backup_retention=Duration.days(config.backup_retention_days),
             copy_tags_to_snapshot=True,
-            removal_policy=stays if retain else RemovalPolicy.SNAPSHOT,
+            removal_policy=removal_policy,
             cloudwatch_logs_exports=["error", "slowquery"],
             parameter_group=rds.ParameterGroup(
                 self,
@@ -100,22 +293,66 @@ class AccountingDatabase(Construct):
         )
         assert instance.secret is not None
         self.endpoint = instance.db_instance_endpoint_address
-        self.port = 3306
+        self.port = _PORT
+        self.username = _USER
+        self.secret = instance.secret
         self.secret_arn = instance.secret.secret_arn
         self.instance_id = instance.instance_identifier
-        self.security_group_id = group.attr_group_id
+        self.security_group_id = group.security_group_id
         self.database_name = config.database_name
-        if retain:  # its groups cannot go while it is there, and without its secret it is of no use
+        self._connect(group, MYSQL)
+        if not leaves:  # its groups cannot go while it is there, and without its secret it is of no use
             for child in self.node.find_all():
                 if isinstance(child, CfnResource):
                     child.apply_removal_policy(stays)
-        acknowledge(self, ACCEPTED | {"AwsSolutions-RDS10": LATER if retain else UNPROTECTED})
+        acknowledge(self, ACCEPTED | {"AwsSolutions-RDS10": UNPROTECTED if leaves else LATER})
         if not config.multi_az:
             acknowledge(self, {"AwsSolutions-RDS3": "multi_az is off: a stop of accounting holds no job up."})
 
-    def admit(self, scope: Construct, construct_id: str, *, clients: str) -> Admission:
-        """Let the members of a security group connect."""
-        return Admission(scope, construct_id, clients=clients, servers=self.security_group_id, traffic=MYSQL)
+    def _own_group(self, vpc: ec2.IVpc, stays: RemovalPolicy) -> ec2.ISecurityGroup:
+        group = isolated_group(
+            self,
+            "SecurityGroup",
+            vpc_id=vpc.vpc_id,
+            description="Slurm accounting database",
+            removal_policy=stays,
+        )
+        return ec2.SecurityGroup.from_security_group_id(self, "Group", group.attr_group_id, mutable=False)
+
+
+@jsii.implements(ec2.IConnectable)
+class _ImportedDatabase(_Database):
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        endpoint: str,
+        secret: secretsmanager.ISecret,
+        port: int,
+        database_name: str,
+        username: str,
+        group: ec2.ISecurityGroup | None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.endpoint = endpoint
+        self.secret = secret
+        self.port = port
+        self.database_name = database_name
+        self.username = username
+        self._connect(group, (Traffic("MySql", "tcp", port, port),))
+
+
+def _private(vpc: ec2.IVpc) -> Sequence[ec2.ISubnet]:
+    """Private subnets of the VPC, in two zones at least."""
+    found = [*vpc.private_subnets, *vpc.isolated_subnets]
+    if len(found) < 2:
+        raise ValueError(
+            "AccountingDatabase: RDS requires subnets in two zones, and the VPC has "
+            f"{len(found) or 'no'} private one{'' if len(found) == 1 else 's'}. Instead: "
+            "subnets=[...] with two private subnets in two zones"
+        )
+    return found
 
 
 LATER = "Deletion protection is switched on in a later stack: from the start it would block a rollback."

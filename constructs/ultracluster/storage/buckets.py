@@ -10,6 +10,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from ultracluster.security.acknowledgements import acknowledge
+from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.security.principals import service
 
 
@@ -20,7 +21,19 @@ class LogBucket(Construct):
         bucket: the bucket.
     """
 
-    def __init__(self, scope: Construct, construct_id: str) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+    ) -> None:
+        """Make the bucket.
+
+        Args:
+            removal_policy: what happens to it when it leaves the stack. By default it stays, but for a
+                creation that is rolled back.
+        """
         super().__init__(scope, construct_id)
         self.bucket = s3.Bucket(
             self,
@@ -31,7 +44,7 @@ class LogBucket(Construct):
             enforce_ssl=True,
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
             lifecycle_rules=[s3.LifecycleRule(expiration=Duration.days(365))],
-            removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+            removal_policy=removal_policy,
         )
         self.bucket.add_to_resource_policy(
             # the CDK would fall back to an ACL here, unless the app sets a feature flag
@@ -52,31 +65,43 @@ class DataBucket(Construct):
 
     Attributes:
         bucket: the bucket.
+        key: encrypts every object.
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, key: kms.IKey, log_bucket: s3.IBucket, log_prefix: str
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        key: kms.IKey | None = None,
+        log_bucket: s3.IBucket | None = None,
+        log_prefix: str | None = None,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         """Make the bucket.
 
         Args:
-            key: encrypts every object.
-            log_bucket: receives the access logs.
-            log_prefix: key prefix of those logs, ending in a slash.
+            key: encrypts every object; by default a `ClusterKey`.
+            log_bucket: receives the access logs; by default a `LogBucket` of its own.
+            log_prefix: key prefix of those logs, ending in a slash; by default the construct's id.
+            removal_policy: what happens to it when it leaves the stack. By default it stays, but for a
+                creation that is rolled back.
         """
         super().__init__(scope, construct_id)
+        self.key = ClusterKey.of(self, key)
+        log_bucket = log_bucket or LogBucket(self, "Log", removal_policy=removal_policy).bucket
         logs = s3.Bucket.from_bucket_name(self, "Logs", log_bucket.bucket_name)
         self.bucket = s3.Bucket(
             self,
             "Resource",
             encryption=s3.BucketEncryption.KMS,
-            encryption_key=key,
+            encryption_key=self.key,
             bucket_key_enabled=True,
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             enforce_ssl=True,
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
             server_access_logs_bucket=logs,
-            server_access_logs_prefix=log_prefix,
+            server_access_logs_prefix=log_prefix or f"{self.node.id.lower()}/",
             versioned=True,
             lifecycle_rules=[
                 s3.LifecycleRule(
@@ -84,7 +109,7 @@ class DataBucket(Construct):
                     noncurrent_version_expiration=Duration.days(30),
                 )
             ],
-            removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+            removal_policy=removal_policy,
         )
         acknowledge(
             self.bucket,

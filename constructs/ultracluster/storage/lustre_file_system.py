@@ -5,41 +5,216 @@ Built on the L1, because the L2 has no fields for EFA, metadata, Intelligent-Tie
 
 from __future__ import annotations
 
+from typing import Any, Protocol, Unpack, cast
+
 import jsii
-from aws_cdk import ArnFormat, Aws, Fn, RemovalPolicy, Stack, Tags
+from aws_cdk import Aws, Fn, RemovalPolicy, Stack, Tags
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_fsx as fsx
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from ultracluster.catalog.fsx import lustre
 from ultracluster.config.lustre import NewLustre, lustre_of
-from ultracluster.config.storage import (
-    Backups,
-    IntelligentTieringLustre,
-    Persistent1HddLustre,
-    Persistent2SsdLustre,
-    ScratchLustre,
-)
+from ultracluster.config.storage import ScratchLustre
+from ultracluster.guard import report, settings_of
+from ultracluster.model.mounts import LustreMount
 from ultracluster.network.admission import ALL_TRAFFIC, LUSTRE, Admission, isolated_group
+from ultracluster.network.server_connections import ServerConnections
+from ultracluster.security.cluster_key import ClusterKey, allow_use
+from ultracluster.storage.data_repositories import DataRepositories
+from ultracluster.storage.file_system_grants import grant_describe
+from ultracluster.storage.lustre_settings import (
+    MODELS,
+    USUAL_DEPLOYMENT,
+    USUAL_THROUGHPUT,
+    LustreArguments,
+    lustre_configuration,
+)
 from ultracluster.storage.root_squash import RootSquashSetting
 
 
+class ILustreFileSystem(Protocol):
+    """A Lustre file system, made here or elsewhere."""
+
+    @property
+    def file_system_id(self) -> str: ...
+    @property
+    def dns_name(self) -> str: ...
+    @property
+    def mount_name(self) -> str:
+        """The name behind the slash when mounting; never assume "fsx"."""
+        ...
+
+    @property
+    def mount_path(self) -> str:
+        """Where nodes mount it."""
+        ...
+
+    @property
+    def efa(self) -> bool:
+        """Whether clients can reach it over EFA."""
+        ...
+
+    @property
+    def gds(self) -> bool:
+        """Whether clients read it straight into GPU memory (GPUDirect Storage)."""
+        ...
+
+    @property
+    def capacity_gib(self) -> int | None:
+        """None where it is not known, or grows with what is in it."""
+        ...
+
+    @property
+    def security_group(self) -> ec2.ISecurityGroup | None:
+        """None where it is not known: then its owner admits the clients."""
+        ...
+
+    @property
+    def mount(self) -> LustreMount:
+        """All that nodes must know to mount it."""
+        ...
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """Opens all that Lustre needs, both ways."""
+        ...
+
+    @property
+    def node(self) -> Any: ...
+
+    def admit(self, scope: Construct, construct_id: str, *, clients: ec2.IConnectable) -> list[Admission]:
+        """Let the members of security groups mount it; see `ServerConnections.admit`."""
+        ...
+
+    def grant_describe(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let someone ask FSx for file systems, which knows no resources."""
+        ...
+
+
+class _Lustre(Construct):
+    """What made and imported file systems have in common."""
+
+    file_system_id: str
+    dns_name: str
+    mount_name: str
+    mount_path: str
+    efa: bool
+    gds: bool
+    capacity_gib: int | None
+    security_group: ec2.ISecurityGroup | None
+    _connections: ServerConnections
+
+    @property
+    def mount(self) -> LustreMount:
+        """All that nodes must know to mount it."""
+        return LustreMount(
+            dns_name=self.dns_name,
+            mount_name=self.mount_name,
+            path=self.mount_path,
+            efa=self.efa,
+            file_system_id=self.file_system_id,
+        )
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """Opens all that Lustre needs, both ways, and over EFA all traffic."""
+        return self._connections
+
+    def admit(self, scope: Construct, construct_id: str, *, clients: ec2.IConnectable) -> list[Admission]:
+        """Let the members of security groups mount it.
+
+        Args:
+            scope: where the rules live; a stack of the clients, if they come and go.
+            construct_id: id below `scope`.
+            clients: a security group, or what is in some.
+
+        Returns:
+            What has to be there before a client mounts.
+        """
+        return self._connections.admit(scope, construct_id, clients=clients)
+
+    def grant_describe(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let someone ask FSx for file systems; nodes that may not, silently mount without EFA."""
+        return grant_describe(grantee)
+
+    def _connect(self, group: ec2.ISecurityGroup | None) -> None:
+        self.security_group = group
+        self._connections = ServerConnections(
+            self, group=group, traffic=ALL_TRAFFIC if self.efa else LUSTRE, mutual=True
+        )
+
+
 @jsii.implements(ec2.IConnectable)
-class LustreFileSystem(Construct):
+class LustreFileSystem(_Lustre):
     """A Lustre file system with a security group of its own.
 
     That group never changes: changing a file system's list of groups replaces the file system and loses the
-    data. Clients are admitted by rules (`admit`).
+    data. Clients are admitted by rules: `connections`, or `admit` where these live elsewhere.
 
     Attributes:
+        resource: the L1.
+        config: its settings.
         file_system_id: `fs-...`.
         dns_name: host name for mounting.
         mount_name: the name behind the slash when mounting; never assume "fsx".
-        security_group_id: the file system's own group.
+        mount_path: where nodes mount it.
+        security_group: the file system's own group.
+        security_group_id: its id.
         efa: whether clients can reach it over EFA.
+        gds: whether clients read it straight into GPU memory.
+        capacity_gib: its storage; None where it grows with what is in it.
+        key: encrypts it; None for scratch file systems, which use a key of AWS.
+        log_group: what data repositories have to say; None unless `log_level` asks for it.
+        data_repositories: its associations with S3; None without any.
     """
+
+    @classmethod
+    def from_lustre_attributes(
+        cls,
+        scope: Construct,
+        construct_id: str,
+        *,
+        file_system_id: str,
+        dns_name: str,
+        mount_name: str,
+        security_group: ec2.ISecurityGroup | None = None,
+        mount_path: str = "/fsx",
+        efa: bool = False,
+        gds: bool = False,
+        capacity_gib: int | None = None,
+    ) -> ILustreFileSystem:
+        """A Lustre file system made elsewhere.
+
+        Args:
+            file_system_id: `fs-...`.
+            dns_name: host name for mounting.
+            mount_name: as FSx gave it.
+            security_group: the file system's own group, to which rules for clients are added. Without it
+                nobody is admitted: the nodes must be able to reach it already.
+            mount_path: where nodes mount it.
+            efa: it was made with EFA.
+            gds: clients read it straight into GPU memory (GPUDirect Storage).
+            capacity_gib: its storage.
+        """
+        return _ImportedLustre(
+            scope,
+            construct_id,
+            mount=LustreMount(
+                dns_name=dns_name,
+                mount_name=mount_name,
+                path=mount_path,
+                efa=efa,
+                file_system_id=file_system_id,
+            ),
+            group=security_group,
+            gds=gds,
+            capacity_gib=capacity_gib,
+        )
 
     def __init__(
         self,
@@ -48,45 +223,57 @@ class LustreFileSystem(Construct):
         *,
         vpc: ec2.IVpc,
         subnet: ec2.ISubnet,
-        config: NewLustre,
-        key: kms.IKey,
+        config: NewLustre | None = None,
+        key: kms.IKey | None = None,
+        security_group: ec2.ISecurityGroup | None = None,
+        data_bucket: s3.IBucket | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+        **settings: Unpack[LustreArguments],
     ) -> None:
-        """Make the file system; `DataRepositories` ties it to S3.
+        """Make the file system.
 
         Args:
             vpc: VPC of the clients.
             subnet: the one subnet it is in: that of the clients, for EFA.
-            config: what was asked for; check it with `ultracluster.rules` first.
-            key: encrypts it. Scratch file systems use a key of AWS.
+            config: its settings as an environment file has them, instead of `settings`.
+            key: encrypts it; by default a `ClusterKey`. Scratch file systems use a key of AWS.
+            security_group: its group; by default one of its own that nothing else is in. Who else is in it is
+                reached by the same clients.
+            data_bucket: the bucket of those data repositories that name none.
             removal_policy: what happens to it, and to the group without which it cannot be reached, when it
                 leaves the stack. By default it stays, but for a creation that is rolled back.
+            settings: `capacity_gib`, and the other fields of the deployment's model; the deployment is
+                `persistent-2-ssd` by default, at 125 MB/s per TiB.
+
+        Raises:
+            ValueError: settings of the wrong shape. What FSx would refuse is reported when the app is
+                synthesised.
         """
         super().__init__(scope, construct_id)
+        self.config = config = _made(config, settings)
+        report(self, config)
         facts = lustre_of(config)
-        self.efa = facts.efa
-        traffic = ALL_TRAFFIC if self.efa else LUSTRE
-        group = isolated_group(
-            self,
-            "SecurityGroup",
-            vpc_id=vpc.vpc_id,
-            description="FSx for Lustre, own group",
-            removal_policy=removal_policy,
-        )
+        self.efa, self.gds, self.capacity_gib = facts.efa, facts.gds, facts.capacity_gib
+        self.mount_path = config.mount_path
+        group = security_group or self._own_group(vpc, removal_policy)
         itself = Admission(
-            self, "Itself", clients=group.attr_group_id, servers=group.attr_group_id, traffic=traffic
+            self, "Itself", clients=group, servers=group, traffic=ALL_TRAFFIC if self.efa else LUSTRE
         )
+        scratch = isinstance(config, ScratchLustre)
+        needs_key = not scratch or config.log_level != "disabled" or config.root_squash
+        self.key = ClusterKey.of(self, key) if needs_key else None
+        self.log_group = self._log_group(config, removal_policy)
         self.resource = fsx.CfnFileSystem(
             self,
             "Resource",
             file_system_type="LUSTRE",
             file_system_type_version=config.version,
             subnet_ids=[subnet.subnet_id],
-            security_group_ids=[group.attr_group_id],
+            security_group_ids=[group.security_group_id],
             storage_capacity=facts.capacity_gib,
             storage_type=lustre(config.deployment).storage_type,
-            kms_key_id=None if isinstance(config, ScratchLustre) else key.key_arn,
-            lustre_configuration=_configuration(config, self._log_group(config, key, removal_policy)),
+            kms_key_id=self.key.key_arn if self.key and not scratch else None,
+            lustre_configuration=lustre_configuration(config, self.log_group),
         )
         self.resource.apply_removal_policy(removal_policy)
         Tags.of(self.resource).add("Name", self.node.path)
@@ -96,41 +283,38 @@ class LustreFileSystem(Construct):
         self.file_system_id = self.resource.ref
         self.dns_name = self.resource.attr_dns_name
         self.mount_name = self.resource.attr_lustre_mount_name
-        self.security_group_id = group.attr_group_id
-        self._connections = ec2.Connections(
-            security_groups=[
-                ec2.SecurityGroup.from_security_group_id(
-                    self, "Group", group.attr_group_id, allow_all_outbound=False
-                )
-            ],
-            default_port=ec2.Port.all_traffic() if self.efa else ec2.Port.tcp_range(988, 1023),
-        )
-        if config.root_squash:
+        self.security_group_id = group.security_group_id
+        self._connect(group)
+        if config.root_squash and self.key:
             RootSquashSetting(
-                self, "RootSquash", file_system=self.resource, squash=config.root_squash, key=key
+                self, "RootSquash", file_system=self.resource, squash=config.root_squash, key=self.key
+            )
+        self.data_repositories = None
+        if facts.data_repositories:
+            self.data_repositories = DataRepositories(
+                self,
+                "DataRepositories",
+                file_system=self,
+                repositories=facts.data_repositories,
+                bucket=data_bucket,
             )
 
-    @property
-    def connections(self) -> ec2.Connections:
-        return self._connections
-
-    def admit(self, scope: Construct, construct_id: str, *, clients: str) -> Admission:
-        """Let the members of a security group mount it.
-
-        Args:
-            scope: where the rules live; a stack of the clients, if they come and go.
-            construct_id: id below `scope`.
-            clients: security group id.
-        """
-        return admit_to_lustre(
-            scope, construct_id, clients=clients, file_system_group=self.security_group_id, efa=self.efa
+    def _own_group(self, vpc: ec2.IVpc, removal_policy: RemovalPolicy) -> ec2.ISecurityGroup:
+        group = isolated_group(
+            self,
+            "SecurityGroup",
+            vpc_id=vpc.vpc_id,
+            description="FSx for Lustre, own group",
+            removal_policy=removal_policy,
+        )
+        return ec2.SecurityGroup.from_security_group_id(
+            self, "Group", group.attr_group_id, allow_all_outbound=False
         )
 
-    def _log_group(
-        self, config: NewLustre, key: kms.IKey, removal_policy: RemovalPolicy
-    ) -> logs.LogGroup | None:
-        if config.log_level == "disabled":
+    def _log_group(self, config: NewLustre, removal_policy: RemovalPolicy) -> logs.LogGroup | None:
+        if config.log_level == "disabled" or self.key is None:
             return None
+        allow_use(self, self.key, "logs")
         made_once = Fn.select(2, Fn.split("/", Aws.STACK_ID))
         return logs.LogGroup(
             self,
@@ -138,84 +322,46 @@ class LustreFileSystem(Construct):
             # FSx accepts only names that begin so; one that was retained must not stand in the way of a new
             # one
             log_group_name=f"/aws/fsx/{Stack.of(self).stack_name}-{self.node.addr[-8:]}-{made_once}",
-            encryption_key=key,
+            encryption_key=self.key,
             retention=logs.RetentionDays.SIX_MONTHS,
             removal_policy=removal_policy,
         )
 
 
-def admit_to_lustre(
-    scope: Construct, construct_id: str, *, clients: str, file_system_group: str, efa: bool
-) -> Admission:
-    """Rules between a client group and the group of a Lustre file system, whoever made it."""
-    return Admission(
-        scope,
-        construct_id,
-        clients=clients,
-        servers=file_system_group,
-        traffic=ALL_TRAFFIC if efa else LUSTRE,
-        mutual=True,
-    )
+@jsii.implements(ec2.IConnectable)
+class _ImportedLustre(_Lustre):
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        mount: LustreMount,
+        group: ec2.ISecurityGroup | None,
+        gds: bool,
+        capacity_gib: int | None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.file_system_id = mount.file_system_id
+        self.dns_name = mount.dns_name
+        self.mount_name = mount.mount_name
+        self.mount_path = mount.path
+        self.efa = mount.efa
+        self.gds = gds
+        self.capacity_gib = capacity_gib
+        self._connect(group)
 
 
-_LogConfiguration = fsx.CfnFileSystem.LogConfigurationProperty
-
-
-def _configuration(
-    config: NewLustre, log_group: logs.LogGroup | None
-) -> fsx.CfnFileSystem.LustreConfigurationProperty:
-    facts = lustre_of(config)
-    backups = facts.backups or Backups()
-    return fsx.CfnFileSystem.LustreConfigurationProperty(
-        deployment_type=lustre(config.deployment).api_type,
-        data_compression_type=config.compression.upper(),
-        per_unit_storage_throughput=facts.throughput_mbps_per_tib,
-        drive_cache_type=config.drive_cache.upper() if isinstance(config, Persistent1HddLustre) else None,
-        throughput_capacity=config.throughput_mbps if isinstance(config, IntelligentTieringLustre) else None,
-        data_read_cache_configuration=_read_cache(config),
-        metadata_configuration=_metadata(config),
-        efa_enabled=True if facts.efa else None,
-        automatic_backup_retention_days=backups.retention_days if facts.backups else None,
-        daily_automatic_backup_start_time=backups.start_time,
-        copy_tags_to_backups=True if backups.retention_days else None,
-        weekly_maintenance_start_time=config.maintenance_window,
-        log_configuration=_log_configuration(config, log_group),
-    )
-
-
-def _log_configuration(config: NewLustre, log_group: logs.LogGroup | None) -> _LogConfiguration | None:
-    level = config.log_level.upper().replace("-", "_")
-    if log_group is None:
-        return None
-    stack = Stack.of(log_group)
-    arn = stack.format_arn(
-        service="logs",
-        resource="log-group",
-        resource_name=log_group.log_group_name,
-        arn_format=ArnFormat.COLON_RESOURCE_NAME,
-    )
-    return fsx.CfnFileSystem.LogConfigurationProperty(level=level, destination=arn)
-
-
-def _metadata(config: NewLustre) -> fsx.CfnFileSystem.MetadataConfigurationProperty | None:
-    if not isinstance(config, Persistent2SsdLustre | IntelligentTieringLustre):
-        return None
-    iops = config.metadata_iops
-    if iops is None:
-        return None
-    if iops == "automatic":
-        return fsx.CfnFileSystem.MetadataConfigurationProperty(mode="AUTOMATIC")
-    return fsx.CfnFileSystem.MetadataConfigurationProperty(mode="USER_PROVISIONED", iops=iops)
-
-
-def _read_cache(config: NewLustre) -> fsx.CfnFileSystem.DataReadCacheConfigurationProperty | None:
-    if not isinstance(config, IntelligentTieringLustre):
-        return None
-    mode = {
-        "none": "NO_CACHE",
-        "proportional": "PROPORTIONAL_TO_THROUGHPUT_CAPACITY",
-        "sized": "USER_PROVISIONED",
-    }[config.read_cache.mode]
-    return fsx.CfnFileSystem.DataReadCacheConfigurationProperty(
-        sizing_mode=mode, size_gib=config.read_cache.gib
+def _made(config: NewLustre | None, settings: LustreArguments) -> NewLustre:
+    given = cast("dict[str, Any]", settings)
+    if config is not None:
+        return settings_of(type(config), config, given, construct="LustreFileSystem")
+    deployment = settings.get("deployment", USUAL_DEPLOYMENT)
+    model = MODELS.get(deployment)
+    if model is None:
+        raise ValueError(f"LustreFileSystem: deployment {deployment!r} is none of {', '.join(MODELS)}")
+    usual: dict[str, Any] = {"deployment": deployment}
+    if deployment in USUAL_THROUGHPUT:
+        usual["throughput_mbps_per_tib"] = USUAL_THROUGHPUT[deployment]
+    return settings_of(
+        model, None, {**usual, **given}, construct="LustreFileSystem", place=("storage", "lustre")
     )

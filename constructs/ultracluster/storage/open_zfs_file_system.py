@@ -2,25 +2,189 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal, Protocol, TypedDict, Unpack, cast
+
+import jsii
 from aws_cdk import RemovalPolicy, Tags
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_fsx as fsx
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from ultracluster.config.storage import NewOpenZfs
+from ultracluster.config.storage import Backups, NewOpenZfs
+from ultracluster.guard import report, settings_of
+from ultracluster.model.mounts import OpenZfsMount
 from ultracluster.network.admission import NFS, Admission, isolated_group
+from ultracluster.network.server_connections import ServerConnections
+from ultracluster.security.cluster_key import ClusterKey
+from ultracluster.storage.file_system_grants import grant_describe
 
 
-class OpenZfsFileSystem(Construct):
+class OpenZfsArguments(TypedDict, total=False):
+    """Fields of the configuration's model for a new OpenZFS file system, which says what each means."""
+
+    deployment: Literal["single-az-1", "single-az-2", "single-az-ha-1", "single-az-ha-2"]
+    capacity_gib: int
+    throughput_mbps: int
+    mount_path: str
+    backups: Backups
+    maintenance_window: str | None
+
+
+USUAL_DEPLOYMENT = "single-az-2"
+"""Where the caller names none: the newer generation, without a standby."""
+_USUAL_THROUGHPUT = {"single-az-1": 64, "single-az-ha-1": 64, "single-az-2": 160, "single-az-ha-2": 160}
+"""MB/s where the caller names none: the smallest file server that the deployment has."""
+
+
+class IOpenZfsFileSystem(Protocol):
+    """An OpenZFS file system, made here or elsewhere."""
+
+    @property
+    def file_system_id(self) -> str: ...
+    @property
+    def dns_name(self) -> str: ...
+    @property
+    def root_volume_id(self) -> str:
+        """`fsvol-...` of the volume that is mounted; empty where it is not known."""
+        ...
+
+    @property
+    def mount_path(self) -> str:
+        """Where nodes mount it."""
+        ...
+
+    @property
+    def capacity_gib(self) -> int | None:
+        """None where it is not known."""
+        ...
+
+    @property
+    def security_group(self) -> ec2.ISecurityGroup | None:
+        """None where it is not known: then its owner admits the clients."""
+        ...
+
+    @property
+    def mount(self) -> OpenZfsMount:
+        """All that nodes must know to mount it."""
+        ...
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """Opens all ports of NFS."""
+        ...
+
+    @property
+    def node(self) -> Any: ...
+
+    def admit(self, scope: Construct, construct_id: str, *, clients: ec2.IConnectable) -> list[Admission]:
+        """Let the members of security groups mount it; see `ServerConnections.admit`."""
+        ...
+
+    def grant_describe(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let someone ask FSx for file systems, which knows no resources."""
+        ...
+
+
+class _OpenZfs(Construct):
+    """What made and imported file systems have in common."""
+
+    file_system_id: str
+    dns_name: str
+    root_volume_id: str
+    mount_path: str
+    capacity_gib: int | None
+    security_group: ec2.ISecurityGroup | None
+    _connections: ServerConnections
+
+    @property
+    def mount(self) -> OpenZfsMount:
+        """All that nodes must know to mount it."""
+        return OpenZfsMount(
+            dns_name=self.dns_name,
+            path=self.mount_path,
+            volume_id=self.root_volume_id,
+            file_system_id=self.file_system_id,
+        )
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """Opens all ports of NFS, TCP and UDP."""
+        return self._connections
+
+    def admit(self, scope: Construct, construct_id: str, *, clients: ec2.IConnectable) -> list[Admission]:
+        """Let the members of security groups mount it.
+
+        Args:
+            scope: where the rules live; a stack of the clients, if they come and go.
+            construct_id: id below `scope`.
+            clients: a security group, or what is in some.
+
+        Returns:
+            What has to be there before a client mounts.
+        """
+        return self._connections.admit(scope, construct_id, clients=clients)
+
+    def grant_describe(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let someone ask FSx for file systems."""
+        return grant_describe(grantee)
+
+    def _connect(self, group: ec2.ISecurityGroup | None) -> None:
+        self.security_group = group
+        self._connections = ServerConnections(self, group=group, traffic=NFS)
+
+
+@jsii.implements(ec2.IConnectable)
+class OpenZfsFileSystem(_OpenZfs):
     """An OpenZFS file system with a security group of its own; clients are admitted by rules.
 
     Attributes:
+        resource: the L1.
+        config: its settings.
         file_system_id: `fs-...`.
         dns_name: host name for mounting.
         root_volume_id: `fsvol-...` of the volume that is mounted.
-        security_group_id: the file system's own group.
+        mount_path: where nodes mount it.
+        capacity_gib: its storage.
+        security_group: the file system's own group.
+        security_group_id: its id.
+        key: encrypts it.
     """
+
+    @classmethod
+    def from_open_zfs_attributes(
+        cls,
+        scope: Construct,
+        construct_id: str,
+        *,
+        file_system_id: str,
+        dns_name: str,
+        root_volume_id: str = "",
+        security_group: ec2.ISecurityGroup | None = None,
+        mount_path: str = "/home",
+        capacity_gib: int | None = None,
+    ) -> IOpenZfsFileSystem:
+        """An OpenZFS file system made elsewhere.
+
+        Args:
+            file_system_id: `fs-...`.
+            dns_name: host name for mounting.
+            root_volume_id: `fsvol-...` of its root volume; ParallelCluster asks for it.
+            security_group: the file system's own group, to which rules for clients are added. Without it
+                nobody is admitted: the nodes must be able to reach it already.
+            mount_path: where nodes mount it.
+            capacity_gib: its storage.
+        """
+        return _ImportedOpenZfs(
+            scope,
+            construct_id,
+            mount=OpenZfsMount(
+                dns_name=dns_name, path=mount_path, volume_id=root_volume_id, file_system_id=file_system_id
+            ),
+            group=security_group,
+            capacity_gib=capacity_gib,
+        )
 
     def __init__(
         self,
@@ -29,40 +193,46 @@ class OpenZfsFileSystem(Construct):
         *,
         vpc: ec2.IVpc,
         subnet: ec2.ISubnet,
-        clients_cidr: str,
-        config: NewOpenZfs,
-        key: kms.IKey,
+        clients_cidr: str | None = None,
+        config: NewOpenZfs | None = None,
+        key: kms.IKey | None = None,
+        security_group: ec2.ISecurityGroup | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+        **settings: Unpack[OpenZfsArguments],
     ) -> None:
         """Make the file system.
 
         Args:
             vpc: VPC of the clients.
             subnet: the one subnet it is in.
-            clients_cidr: IPv4 network whose hosts may mount the root volume.
-            config: what was asked for.
-            key: encrypts it.
+            clients_cidr: IPv4 network whose hosts may mount the root volume; by default the VPC's.
+            config: its settings as an environment file has them, instead of `settings`.
+            key: encrypts it; by default a `ClusterKey`.
+            security_group: its group; by default one of its own that nothing else is in.
             removal_policy: what happens to it and to its group when it leaves the stack. By default they
                 stay, but for a creation that is rolled back.
+            settings: `capacity_gib`, and the other fields of the model; `single-az-2` at 160 MB/s by default.
+
+        Raises:
+            ValueError: settings of the wrong shape. What FSx would refuse is reported when the app is
+                synthesised.
         """
         super().__init__(scope, construct_id)
-        group = isolated_group(
-            self,
-            "SecurityGroup",
-            vpc_id=vpc.vpc_id,
-            description="FSx for OpenZFS, own group",
-            removal_policy=removal_policy,
-        )
+        self.config = config = _made(config, settings)
+        report(self, config)
+        self.mount_path, self.capacity_gib = config.mount_path, config.capacity_gib
+        self.key = ClusterKey.of(self, key)
+        group = security_group or self._own_group(vpc, removal_policy)
         file_system = fsx.CfnFileSystem
         self.resource = fsx.CfnFileSystem(
             self,
             "Resource",
             file_system_type="OPENZFS",
             subnet_ids=[subnet.subnet_id],
-            security_group_ids=[group.attr_group_id],
+            security_group_ids=[group.security_group_id],
             storage_capacity=config.capacity_gib,
             storage_type="SSD",
-            kms_key_id=key.key_arn,
+            kms_key_id=self.key.key_arn,
             open_zfs_configuration=file_system.OpenZFSConfigurationProperty(
                 deployment_type=config.deployment.upper().replace("-", "_"),
                 throughput_capacity=config.throughput_mbps,
@@ -77,7 +247,7 @@ class OpenZfsFileSystem(Construct):
                         file_system.NfsExportsProperty(
                             client_configurations=[
                                 file_system.ClientConfigurationsProperty(
-                                    clients=clients_cidr,
+                                    clients=clients_cidr or vpc.vpc_cidr_block,
                                     # nodes make home directories for users as root
                                     options=["rw", "crossmnt", "no_root_squash"],
                                 )
@@ -92,17 +262,48 @@ class OpenZfsFileSystem(Construct):
         self.file_system_id = self.resource.ref
         self.dns_name = self.resource.attr_dns_name
         self.root_volume_id = self.resource.attr_root_volume_id
-        self.security_group_id = group.attr_group_id
+        self.security_group_id = group.security_group_id
+        self._connect(group)
 
-    def admit(self, scope: Construct, construct_id: str, *, clients: str) -> Admission:
-        """Let the members of a security group mount it."""
-        return admit_to_open_zfs(
-            scope, construct_id, clients=clients, file_system_group=self.security_group_id
+    def _own_group(self, vpc: ec2.IVpc, removal_policy: RemovalPolicy) -> ec2.ISecurityGroup:
+        group = isolated_group(
+            self,
+            "SecurityGroup",
+            vpc_id=vpc.vpc_id,
+            description="FSx for OpenZFS, own group",
+            removal_policy=removal_policy,
+        )
+        return ec2.SecurityGroup.from_security_group_id(
+            self, "Group", group.attr_group_id, allow_all_outbound=False
         )
 
 
-def admit_to_open_zfs(
-    scope: Construct, construct_id: str, *, clients: str, file_system_group: str
-) -> Admission:
-    """Rules between a client group and the group of an OpenZFS file system, whoever made it."""
-    return Admission(scope, construct_id, clients=clients, servers=file_system_group, traffic=NFS)
+@jsii.implements(ec2.IConnectable)
+class _ImportedOpenZfs(_OpenZfs):
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        mount: OpenZfsMount,
+        group: ec2.ISecurityGroup | None,
+        capacity_gib: int | None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.file_system_id = mount.file_system_id
+        self.dns_name = mount.dns_name
+        self.root_volume_id = mount.volume_id
+        self.mount_path = mount.path
+        self.capacity_gib = capacity_gib
+        self._connect(group)
+
+
+def _made(config: NewOpenZfs | None, settings: OpenZfsArguments) -> NewOpenZfs:
+    given = cast("dict[str, Any]", settings)
+    if config is None:
+        deployment = settings.get("deployment", USUAL_DEPLOYMENT)
+        usual: dict[str, Any] = {"deployment": deployment}
+        if deployment in _USUAL_THROUGHPUT:
+            usual["throughput_mbps"] = _USUAL_THROUGHPUT[deployment]
+        given = {**usual, **given}
+    return settings_of(NewOpenZfs, config, given, construct="OpenZfsFileSystem", place=("storage", "openzfs"))

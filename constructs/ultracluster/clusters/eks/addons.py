@@ -6,15 +6,16 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aws_cdk import Stack
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct, IConstruct
 
 from ultracluster.catalog.eks import addon_tolerations, addon_version
+from ultracluster.clusters.eks.interface import IEksControlPlane, arn_of
 from ultracluster.clusters.eks.roles import addon_role, allow_file_systems, allow_volumes
 from ultracluster.kubernetes.tolerations import Tolerations, with_tolerations
+from ultracluster.security.cluster_key import ClusterKey
 
 MONITORING = {"dcgmAgent": {"tolerations": [{"operator": "Exists"}]}}
 """Of the node monitoring agent. By default its DCGM server tolerates no taint and runs on no GPU node of
@@ -31,25 +32,25 @@ class EksAddons(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        cluster_name: str,
-        kubernetes_version: str,
-        key: kms.IKey,
-        file_systems: bool,
-        after: Sequence[IConstruct],
+        cluster: IEksControlPlane,
+        key: kms.IKey | None = None,
+        file_systems: bool = True,
+        after: Sequence[IConstruct] = (),
         tolerations: Tolerations | None = None,
     ) -> None:
         """Add them.
 
         Args:
-            cluster_name: of a cluster that has the add-ons of `EksControlPlane`.
-            kubernetes_version: its version, which decides theirs.
-            key: encrypts volumes.
+            cluster: a control plane with the add-ons of `EksControlPlane`; its release decides theirs.
+            key: encrypts volumes; that of the control plane by default.
             file_systems: with the driver that mounts FSx for Lustre.
             after: groups of CPU nodes for it: without one CoreDNS stays degraded, and its creation fails.
             tolerations: of the taints of these groups.
         """
         super().__init__(scope, construct_id)
-        arn = Stack.of(self).format_arn(service="eks", resource="cluster", resource_name=cluster_name)
+        # from its name, so that roles do not wait for it
+        arn = arn_of(self, cluster.cluster_name)
+        key = ClusterKey.of(self, key or cluster.key)
 
         def role(addon: str) -> iam.Role:
             return addon_role(self, f"{_pascal(addon)}Role", cluster_arn=arn, addon=addon)
@@ -69,8 +70,8 @@ class EksAddons(Construct):
             added = pinned_addon(
                 self,
                 name,
-                cluster_name=cluster_name,
-                kubernetes_version=kubernetes_version,
+                cluster_name=cluster.cluster_name,
+                kubernetes_version=cluster.kubernetes_version,
                 accounts=roles,
                 values=with_tolerations(
                     MONITORING if name == "eks-node-monitoring-agent" else {},
@@ -78,8 +79,7 @@ class EksAddons(Construct):
                     tolerations or [],
                 ),
             )
-            for group in after:
-                added.node.add_dependency(group)
+            added.node.add_dependency(*cluster.before_nodes, *after)
 
 
 def pinned_addon(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
-from aws_cdk import CfnResource, RemovalPolicy, Stack
+import jsii
+from aws_cdk import CfnResource, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks as eks_l1
 from aws_cdk import aws_eks_v2 as eks
@@ -16,11 +17,16 @@ from constructs import Construct, IConstruct
 
 from ultracluster.clusters.eks.addons import pinned_addon
 from ultracluster.clusters.eks.capabilities import add_capabilities
+from ultracluster.clusters.eks.interface import IEksControlPlane, ImportedControlPlane, arn_of
 from ultracluster.clusters.eks.kubectl import Kubectl, handler_role, provider_of, write_out
 from ultracluster.clusters.eks.logs import control_plane_logs
 from ultracluster.clusters.eks.roles import addon_role, allow_interfaces, control_plane_role
+from ultracluster.clusters.given import nodes_groups
+from ultracluster.clusters.settings import EksSettings
 from ultracluster.config.kubernetes import Eks, HyperPodEks, PublicEndpoint
+from ultracluster.guard import report, settings_of, unique_name
 from ultracluster.kubernetes.charts import Chart
+from ultracluster.security.cluster_key import ClusterKey, allow_use
 
 ALL_LOGS = [
     eks.ClusterLoggingTypes.API,
@@ -31,20 +37,25 @@ ALL_LOGS = [
 ]
 
 
+@jsii.implements(ec2.IConnectable)
 class EksControlPlane(Construct):
     """A Kubernetes control plane with add-ons, access entries, and a way to apply charts and manifests.
 
     Its API answers within the VPC only, unless asked otherwise; all its logs are kept in one encrypted log
     group, and secrets are encrypted with the key. Only the principals that are named, and the function that
     applies charts and manifests, may do anything in it. `DeletionProtection` protects it, once it is there;
-    what runs on nodes (`EksAddons`) is not part of it.
+    what runs on nodes (`EksAddons`) is not part of it, and `EksCluster` is the whole.
 
     Attributes:
         cluster: the CDK's own construct.
         cluster_name: name of the cluster.
         cluster_arn: its ARN.
+        cluster_endpoint: address of the Kubernetes API.
+        cluster_certificate_authority_data: what the API's certificate is signed with, base64.
         cluster_security_group_id: the group that EKS makes; nodes need not be in it.
-        handler_arn: what other stacks give to `existing_kubectl`.
+        security_groups: those of the nodes; the control plane is in them.
+        key: encrypts secrets and logs.
+        kubectl_handler_arn: what `from_cluster_attributes` asks for in other stacks.
         before_nodes: what must be there before the first node, and nothing else must: the add-ons without
             which a node does not become ready.
     """
@@ -54,34 +65,51 @@ class EksControlPlane(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        cluster_name: str,
-        config: Eks | HyperPodEks,
         vpc: ec2.IVpc,
         subnets: Sequence[ec2.ISubnet],
-        security_group: ec2.ISecurityGroup,
-        key: kms.IKey,
+        security_groups: Sequence[ec2.ISecurityGroup] | None = None,
+        key: kms.IKey | None = None,
+        cluster_name: str | None = None,
+        config: Eks | HyperPodEks | None = None,
         logs: bool = True,
         removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
+        **settings: Unpack[EksSettings],
     ) -> None:
         """Make the control plane.
 
         Args:
-            cluster_name: unique in account and Region; a new name is a new cluster.
-            config: releases, endpoint, people, options.
             vpc: the VPC.
             subnets: private subnets in two zones or more, each with 16 free addresses, and a way to AWS and
                 to chart repositories.
-            security_group: the nodes' own group, which lets everything in from itself: the control plane and
-                the function that applies manifests are in it, too, so that no further rule is needed.
-            key: encrypts secrets and logs.
+            security_groups: the nodes' own groups, the first of which lets everything in from itself: the
+                control plane and the function that applies manifests are in them, too, so that no further
+                rule is needed. One for EFA is made by default.
+            key: encrypts secrets and logs; made by default.
+            cluster_name: unique in account and Region, by default from the construct's path, and known at
+                synth; a new name is a new cluster.
+            config: releases, endpoint, people, options as a model, instead of by keyword.
             logs: with the log group; False where `control_plane_logs` made it in another stack. EKS makes it
                 again, without the key, when it goes with the control plane, and a second try then fails.
             removal_policy: of the log group.
+            settings: fields of `Eks`: `kubernetes_version`, `admins`, `endpoint` and others.
+
+        Raises:
+            ValueError: what is given contradicts itself, or has the wrong shape.
         """
         super().__init__(scope, construct_id)
+        if config is None:
+            config = settings_of(Eks, None, settings, construct="EksControlPlane", place=("orchestrator",))
+        elif settings:
+            config = settings_of(Eks, cast("Eks", config), settings, construct="EksControlPlane")
+        report(self, config)
         self._config = config
-        self._key = key
-        self.cluster_name = cluster_name
+        self.cluster_name = cluster_name = cluster_name or config.cluster_name or unique_name(self)
+        self.kubernetes_version, self.service_cidr = config.kubernetes_version, config.service_cidr
+        self.security_groups = nodes_groups(self, security_groups, vpc)
+        self._connections = ec2.Connections(security_groups=self.security_groups)
+        self.key = key = ClusterKey.of(self, key)
+        if logs:
+            allow_use(self, key, "logs")
         log_group = (
             control_plane_logs(
                 self,
@@ -94,7 +122,7 @@ class EksControlPlane(Construct):
             if logs
             else None
         )
-        arn = _arn(self, cluster_name)
+        arn = arn_of(self, cluster_name)
         role = handler_role(self, "HandlerRole", cluster_arn=arn)
         # the CDK's grants would be wider
         narrow = role.without_policy_updates()
@@ -107,7 +135,7 @@ class EksControlPlane(Construct):
             role=control_plane_role(self, "Role", key=key).without_policy_updates(),
             vpc=vpc,
             vpc_subnets=[ec2.SubnetSelection(subnets=list(subnets))],
-            security_group=security_group,
+            security_group=self.security_groups[0],
             endpoint_access=(
                 eks.EndpointAccess.PUBLIC_AND_PRIVATE.only_from(*endpoint.cidrs)
                 if isinstance(endpoint, PublicEndpoint)
@@ -126,7 +154,9 @@ class EksControlPlane(Construct):
             output_config_command=False,
             prune=False,
             kubectl_provider_options=eks.KubectlProviderOptions(
-                kubectl_layer=KubectlV35Layer(self, "Kubectl"), role=narrow, security_groups=[security_group]
+                kubectl_layer=KubectlV35Layer(self, "Kubectl"),
+                role=narrow,
+                security_groups=self.security_groups,
             ),
         )
         write_out(self.cluster, key)
@@ -134,17 +164,76 @@ class EksControlPlane(Construct):
         self.node.try_remove_child("HasEcrPublic")
         resource = cast("CfnResource", self.cluster.node.default_child)
         resource.add_property_override("UpgradePolicy.SupportType", config.support.upper())
+        if len(self.security_groups) > 1:  # the CDK's construct takes one
+            resource.add_property_override(
+                "ResourcesVpcConfig.SecurityGroupIds",
+                [group.security_group_id for group in self.security_groups],
+            )
         resource.node.add_dependency(self.node.find_child("Role"))
         if log_group:  # else EKS makes it, and does not encrypt it
             resource.node.add_dependency(log_group)
+        # what it applies reaches the API through the group's own rules, and the internet through its routes
+        resource.node.add_dependency(*self.security_groups)
+        for subnet in subnets:
+            resource.node.add_dependency(subnet.internet_connectivity_established)
         self.cluster_arn = self.cluster.cluster_arn
+        self.cluster_endpoint = self.cluster.cluster_endpoint
+        self.cluster_certificate_authority_data = self.cluster.cluster_certificate_authority_data
         self.cluster_security_group_id = self.cluster.cluster_security_group_id
-        self.handler_arn = provider_of(self.cluster).service_token
+        self.kubectl_handler_arn = provider_of(self.cluster).service_token
         self.kubectl = Kubectl(self, cast("eks.ICluster", self.cluster))
         for number, principal in enumerate(config.admins, start=1):
             self.cluster.grant_cluster_admin(f"Admin{number}", principal)
         self.before_nodes: list[IConstruct] = self._node_addons()
         add_capabilities(self, config.capabilities, cluster_name=self.cluster.cluster_name)
+
+    @staticmethod
+    def from_cluster_attributes(
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        kubectl_handler_arn: str,
+        kubernetes_version: str,
+        cluster_endpoint: str = "",
+        cluster_certificate_authority_data: str = "",
+        cluster_arn: str | None = None,
+        service_cidr: str | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup] = (),
+        key: kms.IKey | None = None,
+    ) -> IEksControlPlane:
+        """A control plane of another stack.
+
+        Args:
+            cluster_name: known at synth.
+            kubectl_handler_arn: `EksControlPlane.kubectl_handler_arn`, or the handler of the CDK's own
+                `Cluster`: the service token of its `KubectlProvider`.
+            kubernetes_version: release, as `1.36`.
+            cluster_endpoint: address of the API; only for nodes on images of one's own.
+            cluster_certificate_authority_data: base64; only for those, too.
+            cluster_arn: its ARN, by default in this account and Region.
+            service_cidr: of Kubernetes services; only for those, too.
+            security_groups: of its nodes; each lets everything in from, and out to, itself.
+            key: what nodes' volumes are encrypted with by default.
+        """
+        return ImportedControlPlane(
+            scope,
+            construct_id,
+            cluster_name=cluster_name,
+            kubectl_handler_arn=kubectl_handler_arn,
+            kubernetes_version=kubernetes_version,
+            cluster_endpoint=cluster_endpoint,
+            cluster_certificate_authority_data=cluster_certificate_authority_data,
+            cluster_arn=cluster_arn,
+            service_cidr=service_cidr,
+            security_groups=security_groups,
+            key=key,
+        )
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """Of control plane and nodes."""
+        return self._connections
 
     def add_manifest(self, construct_id: str, *objects: Mapping[str, Any]) -> eks.KubernetesManifest:
         """Apply Kubernetes objects; see `Kubectl.add_manifest`."""
@@ -158,7 +247,7 @@ class EksControlPlane(Construct):
         """The three wait for each other on a node, where they all are; EKS takes them in any order
         (terraform-aws-modules/terraform-aws-eks#3260)."""
         interfaces = addon_role(
-            self, "VpcCniRole", cluster_arn=_arn(self, self.cluster_name), addon="vpc-cni"
+            self, "VpcCniRole", cluster_arn=arn_of(self, self.cluster_name), addon="vpc-cni"
         )
         allow_interfaces(interfaces)
         # by default a node keeps one whole interface's addresses in stock, up to fifty
@@ -184,11 +273,6 @@ class EksControlPlane(Construct):
             accounts=accounts,
             values=values,
         )
-
-
-def _arn(scope: Construct, cluster_name: str) -> str:
-    """Known before the cluster is, for roles that the cluster needs first."""
-    return Stack.of(scope).format_arn(service="eks", resource="cluster", resource_name=cluster_name)
 
 
 _TIERS = {

@@ -44,6 +44,7 @@ class EksKarpenter(Construct):
         controller_role: what the controller may do, through EKS Pod Identity.
         node_role: what its nodes may do; with an access entry of its own.
         instance_profile: carries it to instances.
+        ready: what must be there before a pool of it is.
     """
 
     def __init__(
@@ -70,9 +71,7 @@ class EksKarpenter(Construct):
         self.queue = _queue(self)
         _news(self, self.queue)
         self.node_role = node_role(self, "NodeRole", cluster_arn=cluster_arn, mirror=mirror)
-        self.instance_profile = iam.InstanceProfile(
-            self, "NodeProfile", role=cast("iam.IRole", self.node_role)
-        )
+        self.instance_profile = iam.InstanceProfile(self, "NodeProfile", role=self.node_role)
         entry = eks.CfnAccessEntry(
             self,
             "NodeEntry",
@@ -90,7 +89,7 @@ class EksKarpenter(Construct):
             service_account=ACCOUNT,
             role_arn=self.controller_role.role_arn,
         )
-        self._ready: list[IConstruct] = [entry, self.node_role, self.instance_profile]
+        self.ready: list[IConstruct] = [entry, self.node_role, self.instance_profile]
 
     def install(self, kubectl: Kubectl, charts: Sequence[Chart], *, after: Sequence[IConstruct] = ()) -> None:
         """Install Karpenter.
@@ -100,12 +99,12 @@ class EksKarpenter(Construct):
             charts: from `ultracluster.kubernetes.karpenter.karpenter_charts`.
             after: what its pods need; when the stack goes, it is still there while nodes are ended.
         """
-        self._ready += after
+        self.ready += after
         for one in charts:
             added = kubectl.add_chart(f"Chart-{one.name}", one)
             # when the stack goes, the controller must be able to end its nodes
-            added.node.add_dependency(self._identity, self.controller_role, *self._ready)
-            self._ready.append(added)
+            added.node.add_dependency(self._identity, self.controller_role, *self.ready)
+            self.ready.append(added)
 
 
 def _queue(scope: Construct) -> sqs.Queue:
@@ -138,7 +137,7 @@ def _news(scope: Construct, queue: sqs.Queue) -> None:
 
 
 def _allow(
-    role: iam.Role, cluster_name: str, cluster_arn: str, queue: sqs.Queue, nodes: iam.Role, key: kms.IKey
+    role: iam.Role, cluster_name: str, cluster_arn: str, queue: sqs.Queue, nodes: iam.IRole, key: kms.IKey
 ) -> None:
     """The statements of Karpenter's own template, each for this cluster's resources by their tags."""
     stack = Stack.of(role)

@@ -68,7 +68,7 @@ class EksKarpenterGroup(Construct):
         if instance_type.ultraserver:
             raise ValueError(f"{instance_type.name} is no type for Karpenter; make it a managed node group")
         placement = self._placement(group, instance_type)
-        kubectl.add_manifest(
+        self.pool = kubectl.add_manifest(
             f"Pool-{name}",
             node_class(
                 name,

@@ -77,23 +77,6 @@ class Kubectl:
         )
 
 
-def existing_kubectl(scope: Construct, construct_id: str, *, cluster_name: str, handler_arn: str) -> Kubectl:
-    """The way into a cluster that another stack made.
-
-    Args:
-        cluster_name: name of the EKS cluster.
-        handler_arn: `EksControlPlane.handler_arn`.
-    """
-    home = Construct(scope, construct_id)
-    provider = eks.KubectlProvider.from_kubectl_provider_attributes(
-        home, "Handler", service_token=handler_arn
-    )
-    cluster = eks.Cluster.from_cluster_attributes(
-        home, "Cluster", cluster_name=cluster_name, kubectl_provider=provider, prune=False
-    )
-    return Kubectl(home, cluster)
-
-
 def handler_role(scope: Construct, construct_id: str, *, cluster_arn: str) -> iam.Role:
     """The role of the function that runs `helm` and `kubectl`; in the cluster it may do everything."""
     stack = Stack.of(scope)
@@ -181,4 +164,4 @@ def _add(role: iam.Role, sid: str, actions: list[str], resources: list[str]) -> 
     role.add_to_policy(iam.PolicyStatement(sid=sid, actions=actions, resources=resources))
 
 
-__all__ = ["Kubectl", "existing_kubectl", "handler_role", "provider_of", "write_out"]
+__all__ = ["Kubectl", "handler_role", "provider_of", "write_out"]

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Literal
 
+import jsii
 from aws_cdk import Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks as eks
@@ -22,17 +23,23 @@ from constructs import Construct, IConstruct
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.eks import ami_type
 from ultracluster.clusters.eks.block_start import fill_when_block_begins
+from ultracluster.clusters.eks.interface import IEksControlPlane
+from ultracluster.clusters.eks.roles import node_role
 from ultracluster.clusters.eks.scripts import NodeScripts
+from ultracluster.clusters.given import Parts, given_cluster, nodes_groups, waits_of_nodes
 from ultracluster.clusters.launch_template import NodeLaunchTemplate
 from ultracluster.clusters.placement import ClusterPlacementGroup
 from ultracluster.config.capacity import CapacityBlock, Reservation
-from ultracluster.config.kubernetes import NodeRepair
-from ultracluster.config.nodes import NodeGroup, Taint
+from ultracluster.config.kubernetes import Eks, NodeRepair
+from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup, Taint
 from ultracluster.kubernetes.labels import GROUP_LABEL, ROLE_LABEL, default_taints, node_labels
+from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import decide, placement_for
 from ultracluster.model.root_volume import root_throughput
+from ultracluster.security.cluster_key import ClusterKey, allow_use
+from ultracluster.software.node_image import full_image_release
 
-__all__ = ["GROUP_LABEL", "ROLE_LABEL", "ClusterEntry", "EksNodeGroup"]
+__all__ = ["GROUP_LABEL", "ROLE_LABEL", "EksNodeGroup"]
 
 _EFFECTS = {
     "NoSchedule": "NO_SCHEDULE",
@@ -42,25 +49,19 @@ _EFFECTS = {
 _BOUNDARY = "==ULTRACLUSTER=="
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterEntry:
-    """What a node on an image of one's own must know to join; EKS tells nodes on its own images."""
-
-    name: str
-    endpoint: str
-    certificate_authority: str
-    service_cidr: str | None
-
-
+@jsii.implements(ec2.IConnectable, iam.IGrantable)
 class EksNodeGroup(Construct):
     """A managed node group with our own launch template: network cards, capacity, placement, image, scripts.
 
-    It gets no name of its own, because a change of image kind, capacity or subnet replaces it, and the new
-    one could not have the name of the old.
+    It gets no name of its own in EKS, because a change of image kind, capacity or subnet replaces it, and the
+    new one could not have the name of the old.
 
     Attributes:
         resource: the `AWS::EKS::Nodegroup`.
         launch_template: how its nodes are launched.
+        role: what the nodes may do.
+        key: encrypts root volumes.
+        security_groups: of the nodes.
     """
 
     def __init__(
@@ -68,42 +69,129 @@ class EksNodeGroup(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        name: str,
-        group: NodeGroup,
-        instance_type: InstanceType,
-        cluster: ClusterEntry,
-        role: iam.IRole,
+        cluster: IEksControlPlane,
         subnet: ec2.ISubnet,
-        security_groups: Sequence[ec2.ISecurityGroup],
-        key: kms.IKey,
-        after: Sequence[IConstruct] = (),
-        scripts: NodeScripts | None = None,
+        node_group: NodeGroup | None = None,
+        name: str | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup] | None = None,
+        role: iam.IRole | None = None,
+        key: kms.IKey | None = None,
+        release: str | None = None,
+        mirror: str | None = None,
+        instance_types: Mapping[str, DeclaredInstanceType] | None = None,
+        lifecycle: Literal["user-data", "none"] = "user-data",
         repair: NodeRepair | None = None,
         max_unavailable: int = 1,
         image_release: str | None = None,
+        scripts: NodeScripts | None = None,
+        after: Sequence[IConstruct] = (),
+        resolved: Cluster | None = None,
     ) -> None:
         """Make the group.
 
         Args:
-            name: of the group, as label `ultracluster/node-group`.
-            group: type, count, capacity, labels, taints.
-            instance_type: from the catalogue.
-            cluster: the cluster that nodes join.
-            role: of the nodes.
+            cluster: the control plane that nodes join.
             subnet: the one subnet: EFA does not leave it.
-            security_groups: on every interface; each lets everything in from, and out to, itself.
-            key: encrypts root volumes. The service-linked role of Auto Scaling must be allowed to use it.
-            after: what must be there first: `EksControlPlane.before_nodes`.
-            scripts: run before a node joins.
+            node_group: type, count, capacity, labels, taints; role `compute` or `system`.
+            name: of the group, as label `ultracluster/node-group`; the construct's id by default.
+            security_groups: on every interface; each lets everything in from, and out to, itself. Those of
+                the control plane by default.
+            role: of the nodes; it gets the statements that they need. Made by default.
+            key: encrypts root volumes; that of the control plane by default. The service-linked role of Auto
+                Scaling is added to its policy; that of an imported key is its owner's, and a warning says
+                what must be in it.
+            release: software release of the nodes; the newest one for EKS by default.
+            mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read.
+            instance_types: those that the catalogue does not have, by name.
+            lifecycle: when our scripts run on compute nodes: before a node joins, or not at all.
             repair: what is done about faulty nodes.
             max_unavailable: nodes replaced at once by an update.
             image_release: of EKS's own image, `1.34.12-20261012`; None: the newest of the cluster's release.
+            scripts: shared with other groups, instead of those that are made here.
+            after: what must be there first, besides `EksControlPlane.before_nodes`.
+            resolved: what an environment file comes to, instead of group, release, mirror and types: the
+                group `name` of it. It runs `scripts`, and no others.
 
         Raises:
             ValueError: EKS has no image for the type, or an image of one's own without a service CIDR, or
                 what `NodeLaunchTemplate` refuses.
         """
         super().__init__(scope, construct_id)
+        name = name or construct_id
+        made = given_cluster(
+            self,
+            resolved=resolved,
+            settings=Eks(
+                kubernetes_version=cluster.kubernetes_version,
+                lifecycle=lifecycle,
+                node_image_release=image_release,
+                cluster_name=cluster.cluster_name,
+            )
+            if resolved is None
+            else resolved.settings,
+            parts=Parts(
+                node_groups={name: node_group} if node_group else None,
+                release=release,
+                mirror=mirror,
+                instance_types=instance_types,
+            ),
+            judged=[("node_groups", name), ("software",), ("instance_types",)],
+        )
+        self.security_groups = nodes_groups(self, security_groups or cluster.security_groups or None, None)
+        self._connections = ec2.Connections(security_groups=self.security_groups)
+        self.key = ClusterKey.of(self, key or cluster.key)
+        if not made.from_file:
+            allow_use(self, self.key, *made.cluster.launched_by)
+        ready: list[IConstruct] = []
+        if role is None or resolved is None:
+            role = node_role(
+                self,
+                "Role",
+                cluster_arn=cluster.cluster_arn,
+                mirror=made.cluster.environment.software.mirror,
+                role=role,
+            )
+            ready.append(role)
+        self.role = self._principal = role
+        if scripts is None and resolved is None and lifecycle != "none":
+            scripts = NodeScripts(self, "Scripts", configurations=made.configurations.by_group)
+            scripts.grant_read(role)
+        with made.in_words_of_rules():
+            self._make(
+                made.cluster.groups[name],
+                cluster=cluster,
+                subnet=subnet,
+                scripts=scripts,
+                repair=repair or NodeRepair(),
+                max_unavailable=max_unavailable,
+                image_release=full_image_release(made.cluster.environment, name),
+            )
+        self.resource.node.add_dependency(
+            *cluster.before_nodes, *ready, *after, *waits_of_nodes(subnet, self.security_groups)
+        )
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """Of its nodes."""
+        return self._connections
+
+    @property
+    def grant_principal(self) -> iam.IPrincipal:
+        """Its nodes' role."""
+        return self._principal
+
+    def _make(
+        self,
+        given: Group,
+        *,
+        cluster: IEksControlPlane,
+        subnet: ec2.ISubnet,
+        scripts: NodeScripts | None,
+        repair: NodeRepair,
+        max_unavailable: int,
+        image_release: str | None,
+    ) -> None:
+        name, group, instance_type = given.name, given.settings, given.checked_type
         kind = ami_type(instance_type)
         if kind is None and not group.image:
             raise ValueError(
@@ -127,8 +215,8 @@ class EksNodeGroup(Construct):
             self,
             "LaunchTemplate",
             instance_type=instance_type,
-            security_groups=security_groups,
-            key=key,
+            security_groups=self.security_groups,
+            key=self.key,
             root_device="/dev/xvda",
             capacity=capacity,
             orchestrator="eks",
@@ -152,8 +240,8 @@ class EksNodeGroup(Construct):
         self.resource = eks.CfnNodegroup(
             self,
             "Resource",
-            cluster_name=cluster.name,
-            node_role=role.role_arn,
+            cluster_name=cluster.cluster_name,
+            node_role=self.role.role_arn,
             subnets=[subnet.subnet_id],
             # an image of one's own has neither
             ami_type=None if group.image else kind,
@@ -180,16 +268,14 @@ class EksNodeGroup(Construct):
             ),
             # a pod disruption budget is someone's job
             force_update_enabled=False,
-            node_repair_config=_repair(repair or NodeRepair()),
+            node_repair_config=_repair(repair),
         )
-        for one in after:
-            self.resource.node.add_dependency(one)
         if starts and group.count:
             fill_when_block_begins(
                 self,
                 "BlockStart",
                 group=self.resource,
-                cluster_name=cluster.name,
+                cluster_name=cluster.cluster_name,
                 starts=starts,
                 nodes=group.count,
                 most=group.max_nodes,
@@ -236,16 +322,16 @@ def _repair(repair: NodeRepair) -> eks.CfnNodegroup.NodeRepairConfigProperty:
     )
 
 
-def _node_config(cluster: ClusterEntry, labels: Mapping[str, str], taints: Sequence[Taint]) -> str:
+def _node_config(cluster: IEksControlPlane, labels: Mapping[str, str], taints: Sequence[Taint]) -> str:
     """What nodeadm reads (awslabs/amazon-eks-ami, nodeadm, NodeConfig v1alpha1); JSON is YAML."""
     flags = ["--node-labels=" + ",".join(f"{key}={value}" for key, value in labels.items())]
     if taints:
         flags.append("--register-with-taints=" + ",".join(f"{t.key}={t.value}:{t.effect}" for t in taints))
     spec = {
         "cluster": {
-            "name": cluster.name,
-            "apiServerEndpoint": cluster.endpoint,
-            "certificateAuthority": cluster.certificate_authority,
+            "name": cluster.cluster_name,
+            "apiServerEndpoint": cluster.cluster_endpoint,
+            "certificateAuthority": cluster.cluster_certificate_authority_data,
             "cidr": cluster.service_cidr,
         },
         "kubelet": {"flags": flags},

@@ -49,8 +49,13 @@ def control_plane_role(scope: Construct, construct_id: str, *, key: kms.IKey) ->
 
 
 def node_role(
-    scope: Construct, construct_id: str, *, cluster_arn: str, mirror: str | None = None
-) -> iam.Role:
+    scope: Construct,
+    construct_id: str,
+    *,
+    cluster_arn: str,
+    mirror: str | None = None,
+    role: iam.IRole | None = None,
+) -> iam.IRole:
     """What nodes may do: join, pull images, open sessions, read a mirrored release.
 
     Pods do not get it: the instance metadata service answers no further than the node itself.
@@ -58,9 +63,15 @@ def node_role(
     Args:
         cluster_arn: the cluster that they join.
         mirror: `s3://bucket/prefix` of mirrored software releases.
+        role: gets the statements, instead of a role that is made.
     """
     stack = Stack.of(scope)
-    role = iam.Role(scope, construct_id, assumed_by=service("ec2.amazonaws.com"), description="EKS nodes")
+    if role is None:
+        # the CDK's class and interface differ in names of arguments
+        role = cast(
+            "iam.IRole",
+            iam.Role(scope, construct_id, assumed_by=service("ec2.amazonaws.com"), description="EKS nodes"),
+        )
     # the images of EKS and its add-ons are in accounts of AWS
     images = stack.format_arn(service="ecr", account="*", resource="repository", resource_name="*")
     _add(role, "DescribeNetwork", _NODE_SEES, ["*"])
@@ -78,7 +89,7 @@ def node_role(
     if mirror:
         statements, files = read_below(scope, mirror, "Mirror")
         for statement in statements:
-            role.add_to_policy(statement)
+            role.add_to_principal_policy(statement)
         accepted[wildcard(scope, files)] = MIRROR_IS_READ
     acknowledge(role, accepted)
     return role
@@ -220,12 +231,12 @@ _EBS_SEES = [
 
 
 def _add(
-    role: iam.Role,
+    role: iam.IRole | iam.Role,
     sid: str,
     actions: list[str],
     resources: list[str],
     conditions: Mapping[str, object] | None = None,
 ) -> None:
-    role.add_to_policy(
+    role.add_to_principal_policy(
         iam.PolicyStatement(sid=sid, actions=actions, resources=resources, conditions=dict(conditions or {}))
     )

@@ -58,7 +58,7 @@ class NodeScripts(Construct):
                 asset = assets.Asset(self, f"File-{name}", path=str(file))
                 self._bucket, self.uris[name] = asset.bucket, asset.s3_object_url
 
-    def grant_read(self, role: iam.Role) -> None:
+    def grant_read(self, role: iam.IRole) -> None:
         """Let nodes copy such files, also older ones: a node may start while its group is being updated."""
         if self._bucket:
             allow_reading_assets(role, self._bucket.bucket_arn, f"*{SUFFIX}", sid="ReadScripts")

@@ -4,6 +4,7 @@ clusters with Amazon EKS")."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Unpack, cast
 
 from aws_cdk import Fn
 from aws_cdk import aws_ec2 as ec2
@@ -15,25 +16,45 @@ from constructs import Construct, IConstruct
 
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.hyperpod_eks import mig_profiles
-from ultracluster.clusters.eks.kubectl import Kubectl
+from ultracluster.clusters.cluster import ClusterConstruct, ICluster, ImportedCluster
+from ultracluster.clusters.eks.control_plane import EksControlPlane
+from ultracluster.clusters.eks.interface import IEksControlPlane
+from ultracluster.clusters.eks.system import System, add_system
+from ultracluster.clusters.eks.volumes import give_volumes
+from ultracluster.clusters.given import (
+    Given,
+    Parts,
+    admitted,
+    given_cluster,
+    nodes_groups,
+    scripts_bucket_of,
+    settings_for,
+    use_bucket_key,
+    waits_of_nodes,
+)
+from ultracluster.clusters.hyperpod.addons import HyperPodAddons
 from ultracluster.clusters.hyperpod.group import common_properties, volumes
 from ultracluster.clusters.hyperpod.karpenter import karpenter_role
+from ultracluster.clusters.settings import HyperPodEksSettings
+from ultracluster.config.hyperpod_eks import KarpenterAutoscaling
 from ultracluster.config.kubernetes import HyperPodEks
-from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 from ultracluster.kubernetes.hyperpod_eks import health_agent, karpenter_pools, namespace, service_rights
 from ultracluster.kubernetes.labels import node_labels
 from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
+from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import decide
-from ultracluster.model.cluster_json import ScriptConfigurations
-from ultracluster.security.cdk_tree import policy_of
+from ultracluster.security.cluster_key import ClusterKey, allow_use
 from ultracluster.security.execution_role import HyperPodExecutionRole
+from ultracluster.storage.lustre_file_system import ILustreFileSystem
+from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 EKS_ENTRY = "hyperpod_eks_on_create.sh"
 """There is no other lifecycle mode than `on-create`."""
 
 
-class HyperPodEksCluster(Construct):
+class HyperPodEksCluster(ClusterConstruct):
     """HyperPod nodes in an EKS cluster, in one subnet.
 
     The order is what the service asks for: first its namespace, rights and health-monitoring agent in the
@@ -41,11 +62,19 @@ class HyperPodEksCluster(Construct):
     Karpenter. The service itself makes the access entry of the nodes' role, with the rights of whoever
     deploys.
 
+    Without a `control_plane` everything that Kubernetes needs is made, too: control plane, system nodes,
+    add-ons, device plugins, scheduler, HyperPod's add-ons, volume claims.
+
     Attributes:
         cluster_name: name of the HyperPod cluster.
         cluster_arn: its ARN.
         cluster_id: last part of the ARN; names log streams and session targets.
+        control_plane: the EKS cluster.
         role: what the nodes may do; their pods have roles of their own, through EKS Pod Identity.
+        key: encrypts volumes and scripts.
+        security_groups: of the nodes.
+        scripts_bucket: where the lifecycle scripts are.
+        cluster: what it was worked out to be, as rules and plans take it.
         resource: the `AWS::SageMaker::Cluster`.
     """
 
@@ -54,99 +83,229 @@ class HyperPodEksCluster(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        cluster_name: str,
-        config: HyperPodEks,
-        node_groups: Mapping[str, NodeGroup],
-        instance_types: Mapping[str, InstanceType],
-        eks_cluster_arn: str,
-        kubectl: Kubectl,
-        region: str,
         subnet: ec2.ISubnet,
-        security_groups: Sequence[str],
-        key: kms.IKey,
-        scripts_bucket: s3.IBucket,
-        script_configurations: ScriptConfigurations,
+        vpc: ec2.IVpc | None = None,
+        control_plane: IEksControlPlane | None = None,
+        control_plane_subnets: Sequence[ec2.ISubnet] | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup] | None = None,
+        role: iam.IRole | None = None,
+        key: kms.IKey | None = None,
+        cluster_name: str | None = None,
+        node_groups: Mapping[str, NodeGroup] | None = None,
+        lustre: ILustreFileSystem | None = None,
+        open_zfs: IOpenZfsFileSystem | None = None,
+        scripts_bucket: s3.IBucket | None = None,
+        release: str | None = None,
         mirror: str | None = None,
+        instance_types: Mapping[str, DeclaredInstanceType] | None = None,
         agent_image: str | None = None,
         after: Sequence[IConstruct] = (),
-        role: HyperPodExecutionRole | None = None,
+        config: HyperPodEks | None = None,
         upload_role: iam.IRole | None = None,
+        resolved: Cluster | None = None,
+        **settings: Unpack[HyperPodEksSettings],
     ) -> None:
         """Make the cluster.
 
         Args:
-            cluster_name: unique in account and Region; a new name is a new cluster.
-            config: provisioning, recovery, autoscaling and options.
-            node_groups: HyperPod's groups by name; without those that EKS manages.
-            instance_types: what the catalogue knows, by the names that the groups use.
-            eks_cluster_arn: the EKS cluster, with access entries (`API`), in the VPC of the subnet.
-            kubectl: the way into the EKS cluster.
-            region: decides where the health-monitoring agent's image comes from.
-            subnet: the one subnet, so that the service has no zone to choose.
-            security_groups: ids; each must allow all traffic from and to itself, and reach the Kubernetes
-                API.
-            key: encrypts volumes, where the service can (continuous provisioning).
-            scripts_bucket: where the lifecycle scripts go.
-            script_configurations: what the lifecycle scripts read as `cluster.json`.
+            subnet: the one subnet of the nodes, so that the service has no zone to choose.
+            vpc: of the subnet; needed where no `control_plane` is given.
+            control_plane: an EKS cluster with access entries (`API`), in the VPC of the subnet, with system
+                nodes and device plugins; made by default.
+            control_plane_subnets: of a control plane that is made: private subnets in two zones or more, each
+                with 16 free addresses, and a way to AWS and to chart repositories.
+            security_groups: of the nodes; each must allow all traffic from and to itself, and reach the
+                Kubernetes API. Those of the control plane by default.
+            role: of the nodes; it gets the statements that they need. Made by default.
+            key: encrypts volumes, where the service can (continuous provisioning), and scripts; that of the
+                control plane by default.
+            cluster_name: unique in account and Region, by default from the construct's path; a new name is a
+                new cluster. The EKS cluster that is made has the same.
+            node_groups: groups of role `compute` by name, and of role `system`, which EKS manages, where no
+                `control_plane` is given.
+            lustre: mounted by pods; nodes prepare for it. With its claim `lustre` where no `control_plane` is
+                given.
+            open_zfs: mounted by pods, as claim `home`; only where no `control_plane` is given.
+            scripts_bucket: where the lifecycle scripts go; made by default.
+            release: software release of the nodes; the newest one for HyperPod on EKS by default.
             mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read.
+            instance_types: those that the catalogue does not have, by name.
             agent_image: a copy of the health-monitoring agent's image.
             after: what else must be there first, for instance device plugins.
-            role: the nodes' role, made here by default.
+            config: the settings as a model, instead of by keyword.
             upload_role: uploads the scripts, from `ultracluster.lifecycle.upload_role`; made here by default.
+            resolved: what an environment file comes to, instead of groups, names, release and settings.
+            settings: fields of `HyperPodEks`: `provisioning`, `autoscaling`, `admins` and others.
 
         Raises:
-            ValueError: a group's capacity cannot be had with HyperPod, a GPU lacks the MIG profile, or a
-                group has no script configuration.
+            ValueError: what is given contradicts itself, or no cluster can be made of it: an unknown type,
+                capacity that HyperPod does not have. What AWS would refuse otherwise is reported by the CDK's
+                validation.
         """
         super().__init__(scope, construct_id)
-        self.cluster_name = cluster_name
-        self._config = config
-        self._key = key
-        self._types = instance_types
-        self.role = role or HyperPodExecutionRole(
-            self, "Role", cluster_name=cluster_name, key=key, eks_cluster_arn=eks_cluster_arn
+        made = given_cluster(
+            self,
+            resolved=resolved,
+            settings=settings_for(self, HyperPodEks, config, settings, resolved),
+            parts=Parts(
+                node_groups=node_groups,
+                cluster_name=cluster_name,
+                lustre=lustre,
+                open_zfs=open_zfs,
+                release=release,
+                mirror=mirror,
+                instance_types=instance_types,
+            ),
+            judged=None if control_plane is None else [("node_groups", name) for name in node_groups or {}],
         )
-        if mirror:
-            self.role.grant_read_mirror(mirror)
-        files = NodeFiles.of(EKS_ENTRY.removesuffix(".sh"), release=script_configurations.release)
+        self.cluster = made.cluster
+        self._config = cast("HyperPodEks", made.cluster.settings)
+        self.cluster_name = made.cluster.cluster_name
+        known = control_plane.security_groups if control_plane else None
+        self.security_groups = nodes_groups(self, security_groups or known or None, vpc)
+        self._connections = ec2.Connections(security_groups=self.security_groups)
+        self.key = ClusterKey.of(self, key or (control_plane.key if control_plane else None))
+        system = None
+        if control_plane is None:
+            if vpc is None or not control_plane_subnets:
+                raise ValueError(
+                    "HyperPodEksCluster: give control_plane=, or vpc= and control_plane_subnets= to make one"
+                )
+            allow_use(self, self.key, *made.cluster.launched_by)
+            control_plane = EksControlPlane(
+                self,
+                "ControlPlane",
+                cluster_name=self.cluster_name,
+                config=self._config,
+                vpc=vpc,
+                subnets=control_plane_subnets,
+                security_groups=self.security_groups,
+                key=self.key,
+            )
+            with made.in_words_of_rules():
+                system = add_system(
+                    Construct(self, "System"),
+                    made.cluster,
+                    configurations=made.configurations,
+                    plane=control_plane,
+                    subnet=subnet,
+                    security_groups=self.security_groups,
+                    key=self.key,
+                )
+        self.control_plane = control_plane
+        self._rights = HyperPodExecutionRole(
+            self,
+            "Role",
+            cluster_name=self.cluster_name,
+            key=self.key,
+            eks_cluster_arn=control_plane.cluster_arn,
+            role=role,
+        )
+        self.role = self._principal = self._rights.role
+        software = made.cluster.environment.software
+        if software.mirror:
+            self._rights.grant_read_mirror(software.mirror)
+        self.scripts_bucket = scripts_bucket_of(self, scripts_bucket, self.key)
+        bundle = self._upload(made, upload_role)
+        with made.in_words_of_rules():
+            first = self._prepare(agent_image)
+            self.resource = self._resource(subnet, bundle)
+        # its policy, not only the role, must be there before the first node is
+        self._rights.depend_on_policy(self.resource)
+        self.resource.node.add_dependency(
+            *first,
+            bundle,
+            *waits_of_nodes(subnet, self.security_groups, *control_plane.before_nodes, *after),
+        )
+        self.cluster_arn = self.resource.attr_cluster_arn
+        self.cluster_id = Fn.select(1, Fn.split("/", self.cluster_arn))
+        if self._config.autoscaling:
+            self._pools(self._config.autoscaling)
+        if system:
+            self._give_to_jobs(system, lustre, open_zfs)
+
+    @staticmethod
+    def from_cluster_attributes(
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        cluster_arn: str,
+        security_groups: Sequence[ec2.ISecurityGroup] = (),
+        role: iam.IRole | None = None,
+    ) -> ICluster:
+        """A cluster that exists.
+
+        Args:
+            cluster_name: its name.
+            cluster_arn: its ARN.
+            security_groups: of its nodes.
+            role: of its nodes.
+        """
+        return ImportedCluster(
+            scope,
+            construct_id,
+            cluster_name=cluster_name,
+            cluster_arn=cluster_arn,
+            security_groups=security_groups,
+            role=role,
+        )
+
+    @property
+    def _groups(self) -> dict[str, Group]:
+        """HyperPod's; those of system nodes are managed by EKS."""
+        return self.cluster.with_role("compute")
+
+    def _upload(self, made: Given, role: iam.IRole | None) -> ScriptBundle:
+        files = NodeFiles.of(EKS_ENTRY.removesuffix(".sh"), release=made.configurations.release)
         bundle = ScriptBundle(
             self,
             "Scripts",
-            bucket=scripts_bucket,
-            name=cluster_name,
-            bundles=files.bundles(script_configurations.by_group, node_groups),
-            others=tools(script_configurations.of_all),
-            role=upload_role,
+            bucket=self.scripts_bucket,
+            name=self.cluster_name,
+            bundles=files.bundles(made.configurations.by_group, list(self._groups)),
+            others=tools(made.configurations.of_all),
+            role=role,
         )
-        self.role.grant_read_scripts(scripts_bucket, cluster_name)
-        used = [instance_types[name] for group in node_groups.values() for name in _names(group)]
+        self._rights.grant_read_scripts(self.scripts_bucket, self.cluster_name)
+        use_bucket_key(self.scripts_bucket, self.key, self)
+        return bundle
+
+    def _prepare(self, agent_image: str | None) -> list[IConstruct]:
+        """What the service asks for in the EKS cluster before its own is made."""
+        kubectl = self.control_plane.kubectl
+        used = [known for group in self._groups.values() for known in checked_types(group)]
         home = kubectl.add_manifest("HyperPodNamespace", namespace())
         rights = kubectl.add_manifest("HyperPodRights", *service_rights())
         agent = kubectl.add_manifest(
-            "HyperPodHealthAgent", *health_agent(used, region=region, image=agent_image)
+            "HyperPodHealthAgent", *health_agent(used, region=self.cluster.region, image=agent_image)
         )
         rights.node.add_dependency(home)
         agent.node.add_dependency(home)
-        cluster = sagemaker.CfnCluster
+        return [rights, agent]
+
+    def _resource(self, subnet: ec2.ISubnet, bundle: ScriptBundle) -> sagemaker.CfnCluster:
+        config, cluster = self._config, sagemaker.CfnCluster
         scales = config.autoscaling is not None
-        self.resource = cluster(
+        return cluster(
             self,
             "Resource",
-            cluster_name=cluster_name,
+            cluster_name=self.cluster_name,
             node_recovery=config.node_recovery.capitalize(),
             node_provisioning_mode="Continuous" if config.provisioning == "continuous" else None,
             orchestrator=cluster.OrchestratorProperty(
-                eks=cluster.ClusterOrchestratorEksConfigProperty(cluster_arn=eks_cluster_arn)
+                eks=cluster.ClusterOrchestratorEksConfigProperty(cluster_arn=self.control_plane.cluster_arn)
             ),
             vpc_config=cluster.VpcConfigProperty(
-                security_group_ids=list(security_groups), subnets=[subnet.subnet_id]
+                security_group_ids=[group.security_group_id for group in self.security_groups],
+                subnets=[subnet.subnet_id],
             ),
             auto_scaling=(
                 cluster.ClusterAutoScalingConfigProperty(mode="Enable", auto_scaler_type="Karpenter")
                 if scales
                 else None
             ),
-            cluster_role=karpenter_role(self, "AutoScalingRole", key=key).role_arn if scales else None,
+            cluster_role=karpenter_role(self, "AutoScalingRole", key=self.key).role_arn if scales else None,
             tiered_storage_config=(
                 cluster.TieredStorageConfigProperty(
                     mode="Enable", instance_memory_allocation_percentage=config.tiered_checkpoints_percent
@@ -154,31 +313,46 @@ class HyperPodEksCluster(Construct):
                 if config.tiered_checkpoints_percent
                 else None
             ),
-            instance_groups=[self._group(name, group, bundle) for name, group in node_groups.items()],
+            instance_groups=[self._group(group, bundle) for group in self._groups.values()],
         )
-        # its policy, not only the role, must be there before the first node is
-        policy = policy_of(self.role.role)
-        for first in (rights, agent, policy, bundle, *after):
-            self.resource.node.add_dependency(first)
-        self.cluster_arn = self.resource.attr_cluster_arn
-        self.cluster_id = Fn.select(1, Fn.split("/", self.cluster_arn))
-        if config.autoscaling:
-            idle = {name: group for name, group in node_groups.items() if group.count == 0}
-            pools = kubectl.add_manifest(
-                "HyperPodPools",
-                *karpenter_pools(
-                    {name: instance_types[group.instance_type] for name, group in idle.items()},
-                    max_nodes=config.autoscaling.max_nodes,
-                    idle_minutes=config.autoscaling.idle_minutes,
-                ),
-            )
-            pools.node.add_dependency(self.resource)
 
-    def _group(
-        self, name: str, group: NodeGroup, bundle: ScriptBundle
-    ) -> sagemaker.CfnCluster.ClusterInstanceGroupProperty:
+    def _pools(self, autoscaling: KarpenterAutoscaling) -> None:
+        idle = {name: group for name, group in self._groups.items() if group.settings.count == 0}
+        pools = self.control_plane.kubectl.add_manifest(
+            "HyperPodPools",
+            *karpenter_pools(
+                {name: group.checked_type for name, group in idle.items()},
+                max_nodes=autoscaling.max_nodes,
+                idle_minutes=autoscaling.idle_minutes,
+            ),
+        )
+        pools.node.add_dependency(self.resource)
+
+    def _give_to_jobs(
+        self, system: System, lustre: ILustreFileSystem | None, open_zfs: IOpenZfsFileSystem | None
+    ) -> None:
+        """HyperPod's add-ons, and claims of volumes."""
+        HyperPodAddons(
+            self,
+            "Addons",
+            config=self._config,
+            cluster_name=self.control_plane.cluster_name,
+            eks_cluster_arn=self.control_plane.cluster_arn,
+            hyperpod_cluster_arn=self.cluster_arn,
+            after=[self.resource],
+        )
+        give_volumes(
+            self.control_plane.kubectl,
+            self.cluster,
+            lustre=lustre,
+            open_zfs=open_zfs,
+            system=system,
+            after=admitted(self, lustre=lustre, open_zfs=open_zfs),
+        )
+
+    def _group(self, given: Group, bundle: ScriptBundle) -> sagemaker.CfnCluster.ClusterInstanceGroupProperty:
         cluster = sagemaker.CfnCluster
-        known = self._types[group.instance_type]
+        name, group, known = given.name, given.settings, given.checked_type
         decision = decide(group.capacity, orchestrator="hyperpod-eks", placement="none", instance_type=known)
         if decision.severity == "error":
             raise ValueError(f"{name}: {decision.message}")
@@ -191,13 +365,13 @@ class HyperPodEksCluster(Construct):
             instance_requirements=(
                 cluster.InstanceRequirementsProperty(instance_types=types) if group.instance_types else None
             ),
-            execution_role=self.role.role.role_arn,
+            execution_role=self.role.role_arn,
             life_cycle_config=cluster.ClusterLifeCycleConfigProperty(
                 source_s3_uri=bundle.uris[name], on_create=EKS_ENTRY
             ),
             # "Customer managed AWS KMS key encryption for SageMaker HyperPod": continuous provisioning only
             instance_storage_configs=volumes(
-                group, self._key if self._config.provisioning == "continuous" else None
+                group, self.key if self._config.provisioning == "continuous" else None
             ),
             kubernetes_config=cluster.ClusterKubernetesConfigProperty(
                 labels=node_labels(name, group, known),
@@ -215,3 +389,9 @@ class HyperPodEksCluster(Construct):
 
 def _names(group: NodeGroup) -> tuple[str, ...]:
     return (group.instance_type, *group.instance_types)
+
+
+def checked_types(group: Group) -> list[InstanceType]:
+    """The type and further types of a group; rules refuse unknown ones."""
+    assert all(group.types), f"{group.name}: the rules reject unknown types"
+    return list(group.known_types)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Unpack, cast
 
 from aws_cdk import Fn
 from aws_cdk import aws_ec2 as ec2
@@ -12,15 +13,31 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
+from ultracluster.clusters.cluster import ClusterConstruct, ICluster, ImportedCluster
+from ultracluster.clusters.given import (
+    Given,
+    Parts,
+    admitted,
+    given_cluster,
+    nodes_groups,
+    scripts_bucket_of,
+    settings_for,
+    use_bucket_key,
+    waits_of_nodes,
+)
 from ultracluster.clusters.hyperpod.group import common_properties, volumes
-from ultracluster.config.nodes import NodeGroup
+from ultracluster.clusters.settings import HyperPodSlurmSettings
+from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
-from ultracluster.model.cluster_json import ScriptConfigurations
-from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount, told
-from ultracluster.security.cdk_tree import policy_of
+from ultracluster.model import Cluster
+from ultracluster.model.mounts import told
+from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.security.execution_role import HyperPodExecutionRole
+from ultracluster.storage.accounting_database import IAccountingDatabase
+from ultracluster.storage.lustre_file_system import ILustreFileSystem
+from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 ENTRIES = {
     "on-init-complete": "hyperpod_on_init_complete.sh",
@@ -29,14 +46,22 @@ ENTRIES = {
 """Entry script by lifecycle mode; it lies directly below the prefix, as HyperPod requires."""
 
 
-class HyperPodSlurmCluster(Construct):
+class HyperPodSlurmCluster(ClusterConstruct):
     """A HyperPod cluster with Slurm in one subnet.
+
+    What is not given is made below it: security group, key, role, bucket of the scripts. Its nodes bring
+    themselves to a software release and mount the file systems.
 
     Attributes:
         cluster_name: name of the cluster.
         cluster_arn: its ARN.
         cluster_id: last part of the ARN; names log streams and session targets.
         role: what the nodes may do.
+        key: encrypts volumes and scripts.
+        security_groups: of the nodes.
+        scripts_bucket: where the lifecycle scripts are; None without any.
+        cluster: what it was worked out to be, as rules and plans take it.
+        resource: the `AWS::SageMaker::Cluster`.
     """
 
     def __init__(
@@ -44,61 +69,137 @@ class HyperPodSlurmCluster(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        cluster_name: str,
-        config: HyperPodSlurm,
-        node_groups: Mapping[str, NodeGroup],
         subnet: ec2.ISubnet,
-        security_groups: list[str],
-        key: kms.IKey,
+        vpc: ec2.IVpc | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup] | None = None,
+        role: iam.IRole | None = None,
+        key: kms.IKey | None = None,
+        cluster_name: str | None = None,
+        node_groups: Mapping[str, NodeGroup] | None = None,
+        lustre: ILustreFileSystem | None = None,
+        open_zfs: IOpenZfsFileSystem | None = None,
+        accounting: IAccountingDatabase | None = None,
         scripts_bucket: s3.IBucket | None = None,
-        script_configurations: ScriptConfigurations | None = None,
-        lustre: LustreMount | None = None,
-        open_zfs: OpenZfsMount | None = None,
-        accounting: Accounting | None = None,
+        release: str | None = None,
         mirror: str | None = None,
-        role: HyperPodExecutionRole | None = None,
+        instance_types: Mapping[str, DeclaredInstanceType] | None = None,
+        config: HyperPodSlurm | None = None,
         upload_role: iam.IRole | None = None,
+        resolved: Cluster | None = None,
+        **settings: Unpack[HyperPodSlurmSettings],
     ) -> None:
         """Make the cluster.
 
         Args:
-            cluster_name: unique in account and Region; a new name is a new cluster.
-            config: provisioning, recovery, strategy and when lifecycle scripts run.
-            node_groups: node groups by name.
             subnet: the one subnet, so that the service has no zone to choose.
-            security_groups: ids; each must allow all traffic from and to itself.
-            key: encrypts volumes, where the service can (continuous provisioning).
-            scripts_bucket: where the lifecycle scripts go; needed unless `config.lifecycle` is "none".
-            script_configurations: what the lifecycle scripts read as `cluster.json`, with it.
+            vpc: of the subnet; needed where no `security_groups` are given.
+            security_groups: of the nodes; each must allow all traffic from and to itself (`EfaSecurityGroup`,
+                of which one is made by default).
+            role: of the nodes; it gets the statements that they need. Made by default.
+            key: encrypts volumes, where the service can (continuous provisioning), and scripts. Made by
+                default.
+            cluster_name: unique in account and Region, by default from the construct's path; a new name is a
+                new cluster.
+            node_groups: node groups by name: one of role `controller`, with one node, and others.
             lustre: mounted by the service.
             open_zfs: mounted by the service.
             accounting: external accounting database; only with continuous provisioning.
+            scripts_bucket: where the lifecycle scripts go; made by default.
+            release: software release of the nodes; the newest one for HyperPod with Slurm by default.
             mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read.
-            role: the nodes' role, made here by default.
+            instance_types: those that the catalogue does not have, by name.
+            config: the settings as a model, instead of by keyword.
             upload_role: uploads the scripts, from `ultracluster.lifecycle.upload_role`; made here by default.
+            resolved: what an environment file comes to, instead of groups, names, release and settings.
+            settings: fields of `HyperPodSlurm`: `provisioning`, `node_recovery`, `slurm_config_strategy`,
+                `lifecycle`.
 
         Raises:
-            ValueError: scripts are wanted and there is no bucket for them, or no configuration of a group.
+            ValueError: what is given contradicts itself, or no cluster can be made of it. What AWS would
+                refuse otherwise is reported by the CDK's validation.
         """
         super().__init__(scope, construct_id)
-        self.cluster_name = cluster_name
-        self._config = config
-        self._key = key
-        self._mounts = _mounts(lustre, open_zfs)
-        self.role = role or HyperPodExecutionRole(self, "Role", cluster_name=cluster_name, key=key)
-        if accounting:
-            self.role.grant_read_secret(accounting.secret_arn, accounting.secret_key_arn)
-        if mirror:
-            self.role.grant_read_mirror(mirror)
-        mounts = told(lustre, open_zfs)
-        self._bundle = self._upload(
-            scripts_bucket, script_configurations, list(node_groups), mounts, upload_role
+        made = given_cluster(
+            self,
+            resolved=resolved,
+            settings=settings_for(self, HyperPodSlurm, config, settings, resolved),
+            parts=Parts(
+                node_groups=node_groups,
+                cluster_name=cluster_name,
+                lustre=lustre,
+                open_zfs=open_zfs,
+                accounting=accounting,
+                release=release,
+                mirror=mirror,
+                instance_types=instance_types,
+            ),
         )
-        cluster = sagemaker.CfnCluster
-        self.resource = sagemaker.CfnCluster(
+        self.cluster = made.cluster
+        self._config = cast("HyperPodSlurm", made.cluster.settings)
+        self.cluster_name = made.cluster.cluster_name
+        self.security_groups = nodes_groups(self, security_groups, vpc)
+        self._connections = ec2.Connections(security_groups=self.security_groups)
+        self.key = ClusterKey.of(self, key)
+        self._rights = HyperPodExecutionRole(
+            self, "Role", cluster_name=self.cluster_name, key=self.key, role=role
+        )
+        self.role = self._principal = self._rights.role
+        if accounting:
+            told = accounting.accounting
+            self._rights.grant_read_secret(told.secret_arn, told.secret_key_arn)
+        software = made.cluster.environment.software
+        if software.mirror:
+            self._rights.grant_read_mirror(software.mirror)
+        self._mounts = _mounts(lustre, open_zfs)
+        self.scripts_bucket = (
+            scripts_bucket_of(self, scripts_bucket, self.key) if made.cluster.runs_scripts else None
+        )
+        self._bundle = self._upload(made, lustre, open_zfs, upload_role)
+        with made.in_words_of_rules():
+            self.resource = self._resource(subnet, accounting)
+        # its policy, not only the role, must be there before the first node is
+        self._rights.depend_on_policy(self.resource)
+        self.resource.node.add_dependency(
+            *waits_of_nodes(subnet, self.security_groups),
+            *admitted(self, lustre=lustre, open_zfs=open_zfs, accounting=accounting),
+            *([self._bundle] if self._bundle else ()),
+        )
+        self.cluster_arn = self.resource.attr_cluster_arn
+        self.cluster_id = Fn.select(1, Fn.split("/", self.cluster_arn))
+
+    @staticmethod
+    def from_cluster_attributes(
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        cluster_arn: str,
+        security_groups: Sequence[ec2.ISecurityGroup] = (),
+        role: iam.IRole | None = None,
+    ) -> ICluster:
+        """A cluster that exists.
+
+        Args:
+            cluster_name: its name.
+            cluster_arn: its ARN.
+            security_groups: of its nodes.
+            role: of its nodes.
+        """
+        return ImportedCluster(
+            scope,
+            construct_id,
+            cluster_name=cluster_name,
+            cluster_arn=cluster_arn,
+            security_groups=security_groups,
+            role=role,
+        )
+
+    def _resource(self, subnet: ec2.ISubnet, accounting: IAccountingDatabase | None) -> sagemaker.CfnCluster:
+        config, cluster = self._config, sagemaker.CfnCluster
+        return cluster(
             self,
             "Resource",
-            cluster_name=cluster_name,
+            cluster_name=self.cluster_name,
             node_recovery=config.node_recovery.capitalize(),
             node_provisioning_mode="Continuous" if config.provisioning == "continuous" else None,
             orchestrator=cluster.OrchestratorProperty(
@@ -108,54 +209,49 @@ class HyperPodSlurmCluster(Construct):
                 )
             ),
             vpc_config=cluster.VpcConfigProperty(
-                security_group_ids=security_groups, subnets=[subnet.subnet_id]
+                security_group_ids=[group.security_group_id for group in self.security_groups],
+                subnets=[subnet.subnet_id],
             ),
-            instance_groups=[self._group(name, group) for name, group in node_groups.items()],
+            instance_groups=[
+                self._group(name, group) for name, group in self.cluster.environment.node_groups.items()
+            ],
         )
-        # its policy, not only the role, must be there before the first node is
-        self.resource.node.add_dependency(policy_of(self.role.role))
-        if self._bundle:
-            self.resource.node.add_dependency(self._bundle)
-        self.cluster_arn = self.resource.attr_cluster_arn
-        self.cluster_id = Fn.select(1, Fn.split("/", self.cluster_arn))
 
     def _upload(
         self,
-        bucket: s3.IBucket | None,
-        configurations: ScriptConfigurations | None,
-        groups: Sequence[str],
-        mounts: Mapping[str, object],
+        made: Given,
+        lustre: ILustreFileSystem | None,
+        open_zfs: IOpenZfsFileSystem | None,
         role: iam.IRole | None,
     ) -> ScriptBundle | None:
-        if self._config.lifecycle == "none":
+        if self.scripts_bucket is None:
             return None
-        if bucket is None or configurations is None:
-            raise ValueError(
-                f"lifecycle {self._config.lifecycle!r} needs a scripts_bucket and script_configurations"
-            )
         entry = ENTRIES[self._config.lifecycle].removesuffix(".sh")
-        files = NodeFiles.of(entry, release=configurations.release)
+        files = NodeFiles.of(entry, release=made.configurations.release)
         bundle = ScriptBundle(
             self,
             "Scripts",
-            bucket=bucket,
+            bucket=self.scripts_bucket,
             name=self.cluster_name,
-            bundles=files.bundles(configurations.by_group, groups),
-            others=tools(configurations.of_all),
-            deployed_values={"mounts": mounts},
+            bundles=files.bundles(made.configurations.by_group, list(made.cluster.groups)),
+            others=tools(made.configurations.of_all),
+            deployed_values={
+                "mounts": told(lustre.mount if lustre else None, open_zfs.mount if open_zfs else None)
+            },
             role=role,
         )
-        self.role.grant_read_scripts(bucket, self.cluster_name)
+        self._rights.grant_read_scripts(self.scripts_bucket, self.cluster_name)
+        use_bucket_key(self.scripts_bucket, self.key, self)
         return bundle
 
     def _group(self, name: str, group: NodeGroup) -> sagemaker.CfnCluster.ClusterInstanceGroupProperty:
         cluster = sagemaker.CfnCluster
         # "Customer managed AWS KMS key encryption for SageMaker HyperPod": continuous provisioning only
-        key = self._key if self._config.provisioning == "continuous" else None
+        key = self.key if self._config.provisioning == "continuous" else None
         return cluster.ClusterInstanceGroupProperty(
             instance_group_name=name,
             instance_type=f"ml.{group.instance_type}",
-            execution_role=self.role.role.role_arn,
+            execution_role=self.role.role_arn,
             slurm_config=cluster.ClusterSlurmConfigProperty(
                 node_type=group.role.capitalize(),
                 partition_names=[group.partition] if group.partition else None,
@@ -178,7 +274,7 @@ class HyperPodSlurmCluster(Construct):
 
 
 def _mounts(
-    lustre: LustreMount | None, open_zfs: OpenZfsMount | None
+    lustre: ILustreFileSystem | None, open_zfs: IOpenZfsFileSystem | None
 ) -> list[sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty]:
     cluster = sagemaker.CfnCluster
     mounts: list[sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty] = []
@@ -186,7 +282,7 @@ def _mounts(
         mounts.append(
             cluster.ClusterInstanceStorageConfigProperty(
                 fsx_lustre_config=cluster.ClusterFsxLustreConfigProperty(
-                    dns_name=lustre.dns_name, mount_name=lustre.mount_name, mount_path=lustre.path
+                    dns_name=lustre.dns_name, mount_name=lustre.mount_name, mount_path=lustre.mount_path
                 )
             )
         )
@@ -194,7 +290,7 @@ def _mounts(
         mounts.append(
             cluster.ClusterInstanceStorageConfigProperty(
                 fsx_open_zfs_config=cluster.ClusterFsxOpenZfsConfigProperty(
-                    dns_name=open_zfs.dns_name, mount_path=open_zfs.path
+                    dns_name=open_zfs.dns_name, mount_path=open_zfs.mount_path
                 )
             )
         )
@@ -202,7 +298,7 @@ def _mounts(
 
 
 def _accounting(
-    accounting: Accounting | None,
+    accounting: IAccountingDatabase | None,
 ) -> sagemaker.CfnCluster.ClusterAccountingDatabaseProperty | None:
     if accounting is None:
         return None
@@ -210,5 +306,5 @@ def _accounting(
         endpoint=accounting.endpoint,
         port=accounting.port,
         name=accounting.database_name,
-        secret_arn=accounting.secret_arn,
+        secret_arn=accounting.accounting.secret_arn,
     )

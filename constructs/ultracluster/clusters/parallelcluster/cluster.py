@@ -3,37 +3,66 @@ Guide, "AWS CloudFormation custom resource")."""
 
 from __future__ import annotations
 
-from aws_cdk import CfnStack, CustomResource, Fn, Stack
+from collections.abc import Mapping, Sequence
+from typing import Unpack, cast
+
+from aws_cdk import CfnStack, CustomResource, Fn, RemovalPolicy, Stack
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from ultracluster.clusters.parallelcluster.configuration_file import cluster_configuration, settings_of
+from ultracluster.clusters.cluster import ClusterConstruct, ICluster, ImportedCluster
+from ultracluster.clusters.given import (
+    Parts,
+    admitted,
+    given_cluster,
+    nodes_groups,
+    scripts_bucket_of,
+    settings_for,
+    use_bucket_key,
+    waits_of_nodes,
+)
+from ultracluster.clusters.parallelcluster.configuration_file import cluster_configuration
 from ultracluster.clusters.parallelcluster.deployed_values import DeployedValues
 from ultracluster.clusters.parallelcluster.nodes import (
     ParallelClusterNodePolicy,
     ParallelClusterScripts,
     PlainPasswordSecret,
-    arns_of,
 )
-from ultracluster.config import Environment
-from ultracluster.model import resolve
-from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount, told
+from ultracluster.clusters.parallelcluster.ways_out import ways_out
+from ultracluster.clusters.settings import ParallelClusterSettings
+from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
+from ultracluster.config.parallelcluster import ParallelCluster
+from ultracluster.model import Cluster
+from ultracluster.model.mounts import told
 from ultracluster.security.acknowledgements import acknowledge, wildcard
+from ultracluster.security.cluster_key import ClusterKey
+from ultracluster.storage.accounting_database import IAccountingDatabase
+from ultracluster.storage.lustre_file_system import ILustreFileSystem
+from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
+LONGEST_NAME = 40
+"""With an accounting database, whose name on the head node is made of it."""
 PROVIDER = "parallelcluster/{version}/templates/custom_resource/cluster.yaml"
 
 
-class ParallelClusterCluster(Construct):
+class ParallelClusterCluster(ClusterConstruct):
     """A ParallelCluster with Slurm in one subnet, and what its nodes are given.
 
-    With `deploy_with: pcluster` only the latter is made: `values` is then what the file for the `pcluster`
-    command is rendered with.
+    What is not given is made below it: security group, key, bucket of the scripts. ParallelCluster makes the
+    nodes' roles; a grant is written into a policy that all of them have. With `deploy_with: pcluster` the
+    cluster itself is not made: `values` is then what the file for the `pcluster` command is rendered with.
 
     Attributes:
         cluster_name: name of the cluster.
+        cluster_arn: of ParallelCluster's own stack, with `*` for the id that CloudFormation gives it.
+        key: encrypts scripts and the copy of the database's password.
+        security_groups: of all nodes.
+        scripts_bucket: where the lifecycle scripts are.
         values: ids and names that its configuration holds.
+        cluster: what it was worked out to be, as rules and plans take it.
         resource: the cluster; None with `deploy_with: pcluster`.
         head_node_instance_id: of EC2; None with `deploy_with: pcluster`.
     """
@@ -43,72 +72,165 @@ class ParallelClusterCluster(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        environment: Environment,
-        subnet_id: str,
-        security_group_id: str,
-        key: kms.IKey,
-        scripts_bucket: s3.IBucket,
-        lustre: LustreMount | None = None,
-        open_zfs: OpenZfsMount | None = None,
-        accounting: Accounting | None = None,
+        subnet: ec2.ISubnet,
+        vpc: ec2.IVpc | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup] | None = None,
+        key: kms.IKey | None = None,
+        cluster_name: str | None = None,
+        node_groups: Mapping[str, NodeGroup] | None = None,
+        lustre: ILustreFileSystem | None = None,
+        open_zfs: IOpenZfsFileSystem | None = None,
+        accounting: IAccountingDatabase | None = None,
+        scripts_bucket: s3.IBucket | None = None,
+        release: str | None = None,
+        mirror: str | None = None,
+        instance_types: Mapping[str, DeclaredInstanceType] | None = None,
+        node_tags: Mapping[str, str] | None = None,
+        removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
+        config: ParallelCluster | None = None,
+        resolved: Cluster | None = None,
+        **settings: Unpack[ParallelClusterSettings],
     ) -> None:
         """Make the cluster.
 
         Args:
-            environment: of kind `parallelcluster`, and free of findings of the rules; what is given below
-                takes the place of its network and storage.
-            subnet_id: the one subnet of all nodes.
-            security_group_id: the group of all nodes, which must allow all traffic from and to itself.
-            key: encrypts the copy of the database's password.
-            scripts_bucket: where the lifecycle scripts go, with its key.
+            subnet: the one subnet of all nodes.
+            vpc: of the subnet; needed where no `security_groups` are given.
+            security_groups: of all nodes; each must allow all traffic from and to itself
+                (`EfaSecurityGroup`, of which one is made by default).
+            key: encrypts scripts and the copy of the database's password; made by default.
+            cluster_name: unique in account and Region, by default from the construct's path; a new name is a
+                new cluster.
+            node_groups: node groups by name: one of role `controller`, with one node, and others.
             lustre: mounted by its id.
             open_zfs: mounted by the id of its root volume.
             accounting: external accounting database.
+            scripts_bucket: where the lifecycle scripts go; made by default.
+            release: software release of the nodes; the newest one for ParallelCluster by default.
+            mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read.
+            instance_types: those that the catalogue does not have, by name.
+            node_tags: of all that ParallelCluster makes; the CDK's own `Tags` do not get there.
+            removal_policy: RETAIN leaves the cluster where it is when it leaves the stack.
+            config: the settings as a model, instead of by keyword.
+            resolved: what an environment file comes to, instead of groups, names, release and settings.
+            settings: fields of `ParallelCluster`: `os`, `partitions`, `monitoring` and others.
 
         Raises:
-            ValueError: the environment has another orchestrator, or no configuration can be made of it.
+            ValueError: what is given contradicts itself, or no configuration can be made of it. What AWS
+                would refuse otherwise is reported by the CDK's validation.
         """
         super().__init__(scope, construct_id)
-        self._orchestrator = settings_of(environment)
-        self._cluster = resolve(environment)
-        self._bucket, self._key = scripts_bucket, key
-        self.cluster_name = environment.cluster_name
+        made = given_cluster(
+            self,
+            resolved=resolved,
+            settings=settings_for(self, ParallelCluster, config, settings, resolved),
+            parts=Parts(
+                node_groups=node_groups,
+                cluster_name=cluster_name,
+                lustre=lustre,
+                open_zfs=open_zfs,
+                accounting=accounting,
+                release=release,
+                mirror=mirror,
+                instance_types=instance_types,
+                tags=node_tags,
+            ),
+            longest_name=LONGEST_NAME,
+        )
+        self.cluster = made.cluster
+        self._settings = cast("ParallelCluster", made.cluster.settings)
+        self._retain = removal_policy is not RemovalPolicy.DESTROY
+        self.cluster_name = made.cluster.cluster_name
+        self.cluster_arn = Stack.of(self).format_arn(
+            service="cloudformation", resource="stack", resource_name=f"{self.cluster_name}/*"
+        )
+        self.security_groups = nodes_groups(self, security_groups, vpc)
+        self._connections = ec2.Connections(security_groups=self.security_groups)
+        self.key = ClusterKey.of(self, key)
+        self.scripts_bucket = scripts_bucket_of(self, scripts_bucket, self.key)
+        software = made.cluster.environment.software
         self._scripts = ParallelClusterScripts(
             self,
             "Scripts",
-            bucket=scripts_bucket,
-            cluster=self._cluster,
+            bucket=self.scripts_bucket,
+            cluster=made.cluster,
+            locked=None if made.from_file else {},
             # it mounts itself; our scripts set up EFA for Lustre, and ask for what the mount will be
-            deployed_values={"mounts": told(lustre)},
+            deployed_values={"mounts": told(lustre.mount if lustre else None)},
         )
         self._policy = ParallelClusterNodePolicy(
             self,
             "NodePolicy",
             cluster_name=self.cluster_name,
-            scripts_bucket=scripts_bucket,
-            key=key,
-            mirror=environment.software.mirror,
+            scripts_bucket=self.scripts_bucket,
+            key=self.key,
+            mirror=software.mirror,
         )
-        password = accounting and PlainPasswordSecret(
-            self, "Password", secret_arn=accounting.secret_arn, key=key
-        )
+        self._principal = self._policy.policy.grant_principal
+        use_bucket_key(self.scripts_bucket, self.key, self)
+        password = None
+        if accounting:
+            password = PlainPasswordSecret(
+                self, "Password", secret_arn=accounting.accounting.secret_arn, key=self.key
+            )
+        first, *further = (group.security_group_id for group in self.security_groups)
         self.values = DeployedValues(
-            subnet_id=subnet_id,
-            security_group_id=security_group_id,
+            subnet_id=subnet.subnet_id,
+            security_group_id=first,
+            further_security_groups=",".join(further),
             node_policy_arn=self._policy.policy.managed_policy_arn,
-            scripts_bucket=scripts_bucket.bucket_name,
+            scripts_bucket=self.scripts_bucket.bucket_name,
             scripts_prefix=self._scripts.prefix,
             queue_scripts=self._scripts.queues,
             lustre_id=lustre.file_system_id if lustre else "",
-            openzfs_volume_id=open_zfs.volume_id if open_zfs else "",
+            openzfs_volume_id=open_zfs.root_volume_id if open_zfs else "",
             database_endpoint=accounting.endpoint if accounting else "",
             database_secret_arn=password.secret_arn if password else "",
         )
         self.resource: CustomResource | None = None
         self.head_node_instance_id: str | None = None
-        if self._orchestrator.deploy_with == "cloudformation":
-            self.resource = self._make()
+        if self._settings.deploy_with == "cloudformation":
+            with made.in_words_of_rules():
+                self.resource = self._make()
             self.head_node_instance_id = self.resource.get_att_string("headNode.instanceId")
+            self.resource.node.add_dependency(
+                *waits_of_nodes(subnet, self.security_groups),
+                *admitted(self, lustre=lustre, open_zfs=open_zfs, accounting=accounting),
+                *(self._ways_out(vpc) if vpc else ()),
+            )
+
+    @staticmethod
+    def from_cluster_attributes(
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        cluster_arn: str,
+        security_groups: Sequence[ec2.ISecurityGroup] = (),
+        role: iam.IRole | None = None,
+    ) -> ICluster:
+        """A cluster that exists.
+
+        Args:
+            cluster_name: its name.
+            cluster_arn: of ParallelCluster's own stack.
+            security_groups: of its nodes.
+            role: of its nodes.
+        """
+        return ImportedCluster(
+            scope,
+            construct_id,
+            cluster_name=cluster_name,
+            cluster_arn=cluster_arn,
+            security_groups=security_groups,
+            role=role,
+        )
+
+    def _ways_out(self, vpc: ec2.IVpc) -> list[ec2.CfnSecurityGroupEgress]:
+        (group, *_) = self.security_groups
+        return ways_out(
+            self, self._settings, security_group_id=group.security_group_id, vpc_cidr=vpc.vpc_cidr_block
+        )
 
     def _make(self) -> CustomResource:
         stack = Stack.of(self)
@@ -116,7 +238,7 @@ class ParallelClusterCluster(Construct):
         provider = CfnStack(
             self,
             "Provider",
-            template_url=f"https://{host}/{PROVIDER.format(version=self._orchestrator.version)}",
+            template_url=f"https://{host}/{PROVIDER.format(version=self._settings.version)}",
             parameters={"AdditionalIamPolicies": self._validation_policy().managed_policy_arn},
         )
         # No RollbackOnFailure: the custom resource hands its properties to update-cluster, too, which
@@ -129,8 +251,8 @@ class ParallelClusterCluster(Construct):
             service_token=Fn.get_att(provider.logical_id, "Outputs.ServiceToken").to_string(),
             properties={
                 "ClusterName": self.cluster_name,
-                "ClusterConfiguration": cluster_configuration(self._cluster, self.values),
-                "DeletionPolicy": "Retain" if self._cluster.environment.protect else "Delete",
+                "ClusterConfiguration": cluster_configuration(self.cluster, self.values),
+                "DeletionPolicy": "Retain" if self._retain or self.cluster.environment.protect else "Delete",
                 # what our rules and ParallelCluster's own validators let pass may warn, but not err
                 "ValidationFailureLevel": "ERROR",
             },
@@ -139,16 +261,19 @@ class ParallelClusterCluster(Construct):
         resource.node.add_dependency(self._scripts, self._policy)
         return resource
 
+    def _keys_read(self) -> list[str]:
+        """The key, and that of the scripts' bucket where it is another."""
+        bucket_key = self.scripts_bucket.encryption_key or self.key
+        return list(dict.fromkeys([self.key.key_arn, bucket_key.key_arn]))
+
     def _validation_policy(self) -> iam.ManagedPolicy:
         """What ParallelCluster's validators look at, and its own policies for CloudFormation leave out."""
-        scripts = self._bucket.arn_for_objects(f"{self.cluster_name}/*")
-        directory = self._orchestrator.directory_service
+        scripts = self.scripts_bucket.arn_for_objects(f"{self.cluster_name}/*")
+        directory = self._settings.directory_service
         secrets = [self.values.database_secret_arn, directory.password_secret_arn if directory else ""]
         statements = [
             iam.PolicyStatement(sid="FindScripts", actions=["s3:GetObject"], resources=[scripts]),
-            iam.PolicyStatement(
-                sid="UseKey", actions=["kms:Decrypt"], resources=arns_of(self._key, self._bucket)
-            ),
+            iam.PolicyStatement(sid="UseKey", actions=["kms:Decrypt"], resources=self._keys_read()),
         ]
         if any(secrets):
             statements.append(

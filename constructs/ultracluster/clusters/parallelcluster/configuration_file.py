@@ -94,7 +94,7 @@ def _head(cluster: Cluster, settings: ParallelCluster, head: Group, values: Depl
     group = head.settings
     node: Mapped = {
         "InstanceType": group.instance_type,
-        "Networking": {"SubnetId": values.subnet_id, "SecurityGroups": [values.security_group_id]},
+        "Networking": {"SubnetId": values.subnet_id, "SecurityGroups": values.security_group_ids},
         "Ssh": {"AllowedIps": NO_SSH},
         "LocalStorage": {"RootVolume": root_volume([head], group.root_volume_gib)},
         "SharedStorageType": settings.head_storage.capitalize(),
@@ -126,7 +126,7 @@ def _login_pools(cluster: Cluster, values: DeployedValues) -> list[Mapped]:
             "Name": name,
             "InstanceType": group.instance_type,
             "Count": group.count,
-            "Networking": {"SubnetIds": [values.subnet_id], "SecurityGroups": [values.security_group_id]},
+            "Networking": {"SubnetIds": [values.subnet_id], "SecurityGroups": values.security_group_ids},
             "Ssh": {"AllowedIps": NO_SSH},
             "Iam": node_iam(values),
         }
@@ -200,7 +200,7 @@ def _deployment(cluster: Cluster, settings: ParallelCluster, values: DeployedVal
         # ParallelCluster's own functions then stay in the VPC, as everything else does
         deployment["LambdaFunctionsVpcConfig"] = {
             "SubnetIds": [values.subnet_id],
-            "SecurityGroupIds": [values.security_group_id],
+            "SecurityGroupIds": values.security_group_ids,
         }
     return deployment
 

@@ -26,6 +26,8 @@ class DeployedValues:
     """Bucket of the lifecycle scripts."""
     scripts_prefix: str
     """Folder there of what head and login nodes run: `<cluster>/<content hash>`."""
+    further_security_groups: str = ""
+    """Further groups of all nodes, separated by commas."""
     queue_scripts: str = ""
     """Folders of what the nodes of queues run, next to it: `<queue>=<content hash>` for each, separated by
     commas. Without it queues have the same folder."""
@@ -37,6 +39,11 @@ class DeployedValues:
     """Host of the accounting database, without the port."""
     database_secret_arn: str = ""
     """Secret whose whole text is the database's password; ParallelCluster takes no other form."""
+
+    @property
+    def security_group_ids(self) -> list[str]:
+        """All groups of all nodes."""
+        return [self.security_group_id, *filter(None, self.further_security_groups.split(","))]
 
     @property
     def scripts_uri(self) -> str:

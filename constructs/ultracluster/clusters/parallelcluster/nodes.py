@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from aws_cdk import SecretValue, Stack
@@ -48,6 +49,7 @@ class ParallelClusterScripts(Construct):
         bucket: s3.IBucket,
         cluster: Cluster,
         deployed_values: dict[str, Any],
+        locked: Mapping[str, object] | None = None,
     ) -> None:
         """Upload the scripts.
 
@@ -55,6 +57,7 @@ class ParallelClusterScripts(Construct):
             bucket: where to.
             cluster: its name is the first part of the prefix.
             deployed_values: what is known only after deploy (CDK tokens).
+            locked: as `script_configuration` takes it.
         """
         super().__init__(scope, construct_id)
         environment = cluster.environment
@@ -63,7 +66,7 @@ class ParallelClusterScripts(Construct):
         head = NodeFiles.of(*ENTRIES, release=release, also=[FETCH, f"{IMEX}.sh"])
         queue = NodeFiles.of(*ENTRIES, release=release, also=[FETCH])
         queues = {
-            name: queue.in_folder(script_configuration(cluster, *groups))
+            name: queue.in_folder(script_configuration(cluster, *groups, locked=locked))
             for name, groups in cluster.partitions.items()
         }
         self.bundle = ScriptBundle(
@@ -71,8 +74,8 @@ class ParallelClusterScripts(Construct):
             "Bundle",
             bucket=bucket,
             name=cluster_name,
-            bundles={"": head.in_folder(script_configuration(cluster, *own)), **queues},
-            others=tools(script_configuration(cluster)),
+            bundles={"": head.in_folder(script_configuration(cluster, *own, locked=locked)), **queues},
+            others=tools(script_configuration(cluster, locked=locked)),
             deployed_values=deployed_values,
         )
         self.prefix = self.bundle.prefixes[""]
@@ -157,13 +160,12 @@ class ParallelClusterNodePolicy(Construct):
         Args:
             cluster_name: first part of the scripts' prefix.
             scripts_bucket: where the scripts are.
-            key: encrypts the password, and the scripts where their bucket names no other.
+            key: encrypts scripts and the password.
             mirror: `s3://bucket/prefix` of mirrored software releases.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
         scripts = scripts_bucket.arn_for_objects(f"{cluster_name}/*")
-        key_arns = arns_of(key, scripts_bucket)
         services = [f"{service}.{stack.region}.{stack.url_suffix}" for service in ("s3", "secretsmanager")]
         statements = [
             _statement("SessionManager", _SESSIONS, ["*"]),
@@ -173,7 +175,7 @@ class ParallelClusterNodePolicy(Construct):
             ),
             _statement("ReadScripts", ["s3:GetObject"], [scripts]),
             _statement(
-                "UseKey", ["kms:Decrypt"], key_arns, {"StringEquals": {"kms:ViaService": services}}
+                "UseKey", ["kms:Decrypt"], [key.key_arn], {"StringEquals": {"kms:ViaService": services}}
             ),
         ]  # fmt: skip
         accepted = {
@@ -204,12 +206,6 @@ _SESSIONS = [
 ]
 """What the agent needs for Session Manager (Systems Manager User Guide, "Add Session Manager permissions to
 an existing IAM role")."""
-
-
-def arns_of(key: kms.IKey, bucket: s3.IBucket) -> list[str]:
-    """Of the key, and of the bucket's where that is another."""
-    other = bucket.encryption_key.key_arn if bucket.encryption_key else key.key_arn
-    return list(dict.fromkeys([key.key_arn, other]))
 
 
 def _statement(

@@ -102,7 +102,7 @@ def _queue(
         "CapacityType": capacity,
         "JobExclusiveAllocation": partition.exclusive,
         "HealthChecks": {"Gpu": {"Enabled": partition.gpu_health_checks}},
-        "Networking": {"SubnetIds": [values.subnet_id], "SecurityGroups": [values.security_group_id]},
+        "Networking": {"SubnetIds": [values.subnet_id], "SecurityGroups": values.security_group_ids},
         "ComputeSettings": {"LocalStorage": {"RootVolume": root_volume(groups.values(), size)}},
         "Iam": node_iam(values),
     }

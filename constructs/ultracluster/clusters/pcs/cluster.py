@@ -6,35 +6,55 @@ The CDK only has L1 constructs of it. Launch templates, images, mounts, placemen
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Unpack, cast
 
 from aws_cdk import Stack, Stage
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_pcs as pcs
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from ultracluster.catalog import InstanceType, instance_type
+from ultracluster.catalog import InstanceType
 from ultracluster.catalog.pcs import pcs_size_for
+from ultracluster.clusters.cluster import ClusterConstruct, ICluster, ImportedCluster
+from ultracluster.clusters.given import (
+    Given,
+    Parts,
+    admitted,
+    given_cluster,
+    nodes_groups,
+    scripts_bucket_of,
+    settings_for,
+    use_bucket_key,
+    waits_of_nodes,
+)
 from ultracluster.clusters.launch_template import NodeLaunchTemplate
 from ultracluster.clusters.pcs.slurm import check_groups, node_configuration, queues, slurm_configuration
 from ultracluster.clusters.placement import ClusterPlacementGroup
+from ultracluster.clusters.settings import PcsSettings
 from ultracluster.config.capacity import Reservation, Spot
-from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 from ultracluster.config.pcs import PROLOG, Pcs
 from ultracluster.config.slurm import SlurmSettings
 from ultracluster.lifecycle.bundles import NODE_FILE, NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
+from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import decide, placement_for
-from ultracluster.model.cluster_json import ScriptConfigurations
-from ultracluster.model.mounts import LustreMount, OpenZfsMount, as_arguments, told
+from ultracluster.model.mounts import as_arguments, told
 from ultracluster.model.network_cards import EfaKind, takes_combined_efa
 from ultracluster.model.root_volume import root_throughput
+from ultracluster.network.admission import Admission
+from ultracluster.security.cluster_key import ClusterKey, allow_use
 from ultracluster.security.node_role import NodeRole
 from ultracluster.slurm.prolog import slurm_prolog
+from ultracluster.storage.lustre_file_system import ILustreFileSystem
+from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 ENTRY = "pcs_node"
 """Of the scripts that the file holds, the one that is run."""
+LONGEST_NAME = 40
 ROLE_PATH = "/aws-pcs/"
 """PCS looks for it in the ARN of the instance profile, unless its name begins with AWSPCS."""
 
@@ -42,20 +62,24 @@ _GROUP = pcs.CfnComputeNodeGroup
 _CLUSTER = pcs.CfnCluster
 
 
-class PcsCluster(Construct):
+class PcsCluster(ClusterConstruct):
     """A PCS cluster with Slurm in one subnet.
 
-    PCS makes one cluster at a time in a Region: a cluster of the same app and Region that was added before
-    is waited for.
+    What is not given is made below it: security group, key, role, bucket of the scripts. PCS makes one
+    cluster at a time in a Region: a cluster of the same app and Region that was added before is waited for.
 
     Attributes:
         cluster_name: name of the cluster.
         cluster_id: `pcs_...`.
         cluster_arn: its ARN.
         role: what the nodes may do.
+        key: encrypts volumes and scripts.
+        security_groups: of controller and nodes.
+        scripts_bucket: where the lifecycle scripts are; None without any.
         groups: the compute node groups by name of the node group.
         queues: the queues by name of the partition.
         placement_groups: the cluster placement groups by name of the partition whose nodes are in it.
+        cluster: what it was worked out to be, as rules and plans take it.
         resource: the `AWS::PCS::Cluster`.
     """
 
@@ -64,119 +88,189 @@ class PcsCluster(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        cluster_name: str,
-        config: Pcs,
-        node_groups: Mapping[str, NodeGroup],
         subnet: ec2.ISubnet,
-        security_groups: Sequence[ec2.ISecurityGroup],
-        key: kms.IKey,
-        instance_types: Mapping[str, InstanceType] | None = None,
+        vpc: ec2.IVpc | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup] | None = None,
+        role: iam.IRole | None = None,
+        key: kms.IKey | None = None,
+        cluster_name: str | None = None,
+        node_groups: Mapping[str, NodeGroup] | None = None,
+        lustre: ILustreFileSystem | None = None,
+        open_zfs: IOpenZfsFileSystem | None = None,
         scripts_bucket: s3.IBucket | None = None,
-        script_configurations: ScriptConfigurations | None = None,
-        lustre: LustreMount | None = None,
-        open_zfs: OpenZfsMount | None = None,
+        release: str | None = None,
         mirror: str | None = None,
-        role: NodeRole | None = None,
+        instance_types: Mapping[str, DeclaredInstanceType] | None = None,
         node_tags: Mapping[str, str] | None = None,
+        config: Pcs | None = None,
+        resolved: Cluster | None = None,
+        **settings: Unpack[PcsSettings],
     ) -> None:
         """Make the cluster.
 
         Args:
-            cluster_name: unique in account and Region; a new name is a new cluster.
-            config: size, Slurm, accounting, settings and when lifecycle scripts run.
-            node_groups: login and compute groups by name, each with its image.
             subnet: the one subnet of controller and nodes; PCS takes one.
+            vpc: of the subnet; needed where no `security_groups` are given.
             security_groups: of controller and nodes; each must allow all traffic from and to itself
-                (`EfaSecurityGroup`).
-            key: encrypts the root volumes. Its policy must let PCS's service-linked role use it
-                (`ClusterKey(launched_by=...)`).
-            instance_types: those that the catalogue does not have, by name.
-            scripts_bucket: where the lifecycle scripts go; needed unless `config.lifecycle` is "none".
-            script_configurations: what the lifecycle scripts read as `cluster.json`, with it.
+                (`EfaSecurityGroup`, of which one is made by default).
+            role: of the nodes; PCS requires it below `/aws-pcs/`, or a name that begins with `AWSPCS`. It
+                gets the statements that nodes need. Made by default.
+            key: encrypts root volumes and scripts; made by default. PCS's service-linked role is added to its
+                policy; that of an imported key is its owner's, and a warning says what must be in it.
+            cluster_name: unique in account and Region, by default from the construct's path; a new name is a
+                new cluster.
+            node_groups: login and compute groups by name, each with its image.
             lustre: mounted by the lifecycle scripts.
             open_zfs: mounted by the lifecycle scripts.
+            scripts_bucket: where the lifecycle scripts go; made by default.
+            release: software release of the nodes; the newest one for PCS by default.
             mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read.
-            role: the nodes' role, made here by default; PCS requires it below `/aws-pcs/`.
+            instance_types: those that the catalogue does not have, by name.
             node_tags: of instances, volumes and interfaces; the CDK's own `Tags` do not get there.
+            config: the settings as a model, instead of by keyword.
+            resolved: what an environment file comes to, instead of groups, names, release and settings.
+            settings: fields of `Pcs`: `size`, `slurm_version`, `accounting`, `partitions` and others.
 
         Raises:
-            ValueError: a role PCS does not support, a group without an image, lifecycle scripts without
-                scripts_bucket, or capacity PCS cannot launch.
+            ValueError: what is given contradicts itself, or no cluster can be made of it: an unknown type,
+                capacity that PCS cannot launch. What AWS would refuse otherwise is reported by the CDK's
+                validation.
         """
         super().__init__(scope, construct_id)
-        check_groups(node_groups)
-        self.cluster_name = cluster_name
-        self._config = config
-        self._key = key
-        self._subnet = subnet
-        self._security_groups = security_groups
-        self._types = instance_types or {}
-        self._tags = node_tags
-        self.role = role or NodeRole(self, "Role", cluster_name=cluster_name, key=key, path=ROLE_PATH)
+        made = given_cluster(
+            self,
+            resolved=resolved,
+            settings=settings_for(self, Pcs, config, settings, resolved),
+            parts=Parts(
+                node_groups=node_groups,
+                cluster_name=cluster_name,
+                lustre=lustre,
+                open_zfs=open_zfs,
+                release=release,
+                mirror=mirror,
+                instance_types=instance_types,
+                tags=node_tags,
+            ),
+            longest_name=LONGEST_NAME,
+        )
+        self.cluster = made.cluster
+        self._config = cast("Pcs", made.cluster.settings)
+        self.cluster_name = made.cluster.cluster_name
+        self._subnet, self._tags = subnet, node_tags
+        self.security_groups = nodes_groups(self, security_groups, vpc)
+        self._connections = ec2.Connections(security_groups=self.security_groups)
+        self.key = ClusterKey.of(self, key)
+        allow_use(self, self.key, *made.cluster.launched_by)
+        self._rights = NodeRole(
+            self, "Role", cluster_name=self.cluster_name, key=self.key, path=ROLE_PATH, role=role
+        )
+        self.role = self._principal = self._rights.role
         # the API names no resource type that the policy could be limited to
-        self.role.allow("RegisterNode", ["pcs:RegisterComputeNodeGroupInstance"], ["*"])
-        if mirror:
-            self.role.grant_read_mirror(mirror)
+        self._rights.allow("RegisterNode", ["pcs:RegisterComputeNodeGroupInstance"], ["*"])
+        software = made.cluster.environment.software
+        if software.mirror:
+            self._rights.grant_read_mirror(software.mirror)
+        self.scripts_bucket = (
+            scripts_bucket_of(self, scripts_bucket, self.key) if made.cluster.runs_scripts else None
+        )
         self._checksums: dict[str, str] = {}
-        self._bundle = self._upload(scripts_bucket, script_configurations, list(node_groups))
-        self._mount_arguments = as_arguments(told(lustre, open_zfs))
+        self._bundle = self._upload(made)
+        self._mount_arguments = as_arguments(
+            told(lustre.mount if lustre else None, open_zfs.mount if open_zfs else None)
+        )
+        self.placement_groups: dict[str, ClusterPlacementGroup] = {}
+        with made.in_words_of_rules():
+            self._make(admitted(self, lustre=lustre, open_zfs=open_zfs))
+
+    @staticmethod
+    def from_cluster_attributes(
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        cluster_arn: str,
+        security_groups: Sequence[ec2.ISecurityGroup] = (),
+        role: iam.IRole | None = None,
+    ) -> ICluster:
+        """A cluster that exists.
+
+        Args:
+            cluster_name: its name.
+            cluster_arn: its ARN.
+            security_groups: of its nodes.
+            role: of its nodes.
+        """
+        return ImportedCluster(
+            scope,
+            construct_id,
+            cluster_name=cluster_name,
+            cluster_arn=cluster_arn,
+            security_groups=security_groups,
+            role=role,
+        )
+
+    def _make(self, admissions: Sequence[Admission]) -> None:
+        node_groups = self.cluster.environment.node_groups
+        check_groups(node_groups)
         before = _clusters_before(self)
+        nodes = sum(group.most_nodes for group in self.cluster.groups.values())
         self.resource = _CLUSTER(
             self,
             "Resource",
-            name=cluster_name,
-            size=(config.size or pcs_size_for(sum(g.max_nodes for g in node_groups.values())).name).upper(),
-            scheduler=_CLUSTER.SchedulerProperty(type="SLURM", version=config.slurm_version),
+            name=self.cluster_name,
+            size=(self._config.size or pcs_size_for(nodes).name).upper(),
+            scheduler=_CLUSTER.SchedulerProperty(type="SLURM", version=self._config.slurm_version),
             networking=_CLUSTER.NetworkingProperty(
-                subnet_ids=[subnet.subnet_id],
-                security_group_ids=[group.security_group_id for group in security_groups],
+                subnet_ids=[self._subnet.subnet_id],
+                security_group_ids=[group.security_group_id for group in self.security_groups],
             ),
-            slurm_configuration=slurm_configuration(config, self._cluster_settings(node_groups)),
+            slurm_configuration=slurm_configuration(self._config, self._cluster_settings()),
         )
-        for cluster in before:
-            self.resource.node.add_dependency(cluster)
+        # the controller is in the nodes' group, and speaks to them
+        self.resource.node.add_dependency(*before, *self.security_groups)
         self.cluster_id = self.resource.attr_id
         self.cluster_arn = self.resource.attr_arn
-        self.placement_groups: dict[str, ClusterPlacementGroup] = {}
-        self.groups = {name: self._group(name, group) for name, group in node_groups.items()}
-        self.queues = queues(self, config, node_groups, self.groups)
+        self.groups = {name: self._group(group) for name, group in self.cluster.groups.items()}
+        for made in self.groups.values():
+            # its policy, not only the role, must be there before the first node is
+            self._rights.depend_on_policy(made)
+            made.node.add_dependency(
+                *waits_of_nodes(self._subnet, self.security_groups, *admissions),
+                *([self._bundle] if self._bundle else ()),
+            )
+        self.queues = queues(self, self._config, node_groups, self.groups)
 
-    def _cluster_settings(self, node_groups: Mapping[str, NodeGroup]) -> SlurmSettings:
+    def _cluster_settings(self) -> SlurmSettings:
         """Those that are asked for; with UltraServers also what runs the prolog of our scripts."""
         asked = self._config.slurm_settings
-        compute = [group for group in node_groups.values() if group.role == "compute"]
-        runs_prolog = self._config.imex and self._config.lifecycle != "none"
-        if not runs_prolog or not any(self._type(group).imex for group in compute):
+        compute = self.cluster.with_role("compute").values()
+        runs_prolog = self._config.imex and self.cluster.runs_scripts
+        if not runs_prolog or not any(group.checked_type.imex for group in compute):
             return asked
         given = {key.lower() for key in asked}
         return {key: value for key, value in slurm_prolog(PROLOG).items() if key.lower() not in given} | asked
 
-    def _upload(
-        self, bucket: s3.IBucket | None, configurations: ScriptConfigurations | None, groups: Sequence[str]
-    ) -> ScriptBundle | None:
+    def _upload(self, made: Given) -> ScriptBundle | None:
         """The scripts in S3, for each group as the one file that PCS hands to its nodes."""
-        if self._config.lifecycle == "none":
+        if self.scripts_bucket is None:
             return None
-        if bucket is None or configurations is None:
-            raise ValueError(
-                f"lifecycle {self._config.lifecycle!r} needs a scripts_bucket and script_configurations"
-            )
-        files = NodeFiles.of(ENTRY, release=configurations.release)
-        bundles = files.bundles(configurations.by_group, groups, one_file=True)
+        files = NodeFiles.of(ENTRY, release=made.configurations.release)
+        bundles = files.bundles(made.configurations.by_group, list(self.cluster.groups), one_file=True)
         self._checksums = {name: bundle.sha256 for name, bundle in bundles.items()}
-        made = ScriptBundle(
+        uploaded = ScriptBundle(
             self,
             "Scripts",
-            bucket=bucket,
+            bucket=self.scripts_bucket,
             name=self.cluster_name,
             bundles=bundles,
-            others=tools(configurations.of_all),
+            others=tools(made.configurations.of_all),
         )
-        self.role.grant_read_scripts(bucket, self.cluster_name)
-        return made
+        self._rights.grant_read_scripts(self.scripts_bucket, self.cluster_name)
+        use_bucket_key(self.scripts_bucket, self.key, self)
+        return uploaded
 
-    def _group(self, name: str, group: NodeGroup) -> pcs.CfnComputeNodeGroup:
-        known = self._type(group)
+    def _group(self, given: Group) -> pcs.CfnComputeNodeGroup:
+        name, group, known = given.name, given.settings, given.checked_type
         capacity = group.capacity
         in_group = _reserved_in_group(group)
         placement = placement_for(
@@ -192,8 +286,8 @@ class PcsCluster(Construct):
             self,
             f"Nodes{name}",
             instance_type=known,
-            security_groups=self._security_groups,
-            key=self._key,
+            security_groups=self.security_groups,
+            key=self.key,
             root_device=self._config.root_device,
             capacity=capacity,
             orchestrator="pcs",
@@ -206,7 +300,7 @@ class PcsCluster(Construct):
             threads_per_core=group.threads_per_core,
             tags=self._tags,
         )
-        made = _GROUP(
+        return _GROUP(
             self,
             f"Group{name}",
             name=name,
@@ -215,7 +309,7 @@ class PcsCluster(Construct):
             custom_launch_template=_GROUP.CustomLaunchTemplateProperty(
                 template_id=template.launch_template_id, version=template.latest_version_number
             ),
-            iam_instance_profile_arn=self.role.instance_profile.instance_profile_arn,
+            iam_instance_profile_arn=self._rights.instance_profile.instance_profile_arn,
             instance_configs=[_GROUP.InstanceConfigProperty(instance_type=group.instance_type)],
             scaling_configuration=_GROUP.ScalingConfigurationProperty(
                 min_instance_count=group.count, max_instance_count=group.max_nodes
@@ -229,17 +323,6 @@ class PcsCluster(Construct):
             slurm_configuration=node_configuration(self._config, group, known),
             node_lifecycle_actions=self._lifecycle(name),
         )
-        # its policy, not only the role, must be there before the first node is
-        self.role.depend_on_policy(made)
-        if self._bundle:
-            made.node.add_dependency(self._bundle)
-        return made
-
-    def _type(self, group: NodeGroup) -> InstanceType:
-        known = self._types.get(group.instance_type) or instance_type(group.instance_type)
-        if known is None:
-            raise ValueError(f"unknown instance type {group.instance_type!r}: pass it in instance_types")
-        return known
 
     def _placement_group(self, name: str, group: NodeGroup, kind: str) -> ec2.IPlacementGroup | None:
         if kind == "reservation-group":

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from ultracluster.catalog import Region
 from ultracluster.config import Environment
 from ultracluster.config.governance import Governance
+from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.remedy import anywhere, ask, write
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import GOV
 
-_PARALLELCLUSTER = frozenset({"parallelcluster"})
+_PARALLELCLUSTER: frozenset[OrchestratorKind] = frozenset({"parallelcluster"})
 _THEIRS = "/parallelcluster/"
 """What ParallelCluster's own policies may make roles in."""
 _TEMPLATES = (

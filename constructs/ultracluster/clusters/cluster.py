@@ -1,0 +1,93 @@
+"""What clusters of all orchestrators are: something with a name, nodes in a network, and rights of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, cast, runtime_checkable
+
+import jsii
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+
+@runtime_checkable
+class ICluster(Protocol):
+    """A cluster, made here or elsewhere. It is an `IConnectable` (its nodes' security groups) and an
+    `IGrantable` (its nodes' role): `bucket.grant_read(cluster)` works."""
+
+    @property
+    def cluster_name(self) -> str:
+        """As its service knows it."""
+        ...
+
+    @property
+    def cluster_arn(self) -> str:
+        """Its ARN."""
+        ...
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """Of its nodes."""
+        ...
+
+    @property
+    def grant_principal(self) -> iam.IPrincipal:
+        """Its nodes' role."""
+        ...
+
+
+@jsii.implements(ec2.IConnectable, iam.IGrantable)
+class ClusterConstruct(Construct):
+    """A cluster as other constructs of the CDK take it.
+
+    Attributes:
+        cluster_name: name of the cluster.
+        cluster_arn: its ARN.
+    """
+
+    cluster_name: str
+    cluster_arn: str
+    _connections: ec2.Connections
+    _principal: iam.IPrincipal
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """Of its nodes."""
+        return self._connections
+
+    @property
+    def grant_principal(self) -> iam.IPrincipal:
+        """Its nodes' role."""
+        return self._principal
+
+
+class ImportedCluster(ClusterConstruct):
+    """A cluster that was made elsewhere; see `from_cluster_attributes` of the orchestrators' clusters."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        cluster_arn: str,
+        security_groups: Sequence[ec2.ISecurityGroup] = (),
+        role: iam.IRole | None = None,
+    ) -> None:
+        """Name it.
+
+        Args:
+            cluster_name: as its service knows it.
+            cluster_arn: its ARN.
+            security_groups: of its nodes; without them nothing can be opened to it.
+            role: of its nodes; without it a grant says so in an error.
+        """
+        super().__init__(scope, construct_id)
+        self.cluster_name, self.cluster_arn = cluster_name, cluster_arn
+        self._connections = ec2.Connections(security_groups=list(security_groups))
+        # the CDK's class and interface differ in names of arguments
+        self._principal = role or cast("iam.IPrincipal", iam.UnknownPrincipal(resource=self))
+
+
+__all__ = ["ClusterConstruct", "ICluster", "ImportedCluster"]

@@ -1,0 +1,208 @@
+"""A whole EKS cluster for training: control plane, system nodes, add-ons, node groups, volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Unpack
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+from ultracluster.clusters.cluster import ClusterConstruct, ICluster, ImportedCluster
+from ultracluster.clusters.eks.control_plane import EksControlPlane
+from ultracluster.clusters.eks.karpenter_group import EksKarpenterGroup
+from ultracluster.clusters.eks.nodes import EksNodeGroup
+from ultracluster.clusters.eks.system import add_system
+from ultracluster.clusters.eks.volumes import give_volumes
+from ultracluster.clusters.eks.workers import add_workers
+from ultracluster.clusters.given import Parts, admitted, given_cluster, nodes_groups, settings_for
+from ultracluster.clusters.settings import EksSettings
+from ultracluster.config.kubernetes import Eks
+from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
+from ultracluster.model import Cluster
+from ultracluster.security.cluster_key import ClusterKey, allow_use
+from ultracluster.storage.lustre_file_system import ILustreFileSystem
+from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
+
+
+class EksCluster(ClusterConstruct):
+    """Kubernetes with accelerated nodes in one subnet, ready for jobs.
+
+    `EksControlPlane` with `EksAddons`, system nodes, device plugins, a scheduler with its queues, Karpenter
+    if it is asked for, managed node groups of our own launch templates, and volume claims of the file
+    systems. What is not given is made below it: security group, key, roles.
+
+    Attributes:
+        cluster_name: name of the cluster.
+        cluster_arn: its ARN.
+        control_plane: the control plane; `control_plane.kubectl` applies charts and manifests.
+        groups: what runs nodes, by name of the group, system groups included.
+        role: of the managed compute nodes; None where Karpenter launches all of them.
+        key: encrypts volumes, secrets and logs.
+        security_groups: of nodes and control plane.
+        cluster: what it was worked out to be, as rules and plans take it.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        vpc: ec2.IVpc,
+        subnet: ec2.ISubnet,
+        control_plane_subnets: Sequence[ec2.ISubnet],
+        security_groups: Sequence[ec2.ISecurityGroup] | None = None,
+        key: kms.IKey | None = None,
+        cluster_name: str | None = None,
+        node_groups: Mapping[str, NodeGroup] | None = None,
+        lustre: ILustreFileSystem | None = None,
+        open_zfs: IOpenZfsFileSystem | None = None,
+        release: str | None = None,
+        mirror: str | None = None,
+        instance_types: Mapping[str, DeclaredInstanceType] | None = None,
+        node_tags: Mapping[str, str] | None = None,
+        removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
+        config: Eks | None = None,
+        resolved: Cluster | None = None,
+        **settings: Unpack[EksSettings],
+    ) -> None:
+        """Make the cluster.
+
+        Args:
+            vpc: the VPC.
+            subnet: the one subnet of the nodes: EFA does not leave it.
+            control_plane_subnets: private subnets in two zones or more, each with 16 free addresses, and a
+                way to AWS and to chart repositories.
+            security_groups: of nodes and control plane; each must allow all traffic from and to itself
+                (`EfaSecurityGroup`, of which one is made by default).
+            key: encrypts volumes, secrets and logs; made by default.
+            cluster_name: unique in account and Region, by default from the construct's path; a new name is a
+                new cluster.
+            node_groups: groups of role `compute` and `system` by name.
+            lustre: mounted by pods, as claim `lustre`.
+            open_zfs: mounted by pods, as claim `home`.
+            release: software release of the nodes; the newest one for EKS by default.
+            mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read.
+            instance_types: those that the catalogue does not have, by name.
+            node_tags: of what Karpenter launches; the CDK's own `Tags` do not get there.
+            removal_policy: of the control plane's logs.
+            config: the settings as a model, instead of by keyword.
+            resolved: what an environment file comes to, instead of groups, names, release and settings.
+            settings: fields of `Eks`: `kubernetes_version`, `admins`, `scheduler`, `karpenter` and others.
+
+        Raises:
+            ValueError: what is given contradicts itself, or no cluster can be made of it. What AWS would
+                refuse otherwise is reported by the CDK's validation.
+        """
+        super().__init__(scope, construct_id)
+        made = given_cluster(
+            self,
+            resolved=resolved,
+            settings=settings_for(self, Eks, config, settings, resolved),
+            parts=Parts(
+                node_groups=node_groups,
+                cluster_name=cluster_name,
+                lustre=lustre,
+                open_zfs=open_zfs,
+                release=release,
+                mirror=mirror,
+                instance_types=instance_types,
+                tags=node_tags,
+            ),
+        )
+        self.cluster = made.cluster
+        self.security_groups = nodes_groups(self, security_groups, vpc)
+        self._connections = ec2.Connections(security_groups=self.security_groups)
+        self.key = ClusterKey.of(self, key)
+        allow_use(self, self.key, *made.cluster.launched_by)
+        assert made.cluster.kubernetes
+        self.control_plane = plane = EksControlPlane(
+            self,
+            "ControlPlane",
+            cluster_name=made.cluster.cluster_name,
+            config=made.cluster.kubernetes,
+            vpc=vpc,
+            subnets=control_plane_subnets,
+            security_groups=self.security_groups,
+            key=self.key,
+            removal_policy=removal_policy,
+        )
+        self.cluster_name, self.cluster_arn = plane.cluster_name, plane.cluster_arn
+        with made.in_words_of_rules():
+            system = add_system(
+                Construct(self, "System"),
+                made.cluster,
+                configurations=made.configurations,
+                plane=plane,
+                subnet=subnet,
+                security_groups=self.security_groups,
+                key=self.key,
+            )
+            workers = add_workers(
+                Construct(self, "Workers"),
+                made.cluster,
+                configurations=made.configurations,
+                plane=plane,
+                subnet=subnet,
+                security_groups=self.security_groups,
+                key=self.key,
+                karpenter_profile=system.karpenter.instance_profile.instance_profile_name
+                if system.karpenter
+                else "",
+            )
+        names = made.cluster.with_role("system")
+        self.groups: dict[str, EksNodeGroup | EksKarpenterGroup] = {
+            **dict(zip(names, system.groups, strict=True)),
+            **workers,
+        }
+        if system.karpenter:
+            # pools are objects of Karpenter's own kinds
+            for group in workers.values():
+                if isinstance(group, EksKarpenterGroup):
+                    group.pool.node.add_dependency(*system.karpenter.ready)
+        managed = [group.role for group in workers.values() if isinstance(group, EksNodeGroup)]
+        self.role: iam.IRole | None = managed[0] if managed else None
+        self._principal = self.role or (
+            system.karpenter.node_role if system.karpenter else system.groups[0].role
+        )
+        give_volumes(
+            plane.kubectl,
+            made.cluster,
+            lustre=lustre,
+            open_zfs=open_zfs,
+            system=system,
+            after=admitted(self, lustre=lustre, open_zfs=open_zfs),
+        )
+
+    @staticmethod
+    def from_cluster_attributes(
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        cluster_arn: str,
+        security_groups: Sequence[ec2.ISecurityGroup] = (),
+        role: iam.IRole | None = None,
+    ) -> ICluster:
+        """A cluster that exists; to add nodes to it, `EksControlPlane.from_cluster_attributes`.
+
+        Args:
+            cluster_name: its name.
+            cluster_arn: its ARN.
+            security_groups: of its nodes.
+            role: of its nodes.
+        """
+        return ImportedCluster(
+            scope,
+            construct_id,
+            cluster_name=cluster_name,
+            cluster_arn=cluster_arn,
+            security_groups=security_groups,
+            role=role,
+        )
+
+
+__all__ = ["EksCluster"]

@@ -1,0 +1,125 @@
+"""An EKS control plane as node groups, add-ons and charts take it, made here or elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import jsii
+from aws_cdk import Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_kms as kms
+from constructs import Construct, IConstruct
+
+from ultracluster.clusters.eks.kubectl import Kubectl
+
+
+@runtime_checkable
+class IEksControlPlane(Protocol):
+    """A control plane that nodes can join and to which manifests can be applied."""
+
+    kubectl: Kubectl
+    """Applies charts and manifests."""
+
+    @property
+    def cluster_name(self) -> str:
+        """Known at synth: it is a part of conditions in policies."""
+        ...
+
+    @property
+    def cluster_arn(self) -> str:
+        """Its ARN."""
+        ...
+
+    @property
+    def cluster_endpoint(self) -> str:
+        """Address of the Kubernetes API."""
+        ...
+
+    @property
+    def cluster_certificate_authority_data(self) -> str:
+        """What the API's certificate is signed with, base64."""
+        ...
+
+    @property
+    def kubernetes_version(self) -> str:
+        """Release, as `1.36`."""
+        ...
+
+    @property
+    def service_cidr(self) -> str | None:
+        """Of Kubernetes services, where it is known; nodes on images of one's own must know it."""
+        ...
+
+    @property
+    def security_groups(self) -> Sequence[ec2.ISecurityGroup]:
+        """Of nodes; the control plane is in the first, too."""
+        ...
+
+    @property
+    def key(self) -> kms.IKey | None:
+        """Encrypts its secrets; None where that is not known."""
+        ...
+
+    @property
+    def before_nodes(self) -> Sequence[IConstruct]:
+        """What must be there before the first node, in the same stack."""
+        ...
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """Of control plane and nodes."""
+        ...
+
+
+@jsii.implements(ec2.IConnectable)
+class ImportedControlPlane(Construct):
+    """A control plane that was made elsewhere; see `EksControlPlane.from_cluster_attributes`."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        kubectl_handler_arn: str,
+        kubernetes_version: str,
+        cluster_endpoint: str = "",
+        cluster_certificate_authority_data: str = "",
+        cluster_arn: str | None = None,
+        service_cidr: str | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup] = (),
+        key: kms.IKey | None = None,
+    ) -> None:
+        """Name it."""
+        super().__init__(scope, construct_id)
+        self.cluster_name, self.kubernetes_version = cluster_name, kubernetes_version
+        self.cluster_arn = cluster_arn or arn_of(self, cluster_name)
+        self.cluster_endpoint = cluster_endpoint
+        self.cluster_certificate_authority_data = cluster_certificate_authority_data
+        self.service_cidr, self.security_groups, self.key = service_cidr, list(security_groups), key
+        self.before_nodes: list[IConstruct] = []
+        provider = eks.KubectlProvider.from_kubectl_provider_attributes(
+            self, "Handler", service_token=kubectl_handler_arn
+        )
+        self.kubectl = Kubectl(
+            self,
+            eks.Cluster.from_cluster_attributes(
+                self, "Cluster", cluster_name=cluster_name, kubectl_provider=provider, prune=False
+            ),
+        )
+        self._connections = ec2.Connections(security_groups=self.security_groups)
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """Of control plane and nodes."""
+        return self._connections
+
+
+def arn_of(scope: Construct, cluster_name: str) -> str:
+    """Known before the cluster is, for roles that the cluster needs first."""
+    return Stack.of(scope).format_arn(service="eks", resource="cluster", resource_name=cluster_name)
+
+
+__all__ = ["IEksControlPlane", "ImportedControlPlane", "arn_of"]

@@ -1,0 +1,198 @@
+"""System nodes of a Kubernetes cluster, and what is installed into it for all users."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_kms as kms
+from constructs import Construct, IConstruct
+
+from ultracluster.clusters.eks.addons import EksAddons
+from ultracluster.clusters.eks.interface import IEksControlPlane
+from ultracluster.clusters.eks.karpenter import EksKarpenter
+from ultracluster.clusters.eks.nodes import EksNodeGroup
+from ultracluster.clusters.eks.roles import node_role
+from ultracluster.clusters.eks.scripts import NodeScripts
+from ultracluster.clusters.hyperpod.addons import cert_manager
+from ultracluster.clusters.job_scheduling import JobScheduling
+from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.kubernetes.charts import device_charts, job_charts
+from ultracluster.kubernetes.karpenter import karpenter_charts
+from ultracluster.kubernetes.mpi_operator import mpi_operator
+from ultracluster.kubernetes.scheduling import scheduling
+from ultracluster.kubernetes.storage import block_storage_class
+from ultracluster.kubernetes.tolerations import system_tolerations
+from ultracluster.model import Cluster
+from ultracluster.model.cluster_json import ScriptConfigurations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class System:
+    """What was added."""
+
+    groups: Sequence[EksNodeGroup]
+    karpenter: EksKarpenter | None
+    namespaces: IConstruct | None
+    """Of teams; claims in them wait for it."""
+
+
+def add_system(
+    scope: Construct,
+    cluster: Cluster,
+    *,
+    configurations: ScriptConfigurations,
+    plane: IEksControlPlane,
+    subnet: ec2.ISubnet,
+    security_groups: Sequence[ec2.ISecurityGroup],
+    key: kms.IKey,
+) -> System:
+    """Add system nodes, add-ons, charts, the scheduler with its queues, and Karpenter if it is asked for.
+
+    Args:
+        scope: a stack or a construct of their own.
+        cluster: what it is worked out to be.
+        configurations: what its nodes read as `cluster.json`.
+        plane: the control plane.
+        subnet: of the nodes.
+        security_groups: of the nodes.
+        key: encrypts volumes.
+    """
+    settings = cluster.kubernetes
+    assert settings
+    groups = _groups(
+        scope, cluster, settings, plane=plane, subnet=subnet, security_groups=security_groups, key=key
+    )
+    system: list[IConstruct] = [group.resource for group in groups]
+    EksAddons(
+        scope,
+        "Addons",
+        cluster=plane,
+        key=key,
+        file_systems=cluster.lustre is not None,
+        after=system,
+        tolerations=system_tolerations(cluster),
+    )
+    made = _install(scope, cluster, settings, plane=plane, key=key, system=system)
+    karpenter = None
+    match settings:
+        case Eks():
+            if settings.karpenter:
+                karpenter = _karpenter(
+                    scope, cluster, settings, configurations, plane=plane, key=key, system=system
+                )
+        case HyperPodEks():
+            if settings.training_operator or settings.inference:
+                cert_manager(
+                    scope,
+                    config=settings,
+                    cluster_name=plane.cluster_name,
+                    after=system,
+                    tolerations=system_tolerations(cluster),
+                )
+        case _ as never:
+            assert_never(never)
+    return System(groups=groups, karpenter=karpenter, namespaces=made.namespaces)
+
+
+def _groups(
+    scope: Construct,
+    cluster: Cluster,
+    settings: Eks | HyperPodEks,
+    *,
+    plane: IEksControlPlane,
+    subnet: ec2.ISubnet,
+    security_groups: Sequence[ec2.ISecurityGroup],
+    key: kms.IKey,
+) -> list[EksNodeGroup]:
+    names = list(cluster.with_role("system"))
+    if not names:
+        return []
+    match settings:
+        case Eks():
+            repair, max_unavailable = settings.node_repair, settings.max_unavailable
+        case HyperPodEks():
+            repair, max_unavailable = None, 1
+        case _ as never:
+            assert_never(never)
+    mirror = cluster.environment.software.mirror
+    role = node_role(scope, "NodeRole", cluster_arn=plane.cluster_arn, mirror=mirror)
+    return [
+        EksNodeGroup(
+            scope,
+            f"Group-{name}",
+            name=name,
+            cluster=plane,
+            role=role,
+            subnet=subnet,
+            security_groups=security_groups,
+            key=key,
+            after=[role],
+            repair=repair,
+            max_unavailable=max_unavailable,
+            resolved=cluster,
+        )
+        for name in names
+    ]
+
+
+def _install(
+    scope: Construct,
+    cluster: Cluster,
+    settings: Eks | HyperPodEks,
+    *,
+    plane: IEksControlPlane,
+    key: kms.IKey,
+    system: Sequence[IConstruct],
+) -> JobScheduling:
+    kubectl = plane.kubectl
+    for chart in (*device_charts(cluster), *job_charts(cluster)):
+        kubectl.add_chart(f"Chart-{chart.name}", chart)
+    if settings.mpi_operator:
+        operator = mpi_operator(image=settings.mpi_operator_image, tolerations=system_tolerations(cluster))
+        kubectl.add_manifest("MpiOperator", *operator)
+    kubectl.add_manifest("BlockStorage", block_storage_class(key_arn=key.key_arn))
+    return JobScheduling(
+        scope,
+        "Scheduling",
+        kubectl=kubectl,
+        cluster_name=plane.cluster_name,
+        scheduling=scheduling(cluster),
+        after=system,
+    )
+
+
+def _karpenter(
+    scope: Construct,
+    cluster: Cluster,
+    settings: Eks,
+    configurations: ScriptConfigurations,
+    *,
+    plane: IEksControlPlane,
+    key: kms.IKey,
+    system: Sequence[IConstruct],
+) -> EksKarpenter:
+    karpenter = EksKarpenter(
+        scope,
+        "Karpenter",
+        cluster_name=plane.cluster_name,
+        cluster_arn=plane.cluster_arn,
+        key=key,
+        mirror=cluster.environment.software.mirror,
+    )
+    if cluster.runs_scripts and cluster.by_karpenter:
+        # the file that its nodes run is named where their pools are; the role that reads it is here
+        by_group = configurations.by_group
+        scripts = NodeScripts(
+            scope, "Scripts", configurations={name: by_group[name] for name in cluster.by_karpenter}
+        )
+        scripts.grant_read(karpenter.node_role)
+    # its pods get their rights from the agent, and run on system nodes
+    queue = karpenter.queue.queue_name
+    karpenter.install(plane.kubectl, karpenter_charts(cluster, settings, queue=queue), after=system)
+    return karpenter
+
+
+__all__ = ["System", "add_system"]

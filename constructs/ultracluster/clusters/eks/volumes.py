@@ -1,0 +1,109 @@
+"""File systems and local disks as claims of volumes, for the jobs of a Kubernetes cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aws_cdk import aws_eks_v2 as eks
+from constructs import IDependable
+
+from ultracluster.clusters.eks.kubectl import Kubectl
+from ultracluster.clusters.eks.system import System
+from ultracluster.config.nodes import GROUP_LABEL
+from ultracluster.config.storage import ExistingOpenZfs
+from ultracluster.kubernetes.scheduling import scheduling
+from ultracluster.kubernetes.storage import lustre_volume, open_zfs_volume, scratch_volume
+from ultracluster.model import Cluster
+from ultracluster.model.mounts import LustreMount, OpenZfsMount
+from ultracluster.storage.lustre_file_system import ILustreFileSystem
+from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
+
+DEFAULT = "default"
+
+
+def add_volumes(
+    kubectl: Kubectl, cluster: Cluster, *, lustre: LustreMount | None, open_zfs: OpenZfsMount | None
+) -> dict[str, list[eks.KubernetesManifest]]:
+    """Claims `lustre`, `home` and `scratch` in the namespace `default` and in those of teams, by namespace.
+
+    Args:
+        kubectl: the way into the cluster.
+        cluster: what it is worked out to be.
+        lustre: the file system of the claim `lustre`.
+        open_zfs: that of the claim `home`.
+    """
+    names = [DEFAULT, *(one["metadata"]["name"] for one in scheduling(cluster).namespaces)]
+    return {name: _volumes(kubectl, cluster, lustre, open_zfs, name) for name in names}
+
+
+def give_volumes(
+    kubectl: Kubectl,
+    cluster: Cluster,
+    *,
+    lustre: ILustreFileSystem | None,
+    open_zfs: IOpenZfsFileSystem | None,
+    system: System,
+    after: Sequence[IDependable],
+) -> None:
+    """Add the claims, where the namespaces of teams are in the same stack.
+
+    Args:
+        kubectl: the way into the cluster.
+        cluster: what it is worked out to be.
+        lustre: the file system of the claim `lustre`.
+        open_zfs: that of the claim `home`.
+        system: what was installed for all users.
+        after: rules without which no pod can mount.
+    """
+    claims = add_volumes(
+        kubectl,
+        cluster,
+        lustre=lustre.mount if lustre else None,
+        open_zfs=open_zfs.mount if open_zfs else None,
+    )
+    for name, volumes in claims.items():
+        for volume in volumes:
+            volume.node.add_dependency(*after)
+            if system.namespaces and name != DEFAULT:
+                volume.node.add_dependency(system.namespaces)
+
+
+def _volumes(
+    kubectl: Kubectl,
+    cluster: Cluster,
+    lustre: LustreMount | None,
+    open_zfs: OpenZfsMount | None,
+    namespace: str,
+) -> list[eks.KubernetesManifest]:
+    volumes: list[eks.KubernetesManifest] = []
+    suffix = "" if namespace == DEFAULT else f"-{namespace}"
+    if lustre:
+        manifests = lustre_volume(
+            file_system_id=lustre.file_system_id,
+            dns_name=lustre.dns_name,
+            mount_name=lustre.mount_name,
+            namespace=namespace,
+            capacity_gib=cluster.lustre.capacity_gib if cluster.lustre else None,
+        )
+        volumes.append(kubectl.add_manifest(f"Lustre{suffix}", *manifests))
+    home = cluster.environment.storage.openzfs
+    if open_zfs:
+        manifests = open_zfs_volume(
+            dns_name=open_zfs.dns_name,
+            namespace=namespace,
+            capacity_gib=None if isinstance(home, ExistingOpenZfs) or home is None else home.capacity_gib,
+        )
+        volumes.append(kubectl.add_manifest(f"Home{suffix}", *manifests))
+    if groups := _groups_with_disks(cluster):
+        manifests = scratch_volume(groups=groups, label=GROUP_LABEL, namespace=namespace)
+        volumes.append(kubectl.add_manifest(f"Scratch{suffix}", *manifests))
+    return volumes
+
+
+def _groups_with_disks(cluster: Cluster) -> list[str]:
+    """Compute groups whose nodes have /scratch: local disks, and our scripts, which set it up."""
+    compute = cluster.with_role("compute") if cluster.runs_scripts else {}
+    return [name for name, group in compute.items() if group.type and group.type.local_nvme_disks]
+
+
+__all__ = ["add_volumes", "give_volumes"]

@@ -1,0 +1,21 @@
+"""What every construct does with what it is given: settings in one form, rules, and reports through the CDK.
+
+The lowest room of the constructs: it knows the rules and the CDK, and no construct.
+"""
+
+from ultracluster.guard.judging import already_judged, home_of, is_judged, report, report_findings, warn
+from ultracluster.guard.names import unique_name
+from ultracluster.guard.settings import settings_of
+from ultracluster.guard.tokens import holds_token
+
+__all__ = [
+    "already_judged",
+    "holds_token",
+    "home_of",
+    "is_judged",
+    "report",
+    "report_findings",
+    "settings_of",
+    "unique_name",
+    "warn",
+]

@@ -1,0 +1,33 @@
+"""Values that are known only after deploy, which nobody can judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from aws_cdk import Token
+
+_NUMBER = -1.8881545897e289  # how the CDK writes a number that it does not know yet begins so
+_TEXT = ("${Token[", "#{Token[")
+
+
+def holds_token(value: object) -> bool:
+    """Whether it is a token of the CDK, or a text, list or mapping with one in it."""
+    if isinstance(value, str):
+        return any(mark in value for mark in _TEXT)
+    if isinstance(value, float):
+        return value < _NUMBER / 10 and Token.is_unresolved(value)
+    if isinstance(value, Mapping):
+        pairs = cast("Mapping[Any, Any]", value).items()
+        return any(holds_token(key) or holds_token(inner) for key, inner in pairs)
+    if isinstance(value, list | tuple | set | frozenset):
+        return any(holds_token(inner) for inner in cast("Iterable[Any]", value))
+    return False
+
+
+def speaks_of_token(text: str) -> bool:
+    """Whether a text has a token written into it, a number included."""
+    return any(mark in text for mark in _TEXT) or "-1.88815458970" in text
+
+
+__all__ = ["holds_token", "speaks_of_token"]
