@@ -330,8 +330,7 @@ def test_the_actions_cover_every_resource_of_the_stacks(name: str) -> None:
     known = json.loads((ROOT / "constructs/ultracluster/catalog/deploy_actions.json").read_text())["actions"]
     stacks = json.loads((SNAPSHOTS / f"test_templates_are_as_reviewed[{name}].json").read_text())
     types = {row["Type"] for stack in stacks.values() for row in stack["Resources"].values()}
-    # no shipped environment bounds its roles: tests/stacks/test_governance.py has one that does
-    wanted = {row["action"] for row in known if row["type"] in types and row["when"] != ["boundary"]}
+    wanted = {row["action"] for row in known if row["type"] in types}
     ours = {kind for kind in types if not kind.startswith("Custom::")}
     assert ours <= {row["type"] for row in known}
     assert wanted <= set(deploy_actions(resolve(shipped(name))))

@@ -17,10 +17,8 @@ from governed import BASES, BOUNDARY, PATHS, PREFIX, PURPOSES, governed
 from rules_support import loaded
 from templates import Synthesised, synthesise
 
-from ultracluster.account.preflight.permissions import deploy_actions
 from ultracluster.config import Environment
 from ultracluster.config.governance import CDK_QUALIFIER, Governance
-from ultracluster.model import resolve
 from ultracluster.rules import check
 from ultracluster.stacks import build
 from ultracluster.stacks.governance import LONGEST_NAME, NAMES, prepare
@@ -137,14 +135,6 @@ def test_nodes_may_read_scripts_that_another_key_encrypts(kind: str) -> None:
             row for row in statements if "kms:Decrypt" in row["Action"] and key in str(row["Resource"])
         ]
         assert allowed, statements
-
-
-def test_who_deploys_must_be_able_to_bound_roles() -> None:
-    action = "iam:PutRolePermissionsBoundary"
-    assert action in deploy_actions(resolve(environment("pcs")))
-    data = governed("pcs")
-    del data["governance"]["permissions_boundary"]
-    assert action not in deploy_actions(resolve(loaded(data).environment))
 
 
 def test_nothing_changes_where_nothing_is_asked(synthesised: Callable[[str], Synthesised]) -> None:

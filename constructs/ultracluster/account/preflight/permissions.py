@@ -57,7 +57,6 @@ def deploy_actions(cluster: Cluster) -> list[str]:
     true = {
         **{kind: kind == traits.kind for kind in TRAITS},
         "always": True,
-        "boundary": environment.governance.permissions_boundary is not None,
         "network": environment.makes_network,
         "vpc": network.vpc is None,
         "nat": network.vpc is None and network.egress == "nat",
