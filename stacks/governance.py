@@ -10,7 +10,7 @@ import re
 from typing import cast
 
 import jsii
-from aws_cdk import Aspects, CfnResource, IAspect, Stack
+from aws_cdk import Aspects, CfnResource, IAspect, Stack, Token
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IConstruct
 
@@ -41,16 +41,21 @@ def prepare(scope: Construct, governance: Governance) -> None:
     scope.node.set_context(_QUALIFIER, wanted)
 
 
-def govern(stack: Stack, governance: Governance) -> None:
-    """Bound, place and name every role of a stack, those that the CDK makes for custom resources included."""
+def govern(scope: Construct, governance: Governance) -> None:
+    """Bound, place and name every role below `scope`, those that the CDK makes for custom resources included.
+
+    Args:
+        scope: a stack, or part of one.
+        governance: of the environment.
+    """
     if governance.permissions_boundary:
         # the CDK's own: it reaches its custom resources' roles, too, which are no `iam.Role`
         boundary = iam.ManagedPolicy.from_managed_policy_arn(
-            stack, "PermissionsBoundary", governance.permissions_boundary
+            scope, "PermissionsBoundary", governance.permissions_boundary
         )
-        iam.PermissionsBoundary.of(stack).apply(boundary)
+        iam.PermissionsBoundary.of(scope).apply(boundary)
     if governance.role_path or governance.role_prefix:
-        Aspects.of(stack).add(cast("IAspect", _Places(stack, governance)))
+        Aspects.of(scope).add(cast("IAspect", _Places(Stack.of(scope), governance)))
 
 
 @jsii.implements(IAspect)
@@ -77,8 +82,9 @@ class _Places:
     def _name(self, prefix: str, resource: CfnResource) -> str:
         """Unique in the account, in which roles of all Regions are: a hash of Region and place ends it."""
         stack, place = self._stack, resource.node.path
+        region = "" if Token.is_unresolved(stack.region) else stack.region
         # the path of a role that has a name can be changed by a new role only, which takes a new name
-        digest = hashlib.sha256(f"{stack.region}/{self._path}/{place}".encode()).hexdigest()[:8]
+        digest = hashlib.sha256(f"{region}/{self._path}/{place}".encode()).hexdigest()[:8]
         words = re.sub(r"[^A-Za-z0-9]+", "-", place.removeprefix(stack.node.path).removesuffix("/Resource"))
         room = LONGEST_NAME - len(prefix) - len(digest) - 1
         return f"{prefix}{f'{stack.stack_name.removeprefix(prefix)}{words}'[:room].rstrip('-')}-{digest}"

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from project import ROOT
+from ruamel.yaml import YAML
+from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
+from ultracluster.rules import check
 from ultracluster.rules.sets import GOV
 
 BOUNDARY = "governance.permissions_boundary"
@@ -96,6 +102,15 @@ def test_a_boundary_of_aws_or_of_the_account_will_do(arn: str) -> None:
 
 def test_without_a_path_the_nodes_of_pcs_keep_theirs() -> None:
     assert found(GOV, {PREFIX: "train-"}, "pcs-p6-b200") == []
+
+
+def test_the_lines_of_the_documentation_break_no_rule() -> None:
+    (text,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "company-accounts.md").read_text(), re.DOTALL)
+    told = YAML(typ="safe", pure=True).load(text)
+    changes = {"governance": told["governance"], "tags": told["tags"]}
+    changes |= {f"storage.{key}": value for key, value in told["storage"].items()}
+    data = environment_data("dev")
+    assert check(loaded(changed(data, changes))) == check(loaded(data))
 
 
 def test_names_and_paths_are_free_elsewhere() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from project import ROOT
 from rules_table import Case, found, table_tests, world_tests
 
 from ultracluster.rules.sets import STP
@@ -117,6 +119,12 @@ CASES = [
 ]
 test_breaks, test_mended, test_advised, test_complete = table_tests(STP, cases=CASES)
 test_says_so = world_tests(STP)
+
+
+def test_the_step_of_the_documentation_is_a_good_one(tmp_path: Path) -> None:
+    (code,) = re.findall(r"```bash\n(.*?)```", (ROOT / "docs" / "own-steps.md").read_text(), re.DOTALL)
+    (tmp_path / "environments" / "lifecycle_steps" / "11_proxy.sh").write_text(code)
+    assert found(STP, steps("11_proxy")) == []
 
 
 def test_a_good_step_is_nothing_to_speak_of() -> None:
