@@ -20,6 +20,7 @@ from templates import Synthesised, app_in
 from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.clusters.eks.nodes import EksNodeGroup
 from ultracluster.clusters.hyperpod.slurm import HyperPodSlurmCluster
+from ultracluster.clusters.launch_template import NodeLaunchTemplate
 from ultracluster.clusters.pcs.cluster import PcsCluster
 from ultracluster.config.capacity import Reservation
 from ultracluster.config.orchestrator import HyperPodSlurm
@@ -275,6 +276,24 @@ def test_a_node_group_joins_a_control_plane_of_another_stack(tmp_path: Path) -> 
     assert told["Properties"]["Labels"]["ultracluster/node-group"] == "train"
     assert len(data["NetworkInterfaces"]) == 33 and "UserData" in data
     assert {"SelfIngress" in key or "SelfEgress" in key for key in told["DependsOn"]} == {True, False}
+
+
+def test_a_launch_template_needs_no_more_than_a_type(tmp_path: Path) -> None:
+    """Security group and key are made, and whoever launches from it may use the key."""
+    one = team(tmp_path)
+    made_of = NodeLaunchTemplate(
+        one.stack, "Template", instance_type="p5.48xlarge", root_device="/dev/xvda", vpc=one.vpc
+    )
+    made = synthesised(one, tmp_path)
+    data = resource(made, "AWS::EC2::LaunchTemplate")["Properties"]["LaunchTemplateData"]
+
+    assert len(made_of.interfaces) == len(data["NetworkInterfaces"]) == 33
+    assert "AWSServiceRoleForAutoScaling" in str(resource(made, "AWS::KMS::Key"))
+    assert len(made.resources("AWS::EC2::SecurityGroup")) == 1
+    with pytest.raises(ValueError, match=r"no instance type 'p5enn\.48xlarge' \(p5en\.48xlarge"):
+        NodeLaunchTemplate(
+            one.stack, "Wrong", instance_type="p5enn.48xlarge", root_device="/dev/xvda", vpc=one.vpc
+        )
 
 
 def test_settings_by_keyword_are_those_of_the_model(tmp_path: Path) -> None:
