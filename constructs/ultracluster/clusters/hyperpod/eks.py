@@ -16,7 +16,7 @@ from constructs import Construct, IConstruct
 
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.hyperpod_eks import mig_profiles
-from ultracluster.clusters.cluster import ClusterConstruct, ICluster, ImportedCluster
+from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.clusters.eks.interface import IEksControlPlane
 from ultracluster.clusters.eks.system import System, add_system
@@ -224,33 +224,6 @@ class HyperPodEksCluster(ClusterConstruct):
             self._pools(self._config.autoscaling)
         if system:
             self._give_to_jobs(system, lustre, open_zfs)
-
-    @staticmethod
-    def from_cluster_attributes(
-        scope: Construct,
-        construct_id: str,
-        *,
-        cluster_name: str,
-        cluster_arn: str,
-        security_groups: Sequence[ec2.ISecurityGroup] = (),
-        role: iam.IRole | None = None,
-    ) -> ICluster:
-        """A cluster that exists.
-
-        Args:
-            cluster_name: its name.
-            cluster_arn: its ARN.
-            security_groups: of its nodes.
-            role: of its nodes.
-        """
-        return ImportedCluster(
-            scope,
-            construct_id,
-            cluster_name=cluster_name,
-            cluster_arn=cluster_arn,
-            security_groups=security_groups,
-            role=role,
-        )
 
     @property
     def _groups(self) -> dict[str, Group]:
