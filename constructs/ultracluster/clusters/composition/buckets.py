@@ -21,12 +21,19 @@ from ultracluster.storage.buckets import DataBucket, LogBucket
 
 
 def add_buckets(
-    scope: Construct, cluster: Cluster, *, key: kms.IKey, cross: Cross, uploaded_by: str
+    scope: Construct,
+    cluster: Cluster,
+    *,
+    key: kms.IKey,
+    cross: Cross,
+    uploaded_by: str,
+    scripts: s3.IBucket | None = None,
 ) -> BucketParts:
     """Add the buckets that do not exist yet.
 
     Args:
         uploaded_by: name of the stack that uploads the scripts.
+        scripts: takes the place of the environment's own bucket for scripts.
     """
     storage = cluster.environment.storage
     if storage.log_bucket:
@@ -37,7 +44,10 @@ def add_buckets(
     role: iam.IRole | None = None
     role_arn: str | None = None
     data: str | None = None
-    if storage.scripts_bucket:
+    if scripts:
+        made["scripts"] = scripts
+        name = scripts.bucket_name
+    elif storage.scripts_bucket:
         name = storage.scripts_bucket.name
     else:
         scripts = DataBucket(scope, "Scripts", key=key, log_bucket=log, log_prefix="scripts/").bucket
