@@ -29,6 +29,7 @@ from ultracluster.clusters.composition.protection import add_protection
 from ultracluster.clusters.composition.repositories import add_repositories
 from ultracluster.clusters.composition.storage import add_storage, existing_file_systems
 from ultracluster.clusters.given import nodes_groups
+from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config import Environment, Loaded, load
 from ultracluster.config.environment import ENVIRONMENT_TAG
 from ultracluster.config.kubernetes import Eks, HyperPodEks
@@ -152,8 +153,8 @@ class TrainingCluster(Construct):
         ):
             if not Token.is_unresolved(here) and here != there:
                 raise ValueError(
-                    f"TrainingCluster: environment {settings.name} is for {word} {there}, its stack for {here}: "
-                    "give the stack the environment's account and Region (env=cdk.Environment(...))"
+                    f"TrainingCluster: environment {settings.name} is for {word} {there}, and its stack for "
+                    f"{here}: give the stack env=cdk.Environment(...) with the environment's account and Region"
                 )
         for name, value in {ENVIRONMENT_TAG: settings.name, **settings.tags}.items():
             Tags.of(self).add(name, value)
@@ -201,6 +202,7 @@ class TrainingCluster(Construct):
             "open_zfs": files.open_zfs_in(self),
         }
         scripts = buckets.scripts_bucket(self, self.key) if buckets.scripts else None
+        upload_role = buckets.upload_role(self)
         accounting = files.accounting_in(self, self.key)
         tags = (
             {ENVIRONMENT_TAG: self.resolved.name, **self.resolved.environment.tags} if self.resolved else None
@@ -211,21 +213,39 @@ class TrainingCluster(Construct):
                 from ultracluster.clusters.hyperpod.slurm import HyperPodSlurmCluster
 
                 return HyperPodSlurmCluster(
-                    self, "Cluster", accounting=accounting, scripts_bucket=scripts, **what
+                    self,
+                    "Cluster",
+                    accounting=accounting,
+                    scripts_bucket=scripts,
+                    upload_role=upload_role,
+                    **what,
                 )
             case HyperPodEks():
                 from ultracluster.clusters.hyperpod.eks import HyperPodEksCluster
 
                 subnets = self.network.control_plane_subnets(self)
                 return HyperPodEksCluster(
-                    self, "Cluster", control_plane_subnets=subnets, scripts_bucket=scripts, **what
+                    self,
+                    "Cluster",
+                    control_plane_subnets=subnets,
+                    scripts_bucket=scripts,
+                    upload_role=upload_role,
+                    **what,
                 )
             case ParallelCluster():
                 from ultracluster.clusters.parallelcluster.cluster import ParallelClusterCluster
+                from ultracluster.clusters.parallelcluster.ways_out import ways_out
 
-                return ParallelClusterCluster(
+                cluster = ParallelClusterCluster(
                     self, "Cluster", accounting=accounting, scripts_bucket=scripts, node_tags=tags, **what
                 )
+                self._waits += ways_out(
+                    self,
+                    settings,
+                    security_group_id=self.network.security_group_ids[0],
+                    vpc_cidr=self.network.vpc_cidr,
+                )
+                return cluster
             case Pcs():
                 from ultracluster.clusters.pcs.cluster import PcsCluster
 
@@ -293,6 +313,8 @@ class TrainingCluster(Construct):
         if self.resolved is None:
             return
         asked = self.resolved.environment
+        if not isinstance(self.resolved.settings, Eks):  # there, people come in with kubectl
+            SessionDocument(self, "Session", user=asked.session_user, access=asked.access)
         if asked.data_repositories and self._lustre is None:
             add_repositories(Construct(self, "Repositories"), self.resolved, storage=self.storage)
         database_id = self.storage.file_systems.database_id
