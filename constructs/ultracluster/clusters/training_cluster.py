@@ -38,11 +38,15 @@ from ultracluster.config.orchestrator import HyperPodSlurm, OrchestratorSettings
 from ultracluster.guard import already_judged, report_findings
 from ultracluster.model import Cluster, resolve
 from ultracluster.rules import check
+from ultracluster.security.acknowledgements import acknowledge
 from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.software.locked_images import with_locked_images
 from ultracluster.storage.accounting_database import IAccountingDatabase
 from ultracluster.storage.lustre_file_system import ILustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
+
+UNTAGGED = "@aws-cdk/aws-eks:clusterMustManuallyTagSubnet"
+"""The CDK's warning about subnets that it did not make."""
 
 
 class TrainingCluster(Construct):
@@ -154,7 +158,7 @@ class TrainingCluster(Construct):
             if not Token.is_unresolved(here) and here != there:
                 raise ValueError(
                     f"TrainingCluster: environment {settings.name} is for {word} {there}, and its stack for "
-                    f"{here}: give the stack env=cdk.Environment(...) with the environment's account and Region"
+                    f"{here}: give the stack env=cdk.Environment(...) with those of the environment"
                 )
         for name, value in {ENVIRONMENT_TAG: settings.name, **settings.tags}.items():
             Tags.of(self).add(name, value)
@@ -313,6 +317,8 @@ class TrainingCluster(Construct):
         if self.resolved is None:
             return
         asked = self.resolved.environment
+        if self.resolved.kubernetes and self._vpc is None:
+            acknowledge(self.cluster, {UNTAGGED: "ClusterNetwork tags the subnets that it makes."})
         if not isinstance(self.resolved.settings, Eks):  # there, people come in with kubectl
             SessionDocument(self, "Session", user=asked.session_user, access=asked.access)
         if asked.data_repositories and self._lustre is None:

@@ -6,8 +6,6 @@ not for its role, too.
 
 from __future__ import annotations
 
-from typing import cast
-
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
@@ -56,11 +54,11 @@ def add_buckets(
         made["scripts"] = scripts
         name = cross(scope, "ScriptsBucketName", scripts.bucket_name)
         if cluster.traits.hyperpod:
-            # the CDK's class and interface differ in names of arguments
-            role = cast(
-                "iam.IRole",
-                upload_role(scope, "Upload", bucket=scripts, folder=cluster.cluster_name, stack=uploaded_by),
+            made_role = upload_role(
+                scope, "Upload", bucket=scripts, folder=cluster.cluster_name, stack=uploaded_by
             )
+            # it has what it needs; a bucket's own grants would be wider
+            role = made_role.without_policy_updates()
             role_arn = cross(scope, "UploadRoleArn", role.role_arn)
     if cluster.environment.makes_data_bucket:
         bucket = DataBucket(scope, "Data", key=key, log_bucket=log, log_prefix="data/").bucket
