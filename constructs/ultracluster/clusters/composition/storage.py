@@ -132,7 +132,7 @@ class _Storage:
             port=database.port,
             database_name=config.database_name,
         )
-        return accounting, database, self._cross(self._scope, "AccountingId", database.instance_id)
+        return accounting, database, self._cross(self._scope, "AccountingId", database.instance_identifier)
 
 
 def _without_repositories(config: NewLustre) -> NewLustre:
