@@ -95,12 +95,13 @@ entry::main() {
   command -v python3 >/dev/null || entry::fail "this image has no python3, with which the scripts read their configuration"
   "$ENTRY_IDENTIFY" || entry::fail "${NODE_ERROR:-this node could not be identified}"
   verb::begin_run "$ENTRY_STARTED" "$(steps::run_minutes "$ENTRY_NAME")"
+  entry::with_own "$@"
+  set -- "${ENTRY_LEFT[@]}"
   if steps::need_release "$@"; then
     ENTRY_STAGE=release
     release::load || entry::fail "$RELEASE_ERROR"
     release::facts
   fi
-  ENTRY_LEFT=("$@")
   # shellcheck disable=SC2034 # step.sh reads it
   STEP_BEFORE_INSTALL=entry::fetch_ahead
   for step in "$@"; do
@@ -114,18 +115,29 @@ entry::main() {
   entry::end "$@"
 }
 
+# entry::with_own STEP...: sets ENTRY_LEFT, the same with the team's own steps in the place of `own`.
+entry::with_own() {
+  local step own=()
+  mapfile -t own < <(steps::own)
+  ENTRY_LEFT=()
+  for step in "$@"; do
+    if [[ $step == own ]]; then ENTRY_LEFT+=("${own[@]}"); else ENTRY_LEFT+=("$step"); fi
+  done
+}
+
 # A service's PATH may lack these; the AWS CLI is in /usr/local/bin.
 entry::path() {
   export PATH=${PATH:-/usr/bin:/bin}:/usr/local/bin:/usr/local/sbin:/usr/sbin:/sbin:/opt/slurm/bin:/opt/slurm/sbin
 }
 
 entry::note_degraded() {
-  local component detail
+  local component detail else_lost="not as the release has it"
   [[ $STEP_STATE == degraded ]] || return 0
+  ! steps::is_own "$step" || else_lost="a step of your own"
   for component in "${STEP_LACKS[@]}"; do
     read -r _ _ _ detail <<<"${STEP_COMPONENTS[$component]}"
     ENTRY_DEGRADED+=("$component")
-    ENTRY_LOST+="${ENTRY_LOST:+; }$component: ${CONTRACT_LOST[$component]:-not as the release has it} ($detail)"
+    ENTRY_LOST+="${ENTRY_LOST:+; }$component: ${CONTRACT_LOST[$component]:-$else_lost} ($detail)"
   done
 }
 

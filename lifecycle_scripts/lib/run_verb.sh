@@ -11,21 +11,25 @@ for library in log answer lock; do
 done
 lock::let_go # held by who waits for this process
 
+file=$ULTRACLUSTER_HOME/steps/$1.sh
+# One of a team's own
+[[ -e $file ]] || for file in "$ULTRACLUSTER_HOME"/own_steps/[0-9][0-9]_"$1".sh; do :; done
 # Of the libraries those that the step names (files::, FILES_): to read all of them takes longer than most looks.
-IFS= read -r -d '' text <"$ULTRACLUSTER_HOME/steps/$1.sh" || true
+IFS= read -r -d '' text <"$file" || true
 for path in "$ULTRACLUSTER_HOME"/lib/*.sh; do
   name=${path##*/} name=${name%.sh}
   [[ $name != step && ($text == *"$name::"* || $text == *"${name^^}_"*) ]] || continue
   # shellcheck source=/dev/null
   source "$path"
 done
-unset text path name library
 # shellcheck source=/dev/null
-source "$ULTRACLUSTER_HOME/steps/$1.sh"
+source "$file"
+unset text path name library file
 
 # run_verb::run STEP VERB: what fails in it ends this shell, with the cause told.
 run_verb::run() {
   RUN_VERB=$2
+  declare -F "$1::$2" >/dev/null || step::fail "the step has no $1::$2"
   trap 'run_verb::stopped "$?" "$BASH_COMMAND"' ERR
   "$1::$2"
 }

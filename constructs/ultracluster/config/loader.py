@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import ValidationError
 
@@ -49,7 +50,8 @@ class ShapeError(InvalidEnvironmentError):
                 guessed = finding.path[-1:] == ("role",) and not finding.remedy.options
                 places.append(finding.path[:-1] if guessed else finding.path)
             try:
-                return Loaded(Environment.model_validate(data, context=FROM_FILE), self.source), tuple(places)
+                rest = Environment.model_validate(data, context=FROM_FILE).at(Path(self.source.file))
+                return Loaded(rest, self.source), tuple(places)
             except ValidationError as error:
                 trial = replace(self.source, data=data)
                 findings = [finding_of(trial, detail) for detail in error.errors(include_url=False)]
@@ -86,6 +88,7 @@ def load(path: Path | str) -> Loaded:
     """
     source = read(Path(path))
     _own_release(source)
+    _own_files(source)
     found = parse(source)
     return Loaded(found.environment.at(Path(path)), found.source)
 
@@ -124,6 +127,18 @@ def _own_release(source: Source) -> None:
         )
         raise InvalidEnvironmentError([finding])
     source.data = apply(source.data, (Change(place, name),))
+
+
+def _own_files(source: Source) -> None:
+    """Paths that a file in another folder names, as the environment file itself would name them."""
+    home = Path(source.file).parent
+    steps = value_at(source.data, ("lifecycle_steps",))
+    count = len(cast("list[Any]", steps)) if isinstance(steps, list) else 0
+    for place in (("prices",), *(("lifecycle_steps", number) for number in range(count))):
+        named, folder = value_at(source.data, place), Path(source.locate(place).file).parent
+        if isinstance(named, str) and folder != home:
+            moved = os.path.relpath(folder / named, home)
+            source.data = apply(source.data, (Change(place, Path(moved).as_posix()),))
 
 
 def parse(source: Source) -> Loaded:

@@ -28,6 +28,7 @@ from ultracluster.config.storage import ExistingLustre, ExistingOpenZfs
 from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configuration
 from ultracluster.model.mounts import LustreMount, Mounts, OpenZfsMount, as_arguments, told
+from ultracluster.model.own_steps import steps_of_group
 from ultracluster.software import Release, load_release
 from ultracluster.software.first_boot import first_boot, scripts_run
 
@@ -89,6 +90,12 @@ class Outcome:
         for line in self.report:
             found |= line.get("components") or {}
         return found
+
+    def steps(self, boot: Boot) -> dict[str, tuple[str, str]]:
+        """State and message of each of the team's own steps that ran."""
+        own = {step.name for step in steps_of_group(boot.config, boot.group)}
+        lines = (line for line in self.report if line.get("step") in own)
+        return {line["step"]: (line["state"], line["message"]) for line in lines}
 
 
 def boots(environment: Environment, *, variants: Sequence[Variant] = (Variant(),)) -> Iterator[Boot]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from ultracluster.clusters.composition.keys import key_for
 from ultracluster.clusters.composition.parts import NetworkParts
 from ultracluster.model import Cluster
 from ultracluster.model.endpoints import made_endpoints
@@ -21,5 +22,5 @@ def add_egress(scope: Construct, cluster: Cluster, *, network: NetworkParts, key
         subnet=network.subnet(scope),
         route_table_id=network.route_table_id,
         endpoints=made_endpoints(cluster),
-        flow_log_key=key,
+        flow_log_key=key_for(scope, cluster.environment, "logs", key),
     )

@@ -10,6 +10,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_rds as rds
 from constructs import Construct
 
+from ultracluster.clusters.composition.keys import key_for
 from ultracluster.model import Cluster
 from ultracluster.security.deletion_protection import Database, DeletionProtection, EksCluster
 
@@ -21,7 +22,7 @@ def add_protection(
     return DeletionProtection(
         scope,
         "Protection",
-        key=key,
+        key=key_for(scope, cluster.environment, "logs", key),
         cluster=_control_plane(scope, cluster) if cluster.kubernetes else None,
         database=_database(scope, database_id) if database_id else None,
     )
