@@ -15,7 +15,8 @@ from ultracluster.plan.draft_small import small
 
 LARGE = Wishes(
     name="prod", region="us-east-2", orchestrator="pcs", instance_type="p5en.48xlarge", nodes=64,
-    capacity="reservation", capacity_id="cr-0123456789abcdef0", zone_id="use2-az2", lustre_tib=400, protect=True,
+    capacity="reservation", capacity_id="cr-0123456789abcdef0", zone_id="use2-az2", lustre_tib=400,
+    protect=True,
 )  # fmt: skip
 
 
