@@ -125,6 +125,7 @@ generate: setup-dev ## JSON Schemas and docs/rules.md from the code
 	@python tools/rule_examples.py
 	@ultracluster rules --markdown > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
 	@python tools/permissions_from_calls.py
+	@python tools/json_schemas.py
 	@python tools/backends_page.py > docs/backends.md.new && mv docs/backends.md.new docs/backends.md
 
 bench: setup-dev ## performance as ratios beside their budgets

@@ -11,14 +11,16 @@ from aws_cdk import CfnOutput, Fn, Stack
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from ultracluster.clusters.composition.keys import key_for
 from ultracluster.clusters.composition.parts import NetworkParts
 from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.clusters.eks.interface import IEksControlPlane
+from ultracluster.config.environment import StackPart
 from ultracluster.model import Cluster
 from ultracluster.network.existing import existing_subnet, existing_vpc
-from ultracluster.stacks.part import PartStack, cross
+from ultracluster.stacks.part import PartStack, cross, stack_name
 
-SUFFIX = "control-plane"
+SUFFIX: StackPart = "control-plane"
 
 
 def imported_control_plane(stack: Stack, cluster: Cluster) -> IEksControlPlane:
@@ -26,7 +28,7 @@ def imported_control_plane(stack: Stack, cluster: Cluster) -> IEksControlPlane:
     assert cluster.kubernetes
 
     def read(output: str) -> str:
-        return Fn.import_value(f"{cluster.name}-{SUFFIX}-{output}")
+        return Fn.import_value(f"{stack_name(cluster, SUFFIX)}-{output}")
 
     return EksControlPlane.from_cluster_attributes(
         stack,
@@ -73,7 +75,7 @@ class ControlPlaneStack(PartStack):
                 for number, subnet_id in enumerate(network.control_plane_subnet_ids, start=1)
             ],
             security_groups=network.security_groups(self),
-            key=kms.Key.from_key_arn(self, "Key", key_arn),
+            key=key_for(self, cluster.environment, "secrets", kms.Key.from_key_arn(self, "Key", key_arn)),
             logs=False,
         )
         cross(self, "ClusterArn", plane.cluster_arn)

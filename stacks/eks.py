@@ -5,11 +5,13 @@ from __future__ import annotations
 from aws_cdk import CfnOutput, CfnWaitConditionHandle, Fn, Stack
 from aws_cdk import aws_kms as kms
 
+from ultracluster.clusters.composition.keys import key_for
 from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
 from ultracluster.clusters.eks.workers import add_workers
 from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
 from ultracluster.stacks.control_plane import imported_control_plane
+from ultracluster.stacks.part import stack_name
 
 
 def add_cluster(
@@ -23,8 +25,8 @@ def add_cluster(
         plane=imported_control_plane(stack, cluster),
         subnet=network.subnet(stack),
         security_groups=network.security_groups(stack),
-        key=key,
-        karpenter_profile=Fn.import_value(f"{cluster.name}-system-KarpenterProfile"),
+        key=key_for(stack, cluster.environment, "volumes", key),
+        karpenter_profile=Fn.import_value(f"{stack_name(cluster, 'system')}-KarpenterProfile"),
     )
     if not workers:
         CfnWaitConditionHandle(stack, "Nothing")  # CloudFormation refuses a stack without resources

@@ -22,6 +22,7 @@ from ultracluster.stacks.buckets import BucketStack
 from ultracluster.stacks.cluster import ClusterStack
 from ultracluster.stacks.egress import EgressStack
 from ultracluster.stacks.foundation import FoundationStack
+from ultracluster.stacks.governance import govern, prepare
 from ultracluster.stacks.network import NetworkStack
 from ultracluster.stacks.protection import ProtectionStack
 from ultracluster.stacks.repositories import RepositoryStack
@@ -54,6 +55,7 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
     cluster = resolve(environment)
     env = cdk.Environment(account=environment.account, region=environment.region)
     stacks: dict[StackPart, Stack] = {}
+    prepare(scope, environment.governance)
     key_arn = environment.storage.key.arn if environment.storage.key else ""
     if environment.makes_foundation:
         stacks["foundation"] = foundation = FoundationStack(scope, cluster, env=env)
@@ -104,6 +106,7 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
         Tags.of(stack).add(ENVIRONMENT_TAG, environment.name)
         for name, value in environment.tags.items():
             Tags.of(stack).add(name, value)
+        govern(stack, environment.governance)
     return [stacks[part] for part in STACK_PARTS if part in stacks]
 
 

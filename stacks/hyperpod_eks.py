@@ -9,6 +9,7 @@ from __future__ import annotations
 from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_kms as kms
 
+from ultracluster.clusters.composition.keys import key_for
 from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
 from ultracluster.clusters.hyperpod.eks import HyperPodEksCluster
 from ultracluster.clusters.session_document import SessionDocument
@@ -30,8 +31,10 @@ def add_cluster(
         control_plane=imported_control_plane(stack, cluster),
         subnet=network.subnet(stack),
         security_groups=network.security_groups(stack),
-        key=key,
-        scripts_bucket=storage.buckets.scripts_bucket(stack, key),
+        key=key_for(stack, cluster.environment, "volumes", key),
+        scripts_bucket=storage.buckets.scripts_bucket(
+            stack, key_for(stack, cluster.environment, "buckets", key)
+        ),
         upload_role=storage.buckets.upload_role(stack),
     )
     session = SessionDocument(stack, "Session", user=environment.session_user, access=environment.access)

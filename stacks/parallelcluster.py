@@ -5,6 +5,7 @@ from __future__ import annotations
 from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_kms as kms
 
+from ultracluster.clusters.composition.keys import key_for
 from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
 from ultracluster.clusters.parallelcluster.cluster import ParallelClusterCluster
 from ultracluster.clusters.parallelcluster.configuration_file import create_command
@@ -29,11 +30,15 @@ def add_cluster(
         resolved=cluster,
         subnet=network.subnet(stack),
         security_groups=network.security_groups(stack),
-        key=key,
-        scripts_bucket=storage.buckets.scripts_bucket(stack, key),
+        key=key_for(stack, cluster.environment, "secrets", key),
+        scripts_bucket=storage.buckets.scripts_bucket(
+            stack, key_for(stack, cluster.environment, "buckets", key)
+        ),
         lustre=storage.file_systems.lustre_in(stack),
         open_zfs=storage.file_systems.open_zfs_in(stack),
-        accounting=storage.file_systems.accounting_in(stack, key),
+        accounting=storage.file_systems.accounting_in(
+            stack, key_for(stack, cluster.environment, "secrets", key)
+        ),
     )
     rules = ways_out(
         stack,

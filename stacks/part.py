@@ -13,7 +13,7 @@ from ultracluster.model import Cluster
 
 
 class PartStack(Stack):
-    """One part of an environment: `<environment>-<part>`."""
+    """One part of an environment: `<environment>-<part>`, after a prefix that the environment may ask for."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class PartStack(Stack):
 
 
 def stack_name(cluster: Cluster, part: StackPart) -> str:
-    return f"{cluster.name}-{part}"
+    return cluster.environment.stack_name(part)
 
 
 def cross(scope: Construct, name: str, value: str) -> str:

@@ -11,6 +11,7 @@ from aws_cdk import CfnOutput
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from ultracluster.clusters.composition.keys import key_for
 from ultracluster.clusters.composition.parts import NetworkParts
 from ultracluster.clusters.eks.system import add_system
 from ultracluster.model import Cluster
@@ -47,7 +48,7 @@ class SystemStack(PartStack):
             plane=imported_control_plane(self, cluster),
             subnet=network.subnet(self),
             security_groups=network.security_groups(self),
-            key=kms.Key.from_key_arn(self, "Key", key_arn),
+            key=key_for(self, cluster.environment, "volumes", kms.Key.from_key_arn(self, "Key", key_arn)),
         )
         if system.karpenter:
             cross(self, "KarpenterProfile", system.karpenter.instance_profile.instance_profile_name)

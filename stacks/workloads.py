@@ -17,7 +17,7 @@ from ultracluster.clusters.hyperpod.addons import HyperPodAddons
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.model import Cluster
 from ultracluster.stacks.control_plane import imported_control_plane
-from ultracluster.stacks.part import PartStack
+from ultracluster.stacks.part import PartStack, stack_name
 
 
 class WorkloadStack(PartStack):
@@ -65,7 +65,7 @@ class WorkloadStack(PartStack):
                     config=settings,
                     cluster_name=plane.cluster_name,
                     eks_cluster_arn=plane.cluster_arn,
-                    hyperpod_cluster_arn=Fn.import_value(f"{cluster.name}-cluster-ClusterArn"),
+                    hyperpod_cluster_arn=Fn.import_value(f"{stack_name(cluster, 'cluster')}-ClusterArn"),
                 )
             case _ as never:
                 assert_never(never)

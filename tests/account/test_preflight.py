@@ -29,6 +29,7 @@ from ultracluster.account.preflight.rows import unreadable
 from ultracluster.cli import preflight as command
 from ultracluster.config import Environment, load
 from ultracluster.config.capacity import Spot
+from ultracluster.config.governance import CDK_QUALIFIER, Governance
 from ultracluster.model import resolve
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -261,6 +262,20 @@ def test_the_bootstrap_is_new_enough(world: World, version: str | None, level: s
     assert (row.do == "") == (level == "green")
 
 
+def test_a_bootstrap_of_ones_own_is_asked_for_by_its_qualifier(world: World) -> None:
+    world = World(shipped("dev", account=OWNER, governance=Governance(bootstrap_qualifier="train")))
+    row = rows(ask(world))["CDK bootstrap"]
+    assert row.level == "red" and "under the qualifier train" in row.found
+    assert row.do.startswith(
+        "npx cdk bootstrap --qualifier train --toolkit-stack-name CDKToolkit-train aws://"
+    )
+
+    boto3.client("ssm", "us-west-2").put_parameter(
+        Name="/cdk-bootstrap/train/version", Value="30", Type="String"
+    )
+    assert rows(ask(world))["CDK bootstrap"].level == "green"
+
+
 def test_the_bootstrap_version_is_what_the_cdk_asks_for(tmp_path: Path) -> None:
     import aws_cdk as cdk
 
@@ -270,7 +285,8 @@ def test_the_bootstrap_version_is_what_the_cdk_asks_for(tmp_path: Path) -> None:
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     stack = manifest["artifacts"]["empty"]["properties"]
     assert stack["requiresBootstrapStackVersion"] == BOOTSTRAP
-    assert stack["bootstrapStackVersionSsmParameter"] == package._account.PARAMETER
+    parameter = package._account.PARAMETER.format(qualifier=CDK_QUALIFIER)
+    assert stack["bootstrapStackVersionSsmParameter"] == parameter
 
 
 def test_an_unused_service_has_no_role_yet(world: World) -> None:
@@ -416,6 +432,32 @@ def test_an_account_that_answers_nothing_proves_nothing(
     ended = run(monkeypatch, world, DEV)
     assert ended.exit_code == 3
     assert ended.stdout.rstrip().endswith("unknown: most checks could not be made, so nothing is proven")
+
+
+def test_strict_is_not_green_while_one_question_could_not_be_asked(
+    monkeypatch: pytest.MonkeyPatch, world: World
+) -> None:
+    assert run(monkeypatch, world, DEV, "--strict").exit_code == 0
+
+    world.refuse("fsx", "DescribeFileSystems", "ThrottlingException")
+    world.refuse("iam", "GetRole", "AccessDenied")
+    lenient = json.loads(run(monkeypatch, world, DEV, "--json").stdout)
+    ended = run(monkeypatch, world, DEV, "--strict")
+    document = json.loads(run(monkeypatch, world, DEV, "--strict", "--json").stdout)
+
+    assert (lenient["strict"], lenient["exit_code"]) == (False, 0)
+    assert lenient["not_asked"]
+    assert ended.exit_code == document["exit_code"] == 3
+    assert document["not_asked"] == lenient["not_asked"]
+    assert f"--strict: not asked: {'; '.join(document['not_asked'])}" in ended.stderr
+    assert "Traceback" not in ended.output
+
+
+def test_strict_does_not_hide_what_is_red(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
+    broken(world)
+    world.refuse("iam", "GetRole", "AccessDenied")
+
+    assert run(monkeypatch, world, DEV, "--strict").exit_code == 1
 
 
 @pytest.mark.parametrize("error", ["ExpiredToken", "InvalidClientTokenId"])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
+
+from ultracluster.cli.json_output import write_error
 
 COMMANDS = {
     "acceptance": "app",
@@ -32,6 +36,7 @@ COMMANDS = {
     "render": "app",
     "software": "app",
     "synth": "synth",
+    "validate": "validate",
     "wait": "wait",
 }
 """What each command is in its module: a group of commands, or one function. The module of this package is
@@ -39,7 +44,31 @@ called like the command; another name of a module stands before a dot."""
 
 
 class Commands(TyperGroup):
-    """A group that finds those commands in their modules."""
+    """A group that finds those commands in their modules, and that says with --json what is wrong with a
+    command line as JSON, too."""
+
+    _json = False
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **settings: Any) -> Any:
+        self._json = "--json" in (sys.argv[1:] if args is None else args)
+        return super().main(args, *rest, **settings)
+
+    def make_context(self, *args: Any, **settings: Any) -> Any:
+        with self._refusals():
+            return super().make_context(*args, **settings)
+
+    def invoke(self, ctx: Any) -> Any:
+        with self._refusals():
+            return super().invoke(ctx)
+
+    @contextmanager
+    def _refusals(self) -> Generator[None]:
+        try:
+            yield
+        except typer.TyperException as error:
+            if self._json:
+                write_error(error.format_message(), code=error.exit_code)
+            raise
 
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted({*super().list_commands(ctx), *COMMANDS})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -15,15 +14,15 @@ from ultracluster.cli.environments import (
     EnvironmentArgument,
     JsonOption,
     ProfileOption,
-    environment_path,
     load_environment,
     refuse,
 )
+from ultracluster.cli.json_output import write_json
 from ultracluster.cli.report import working
 from ultracluster.model import resolve
 from ultracluster.plan.cost import estimate
 from ultracluster.plan.cost_summary import document
-from ultracluster.plan.price_file import prices_beside, read_prices
+from ultracluster.plan.price_file import prices_of, read_prices
 
 if TYPE_CHECKING:
     from ultracluster.account.live_prices import LivePrices
@@ -65,7 +64,7 @@ def cost(
         refuse("--json and --markdown exclude each other")
     on = day(today)
     config = load_environment(environment)
-    given = read_prices(prices_beside(environment_path(environment)), today=on)
+    given = read_prices(prices_of(config), today=on)
     own, faults = dict(given.figures), list(given.faults)
     if live:
         asked = ask(config, profile, on)
@@ -74,7 +73,7 @@ def cost(
     cluster = resolve(config)
     found = estimate(cluster, today=on, days=days, own=own, faults=faults)
     if as_json:
-        sys.stdout.write(json.dumps(document(found), indent=2) + "\n")
+        write_json("cost", document(found))
     elif markdown:
         sys.stdout.write(as_markdown(found))
     else:

@@ -49,7 +49,7 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
     anyway: AnywayOption = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Ask nothing: take the defaults for what is left out.")
+        bool, typer.Option("--yes", "-y", help="Ask nothing: take the defaults for what is left out.")
     ] = False,
 ) -> None:
     """Write a commented environment file, sized for the number of nodes.

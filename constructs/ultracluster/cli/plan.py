@@ -11,10 +11,11 @@ import typer
 from ultracluster.cli.environments import (
     EnvironmentArgument,
     JsonOption,
-    environment_path,
     load_file,
     refuse,
+    refuse_file,
 )
+from ultracluster.cli.json_output import write_json
 from ultracluster.config import InvalidEnvironmentError
 
 if TYPE_CHECKING:  # each renderer is imported when it is asked for
@@ -52,7 +53,7 @@ def plan(
     from ultracluster.model import resolve
     from ultracluster.plan.environment_plan import parameters
     from ultracluster.plan.environment_plan import plan as plan_of
-    from ultracluster.plan.price_file import prices_beside, read_prices
+    from ultracluster.plan.price_file import prices_of, read_prices
     from ultracluster.rules import enforce
 
     if as_json and markdown:
@@ -68,8 +69,8 @@ def plan(
         loaded = load_file(environment)
         warnings = enforce(loaded)
     except InvalidEnvironmentError as error:
-        refuse(str(error))
-    prices = read_prices(prices_beside(environment_path(environment)), today=day)
+        refuse_file(error.findings)
+    prices = read_prices(prices_of(loaded.environment), today=day)
     found = plan_of(resolve(loaded.environment), size, day, warnings=warnings, prices=prices)
     if picture is not None:
         from ultracluster.plan.picture import PictureError, save_picture
@@ -80,9 +81,7 @@ def plan(
             refuse(f"--picture {picture}: {error}")
         typer.echo(f"drawn into {picture}", err=True)
     if as_json:
-        import json
-
-        sys.stdout.write(json.dumps(found.document(), indent=2) + "\n")
+        write_json("plan", found.document())
     elif markdown:
         from ultracluster.cli.plan_markdown import as_markdown
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,14 +11,16 @@ from ultracluster.cli.cost import ask, day
 from ultracluster.cli.environments import (
     JsonOption,
     ProfileOption,
-    environment_path,
+    complete_environment,
     load_environment,
     refuse,
 )
-from ultracluster.plan.price_file import prices_beside, read_prices, write_prices
+from ultracluster.cli.json_output import write_json
+from ultracluster.plan.price_file import prices_of, read_prices, write_prices
 
 if TYPE_CHECKING:
     from ultracluster.catalog.prices import Figure
+    from ultracluster.cli.documents.figures import PriceChange, PriceUpdate
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Prices of a team's own.")
 
@@ -34,41 +34,45 @@ def _prices() -> None:  # pyright: ignore[reportUnusedFunction]  # keeps `update
 def update(
     environments: Annotated[
         list[Path],
-        typer.Argument(help="Environment files, or names of some in environments/.", show_default=False),
+        typer.Argument(
+            help="Environment files, or names of some in environments/.",
+            show_default=False,
+            autocompletion=complete_environment,
+        ),
     ],
     profile: ProfileOption = None,
     as_json: JsonOption = False,
     today: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Ask AWS what the environments are billed for, and write prices.csv next to them. Commit it: it wins.
+    """Ask AWS what the environments are billed for, and write their prices.csv. Commit it: it wins.
 
     Lines that AWS does not answer stay as they are, those written by hand among them. Needs
     `pricing:GetProducts` and `ec2:DescribeSpotPriceHistory`. Exit code 1: AWS answered nothing, as
     without credentials, and the file is untouched; 2: bad input, or a prices.csv that is damaged.
     """
     on = day(today)
-    configs = [(environment_path(path), load_environment(path)) for path in environments]
-    files = {path: read_prices(path, today=on) for path in {prices_beside(file) for file, _ in configs}}
+    configs = [load_environment(path) for path in environments]
+    files = {path: read_prices(path, today=on) for path in map(prices_of, configs)}
     if faults := [fault for one in files.values() for fault in one.faults]:
         refuse("\n".join([*faults, "nothing written: correct these lines, or delete the file"]))
     answers: dict[Path, dict[tuple[str, str], Figure]] = {path: {} for path in files}
     open_questions: dict[str, None] = {}
-    for file, config in configs:
+    for config in configs:
         asked = ask(config, profile, on)
-        answers[prices_beside(file)] |= asked.table
+        answers[prices_of(config)] |= asked.table
         open_questions |= dict.fromkeys(asked.faults)
     for path, new in answers.items():
         if new:
             _write(path, [*(files[path].figures | new).values()])
     if as_json:
-        document = {
+        document: PriceUpdate = {
             "files": {
                 str(path): [_change(one, files[path].figures) for _, one in sorted(new.items())]
                 for path, new in answers.items()
             },
             "faults": list(open_questions),
         }
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        write_json("prices", document)
     else:
         for path, new in answers.items():
             _tell(path, new, files[path].figures)
@@ -86,7 +90,7 @@ def _write(path: Path, figures: list[Figure]) -> None:
         refuse(f"{path} cannot be written: {error.strerror}")
 
 
-def _change(one: Figure, known: dict[tuple[str, str], Figure]) -> dict[str, str | float | None]:
+def _change(one: Figure, known: dict[tuple[str, str], Figure]) -> PriceChange:
     before = known.get((one.key, one.region))
     return {
         "key": one.key,

@@ -15,7 +15,7 @@ from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.model import Cluster
 from ultracluster.model.orchestrators import Traits
 from ultracluster.model.quota_needs import needs
-from ultracluster.plan.boot import BootPlan, boot_lines, boot_plans
+from ultracluster.plan.boot import BootPlan, boot_lines, boot_plans, step_lines
 from ultracluster.plan.cost_summary import CostPlan, cost_plan
 from ultracluster.plan.groups import GroupPlan, bandwidth, group_plan
 from ultracluster.plan.network import (
@@ -37,6 +37,7 @@ from ultracluster.plan.storage import (
 from ultracluster.plan.training_model import ModelPlan, model_plan, parameters, size_text
 
 __all__ = [
+    "NOT_IN_DOCUMENT",
     "AddressPlan",
     "AddressRow",
     "BootPlan",
@@ -54,7 +55,11 @@ __all__ = [
     "parameters",
     "plan",
     "size_text",
+    "step_lines",
 ]
+
+NOT_IN_DOCUMENT = ("asked_as", "traits")
+"""A path of this machine, and facts of the orchestrator, not of the environment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,9 +133,7 @@ class Plan:
     def document(self) -> dict[str, Any]:
         """The plan as JSON has it; the units are those of the fields."""
         plain = _plain(self)
-        del plain["asked_as"]  # a path of this machine
-        del plain["traits"]  # facts of the orchestrator, not of the environment
-        return plain
+        return {name: value for name, value in plain.items() if name not in NOT_IN_DOCUMENT}
 
 
 def plan(

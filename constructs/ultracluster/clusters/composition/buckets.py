@@ -13,6 +13,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from ultracluster.clusters.composition.keys import key_for
 from ultracluster.clusters.composition.parts import BucketParts, Cross
 from ultracluster.config.storage import Storage
 from ultracluster.lifecycle.upload_role import upload_role
@@ -29,6 +30,7 @@ def add_buckets(
         uploaded_by: name of the stack that uploads the scripts.
     """
     storage = cluster.environment.storage
+    key = key_for(scope, cluster.environment, "buckets", key)
     if storage.log_bucket:
         log: s3.IBucket = s3.Bucket.from_bucket_name(scope, "Log", storage.log_bucket.name)
     else:

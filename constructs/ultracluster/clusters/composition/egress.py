@@ -5,6 +5,7 @@ from __future__ import annotations
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from ultracluster.clusters.composition.keys import key_for
 from ultracluster.clusters.composition.parts import NetworkParts
 from ultracluster.model import Cluster
 from ultracluster.model.endpoints import made_endpoints
@@ -16,10 +17,10 @@ def add_egress(scope: Construct, cluster: Cluster, *, network: NetworkParts, key
     return ClusterEgress(
         scope,
         "Egress",
-        network=cluster.environment.network,
-        vpc_id=network.vpc_id,
-        subnet_id=network.subnet_id,
+        config=cluster.environment.network,
+        vpc=network.vpc(scope),
+        subnet=network.subnet(scope),
         route_table_id=network.route_table_id,
         endpoints=made_endpoints(cluster),
-        flow_log_key=key,
+        flow_log_key=key_for(scope, cluster.environment, "logs", key),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from ultracluster.clusters.composition.keys import key_for
 from ultracluster.clusters.composition.parts import removal
 from ultracluster.model import Cluster
 from ultracluster.security.cluster_key import ClusterKey
@@ -36,7 +37,7 @@ def add_control_plane_logs(scope: Construct, cluster: Cluster, key: kms.IKey) ->
         scope,
         "ControlPlaneLogs",
         cluster_name=cluster.cluster_name,
-        key=key,
+        key=key_for(scope, cluster.environment, "logs", key),
         days=cluster.kubernetes.log_retention_days,
         removal_policy=removal(cluster.environment),
     )

@@ -9,6 +9,7 @@ from aws_cdk import RemovalPolicy
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from ultracluster.clusters.composition.keys import key_for
 from ultracluster.clusters.composition.parts import (
     Cross,
     FileSystem,
@@ -55,7 +56,8 @@ class _Storage:
         self._cluster = cluster
         self._settings = cluster.environment.storage
         self._network = network
-        self._key = key
+        self._key = key_for(scope, cluster.environment, "file_systems", key)
+        self._secrets = key_for(scope, cluster.environment, "secrets", key)
         self._cross = cross
         self._vpc = network.vpc(scope)
         self._subnet = network.subnet(scope)
@@ -122,7 +124,7 @@ class _Storage:
             vpc=self._vpc,
             subnets=self._network.database_subnets(self._scope, config.subnet_ids),
             config=config,
-            key=self._key,
+            key=self._secrets,
             removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if protect else RemovalPolicy.SNAPSHOT,
         )
         database.admit(self._scope, "AccountingClients", clients=self._nodes)
