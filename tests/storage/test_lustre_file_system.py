@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Union, cast, get_args, get_type_hints
 
 import pytest
-from aws_cdk import App, CfnParameter, Stack
+from aws_cdk import App, Aws, CfnParameter, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -278,6 +278,26 @@ def test_without_its_group_nobody_is_admitted(stack: Stack) -> None:
 
     assert there.admit(stack, "Mounts", clients=group(stack, "Again")) == []
     assert rules(stack) == set()
+
+
+@pytest.mark.parametrize(
+    ("dns_name", "says"),
+    [
+        ("fs-0123456789abcdef0.fsx.eu-west-1.amazonaws.com", "the file system is in eu-west-1"),
+        ("fs-0123456789abcdef1.fsx.us-east-1.amazonaws.com", "but id says fs-0123456789abcdef0"),
+        ("fs-0123456789abcdef0.fsx.us-east-1.amazonaws.com", ""),
+        ("lustre.example.com", ""),
+        (f"fs-0123456789abcdef0.fsx.{Aws.REGION}.amazonaws.com", ""),
+    ],
+)
+def test_an_import_of_another_region_is_refused(dns_name: str, says: str) -> None:
+    stack = foreign_stack(env=HOME)
+    LustreFileSystem.from_lustre_attributes(
+        stack, "There", file_system_id="fs-0123456789abcdef0", dns_name=dns_name, mount_name="abcdef"
+    )
+
+    said = refusal(stack)
+    assert bool(said) == bool(says) and says in said
 
 
 # Key, log group, data

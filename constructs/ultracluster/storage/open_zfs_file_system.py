@@ -12,7 +12,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from ultracluster.config.storage import Backups, NewOpenZfs
+from ultracluster.config.storage import Backups, ExistingOpenZfs, NewOpenZfs
 from ultracluster.guard import Figure, report, settings_of
 from ultracluster.model.mounts import OpenZfsMount
 from ultracluster.network.admission import NFS, Admission, isolated_group
@@ -296,6 +296,11 @@ class _ImportedOpenZfs(_OpenZfs):
         self.mount_path = mount.path
         self.capacity_gib = capacity_gib
         self._connect(group)
+        if ".fsx." in mount.dns_name:  # not a name that someone else gave it
+            settings = ExistingOpenZfs.model_construct(
+                deployment="existing", id=mount.file_system_id, dns_name=mount.dns_name, mount_path=mount.path
+            )
+            report(self, settings)
 
 
 def _made(config: NewOpenZfs | None, settings: OpenZfsArguments) -> NewOpenZfs:
