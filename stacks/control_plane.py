@@ -11,15 +11,16 @@ from aws_cdk import CfnOutput, Fn, Stack
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from ultracluster.clusters.composition.keys import key_for
+from ultracluster.clusters.composition.parts import NetworkParts
 from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.clusters.eks.interface import IEksControlPlane
-from ultracluster.guard import already_judged
+from ultracluster.config.environment import StackPart
 from ultracluster.model import Cluster
 from ultracluster.network.existing import existing_subnet, existing_vpc
-from ultracluster.stacks import imports
-from ultracluster.stacks.parts import NetworkParts, crossing
+from ultracluster.stacks.part import PartStack, cross, stack_name
 
-SUFFIX = "control-plane"
+SUFFIX: StackPart = "control-plane"
 
 
 def imported_control_plane(stack: Stack, cluster: Cluster) -> IEksControlPlane:
@@ -27,7 +28,7 @@ def imported_control_plane(stack: Stack, cluster: Cluster) -> IEksControlPlane:
     assert cluster.kubernetes
 
     def read(output: str) -> str:
-        return Fn.import_value(f"{cluster.name}-{SUFFIX}-{output}")
+        return Fn.import_value(f"{stack_name(cluster, SUFFIX)}-{output}")
 
     return EksControlPlane.from_cluster_attributes(
         stack,
@@ -42,24 +43,25 @@ def imported_control_plane(stack: Stack, cluster: Cluster) -> IEksControlPlane:
     )
 
 
-class ControlPlaneStack(Stack):
+class ControlPlaneStack(PartStack):
     """A Kubernetes control plane with the add-ons that every node needs, and who may use it."""
 
     def __init__(
         self,
         scope: Construct,
-        construct_id: str,
-        *,
         cluster: Cluster,
+        *,
         env: cdk.Environment,
         network: NetworkParts,
         key_arn: str,
     ) -> None:
         super().__init__(
-            scope, construct_id, env=env, termination_protection=cluster.environment.protect,
-            description=f"Ultracluster {cluster.name}: EKS control plane",
-        )  # fmt: skip
-        already_judged(self)
+            scope,
+            cluster,
+            "control-plane",
+            env=env,
+            holds="EKS control plane",
+        )
         assert cluster.kubernetes
         name = cluster.environment.cluster_name
         plane = EksControlPlane(
@@ -72,14 +74,14 @@ class ControlPlaneStack(Stack):
                 existing_subnet(self, f"ControlPlaneSubnet{number}", subnet_id)
                 for number, subnet_id in enumerate(network.control_plane_subnet_ids, start=1)
             ],
-            security_groups=[imports.nodes_group(self, network)],
-            key=kms.Key.from_key_arn(self, "Key", key_arn),
+            security_groups=network.security_groups(self),
+            key=key_for(self, cluster.environment, "secrets", kms.Key.from_key_arn(self, "Key", key_arn)),
             logs=False,
         )
-        crossing(self, "ClusterArn", plane.cluster_arn)
-        crossing(self, "KubectlHandlerArn", plane.kubectl_handler_arn)
-        crossing(self, "Endpoint", plane.cluster_endpoint)
-        crossing(self, "CertificateAuthority", plane.cluster_certificate_authority_data)
+        cross(self, "ClusterArn", plane.cluster_arn)
+        cross(self, "KubectlHandlerArn", plane.kubectl_handler_arn)
+        cross(self, "Endpoint", plane.cluster_endpoint)
+        cross(self, "CertificateAuthority", plane.cluster_certificate_authority_data)
         CfnOutput(self, "ClusterName", value=name, description="EKS cluster")
         CfnOutput(
             self,

@@ -4,33 +4,31 @@ from __future__ import annotations
 
 from aws_cdk import CfnOutput, CfnWaitConditionHandle, Fn, Stack
 from aws_cdk import aws_kms as kms
-from constructs import IConstruct
 
+from ultracluster.clusters.composition.keys import key_for
+from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
 from ultracluster.clusters.eks.workers import add_workers
 from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
-from ultracluster.network.existing import existing_subnet
-from ultracluster.stacks import imports
 from ultracluster.stacks.control_plane import imported_control_plane
-from ultracluster.stacks.parts import NetworkParts, StorageParts
+from ultracluster.stacks.part import stack_name
 
 
 def add_cluster(
     stack: Stack, cluster: Cluster, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
-) -> list[IConstruct]:
+) -> None:
     """Add node groups, or Karpenter's pools; nothing of it waits for a file system: pods mount, not nodes."""
     workers = add_workers(
         stack,
         cluster,
         configurations=script_configurations(cluster),
         plane=imported_control_plane(stack, cluster),
-        subnet=existing_subnet(stack, "Nodes", network.subnet_id),
-        security_groups=[imports.nodes_group(stack, network)],
-        key=key,
-        karpenter_profile=Fn.import_value(f"{cluster.name}-system-KarpenterProfile"),
+        subnet=network.subnet(stack),
+        security_groups=network.security_groups(stack),
+        key=key_for(stack, cluster.environment, "volumes", key),
+        karpenter_profile=Fn.import_value(f"{stack_name(cluster, 'system')}-KarpenterProfile"),
     )
     if not workers:
         CfnWaitConditionHandle(stack, "Nothing")  # CloudFormation refuses a stack without resources
     compute = cluster.with_role("compute")
     CfnOutput(stack, "NodeGroups", value=" ".join(compute) or "none", description="That run jobs")
-    return []

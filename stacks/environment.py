@@ -10,21 +10,25 @@ import aws_cdk as cdk
 from aws_cdk import Stack, Tags
 from constructs import Construct
 
+from ultracluster.clusters.composition.buckets import existing_buckets
+from ultracluster.clusters.composition.network import existing_network
+from ultracluster.clusters.composition.parts import StorageParts
+from ultracluster.clusters.composition.storage import existing_file_systems
 from ultracluster.config import Environment
-from ultracluster.config.environment import ENVIRONMENT_TAG
+from ultracluster.config.environment import ENVIRONMENT_TAG, STACK_PARTS, StackPart
 from ultracluster.model import Cluster, resolve
 from ultracluster.software.locked_images import with_locked_images
-from ultracluster.stacks.buckets import BucketStack, existing_buckets
+from ultracluster.stacks.buckets import BucketStack
 from ultracluster.stacks.cluster import ClusterStack
 from ultracluster.stacks.egress import EgressStack
 from ultracluster.stacks.foundation import FoundationStack
-from ultracluster.stacks.network import NetworkStack, existing_network
-from ultracluster.stacks.parts import StorageParts
+from ultracluster.stacks.governance import govern, prepare
+from ultracluster.stacks.network import NetworkStack
 from ultracluster.stacks.protection import ProtectionStack
 from ultracluster.stacks.repositories import RepositoryStack
-from ultracluster.stacks.storage import StorageStack, existing_file_systems
+from ultracluster.stacks.storage import StorageStack
 
-WAITS_FOR: dict[str, tuple[str, ...]] = {
+WAITS_FOR: dict[StackPart, tuple[StackPart, ...]] = {
     "foundation": (),
     "network": (),
     "egress": ("foundation", "network"),
@@ -50,93 +54,63 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
     environment = with_locked_images(environment)
     cluster = resolve(environment)
     env = cdk.Environment(account=environment.account, region=environment.region)
-    stacks: dict[str, Stack] = {}
-
-    def called(part: str) -> str:
-        return f"{environment.name}-{part}"
-
+    stacks: dict[StackPart, Stack] = {}
+    prepare(scope, environment.governance)
     key_arn = environment.storage.key.arn if environment.storage.key else ""
     if environment.makes_foundation:
-        stacks["foundation"] = foundation = FoundationStack(
-            scope, called("foundation"), cluster=cluster, env=env
-        )
+        stacks["foundation"] = foundation = FoundationStack(scope, cluster, env=env)
         key_arn = foundation.key_arn
     if environment.makes_network:
-        stacks["network"] = network_stack = NetworkStack(scope, called("network"), cluster=cluster, env=env)
+        stacks["network"] = network_stack = NetworkStack(scope, cluster, env=env)
         network = network_stack.parts
     else:
         network = existing_network(cluster)
     if environment.makes_egress:
-        stacks["egress"] = EgressStack(
-            scope, called("egress"), cluster=cluster, env=env, network=network, key_arn=key_arn
-        )
+        stacks["egress"] = EgressStack(scope, cluster, env=env, network=network, key_arn=key_arn)
     if environment.makes_buckets:
-        stacks["buckets"] = bucket_stack = BucketStack(
-            scope, called("buckets"), cluster=cluster, env=env, key_arn=key_arn
-        )
+        stacks["buckets"] = bucket_stack = BucketStack(scope, cluster, env=env, key_arn=key_arn)
         buckets = bucket_stack.parts
     else:
         buckets = existing_buckets(environment.storage)
     if environment.makes_storage:
         stacks["storage"] = storage_stack = StorageStack(
-            scope, called("storage"), cluster=cluster, env=env, network=network, key_arn=key_arn
+            scope, cluster, env=env, network=network, key_arn=key_arn
         )
         file_systems = storage_stack.parts
     else:
         file_systems = existing_file_systems(environment.storage)
+    storage = StorageParts(buckets=buckets, file_systems=file_systems)
     if environment.data_repositories:
-        assert file_systems.lustre
-        stacks["repositories"] = RepositoryStack(
-            scope, called("repositories"), cluster=cluster, env=env,
-            lustre=file_systems.lustre, data_bucket=buckets.data,
-        )  # fmt: skip
-    storage = StorageParts(
-        key_arn=key_arn,
-        scripts_bucket=buckets.scripts,
-        upload_role_arn=buckets.upload_role_arn,
-        lustre=file_systems.lustre,
-        open_zfs=file_systems.open_zfs,
-        accounting=file_systems.accounting,
-    )
+        stacks["repositories"] = RepositoryStack(scope, cluster, env=env, storage=storage)
     kubernetes = cluster.traits.kubernetes
     if kubernetes:
         # loaded when it is needed: these bring CDK modules that the others do not need
         from ultracluster.stacks.control_plane import ControlPlaneStack
         from ultracluster.stacks.system import SystemStack
 
-        stacks["control-plane"] = ControlPlaneStack(
-            scope, called("control-plane"), cluster=cluster, env=env, network=network, key_arn=key_arn
-        )
-        stacks["system"] = SystemStack(
-            scope, called("system"), cluster=cluster, env=env, network=network, key_arn=key_arn
-        )
+        stacks["control-plane"] = ControlPlaneStack(scope, cluster, env=env, network=network, key_arn=key_arn)
+        stacks["system"] = SystemStack(scope, cluster, env=env, network=network, key_arn=key_arn)
     if environment.protect and (kubernetes or environment.makes_database):
         stacks["protection"] = ProtectionStack(
-            scope,
-            called("protection"),
-            cluster=cluster,
-            env=env,
-            key_arn=key_arn,
-            database_id=file_systems.database_id,
+            scope, cluster, env=env, key_arn=key_arn, database_id=file_systems.database_id
         )
     stacks["cluster"] = ClusterStack(
-        scope, called("cluster"), cluster=cluster, env=env, network=network, storage=storage
+        scope, cluster, env=env, network=network, storage=storage, key_arn=key_arn
     )
     if kubernetes:
         from ultracluster.stacks.workloads import WorkloadStack
 
-        stacks["workloads"] = WorkloadStack(
-            scope, called("workloads"), cluster=cluster, env=env, network=network, storage=storage
-        )
+        stacks["workloads"] = WorkloadStack(scope, cluster, env=env, network=network, storage=storage)
     _order(cluster, stacks)
     for stack in stacks.values():
         Tags.of(stack).add(ENVIRONMENT_TAG, environment.name)
         for name, value in environment.tags.items():
             Tags.of(stack).add(name, value)
-    return [stacks[name.removeprefix(f"{environment.name}-")] for name in environment.stack_names]
+        govern(stack, environment.governance)
+    return [stacks[part] for part in STACK_PARTS if part in stacks]
 
 
-def _order(cluster: Cluster, stacks: dict[str, Stack]) -> None:
+def _order(cluster: Cluster, stacks: dict[StackPart, Stack]) -> None:
     """Let each stack wait for what it needs; the CDK does not see it in the names of exports."""
     waits = dict(WAITS_FOR)
     if cluster.traits.kubernetes:

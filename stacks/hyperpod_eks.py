@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_kms as kms
-from constructs import IConstruct
 
+from ultracluster.clusters.composition.keys import key_for
+from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
 from ultracluster.clusters.hyperpod.eks import HyperPodEksCluster
 from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.model import Cluster
 from ultracluster.model.login import DESCRIPTION, find_hyperpod_node, hyperpod_target, login_command
-from ultracluster.network.existing import existing_subnet
-from ultracluster.stacks import imports
 from ultracluster.stacks.control_plane import imported_control_plane
-from ultracluster.stacks.parts import NetworkParts, StorageParts, crossing
+from ultracluster.stacks.part import cross
 
 
 def add_cluster(
     stack: Stack, cluster: Cluster, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
-) -> list[IConstruct]:
+) -> None:
     """Add the cluster and its outputs; nothing of it waits for a file system: pods mount, not nodes."""
     environment = cluster.environment
     hyperpod = HyperPodEksCluster(
@@ -30,21 +29,22 @@ def add_cluster(
         "Cluster",
         resolved=cluster,
         control_plane=imported_control_plane(stack, cluster),
-        subnet=existing_subnet(stack, "Nodes", network.subnet_id),
-        security_groups=[imports.nodes_group(stack, network)],
-        key=key,
-        scripts_bucket=imports.scripts_bucket(stack, storage, key),
-        upload_role=imports.upload_role(stack, storage),
+        subnet=network.subnet(stack),
+        security_groups=network.security_groups(stack),
+        key=key_for(stack, cluster.environment, "volumes", key),
+        scripts_bucket=storage.buckets.scripts_bucket(
+            stack, key_for(stack, cluster.environment, "buckets", key)
+        ),
+        upload_role=storage.buckets.upload_role(stack),
     )
     session = SessionDocument(stack, "Session", user=environment.session_user, access=environment.access)
     _outputs(stack, cluster, hyperpod, session)
-    return []
 
 
 def _outputs(stack: Stack, cluster: Cluster, hyperpod: HyperPodEksCluster, session: SessionDocument) -> None:
     region, name = cluster.region, cluster.environment.cluster_name
     group = next(iter(cluster.with_role("compute")))
-    crossing(stack, "ClusterArn", hyperpod.cluster_arn)
+    cross(stack, "ClusterArn", hyperpod.cluster_arn)
     node = hyperpod_target(hyperpod.cluster_id, group, find_hyperpod_node(name, group, region=region))
     for output, description, value in (
         ("ClusterName", "HyperPod cluster", hyperpod.cluster_name),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_kms as kms
-from constructs import IConstruct
 
+from ultracluster.clusters.composition.keys import key_for
+from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
 from ultracluster.clusters.parallelcluster.cluster import ParallelClusterCluster
 from ultracluster.clusters.parallelcluster.configuration_file import create_command
 from ultracluster.clusters.parallelcluster.deployed_values import value_sources
@@ -15,41 +16,40 @@ from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.model import Cluster
 from ultracluster.model.login import DESCRIPTION, find_instance, login_command
-from ultracluster.network.existing import existing_subnet
-from ultracluster.stacks import imports
-from ultracluster.stacks.parts import NetworkParts, StorageParts
 
 
 def add_cluster(
     stack: Stack, cluster: Cluster, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
-) -> list[IConstruct]:
-    """Add the cluster and its outputs; gives what must wait until file systems admit the nodes."""
+) -> None:
+    """Add the cluster and its outputs."""
     environment, orchestrator = cluster.environment, cluster.settings
     assert isinstance(orchestrator, ParallelCluster)
     parallelcluster = ParallelClusterCluster(
         stack,
         "Cluster",
         resolved=cluster,
-        subnet=existing_subnet(stack, "Nodes", network.subnet_id),
-        security_groups=[imports.nodes_group(stack, network)],
-        key=key,
-        scripts_bucket=imports.scripts_bucket(stack, storage, key),
-        lustre=imports.lustre(stack, storage),
-        open_zfs=imports.open_zfs(stack, storage),
-        accounting=imports.accounting(stack, storage, key),
+        subnet=network.subnet(stack),
+        security_groups=network.security_groups(stack),
+        key=key_for(stack, cluster.environment, "secrets", key),
+        scripts_bucket=storage.buckets.scripts_bucket(
+            stack, key_for(stack, cluster.environment, "buckets", key)
+        ),
+        lustre=storage.file_systems.lustre_in(stack),
+        open_zfs=storage.file_systems.open_zfs_in(stack),
+        accounting=storage.file_systems.accounting_in(
+            stack, key_for(stack, cluster.environment, "secrets", key)
+        ),
     )
     rules = ways_out(
         stack,
         orchestrator,
-        security_group_id=network.security_group_id,
+        security_group_id=network.security_group_ids[0],
         vpc_cidr=network.vpc_cidr,
     )
     session = SessionDocument(stack, "Session", user=environment.session_user, access=environment.access)
     _outputs(stack, environment, parallelcluster, session)
-    if parallelcluster.resource is None:
-        return []
-    parallelcluster.resource.node.add_dependency(*rules)
-    return [parallelcluster.resource]
+    if parallelcluster.resource:
+        parallelcluster.resource.node.add_dependency(*rules)
 
 
 def _outputs(

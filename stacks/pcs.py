@@ -4,38 +4,37 @@ from __future__ import annotations
 
 from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_kms as kms
-from constructs import IConstruct
 
+from ultracluster.clusters.composition.keys import key_for
+from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
 from ultracluster.clusters.pcs.cluster import PcsCluster
 from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config.environment import ENVIRONMENT_TAG
 from ultracluster.model import Cluster
 from ultracluster.model.login import DESCRIPTION, find_instance, login_command
-from ultracluster.network.existing import existing_subnet
-from ultracluster.stacks import imports
-from ultracluster.stacks.parts import NetworkParts, StorageParts
 
 
 def add_cluster(
     stack: Stack, cluster: Cluster, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
-) -> list[IConstruct]:
-    """Add the cluster and its outputs; gives what must wait until file systems admit the nodes."""
+) -> None:
+    """Add the cluster and its outputs."""
     environment = cluster.environment
     pcs = PcsCluster(
         stack,
         "Cluster",
         resolved=cluster,
-        subnet=existing_subnet(stack, "Nodes", network.subnet_id),
-        security_groups=[imports.nodes_group(stack, network)],
-        key=key,
-        scripts_bucket=imports.scripts_bucket(stack, storage, key),
-        lustre=imports.lustre(stack, storage),
-        open_zfs=imports.open_zfs(stack, storage),
+        subnet=network.subnet(stack),
+        security_groups=network.security_groups(stack),
+        key=key_for(stack, cluster.environment, "volumes", key),
+        scripts_bucket=storage.buckets.scripts_bucket(
+            stack, key_for(stack, cluster.environment, "buckets", key)
+        ),
+        lustre=storage.file_systems.lustre_in(stack),
+        open_zfs=storage.file_systems.open_zfs_in(stack),
         node_tags={ENVIRONMENT_TAG: cluster.name, **environment.tags},
     )
     session = SessionDocument(stack, "Session", user=environment.session_user, access=environment.access)
     _outputs(stack, cluster, pcs, session)
-    return list(pcs.groups.values())
 
 
 def _outputs(stack: Stack, cluster: Cluster, pcs: PcsCluster, session: SessionDocument) -> None:

@@ -7,46 +7,19 @@ itself: it takes neither the file system nor the cluster with it.
 from __future__ import annotations
 
 import aws_cdk as cdk
-from aws_cdk import Stack
-from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from ultracluster.guard import already_judged
+from ultracluster.clusters.composition.parts import StorageParts
+from ultracluster.clusters.composition.repositories import add_repositories
 from ultracluster.model import Cluster
-from ultracluster.model.mounts import LustreMount
-from ultracluster.storage.data_repositories import DataRepositories
-from ultracluster.storage.lustre_file_system import LustreFileSystem
+from ultracluster.stacks.part import PartStack
 
 
-class RepositoryStack(Stack):
+class RepositoryStack(PartStack):
     """What ties folders of the Lustre file system to S3."""
 
     def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        cluster: Cluster,
-        env: cdk.Environment,
-        lustre: LustreMount,
-        data_bucket: str | None,
+        self, scope: Construct, cluster: Cluster, *, env: cdk.Environment, storage: StorageParts
     ) -> None:
-        super().__init__(
-            scope, construct_id, env=env, termination_protection=cluster.environment.protect,
-            description=f"Ultracluster {cluster.name}: data repository associations",
-        )  # fmt: skip
-        already_judged(self)
-        DataRepositories(
-            self,
-            "Lustre",
-            file_system=LustreFileSystem.from_lustre_attributes(
-                self,
-                "FileSystem",
-                file_system_id=lustre.file_system_id,
-                dns_name=lustre.dns_name,
-                mount_name=lustre.mount_name,
-                efa=lustre.efa,
-            ),
-            repositories=cluster.environment.data_repositories,
-            bucket=s3.Bucket.from_bucket_name(self, "DataBucket", data_bucket) if data_bucket else None,
-        )
+        super().__init__(scope, cluster, "repositories", env=env, holds="data repository associations")
+        add_repositories(self, cluster, storage=storage)

@@ -8,43 +8,51 @@ from __future__ import annotations
 from typing import assert_never
 
 import aws_cdk as cdk
-from aws_cdk import CfnOutput, CfnWaitConditionHandle, Fn, Stack
+from aws_cdk import CfnOutput, CfnWaitConditionHandle, Fn
 from constructs import Construct
 
+from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
 from ultracluster.clusters.eks.volumes import DEFAULT, add_volumes
 from ultracluster.clusters.hyperpod.addons import HyperPodAddons
 from ultracluster.config.kubernetes import Eks, HyperPodEks
-from ultracluster.guard import already_judged
 from ultracluster.model import Cluster
-from ultracluster.stacks.admissions import admit_nodes
 from ultracluster.stacks.control_plane import imported_control_plane
-from ultracluster.stacks.parts import NetworkParts, StorageParts
+from ultracluster.stacks.part import PartStack, stack_name
 
 
-class WorkloadStack(Stack):
+class WorkloadStack(PartStack):
     """Claims in the namespace `default` and in those of teams; add-ons that need HyperPod's nodes."""
 
     def __init__(
         self,
         scope: Construct,
-        construct_id: str,
-        *,
         cluster: Cluster,
+        *,
         env: cdk.Environment,
         network: NetworkParts,
         storage: StorageParts,
     ) -> None:
         super().__init__(
-            scope, construct_id, env=env, termination_protection=cluster.environment.protect,
-            description=f"Ultracluster {cluster.name}: volumes for jobs",
-        )  # fmt: skip
-        already_judged(self)
+            scope,
+            cluster,
+            "workloads",
+            env=env,
+            holds="volumes for jobs",
+        )
         plane = imported_control_plane(self, cluster)
-        claims = add_volumes(plane.kubectl, cluster, lustre=storage.lustre, open_zfs=storage.open_zfs)
-        volumes = [volume for of_namespace in claims.values() for volume in of_namespace]
-        for admission in admit_nodes(self, cluster.environment.storage, network.security_group_id):
-            for volume in volumes:
-                volume.node.add_dependency(admission)
+        lustre, open_zfs = storage.file_systems.lustre_in(self), storage.file_systems.open_zfs_in(self)
+        claims = add_volumes(
+            plane.kubectl,
+            cluster,
+            lustre=lustre.mount if lustre else None,
+            open_zfs=open_zfs.mount if open_zfs else None,
+        )
+        nodes = network.connectable(self)
+        rules = lustre.admit(self, "LustreClients", clients=nodes) if lustre else []
+        rules += open_zfs.admit(self, "OpenZfsClients", clients=nodes) if open_zfs else []
+        for of_namespace in claims.values():
+            for volume in of_namespace:
+                volume.node.add_dependency(*rules)
         settings = cluster.kubernetes
         assert settings
         match settings:
@@ -57,7 +65,7 @@ class WorkloadStack(Stack):
                     config=settings,
                     cluster_name=plane.cluster_name,
                     eks_cluster_arn=plane.cluster_arn,
-                    hyperpod_cluster_arn=Fn.import_value(f"{cluster.name}-cluster-ClusterArn"),
+                    hyperpod_cluster_arn=Fn.import_value(f"{stack_name(cluster, 'cluster')}-ClusterArn"),
                 )
             case _ as never:
                 assert_never(never)

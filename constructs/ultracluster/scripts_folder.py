@@ -88,6 +88,25 @@ def own_release(name: str) -> Path | None:
     return _OWN_RELEASES.get(name)
 
 
+_OWN_STEPS: dict[str, bytes] = {}
+
+
+def add_own_step(content: bytes) -> str:
+    """Keep a node step of a team's own until its nodes' scripts are bundled; its SHA-256, which names it."""
+    digest = hashlib.sha256(content).hexdigest()
+    _OWN_STEPS[digest] = content
+    return digest
+
+
+def own_step(digest: str) -> bytes:
+    """The content of a team's own step.
+
+    Raises:
+        KeyError: no step with this digest was added.
+    """
+    return _OWN_STEPS[digest]
+
+
 def name_in_folder(folder: Path, file: Path) -> str:
     """Where a file lies among the scripts, as nodes see it; a team's own release lies next to the others."""
     if file.is_relative_to(folder):

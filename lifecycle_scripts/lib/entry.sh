@@ -5,7 +5,7 @@ ULTRACLUSTER_LIB_ENTRY=1
 
 umask 022 # a hardened image has another, with which users could not read what is installed
 
-ULTRACLUSTER_HOME=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+ULTRACLUSTER_HOME=$(cd -- "${BASH_SOURCE[0]%/*}/.." && pwd)
 export ULTRACLUSTER_HOME
 for library in log lock node step steps release clock report fetch files state; do
   # shellcheck source=/dev/null
@@ -90,17 +90,18 @@ entry::main() {
   lock::hold run "${ULTRACLUSTER_RUN_DEADLINE:-$((60 * $(steps::run_minutes "$ENTRY_NAME")))}" ||
     entry::fail "another run of these scripts does not end"
   export ULTRACLUSTER_LOCK=$LOCK_DESCRIPTOR
-  rm -f -- "$REPORT_READY" "$FETCH_SPREAD"
+  [[ ! -e $REPORT_READY && ! -e $FETCH_SPREAD ]] || rm -f -- "$REPORT_READY" "$FETCH_SPREAD"
   ENTRY_STAGE=node
   command -v python3 >/dev/null || entry::fail "this image has no python3, with which the scripts read their configuration"
   "$ENTRY_IDENTIFY" || entry::fail "${NODE_ERROR:-this node could not be identified}"
   verb::begin_run "$ENTRY_STARTED" "$(steps::run_minutes "$ENTRY_NAME")"
+  entry::with_own "$@"
+  set -- "${ENTRY_LEFT[@]}"
   if steps::need_release "$@"; then
     ENTRY_STAGE=release
     release::load || entry::fail "$RELEASE_ERROR"
     release::facts
   fi
-  ENTRY_LEFT=("$@")
   # shellcheck disable=SC2034 # step.sh reads it
   STEP_BEFORE_INSTALL=entry::fetch_ahead
   for step in "$@"; do
@@ -110,8 +111,18 @@ entry::main() {
     ENTRY_LEFT=("${ENTRY_LEFT[@]:1}")
   done
   # Downloads and sources, also those of a run that was killed
-  rm -rf -- "$FILES_WORK"
+  [[ ! -e $FILES_WORK ]] || rm -rf -- "$FILES_WORK"
   entry::end "$@"
+}
+
+# entry::with_own STEP...: sets ENTRY_LEFT, the same with the team's own steps in the place of `own`.
+entry::with_own() {
+  local step own=()
+  mapfile -t own < <(steps::own)
+  ENTRY_LEFT=()
+  for step in "$@"; do
+    if [[ $step == own ]]; then ENTRY_LEFT+=("${own[@]}"); else ENTRY_LEFT+=("$step"); fi
+  done
 }
 
 # A service's PATH may lack these; the AWS CLI is in /usr/local/bin.
@@ -120,12 +131,13 @@ entry::path() {
 }
 
 entry::note_degraded() {
-  local component detail
+  local component detail else_lost="not as the release has it"
   [[ $STEP_STATE == degraded ]] || return 0
+  ! steps::is_own "$step" || else_lost="a step of your own"
   for component in "${STEP_LACKS[@]}"; do
     read -r _ _ _ detail <<<"${STEP_COMPONENTS[$component]}"
     ENTRY_DEGRADED+=("$component")
-    ENTRY_LOST+="${ENTRY_LOST:+; }$component: ${CONTRACT_LOST[$component]:-not as the release has it} ($detail)"
+    ENTRY_LOST+="${ENTRY_LOST:+; }$component: ${CONTRACT_LOST[$component]:-$else_lost} ($detail)"
   done
 }
 
@@ -181,6 +193,7 @@ entry::fetch_ahead() {
   mkdir -p "$told"
   ENTRY_FETCHES=()
   for step in "${ENTRY_LEFT[@]}"; do
+    [[ $(<"$ULTRACLUSTER_HOME/steps/$step.sh") == *"$step::fetch()"* ]] || continue
     entry::fetch_one "$step" "$told/$step" &
     ENTRY_FETCHES+=("$!")
   done

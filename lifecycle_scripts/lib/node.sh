@@ -18,7 +18,7 @@ node::resource_config() {
 # where cluster.json does not tell (cluster.schema.json has its form); CLUSTER_NAME, CLUSTER_ENVIRONMENT, CLUSTER_RELEASE, CLUSTER_MIRROR, CLUSTER_COMPONENTS (optional
 # ones that are asked for), CLUSTER_STRICT (no version but the release's), CLUSTER_LOCKED (JSON: digests and keys that complete
 # the release), CLUSTER_BUDGET_MINUTES (for a run), CLUSTER_NODES (how many, where that is known),
-# CLUSTER_CONTROLLERS, and per mount LUSTRE_{PATH,DNS_NAME,MOUNT_NAME,EFA},
+# NODE_STEPS (the team's own steps, `10_proxy:required`), CLUSTER_CONTROLLERS, and per mount LUSTRE_{PATH,DNS_NAME,MOUNT_NAME,EFA},
 # OPENZFS_{PATH,DNS_NAME,VOLUME_PATH}; with image_family.sh NODE_OS, NODE_ARCH, NODE_FAMILY and NODE_ACCELERATOR. On
 # failure NODE_ERROR says why. What follows is HyperPod's way to tell; node::load_here is for all others.
 node::load() {
@@ -56,11 +56,16 @@ node::identify() {
 
 # The address that faces the cluster: routing picks it, the destination need not exist.
 node::primary_address() {
-  { ip -o route get 10.254.254.254 2>/dev/null || true; } | sed -n 's/.* src \([^ ]*\).*/\1/p'
+  local route
+  route=$(ip -o route get 10.254.254.254 2>/dev/null) || true
+  [[ $route == *' src '* ]] || return 0
+  route=${route##* src }
+  printf '%s' "${route%%[[:space:]]*}"
 }
 
 node::addresses() {
-  ip -o address show scope global | awk '{ sub("/.*", "", $4); print $4 }'
+  local address
+  while read -r _ _ _ address _; do printf '%s\n' "${address%%/*}"; done < <(ip -o address show scope global)
 }
 
 # Prints KEY=value lines. Status 1: not found (yet); 78: another look would be no better.
@@ -198,6 +203,19 @@ def word(key, form):
     return value
 
 
+def own_steps():
+    """`10_proxy:required 20_agent:optional`: each with its file, which the name cannot leave."""
+    steps = []
+    for step in group.get("steps") or []:
+        found = isinstance(step, dict) and re.fullmatch(r"(\d\d_[a-z][a-z0-9_]{0,29})\.sh", str(step.get("file")))
+        if not found or step.get("need") not in ("required", "optional"):
+            stop(GIVE_UP, f"{cluster_path}: steps of group '{name}' has {step!r}")
+        if not os.path.isfile(os.path.join(os.path.dirname(cluster_path), "own_steps", step["file"])):
+            stop(GIVE_UP, f"own_steps/{step['file']}, which {cluster_path} names, is not among the scripts")
+        steps.append(f"{found[1]}:{step['need']}")
+    return " ".join(steps)
+
+
 accelerator = group.get("accelerator") or ""
 if accelerator not in ("", "nvidia", "neuron", "none"):
     stop(GIVE_UP, f"{cluster_path}: accelerator of group '{name}' is {accelerator!r}, not nvidia, neuron or none")
@@ -232,6 +250,7 @@ facts = {
     "NODE_DATA_VOLUME": path_or_nothing("data_volume"),
     "NODE_NVSWITCH": yes_or_no("nvswitch"),
     "NODE_IMEX": yes_or_no("imex"),
+    "NODE_STEPS": own_steps(),
 }
 for kind, keys in KEYS.items():
     mount = (cluster.get("mounts") or {}).get(kind)

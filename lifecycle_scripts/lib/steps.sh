@@ -16,17 +16,19 @@ readonly STEPS_KUBERNETES="nvidia_driver efa gdrcopy neuron $STEPS_LUSTRE contai
 readonly STEPS_PROOF="proof"
 readonly STEPS_SOFTWARE="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LAST"
 
+# `own` stands for the steps that a team adds (NODE_STEPS): after ours, so that they find what the release brings; before Slurm
+# is started here, so that no job meets a node without them; and before the last look.
 # Slurm's daemons start last: they inherit the limits, count the GPUs, and jobs need both kinds of storage.
 declare -rA STEPS=(
-  [hyperpod_on_create]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST slurm $STEPS_PROOF"
-  [hyperpod_on_init_complete]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch container_storage $STEPS_CONTAINERS $STEPS_LAST $STEPS_PROOF"
-  [hyperpod_eks_on_create]="limits $STEPS_KUBERNETES scratch container_storage $STEPS_PROOF"
+  [hyperpod_on_create]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST own slurm $STEPS_PROOF"
+  [hyperpod_on_init_complete]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch container_storage $STEPS_CONTAINERS $STEPS_LAST own $STEPS_PROOF"
+  [hyperpod_eks_on_create]="limits $STEPS_KUBERNETES scratch container_storage own $STEPS_PROOF"
   # Before ParallelCluster configures Slurm and mounts what is shared
   [parallelcluster_on_node_start]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch container_storage"
   # After it: pyxis is compiled against its Slurm
-  [parallelcluster_on_node_configured]="$STEPS_CONTAINERS $STEPS_LAST $STEPS_PROOF"
-  [pcs_node]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST imex $STEPS_PROOF"
-  [eks_user_data]="limits $STEPS_KUBERNETES scratch container_storage $STEPS_PROOF"
+  [parallelcluster_on_node_configured]="$STEPS_CONTAINERS $STEPS_LAST own $STEPS_PROOF"
+  [pcs_node]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST imex own $STEPS_PROOF"
+  [eks_user_data]="limits $STEPS_KUBERNETES scratch container_storage own $STEPS_PROOF"
   [bake]="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LAST"
   [bake_kubernetes]="$STEPS_KUBERNETES"
 )
@@ -61,6 +63,19 @@ steps::of() {
   printf '%s\n' "${steps[@]}"
 }
 
+# steps::own: the team's own steps of this node, one per line, by name: `proxy` of own_steps/10_proxy.sh
+steps::own() {
+  local step
+  for step in ${NODE_STEPS:-}; do
+    step=${step#??_}
+    printf '%s\n' "${step%:*}"
+  done
+}
+
+steps::is_own() {
+  [[ " ${NODE_STEPS:-}" == *" "[0-9][0-9]"_$1:"* ]]
+}
+
 # steps::run_minutes ENTRY
 steps::run_minutes() {
   local minutes=${STEPS_RUN_MINUTES[${1:-none}]:-$STEPS_RUN_MINUTES_ELSE}
@@ -78,7 +93,7 @@ steps::need_release() {
 }
 
 # steps::is_required STEP: can a node not be without it? Asked where a step fails before, or without, naming a component of
-# the release. UltraServers of NVIDIA share memory through IMEX; elsewhere its prolog does nothing.
+# the release. UltraServers of NVIDIA share memory through IMEX; elsewhere its prolog does nothing. Own steps say it themselves.
 steps::is_required() {
-  [[ " $STEPS_NEVER_LACKING " == *" $1 "* || $1:${NODE_IMEX:-} == imex:yes ]]
+  [[ " $STEPS_NEVER_LACKING " == *" $1 "* || $1:${NODE_IMEX:-} == imex:yes || " ${NODE_STEPS:-} " == *" "[0-9][0-9]"_$1:required "* ]]
 }

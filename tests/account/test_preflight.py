@@ -29,6 +29,7 @@ from ultracluster.account.preflight.rows import unreadable
 from ultracluster.cli import preflight as command
 from ultracluster.config import Environment, load
 from ultracluster.config.capacity import Spot
+from ultracluster.config.governance import CDK_QUALIFIER, Governance
 from ultracluster.model import resolve
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -261,6 +262,20 @@ def test_the_bootstrap_is_new_enough(world: World, version: str | None, level: s
     assert (row.do == "") == (level == "green")
 
 
+def test_a_bootstrap_of_ones_own_is_asked_for_by_its_qualifier(world: World) -> None:
+    world = World(shipped("dev", account=OWNER, governance=Governance(bootstrap_qualifier="train")))
+    row = rows(ask(world))["CDK bootstrap"]
+    assert row.level == "red" and "under the qualifier train" in row.found
+    assert row.do.startswith(
+        "npx cdk bootstrap --qualifier train --toolkit-stack-name CDKToolkit-train aws://"
+    )
+
+    boto3.client("ssm", "us-west-2").put_parameter(
+        Name="/cdk-bootstrap/train/version", Value="30", Type="String"
+    )
+    assert rows(ask(world))["CDK bootstrap"].level == "green"
+
+
 def test_the_bootstrap_version_is_what_the_cdk_asks_for(tmp_path: Path) -> None:
     import aws_cdk as cdk
 
@@ -270,7 +285,8 @@ def test_the_bootstrap_version_is_what_the_cdk_asks_for(tmp_path: Path) -> None:
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     stack = manifest["artifacts"]["empty"]["properties"]
     assert stack["requiresBootstrapStackVersion"] == BOOTSTRAP
-    assert stack["bootstrapStackVersionSsmParameter"] == package._account.PARAMETER
+    parameter = package._account.PARAMETER.format(qualifier=CDK_QUALIFIER)
+    assert stack["bootstrapStackVersionSsmParameter"] == parameter
 
 
 def test_an_unused_service_has_no_role_yet(world: World) -> None:

@@ -281,6 +281,22 @@ def test_a_revision_of_the_environment_file(tmp_path: Path, monkeypatch: pytest.
     assert missing.exit_code == 2 and "none.yaml" in missing.stderr
 
 
+def test_stacks_of_other_names_are_other_stacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("app.py", "cdk.json", "environments/dev.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "-m", "first")
+    with (tmp_path / "environments" / "dev.yaml").open("a") as file:
+        file.write("governance: {stack_prefix: team-}\n")
+    monkeypatch.chdir(tmp_path)
+    result = run("dev", "--against", "HEAD", "--json")
+
+    notes = json.loads(result.stdout)["notes"]
+    assert any("dev-cluster became team-dev-cluster" in note for note in notes), notes
+
+
 def test_an_environment_that_breaks_a_rule_is_refused_with_the_rule(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

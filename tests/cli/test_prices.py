@@ -64,6 +64,23 @@ def _product(usagetype: str, usd: str, unit: str) -> str:
     )
 
 
+def test_a_file_that_the_environment_names_is_written_and_read(dev: Path, service: Any) -> None:
+    dev.write_text(f"{dev.read_text()}prices: ../prices/mine.csv\n")
+    dev = dev.rename(dev.parent / "team.yaml")
+    (dev.parent.parent / "prices").mkdir()
+    answers(service, dev, LISTED)
+    assert run("prices", "update", str(dev)).exit_code == 0
+
+    file = dev.parent.parent / "prices" / "mine.csv"
+    assert "nat,us-west-2,0.045" in file.read_text()
+    assert not (dev.parent / "prices.csv").exists()
+    file.write_text(f"{HEADER}\nnat,us-west-2,7,hour,2026-11-20,our contract\n")
+    for command in ("cost", "plan"):
+        told = run(command, str(dev), "--json")
+        assert told.exit_code == 0, told.output
+    assert '"our contract"' in run("cost", str(dev), "--json").output
+
+
 def run(*arguments: str) -> Result:
     result = CliRunner(env={"COLUMNS": "200"}).invoke(app, [*arguments, "--today", TODAY])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from project import ROOT
 
 from ultracluster.catalog.prices import Figure
-from ultracluster.plan.price_file import COLUMNS, prices_beside, read_prices, write_prices
+from ultracluster.config import load
+from ultracluster.plan.price_file import COLUMNS, prices_of, read_prices, write_prices
 
 TODAY = dt.date(2026, 11, 22)
 HEADER = ",".join(COLUMNS)
@@ -31,7 +33,10 @@ def made_up(key: str, usd: float, region: str = "us-west-2") -> Figure:
 
 
 def test_it_lies_beside_the_environment() -> None:
-    assert prices_beside(Path("environments/prod.yaml")) == Path("environments/prices.csv")
+    environment = load(ROOT / "environments" / "prod.yaml").environment
+    assert prices_of(environment) == ROOT / "environments" / "prices.csv"
+    named = environment.model_copy(update={"prices": "../prices/mine.csv"})
+    assert prices_of(named) == ROOT / "environments" / "../prices/mine.csv"
 
 
 def test_no_file_has_no_prices_and_no_faults(tmp_path: Path) -> None:

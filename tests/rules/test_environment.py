@@ -32,6 +32,14 @@ def tags(count: int) -> dict[str, Any]:
 USER = "access.session_user"
 CASES = [
     Case(
+        "ENV019",
+        {"prices": "../nothing.csv"},
+        "prices",
+        "../nothing.csv does not exist",
+        "ultracluster prices update dev",
+        {"prices": ...},
+    ),
+    Case(
         "ENV016",
         {"tags": {"AWS:team": "ml"}},
         "tags.AWS:team",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
+from first_boot.rehearsal import boots, rehearse
 from project import ROOT
+from templates import synthesise
 
 from ultracluster import scripts_folder
 from ultracluster.config import InvalidEnvironmentError, load
@@ -52,6 +55,26 @@ def test_it_is_used_like_one_of_this_package(suffix: str, tmp_path: Path) -> Non
     files = NodeFiles.of(*entries, release=NAME).in_folder(script_configuration(resolve(environment))).files
     assert json.loads(files[f"releases/{NAME}.lock"])["release"] == NAME
     assert [name for name in files if name.startswith("releases/")] == [f"releases/{NAME}.lock"]
+
+
+def test_it_is_synthesised_and_rehearsed_like_one_of_this_package(tmp_path: Path) -> None:
+    environment = load(write(tmp_path, f"./releases/{NAME}.lock")).environment
+    boot = next(one for one in boots(environment) if one.group == "gpu")
+    outcome = rehearse(boot, tmp_path / "node")
+    assert outcome.status == 0, outcome.log
+    assert outcome.report[-1]["release"] == NAME
+
+    made = synthesise(environment, tmp_path / "cdk.out", validate=False)
+    (archive,) = [
+        file for file in made.folder.glob("asset.*.zip") if f"releases/{NAME}.lock" in str(_names(file))
+    ]
+    locks = {name.rpartition("/")[2] for name in _names(archive) if "/releases/" in name}
+    assert locks == {f"{NAME}.lock"}
+
+
+def _names(file: Path) -> list[str]:
+    with zipfile.ZipFile(file) as archive:
+        return archive.namelist()
 
 
 @pytest.mark.parametrize(

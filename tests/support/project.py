@@ -1,22 +1,14 @@
-"""Where the project is, and which environments it ships or holds beside them."""
+"""Where the project is, and what it ships."""
 
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ENVIRONMENTS = [
-    "dev",
-    "eks-p5en",
-    "eks-trn2",
-    "hyperpod-eks-p5",
-    "parallelcluster-gb200",
-    "parallelcluster-p5",
-    "pcs-p6-b200",
-    "prod",
-    "trainium",
-]
-"""The shipped ones, which every test is about."""
-OWN = sorted({file.stem for file in (ROOT / "environments").glob("*.yaml")} - set(ENVIRONMENTS))
-"""Those of a fork: checked like the shipped ones, and held to a snapshot where there is one."""
+SHIPPED = (
+    "dev", "eks-p5en", "eks-trn2", "hyperpod-eks-p5", "parallelcluster-gb200", "parallelcluster-p5",
+    "pcs-p6-b200", "prod", "trainium",
+)  # fmt: skip
+"""The examples. What else lies in environments/ is a fork's own."""
+ENVIRONMENTS = sorted(file.stem for file in (ROOT / "environments").glob("*.yaml"))
 
 
 def environments_of(*kinds: str) -> list[str]:

@@ -50,6 +50,7 @@ WITHOUT_REMEDY = {
     "GRP030": "fact",
     "GRP033": "decision",
     "GRP039": "fact",
+    "GOV001": "fact",
     "HPE005": "decision",
     "HPE016": "decision",
     "HPE030": "decision",
@@ -95,4 +96,10 @@ WITHOUT_REMEDY = {
     "SOF007": "decision",
     "SOF009": "action",
     "SOF010": "action",
+    "STP001": "action",
+    "STP002": "action",
+    "STP003": "fact",
+    "STP004": "action",
+    "STP005": "action",
+    "STP006": "decision",
 }

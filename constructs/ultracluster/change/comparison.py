@@ -92,11 +92,17 @@ def of_revision(here: Located, revision: str) -> Comparison:
         if not (tree / place).is_file():
             raise ProjectError(f"--against {revision}: {place} is not in that revision")
         label = f"{here.name} at {revision} ({commit})"
-        load(tree / place)
+        then = load(tree / place).environment
         files = [(label, tree / place), (here.name, here.file)]
         before, after = synthesise(here.root, files, Path(scratch))
-    note = "both files are synthesised with the code that runs here: a change of the code does not show"
-    return Comparison(label, here.name, before, after, [note])
+    notes = ["both files are synthesised with the code that runs here: a change of the code does not show"]
+    old, new = (one.stack_name("cluster") for one in (then, here.environment))
+    if old != new:
+        notes.append(
+            f"the stacks have other names ({old} became {new}): in reality all of them are made, beside what "
+            "is deployed, which stays, with its data, until it is deleted"
+        )
+    return Comparison(label, here.name, before, after, notes)
 
 
 def of_account(here: Located, account: Account) -> Comparison:

@@ -19,11 +19,14 @@ COMMANDS = {
     "choose": "choose",
     "connect": "connect",
     "cost": "cost",
+    "deploy": "deploy",
+    "destroy": "deploy.destroy",
     "diff": "diff",
     "doctor": "doctor",
     "image": "app",
     "init": "init",
     "job": "app",
+    "new": "new",
     "nodes": "app",
     "permissions": "permissions",
     "plan": "plan",
@@ -32,11 +35,12 @@ COMMANDS = {
     "release": "app",
     "render": "app",
     "software": "app",
+    "synth": "synth",
     "validate": "validate",
     "wait": "wait",
 }
-"""Module of this package, which is the command's name, and what in it is the command: a group of commands or
-one function."""
+"""What each command is in its module: a group of commands, or one function. The module of this package is
+called like the command; another name of a module stands before a dot."""
 
 
 class Commands(TyperGroup):
@@ -72,8 +76,9 @@ class Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
+        module, _, name = COMMANDS[cmd_name].rpartition(".")
         found: typer.Typer | Callable[..., None] = getattr(
-            import_module(f"ultracluster.cli.{cmd_name}"), COMMANDS[cmd_name]
+            import_module(f"ultracluster.cli.{module or cmd_name}"), name
         )
         if not isinstance(found, typer.Typer):
             alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

@@ -14,7 +14,6 @@ from ultracluster.cli.environments import (
     EnvironmentArgument,
     JsonOption,
     ProfileOption,
-    environment_path,
     load_environment,
     refuse,
 )
@@ -23,7 +22,7 @@ from ultracluster.cli.report import working
 from ultracluster.model import resolve
 from ultracluster.plan.cost import estimate
 from ultracluster.plan.cost_summary import document
-from ultracluster.plan.price_file import prices_beside, read_prices
+from ultracluster.plan.price_file import prices_of, read_prices
 
 if TYPE_CHECKING:
     from ultracluster.account.live_prices import LivePrices
@@ -65,7 +64,7 @@ def cost(
         refuse("--json and --markdown exclude each other")
     on = day(today)
     config = load_environment(environment)
-    given = read_prices(prices_beside(environment_path(environment)), today=on)
+    given = read_prices(prices_of(config), today=on)
     own, faults = dict(given.figures), list(given.faults)
     if live:
         asked = ask(config, profile, on)

@@ -12,6 +12,7 @@ from ultracluster.cli.json_output import JsonOption
 from ultracluster.cli.report import refuse
 from ultracluster.config import Environment, Finding, InvalidEnvironmentError, load, render
 from ultracluster.config.loader import Loaded
+from ultracluster.project.place import find_root
 
 if TYPE_CHECKING:  # boto3 is slow to import: only the commands that talk to AWS do it
     from ultracluster.account.aws import Account
@@ -70,10 +71,13 @@ def load_file(path: Path) -> Loaded:
 
 
 def environment_path(path: Path) -> Path:
-    """Where an environment file lies that is given by its path, or by its name in environments/."""
+    """Where the environment file lies of this path, or of this name in the project's environments/."""
     if path.suffix in {".yaml", ".yml"}:
         return path
     named = Path("environments") / f"{path}.yaml"
+    if not named.is_file() and (root := find_root()):
+        above = root / named
+        named = above if above.is_file() else named
     return named if named.is_file() or not path.exists() else path  # a folder may be called like it
 
 

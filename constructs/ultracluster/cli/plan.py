@@ -11,7 +11,6 @@ import typer
 from ultracluster.cli.environments import (
     EnvironmentArgument,
     JsonOption,
-    environment_path,
     load_file,
     refuse,
     refuse_file,
@@ -54,7 +53,7 @@ def plan(
     from ultracluster.model import resolve
     from ultracluster.plan.environment_plan import parameters
     from ultracluster.plan.environment_plan import plan as plan_of
-    from ultracluster.plan.price_file import prices_beside, read_prices
+    from ultracluster.plan.price_file import prices_of, read_prices
     from ultracluster.rules import enforce
 
     if as_json and markdown:
@@ -71,7 +70,7 @@ def plan(
         warnings = enforce(loaded)
     except InvalidEnvironmentError as error:
         refuse_file(error.findings)
-    prices = read_prices(prices_beside(environment_path(environment)), today=day)
+    prices = read_prices(prices_of(loaded.environment), today=day)
     found = plan_of(resolve(loaded.environment), size, day, warnings=warnings, prices=prices)
     if picture is not None:
         from ultracluster.plan.picture import PictureError, save_picture

@@ -16,6 +16,7 @@ from ultracluster.plan.environment_plan import (
     bandwidth,
     boot_lines,
     size_text,
+    step_lines,
 )
 
 WIDTH = 80
@@ -99,6 +100,8 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
     yield "software", f"release {plan.software}"
     for number, line in enumerate(boot_lines(plan.first_boot)):
         yield "" if number else "first boot", line
+    for number, line in enumerate(step_lines(plan.first_boot)):
+        yield "" if number else "your steps", line
     yield "protected", "yes: data is retained, stacks refuse deletion" if plan.protect else "no"
     yield "stacks", ", ".join(plan.stacks)
     yield "cost", f"{plan.cost.text} (ultracluster cost {plan.asked_as})"

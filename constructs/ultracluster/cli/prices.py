@@ -12,12 +12,11 @@ from ultracluster.cli.environments import (
     JsonOption,
     ProfileOption,
     complete_environment,
-    environment_path,
     load_environment,
     refuse,
 )
 from ultracluster.cli.json_output import write_json
-from ultracluster.plan.price_file import prices_beside, read_prices, write_prices
+from ultracluster.plan.price_file import prices_of, read_prices, write_prices
 
 if TYPE_CHECKING:
     from ultracluster.catalog.prices import Figure
@@ -45,22 +44,22 @@ def update(
     as_json: JsonOption = False,
     today: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Ask AWS what the environments are billed for, and write prices.csv next to them. Commit it: it wins.
+    """Ask AWS what the environments are billed for, and write their prices.csv. Commit it: it wins.
 
     Lines that AWS does not answer stay as they are, those written by hand among them. Needs
     `pricing:GetProducts` and `ec2:DescribeSpotPriceHistory`. Exit code 1: AWS answered nothing, as
     without credentials, and the file is untouched; 2: bad input, or a prices.csv that is damaged.
     """
     on = day(today)
-    configs = [(environment_path(path), load_environment(path)) for path in environments]
-    files = {path: read_prices(path, today=on) for path in {prices_beside(file) for file, _ in configs}}
+    configs = [load_environment(path) for path in environments]
+    files = {path: read_prices(path, today=on) for path in map(prices_of, configs)}
     if faults := [fault for one in files.values() for fault in one.faults]:
         refuse("\n".join([*faults, "nothing written: correct these lines, or delete the file"]))
     answers: dict[Path, dict[tuple[str, str], Figure]] = {path: {} for path in files}
     open_questions: dict[str, None] = {}
-    for file, config in configs:
+    for config in configs:
         asked = ask(config, profile, on)
-        answers[prices_beside(file)] |= asked.table
+        answers[prices_of(config)] |= asked.table
         open_questions |= dict.fromkeys(asked.faults)
     for path, new in answers.items():
         if new:

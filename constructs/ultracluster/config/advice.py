@@ -169,6 +169,7 @@ def _reshaped(text: str, pattern: str) -> str:
         plain.lower(),
         re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-"),
         f"/{plain}",
+        f"/{plain.strip('/')}/",
     ):
         if re.fullmatch(pattern.removeprefix("^").removesuffix("$"), candidate):
             return candidate

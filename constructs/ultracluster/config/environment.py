@@ -8,7 +8,9 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, PrivateAttr
 
 from ultracluster.config.base import OR_TOKEN, Many, Model
+from ultracluster.config.governance import Governance
 from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.config.lifecycle_steps import StepFile
 from ultracluster.config.lustre import LustreFacts, lustre_of
 from ultracluster.config.network import Network
 from ultracluster.config.nodes import DeclaredInstanceType, GroupName, NodeGroup
@@ -94,7 +96,7 @@ class Environment(Model):
     """One file under `environments/`: one cluster with its network and storage."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=30)]
-    """Prefix of every stack: `<name>-network`, `<name>-storage`, `<name>-cluster` and others."""
+    """In the name of every stack: `<name>-network`, `<name>-storage`, `<name>-cluster` and others."""
     account: Annotated[str, Field(pattern=r"^\d{12}$")] | None = None
     """AWS account, twelve digits in quotes; by default the one whose credentials deploy."""
     region: Annotated[str, Field(examples=["us-east-1"])]
@@ -106,6 +108,8 @@ class Environment(Model):
         Annotated[str, Field(max_length=256)],
     ] = {}
     """Tags on every resource, beside `ultracluster:environment`; for cost allocation."""
+    governance: Governance = Governance()
+    """What your company's rules for its accounts ask for: bounds and names of roles, names of stacks."""
     network: Network
     storage: Storage = Storage()
     orchestrator: Orchestrator
@@ -115,6 +119,12 @@ class Environment(Model):
     """Teams that share the accelerators, by name: queues on Kubernetes, accounts in Slurm. Without any,
     everybody shares everything."""
     software: Software
+    lifecycle_steps: Many[StepFile] = ()
+    """Node steps of your own, `NN_name.sh` with the functions of a step (docs/own-steps.md): paths from the
+    folder of the file that names them. Nodes run them after ours, in the order of their numbers."""
+    prices: Annotated[str, Field(pattern=r"^\S.*\.csv$", examples=["../prices.csv"])] | None = None
+    """Your own prices, which take precedence over the shipped ones: path from the folder of the file that
+    names it; by default `prices.csv` next to this file, where there is one (docs/cost.md)."""
     access: Access = Access()
     instance_types: dict[str, DeclaredInstanceType] = {}
     """Instance types that the catalogue does not have, by name as EC2 will write it."""
@@ -232,12 +242,16 @@ class Environment(Model):
             "cluster": True,
             "workloads": kubernetes,
         }
-        return tuple(f"{self.name}-{part}" for part in STACK_PARTS if parts[part])
+        return tuple(self.stack_name(part) for part in STACK_PARTS if parts[part])
 
     @property
     def possible_stack_names(self) -> tuple[str, ...]:
         """The stacks that an environment of this name can have had, whatever its file said then."""
-        return tuple(f"{self.name}-{part}" for part in STACK_PARTS)
+        return tuple(self.stack_name(part) for part in STACK_PARTS)
+
+    def stack_name(self, part: StackPart) -> str:
+        """What one of its stacks is called in AWS: `dev-network`, or `training-dev-network` with a prefix."""
+        return f"{self.governance.stack_prefix or ''}{self.name}-{part}"
 
     def groups(self, role: str) -> dict[str, NodeGroup]:
         """The node groups of one role, by name."""

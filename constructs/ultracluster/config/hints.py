@@ -28,6 +28,7 @@ REFUSED_KEYS = {
     "key_pair": _NO_SSH,
     "multi_head": "HyperPod has several controllers only with the legacy provisioning file, which cannot be "
     "combined with the API's Slurm configuration. Use one controller and `storage.accounting_database`.",
+    "permissions_boundary": "write `governance: {permissions_boundary: ...}`, which bounds every role.",
     "placement_group": "nodes with EFA get one of their own where EC2 is ours to place, and none where it "
     "would lose a reservation; HyperPod places instances itself. For a reservation made in a group write "
     "`capacity: {kind: reservation, id: cr-..., placement_group: <name>}`.",

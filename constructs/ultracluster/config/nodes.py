@@ -9,6 +9,7 @@ from pydantic import Field
 from ultracluster.catalog.instances import example_type
 from ultracluster.config.base import ImageName, Many, Model
 from ultracluster.config.capacity import Capacity, OnDemand
+from ultracluster.config.lifecycle_steps import StepName
 from ultracluster.config.slurm import PartitionName, SlurmSettings
 
 Role = Literal["controller", "login", "compute", "system"]
@@ -108,6 +109,9 @@ class NodeGroup(Model):
     """HyperPod: release of its own image, `2.1.0`, in which a new group is made; the newest by default."""
     patching: Patching | None = None
     """HyperPod: software updates; by default only by hand."""
+    lifecycle_steps: Many[StepName] | None = None
+    """Which of the environment's own steps its nodes run, by name without number: `[proxy]`; all by default,
+    `[]` is none."""
     slurm_settings: SlurmSettings = {}
     """ParallelCluster and PCS: parameters of these nodes in slurm.conf, e.g. `Weight: 10`."""
     labels: dict[str, str] = {}

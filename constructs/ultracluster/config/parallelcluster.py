@@ -102,8 +102,6 @@ class ParallelCluster(Model):
     """Logs, metrics and alarms."""
     directory_service: DirectoryService | None = None
     """Users from a directory instead of only the default user."""
-    permissions_boundary: Arn | None = None
-    """IAM policy that bounds every role that ParallelCluster makes."""
     lifecycle: Literal["on-node-configured", "none"] = "on-node-configured"
     """When our scripts run: after ParallelCluster has set a node up, or not at all."""
     imex: bool = True

@@ -29,6 +29,21 @@ class ExistingKey(Model):
     arn: KeyArn
 
 
+class KeysByPurpose(Model):
+    """Keys made elsewhere, for accounts that have one for each purpose; `key` is for what is left out."""
+
+    volumes: ExistingKey | None = None
+    """Of nodes and of Kubernetes block storage. ParallelCluster encrypts its volumes with AWS's key."""
+    file_systems: ExistingKey | None = None
+    """Of FSx file systems and of Lustre's logs."""
+    buckets: ExistingKey | None = None
+    """Of the buckets that are made: scripts and data."""
+    logs: ExistingKey | None = None
+    """Of log groups that are made: flow logs, the Kubernetes control plane, calls of the deploy itself."""
+    secrets: ExistingKey | None = None
+    """Of the accounting database and its password, and of the secrets in a Kubernetes control plane."""
+
+
 class DataRepository(Model):
     """A data repository association: a folder of the file system tied to an S3 prefix."""
 
@@ -276,6 +291,8 @@ class Storage(Model):
 
     key: ExistingKey | None = None
     """Encrypt with this key instead of one that is made."""
+    keys: KeysByPurpose = KeysByPurpose()
+    """Encrypt with a key for each purpose instead."""
     scripts_bucket: ExistingBucket | None = None
     """Put lifecycle scripts here instead of into a bucket that is made."""
     log_bucket: ExistingBucket | None = None

@@ -19,13 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from ultracluster.lifecycle.selection import files_of, tool_files
-from ultracluster.scripts_folder import CONFIGURATION, name_in_folder, scripts_folder
+from ultracluster.scripts_folder import CONFIGURATION, name_in_folder, own_step, scripts_folder
 
 HEAD = "files/self_extracting.sh"
 """Unpacks what follows its last line, and runs the entry that its first argument names."""
 _LARGEST_BLOCK = 0xFFFF  # of deflate, stored
 NODE_FILE = "node.sh"
 """All scripts of a group in one file, below its prefix."""
+OWN_STEPS = "own_steps"
+"""Folder of the team's own steps among the scripts."""
 TOOLS = "tools"
 """Where the proofs for people lie next to the folders of the groups; always the newest."""
 
@@ -93,7 +95,7 @@ class NodeFiles:
         """Every file by its own, with `cluster.json` next to them."""
         return Bundle(
             folder=content_hash(self.root, self.paths, configuration),
-            files=_contents(self.root, self.paths),
+            files=_contents(self.root, self.paths) | own_steps_of(configuration),
             configuration=configuration,
         )
 
@@ -105,6 +107,16 @@ class NodeFiles:
             files={NODE_FILE: made.content},
             sha256=made.sha256,
         )
+
+
+def own_steps_of(configuration: Mapping[str, Any]) -> dict[str, bytes]:
+    """The team's own steps that a `cluster.json` names, by their path among the scripts.
+
+    Their digests are part of it, so they are in the hash of the scripts, too.
+    """
+    groups: Mapping[str, Mapping[str, Any]] = configuration.get("node_groups") or {}
+    steps: list[Mapping[str, str]] = [step for group in groups.values() for step in group.get("steps") or ()]
+    return {f"{OWN_STEPS}/{step['file']}": own_step(step["sha256"]) for step in steps}
 
 
 def tools(configuration: Mapping[str, Any]) -> list[Bundle]:
@@ -167,6 +179,8 @@ def _archive(folder: Path, configuration: dict[str, Any], files: Sequence[Path])
             name = name_in_folder(folder, file)
             if name not in (HEAD, CONFIGURATION):
                 _add(archive, name, file.read_bytes(), executable=bool(file.stat().st_mode & 0o100))
+        for name, content in sorted(own_steps_of(configuration).items()):
+            _add(archive, name, content, executable=False)
         text = json.dumps(configuration, sort_keys=True, indent=1)
         _add(archive, CONFIGURATION, text.encode(), executable=False)
     return data.getvalue()

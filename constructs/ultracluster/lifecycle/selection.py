@@ -15,6 +15,9 @@ from ultracluster.scripts_folder import own_release, script_files
 TOOLS = ("acceptance/", "lib/", "verify/")
 """What people run on a node, by hand or in a job: the proofs, and the libraries that they read."""
 
+OWN = "own"
+"""Stands in the table of the steps where the team's own run; their files come with `cluster.json`."""
+
 _STEPS = "lib/steps.sh"
 _VARIABLE = re.compile(r'^readonly (STEPS_\w+)="([^"]*)"$', re.MULTILINE)
 _ENTRY = re.compile(r'^\s*\[(\w+)\]="([^"]*)"$', re.MULTILINE)
@@ -56,7 +59,8 @@ def files_of(
         names[f"releases/{release}.lock"] = own
     chosen = {name for name in names if name.startswith("lib/")} | set(also)
     for entry in entries:
-        chosen |= {f"{entry}.sh", *(f"steps/{step}.sh" for step in steps_of(folder, entry))}
+        steps = (step for step in steps_of(folder, entry) if step != OWN)
+        chosen |= {f"{entry}.sh", *(f"steps/{step}.sh" for step in steps)}
     chosen |= {f"releases/{release}.lock"} if release else {n for n in names if n.startswith("releases/")}
     if missing := sorted(chosen - names.keys()):
         raise ValueError(f"{folder} has no {', '.join(missing)}")
@@ -100,4 +104,4 @@ def _expanded(value: str, values: dict[str, str]) -> str:
     return re.sub(r"\$\{?(STEPS_\w+)\}?", lambda found: values[found[1]], value)
 
 
-__all__ = ["TOOLS", "files_of", "steps_of", "tool_files"]
+__all__ = ["OWN", "TOOLS", "files_of", "steps_of", "tool_files"]

@@ -11,6 +11,7 @@ from ultracluster.config.orchestrator import ParallelCluster, Pcs
 from ultracluster.model import mounts
 from ultracluster.model.cluster import Cluster, Group
 from ultracluster.model.mounts import LustreMount
+from ultracluster.model.own_steps import steps_of_group
 from ultracluster.software.environment_lock import environment_lock
 
 HYPERPOD_DATA_VOLUME = "/opt/sagemaker"
@@ -109,7 +110,13 @@ def _group(cluster: Cluster, group: Group) -> dict[str, object]:
         **(type_facts(group.type) if group.type else {}),
         **_gpudirect_storage(cluster, group.type),
         "data_volume": HYPERPOD_DATA_VOLUME if cluster.traits.hyperpod else None,
+        **_own_steps(cluster, group),
     }
+
+
+def _own_steps(cluster: Cluster, group: Group) -> dict[str, object]:
+    steps = [step.for_node() for step in steps_of_group(cluster.environment, group.name)]
+    return {"steps": steps} if steps else {}
 
 
 def type_facts(kind: InstanceType) -> dict[str, object]:

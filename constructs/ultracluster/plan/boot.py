@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ultracluster.model import Cluster
-from ultracluster.software.first_boot import first_boot
+from ultracluster.model.own_steps import steps_of_group
+from ultracluster.software.first_boot import first_boot, scripts_run
 from ultracluster.software.fit import Fit
 
 
@@ -23,6 +24,8 @@ class BootPlan:
     """An estimate of what a node installs, where all that is unknown is absent."""
     components: tuple[Fit, ...]
     """What nodes do with each component of the release; empty where our scripts do not run."""
+    own_steps: tuple[str, ...] = ()
+    """The team's own node steps, in their order: `proxy (required)`, `agent`."""
 
     def _names(self, outcome: str, *, known: bool = True) -> tuple[str, ...]:
         return tuple(
@@ -68,9 +71,25 @@ def boot_plans(cluster: Cluster) -> tuple[BootPlan, ...]:
             image_text=one.image_text,
             minutes=one.minutes,
             components=one.fits,
+            own_steps=_own_steps(cluster, one.group),
         )
         for one in first_boot(cluster.environment)
     )
+
+
+def _own_steps(cluster: Cluster, group: str) -> tuple[str, ...]:
+    if not scripts_run(cluster.environment, cluster.groups[group].settings):
+        return ()
+    steps = steps_of_group(cluster.environment, group)
+    return tuple(f"{one.name} (required)" if one.need == "required" else one.name for one in steps)
+
+
+def step_lines(boots: Sequence[BootPlan]) -> Iterator[str]:
+    """One line for all groups that run the same steps of the team's own; none where no group runs any."""
+    lines: dict[str, list[str]] = {}
+    for boot in boots:
+        lines.setdefault(", ".join(boot.own_steps), []).append(boot.group)
+    yield from (f"{', '.join(groups)}: {steps}" for steps, groups in lines.items() if steps)
 
 
 def boot_lines(boots: Sequence[BootPlan]) -> Iterator[str]:

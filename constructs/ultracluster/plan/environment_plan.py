@@ -15,7 +15,7 @@ from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.model import Cluster
 from ultracluster.model.orchestrators import Traits
 from ultracluster.model.quota_needs import needs
-from ultracluster.plan.boot import BootPlan, boot_lines, boot_plans
+from ultracluster.plan.boot import BootPlan, boot_lines, boot_plans, step_lines
 from ultracluster.plan.cost_summary import CostPlan, cost_plan
 from ultracluster.plan.groups import GroupPlan, bandwidth, group_plan
 from ultracluster.plan.network import (
@@ -55,6 +55,7 @@ __all__ = [
     "parameters",
     "plan",
     "size_text",
+    "step_lines",
 ]
 
 NOT_IN_DOCUMENT = ("asked_as", "traits")

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ultracluster.catalog.prices import UNITS, Figure, price_kinds
+from ultracluster.config import Environment
 
 NAME = "prices.csv"
-"""Its name, in the folder of the environment file."""
+"""Its name, in the folder of the environment file, unless that names another."""
 
 COLUMNS = ("key", "region", "usd", "unit", "date", "source")
 
@@ -33,9 +34,10 @@ class PriceFile:
     """What cannot be used, one line each: the shipped price counts there."""
 
 
-def prices_beside(environment: Path) -> Path:
-    """Where the prices of an environment file lie, whether or not there are any."""
-    return environment.parent / NAME
+def prices_of(environment: Environment) -> Path:
+    """Where the prices of an environment lie, whether or not there are any: the file that it names, or the
+    one next to its own."""
+    return environment.file.parent / (environment.prices or NAME)
 
 
 def read_prices(path: Path, *, today: dt.date | None = None) -> PriceFile:

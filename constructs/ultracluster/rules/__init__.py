@@ -14,6 +14,7 @@ from ultracluster.rules import (
     parallelcluster,
     pcs,
     software,
+    steps,
     storage,
     teams,
 )
@@ -21,7 +22,19 @@ from ultracluster.rules.engine import Breach, Rule, RuleSet, judge, run
 from ultracluster.rules.parts import parts_in
 from ultracluster.rules.sets import RULE_SETS
 
-SUBJECTS = (eks, environment, groups, hyperpod, network, parallelcluster, pcs, software, storage, teams)
+SUBJECTS = (
+    eks,
+    environment,
+    groups,
+    hyperpod,
+    network,
+    parallelcluster,
+    pcs,
+    software,
+    steps,
+    storage,
+    teams,
+)
 """Folders of rules; importing them fills the sets."""
 
 

@@ -39,7 +39,9 @@ PCS = RuleSet("PCS", "AWS PCS", kinds=frozenset({"pcs"}))
 TEA = RuleSet("TEA", "Teams")
 SOF = RuleSet("SOF", "Software release")
 IMG = RuleSet("IMG", "Machine images")
+STP = RuleSet("STP", "Node steps of your own")
+GOV = RuleSet("GOV", "A company's rules for its accounts")
 
 RULE_SETS: tuple[RuleSet, ...] = (
-    ENV, NET, GRP, EFA, FSX, MNT, DATA, HYP, HPS, HPE, EKS, PCL, PCS, TEA, SOF, IMG,
+    ENV, NET, GRP, EFA, FSX, MNT, DATA, HYP, HPS, HPE, EKS, PCL, PCS, TEA, SOF, IMG, STP, GOV,
 )  # fmt: skip

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import jsii
 from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
-from constructs import Construct
+from constructs import Construct, IConstruct
 
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.node_statements import MIRROR_IS_READ, SESSION_CHANNELS, read_below
 from ultracluster.security.principals import service
+from ultracluster.security.role_statements import RoleStatements
 
 
 @jsii.implements(iam.IGrantable)
@@ -19,7 +22,7 @@ class HyperPodExecutionRole(Construct):
     """What the nodes of a HyperPod cluster may do, instead of AWS's managed policy.
 
     Attributes:
-        role: the IAM role.
+        role: the IAM role, made here or given.
     """
 
     def __init__(
@@ -30,6 +33,7 @@ class HyperPodExecutionRole(Construct):
         cluster_name: str,
         key: kms.IKey,
         eks_cluster_arn: str | None = None,
+        role: iam.IRole | None = None,
     ) -> None:
         """Make the role.
 
@@ -37,15 +41,20 @@ class HyperPodExecutionRole(Construct):
             cluster_name: name of the HyperPod cluster whose logs and metrics the nodes write.
             key: encrypts the nodes' volumes, buckets and secrets.
             eks_cluster_arn: the EKS cluster that the nodes join; None with Slurm.
+            role: gets the statements, instead of a role that is made; SageMaker must be able to assume it.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
-        self.role = iam.Role(
-            self,
-            "Resource",
-            assumed_by=service("sagemaker.amazonaws.com"),
-            description=f"Nodes of the HyperPod cluster {cluster_name}",
+        self.role = role or cast(
+            "iam.IRole",  # the CDK's class and interface differ in names of arguments
+            iam.Role(
+                self,
+                "Resource",
+                assumed_by=service("sagemaker.amazonaws.com"),
+                description=f"Nodes of the HyperPod cluster {cluster_name}",
+            ),
         )
+        self._policy = RoleStatements(self.role)
         logs = stack.format_arn(
             service="logs",
             resource="log-group",
@@ -63,24 +72,27 @@ class HyperPodExecutionRole(Construct):
         ]
         # the instances are in an account of the service
         instances = stack.format_arn(service="ec2", account="*", resource="instance", resource_name="*")
-        for statement in (
-            _statement("WriteLogs", _WRITE_LOGS, [logs, f"{logs}:log-stream:*"]),
-            _statement("FindLogs", ["logs:DescribeLogGroups"], ["*"]),
-            _statement("WriteMetrics", ["cloudwatch:PutMetricData"], ["*"], _OWN_METRICS),
-            _statement("SessionManager", SESSION_CHANNELS, ["*"]),
-            _statement("AttachToVpc", _ATTACH_TO_VPC, [*interfaces, instances]),
-            _statement(
-                "DescribeNetwork",
-                [*_DESCRIBE_NETWORK, *(_DESCRIBE_NODES if eks_cluster_arn else [])],
-                ["*"],
-            ),
-            _statement("TagInterfaces", ["ec2:CreateTags"], interfaces[:1]),
-            # without this, EFA for Lustre is silently off (awslabs/awsome-distributed-ai#1202)
-            _statement("DescribeFileSystems", ["fsx:DescribeFileSystems"], ["*"]),
-            _statement("UseKeyForVolumes", ["kms:CreateGrant"], [key.key_arn], _FOR_AWS_RESOURCES),
-            _statement("UseKey", ["kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey"], [key.key_arn]),
-        ):
-            self.role.add_to_policy(statement)
+        self._policy.add(
+            (
+                _statement("WriteLogs", _WRITE_LOGS, [logs, f"{logs}:log-stream:*"]),
+                _statement("FindLogs", ["logs:DescribeLogGroups"], ["*"]),
+                _statement("WriteMetrics", ["cloudwatch:PutMetricData"], ["*"], _OWN_METRICS),
+                _statement("SessionManager", SESSION_CHANNELS, ["*"]),
+                _statement("AttachToVpc", _ATTACH_TO_VPC, [*interfaces, instances]),
+                _statement(
+                    "DescribeNetwork",
+                    [*_DESCRIBE_NETWORK, *(_DESCRIBE_NODES if eks_cluster_arn else [])],
+                    ["*"],
+                ),
+                _statement("TagInterfaces", ["ec2:CreateTags"], interfaces[:1]),
+                # without this, EFA for Lustre is silently off (awslabs/awsome-distributed-ai#1202)
+                _statement("DescribeFileSystems", ["fsx:DescribeFileSystems"], ["*"]),
+                _statement("UseKeyForVolumes", ["kms:CreateGrant"], [key.key_arn], _FOR_AWS_RESOURCES),
+                _statement(
+                    "UseKey", ["kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey"], [key.key_arn]
+                ),
+            )
+        )
         acknowledge(self, _accepted(self, logs, [*interfaces, instances]))
         if eks_cluster_arn:
             self._join_eks(eks_cluster_arn, [*interfaces, instances])
@@ -98,14 +110,15 @@ class HyperPodExecutionRole(Construct):
             resource_name="*",
             arn_format=ArnFormat.COLON_RESOURCE_NAME,
         )
-        for statement in (
-            _statement("AddressesForPods", _POD_ADDRESSES, resources),
-            _statement("RegistryTokens", ["ecr:GetAuthorizationToken"], ["*"]),
-            _statement("SeeAlarms", ["cloudwatch:DescribeAlarms"], [alarms]),
-            _statement("PodIdentity", ["eks-auth:AssumeRoleForPodIdentity"], [cluster_arn]),
-            _statement("PullImages", _PULL, [images]),
-        ):
-            self.role.add_to_policy(statement)
+        self._policy.add(
+            (
+                _statement("AddressesForPods", _POD_ADDRESSES, resources),
+                _statement("RegistryTokens", ["ecr:GetAuthorizationToken"], ["*"]),
+                _statement("SeeAlarms", ["cloudwatch:DescribeAlarms"], [alarms]),
+                _statement("PodIdentity", ["eks-auth:AssumeRoleForPodIdentity"], [cluster_arn]),
+                _statement("PullImages", _PULL, [images]),
+            )
+        )
         acknowledge(
             self,
             {
@@ -118,15 +131,19 @@ class HyperPodExecutionRole(Construct):
     def grant_principal(self) -> iam.IPrincipal:
         return self.role
 
+    def depend_on_policy(self, resource: IConstruct) -> None:
+        """Let `resource` wait for the policy: a node that is there earlier may do nothing."""
+        resource.node.add_dependency(*self._policy.dependables)
+
     def grant_read_scripts(self, bucket: s3.IBucket, cluster_name: str) -> None:
         """Let nodes copy the lifecycle scripts of a cluster, whichever content hash they are asked for.
 
         The policy changes before the cluster does: nodes that are replaced meanwhile still read the older
         folder. How HyperPod lists is not published, so a list without a prefix passes, too.
         """
-        self.role.add_to_policy(_statement("ListScripts", ["s3:ListBucket"], [bucket.bucket_arn]))
+        self._policy.add([_statement("ListScripts", ["s3:ListBucket"], [bucket.bucket_arn])])
         scripts = bucket.arn_for_objects(f"{cluster_name}/*")
-        self.role.add_to_policy(_statement("ReadScripts", ["s3:GetObject"], [scripts]))
+        self._policy.add([_statement("ReadScripts", ["s3:GetObject"], [scripts])])
         acknowledge(self, {wildcard(self, scripts): "Every content hash of this cluster's scripts."})
 
     def grant_read_mirror(self, uri: str) -> None:
@@ -135,17 +152,14 @@ class HyperPodExecutionRole(Construct):
         The bucket is made elsewhere; if a KMS key of its own encrypts it, its policy must admit the role.
         """
         statements, files = read_below(self, uri, "Mirror")
-        for statement in statements:
-            self.role.add_to_policy(statement)
+        self._policy.add(statements)
         acknowledge(self, {wildcard(self, files): MIRROR_IS_READ})
 
     def grant_read_secret(self, secret_arn: str, key_arn: str | None = None) -> None:
         """Let the controller read the accounting database's user and password."""
-        self.role.add_to_policy(
-            _statement("ReadDatabaseSecret", ["secretsmanager:GetSecretValue"], [secret_arn])
-        )
+        self._policy.add([_statement("ReadDatabaseSecret", ["secretsmanager:GetSecretValue"], [secret_arn])])
         if key_arn:
-            self.role.add_to_policy(_statement("DecryptDatabaseSecret", ["kms:Decrypt"], [key_arn]))
+            self._policy.add([_statement("DecryptDatabaseSecret", ["kms:Decrypt"], [key_arn])])
 
 
 _WRITE_LOGS = ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]

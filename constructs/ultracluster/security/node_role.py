@@ -12,12 +12,12 @@ from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
-from constructs import Construct
+from constructs import Construct, IConstruct
 
 from ultracluster.security.acknowledgements import acknowledge, wildcard
-from ultracluster.security.cdk_tree import policy_of
 from ultracluster.security.node_statements import MIRROR_IS_READ, SESSION_CHANNELS, read_below
 from ultracluster.security.principals import service
+from ultracluster.security.role_statements import RoleStatements
 
 
 @jsii.implements(iam.IGrantable)
@@ -25,12 +25,19 @@ class NodeRole(Construct):
     """What an EC2 node may do: sessions through Systems Manager, our key, asking for file systems.
 
     Attributes:
-        role: the IAM role.
+        role: the IAM role, made here or given.
         instance_profile: carries the role to instances; same path.
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, cluster_name: str, key: kms.IKey, path: str = "/"
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        key: kms.IKey,
+        path: str = "/",
+        role: iam.IRole | None = None,
     ) -> None:
         """Make role and instance profile.
 
@@ -38,19 +45,22 @@ class NodeRole(Construct):
             cluster_name: the cluster whose nodes have it, for the description.
             key: decrypts the lifecycle scripts, and the data of sessions.
             path: IAM path of both, with slashes around. PCS asks for `/aws-pcs/`, or a name of its own form.
+            role: gets the statements, instead of a role that is made; EC2 must be able to assume it.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
-        self.role = iam.Role(
-            self,
-            "Resource",
-            assumed_by=service("ec2.amazonaws.com"),
-            path=path,
-            description=f"Nodes of the cluster {cluster_name}",
+        self.role = role or cast(
+            "iam.IRole",  # the CDK's class and interface differ in names of arguments
+            iam.Role(
+                self,
+                "Resource",
+                assumed_by=service("ec2.amazonaws.com"),
+                path=path,
+                description=f"Nodes of the cluster {cluster_name}",
+            ),
         )
-        self.instance_profile = iam.InstanceProfile(
-            self, "Profile", role=cast("iam.IRole", self.role), path=path
-        )
+        self._policy = RoleStatements(self.role)
+        self.instance_profile = iam.InstanceProfile(self, "Profile", role=self.role, path=path)
         instances = stack.format_arn(service="ec2", resource="instance", resource_name="*")
         self.allow("SessionManager", SESSION_CHANNELS, ["*"])
         self.allow("RegisterWithSystemsManager", ["ssm:UpdateInstanceInformation"], [instances])
@@ -75,8 +85,8 @@ class NodeRole(Construct):
         self, sid: str, actions: list[str], resources: list[str], conditions: dict[str, object] | None = None
     ) -> None:
         """Add one statement; `sid` says what for."""
-        self.role.add_to_policy(
-            iam.PolicyStatement(sid=sid, actions=actions, resources=resources, conditions=conditions)
+        self._policy.add(
+            [iam.PolicyStatement(sid=sid, actions=actions, resources=resources, conditions=conditions)]
         )
 
     def grant_read_scripts(self, bucket: s3.IBucket, cluster_name: str) -> None:
@@ -96,10 +106,9 @@ class NodeRole(Construct):
         The bucket is made elsewhere; if a KMS key of its own encrypts it, its policy must admit the role.
         """
         statements, files = read_below(self, uri, "Mirror")
-        for statement in statements:
-            self.role.add_to_policy(statement)
+        self._policy.add(statements)
         acknowledge(self, {wildcard(self, files): MIRROR_IS_READ})
 
-    def depend_on_policy(self, resource: Construct) -> None:
+    def depend_on_policy(self, resource: IConstruct) -> None:
         """Let `resource` wait for the policy: an instance that is there earlier may do nothing."""
-        resource.node.add_dependency(policy_of(self.role))
+        resource.node.add_dependency(*self._policy.dependables)

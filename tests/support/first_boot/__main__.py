@@ -6,22 +6,34 @@ orchestrator; that takes a while.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from first_boot.judge import differences, prediction
 from first_boot.rehearsal import Boot, Outcome, boots, rehearsed
 from project import ROOT
 
 from ultracluster.config import Environment, InvalidEnvironmentError, load
+from ultracluster.model.own_steps import steps_of_group
+from ultracluster.rules import enforce
 from ultracluster.software.fit import Fit
+
+AS_ROOT = "REHEARSE_AS_ROOT"
+"""Set where a team's own steps may be run by root."""
 
 
 def main(arguments: list[str]) -> int:
     """Rehearse, print, and end with `ready: N of N groups`; status 1 where some are not, 2 for bad input."""
     try:
         environments = list(_drafts()) if arguments == ["--all"] else [_load(name) for name in arguments]
+        for environment in environments:
+            _refuse_root(environment)
     except InvalidEnvironmentError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except PermissionError as error:
         print(error, file=sys.stderr)
         return 2
     ready = total = 0
@@ -45,7 +57,7 @@ def _rehearse(boot: Boot) -> bool:
     outcome = rehearsed(boot)
     predicted = prediction(boot)
     print(f"{boot.config.name}/{boot.group}: {boot.node.kind.name} on {boot.image.id}")
-    for title, rows in _rows(outcome, predicted):
+    for title, rows in [*_rows(outcome, predicted), *_own_rows(boot, outcome)]:
         print(f"  {title:<9} {', '.join(rows) or '-'}")
     print(f"  {'ends':<9} {outcome.last_line}")
     for line in differences(boot, outcome, predicted):
@@ -78,9 +90,34 @@ def _rows(outcome: Outcome, predicted: tuple[Fit, ...]) -> Iterator[tuple[str, l
     )
 
 
+def _own_rows(boot: Boot, outcome: Outcome) -> Iterator[tuple[str, list[str]]]:
+    """What became of the team's own steps; one that did not run is `not reached`."""
+    ran = outcome.steps(boot)
+    for step in steps_of_group(boot.config, boot.group):
+        state, message = ran.get(step.name, ("not reached", ""))
+        yield "yours", [f"{step.name} ({step.need}) {state}" + (f": {message}" if message else "")]
+
+
 def _load(name: str) -> Environment:
-    file = ROOT / "environments" / f"{name}.yaml"
-    return load(file).environment
+    """An environment that breaks no rule, by its name or the path of its file."""
+    file = Path(name) if name.endswith(".yaml") else ROOT / "environments" / f"{name}.yaml"
+    loaded = load(file)
+    enforce(loaded)
+    return loaded.environment
+
+
+def _refuse_root(environment: Environment) -> None:
+    """Own steps are run as they are: one that writes to a plain path would write to this machine.
+
+    Raises:
+        PermissionError: it could, because this is root, and nobody said that the machine may be changed.
+    """
+    if environment.lifecycle_steps and os.geteuid() == 0 and not os.environ.get(AS_ROOT):
+        raise PermissionError(
+            f"{environment.name} has node steps of its own, and they would run here as root: what they write "
+            "must begin with $ULTRACLUSTER_ROOT, or it changes this machine. Rehearse as another user, or in "
+            f"a container with {AS_ROOT}=yes"
+        )
 
 
 def _drafts() -> Iterator[Environment]:

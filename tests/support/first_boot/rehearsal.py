@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from first_boot.contents import Variant, contents
+from first_boot.sandbox import in_memory
 from first_boot.world import NodeOf, make_world, mount_shared
 
 from ultracluster.catalog.images import Image, newest
@@ -27,6 +28,7 @@ from ultracluster.config.storage import ExistingLustre, ExistingOpenZfs
 from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configuration
 from ultracluster.model.mounts import LustreMount, Mounts, OpenZfsMount, as_arguments, told
+from ultracluster.model.own_steps import steps_of_group
 from ultracluster.software import Release, load_release
 from ultracluster.software.first_boot import first_boot, scripts_run
 
@@ -88,6 +90,12 @@ class Outcome:
         for line in self.report:
             found |= line.get("components") or {}
         return found
+
+    def steps(self, boot: Boot) -> dict[str, tuple[str, str]]:
+        """State and message of each of the team's own steps that ran."""
+        own = {step.name for step in steps_of_group(boot.config, boot.group)}
+        lines = (line for line in self.report if line.get("step") in own)
+        return {line["step"]: (line["state"], line["message"]) for line in lines}
 
 
 def boots(environment: Environment, *, variants: Sequence[Variant] = (Variant(),)) -> Iterator[Boot]:
@@ -195,7 +203,7 @@ def rehearse(boot: Boot, folder: Path) -> Outcome:
 
 def rehearsed(boot: Boot) -> Outcome:
     """The same in a temporary folder, which is kept and named where REHEARSAL_KEEP is set."""
-    folder = Path(tempfile.mkdtemp(prefix="first-boot-"))
+    folder = Path(tempfile.mkdtemp(prefix="first-boot-", dir=in_memory()))
     try:
         return rehearse(boot, folder)
     finally:

@@ -20,7 +20,9 @@ from project import ROOT
 
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.images import Image
+from ultracluster.lifecycle.bundles import own_steps_of
 from ultracluster.model.mounts import Mounts
+from ultracluster.scripts_folder import own_release
 from ultracluster.software import Release
 
 ADDRESS = "10.1.0.21"
@@ -56,6 +58,11 @@ def make_world(
     """
     box = Sandbox(folder)
     shutil.copytree(ROOT / "lifecycle_scripts", box.scripts, ignore=shutil.ignore_patterns("*.md"))
+    if own := own_release(release.release):
+        shutil.copy(own, box.scripts / "releases")
+    for name, content in own_steps_of(node.cluster).items():
+        (box.scripts / name).parent.mkdir(exist_ok=True)
+        (box.scripts / name).write_bytes(content)
     (box.scripts / "cluster.json").write_text(json.dumps(node.cluster, indent=1))
     _system(box, node, image, found)
     _hardware(box, node, image)

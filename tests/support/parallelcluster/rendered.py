@@ -91,7 +91,7 @@ def facts_of(environment: Environment, values: DeployedValues) -> Facts:
     _rename(facts["volumes"], "VolumeId", OPENZFS_VOLUME, values.openzfs_volume_id)
     if values.security_group_id != NODES:  # made elsewhere: with the same rules
         _renamed_group(facts, values.security_group_id)
-    policies = [values.node_policy_arn, orchestrator.permissions_boundary]
+    policies = [values.node_policy_arn, environment.governance.permissions_boundary]
     facts["policies"] = {arn: {"Arn": arn, "PolicyName": arn.split("/")[-1]} for arn in policies if arn}
     queues = [values.queue_scripts_uri(queue) for queue in resolve(environment).partitions]
     for uri in (values.scripts_uri, values.current_scripts_uri(environment.cluster_name), *queues):

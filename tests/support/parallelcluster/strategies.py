@@ -17,6 +17,13 @@ TYPES = (
 ARN = "arn:aws:resource-groups:us-east-2:111122223333:group/reserved"
 
 
+_GOVERNANCE: dict[str, st.SearchStrategy[Any]] = {
+    "permissions_boundary": st.just("arn:aws:iam::111122223333:policy/boundary"),
+    "role_path": st.just("/parallelcluster/teams/"),
+    "role_prefix": st.just("train-"),
+}
+
+
 @st.composite
 def capacities(draw: st.DrawFn, kind: str) -> dict[str, Any]:
     known = instance_type(kind)
@@ -92,7 +99,6 @@ def environments(draw: st.DrawFn) -> dict[str, Any]:
                 "lifecycle": st.just("none"),
                 "slurm_settings": st.just({"SlurmctldTimeout": 300, "TaskProlog": "/fsx/prolog.sh"}),
                 "monitoring": st.just({"log_retention_days": 365, "detailed": False, "alarms": False}),
-                "permissions_boundary": st.just("arn:aws:iam::111122223333:policy/boundary"),
                 "directory_service": st.just(
                     {
                         "domain_name": "corp.example.com",
@@ -149,6 +155,7 @@ def environments(draw: st.DrawFn) -> dict[str, Any]:
         "network": network,
         "storage": storage,
         "orchestrator": orchestrator,
+        "governance": draw(st.fixed_dictionaries({}, optional=_GOVERNANCE)),
         "node_groups": groups,
         "software": {"release": "2026.11"},
     }

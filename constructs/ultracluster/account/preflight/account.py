@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from ultracluster.account.aws import AWS_ERRORS, Account, code
 from ultracluster.account.preflight.rows import Question, Row, Situation
 from ultracluster.account.services import service_of
+from ultracluster.config.governance import CDK_QUALIFIER
 
 BOOTSTRAP = 6
 """`requiresBootstrapStackVersion` of the manifest that the CDK writes; a test compares them."""
-PARAMETER = "/cdk-bootstrap/hnb659fds/version"
-"""Where `cdk bootstrap` writes its version, under the default qualifier (CDK Guide, "Bootstrapping")."""
+PARAMETER = "/cdk-bootstrap/{qualifier}/version"
+"""Where `cdk bootstrap` writes its version (CDK Guide, "Bootstrapping")."""
 
 
 def questions(situation: Situation) -> Iterator[Question]:
@@ -42,16 +43,21 @@ def _identity(situation: Situation) -> Iterator[Row]:
 
 def _bootstrap(situation: Situation) -> Iterator[Row]:
     what, region = "CDK bootstrap", situation.account.region
-    do = f"npx cdk bootstrap aws://{situation.account.identity().account}/{region}"
+    own = situation.environment.governance.bootstrap_qualifier
+    parameter = PARAMETER.format(qualifier=own or CDK_QUALIFIER)
+    # a second bootstrap in the account needs a stack of its own name (CDK Guide, "Customize bootstrapping")
+    options = f" --qualifier {own} --toolkit-stack-name CDKToolkit-{own}" if own else ""
+    do = f"npx cdk bootstrap{options} aws://{situation.account.identity().account}/{region}"
     try:
-        value = situation.client("ssm").get_parameter(Name=PARAMETER)["Parameter"]["Value"]
+        value = situation.client("ssm").get_parameter(Name=parameter)["Parameter"]["Value"]
     except AWS_ERRORS as error:
         if code(error) != "ParameterNotFound":
             raise
-        yield Row(what, "red", f"this account is not bootstrapped in {region}", do)
+        under = f" under the qualifier {own}" if own else ""
+        yield Row(what, "red", f"this account is not bootstrapped in {region}{under}", do)
         return
     if not value.isdigit():
-        yield Row(what, "unknown", f"{PARAMETER} holds {value!r}, no version", do)
+        yield Row(what, "unknown", f"{parameter} holds {value!r}, no version", do)
     elif int(value) < BOOTSTRAP:
         yield Row(what, "red", f"version {value}, the stacks need {BOOTSTRAP}", do)
     else:

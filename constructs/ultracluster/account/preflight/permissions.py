@@ -14,6 +14,7 @@ from typing import Any
 
 from ultracluster.account.preflight.rows import Question, Row, Situation
 from ultracluster.config.capacity import CapacityBlock
+from ultracluster.config.governance import CDK_QUALIFIER
 from ultracluster.config.storage import RdsMySql
 from ultracluster.model import TRAITS, Cluster
 
@@ -120,8 +121,9 @@ def _executor(situation: Situation) -> Iterator[Row]:
 def _bootstrap_role(situation: Situation, name: str) -> str:
     identity = situation.account.identity()
     partition = identity.arn.split(":")[1]
+    qualifier = situation.environment.governance.bootstrap_qualifier or CDK_QUALIFIER
     where = f"{identity.account}-{situation.account.region}"
-    return f"arn:{partition}:iam::{identity.account}:role/cdk-hnb659fds-{name}-{where}"
+    return f"arn:{partition}:iam::{identity.account}:role/cdk-{qualifier}-{name}-{where}"
 
 
 def _simulated(

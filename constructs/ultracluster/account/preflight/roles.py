@@ -60,7 +60,7 @@ def _linked(situation: Situation, name: str) -> Iterator[Row]:
 
 def _named(situation: Situation) -> Sequence[str]:
     """ARNs of roles, users and policies in the file."""
-    found: list[str | None] = []
+    found: list[str | None] = [situation.environment.governance.permissions_boundary]
     match situation.cluster.settings:
         case Eks() as settings:
             found += settings.admins
@@ -73,9 +73,7 @@ def _named(situation: Situation) -> Sequence[str]:
                     parts.load_balancer_role_arn,
                     parts.autoscaler_role_arn,
                 ]
-        case ParallelCluster() as settings:
-            found.append(settings.permissions_boundary)
-        case HyperPodSlurm() | Pcs():
+        case HyperPodSlurm() | ParallelCluster() | Pcs():
             pass
         case _ as never:
             assert_never(never)

@@ -31,6 +31,7 @@ def questions(situation: Situation) -> Iterator[Question]:
             "storage", f"bucket {bucket} and FSx", lambda bucket=bucket: _lets_fsx_in(situation, bucket)
         )
     keys = {"storage.key": storage.key.arn if storage.key else None}
+    keys |= {f"storage.keys.{name}": key.arn for name, key in storage.keys if key}
     if isinstance(storage.accounting_database, ExistingDatabase):
         secret = storage.accounting_database.secret_arn
         keys["the database's secret"] = storage.accounting_database.secret_key_arn

@@ -261,6 +261,11 @@ class ParallelClusterCluster(ClusterConstruct):
         resource.node.add_dependency(self._scripts, self._policy)
         return resource
 
+    def _keys_read(self) -> list[str]:
+        """The key, and that of the scripts' bucket where it is another."""
+        bucket_key = self.scripts_bucket.encryption_key or self.key
+        return list(dict.fromkeys([self.key.key_arn, bucket_key.key_arn]))
+
     def _validation_policy(self) -> iam.ManagedPolicy:
         """What ParallelCluster's validators look at, and its own policies for CloudFormation leave out."""
         scripts = self.scripts_bucket.arn_for_objects(f"{self.cluster_name}/*")
@@ -268,7 +273,7 @@ class ParallelClusterCluster(ClusterConstruct):
         secrets = [self.values.database_secret_arn, directory.password_secret_arn if directory else ""]
         statements = [
             iam.PolicyStatement(sid="FindScripts", actions=["s3:GetObject"], resources=[scripts]),
-            iam.PolicyStatement(sid="UseKey", actions=["kms:Decrypt"], resources=[self.key.key_arn]),
+            iam.PolicyStatement(sid="UseKey", actions=["kms:Decrypt"], resources=self._keys_read()),
         ]
         if any(secrets):
             statements.append(

@@ -15,6 +15,7 @@ from ultracluster.clusters.parallelcluster.deployed_values import DeployedValues
 from ultracluster.clusters.parallelcluster.queues import node_iam, queues, root_volume, slurm_settings
 from ultracluster.config import Environment
 from ultracluster.config.environment import ENVIRONMENT_TAG
+from ultracluster.config.governance import Governance
 from ultracluster.config.parallelcluster import DirectoryService, ParallelCluster
 from ultracluster.config.storage import Storage
 from ultracluster.model import Cluster, Group
@@ -60,14 +61,21 @@ def cluster_configuration(cluster: Cluster, values: DeployedValues) -> Mapped:
         configuration["SharedStorage"] = shared
     if settings.directory_service:
         configuration["DirectoryService"] = _directory(settings.directory_service)
-    if settings.permissions_boundary:
-        configuration["Iam"] = {"PermissionsBoundary": settings.permissions_boundary}
+    if iam := _iam(cluster.environment.governance):
+        configuration["Iam"] = iam
     configuration["Monitoring"] = _monitoring(settings)
     configuration["DeploymentSettings"] = _deployment(cluster, settings, values)
     configuration["DevSettings"] = _dev(settings)
     tags = {ENVIRONMENT_TAG: cluster.name} | cluster.environment.tags
     configuration["Tags"] = [{"Key": key, "Value": value} for key, value in tags.items()]
     return configuration
+
+
+def _iam(governance: Governance) -> Mapped:
+    """Bound, path and name prefix of what ParallelCluster makes in IAM."""
+    prefix = (governance.role_path or "") + (governance.role_prefix or "")
+    asked = {"PermissionsBoundary": governance.permissions_boundary, "ResourcePrefix": prefix}
+    return {key: value for key, value in asked.items() if value}
 
 
 def settings_of(environment: Environment) -> ParallelCluster:

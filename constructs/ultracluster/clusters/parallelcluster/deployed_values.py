@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ultracluster.config import Environment
+from ultracluster.config.environment import StackPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +123,8 @@ def value_sources(environment: Environment) -> ValueSources:
     known: dict[str, str] = {}
     outputs: dict[str, StackOutput] = {}
 
-    def of(part: str, names: Iterable[tuple[str, str]]) -> None:
-        outputs.update({key: StackOutput(f"{environment.name}-{part}", name) for key, name in names})
+    def of(part: StackPart, names: Iterable[tuple[str, str]]) -> None:
+        outputs.update({key: StackOutput(environment.stack_name(part), name) for key, name in names})
 
     if network.subnet:
         known["subnet_id"] = network.subnet.id

@@ -1,0 +1,43 @@
+"""What everything else is encrypted with. It waits for nothing."""
+
+from __future__ import annotations
+
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+from ultracluster.clusters.composition.keys import key_for
+from ultracluster.clusters.composition.parts import removal
+from ultracluster.model import Cluster
+from ultracluster.security.cluster_key import ClusterKey
+
+
+def add_foundation(scope: Construct, cluster: Cluster) -> kms.IKey:
+    """Add the key, where it does not exist, and the log group of a Kubernetes control plane; gives the key.
+
+    EKS still writes logs while a control plane is deleted, and creates the group again when it is gone:
+    in the stack of the control plane that group would block the next attempt.
+    """
+    existing = cluster.environment.storage.key
+    if existing:
+        key = kms.Key.from_key_arn(scope, "Key", existing.arn)
+    else:
+        alias = f"ultracluster/{cluster.name}"
+        key = ClusterKey(scope, "Key", alias=alias, launched_by=cluster.launched_by).key
+    add_control_plane_logs(scope, cluster, key)
+    return key
+
+
+def add_control_plane_logs(scope: Construct, cluster: Cluster, key: kms.IKey) -> None:
+    """Add the log group that a Kubernetes control plane writes to; nothing under Slurm."""
+    if cluster.kubernetes is None:
+        return
+    from ultracluster.clusters.eks.logs import control_plane_logs
+
+    control_plane_logs(
+        scope,
+        "ControlPlaneLogs",
+        cluster_name=cluster.cluster_name,
+        key=key_for(scope, cluster.environment, "logs", key),
+        days=cluster.kubernetes.log_retention_days,
+        removal_policy=removal(cluster.environment),
+    )

@@ -1,0 +1,274 @@
+"""What the parts of one cluster must know of each other, whether they are in one stack or in several.
+
+A part gives ids, which may be imports of a stack's exports, and the objects that it made. Whoever gets the
+objects takes them, with their dependencies; where a value crosses into another stack they are left out
+(`ids_only`), and that stack imports by id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol, cast
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_secretsmanager as secretsmanager
+from constructs import Construct
+
+from ultracluster.config import Environment
+from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount
+from ultracluster.network.existing import existing_subnet, existing_vpc
+from ultracluster.storage.accounting_database import AccountingDatabase, IAccountingDatabase
+from ultracluster.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
+from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem, OpenZfsFileSystem
+
+
+class Cross(Protocol):
+    """Gives what other parts write instead of a value of this one: the value, or the import of its export."""
+
+    def __call__(self, scope: Construct, name: str, value: str) -> str: ...
+
+
+def stay(scope: Construct, name: str, value: str) -> str:
+    """Of one stack: nothing crosses a border."""
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What people and commands read of a deployed cluster."""
+
+    value: str
+    description: str
+
+
+Outputs = Mapping[str, Output]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeNetwork:
+    """The objects of a network."""
+
+    vpc: ec2.IVpc
+    subnet: ec2.ISubnet
+    security_groups: Sequence[ec2.ISecurityGroup]
+    database_subnets: Sequence[ec2.ISubnet] = ()
+    control_plane_subnets: Sequence[ec2.ISubnet] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkParts:
+    """The network that nodes and file systems are in."""
+
+    vpc_id: str
+    vpc_cidr: str
+    subnet_id: str
+    security_group_ids: tuple[str, ...]
+    route_table_id: str | None = None
+    """Of the nodes' subnet; None where the subnet exists."""
+    database_subnet_ids: tuple[str, ...] = ()
+    control_plane_subnet_ids: tuple[str, ...] = ()
+    """Of an EKS control plane, in two zones or more."""
+    made: MadeNetwork | None = None
+
+    def vpc(self, scope: Construct) -> ec2.IVpc:
+        if self.made:
+            return self.made.vpc
+        return existing_vpc(scope, "Vpc", self.vpc_id, cidr=self.vpc_cidr)
+
+    def subnet(self, scope: Construct) -> ec2.ISubnet:
+        """Of the nodes."""
+        return self.made.subnet if self.made else existing_subnet(scope, "Nodes", self.subnet_id)
+
+    def security_groups(self, scope: Construct) -> list[ec2.ISecurityGroup]:
+        """Of the nodes; each admits itself."""
+        if self.made:
+            return list(self.made.security_groups)
+        return [
+            ec2.SecurityGroup.from_security_group_id(
+                scope, f"NodeSecurityGroup{number or ''}", group_id, mutable=False
+            )
+            for number, group_id in enumerate(self.security_group_ids)
+        ]
+
+    def connectable(self, scope: Construct) -> ec2.IConnectable:
+        """The nodes, as what is admitted somewhere."""
+        return cast("ec2.IConnectable", ec2.Connections(security_groups=self.security_groups(scope)))
+
+    def database_subnets(self, scope: Construct, subnet_ids: Sequence[str] = ()) -> list[ec2.ISubnet]:
+        """Of the accounting database; `subnet_ids` where the file names them."""
+        return _subnets(
+            scope,
+            "DatabaseSubnet",
+            () if subnet_ids or self.made is None else self.made.database_subnets,
+            subnet_ids or self.database_subnet_ids,
+        )
+
+    def control_plane_subnets(self, scope: Construct) -> list[ec2.ISubnet]:
+        return _subnets(
+            scope,
+            "ControlPlaneSubnet",
+            self.made.control_plane_subnets if self.made else (),
+            self.control_plane_subnet_ids,
+        )
+
+    def ids_only(self) -> NetworkParts:
+        """For other stacks."""
+        return replace(self, made=None)
+
+
+def _subnets(
+    scope: Construct, name: str, made: Sequence[ec2.ISubnet], subnet_ids: Sequence[str]
+) -> list[ec2.ISubnet]:
+    return list(made) or [
+        existing_subnet(scope, f"{name}{number}", subnet_id)
+        for number, subnet_id in enumerate(subnet_ids, start=1)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketParts:
+    """Names of the buckets, and who fills one of them."""
+
+    scripts: str
+    data: str | None = None
+    """The environment's own bucket for data; None unless an association asks for it."""
+    upload_role_arn: str | None = None
+    """Uploads the lifecycle scripts; None where the bucket exists."""
+    made: Mapping[str, s3.IBucket] = field(default_factory=dict[str, s3.IBucket])
+    """The buckets, by field."""
+    made_upload_role: iam.IRole | None = None
+
+    def scripts_bucket(self, scope: Construct, key: kms.IKey) -> s3.IBucket:
+        return self.made.get("scripts") or s3.Bucket.from_bucket_attributes(
+            scope, "ScriptsBucket", bucket_name=self.scripts, encryption_key=key
+        )
+
+    def data_bucket(self, scope: Construct) -> s3.IBucket | None:
+        if self.data is None:
+            return None
+        return self.made.get("data") or s3.Bucket.from_bucket_name(scope, "DataBucket", self.data)
+
+    def upload_role(self, scope: Construct) -> iam.IRole | None:
+        """Uploads the scripts; None where the construct makes its own."""
+        if self.upload_role_arn is None:
+            return None
+        return self.made_upload_role or iam.Role.from_role_arn(
+            scope, "UploadRole", self.upload_role_arn, mutable=False
+        )
+
+    def ids_only(self) -> BucketParts:
+        """For other stacks."""
+        return replace(self, made={}, made_upload_role=None)
+
+
+FileSystem = Literal["lustre", "open_zfs", "accounting"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeFileSystems:
+    """The objects of file systems and database."""
+
+    lustre: ILustreFileSystem | None = None
+    open_zfs: IOpenZfsFileSystem | None = None
+    accounting: IAccountingDatabase | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSystemParts:
+    """What is mounted, and the accounting database; None where there is none."""
+
+    lustre: LustreMount | None = None
+    open_zfs: OpenZfsMount | None = None
+    accounting: Accounting | None = None
+    database_id: str | None = None
+    """Of an accounting database that is made here."""
+    group_ids: Mapping[FileSystem, str] = field(default_factory=dict["FileSystem", str])
+    """Security groups of those that exist: their clients are admitted where the clients are. What is made
+    admits them where it is made."""
+    made: MadeFileSystems = MadeFileSystems()
+
+    def lustre_in(self, scope: Construct, construct_id: str = "Lustre") -> ILustreFileSystem | None:
+        if self.lustre is None:
+            return None
+        return self.made.lustre or LustreFileSystem.from_lustre_attributes(
+            scope,
+            construct_id,
+            file_system_id=self.lustre.file_system_id,
+            dns_name=self.lustre.dns_name,
+            mount_name=self.lustre.mount_name,
+            mount_path=self.lustre.path,
+            efa=self.lustre.efa,
+            security_group=self._group(scope, "lustre"),
+        )
+
+    def open_zfs_in(self, scope: Construct) -> IOpenZfsFileSystem | None:
+        if self.open_zfs is None:
+            return None
+        return self.made.open_zfs or OpenZfsFileSystem.from_open_zfs_attributes(
+            scope,
+            "OpenZfs",
+            file_system_id=self.open_zfs.file_system_id,
+            dns_name=self.open_zfs.dns_name,
+            root_volume_id=self.open_zfs.volume_id,
+            mount_path=self.open_zfs.path,
+            security_group=self._group(scope, "open_zfs"),
+        )
+
+    def accounting_in(self, scope: Construct, key: kms.IKey) -> IAccountingDatabase | None:
+        """The database; `key` encrypts its secret where the file names no other."""
+        database = self.accounting
+        if database is None:
+            return None
+        if self.made.accounting:
+            return self.made.accounting
+        own = database.secret_key_arn
+        secret = secretsmanager.Secret.from_secret_attributes(
+            scope,
+            "AccountingSecret",
+            # whether the random characters at its end are there decides nothing: it is used as it is
+            secret_partial_arn=database.secret_arn,
+            encryption_key=kms.Key.from_key_arn(scope, "AccountingKey", own) if own else key,
+        )
+        return AccountingDatabase.from_accounting_attributes(
+            scope,
+            "Accounting",
+            endpoint=database.endpoint,
+            secret=secret,
+            port=database.port,
+            database_name=database.database_name,
+            username=database.username,
+            security_group=self._group(scope, "accounting"),
+        )
+
+    def _group(self, scope: Construct, server: FileSystem) -> ec2.ISecurityGroup | None:
+        group_id = self.group_ids.get(server)
+        if group_id is None:
+            return None
+        name = f"{server.title().replace('_', '')}SecurityGroup"
+        return ec2.SecurityGroup.from_security_group_id(scope, name, group_id, mutable=False)
+
+    def ids_only(self) -> FileSystemParts:
+        """For other stacks."""
+        return replace(self, made=MadeFileSystems())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageParts:
+    """What the cluster must know of everything that holds data."""
+
+    buckets: BucketParts
+    file_systems: FileSystemParts
+
+
+def removal(environment: Environment) -> RemovalPolicy:
+    """What happens to file systems, and to what they need, when they leave their stack.
+
+    Nothing is retained when the stack that first creates it is rolled back: a file system that was never used
+    would cost as much as one in use, and resources with fixed names would block the next attempt.
+    """
+    return RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if environment.protect else RemovalPolicy.DESTROY

@@ -1,0 +1,27 @@
+"""Rules on: the prices of a team's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.config import Environment
+from ultracluster.config.remedy import drop
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import ENV
+
+
+@ENV.rule(
+    19,
+    "warning",
+    "The file of prices that is named exists",
+    source="this package: docs/cost.md",
+    date="2026-11-22",
+    by_hand="ultracluster prices update <environment>",
+)
+def price_file_exists(environment: Environment) -> Iterator[Breach]:
+    if environment.prices and not (environment.file.parent / environment.prices).is_file():
+        yield Breach(
+            ("prices",),
+            f"{environment.prices} does not exist: costs are estimated with the shipped prices.",
+            drop().noting(f"or write it: ultracluster prices update {environment.asked_as}"),
+        )

@@ -1,0 +1,89 @@
+"""Rules on: which nodes run a team's own steps."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from ultracluster.config.remedy import ask, drop, write
+from ultracluster.model import Cluster, Group
+from ultracluster.model.own_steps import own_steps, steps_of_group
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import STP
+from ultracluster.software.first_boot import scripts_run
+
+_FIELD = "lifecycle_steps"
+
+
+@STP.rule(
+    7,
+    "error",
+    "A group chooses among the environment's own steps",
+    source="this package: docs/own-steps.md",
+    date="2026-11-22",
+)
+def chosen_exist(group: Group, cluster: Cluster) -> Iterator[Breach]:
+    known = [step.name for step in own_steps(cluster.environment) if step.name]
+    for number, name in enumerate(group.settings.lifecycle_steps or ()):
+        if name in known:
+            continue
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        there = f"it has {', '.join(known)}" if known else "it has none"
+        yield Breach(
+            (_FIELD, number),
+            f"the environment has no step `{name}` of its own in `{_FIELD}` at the top: {there}.",
+            write(*near) | drop() if near else drop(),
+        )
+
+
+@STP.rule(
+    8,
+    "error",
+    "Groups that ParallelCluster cannot tell apart run the same steps",
+    source="ParallelCluster User Guide: CustomActions are a property of a queue; this package: a node finds "
+    "its group among those of a queue by its instance type",
+    date="2026-11-22",
+    kinds=frozenset({"parallelcluster"}),
+)
+def told_apart(cluster: Cluster) -> Iterator[Breach]:
+    for partition, groups in cluster.partitions.items():
+        first: dict[str, str] = {}
+        for name, group in groups.items():
+            other = first.setdefault(group.settings.instance_type, name)
+            if _steps(cluster, name) == _steps(cluster, other):
+                continue
+            yield Breach(
+                ("node_groups", name, _FIELD),
+                f"`{name}` and `{other}` are groups of partition `{partition}` and of one instance type, and "
+                "run different steps: their nodes have the scripts of one queue and could not tell which "
+                "group is theirs.",
+                write(_steps(cluster, other)).noting("or a partition of its own"),
+            )
+
+
+@STP.rule(
+    9,
+    "warning",
+    "Steps of your own run on some node",
+    source="this package: docs/own-steps.md",
+    date="2026-11-22",
+)
+def run_somewhere(cluster: Cluster) -> Iterator[Breach]:
+    environment = cluster.environment
+    reached = {
+        step.path
+        for name, group in environment.node_groups.items()
+        if scripts_run(environment, group)
+        for step in steps_of_group(environment, name)
+    }
+    for number, path in enumerate(environment.lifecycle_steps):
+        if path not in reached:
+            yield Breach(
+                (_FIELD, number),
+                f"no node runs {path}: no group with scripts chooses it, or `lifecycle` is none.",
+                drop() | ask("decision", f"a group with its name in {_FIELD}"),
+            )
+
+
+def _steps(cluster: Cluster, group: str) -> list[str]:
+    return [step.name for step in steps_of_group(cluster.environment, group)]

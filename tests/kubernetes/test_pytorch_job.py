@@ -1,0 +1,329 @@
+"""`ultracluster job`: one job for each scheduler, before what will read it; and what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from crd_fields import problems
+from project import ROOT
+from ruamel.yaml import YAML
+from rules_support import changed, environment_data
+from typer.testing import CliRunner, Result
+
+from ultracluster.catalog.eks import kubernetes_releases
+from ultracluster.cli import job, teams
+
+IMAGE = "111122223333.dkr.ecr.us-east-2.amazonaws.com/trainer:1"
+TEAMS: dict[str, Any] = {"research": {"quota": 16, "limit": 24}, "product": {"quota": 8}}
+GOVERN = {"orchestrator.task_governance": True, "orchestrator.scheduler": "none"}
+GOVERNED = {**GOVERN, "teams": TEAMS}
+LAYER = "topology.k8s.aws/network-node-layer-"
+NODES = {"kueue": "JobSet", "kai": "JobSet", "volcano": "Job"}
+
+
+def run(folder: Path, base: str, changes: dict[str, Any], *arguments: str) -> Result:
+    file = folder / "cluster.yaml"
+    with file.open("w") as stream:
+        YAML().dump(changed(environment_data(base), changes), stream)
+    return CliRunner().invoke(job.app, ["pytorch", str(file), *arguments])
+
+
+def objects(result: Result) -> list[dict[str, Any]]:
+    assert result.exit_code == 0, result.stderr
+    # a YAML 1.1 reader, as kubectl's is
+    loader = YAML(typ="safe")
+    loader.version = (1, 1)
+    return list(loader.load_all(result.stdout))
+
+
+def one_job(folder: Path, scheduler: str, *more: str, **changes: Any) -> dict[str, Any]:
+    keys = {key.replace("__", "."): value for key, value in changes.items()}
+    asked = ["--team", "research", "--nodes", "3", "--image", IMAGE, *more]
+    made = objects(
+        run(folder, "eks-p5en", {"orchestrator.scheduler": scheduler, "teams": TEAMS, **keys}, *asked)
+    )
+    return made[-1]
+
+
+def pod(made: dict[str, Any]) -> dict[str, Any]:
+    spec = made["spec"]
+    if made["kind"] == "JobSet":
+        spec = spec["replicatedJobs"][0]["template"]["spec"]
+    elif "tasks" in spec:
+        spec = spec["tasks"][0]
+    return spec["template"]
+
+
+# --- every scheduler -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("release", kubernetes_releases())
+@pytest.mark.parametrize("scheduler", NODES)
+def test_what_reads_the_job_takes_it(scheduler: str, release: str, tmp_path: Path) -> None:
+    made = one_job(tmp_path, scheduler)
+
+    assert problems(made, kubernetes=release) == []
+    assert made["kind"] == NODES[scheduler]
+    assert made["metadata"]["namespace"] == "research"
+
+
+@pytest.mark.parametrize("scheduler", NODES)
+def test_a_wrong_field_of_its_pods_is_found(scheduler: str, tmp_path: Path) -> None:
+    made = one_job(tmp_path, scheduler)
+    pod(made)["spec"]["tolerationz"] = []
+
+    assert problems(made)
+
+
+@pytest.mark.parametrize("scheduler", NODES)
+def test_a_pod_has_its_node_to_itself_with_fabric_and_files(scheduler: str, tmp_path: Path) -> None:
+    spec = pod(one_job(tmp_path, scheduler))["spec"]
+    (container,) = spec["containers"]
+    resources = container["resources"]
+
+    assert resources["limits"] == resources["requests"]
+    assert {key: resources["limits"][key] for key in ("nvidia.com/gpu", "vpc.amazonaws.com/efa")} == {
+        "nvidia.com/gpu": "8",
+        "vpc.amazonaws.com/efa": "16",
+    }
+    assert resources["limits"]["hugepages-2Mi"] == "5120Mi"
+    assert {one["name"]: one["mountPath"] for one in container["volumeMounts"]} == {
+        "shared-memory": "/dev/shm",  # noqa: S108
+        "lustre": "/fsx",
+        "home": "/home",
+    }
+    claims = [one["persistentVolumeClaim"]["claimName"] for one in spec["volumes"] if "emptyDir" not in one]
+    assert claims == ["lustre", "home"]
+    assert spec["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+    assert spec["nodeSelector"] == {"ultracluster/node-group": "train"}
+
+
+@pytest.mark.parametrize(
+    ("base", "group", "interfaces"),
+    [("hyperpod-eks-p5", "train", "32"), ("eks-p5en", "train", "16")],
+)
+def test_efa_interfaces_are_those_of_the_type(base: str, group: str, interfaces: str, tmp_path: Path) -> None:
+    (made,) = objects(run(tmp_path, base, {}, "--nodes", "2", "--image", IMAGE, "--group", group))
+
+    assert pod(made)["spec"]["containers"][0]["resources"]["limits"]["vpc.amazonaws.com/efa"] == interfaces
+    assert made["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "everyone"
+    assert made["metadata"]["namespace"] == "default"
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "rank", "master"),
+    [
+        ("kueue", "JOB_COMPLETION_INDEX", "train-node-0-0.train"),
+        ("kai", "JOB_COMPLETION_INDEX", "train-node-0-0.train"),
+        ("volcano", "VC_TASK_INDEX", "train-node-0.train"),
+    ],
+)
+def test_torchrun_knows_its_rank_and_where_the_first_node_is(
+    scheduler: str, rank: str, master: str, tmp_path: Path
+) -> None:
+    (container,) = pod(one_job(tmp_path, scheduler))["spec"]["containers"]
+
+    assert container["command"] == ["torchrun"]
+    assert container["args"] == [
+        "--nnodes=3",
+        "--nproc-per-node=8",
+        f"--node-rank=$({rank})",
+        f"--master-addr={master}",
+        "--master-port=29500",
+        "/fsx/train.py",
+    ]
+
+
+def test_each_scheduler_starts_all_pods_or_none(tmp_path: Path) -> None:
+    volcano = one_job(tmp_path, "volcano")["spec"]
+    assert volcano["minAvailable"] == volcano["tasks"][0]["replicas"] == 3
+    assert (volcano["schedulerName"], volcano["queue"]) == ("volcano", "research")
+
+    for scheduler in ("kueue", "kai"):
+        spec = one_job(tmp_path, scheduler)["spec"]["replicatedJobs"][0]["template"]["spec"]
+        assert (spec["parallelism"], spec["completions"], spec["completionMode"]) == (3, 3, "Indexed")
+    assert one_job(tmp_path, "kueue")["metadata"]["labels"] == {
+        "kueue.x-k8s.io/queue-name": "research",
+        "kueue.x-k8s.io/priority-class": "normal",
+    }
+    kai = one_job(tmp_path, "kai")
+    assert kai["metadata"]["labels"]["kai.scheduler/queue"] == "research"
+    assert pod(kai)["spec"]["schedulerName"] == "kai-scheduler"
+
+
+@pytest.mark.parametrize("within", [None, "layer-2"])
+def test_jobs_are_close_to_each_other(within: str | None, tmp_path: Path) -> None:
+    more = ["--within", within] if within else []
+    level = f"{LAYER}{'2' if within else '3'}"
+    word = "required" if within else "preferred"
+
+    kueue = pod(one_job(tmp_path, "kueue", *more))["metadata"]["annotations"]
+    assert kueue == {f"kueue.x-k8s.io/podset-{word}-topology": level}
+    kai = one_job(tmp_path, "kai", *more)["metadata"]["annotations"]
+    assert kai == {"kai.scheduler/topology": "network", f"kai.scheduler/topology-{word}-placement": level}
+    volcano = one_job(tmp_path, "volcano", *more)["spec"]["networkTopology"]
+    assert volcano == ({"mode": "hard", "highestTierAllowed": 2} if within else {"mode": "soft"})
+
+
+def test_another_scheduler_can_be_looked_at(tmp_path: Path) -> None:
+    assert one_job(tmp_path, "kueue", "--scheduler", "volcano")["apiVersion"] == "batch.volcano.sh/v1alpha1"
+
+
+@pytest.mark.parametrize("release", kubernetes_releases())
+def test_task_governance_gets_kubernetes_own_job(release: str, tmp_path: Path) -> None:
+    asked = ["--team", "research", "--nodes", "2", "--image", IMAGE, "--priority", "high"]
+    service, made = objects(run(tmp_path, "hyperpod-eks-p5", GOVERNED, *asked))
+
+    assert problems(service, kubernetes=release) == problems(made, kubernetes=release) == []
+    assert made["metadata"]["namespace"] == service["metadata"]["namespace"] == "hyperpod-ns-research"
+    assert made["metadata"]["labels"] == {
+        "kueue.x-k8s.io/queue-name": "hyperpod-ns-research-localqueue",
+        "kueue.x-k8s.io/priority-class": "high-priority",
+    }
+    template = pod(made)
+    assert template["spec"]["subdomain"] == service["metadata"]["name"]
+    assert service["spec"]["selector"].items() <= template["metadata"]["labels"].items()
+    assert "--master-addr=train-0.train" in template["spec"]["containers"][0]["args"]
+
+
+def test_neuron_devices_are_asked_for_by_their_own_name(tmp_path: Path) -> None:
+    asked = ["--nodes", "2", "--image", IMAGE, "--processes", "64"]
+    (made,) = objects(run(tmp_path, "eks-trn2", {}, *asked))
+    template = pod(made)["spec"]
+    (container,) = template["containers"]
+
+    assert container["resources"]["limits"]["aws.amazon.com/neuron"] == "16"
+    assert template["tolerations"][0]["key"] == "aws.amazon.com/neuron"
+    assert "--nproc-per-node=64" in container["args"]
+    assert problems(made) == []
+
+
+# --- refused ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("base", "changes", "arguments", "why"),
+    [
+        ("eks-p5en", {"teams": TEAMS}, "--nodes 1 --image x", "has teams: pass --team (research, product)."),
+        ("eks-p5en", {"teams": TEAMS}, "--nodes 1 --image x --team reserch", "--team research"),
+        ("eks-p5en", {"teams": TEAMS}, "--nodes 4 --image x --team research", "--nodes 3"),
+        (
+            "eks-p5en",
+            {"teams": {"a": {"quota": {"train": 16}, "limit": {"train": 16}}}},
+            "--nodes 3 --image x --team a",
+            "--nodes 2",
+        ),
+        ("eks-p5en", {}, "--nodes 9 --image x", "train has 8"),
+        ("eks-p5en", {}, "--nodes 1", "needs an image"),
+        ("eks-p5en", {}, "--nodes 1 --image x --group nope", "one of train"),
+        ("eks-p5en", {}, "--nodes 1 --image x --name Train", "characters"),
+        ("eks-p5en", {}, "--nodes 1 --image 'x y'", "characters"),
+        ("eks-p5en", {}, "--nodes 1 --image x --within ultraserver", "layer-1, layer-2, layer-3"),
+        (
+            "eks-p5en",
+            {"orchestrator.scheduler": "volcano"},
+            "--nodes 1 --image x --within ultraserver",
+            "layer-1, layer-2, layer-3",
+        ),
+        ("eks-p5en", {"orchestrator.scheduler": "none"}, "--nodes 1 --image x", "at once"),
+        ("eks-p5en", {"orchestrator.jobset": False}, "--nodes 1 --image x", "orchestrator.jobset is off"),
+        ("eks-p5en", {"teams": {"a": {"quota": 65}}}, "--nodes 1 --image x", "TEA002"),
+        ("eks-p5en", {"node_groups.train.instance_type": "c5.large"}, "--nodes 1 --image x", "accelerators"),
+        ("eks-trn2", {}, "--nodes 1 --image x", "--processes"),
+        (
+            "eks-p5en",
+            {"node_groups.train.gpu_time_slices": 4},
+            "--nodes 1 --image x --group train",
+            "requires whole ones",
+        ),
+        ("hyperpod-eks-p5", GOVERN, "--nodes 1 --image x", "`teams`"),
+        ("prod", {}, "--nodes 1 --scheduler kueue", "this is hyperpod-slurm"),
+        ("prod", {}, "--nodes 1 --within layer-1", "Slurm knows switches"),
+    ],
+)
+def test_what_cannot_run_is_refused(
+    base: str, changes: dict[str, Any], arguments: str, why: str, tmp_path: Path
+) -> None:
+    result = run(tmp_path, base, changes, *shlex.split(arguments))
+
+    assert result.exit_code == 2, result.stdout
+    assert result.stdout == ""
+    assert why in result.stderr
+
+
+# --- the page --------------------------------------------------------------------------------------------
+
+PAGE = (ROOT / "docs" / "kubernetes.md").read_text() if (ROOT / "docs" / "kubernetes.md").exists() else ""
+COMMANDS = [
+    line.removeprefix("$ ")
+    for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
+    for line in block.replace("\\\n", " ").splitlines()
+    if line.startswith(
+        ("ultracluster job", "ultracluster render slurm-accounts", "ultracluster render task-governance")
+    )
+]
+
+
+def test_the_page_shows_every_scheduler() -> None:
+    shown = " ".join(COMMANDS)
+
+    assert len(COMMANDS) >= 6
+    for word in ("--scheduler volcano", "--scheduler kai", "slurm-accounts", "task-governance"):
+        assert word in shown
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_its_commands_run(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder with the environments that the page makes: the shipped ones, with its teams."""
+    blocks = re.findall(r"```yaml\n(# environments/(\S+)\n.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "environments").mkdir()
+    for file in (ROOT / "environments").glob("*.yaml"):
+        (tmp_path / "environments" / file.name).write_text(file.read_text())
+    for text, name in blocks:
+        (tmp_path / "environments" / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(command.partition("|")[0].partition(">")[0])
+    if words[1] == "job":
+        result = CliRunner().invoke(job.app, words[2:])
+    else:
+        result = CliRunner().invoke(_app(words[2]), words[3:])
+
+    assert result.exit_code == 0, result.stderr
+    if words[1] == "job" and not result.stdout.startswith("#!"):
+        for one in YAML(typ="safe").load_all(result.stdout):
+            assert problems(one) == []
+    else:
+        subprocess.run(["bash", "-n"], input=result.stdout, text=True, check=True)
+
+
+def _app(name: str) -> Any:
+    app = typer.Typer()
+    app.command()({"slurm-accounts": teams.slurm_accounts, "task-governance": teams.task_governance}[name])
+    return app
+
+
+@pytest.mark.parametrize(
+    ("function", "base", "changes", "why"),
+    [
+        (teams.slurm_accounts, "eks-p5en", {}, "has no Slurm"),
+        (teams.slurm_accounts, "prod", {}, "no `teams`"),
+        (teams.task_governance, "eks-p5en", {}, "task_governance: true"),
+        (teams.task_governance, "hyperpod-eks-p5", GOVERN, "no `teams`"),
+    ],
+)
+def test_there_is_not_always_something_to_render(
+    function: Any, base: str, changes: dict[str, Any], why: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(json.dumps(changed(environment_data(base), changes)))
+    result = CliRunner().invoke(_app(function.__name__.replace("_", "-")), [str(file)])
+
+    assert result.exit_code == 2
+    assert why in result.stderr

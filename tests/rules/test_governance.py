@@ -1,0 +1,119 @@
+"""Rules on what a company's rules for its accounts ask for, each broken and mended."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from project import ROOT
+from ruamel.yaml import YAML
+from rules_support import changed, environment_data, loaded
+from rules_table import Case, found, table_tests
+
+from ultracluster.rules import check
+from ultracluster.rules.sets import GOV
+
+BOUNDARY = "governance.permissions_boundary"
+PATH = "governance.role_path"
+PREFIX = "governance.role_prefix"
+ARN = "arn:aws:iam::111122223333:policy/TeamBoundary"
+ACCOUNT = {"account": "444455556666"}
+CASES = [
+    Case(
+        "GOV001",
+        {**ACCOUNT, BOUNDARY: ARN},
+        BOUNDARY,
+        "of account 111122223333",
+        "iam::444455556666:policy/",
+        {"account": "111122223333"},
+    ),
+    Case(
+        "GOV001",
+        {BOUNDARY: ARN.replace("aws", "aws-cn", 1)},
+        BOUNDARY,
+        "partition `aws-cn`",
+        "arn:aws:iam::<",
+        {BOUNDARY: ARN},
+    ),
+    Case(
+        "GOV002",
+        {PATH: "/teams/"},
+        PATH,
+        "PCS refuses",
+        "/aws-pcs/teams/",
+        {PATH: "/teams/aws-pcs/"},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GOV002",
+        {PATH: "/teams/", PREFIX: "train-"},
+        PATH,
+        "begin with `train-`",
+        "role_prefix: AWSPCS-train-",
+        {PREFIX: "AWSPCS-train-"},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GOV003",
+        {PATH: "/teams/"},
+        PATH,
+        "below /parallelcluster/ only",
+        "/parallelcluster/teams/",
+        {"orchestrator.deploy_with": "pcluster"},
+        base="parallelcluster-p5",
+    ),
+    Case(
+        "GOV004",
+        {BOUNDARY: ARN},
+        BOUNDARY,
+        "permissions_boundary reach",
+        "deploy_with: pcluster",
+        {BOUNDARY: ...},
+        base="parallelcluster-p5",
+    ),
+    Case(
+        "GOV004",
+        {BOUNDARY: ARN, PREFIX: "train-"},
+        BOUNDARY,
+        "permissions_boundary and role_prefix",
+        "pcluster",
+        {"orchestrator.deploy_with": "pcluster"},
+        base="parallelcluster-p5",
+    ),
+    Case(
+        "GOV005",
+        {"governance.stack_prefix": "train-"},
+        "governance.stack_prefix",
+        "a stack of its own",
+        "cluster_name: train-",
+        {"orchestrator.cluster_name": "train-p5"},
+        base="parallelcluster-p5",
+    ),
+]
+test_breaks, test_mended, test_advised, test_complete = table_tests(GOV, cases=CASES)
+
+
+@pytest.mark.parametrize(
+    "arn", [ARN.replace("111122223333", "aws"), ARN.replace("111122223333", "444455556666")]
+)
+def test_a_boundary_of_aws_or_of_the_account_will_do(arn: str) -> None:
+    assert found(GOV, {**ACCOUNT, BOUNDARY: arn}) == []
+
+
+def test_without_a_path_the_nodes_of_pcs_keep_theirs() -> None:
+    assert found(GOV, {PREFIX: "train-"}, "pcs-p6-b200") == []
+
+
+def test_the_lines_of_the_documentation_break_no_rule() -> None:
+    (text,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "company-accounts.md").read_text(), re.DOTALL)
+    told = YAML(typ="safe", pure=True).load(text)
+    changes = {"governance": told["governance"], "tags": told["tags"]}
+    changes |= {f"storage.{key}": value for key, value in told["storage"].items()}
+    data = environment_data("dev")
+    assert check(loaded(changed(data, changes))) == check(loaded(data))
+
+
+def test_names_and_paths_are_free_elsewhere() -> None:
+    free = {PATH: "/teams/", PREFIX: "train-", "governance.stack_prefix": "train-", BOUNDARY: ARN}
+    for name in ("dev", "hyperpod-eks-p5", "eks-p5en"):
+        assert found(GOV, free, name) == []
