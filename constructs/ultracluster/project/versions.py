@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ultracluster.project.place import cdk_json
+from ultracluster.version import __version__
 
 MADE_BY = "ultracluster:version"
 """In the context of cdk.json: the version whose templates the repository has reviewed; none in a checkout."""
@@ -26,9 +27,7 @@ class Misfit:
 
 def running_version() -> str:
     """Of the package that runs."""
-    from importlib.metadata import version
-
-    return version("ultracluster")
+    return __version__
 
 
 def misfits(root: Path, running: str | None = None) -> list[Misfit]:
