@@ -17,6 +17,7 @@ from project import ROOT
 from typer.testing import CliRunner, Result
 
 import ultracluster
+from ultracluster.change import other_version
 from ultracluster.cli.main import app
 
 NAME = "eks-p5en"
