@@ -8,7 +8,7 @@ from ultracluster.project.place import ProjectError
 
 
 def unpack(root: Path, revision: str, into: Path) -> str:
-    """Write a revision's environments and their locks to a folder; returns the commit, abbreviated.
+    """Write a revision's environments, locks and node steps to a folder; returns the commit, abbreviated.
 
     Raises:
         ProjectError: git does not know the revision, or is not installed.
@@ -21,7 +21,7 @@ def unpack(root: Path, revision: str, into: Path) -> str:
         raise ProjectError(f"--against {revision}: git knows no such revision in {root}")
     commit = found.decode().strip()
     # with what it may extend; git refuses a pattern that nothing fits, hence one for .yaml and .yml
-    for pattern in ("*.y*ml", "*.lock"):
+    for pattern in ("*.y*ml", "*.lock", "*.sh"):
         packed = _git(root, "archive", "--format=tar", commit, "--", pattern)
         if packed is not None:
             with tarfile.open(fileobj=BytesIO(packed)) as archive:
