@@ -67,9 +67,7 @@ plan: setup ## what the environment is made of
 	@ultracluster plan $(FILE)
 
 synth: setup ## templates into cdk.out, then the plan
-	@ultracluster validate --quiet $(FILE)
-	@cdk synth --quiet -c env=$(ENV)
-	@ultracluster plan $(FILE)
+	@ultracluster synth $(ENV)
 
 app: setup # what cdk.json runs, so that a plain `npx cdk ...` sets itself up, too
 	@python app.py
@@ -82,11 +80,7 @@ diff: setup ## what a deploy would change
 # data does: make deploy ENV=prod DIFF_FLAGS="--accept-data-loss prod-storage/<logical id>"
 # Without a terminal nobody can be asked: YES=1 deploys without a question.
 deploy: setup ## create or update the environment: preflight, release-lock, diff, stacks, wait
-	@$(MAKE) --no-print-directory preflight
-	@$(MAKE) --no-print-directory release-lock
-	@$(MAKE) --no-print-directory diff
-	@$(MAKE) --no-print-directory stacks
-	@$(MAKE) --no-print-directory wait
+	@ultracluster deploy $(ENV) $(if $(YES),--yes) $(DIFF_FLAGS) $(WAIT_FLAGS)
 
 preflight: setup ## can it be had, in this account, now? Offers `cdk bootstrap` (PREFLIGHT_FLAGS=...)
 	@ultracluster preflight $(FILE) --bootstrap $(PREFLIGHT_FLAGS)
@@ -94,20 +88,14 @@ preflight: setup ## can it be had, in this account, now? Offers `cdk bootstrap` 
 release-lock: setup ## complete environments/ENV.lock, to be committed: what its nodes may need beyond their image
 	@ultracluster release lock --for $(ENV)
 
-# The CDK asks nobody when it deploys several stacks at once (it stops instead), so the question comes before.
 stacks: setup ## deploy the stacks, up to eight at once, without looking at anything else (YES=1: no question)
-	@ultracluster validate --quiet $(FILE)
-	@test -n "$(YES)" || { cdk diff -c env=$(ENV) --security-only && \
-	  { test -t 0 || { echo "nobody can be asked here: make $@ ENV=$(ENV) YES=1 deploys without a question"; exit 2; }; } && \
-	  printf 'Deploy %s? [y/N] ' "$(ENV)" && read -r answer && \
-	  case "$$answer" in y|Y|yes) ;; *) echo "not confirmed, nothing is deployed"; exit 2;; esac; }
-	@cdk deploy -c env=$(ENV) --all --concurrency 8 --require-approval never
+	@ultracluster deploy $(ENV) --stacks-only $(if $(YES),--yes)
 
 wait: setup ## until every node is ready, then a collective over two of them (WAIT_FLAGS=--no-smoke)
 	@ultracluster wait $(FILE) $(WAIT_FLAGS)
 
-destroy: setup ## delete the environment's stacks (what holds data is retained)
-	@cdk destroy -c env=$(ENV) --all
+destroy: setup ## delete the environment's stacks (what holds data is retained; YES=1: no question)
+	@ultracluster destroy $(ENV) $(if $(YES),--yes)
 
 rehearse: setup ## run each group's first boot in a folder (ALL=1: what init drafts for every type)
 	@PYTHONPATH=tests/support python -m first_boot $(if $(ALL),--all,$(ENV))
@@ -137,6 +125,7 @@ generate: setup-dev ## JSON Schemas and docs/rules.md from the code
 	@python tools/rule_examples.py
 	@ultracluster rules --markdown > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
 	@python tools/permissions_from_calls.py
+	@python tools/json_schemas.py
 	@python tools/backends_page.py > docs/backends.md.new && mv docs/backends.md.new docs/backends.md
 
 bench: setup-dev ## performance as ratios beside their budgets
@@ -148,7 +137,7 @@ facts: setup-dev ## what of the catalogue is new, gone, too old or about to end 
 	@PYTHONPATH=constructs:. $(if $(FRESH),uv run --quiet --isolated --no-project --with botocore --with cfn-lint --with moto --with pydantic --with ruamel.yaml )python tools/facts.py $(FACTS_FLAGS)
 
 lock: setup-dev ## renew the lock files (LOCK_FLAGS=--upgrade for newer versions)
-	@$(UV_COMPILE) --group dev --extra mirror --extra picture pyproject.toml -o requirements-dev.lock
+	@$(UV_COMPILE) --group dev --extra cli --extra mirror --extra picture pyproject.toml -o requirements-dev.lock
 	@$(UV_COMPILE) -c requirements-dev.lock --extra mirror pyproject.toml -o requirements.lock
 	@$(UV_COMPILE) -c requirements-dev.lock --group build -o requirements-build.lock
 	@$(UV_COMPILE) --group node -o requirements-node.lock

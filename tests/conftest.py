@@ -81,8 +81,7 @@ def synthesised(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Syn
 
     The first worker that asks makes it, in a folder of this run that all workers see.
     """
-    base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "synthesised"
+    shared = _of_run(tmp_path_factory) / "synthesised"
     shared.mkdir(exist_ok=True)
 
     @cache
@@ -95,6 +94,28 @@ def synthesised(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Syn
         return pickle.loads(made.read_bytes())  # noqa: S301 # written above
 
     return get
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built wheel, the same for all workers."""
+    from wheel import built_wheel
+
+    return built_wheel(_of_run(tmp_path_factory) / "wheel")
+
+
+@pytest.fixture(scope="session")
+def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel and its dependencies, away from this checkout; one for all workers."""
+    from wheel import site_with
+
+    return site_with(wheel, _of_run(tmp_path_factory) / "wheel")
+
+
+def _of_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of this run that all workers see."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
 
 
 def _synthesise(name: str, folder: Path) -> Synthesised:

@@ -1,9 +1,8 @@
-"""What `make deploy` runs, in which order, and where it stops: the real Makefile, and programs that log."""
+"""What targets of make run: the real Makefile, programs that log; and the offer to bootstrap an account."""
 
 from __future__ import annotations
 
 import os
-import pty
 import shutil
 import subprocess
 from pathlib import Path
@@ -23,15 +22,6 @@ PROGRAM = """#!/bin/bash
 echo "${0##*/} $*" >>"$CALLS"
 [[ "$*" != *"$FAILING"* || -z $FAILING ]] || exit "${STATUS:-1}"
 """
-ALL = [
-    "ultracluster preflight environments/dev.yaml --bootstrap",
-    "ultracluster release lock --for dev",
-    "ultracluster validate --quiet environments/dev.yaml",
-    "ultracluster diff dev --deployed",
-    "ultracluster validate --quiet environments/dev.yaml",
-    "cdk deploy -c env=dev --all --concurrency 8 --require-approval never",
-    "ultracluster wait environments/dev.yaml",
-]
 
 
 @pytest.fixture
@@ -72,57 +62,39 @@ def make(
     return done.returncode, [line.strip() for line in calls.read_text().splitlines()], said
 
 
-def test_deploy_runs_every_part_in_order(checkout: Path) -> None:
-    status, calls, said = make(checkout, "deploy", "YES=1")
-    assert status == 0, said
-    assert calls == ALL
-
-
 @pytest.mark.parametrize(
-    ("part", "failing"),
+    ("words", "call"),
     [
-        ("preflight",) * 2,
-        ("release lock",) * 2,
-        ("diff dev",) * 2,
-        ("cdk deploy", "-c env=dev"),
-        ("wait",) * 2,
+        (["synth"], "ultracluster synth dev"),
+        (["deploy"], "ultracluster deploy dev"),
+        (
+            ["deploy", "YES=1", "DIFF_FLAGS=--accept-data-loss a/B", "WAIT_FLAGS=--no-smoke"],
+            "ultracluster deploy dev --yes --accept-data-loss a/B --no-smoke",
+        ),
+        (["preflight"], "ultracluster preflight environments/dev.yaml --bootstrap"),
+        (["release-lock"], "ultracluster release lock --for dev"),
+        (["stacks"], "ultracluster deploy dev --stacks-only"),
+        (["stacks", "YES=1"], "ultracluster deploy dev --stacks-only --yes"),
+        (["wait"], "ultracluster wait environments/dev.yaml"),
+        (["destroy"], "ultracluster destroy dev"),
+        (["destroy", "YES=1"], "ultracluster destroy dev --yes"),
     ],
 )
-def test_it_stops_at_the_part_that_fails(checkout: Path, part: str, failing: str) -> None:
-    status, calls, _ = make(checkout, "deploy", "YES=1", failing=failing, status=2)
-    number = next(place for place, call in enumerate(ALL) if part in call)
-    assert status != 0 and calls == ALL[: number + 1]
+def test_a_target_is_the_command_of_its_name(checkout: Path, words: list[str], call: str) -> None:
+    status, calls, said = make(checkout, *words)
+    assert (status, calls) == (0, [call]), said
 
 
-def test_what_restarts_does_not_stop_it(checkout: Path) -> None:
-    status, calls, _ = make(checkout, "deploy", "YES=1", failing="diff", status=1)
-    assert status == 0 and calls == ALL
+@pytest.mark.parametrize("words", [["synth"], ["deploy", "YES=1"], ["stacks", "YES=1"], ["destroy", "YES=1"]])
+def test_a_target_fails_with_its_command(checkout: Path, words: list[str]) -> None:
+    status, _, _ = make(checkout, *words, failing="dev", status=3)
+    assert status != 0
 
 
-@pytest.mark.parametrize(
-    ("target", "calls"),
-    [("preflight", ALL[:1]), ("release-lock", ALL[1:2]), ("diff", ALL[2:4]), ("wait", ALL[6:])],
-)
-def test_each_part_runs_by_itself(checkout: Path, target: str, calls: list[str]) -> None:
-    assert make(checkout, target)[:2] == (0, calls)
-
-
-def test_without_a_terminal_nothing_is_deployed_unasked(checkout: Path) -> None:
-    status, calls, said = make(checkout, "stacks")
-    assert status != 0 and not any("cdk deploy" in call for call in calls)
-    assert "make stacks ENV=dev YES=1 deploys without a question" in said
-
-
-@pytest.mark.parametrize(("answer", "deployed"), [("y", True), ("n", False), ("", False)])
-def test_a_terminal_is_asked_after_the_security_changes(checkout: Path, answer: str, deployed: bool) -> None:
-    ours, theirs = pty.openpty()
-    os.write(ours, f"{answer}\n".encode())
-    status, calls, said = make(checkout, "stacks", stdin=theirs)
-    os.close(theirs)
-    os.close(ours)
-    assert "cdk diff -c env=dev --security-only" in calls and "Deploy dev? [y/N]" in said
-    assert any("cdk deploy" in call for call in calls) == deployed
-    assert (status == 0) == deployed
+@pytest.mark.parametrize(("status", "good"), [(0, True), (1, True), (2, False), (3, False)])
+def test_what_restarts_is_no_failed_difference(checkout: Path, status: int, good: bool) -> None:
+    code, calls, _ = make(checkout, "diff", failing="diff dev", status=status)
+    assert (code == 0) == good and calls[-1] == "ultracluster diff dev --deployed"
 
 
 def row(level: Any) -> Report:
@@ -149,6 +121,7 @@ def test_bootstrap_is_offered_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch, terminal: bool, answer: str, status: int, asked: int, code: int
 ) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
+    monkeypatch.setenv("JSII_NODE", "node")  # else its version is asked for
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "example")
     made = account()
     reports = [row("red"), row("green")]

@@ -40,7 +40,7 @@ OTHERS_THAT_NAME_TYPES = {
     f"{CATALOGUE}/guidelines.json": 2,
     f"{CATALOGUE}/image_bases.json": 2,
     # general types that remedies and defaults name
-    "constructs/ultracluster/config/loader.py": 1,
+    "constructs/ultracluster/config/shape_findings.py": 1,
     "constructs/ultracluster/config/storage.py": 1,
     "constructs/ultracluster/rules/eks/groups.py": 1,
     "constructs/ultracluster/rules/eks/pods.py": 2,

@@ -74,7 +74,7 @@ def test_the_quick_run_is_found_and_has_no_file_with_the_cdk() -> None:
     assert found.returncode == 0, found.stdout[-2000:] + found.stderr
     files = {ROOT / name for name in re.findall(r"^(\S+\.\w+)::", found.stdout, re.MULTILINE)}
     assert len(files) > 40
-    assert {"test_fsx.py", "test_solver.py"} <= {file.name for file in files}
+    assert {"test_storage.py", "test_solver.py"} <= {file.name for file in files}
     assert not {"test_environments.py", "test_quick.py", "README.md"} & {file.name for file in files}
     assert not [
         file for file in files if re.search(r"^\s*(from|import) aws_cdk", file.read_text(), re.MULTILINE)

@@ -266,7 +266,7 @@ def _policy(group: str, actions: set[str]) -> dict[str, Any]:
 
 
 INTRODUCTION = (
-    "What the `ultracluster` command asks of AWS. `ultracluster permissions --json` prints a policy that "
+    "What the `ultracluster` command asks of AWS. `ultracluster permissions --policy` prints a policy that "
     "allows it. A call that is not allowed costs its own answer only: the row says which action is missing."
 )
 DEPLOY = (

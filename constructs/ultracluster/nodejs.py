@@ -61,7 +61,7 @@ def _major(node: str) -> int | None:
         said = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)  # noqa: S603
     except OSError:
         return None
-    found = re.match(r"v(\d+)\.", said.stdout)
+    found = re.match(r"v(\d+)\.", said.stdout or "")
     return int(found[1]) if found else None
 
 

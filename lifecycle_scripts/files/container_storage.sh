@@ -24,7 +24,11 @@ if [[ -r $CONFIG ]]; then
 fi
 
 is_mounted() {
-  awk -v path="$1" '$5 == path { found = 1 } END { exit !found }' "$ROOT/proc/self/mountinfo"
+  local point
+  while read -r _ _ _ _ point _; do
+    [[ $point != "$1" ]] || return 0
+  done <"$ROOT/proc/self/mountinfo"
+  return 1
 }
 
 # Folders that are still to be bound

@@ -5,7 +5,7 @@ ULTRACLUSTER_LIB_ENTRY=1
 
 umask 022 # a hardened image has another, with which users could not read what is installed
 
-ULTRACLUSTER_HOME=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+ULTRACLUSTER_HOME=$(cd -- "${BASH_SOURCE[0]%/*}/.." && pwd)
 export ULTRACLUSTER_HOME
 for library in log lock node step steps release clock report fetch files state; do
   # shellcheck source=/dev/null
@@ -90,7 +90,7 @@ entry::main() {
   lock::hold run "${ULTRACLUSTER_RUN_DEADLINE:-$((60 * $(steps::run_minutes "$ENTRY_NAME")))}" ||
     entry::fail "another run of these scripts does not end"
   export ULTRACLUSTER_LOCK=$LOCK_DESCRIPTOR
-  rm -f -- "$REPORT_READY" "$FETCH_SPREAD"
+  [[ ! -e $REPORT_READY && ! -e $FETCH_SPREAD ]] || rm -f -- "$REPORT_READY" "$FETCH_SPREAD"
   ENTRY_STAGE=node
   command -v python3 >/dev/null || entry::fail "this image has no python3, with which the scripts read their configuration"
   "$ENTRY_IDENTIFY" || entry::fail "${NODE_ERROR:-this node could not be identified}"
@@ -111,7 +111,7 @@ entry::main() {
     ENTRY_LEFT=("${ENTRY_LEFT[@]:1}")
   done
   # Downloads and sources, also those of a run that was killed
-  rm -rf -- "$FILES_WORK"
+  [[ ! -e $FILES_WORK ]] || rm -rf -- "$FILES_WORK"
   entry::end "$@"
 }
 
@@ -193,6 +193,7 @@ entry::fetch_ahead() {
   mkdir -p "$told"
   ENTRY_FETCHES=()
   for step in "${ENTRY_LEFT[@]}"; do
+    [[ $(<"$ULTRACLUSTER_HOME/steps/$step.sh") == *"$step::fetch()"* ]] || continue
     entry::fetch_one "$step" "$told/$step" &
     ENTRY_FETCHES+=("$!")
   done

@@ -18,7 +18,7 @@ fetch::file() {
     log::info "$path is here already"
     return 0
   fi
-  mkdir -p "${path%/*}"
+  [[ -d ${path%/*} ]] || mkdir -p "${path%/*}"
   fetch::download "$url" "$part" || return 1
   if ! fetch::matches "$part" "$checksum"; then
     # A resumed or silently cut transfer looks like this, too: one complete attempt decides.

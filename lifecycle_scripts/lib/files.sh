@@ -11,9 +11,14 @@ source "${BASH_SOURCE[0]%/*}/log.sh"
 # shellcheck disable=SC2034 # what others read
 readonly FILES_WORK=$ULTRACLUSTER_ROOT/var/lib/ultracluster/work
 
-# files::same SOURCE PATH
+# files::same SOURCE PATH: are these two files of text the same? Without a process: each run looks at dozens.
 files::same() {
-  cmp --silent -- "$1" "$ULTRACLUSTER_ROOT$2"
+  local here='' wanted=''
+  [[ -r $1 && -r $ULTRACLUSTER_ROOT$2 && ! -d $ULTRACLUSTER_ROOT$2 ]] || return 1
+  # It ends at the end of the file, which is no success; or at a byte that no text has.
+  ! IFS= read -r -d '' wanted <"$1" || return 1
+  ! IFS= read -r -d '' here <"$ULTRACLUSTER_ROOT$2" || return 1
+  [[ $here == "$wanted" ]]
 }
 
 # files::install SOURCE PATH [MODE]
@@ -23,7 +28,7 @@ files::install() {
   # It ends in none of the suffixes (.conf, .service) that configuration folders are read for.
   local -r new=${target%/*}/.${target##*/}.ultracluster-new
   # Where a caller looks at the status, bash goes on after an error: half of a file (the disk is full) must not get the name.
-  if mkdir -p "${target%/*}" && cp -- "$source" "$new" && chmod "$mode" "$new" && mv -f -- "$new" "$target"; then
+  if { [[ -d ${target%/*} ]] || mkdir -p "${target%/*}"; } && cp -- "$source" "$new" && chmod "$mode" "$new" && mv -f -- "$new" "$target"; then
     log::info "wrote $2"
   else
     rm -f -- "$new"
@@ -36,6 +41,6 @@ files::install() {
 # files::write PATH [MODE]: the same, from stdin
 files::write() {
   local -r text=$ULTRACLUSTER_ROOT/run/ultracluster/text
-  mkdir -p "${text%/*}" && cat >"$text" || return
+  { [[ -d ${text%/*} ]] || mkdir -p "${text%/*}"; } && cat >"$text" || return
   files::install "$text" "$@"
 }

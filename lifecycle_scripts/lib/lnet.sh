@@ -59,8 +59,8 @@ lnet::wanted() {
 # An entry alone proves nothing: on HGX B200 two of ten are not EFA.
 lnet::efa_devices() {
   local driver count=0
-  for driver in "$ULTRACLUSTER_ROOT"/sys/class/infiniband/*/device/driver; do
-    [[ $(readlink "$driver") != */efa ]] || count=$((count + 1))
-  done
+  while read -r driver; do
+    [[ $driver != */efa ]] || count=$((count + 1))
+  done < <(readlink "$ULTRACLUSTER_ROOT"/sys/class/infiniband/*/device/driver)
   echo "$count"
 }

@@ -12,7 +12,7 @@ lock::hold() {
   local -r name=$1 deadline=$2
   local -r file=$ULTRACLUSTER_ROOT/run/ultracluster/$name.lock
   local descriptor
-  mkdir -p "${file%/*}"
+  [[ -d ${file%/*} ]] || mkdir -p "${file%/*}"
   exec {descriptor}>>"$file"
   # shellcheck disable=SC2034 # the caller's
   LOCK_DESCRIPTOR=$descriptor

@@ -56,11 +56,16 @@ node::identify() {
 
 # The address that faces the cluster: routing picks it, the destination need not exist.
 node::primary_address() {
-  { ip -o route get 10.254.254.254 2>/dev/null || true; } | sed -n 's/.* src \([^ ]*\).*/\1/p'
+  local route
+  route=$(ip -o route get 10.254.254.254 2>/dev/null) || true
+  [[ $route == *' src '* ]] || return 0
+  route=${route##* src }
+  printf '%s' "${route%%[[:space:]]*}"
 }
 
 node::addresses() {
-  ip -o address show scope global | awk '{ sub("/.*", "", $4); print $4 }'
+  local address
+  while read -r _ _ _ address _; do printf '%s\n' "${address%%/*}"; done < <(ip -o address show scope global)
 }
 
 # Prints KEY=value lines. Status 1: not found (yet); 78: another look would be no better.

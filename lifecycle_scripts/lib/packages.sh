@@ -63,7 +63,7 @@ readonly PACKAGES_SAID=$ULTRACLUSTER_ROOT/run/ultracluster/packages-said
 
 packages::told() {
   local status=0
-  mkdir -p "${PACKAGES_SAID%/*}"
+  [[ -d ${PACKAGES_SAID%/*} ]] || mkdir -p "${PACKAGES_SAID%/*}"
   "$@" 2>"$PACKAGES_SAID" || status=$?
   cat -- "$PACKAGES_SAID" >&2
   return "$status"

@@ -12,7 +12,7 @@ readonly RELEASE_FACTS=$ULTRACLUSTER_ROOT/run/ultracluster/release
 # release::load: for CLUSTER_RELEASE, NODE_OS and NODE_ARCH; on failure RELEASE_ERROR says why.
 # shellcheck disable=SC2034 # the caller reads RELEASE_ERROR
 release::load() {
-  mkdir -p "${RELEASE_FACTS%/*}"
+  [[ -d ${RELEASE_FACTS%/*} ]] || mkdir -p "${RELEASE_FACTS%/*}"
   RELEASE_ERROR=$(release::read "$ULTRACLUSTER_HOME/releases" "$RELEASE_FACTS") || return 1
   log::info "release $CLUSTER_RELEASE for $NODE_OS on $NODE_ARCH${CLUSTER_MIRROR:+, from $CLUSTER_MIRROR}"
 }

@@ -3,8 +3,10 @@
 [[ -z ${ULTRACLUSTER_LIB_REPORT:-} ]] || return 0
 ULTRACLUSTER_LIB_REPORT=1
 
-# shellcheck source-path=SCRIPTDIR source=log.sh
-source "${BASH_SOURCE[0]%/*}/log.sh"
+for library in log json; do
+  # shellcheck source=/dev/null
+  source "${BASH_SOURCE[0]%/*}/$library.sh"
+done
 
 # On the node from the end of a run that did not fail to the beginning of the next: the last line of its report.
 readonly REPORT_READY=$ULTRACLUSTER_ROOT/run/ultracluster/ready
@@ -12,67 +14,87 @@ readonly REPORT_READY=$ULTRACLUSTER_ROOT/run/ultracluster/ready
 # report::step NAME STATE VERSION SECONDS MESSAGE [VERB=RESULT...]
 # STATE: already | installed | skipped | degraded | failed. STEP_COMPONENTS has the components of the step.
 report::step() {
-  local component
-  local -r seconds=$4 message=$5
-  {
-    printf '%s\0' step "$1" "$2" "$3" "$seconds" "$message" "$(($# - 5))" "${@:6}"
-    for component in "${!STEP_COMPONENTS[@]}"; do printf '%s %s\0' "$component" "${STEP_COMPONENTS[$component]}"; done
-  } | report::line
+  local line verb verbs='' components
+  report::begin line
+  json::member line step "$1"
+  json::member line state "$2"
+  json::member line version "$3"
+  line+=", \"seconds\": $4"
+  json::member line message "$5"
+  for verb in "${@:6}"; do json::member verbs "${verb%%=*}" "${verb#*=}"; done
+  report::components components
+  line+=", \"verbs\": {$verbs}, \"components\": {$components}"
+  report::node line
+  report::write "{$line}"
+}
+
+# report::components VARIABLE: the members of STEP_COMPONENTS, by their names. A value is OUTCOME FOUND PREFERRED DETAIL, with -
+# for a version that is not there.
+report::components() {
+  local component at rest outcome found preferred text names=() members=''
+  for component in "${!STEP_COMPONENTS[@]}"; do
+    for ((at = ${#names[@]}; at > 0; at--)); do
+      [[ ${names[at - 1]} > $component ]] || break
+      names[at]=${names[at - 1]}
+    done
+    names[at]=$component
+  done
+  for component in "${names[@]}"; do
+    rest="${STEP_COMPONENTS[$component]} "
+    outcome=${rest%% *} rest=${rest#* }
+    found=${rest%% *} rest=${rest#* }
+    preferred=${rest%% *} rest=${rest#* }
+    text=''
+    json::member text outcome "$outcome"
+    json::member text found "${found#-}"
+    json::member text preferred "${preferred#-}"
+    rest=${rest#"${rest%%[![:space:]]*}"}
+    json::member text detail "${rest%"${rest##*[![:space:]]}"}"
+    members+="${members:+, }\"$component\": {$text}"
+  done
+  printf -v "$1" '%s' "$members"
 }
 
 # report::run ENTRY ready|degraded|failed SECONDS REASON [DEGRADED...]
 report::run() {
-  printf '%s\0' run "$@" | KERNEL=$(uname -r) READY=$REPORT_READY report::line
+  local line name text degraded=''
+  for name in "${@:5}"; do
+    json::text text "$name"
+    degraded+="${degraded:+, }$text"
+  done
+  report::begin line
+  json::member line run ended
+  json::member line entry "$1"
+  json::member line state "$2"
+  line+=", \"degraded\": [$degraded], \"seconds\": $3"
+  report::node line
+  json::member line image_family "${NODE_FAMILY:-}"
+  json::member line kernel "$(uname -r)"
+  json::member line reason "$4"
+  report::write "{$line}"
+  [[ $2 != failed ]] || return 0
+  # With one write: who reads half of a line takes the last one of the report.
+  printf '{%s}\n' "$line" >"$REPORT_READY" || log::warn "$REPORT_READY could not be written"
 }
 
-# Printed, and appended to report.jsonl with one write. A report that cannot be written ends no run.
-report::line() {
-  REPORT_FILE=${ULTRACLUSTER_REPORT:-$ULTRACLUSTER_ROOT/var/log/ultracluster/report.jsonl} python3 -IS -c '
-import json, os, sys, time
+# report::begin VARIABLE, report::node VARIABLE: the members that all lines begin with, and those of the node
 
-env = os.environ.get
-kind, *words = sys.stdin.buffer.read().decode(errors="replace").split("\0")[:-1]
-line = {"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-if kind == "step":
-    name, state, version, seconds, message, count, *words = words
-    components = {}
-    for text in words[int(count):]:
-        component, outcome, found, preferred, detail = (text + " ").split(" ", 4)
-        components[component] = {
-            "outcome": outcome,
-            "found": "" if found == "-" else found,
-            "preferred": "" if preferred == "-" else preferred,
-            "detail": detail.strip(),
-        }
-    line |= {
-        "step": name,
-        "state": state,
-        "version": version,
-        "seconds": float(seconds),
-        "message": message,
-        "verbs": dict(verb.split("=", 1) for verb in words[:int(count)]),
-        "components": dict(sorted(components.items())),
-    }
-else:
-    entry, state, seconds, reason, *degraded = words
-    line |= {"run": "ended", "entry": entry, "state": state, "degraded": degraded, "seconds": float(seconds)}
-line |= {"group": env("NODE_GROUP", ""), "role": env("NODE_ROLE", ""), "release": env("CLUSTER_RELEASE", "")}
-if kind == "run":
-    line |= {"image_family": env("NODE_FAMILY", ""), "kernel": env("KERNEL", ""), "reason": reason}
-text = json.dumps(line) + "\n"
-sys.stdout.write(text)
+report::begin() {
+  local TZ=UTC time
+  printf -v time '%(%Y-%m-%dT%H:%M:%SZ)T' -1
+  printf -v "$1" '"time": "%s"' "$time"
+}
 
+report::node() {
+  json::member "$1" group "${NODE_GROUP:-}"
+  json::member "$1" role "${NODE_ROLE:-}"
+  json::member "$1" release "${CLUSTER_RELEASE:-}"
+}
 
-def write(path, flags, text):
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o644)
-    os.write(file, text.encode())
-    os.close(file)
-
-
-write(env("REPORT_FILE"), os.O_APPEND, text)
-if kind == "run" and state != "failed" and env("READY"):
-    write(env("READY") + ".new", os.O_TRUNC, text)
-    os.replace(env("READY") + ".new", env("READY"))
-' || log::warn "the report could not be written"
+# Printed, and appended to report.jsonl. A report that cannot be written ends no run.
+report::write() {
+  local -r file=${ULTRACLUSTER_REPORT:-$ULTRACLUSTER_ROOT/var/log/ultracluster/report.jsonl}
+  printf '%s\n' "$1"
+  [[ -d ${file%/*} ]] || mkdir -p "${file%/*}" || { log::warn "the report could not be written" && return; }
+  printf '%s\n' "$1" >>"$file" || log::warn "the report could not be written"
 }

@@ -1,30 +1,70 @@
 #!/usr/bin/env bash
 # run_verb.sh STEP VERB: one verb of one step, called by `step::verb`. `fetch` is for steps that have it, and only when
-# they have something to install.
+# they have something to install. `look` is `detect`, and `verify` where what it looks for is here.
 set -Eeuo pipefail
 umask 022 # a hardened image has another, with which users could not read what is installed
 
 ULTRACLUSTER_HOME=${ULTRACLUSTER_HOME:-$(cd -- "${BASH_SOURCE[0]%/*}/.." && pwd)}
-for library in step retry lock packages network files fetch software; do
+for library in log answer lock; do
   # shellcheck source=/dev/null
   source "$ULTRACLUSTER_HOME/lib/$library.sh"
 done
 lock::let_go # held by who waits for this process
-# shellcheck source=/dev/null
-source "$(steps::file "$1")"
 
-readonly VERB=$2
+file=$ULTRACLUSTER_HOME/steps/$1.sh
+# One of a team's own
+[[ -e $file ]] || for file in "$ULTRACLUSTER_HOME"/own_steps/[0-9][0-9]_"$1".sh; do :; done
+# Of the libraries those that the step names (files::, FILES_): to read all of them takes longer than most looks.
+IFS= read -r -d '' text <"$file" || true
+for path in "$ULTRACLUSTER_HOME"/lib/*.sh; do
+  name=${path##*/} name=${name%.sh}
+  [[ $name != step && ($text == *"$name::"* || $text == *"${name^^}_"*) ]] || continue
+  # shellcheck source=/dev/null
+  source "$path"
+done
+# shellcheck source=/dev/null
+source "$file"
+unset text path name library file
+
+# run_verb::run STEP VERB: what fails in it ends this shell, with the cause told.
+run_verb::run() {
+  RUN_VERB=$2
+  declare -F "$1::$2" >/dev/null || step::fail "the step has no $1::$2"
+  trap 'run_verb::stopped "$?" "$BASH_COMMAND"' ERR
+  "$1::$2"
+}
+
 run_verb::stopped() {
   local why=''
+  # shellcheck source-path=SCRIPTDIR source=fetch.sh
+  source "$ULTRACLUSTER_HOME/lib/fetch.sh"
   (($(fetch::space "$ULTRACLUSTER_ROOT/") > 0)) || why=' (the root disk is full)'
-  step::say cause "${FILES_ERROR:-$VERB stopped with status $1 at: $2}$why"
+  step::say cause "${FILES_ERROR:-$RUN_VERB stopped with status $1 at: $2}$why"
 }
-trap 'run_verb::stopped "$?" "$BASH_COMMAND"' ERR
-if [[ $VERB == fetch ]]; then
-  declare -F "$1::fetch" >/dev/null || exit 0
-  status=0
-  ("$1::detect") || status=$?
-  ((status == STEP_ABSENT)) || exit 0
-fi
-declare -F "$1::$VERB" >/dev/null || step::fail "the step has no $1::$VERB"
-"$1::$VERB"
+
+# run_verb::detect STEP: sets DETECTED to its status. In a shell of its own: what it sets is not for other verbs.
+run_verb::detect() {
+  set +e
+  (
+    set -e
+    run_verb::run "$1" detect
+  )
+  DETECTED=$?
+  set -e
+}
+
+case $2 in
+  look)
+    run_verb::detect "$1"
+    ((DETECTED == 0)) || exit "$DETECTED"
+    step::say verb verify
+    run_verb::run "$1" verify
+    ;;
+  fetch)
+    declare -F "$1::fetch" >/dev/null || exit 0
+    run_verb::detect "$1"
+    ((DETECTED == STEP_ABSENT)) || exit 0
+    run_verb::run "$1" fetch
+    ;;
+  *) run_verb::run "$1" "$2" ;;
+esac

@@ -4,7 +4,7 @@
 [[ -z ${ULTRACLUSTER_LIB_SOFTWARE:-} ]] || return 0
 ULTRACLUSTER_LIB_SOFTWARE=1
 
-for library in release version contract packages fetch retry step; do
+for library in release version contract packages fetch retry answer; do
   # shellcheck source=/dev/null
   source "${BASH_SOURCE[0]%/*}/$library.sh"
 done

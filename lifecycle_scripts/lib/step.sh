@@ -4,12 +4,10 @@
 [[ -z ${ULTRACLUSTER_LIB_STEP:-} ]] || return 0
 ULTRACLUSTER_LIB_STEP=1
 
-for library in log clock report contract steps verb; do
+for library in log clock report contract steps answer verb; do
   # shellcheck source=/dev/null
   source "${BASH_SOURCE[0]%/*}/$library.sh"
 done
-
-readonly STEP_ABSENT=10 STEP_SKIPPED=20
 
 # Steps whose files could not be fetched: "COMPONENT CAUSE" by step. They are not installed.
 declare -gA STEP_GIVEN_UP=()
@@ -26,21 +24,21 @@ step::run() {
   clock::now started
   verb::budget "$name" "$started"
 
-  step::verb "$name" detect
+  step::verb "$name" look
   # shellcheck disable=SC2153 # set by step::verb
-  case $STEP_STATUS in
-    0)
+  case $STEP_VERB:$STEP_STATUS in
+    verify:*)
       verbs+=(detect=present)
-      step::check "$name"
+      step::checked "$name"
       ;;
-    "$STEP_ABSENT")
+    "detect:$STEP_ABSENT")
       verbs+=(detect=absent)
       [[ -z ${STEP_BEFORE_INSTALL:-} ]] || "$STEP_BEFORE_INSTALL" "$name"
       STEP_STATE=installed
       step::install "$name"
-      [[ $STEP_STATE == failed ]] || step::check "$name"
+      [[ $STEP_STATE == failed ]] || { step::verb "$name" verify && step::checked "$name"; }
       ;;
-    "$STEP_SKIPPED")
+    "detect:$STEP_SKIPPED")
       verbs+=(detect=not-applicable)
       STEP_STATE=skipped
       ;;
@@ -80,8 +78,8 @@ step::install() {
   fi
 }
 
-step::check() {
-  step::verb "$1" verify
+# step::checked NAME: after `verify`
+step::checked() {
   if ((STEP_STATUS == 0)); then
     verbs+=(verify=ok)
   else
@@ -149,38 +147,4 @@ step::first_cause() {
     [[ ${STEP_COMPONENTS[$component]} != refused* ]] || { first=$component && break; }
   done
   read -r _ _ _ STEP_MESSAGE <<<"${STEP_COMPONENTS[${first:-${STEP_LACKS[0]}}]}"
-}
-
-# --- what verbs say and how they end; file descriptor 3 leads to `step::verb` ---
-
-step::say() { printf '%s %s\n' "$1" "${2//$'\n'/ }" >&3; }
-step::version() { step::say version "$1"; }
-# What is here, or what is to do
-step::message() { step::say message "$1"; }
-# Which component of the release the following lines are about
-step::about() { step::say about "$1"; }
-# step::component NAME kept|degraded|not-needed|lacks|installed FOUND PREFERRED DETAIL: `lacks` is to be installed
-step::component() {
-  local found=${3//[[:space:]]/_} preferred=${4//[[:space:]]/_}
-  [[ $found == [0-9]* ]] || found=-
-  step::say component "$1 $2 $found ${preferred:--} ${5:-}"
-}
-
-# detect: it is here and right
-step::present() { step::finish 0 "$@"; }
-# detect: it has to be installed
-step::absent() { step::finish "$STEP_ABSENT" "$@"; }
-# detect: this node does not need it
-step::not_applicable() { step::finish "$STEP_SKIPPED" "$@"; }
-# any verb: it cannot work, and this is why
-step::fail() {
-  step::say cause "$*"
-  exit 1
-}
-
-step::finish() {
-  local -r status=$1
-  shift
-  (($# == 0)) || step::message "$*"
-  exit "$status"
 }

@@ -76,16 +76,6 @@ steps::is_own() {
   [[ " ${NODE_STEPS:-}" == *" "[0-9][0-9]"_$1:"* ]]
 }
 
-# steps::file STEP: where its functions are
-steps::file() {
-  local own
-  if steps::is_own "$1"; then
-    for own in "$ULTRACLUSTER_HOME"/own_steps/[0-9][0-9]_"$1".sh; do printf '%s' "$own"; done
-  else
-    printf '%s' "$ULTRACLUSTER_HOME/steps/$1.sh"
-  fi
-}
-
 # steps::run_minutes ENTRY
 steps::run_minutes() {
   local minutes=${STEPS_RUN_MINUTES[${1:-none}]:-$STEPS_RUN_MINUTES_ELSE}

@@ -4,7 +4,7 @@
 [[ -z ${ULTRACLUSTER_LIB_VERB:-} ]] || return 0
 ULTRACLUSTER_LIB_VERB=1
 
-for library in log clock steps lock; do
+for library in log clock steps lock answer; do
   # shellcheck source=/dev/null
   source "${BASH_SOURCE[0]%/*}/$library.sh"
 done
@@ -25,32 +25,34 @@ verb::budget() {
 }
 
 # verb::time VERB: sets VERB_MS, what is left for it. When the run's time is used up, nothing is installed any more, but a
-# look at what is here (a minute) still is: the node may have all that it needs.
+# look at what is here (a minute for each of its verbs) still is: the node may have all that it needs.
 verb::time() {
-  local now left
+  local now left least=60000
   clock::now now
   VERB_MS=$((VERB_STEP_END - now)) VERB_LATE="the step did not end within $VERB_STEP_MINUTES min"
   ((VERB_RUN_END > 0)) || return 0
   left=$((VERB_RUN_END - now))
   if ((left < VERB_MS)); then
     VERB_MS=$left VERB_LATE="the run's $VERB_RUN_MINUTES min are used up"
-    [[ $1 == install || $1 == fetch ]] || ((left >= 60000)) || VERB_MS=60000
+    [[ $1 != look ]] || least=120000
+    [[ $1 == install || $1 == fetch ]] || ((left >= least)) || VERB_MS=$least
   fi
 }
 
-# step::verb NAME VERB: runs NAME::VERB in a process of its own: there `set -e` holds, whatever surrounds this call.
-# Sets STEP_STATUS, and STEP_MESSAGE: the cause when it failed, else what it told.
+# step::verb NAME VERB: runs NAME::VERB in a process of its own: there `set -e` holds, whatever surrounds this call. `look` is
+# `detect` and, where that finds what it looks for, `verify`. Sets STEP_STATUS, STEP_VERB (which verb it is of), and STEP_MESSAGE: the
+# cause when it failed, else what it told.
 step::verb() {
   local -r name=$1 verb=$2
   local -r answer=$ULTRACLUSTER_ROOT/run/ultracluster/answer-$name
   local seconds started ended told='' cause=''
-  STEP_STATUS=0
+  STEP_STATUS=0 STEP_VERB=${verb/look/detect}
   verb::time "$verb"
   if ((VERB_MS <= 0)); then
     STEP_STATUS=1 STEP_MESSAGE="$VERB_LATE"
     return 0
   fi
-  mkdir -p "${answer%/*}"
+  [[ -d ${answer%/*} ]] || mkdir -p "${answer%/*}"
   clock::now started
   clock::to_seconds seconds "$VERB_MS"
   verb::run "$name" "$verb" "$seconds" "$answer"
@@ -60,9 +62,9 @@ step::verb() {
     0 | "$STEP_ABSENT" | "$STEP_SKIPPED") STEP_MESSAGE=${told:-$STEP_MESSAGE} ;;
     124 | 137)
       ((ended - started + 20 < VERB_MS)) || cause=$VERB_LATE # two moves of the clock
-      STEP_MESSAGE=${cause:-$verb ended with status $STEP_STATUS}
+      STEP_MESSAGE=${cause:-$STEP_VERB ended with status $STEP_STATUS}
       ;;
-    *) STEP_MESSAGE=${cause:-${told:-$verb ended with status $STEP_STATUS}} ;;
+    *) STEP_MESSAGE=${cause:-${told:-$STEP_VERB ended with status $STEP_STATUS}} ;;
   esac
 }
 
@@ -102,6 +104,8 @@ verb::heard() {
   local key value component outcome rest
   while IFS=' ' read -r key value; do
     case $key in
+      # `detect` has ended well.
+      verb) STEP_MESSAGE=${told:-$STEP_MESSAGE} STEP_VERB=$value told='' cause='' ;;
       version) STEP_VERSION=$value ;;
       message) told+=${told:+; }$value ;;
       # The first is the nearest to what went wrong.

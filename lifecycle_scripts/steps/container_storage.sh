@@ -86,8 +86,10 @@ container_storage::candidates() {
 
 # Mounted, and not by us: our mounts show their folder of the store.
 container_storage::is_foreign() {
-  local shown
-  shown=$(awk -v path="$1" '$5 == path { shown = $4 } END { print shown }' "$ULTRACLUSTER_ROOT/proc/self/mountinfo")
+  local folder point shown=''
+  while read -r _ _ _ folder point _; do
+    [[ $point != "$1" ]] || shown=$folder
+  done <"$ULTRACLUSTER_ROOT/proc/self/mountinfo"
   [[ -n $shown && $shown != *ultracluster-containers/* ]]
 }
 

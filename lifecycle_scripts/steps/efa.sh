@@ -62,7 +62,7 @@ efa::verify() {
   module=$(software::module efa)
   [[ -n $module ]] || step::fail "no efa module for this kernel: are its headers installed?"
   if [[ -z ${NODE_BAKE:-} ]]; then
-    devices=$(efa::devices)
+    devices=$(lnet::efa_devices)
     # On some types they appear late; what is really there is for the fabric test to judge.
     ((devices >= NODE_EFA_INTERFACES)) || log::warn "$NODE_INSTANCE_TYPE should have $NODE_EFA_INTERFACES EFA devices, found $devices"
   fi
@@ -73,12 +73,4 @@ efa::verify() {
   fi
   [[ -x $ULTRACLUSTER_ROOT/opt/amazon/efa/bin/fi_info ]] || step::fail "the installer left no /opt/amazon/efa/bin/fi_info"
   software::proven efa-installer "$(efa::version)" "efa module $module, ${devices:-no} devices"
-}
-
-efa::devices() {
-  local device count=0
-  for device in "$ULTRACLUSTER_ROOT"/sys/class/infiniband/*/device/driver; do
-    [[ $(readlink "$device") != */efa ]] || count=$((count + 1))
-  done
-  echo "$count"
 }

@@ -72,7 +72,11 @@ limits::slurmd_follows() {
   local pid
   pid=$(limits::slurmd_pid)
   [[ -n $pid && $pid != 0 ]] || return 0
-  grep -Eq '^Max locked memory +unlimited +unlimited' "$ULTRACLUSTER_ROOT/proc/$pid/limits"
+  local limit soft hard
+  while read -r _ limit _ soft hard _; do
+    [[ "$limit $soft $hard" != 'locked unlimited unlimited' ]] || return 0
+  done <"$ULTRACLUSTER_ROOT/proc/$pid/limits"
+  return 1
 }
 
 # Where the bus does not answer, the file has to do.
@@ -101,7 +105,11 @@ limits::huge_pages_wanted() {
 }
 
 limits::memory() {
-  awk -v key="$1:" '$1 == key { value = $2 } END { print value + 0 }' "$ULTRACLUSTER_ROOT/proc/meminfo"
+  local key value found=0
+  while read -r key value _; do
+    [[ $key != "$1:" ]] || found=$value
+  done <"$ULTRACLUSTER_ROOT/proc/meminfo"
+  echo "$found"
 }
 
 # A kernel that found fewer free pages than asked for is not asked again: it is at the next boot.

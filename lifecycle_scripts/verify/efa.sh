@@ -4,7 +4,7 @@
 ULTRACLUSTER_VERIFY_EFA=1
 
 # shellcheck source-path=SCRIPTDIR source=checks.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/checks.sh"
+source "${BASH_SOURCE[0]%/*}/checks.sh"
 
 # libfabric registers its buffers as locked memory (aws/aws-ofi-nccl, doc): less than this is known to fail
 readonly EFA_MEMLOCK=17179869184
@@ -13,12 +13,15 @@ readonly EFA_ATTEMPTS=3
 
 # Prints the devices that the driver efa serves: an entry alone proves nothing, on HGX B200 two of ten are not EFA.
 efa::devices() {
-  local device driver
+  local device driver devices=()
   for device in "$ULTRACLUSTER_ROOT"/sys/class/infiniband/*; do
-    [[ -e $device/device/driver ]] || continue
-    driver=$(readlink -f "$device/device/driver")
-    [[ ${driver##*/} != efa ]] || printf '%s\n' "${device##*/}"
+    [[ ! -e $device/device/driver ]] || devices+=("${device##*/}")
   done
+  ((${#devices[@]} > 0)) || return 0
+  for device in "${devices[@]}"; do
+    read -r driver
+    [[ ${driver##*/} != efa ]] || printf '%s\n' "$device"
+  done < <(cd "$ULTRACLUSTER_ROOT/sys/class/infiniband" && readlink -f "${devices[@]/%//device/driver}")
 }
 
 # efa::check_devices EXPECTED: numbers that are right, one of them; empty = not known. Sets EFA_DEVICES.

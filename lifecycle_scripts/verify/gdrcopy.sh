@@ -4,7 +4,7 @@
 ULTRACLUSTER_VERIFY_GDRCOPY=1
 
 # shellcheck source-path=SCRIPTDIR source=efa.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/efa.sh"
+source "${BASH_SOURCE[0]%/*}/efa.sh"
 
 # gdrcopy::check BY_DESIGN: not empty where hosts bring none (EKS images)
 gdrcopy::check() {

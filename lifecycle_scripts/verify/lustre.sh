@@ -4,10 +4,10 @@
 ULTRACLUSTER_VERIFY_LUSTRE=1
 
 # shellcheck source-path=SCRIPTDIR source=efa.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/efa.sh"
+source "${BASH_SOURCE[0]%/*}/efa.sh"
 for library in mounts lnet; do
   # shellcheck source=/dev/null
-  source "$(dirname -- "${BASH_SOURCE[0]}")/../lib/$library.sh"
+  source "${BASH_SOURCE[0]%/*}/../lib/$library.sh"
 done
 
 readonly LUSTRE_EFA_UNIT=configure-efa-fsx-lustre-client.service

@@ -4,13 +4,13 @@
 ULTRACLUSTER_VERIFY_NCCL=1
 
 # shellcheck source-path=SCRIPTDIR source=checks.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/checks.sh"
+source "${BASH_SOURCE[0]%/*}/checks.sh"
 
 # nccl::check_logs PROTOCOL EXPECTED GPU_DIRECT FILE...: PROTOCOL (RDMA, SENDRECV) that the plugin uses on this type, EXPECTED as
 # for devices; GPU_DIRECT true or false; each is empty where it is not known
 nccl::check_logs() {
   local outcome id message status=0 answer
-  answer=$(nccl::judge "$(dirname -- "${BASH_SOURCE[0]}")/nccl_patterns.json" "$@" 2>&1) || status=$?
+  answer=$(nccl::judge "${BASH_SOURCE[0]%/*}/nccl_patterns.json" "$@" 2>&1) || status=$?
   if ((status != 0)); then
     check::unknown nccl "the logs could not be read: $(tail -n 1 <<<"$answer")"
     return

@@ -373,7 +373,7 @@ def test_json_holds_everything(run: Callable[..., Any]) -> None:
     assert found["causes"][0]["id"] == "efa-health-check" and not found["healthy"]
     assert found["causes"][0]["evidence"] == [f"nodes: gpu {NODE}", f"cluster events: gpu {NODE}"]
     assert found["facts"][0]["when"] == "2026-11-20T08:00:00+00:00"
-    assert set(found) == {"healthy", "causes", "facts", "logs", "sources"}
+    assert set(found) == {"schema", "healthy", "causes", "facts", "logs", "sources"}
 
 
 def test_healthy_and_unknown_say_so(run: Callable[..., Any]) -> None:

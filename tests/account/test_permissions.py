@@ -176,10 +176,10 @@ def run(*arguments: str) -> Any:
 
 
 def test_the_command_prints_policies() -> None:
-    everything = json.loads(run("--json").stdout)
+    everything = json.loads(run("--policy").stdout)
     assert everything["Version"] == "2012-10-17"
     assert len(everything["Statement"]) == sum(len(one["Statement"]) for one in DOCUMENT["policies"].values())
-    assert json.loads(run("read", "--json").stdout) == DOCUMENT["policies"]["read"]
+    assert json.loads(run("read", "--policy").stdout) == DOCUMENT["policies"]["read"]
     text = run("act")
     assert (
         text.exit_code == 0

@@ -434,6 +434,32 @@ def test_an_account_that_answers_nothing_proves_nothing(
     assert ended.stdout.rstrip().endswith("unknown: most checks could not be made, so nothing is proven")
 
 
+def test_strict_is_not_green_while_one_question_could_not_be_asked(
+    monkeypatch: pytest.MonkeyPatch, world: World
+) -> None:
+    assert run(monkeypatch, world, DEV, "--strict").exit_code == 0
+
+    world.refuse("fsx", "DescribeFileSystems", "ThrottlingException")
+    world.refuse("iam", "GetRole", "AccessDenied")
+    lenient = json.loads(run(monkeypatch, world, DEV, "--json").stdout)
+    ended = run(monkeypatch, world, DEV, "--strict")
+    document = json.loads(run(monkeypatch, world, DEV, "--strict", "--json").stdout)
+
+    assert (lenient["strict"], lenient["exit_code"]) == (False, 0)
+    assert lenient["not_asked"]
+    assert ended.exit_code == document["exit_code"] == 3
+    assert document["not_asked"] == lenient["not_asked"]
+    assert f"--strict: not asked: {'; '.join(document['not_asked'])}" in ended.stderr
+    assert "Traceback" not in ended.output
+
+
+def test_strict_does_not_hide_what_is_red(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
+    broken(world)
+    world.refuse("iam", "GetRole", "AccessDenied")
+
+    assert run(monkeypatch, world, DEV, "--strict").exit_code == 1
+
+
 @pytest.mark.parametrize("error", ["ExpiredToken", "InvalidClientTokenId"])
 def test_unusable_credentials_end_at_once(monkeypatch: pytest.MonkeyPatch, world: World, error: str) -> None:
     world.account._identity = None

@@ -6,16 +6,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
 
 from ultracluster.catalog import images as catalogue
 from ultracluster.catalog.images import (
-    Fact,
     Family,
-    Image,
     Mark,
     UnknownImageError,
     fields,
@@ -24,10 +21,6 @@ from ultracluster.catalog.images import (
     newest,
     source,
 )
-from ultracluster.catalog.lustre_kernels import lustre_kernels
-from ultracluster.software.contradictions import contradictions
-from ultracluster.software.fit import in_matrix
-from ultracluster.software.versions import Version
 
 DOCUMENT: dict[str, Any] = json.loads(catalogue.FILE.read_text())
 VERSION = re.compile(r"(>=)?\d[A-Za-z0-9.+~:-]*")
@@ -118,70 +111,6 @@ def test_sources_are_public_texts_and_all_used() -> None:
         assert len(row["where"]) > 15 and DATE.fullmatch(row["as_of"]), key
         assert not re.search(r"\breview\b|\bthe project|/work|images\.md", row["where"]), key
         assert source(key) == f"{row['where']} ({row['as_of']})"
-
-
-@pytest.mark.parametrize("one", images(), ids=lambda one: one.id)
-def test_a_record_does_not_contradict_itself(one: Image) -> None:
-    assert contradictions(one) == ()
-
-
-def edited(one: Image, **values: str | bool) -> Image:
-    facts = {name: Fact(value, "confirmed", "os", "2026") for name, value in values.items()}
-    return replace(one, values={**one.values, **facts})
-
-
-@pytest.mark.parametrize(
-    ("base", "values", "clause"),
-    [
-        ("hyperpod-slurm-ubuntu22.04-x86_64-20260917", {"fabric_manager": "580.65.06"}, "one version"),
-        ("eks-al2023-standard-1.34-x86_64-20261012", {"gdrdrv": "2.5.2"}, "without an NVIDIA driver"),
-        ("hyperpod-slurm-ubuntu22.04-x86_64-20260917", {"efa_kmod": "2.17.3"}, "1.50.0 brings 3.3.0"),
-        ("hyperpod-slurm-ubuntu22.04-x86_64-20260917", {"kernel": "6.12.1-1.1"}, "is none of ubuntu22.04"),
-        ("hyperpod-slurm-ubuntu22.04-x86_64-20260917", {"kernel": "6.9.0-1001-aws"}, "lacks kernel"),
-        ("hyperpod-slurm-ubuntu22.04-x86_64-20260917", {"cuda_default": "12.4"}, "not one of"),
-        ("eks-al2023-nvidia-1.34-x86_64-20261012", {"login_user": "ubuntu"}, "none of al2023"),
-    ],
-)
-def test_a_contradiction_is_named(base: str, values: dict[str, str], clause: str) -> None:
-    (found,) = contradictions(edited(image(base), **values))
-
-    assert clause in found
-
-
-def test_a_release_of_another_day_or_kubernetes_is_a_contradiction() -> None:
-    one = image("eks-al2023-nvidia-1.34-x86_64-20260930")
-
-    assert contradictions(replace(one, date="2026-09-29")) == ("release 1.34.11-20260930 is of 2026-09-29",)
-    assert contradictions(replace(one, kubernetes="1.35")) == (
-        "release 1.34.11-20260930 is not of Kubernetes 1.35",
-    )
-
-
-@pytest.mark.parametrize(
-    ("os", "kernel", "inside"),
-    [
-        ("ubuntu24.04", "6.17.0-1020-aws", True),
-        ("ubuntu24.04", "6.17.0-1021-aws", False),
-        ("ubuntu24.04", "7.0.0-1011-aws", False),
-        ("ubuntu24.04", "7.0.0-1014-aws", True),
-        ("ubuntu24.04", "7.1.0-1001-aws", False),
-        ("ubuntu22.04", "6.8.0-1100-aws", True),
-        ("al2023", "6.12.110-135.201", True),
-        ("al2023", "6.1.70-1.1", False),
-        ("rhel9", "5.14.0-503.40.1", True),
-        ("ubuntu26.04", "7.0.0-1014-aws", False),
-    ],
-)
-def test_kernels_of_fsx(os: str, kernel: str, inside: bool) -> None:
-    assert in_matrix(os, kernel) is inside
-
-
-def test_ranges_of_kernels_rise() -> None:
-    for os in ("al2023", "ubuntu22.04", "ubuntu24.04", "rhel8", "rhel9", "rhel10"):
-        ranges = lustre_kernels(os)
-        assert ranges
-        for low, high in ranges:
-            assert Version(low) <= Version(high) or low.startswith((high + ".", high + "-")), (os, low, high)
 
 
 def test_the_field_report_is_on_kubernetes_up_to_1_35_only() -> None:

@@ -90,7 +90,7 @@ def test_findings_as_json(tmp_path: Path) -> None:
     result = run("ultracluster", "validate", "--json", "env.yaml", cwd=tmp_path)
 
     assert result.returncode == 2
-    first = json.loads(result.stdout)[0]
+    first = json.loads(result.stdout)["environments"][0]["findings"][0]
     assert first["file"] == "env.yaml"
     assert set(first) >= {"code", "severity", "path", "message", "instead", "line", "column"}
 
@@ -105,7 +105,8 @@ def test_findings_as_json_carry_the_remedy(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     text = (ROOT / "environments" / "dev.yaml").read_text()
     file.write_text(text.replace("role: login", "role: submit"))
-    (row,) = json.loads(run("ultracluster", "validate", str(file), "--json").stdout)
+    document = json.loads(run("ultracluster", "validate", str(file), "--json").stdout)
+    (row,) = document["environments"][0]["findings"]
 
     change = {"path": ["node_groups", "login", "role"], "value": "login"}
     assert row["remedy"] == {"options": [[change]], "lacking": None, "note": None}
@@ -113,7 +114,7 @@ def test_findings_as_json_carry_the_remedy(tmp_path: Path) -> None:
 
 
 def test_rules_as_json_say_which_orchestrators_they_are_about() -> None:
-    rows = {row["id"]: row for row in json.loads(run("ultracluster", "rules", "--json").stdout)}
+    rows = {row["id"]: row for row in json.loads(run("ultracluster", "rules", "--json").stdout)["rules"]}
 
     assert rows["ENV001"]["orchestrators"] is None
     assert rows["HPS060"]["orchestrators"] == ["hyperpod-slurm"]
@@ -127,7 +128,7 @@ def test_a_rule_is_printed_in_full_with_bad_and_good_lines() -> None:
 
 
 def test_a_subject_is_printed_whole_and_what_is_no_rule_is_refused() -> None:
-    rows = json.loads(run("ultracluster", "rules", "EFA", "--json").stdout)
+    rows = json.loads(run("ultracluster", "rules", "EFA", "--json").stdout)["rules"]
     unknown, shape = run("ultracluster", "rules", "FSX02"), run("ultracluster", "rules", "CFG003")
 
     assert [row["id"] for row in rows] == [f"EFA00{number}" for number in range(1, 8)]

@@ -28,7 +28,9 @@ def test_list_names_every_image() -> None:
 
 
 def test_list_takes_a_family_and_a_system() -> None:
-    rows = json.loads(run("list", "--family", "hyperpod-slurm", "--os", "ubuntu24.04", "--json").stdout)
+    rows = json.loads(run("list", "--family", "hyperpod-slurm", "--os", "ubuntu24.04", "--json").stdout)[
+        "images"
+    ]
 
     assert rows
     assert {(row["family"], row["os"]) for row in rows} == {("hyperpod-slurm", "ubuntu24.04")}
@@ -47,7 +49,7 @@ def test_show_says_who_says_so_and_what_nobody_says() -> None:
 
 
 def test_show_as_json_keeps_unknown_and_no_apart() -> None:
-    shown = json.loads(run("show", "eks-al2023-nvidia-1.34-x86_64-20261012", "--json").stdout)
+    shown = json.loads(run("show", "eks-al2023-nvidia-1.34-x86_64-20261012", "--json").stdout)["image"]
 
     assert shown["values"]["efa_installer"] is None
     assert shown["values"]["libfabric"]["value"] is False

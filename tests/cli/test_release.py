@@ -23,7 +23,7 @@ def test_list_names_every_release() -> None:
     assert heads == list(release_names())
     assert "all locked" in result.stdout.partition("\nhyperpod-slurm-")[0].partition("eks-2026.10")[2]
     assert "2 files not locked" in result.stdout.partition("hyperpod-slurm-2026.09")[2]
-    rows = json.loads(run("release", "list", "--json").stdout)
+    rows = json.loads(run("release", "list", "--json").stdout)["releases"]
     assert [row["release"] for row in rows] == list(release_names())
     assert rows[0]["unlocked"][0] == "enroot: enroot_4.2.1-1_arm64.deb"
     assert rows[0]["families"][0] == "dlami"
@@ -58,7 +58,7 @@ def test_show_prints_every_component_with_its_source() -> None:
 
 
 def test_show_as_json_is_the_lock_file() -> None:
-    shown = json.loads(run("release", "show", "2026.11", "--json").stdout)
+    shown = json.loads(run("release", "show", "2026.11", "--json").stdout)["release"]
     assert shown["schema"] == 2
     assert set(shown["components"]) == set(json.loads(release_file("2026.11").read_text())["components"])
 
@@ -80,7 +80,7 @@ def test_a_broken_release_is_exit_code_2(arguments: list[str], tmp_path: Path) -
     result = run("release", "check", str(file), *arguments)
     assert result.returncode == 2
     if arguments:
-        broken = [row for row in json.loads(result.stdout) if row["state"] == "broken"]
+        broken = [row for row in json.loads(result.stdout)["constraints"] if row["state"] == "broken"]
         assert [row["id"] for row in broken] == ["SWC003"]
     else:
         assert "SWC003  BROKEN" in result.stdout

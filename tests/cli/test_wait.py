@@ -107,7 +107,12 @@ def test_json_at_the_end_and_nothing_else_on_standard_output(run: Callable[..., 
     result = run(Scripted(seen("degraded", "no source")), "--json")
     assert result.exit_code == 0
     made = json.loads(result.stdout)
-    assert (made["schema"], made["environment"], made["outcome"], made["exit_code"]) == (1, "dev", "ready", 0)
+    assert (made["schema"], made["environment"], made["outcome"], made["exit_code"]) == (
+        "ultracluster.wait/1",
+        "dev",
+        "ready",
+        0,
+    )
     assert made["reason"] is None and made["doctor"] is None and made["not_judged"] == []
     assert made["groups"][1] == {
         "name": "gpu", "wanted": 2, "ready": 2, "note": None, "failed": None,

@@ -168,7 +168,7 @@ CASES
 @test "a driver that is not loaded yet is loaded" {
   rm "$ULTRACLUSTER_ROOT/proc/driver/nvidia/version"
   cat >"$SANDBOX/bin/loads" <<'EOT'
-#!/usr/bin/env bash
+#!/bin/bash
 echo "modprobe $*" >>"$FAKE/calls"
 [[ -e $FAKE/broken_driver ]] || touch "$ULTRACLUSTER_ROOT/proc/driver/nvidia/version"
 EOT
@@ -239,7 +239,7 @@ EOT
 
 @test "a required file that does not come stops the other downloads, and no orphan holds the lock" {
   export REQUIRED=enroot
-  printf '#!/usr/bin/env bash\necho "curl $*" >>"$FAKE/calls"\n[[ $* != *enroot* ]] || { printf 404; exit 22; }\nexec tail -f "$FAKE/calls"\n' >"$SANDBOX/slow"
+  printf '#!/bin/bash\necho "curl $*" >>"$FAKE/calls"\n[[ $* != *enroot* ]] || { printf 404; exit 22; }\nexec tail -f "$FAKE/calls"\n' >"$SANDBOX/slow"
   chmod +x "$SANDBOX/slow"
   ln -sf "$SANDBOX/slow" "$SANDBOX/bin/curl"
   software::lock

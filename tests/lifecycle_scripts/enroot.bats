@@ -84,7 +84,7 @@ CONF
 @test "no disk takes it: in the home, apart from other nodes" {
   run_steps enroot_config 2>/dev/null
   rm -rf "$ULTRACLUSTER_ROOT"/{scratch,var/lib/ultracluster,etc/ultracluster/enroot-base}
-  printf '#!/usr/bin/env bash\necho node-1\n' >"$SANDBOX/uname" && chmod +x "$SANDBOX/uname" && ln -sf "$SANDBOX/uname" "$SANDBOX/bin/uname"
+  printf '#!/bin/bash\necho node-1\n' >"$SANDBOX/uname" && chmod +x "$SANDBOX/uname" && ln -sf "$SANDBOX/uname" "$SANDBOX/bin/uname"
   assert::equal "$SANDBOX/home/.local/share/enroot-node-1/data" "$(folder data)"
 }
 

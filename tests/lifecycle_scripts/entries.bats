@@ -143,9 +143,9 @@ steps() {
   run bash "$folder/prolog"
   assert::status 0
   # shellcheck disable=SC2016 # the prolog expands it
-  printf '#!/usr/bin/env bash\necho "first $SLURM_JOB_ID"\n' >"$folder/prolog.d/10_first"
-  printf '#!/usr/bin/env bash\necho second\nexit 3\n' >"$folder/prolog.d/20_second"
-  printf '#!/usr/bin/env bash\necho third\n' >"$folder/prolog.d/30_third"
+  printf '#!/bin/bash\necho "first $SLURM_JOB_ID"\n' >"$folder/prolog.d/10_first"
+  printf '#!/bin/bash\necho second\nexit 3\n' >"$folder/prolog.d/20_second"
+  printf '#!/bin/bash\necho third\n' >"$folder/prolog.d/30_third"
   echo 'echo never' >"$folder/prolog.d/15_notes"
   chmod +x "$folder/prolog.d/"{10_first,20_second,30_third}
   SLURM_JOB_ID=7 run bash "$folder/prolog"

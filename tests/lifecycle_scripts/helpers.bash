@@ -9,10 +9,13 @@ REPOSITORY=$(cd -- "$BATS_TEST_DIRNAME/../.." && pwd)
 REAL_COMMANDS=(awk bash cat chmod cmp cp cut dirname env find flock grep gzip head ls ln mkdir mv readlink rm rmdir sed sha256sum
   sha512sum sleep sort stat tail tar tee timeout touch tr wc)
 
-# The interpreter itself and not a launcher of some version manager, which would need a PATH.
+# The interpreter itself and not a launcher of some version manager, which would need a PATH. What all tests of a file begin with is
+# made once, and copied for each.
 setup_file() {
-  PYTHON=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
+  PYTHON=$(python3 -IS -c 'import os, sys; print(os.path.realpath(sys.executable))')
   export PYTHON
+  sandbox::make "$BATS_FILE_TMPDIR/sandbox"
+  ULTRACLUSTER_ROOT=$BATS_FILE_TMPDIR/node/root FAKE=$BATS_FILE_TMPDIR/node/fake node::make
 }
 
 setup() {
@@ -21,35 +24,45 @@ setup() {
   SCRIPTS=$SANDBOX/scripts
   LOG=$ULTRACLUSTER_ROOT/var/log/provision/provisioning.log
   REPORT=$ULTRACLUSTER_ROOT/var/log/ultracluster/report.jsonl
-  mkdir -p "$SCRIPTS" "$FAKE"/{lvm,units} "$REAL" "$SANDBOX/bin"
-  cp -r "$REPOSITORY"/lifecycle_scripts/{lib,steps,files,verify} "$REPOSITORY"/lifecycle_scripts/*.sh "$SCRIPTS"
-  # The steps of the release have tests of their own; all others do without them (see software.bash).
-  [[ -n ${WITH_SOFTWARE:-} ]] || sed -i -E 's/^(readonly STEPS_[A-Z]+)=.*/\1=/' "$SCRIPTS/lib/steps.sh"
-
-  local commands
-  mapfile -t commands < <(type -P "${REAL_COMMANDS[@]}")
-  ((${#commands[@]} == ${#REAL_COMMANDS[@]})) || { echo "this machine lacks some of: ${REAL_COMMANDS[*]}" && return 1; }
-  ln -s -t "$REAL" "${commands[@]}"
-  ln -s "$PYTHON" "$REAL/python3"
-  ln -s "$BATS_TEST_DIRNAME"/fakes/* "$SANDBOX/bin"
+  cp -a "$BATS_FILE_TMPDIR/sandbox/." "$SANDBOX"
   node::fresh
   if declare -F scenario >/dev/null; then scenario; fi
 }
 
-# A p5 node of group `gpu` as HyperPod hands it over, the image with Slurm and without a mount on its eight disks.
+# sandbox::make FOLDER: scripts and commands
+sandbox::make() {
+  local commands
+  mkdir -p "$1"/{scripts,bin,real}
+  cp -r "$REPOSITORY"/lifecycle_scripts/{lib,steps,files,verify} "$REPOSITORY"/lifecycle_scripts/*.sh "$1/scripts"
+  cp "$BATS_TEST_DIRNAME/cluster.json" "$1/scripts"
+  # The steps of the release have tests of their own; all others do without them (see software.bash).
+  [[ -n ${WITH_SOFTWARE:-} ]] || sed -i -E 's/^(readonly STEPS_[A-Z]+)=.*/\1=/' "$1/scripts/lib/steps.sh"
+  mapfile -t commands < <(type -P "${REAL_COMMANDS[@]}")
+  ((${#commands[@]} == ${#REAL_COMMANDS[@]})) || { echo "this machine lacks some of: ${REAL_COMMANDS[*]}" && return 1; }
+  ln -s -t "$1/real" "${commands[@]}"
+  ln -s "$PYTHON" "$1/real/python3"
+  ln -s "$BATS_TEST_DIRNAME"/fakes/* "$1/bin"
+}
+
+# node::fresh: root, fakes and cluster.json are those of a new node.
 node::fresh() {
+  cp -a "$BATS_FILE_TMPDIR/node/." "$SANDBOX"
+  node::cluster_json
+}
+
+# A p5 node of group `gpu` as HyperPod hands it over, the image with Slurm and without a mount on its eight disks.
+node::make() {
   local index
-  mkdir -p "$ULTRACLUSTER_ROOT"/{etc,run,proc/self,proc/sys/net/ipv4/neigh/default,opt/ml/config,opt/slurm/etc}
+  mkdir -p "$ULTRACLUSTER_ROOT"/{etc,run,proc/self,proc/sys/net/ipv4/neigh/default,opt/ml/config,opt/slurm/etc} \
+    "$FAKE"/{lvm,modules} "$FAKE"/units/{slurmd,slurmctld,munge}
   echo '25 1 259:0 / / rw,relatime shared:1 - ext4 /dev/root rw' >"$ULTRACLUSTER_ROOT/proc/self/mountinfo"
   printf 'MemTotal:       2000000000 kB\nHugePages_Total:       0\nHugepagesize:       2048 kB\n' >"$ULTRACLUSTER_ROOT/proc/meminfo"
   for index in 1 2 3; do echo 128 >"$ULTRACLUSTER_ROOT/proc/sys/net/ipv4/neigh/default/gc_thresh$index"; done
   echo 'UUID=0123 / ext4 defaults 0 1' >"$ULTRACLUSTER_ROOT/etc/fstab"
   echo 'SlurmctldHost=ip-10-1-0-10(10.1.0.10)' >"$ULTRACLUSTER_ROOT/opt/slurm/etc/slurm.conf"
-  mkdir -p "$FAKE"/units/{slurmd,slurmctld,munge}
   # shellcheck disable=SC2016 # systemd expands it
   echo 'ExecStart=/opt/slurm/sbin/slurmd -D $SLURMD_OPTIONS' >"$FAKE/units/slurmd/unit"
   touch "$FAKE/calls" "$FAKE/changes" "$FAKE/lvm/pvs" "$FAKE/any_package"
-  mkdir -p "$FAKE/modules"
   echo 2.15.6 >"$FAKE/modules/lustre"
   echo x86_64 >"$FAKE/processor"
   echo 6.8.0-1039-aws >"$FAKE/kernel"
@@ -59,18 +72,19 @@ node::fresh() {
   echo true >"$FAKE/remove_ipc"
   echo 10.1.0.21 >"$FAKE/addresses"
   node::disks 8
-  node::cluster_json
   node::resource_config
 }
 
 # node::disks COUNT [CONTENT]: instance-store disks beside the root volume and a data volume, which are EBS.
 node::disks() {
   local index
-  echo "/dev/nvme0n1 259:0 ext4 Amazon Elastic Block Store" >"$FAKE/disks"
-  echo "/dev/nvme99n1 259:99 - Amazon Elastic Block Store" >>"$FAKE/disks"
-  for ((index = 1; index <= $1; index++)); do
-    echo "/dev/nvme${index}n1 259:$index ${2:--} Amazon EC2 NVMe Instance Storage" >>"$FAKE/disks"
-  done
+  {
+    echo "/dev/nvme0n1 259:0 ext4 Amazon Elastic Block Store"
+    echo "/dev/nvme99n1 259:99 - Amazon Elastic Block Store"
+    for ((index = 1; index <= $1; index++)); do
+      echo "/dev/nvme${index}n1 259:$index ${2:--} Amazon EC2 NVMe Instance Storage"
+    done
+  } >"$FAKE/disks"
 }
 
 # What DLAMI offers: its own volume over all disks, mounted at /opt/dlami/nvme.
@@ -149,7 +163,6 @@ library() {
 
 node::renew() {
   rm -rf "$ULTRACLUSTER_ROOT" "$FAKE"
-  mkdir -p "$FAKE"/{lvm,units}
   node::fresh
   if declare -F scenario >/dev/null; then scenario; fi
 }
@@ -176,21 +189,22 @@ forget_calls() {
 # the command KILL_ONLY.
 kill_everywhere() {
   local -r step=$1 least=$2
-  local total change expected
+  local total change expected found changes
   run_steps "$step" >"$SANDBOX/output" 2>&1 || { cat "$SANDBOX/output" && return 1; }
   expected=$(snapshot)
-  total=$(wc -l <"$FAKE/changes")
+  mapfile -t changes <"$FAKE/changes"
+  total=${#changes[@]}
   ((total >= least)) || { echo "only $total changes" && cat "$FAKE/changes" && return 1; }
-  cp "$FAKE/changes" "$SANDBOX/changes"
   node::renew
   node::keep
   for ((change = 1; change <= total; change++)); do
-    [[ $(sed -n "${change}p" "$SANDBOX/changes") == ${KILL_ONLY:-}* ]] || continue
+    [[ ${changes[change - 1]} == ${KILL_ONLY:-}* ]] || continue
     node::back
     ! KILL_AT=${KILL_WHERE:-before}:$change run_steps "$step" 2>/dev/null >&2 || { echo "survived change $change" && return 1; }
     run_steps "$step" >"$SANDBOX/output" 2>&1 || { echo "after change $change:" && cat "$SANDBOX/output" && return 1; }
-    cmp --silent <(echo "$expected") <(snapshot) || {
-      echo "after change $change" && diff <(echo "$expected") <(snapshot)
+    found=$(snapshot)
+    [[ $found == "$expected" ]] || {
+      echo "after change $change" && diff <(echo "$expected") <(echo "$found")
       return 1
     }
   done
@@ -224,23 +238,27 @@ report::steps() { grep '"step"' "$REPORT"; }
 # assert::states STEP=STATE...: of the last run, in this order
 assert::states() {
   (($# > 0)) || { echo "assert::states STEP=STATE..." && return 1; }
-  assert::equal "$*" "$(report::steps | tail -n "$#" | "$REAL/python3" -IS -c '
-import json, sys
-print(*[f"{line['"'step'"']}={line['"'state'"']}" for line in map(json.loads, sys.stdin)])')"
+  local line found=()
+  while read -r line; do
+    [[ ! $line =~ ^\{\"time\":\ [^,]*,\ \"step\":\ \"([a-z_]+)\",\ \"state\":\ \"([a-z]+)\", ]] || found+=("${BASH_REMATCH[1]}=${BASH_REMATCH[2]}")
+  done <"$REPORT"
+  ((${#found[@]} <= $#)) || found=("${found[@]: -$#}")
+  assert::equal "$*" "${found[*]}"
 }
 
-assert::called() { grep -qxF -- "$1" "$FAKE/calls" || { printf 'not called: %s\nbut:\n%s\n' "$1" "$(cat "$FAKE/calls")" && return 1; }; }
+assert::called() { [[ $'\n'$(<"$FAKE/calls")$'\n' == *$'\n'"$1"$'\n'* ]] || { printf 'not called: %s\nbut:\n%s\n' "$1" "$(cat "$FAKE/calls")" && return 1; }; }
 assert::never_called() { ! grep -q -- "^$1" "$FAKE/calls" || { printf 'called: %s\n' "$(grep -- "^$1" "$FAKE/calls")" && return 1; }; }
-assert::no_changes() { assert::equal '' "$(cat "$FAKE/changes")"; }
+assert::no_changes() { assert::equal '' "$(<"$FAKE/changes")"; }
 
 # Everything in the root that a run may leave: what the tests for kill -9 compare.
 snapshot() {
   (
     cd "$ULTRACLUSTER_ROOT" || exit
-    find . -path ./var/log -prune -o -path ./run -prune -o -printf '%p %y %m %l\n' | sort
-    find . -path ./var/log -prune -o -path ./run -prune -o -type f -exec sha256sum {} + | sort -k 2
-    cat "$FAKE/lvm/pvs" "$FAKE/formatted" 2>/dev/null
-    grep -rs . "$FAKE"/{packages,modules,held,loader} | sort
-    find "$FAKE/units" -type f -printf '%P\n' | sort
+    {
+      find . -path ./var/log -prune -o -path ./run -prune -o -printf '%p %y %m %l\n' -type f -exec sha256sum {} +
+      grep -rs . "$FAKE"/{packages,modules,held,loader}
+      find "$FAKE/units" -type f -printf '%P\n'
+    } | sort
+    cat "$FAKE/lvm/pvs" "$FAKE/formatted" 2>/dev/null || true
   )
 }

@@ -18,8 +18,8 @@ scenario() {
 # homes::bind FOLDER: what `mount --bind /` shows
 homes::bind() {
   rm -f "$SANDBOX/bin/mount" "$SANDBOX/bin/umount"
-  printf '#!/usr/bin/env bash\nCOMMAND=mount\nsource %q\nCOMMAND=mount\nchange "$@"\ncp -a %q/. "$3"\n' "$BATS_TEST_DIRNAME/fakes/_fake.bash" "$1" >"$SANDBOX/bin/mount"
-  printf '#!/usr/bin/env bash\nsource %q\nchange "$@"\nrm -rf "$1"\n' "$BATS_TEST_DIRNAME/fakes/_fake.bash" >"$SANDBOX/bin/umount"
+  printf '#!/bin/bash\nCOMMAND=mount\nsource %q\nCOMMAND=mount\nchange "$@"\ncp -a %q/. "$3"\n' "$BATS_TEST_DIRNAME/fakes/_fake.bash" "$1" >"$SANDBOX/bin/mount"
+  printf '#!/bin/bash\nsource %q\nchange "$@"\nrm -rf "$1"\n' "$BATS_TEST_DIRNAME/fakes/_fake.bash" >"$SANDBOX/bin/umount"
   chmod +x "$SANDBOX/bin/mount" "$SANDBOX/bin/umount"
 }
 

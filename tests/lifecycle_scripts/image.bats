@@ -20,7 +20,7 @@ facts() {
 command_on_node() {
   local -r name=$1
   shift
-  { echo '#!/usr/bin/env bash' && printf 'echo %q\n' "$@"; } >"$SANDBOX/bin/$name"
+  { echo '#!/bin/bash' && printf 'echo %q\n' "$@"; } >"$SANDBOX/bin/$name"
   chmod +x "$SANDBOX/bin/$name"
 }
 
@@ -136,7 +136,7 @@ built() {
 
 @test "ParallelCluster's own clean-up runs first, and its failure is not passed over" {
   built
-  printf '#!/usr/bin/env bash\n[[ -e %q ]] && touch %q\n' "$ULTRACLUSTER_ROOT/home/ubuntu/.bash_history" "$SANDBOX/asked" >"$ULTRACLUSTER_ROOT/usr/local/sbin/ami_cleanup.sh"
+  printf '#!/bin/bash\n[[ -e %q ]] && touch %q\n' "$ULTRACLUSTER_ROOT/home/ubuntu/.bash_history" "$SANDBOX/asked" >"$ULTRACLUSTER_ROOT/usr/local/sbin/ami_cleanup.sh"
   chmod +x "$ULTRACLUSTER_ROOT/usr/local/sbin/ami_cleanup.sh"
   run clean
   assert::status 0

@@ -107,6 +107,25 @@ STEP
   assert::contains "$(tail -n 1 "$LOG")" "FAILED filesystems: install stopped with status 2 at: ls /nowhere"
 }
 
+@test "what detect sets is not there for verify, and detect ends at its first error" {
+  cat >>"$SCRIPTS/steps/scratch.sh" <<'STEP'
+scratch::detect() {
+  SET=detect
+  [[ ! -e $ULTRACLUSTER_ROOT/nowhere ]] || ls /nowhere
+  step::present "here"
+}
+scratch::verify() { step::message "verify has ${SET:-nothing}"; }
+STEP
+  run run_steps scratch
+  assert::status 0
+  assert::states scratch=already
+  assert::contains "$(report::steps)" '"message": "verify has nothing", "verbs": {"detect": "present", "verify": "ok"}'
+  touch "$ULTRACLUSTER_ROOT/nowhere"
+  run run_steps scratch
+  assert::states scratch=degraded
+  assert::contains "$(report::steps)" '"message": "detect stopped with status 2 at: ls /nowhere", "verbs": {"detect": "failed"}'
+}
+
 @test "a verification that fails is a failure, though the installation went well" {
   echo 'filesystems::verify() { step::fail "the disks are slow"; }' >>"$SCRIPTS/steps/filesystems.sh"
   run run_steps filesystems

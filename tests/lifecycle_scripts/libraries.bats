@@ -93,7 +93,7 @@ fetch() {
   (sleep 0.3 && rm "$FAKE/code") 3>&- &
   run library fetch "ULTRACLUSTER_FETCH_DEADLINE=20; fetch::file https://example.org/file '$SANDBOX/got/file' 'sha256:$(sum "$FAKE/remote")'"
   assert::status 0
-  printf '#!/usr/bin/env bash\necho "aws $*" >>"$FAKE/calls"\n[[ ! -e $FAKE/denied ]] || { echo "fatal error: An error occurred (403) when calling the HeadObject operation: Forbidden" >&2; exit 1; }\ncat "$FAKE/remote" >"${*: -1}"\n' >"$SANDBOX/denies"
+  printf '#!/bin/bash\necho "aws $*" >>"$FAKE/calls"\n[[ ! -e $FAKE/denied ]] || { echo "fatal error: An error occurred (403) when calling the HeadObject operation: Forbidden" >&2; exit 1; }\ncat "$FAKE/remote" >"${*: -1}"\n' >"$SANDBOX/denies"
   chmod +x "$SANDBOX/denies"
   ln -sf "$SANDBOX/denies" "$SANDBOX/bin/aws"
   touch "$FAKE/denied"
@@ -136,7 +136,7 @@ fetch() {
 
 @test "fetch: a key that is here is fetched again when it has expired" {
   # A key is a line "FINGERPRINT EXPIRES".
-  printf '#!/usr/bin/env bash\nread -r print expires <"${*: -1}"\nprintf "pub:-:4096:1:0:1:%%s::-:\\nfpr:::::::::%%s:\\n" "$expires" "$print"\n' >"$SANDBOX/bin/gpg"
+  printf '#!/bin/bash\nread -r print expires <"${*: -1}"\nprintf "pub:-:4096:1:0:1:%%s::-:\\nfpr:::::::::%%s:\\n" "$expires" "$print"\n' >"$SANDBOX/bin/gpg"
   chmod +x "$SANDBOX/bin/gpg"
   mkdir -p "$SANDBOX/got"
   echo "ABCD 4000000000" >"$FAKE/remote"
@@ -158,7 +158,7 @@ fetch() {
 @test "files: half of a file never gets its name, wherever the error happens" {
   mkdir -p "$ULTRACLUSTER_ROOT/etc"
   echo old >"$ULTRACLUSTER_ROOT/etc/file"
-  printf '#!/usr/bin/env bash\nhead -c 2 "${*: -2:1}" >"${*: -1}"\necho "cp: No space left on device" >&2\nexit 1\n' >"$SANDBOX/bin/cp"
+  printf '#!/bin/bash\nhead -c 2 "${*: -2:1}" >"${*: -1}"\necho "cp: No space left on device" >&2\nexit 1\n' >"$SANDBOX/bin/cp"
   chmod +x "$SANDBOX/bin/cp"
   # in a condition bash does not stop at the first error
   run library files 'files::write /etc/file <<<"a new text" && echo "it went well" || echo "it failed"'
@@ -246,6 +246,34 @@ fetch() {
   run library log 'ULTRACLUSTER_LOG=/proc/nowhere/x.log log::info hello'
   assert::status 0
   assert::contains "$output" hello
+}
+
+@test "json: any text is written as Python writes it" {
+  local locale
+  for locale in C C.UTF-8; do
+    run "$PYTHON" -IS - "$SCRIPTS/lib/json.sh" "$locale" <<'PYTHON'
+import json, random, subprocess, sys
+
+library, locale = sys.argv[1:]
+seed = random.SystemRandom().randrange(10**6)
+dice = random.Random(seed)
+texts = [b"", b"plain", b'say "C:\\"', b"a\nb\tc\r\b\f\x0b\x7f\x1f\x01", b"&\\&", b"%s %d", b"'$x`", b"-n", b"\\u0041", b" two  spaces "]
+texts += ["é—😀\ud7ff\ue000\uffff\U0010ffff".encode(), b"\xff\xfe", b"\xed\xa0\x80", b"\xf0\x9f\x98", b"\xc3", b"\xe2\x82a", b"\xf4\x90\x80\x80", b"\xc0\xaf"]
+texts += [bytes([byte]) for byte in range(1, 256)] + [b"x%cy" % byte for byte in range(1, 256)]
+sets = range(1, 256), b'\\"\n aZ', (0xC2, 0xE0, 0xE2, 0xED, 0xF0, 0xF4, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF)
+texts += [bytes(dice.choice(dice.choice(sets)) for _ in range(dice.randrange(1, 12))) for _ in range(1000)]
+code = 'source "$0"; while LC_ALL=C IFS= read -r -d "" text; do json::text out "$text"; printf "%s\\n" "$out"; done'
+done = subprocess.run(
+    ["bash", "-euo", "pipefail", "-c", code, library], input=b"".join(text + b"\0" for text in texts),
+    stdout=subprocess.PIPE, check=True, env={"PATH": "/usr/bin:/bin", "LC_ALL": locale},
+)
+found = done.stdout.decode("ascii").splitlines()
+assert len(found) == len(texts), (seed, len(found))
+for text, line in zip(texts, found):
+    assert line == json.dumps(text.decode(errors="replace")), (seed, text, line)
+PYTHON
+    assert::status 0
+  done
 }
 
 @test "libraries can be sourced twice" {

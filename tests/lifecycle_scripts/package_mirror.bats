@@ -144,7 +144,7 @@ mirror::list() {
   mirror::holds ubuntu22.04 Packages "libnccl2=2.30.7-1+cuda13.3>$(IFS=, && echo "${index[*]}")" "${index[@]/%/=1}"
   mkdir "$FAKE/live"
   # shellcheck disable=SC2016 # expands on the node
-  printf '#!/usr/bin/env bash\n: >"$FAKE/live/$$"\nls "$FAKE/live" | wc -l >>"$FAKE/side_by_side"\nsleep 0.3\nbash "%s" "$@"\nrm "$FAKE/live/$$"\n' \
+  printf '#!/bin/bash\n: >"$FAKE/live/$$"\nls "$FAKE/live" | wc -l >>"$FAKE/side_by_side"\nsleep 0.3\nbash "%s" "$@"\nrm "$FAKE/live/$$"\n' \
     "$BATS_TEST_DIRNAME/fakes/aws" >"$SANDBOX/slow"
   chmod +x "$SANDBOX/slow"
   ln -sf "$SANDBOX/slow" "$SANDBOX/bin/aws"
@@ -183,7 +183,7 @@ mirror::list() {
   printf 'ID="amzn"\nVERSION_ID="2023"\n' >"$ULTRACLUSTER_ROOT/etc/os-release"
   # The usual fake expects the verb as its third word.
   cat >"$SANDBOX/bin/dnf" <<EOT
-#!/usr/bin/env bash
+#!/bin/bash
 echo "given \$*" >>"\$FAKE/calls"
 words=()
 for word in "\$@"; do [[ \$word == --* ]] || words+=("\$word"); done

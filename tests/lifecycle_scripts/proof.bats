@@ -28,12 +28,12 @@ fi_info() {
   for ((index = 0; index < $1; index++)); do
     printf 'provider: efa\n    fabric: efa\n    domain: rdmap%s-rdm\nprovider: efa\n    fabric: efa-direct\n    domain: rdmap%s-rdm\n' "$index" "$index"
   done >"$FAKE/fi_info"
-  printf '#!/usr/bin/env bash\ncat "$FAKE/fi_info"\n[[ -s $FAKE/fi_info ]] || exit 61\n' >"$ULTRACLUSTER_ROOT/opt/amazon/efa/bin/fi_info"
+  printf '#!/bin/bash\ncat "$FAKE/fi_info"\n[[ -s $FAKE/fi_info ]] || exit 61\n' >"$ULTRACLUSTER_ROOT/opt/amazon/efa/bin/fi_info"
   chmod +x "$ULTRACLUSTER_ROOT/opt/amazon/efa/bin/fi_info"
 }
 
 scontrol_says() {
-  printf '#!/usr/bin/env bash\necho %q\n' "$1" >"$ULTRACLUSTER_ROOT/opt/slurm/bin/scontrol"
+  printf '#!/bin/bash\necho %q\n' "$1" >"$ULTRACLUSTER_ROOT/opt/slurm/bin/scontrol"
   chmod +x "$ULTRACLUSTER_ROOT/opt/slurm/bin/scontrol"
 }
 

@@ -52,7 +52,7 @@ $LINE" "$(plugstack)"
   node::is_controller
   mkdir -p "$FAKE/units/slurmctld"
   touch "$FAKE/units/slurmctld/active"
-  printf '#!/usr/bin/env bash\necho "scontrol $*" >>"$FAKE/calls"\n' >"$ULTRACLUSTER_ROOT/opt/slurm/bin/scontrol"
+  printf '#!/bin/bash\necho "scontrol $*" >>"$FAKE/calls"\n' >"$ULTRACLUSTER_ROOT/opt/slurm/bin/scontrol"
   chmod +x "$ULTRACLUSTER_ROOT/opt/slurm/bin/scontrol"
   run run_steps pyxis
   assert::status 0

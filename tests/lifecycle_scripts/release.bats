@@ -211,7 +211,7 @@ timed() {
 @test "Amazon Linux without the plugin for holds: degraded, with the reason" {
   rm "$SANDBOX"/bin/{apt-get,dpkg,dpkg-query,apt-mark,dnf} "$FAKE/packages/linux-image-aws"
   printf 'ID="amzn"\nVERSION_ID="2023"\n' >"$ULTRACLUSTER_ROOT/etc/os-release"
-  printf '#!/usr/bin/env bash\necho "No such command: versionlock" >&2\nexit 1\n' >"$SANDBOX/bin/dnf"
+  printf '#!/bin/bash\necho "No such command: versionlock" >&2\nexit 1\n' >"$SANDBOX/bin/dnf"
   chmod +x "$SANDBOX/bin/dnf"
   echo 6.12.1-1 >"$FAKE/packages/kernel6.12"
   run run_steps holds

@@ -10,7 +10,7 @@ software::script() {
   local -r path=$ULTRACLUSTER_ROOT$1
   shift
   mkdir -p "${path%/*}"
-  { echo '#!/usr/bin/env bash' && printf 'echo %q\n' "$@"; } >"$path"
+  { echo '#!/bin/bash' && printf 'echo %q\n' "$@"; } >"$path"
   chmod +x "$path"
 }
 
@@ -25,18 +25,35 @@ software::archive() {
 }
 
 scenario() {
+  software::shared
+  software::node
+  software::usual_lock
+}
+
+# The node, made once for all tests of a file that begin with the same.
+software::node() {
+  local -r made=$BATS_FILE_TMPDIR/node-${HAVE:-}-${BUNDLED:-}
+  if [[ ! -e $made ]]; then
+    software::make_node
+    mkdir "$made.new"
+    cp -a "$ULTRACLUSTER_ROOT" "$FAKE" "$made.new"
+    mv "$made.new" "$made"
+    return
+  fi
+  rm -rf "$ULTRACLUSTER_ROOT" "$FAKE"
+  cp -a "$made/." "$SANDBOX"
+}
+
+software::make_node() {
   rm "$FAKE/any_package" "$FAKE/modules/lustre"
   mkdir -p "$ULTRACLUSTER_ROOT"/{proc/driver/nvidia,usr/src/nvidia-595.91.07,opt/slurm/{bin,include/slurm,etc/task_prolog.d},sys/class/infiniband} \
-    "$FAKE"/units/{nvidia-persistenced,nvidia-fabricmanager,nvidia-dcgm}
+    "$FAKE"/units/{nvidia-persistenced,nvidia-fabricmanager,nvidia-dcgm} "$FAKE/packages"
   touch "$ULTRACLUSTER_ROOT"/{proc/driver/nvidia/version,opt/slurm/include/slurm/spank.h} "$FAKE/units/nvidia-persistenced"/{enabled,active}
   software::script /opt/slurm/bin/srun "slurm 25.11.4"
   echo 595.91.07 >"$FAKE/modules/nvidia"
-  mkdir -p "$FAKE/packages"
   echo 595.91.07-1 >"$FAKE/packages/nvidia-fabricmanager"
   echo 6.8.0-1039.41 >"$FAKE/packages/linux-image-aws"
-  software::shared
   cp -r "$BATS_FILE_TMPDIR"/software/{packages.d,web} "$FAKE"
-  software::usual_lock
   [[ ${HAVE:-} != *cuda* ]] || software::done cuda-toolkit-13-2 13.2.1-1
   [[ -z ${BUNDLED:-} ]] || echo "$BUNDLED" >"$FAKE/bundled_plugin"
   [[ ${HAVE:-} != *efa* ]] || "$SANDBOX/sources/aws-efa-installer/efa_installer.sh" -y
@@ -114,7 +131,7 @@ software::sources() {
   local -r sources=$1 web=$2
   mkdir -p "$sources"/{aws-efa-installer,aws-ofi-nccl-1.21.1,gdrcopy-2.6/src/gdrdrv,pyxis-0.24.0,nccl-tests-2.19.6,configure-efa-fsx-lustre-client}
   {
-    printf '#!/usr/bin/env bash\nsource %q\n' "$BATS_TEST_DIRNAME/fakes/_fake.bash"
+    printf '#!/bin/bash\nsource %q\n' "$BATS_TEST_DIRNAME/fakes/_fake.bash"
     declare -f software::script
     cat <<'EOT'
 change "$@"
@@ -134,7 +151,7 @@ EOT
   chmod +x "$sources/aws-efa-installer/efa_installer.sh"
   software::archive aws-efa-installer-1.50.0.tar.gz aws-efa-installer
 
-  printf '#!/usr/bin/env bash\necho "${1#--prefix=}" >prefix\n' >"$sources/aws-ofi-nccl-1.21.1/configure"
+  printf '#!/bin/bash\necho "${1#--prefix=}" >prefix\n' >"$sources/aws-ofi-nccl-1.21.1/configure"
   chmod +x "$sources/aws-ofi-nccl-1.21.1/configure"
   cat >"$sources/aws-ofi-nccl-1.21.1/make.fake" <<'EOT'
 [[ $1 == install ]] || exit 0

@@ -79,11 +79,11 @@ digest() {
 }
 
 @test "a disk that is full during the download is not tried again and again" {
-  printf '#!/usr/bin/env bash\necho curl >>"$FAKE/calls"\nexit 23\n' >"$SANDBOX/full"
+  printf '#!/bin/bash\necho curl >>"$FAKE/calls"\nexit 23\n' >"$SANDBOX/full"
   chmod +x "$SANDBOX/full"
   ln -sf "$SANDBOX/full" "$SANDBOX/bin/curl"
   release::change 'del components["enroot"]["artifacts"][0]["size"]'
-  printf '#!/usr/bin/env bash\nread -r free <"$FAKE/free_mib"; echo 0 >"$FAKE/free_mib"; echo Avail; echo "$free"\n' >"$SANDBOX/df"
+  printf '#!/bin/bash\nread -r free <"$FAKE/free_mib"; echo 0 >"$FAKE/free_mib"; echo Avail; echo "$free"\n' >"$SANDBOX/df"
   chmod +x "$SANDBOX/df"
   ln -sf "$SANDBOX/df" "$SANDBOX/bin/df"
   FETCH_DEADLINE=30 run run_steps enroot
@@ -105,7 +105,7 @@ digest() {
 
 @test "a build that fails leaves nothing" {
   echo 'make: *** no rule' >"$SANDBOX/text"
-  printf '#!/usr/bin/env bash\ncat "%s" >&2\nexit 2\n' "$SANDBOX/text" >"$SANDBOX/broken"
+  printf '#!/bin/bash\ncat "%s" >&2\nexit 2\n' "$SANDBOX/text" >"$SANDBOX/broken"
   chmod +x "$SANDBOX/broken"
   ln -sf "$SANDBOX/broken" "$SANDBOX/bin/make"
   run run_steps pyxis

@@ -11,7 +11,7 @@ scenario() {
   mkdir -p "$ULTRACLUSTER_ROOT"/{etc/ultracluster,proc/sys/kernel}
   echo ip-10-1-0-21.us-east-1.compute.internal >"$ULTRACLUSTER_ROOT/proc/sys/kernel/hostname"
   cat >"$SANDBOX/bin/scontrol" <<'FAKE'
-#!/usr/bin/env bash
+#!/bin/bash
 set -euo pipefail
 echo "scontrol $*" >>"$FAKE/calls"
 [[ -e $FAKE/nodes ]] || exit 1

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from first_boot.contents import Variant
 from first_boot.judge import differences, prediction
-from first_boot.rehearsal import Boot, boots, on_newest, rehearse
+from first_boot.rehearsal import Boot, boots, on_newest, rehearsed
 from project import ENVIRONMENTS, ROOT
 
 from ultracluster.account.wait.evidence import last_word
@@ -38,8 +37,8 @@ EVERY = {boot.key: boot for name in ENVIRONMENTS for boot in _boots(name)}
 
 
 @pytest.mark.parametrize("boot", EVERY.values(), ids=lambda boot: boot.title)
-def test_a_node_boots_as_the_plan_says(boot: Boot, tmp_path: Path) -> None:
-    outcome = rehearse(boot, tmp_path)
+def test_a_node_boots_as_the_plan_says(boot: Boot) -> None:
+    outcome = rehearsed(boot)
     assert outcome.status == 0, outcome.log
     end = outcome.report[-1]
     assert end["run"] == "ended"
@@ -76,12 +75,12 @@ def _dev_gpu() -> Boot:
     ids=["no driver", "a driver of an old branch", "no Lustre client for an unknown kernel"],
 )
 def test_what_training_cannot_run_without_ends_the_node(
-    field: str, value: str | bool, variant: Variant, says: str, tmp_path: Path
+    field: str, value: str | bool, variant: Variant, says: str
 ) -> None:
     boot = replace(_dev_gpu(), variant=variant)
     values = {**boot.image.values, field: Fact(value, "confirmed", "rehearsal", "")}
     boot = replace(boot, image=replace(boot.image, values=values))
-    outcome = rehearse(boot, tmp_path)
+    outcome = rehearsed(boot)
     assert outcome.status == 1
     assert outcome.last_line.startswith(says)
     name = field.replace("_", "-")

@@ -4,47 +4,61 @@
 load helpers
 
 scenario() {
-  cp -r "$REPOSITORY/lifecycle_scripts/verify" "$SCRIPTS"
   efa::fresh p5.48xlarge 32
 }
 
 # A node of TYPE with COUNT devices as its image shows them, and all else in order.
 efa::fresh() {
-  local index
+  local -r made=$BATS_FILE_TMPDIR/efa-$2
+  [[ -e $made ]] || { ULTRACLUSTER_ROOT=$made.new efa::make "$2" && mv "$made.new" "$made"; }
   rm -rf "${ULTRACLUSTER_ROOT:?}"/{sys,dev}
-  mkdir -p "$ULTRACLUSTER_ROOT"/{dev/infiniband,sys/class/infiniband,sys/bus/pci/drivers/{efa,mlx5_core}} \
-    "$ULTRACLUSTER_ROOT"/sys/module/{efa,ib_uverbs,ib_core} "$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id"
+  cp -a "$made/." "$ULTRACLUSTER_ROOT"
   echo "$1" >"$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id/product_name"
   [[ ! -e $SCRIPTS/cluster.json ]] || of_type "$1"
+  fi_info_shows efa-direct "$2"
+}
+
+# efa::make COUNT: what is the same on a node of any type; made once for all tests
+efa::make() {
+  local index
+  mkdir -p "$ULTRACLUSTER_ROOT"/{dev/infiniband,proc/self,sys/class/infiniband,sys/bus/pci/drivers/{efa,mlx5_core}} \
+    "$ULTRACLUSTER_ROOT"/sys/module/{efa,ib_uverbs,ib_core} "$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id"
   echo 3.3.1 >"$ULTRACLUSTER_ROOT/sys/module/efa/version"
   echo 'Max locked memory         unlimited            unlimited            bytes' >"$ULTRACLUSTER_ROOT/proc/self/limits"
-  for ((index = 0; index < $2; index++)); do efa::device "rdmap$((16 + index))s0"; done
-  fi_info_shows efa-direct "$2"
+  for ((index = 0; index < $1; index++)); do efa::device "rdmap$((16 + index))s0"; done
 }
 
 # of_type TYPE: what cluster.json and resource_config.json say of this node
 of_type() {
-  node::cluster_json
-  node::resource_config
-  node::type "$1"
+  local -r made=$BATS_FILE_TMPDIR/of-$1 resources=$ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json
+  if [[ ! -e $made ]]; then
+    node::cluster_json
+    node::resource_config
+    node::type "$1"
+    mkdir "$made"
+    cp "$SCRIPTS/cluster.json" "$resources" "$made"
+  fi
+  cp "$made/cluster.json" "$SCRIPTS"
+  cp "$made/resource_config.json" "$resources"
 }
 
 # efa::device NAME [DRIVER]
 efa::device() {
   local -r folder=$ULTRACLUSTER_ROOT/sys/class/infiniband/$1
   mkdir -p "$folder/device" "$folder/ports/1/hw_counters"
-  ln -s "$ULTRACLUSTER_ROOT/sys/bus/pci/drivers/${2:-efa}" "$folder/device/driver"
+  ln -s "../../../../bus/pci/drivers/${2:-efa}" "$folder/device/driver"
   echo '100 Gb/sec (4X EDR)' >"$folder/ports/1/rate"
 }
 
 # fi_info_shows FABRIC COUNT: what libfabric 2 prints, each interface with two fabrics; 1.x, one and another name
 fi_info_shows() {
+  local -r made=$BATS_FILE_TMPDIR/fi_info-$1-$2
   local index
-  : >"$FAKE/fi_info"
-  for ((index = 0; index < $2; index++)); do
+  [[ -e $made ]] || for ((index = 0; index < $2; index++)); do
     fi_info_entry "$1" "rdmap$((16 + index))s0-rdm"
     [[ $1 != efa-direct ]] || fi_info_entry efa "rdmap$((16 + index))s0-rdm"
-  done >"$FAKE/fi_info"
+  done >"$made"
+  cp "$made" "$FAKE/fi_info"
   command_on_node fi_info "echo \"fi_info \$*\" >>\"\$FAKE/calls\"; cat \"\$FAKE/fi_info\""
 }
 
@@ -55,7 +69,7 @@ fi_info_entry() {
 # command_on_node NAME CODE: a fake
 command_on_node() {
   rm -f "$SANDBOX/bin/$1"
-  printf '#!/usr/bin/env bash\n%s\n' "$2" >"$SANDBOX/bin/$1"
+  printf '#!/bin/bash\n%s\n' "$2" >"$SANDBOX/bin/$1"
   chmod +x "$SANDBOX/bin/$1"
 }
 

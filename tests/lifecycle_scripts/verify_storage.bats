@@ -5,7 +5,6 @@
 load helpers
 
 scenario() {
-  cp -r "$REPOSITORY/lifecycle_scripts/verify" "$SCRIPTS"
   mkdir -p "$ULTRACLUSTER_ROOT"/{dev,proc/driver/nvidia,usr/lib/x86_64-linux-gnu,fsx,etc/systemd/system} \
     "$ULTRACLUSTER_ROOT"/sys/module/{gdrdrv,lustre,lnet} "$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id"
   echo p5.48xlarge >"$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id/product_name"
@@ -21,7 +20,7 @@ scenario() {
 # command_on_node NAME CODE: a fake
 command_on_node() {
   rm -f "$SANDBOX/bin/$1"
-  printf '#!/usr/bin/env bash\n%s\n' "$2" >"$SANDBOX/bin/$1"
+  printf '#!/bin/bash\n%s\n' "$2" >"$SANDBOX/bin/$1"
   chmod +x "$SANDBOX/bin/$1"
 }
 

@@ -18,7 +18,6 @@ from ultracluster.config import Environment
 from ultracluster.config.network import Network
 from ultracluster.model import resolve
 from ultracluster.model.addresses import AddressBudget, Row, address_budget, subnets, subnets_of
-from ultracluster.model.endpoints import made_endpoints
 from ultracluster.rules.sets import NET
 
 DEV = environment_data()
@@ -141,15 +140,6 @@ def test_openzfs_servers(deployment: str, servers: int, verified: bool) -> None:
     assert (row.total, row.verified) == (servers, verified)
 
 
-def test_interface_endpoints_take_one_each_and_gateways_none() -> None:
-    assert "interface endpoints" not in rows({})
-    closed = {"network.egress": "closed"}
-    made = made_endpoints(resolve(environment(closed)))
-    assert rows(closed)["interface endpoints"].total == len(made) - 1
-    elsewhere = {**closed, "network.vpc": {"id": "vpc-01234567", "cidr": "10.0.0.0/16"}}
-    assert "interface endpoints" not in rows(elsewhere)
-
-
 def test_how_the_default_network_is_cut() -> None:
     cut = subnets(resolve(environment({"storage.accounting_database": DATABASE})))
     assert str(cut.nodes) == "10.0.0.0/17"
@@ -265,22 +255,6 @@ def test_addresses_of_a_node_follow_its_orchestrator(
 def test_nodes_that_may_come_are_counted() -> None:
     found_rows = rows({"orchestrator": {"kind": "pcs"}, "node_groups.gpu.max_count": 5})
     assert next(row.count for what, row in found_rows.items() if what.startswith("gpu ")) == 5
-
-
-def services(kind: str) -> set[str]:
-    closed = {"orchestrator": {"kind": kind}, "network.egress": "closed"}
-    return {endpoint.service for endpoint in made_endpoints(resolve(environment(closed)))}
-
-
-def test_endpoints_of_a_closed_network_follow_the_orchestrator() -> None:
-    everyone = services("hyperpod-slurm") - {"sagemaker.api"}
-    assert services("hyperpod-slurm") - everyone == {"sagemaker.api"}
-    assert services("parallelcluster") - everyone == {"dynamodb", "cloudformation"}
-    assert services("pcs") - everyone == {"pcs"}
-    assert services("eks") - everyone == {
-        "eks", "eks-auth", "elasticloadbalancing", "lambda", "autoscaling",
-    }  # fmt: skip
-    assert services("hyperpod-eks") == services("eks") | {"sagemaker.api"}
 
 
 @pytest.mark.parametrize("database", [True, False])

@@ -1,155 +1,24 @@
-"""What an environment is billed for, and what it is estimated to cost."""
+"""What an environment is estimated to cost: prices of the place and the day, or what stands in for them."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from cost_support import TODAY, environment, estimated, line, made_up, own
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from project import ENVIRONMENTS, ROOT
-from rules_support import changed, environment_data, loaded
+from project import ENVIRONMENTS
 
-from ultracluster.catalog.prices import Figure, figure
-from ultracluster.config import Environment
 from ultracluster.model import resolve
 from ultracluster.plan.billed import billed
-from ultracluster.plan.cost import Estimate, Line, estimate
+from ultracluster.plan.cost import Estimate, estimate
 from ultracluster.plan.cost_summary import document as document_of
-from ultracluster.plan.cost_summary import rough, summary
-from ultracluster.plan.environment_plan import plan
-
-TODAY = dt.date(2026, 11, 21)
-FILE = ROOT / "constructs/ultracluster/catalog/service_prices.json"
-CSV = FILE.with_name("prices.csv")
-TABLES: list[dict[str, Any]] = json.loads(FILE.read_text())["tables"]
-
-
-def environment(base: str, changes: dict[str, Any] | None = None) -> Environment:
-    return loaded(changed(environment_data(base), changes or {})).environment
-
-
-def estimated(base: str, changes: dict[str, Any] | None = None, **options: Any) -> Estimate:
-    today: dt.date = options.pop("today", TODAY)
-    return estimate(resolve(environment(base, changes)), today=today, **options)
-
-
-def line(found: Estimate, what: str) -> Line:
-    (only,) = [one for one in found.lines if one.item.what.startswith(what)]
-    return only
-
-
-def made_up(key: str, usd: float, **changes: Any) -> Figure:
-    figure = Figure(
-        key=key, region="us-west-2", usd=usd, unit="hour", source="this test", date=TODAY, verified=True,
-        live=True,
-    )  # fmt: skip
-    return replace(figure, **changes)
-
-
-def own(*figures: Figure) -> dict[tuple[str, str], Figure]:
-    return {(one.key, one.region): one for one in figures}
-
+from ultracluster.plan.cost_summary import summary
 
 EAST = {"region": "us-east-1", "network.zone_id": "use1-az6"}
-NETWORK = ["nat", "ipv4"]
-FAST = ["ebs.gp3", "ebs.gp3-throughput", "ebs.gp3-iops"]
-"""Root volumes of nodes with accelerators."""
-BILLED = {
-    "dev": [
-        "hyperpod.m5.2xlarge", "hyperpod-volume", "hyperpod.m5.xlarge", "hyperpod-volume",
-        "hyperpod.g6e.12xlarge", "hyperpod-volume", "lustre.persistent-2-ssd.250", *NETWORK, "kms.key",
-    ],
-    "prod": [
-        "hyperpod.m5.4xlarge", "hyperpod-volume", "hyperpod.m5.2xlarge", "hyperpod-volume",
-        "training-plan.p5en.48xlarge", "hyperpod-volume", "lustre.persistent-2-ssd.500",
-        "lustre.persistent-2-ssd.metadata", "openzfs.single-az-ha-2.storage",
-        "openzfs.single-az-ha-2.throughput", "rds.mysql-multi-az.m7g.large", "rds.storage-multi-az",
-        "endpoint", "kms.key", "secret",
-    ],
-    "hyperpod-eks-p5": [
-        "ec2.m5.2xlarge", "ebs.gp3", "training-plan.p5.48xlarge", "hyperpod-volume", "eks.standard",
-        "lustre.persistent-2-ssd.500", "lustre.persistent-2-ssd.metadata", *NETWORK, "kms.key",
-    ],
-    "eks-p5en": [
-        "ec2.m5.2xlarge", "ebs.gp3", "capacity-block.p5en.48xlarge", *FAST, "eks.standard",
-        "lustre.persistent-2-ssd.500", "lustre.persistent-2-ssd.metadata", "openzfs.single-az-ha-2.storage",
-        "openzfs.single-az-ha-2.throughput", *NETWORK, "kms.key",
-    ],
-    "parallelcluster-p5": [
-        "ec2.m7i.4xlarge", "ebs.gp3", "ec2.m7i.xlarge", "ebs.gp3", "ec2.p5.48xlarge", *FAST,
-        "ec2.p5.48xlarge", *FAST, "lustre.persistent-2-ssd.125", "openzfs.single-az-2.storage",
-        "openzfs.single-az-2.throughput", "rds.mysql.m7g.large", "rds.storage", *NETWORK, "kms.key", "secret",
-    ],
-    "pcs-p6-b200": [
-        "ec2.m7i.2xlarge", "ebs.gp3", "capacity-block.p6-b200.48xlarge", *FAST, "pcs.controller.small",
-        "pcs.node", "pcs.accounting", "lustre.persistent-2-ssd.250", "lustre.persistent-2-ssd.metadata",
-        "openzfs.single-az-ha-2.storage", "openzfs.single-az-ha-2.throughput", *NETWORK, "kms.key",
-    ],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("base", BILLED)
-def test_everything_that_is_billed(base: str) -> None:
-    items = [item for item in billed(resolve(environment(base))) if item.area != "by use"]
-
-    assert [item.key for item in items] == BILLED[base]
-
-
-THEIRS = {"id": "vpc-0123456789abcdef0", "cidr": "10.0.0.0/16"}
-CHANGES: list[tuple[str, dict[str, Any], dict[str, float]]] = [
-    # the parts of an environment that exist cost nothing here
-    ("dev", {"network.vpc": THEIRS}, {"nat": 0, "ipv4": 0, "kms.key": 1}),
-    ("dev", {"storage.key": {"arn": "arn:aws:kms:us-west-2:111122223333:key/x"}}, {"kms.key": 1}),
-    ("dev", {"network.egress": "closed"}, {"nat": 0, "ipv4": 0, "endpoint": 10}),
-    ("dev", {"network.extra_endpoints": ["athena"]}, {"nat": 1, "endpoint": 1}),
-    ("dev", {"storage.lustre": None}, {"lustre.persistent-2-ssd.250": 0}),
-    (
-        "dev",
-        {"storage.lustre": {"deployment": "scratch-2", "capacity_gib": 2400}},
-        {"lustre.scratch-2": 2400},
-    ),
-    (
-        "dev",
-        {
-            "storage.lustre": {
-                "deployment": "persistent-1-hdd", "capacity_gib": 6000, "throughput_mbps_per_tib": 12,
-                "drive_cache": "read",
-            }
-        },
-        {"lustre.persistent-1-hdd.12-cached": 6000},
-    ),
-    (
-        "dev",
-        {
-            "storage.lustre": {
-                "deployment": "intelligent-tiering", "throughput_mbps": 8000, "metadata_iops": 6000,
-                "read_cache": {"mode": "sized", "gib": 512},
-            }
-        },
-        {
-            "lustre.intelligent-tiering.throughput": 8000,
-            "lustre.intelligent-tiering.metadata": 6000,
-            "lustre.intelligent-tiering.cache": 512,
-        },
-    ),
-    ("parallelcluster-p5", {"storage.accounting_database": None}, {"rds.mysql.m7g.large": 0, "secret": 0}),
-    ("eks-p5en", {"orchestrator.scaling_tier": "2xl"}, {"eks.standard": 1, "eks.tier.2xl": 1}),
-    ("eks-p5en", {"orchestrator.capabilities": {"kro": True}}, {"eks.capability.kro": 1}),
-    ("pcs-p6-b200", {"orchestrator.size": ...}, {"pcs.controller.small": 1, "pcs.node": 6}),
-    ("pcs-p6-b200", {"orchestrator.accounting": {"mode": "none"}}, {"pcs.accounting": 0}),
-    ("dev", {"node_groups.gpu.count": 5}, {"hyperpod.g6e.12xlarge": 5}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("base", "changes", "quantities"), CHANGES)
-def test_quantities(base: str, changes: dict[str, Any], quantities: dict[str, float]) -> None:
-    items = list(billed(resolve(environment(base, changes))))
-
-    assert {key: sum(one.quantity for one in items if one.key == key) for key in quantities} == quantities
 
 
 def test_the_estimate_has_everything_that_has_a_price() -> None:
@@ -339,24 +208,6 @@ def test_groups_that_may_grow_weigh_nothing_in_the_estimate() -> None:
     assert estimated("parallelcluster-p5").per_hour == estimated("parallelcluster-p5", few).per_hour
 
 
-def test_karpenter_fills_empty_groups() -> None:
-    changes = {
-        "orchestrator.autoscaling": {"max_nodes": 6},
-        "node_groups.train.count": 0,
-        "node_groups.train.capacity": {"kind": "on-demand"},
-    }
-    found = estimated("hyperpod-eks-p5", changes)
-
-    item = line(found, "train: p5").item
-    assert (item.quantity, item.greatest) == (0, 6)
-
-
-def test_a_reservation_is_billed_whether_or_not_nodes_run() -> None:
-    assert line(estimated("parallelcluster-p5"), "reserved: p5").item.note == (
-        "billed whether or not nodes run in it"
-    )
-
-
 def test_a_commitment_of_one_year_is_named_where_its_rate_is_known() -> None:
     changes = {
         "node_groups.reserved.capacity": {"kind": "on-demand"},
@@ -368,24 +219,6 @@ def test_a_commitment_of_one_year_is_named_where_its_rate_is_known() -> None:
     assert only.figure.usd == pytest.approx(13.92, abs=0.01)
     assert only.figure.date == dt.date(2026, 1, 21)
     assert not estimated("dev").committed  # EC2's commitments do not count for HyperPod
-
-
-def test_the_burn_of_an_idle_node() -> None:
-    idle = estimated("parallelcluster-p5").idle
-
-    assert idle is not None
-    assert (idle.group, idle.job_groups, idle.job_nodes) == ("reserved", ("reserved", "more"), 8)
-    assert (idle.node_per_hour, idle.job_per_hour, idle.prepaid) == (55.04, 8 * 55.04, False)
-    unknown = estimated("dev", {"node_groups.gpu.instance_type": "p5e.48xlarge"}).idle
-    assert unknown is not None
-    assert (unknown.mark, unknown.node_per_hour, unknown.job_per_hour) == ("not priced", None, None)
-
-
-def test_nothing_burns_without_compute_nodes() -> None:
-    found = estimated("parallelcluster-p5", {"node_groups.reserved": ..., "node_groups.more.max_count": 0})
-
-    assert found.idle is None
-    assert summary(found).idle_line == ""
 
 
 def test_a_database_in_two_zones_follows_from_one_in_one_zone() -> None:
@@ -455,53 +288,6 @@ def test_without_any_price_the_cost_is_unknown_and_never_0(monkeypatch: pytest.M
     assert document["lines"][0]["cost"] is None
 
 
-# The headline.
-
-
-def test_the_headline() -> None:
-    told = summary(estimated("dev"))
-
-    assert told.text == (
-        "about 19,900 USD/month, 27.3 USD/h (estimate; only 32.9 USD have a current price); 6 of 7 prices "
-        "are derived, older than 90 days or of another Region; not priced: second volumes"
-    )
-    assert told.strict_line == ("current prices (this Region, last 90 days): 1 of 10, 32.9 USD/month")
-    assert told.idle_line == (
-        "If one g6e.12xlarge in group gpu fails: about 13.1 USD/h wasted (estimate); "
-        "26.2 USD/h while a job on 2 nodes waits for it"
-    )
-    assert (told.priced, told.strict, told.things) == (7, 1, 10)
-
-
-@pytest.mark.parametrize(
-    ("usd", "text"),
-    [
-        (0, "0"),
-        (0.00012345, "0.0001"),
-        (0.045, "0.0450"),
-        (26.59, "26.6"),
-        (99.96, "100.0"),
-        (999.6, "1,000"),
-        (19_414, "19,400"),
-        (722_642, "723,000"),
-        (5_394_270_000, "5,390,000,000"),
-    ],
-)
-def test_an_estimate_is_told_in_three_digits(usd: float, text: str) -> None:
-    assert rough(usd) == text
-
-
-@pytest.mark.parametrize("base", ENVIRONMENTS)
-def test_plan_and_cost_say_the_same(base: str) -> None:
-    found = estimated(base)
-
-    planned = plan(resolve(environment(base)), None, TODAY)
-    assert planned.cost == summary(found)
-    assert json.loads(json.dumps(planned.document()["cost"])) == json.loads(
-        json.dumps(document_of(found)["summary"])
-    )
-
-
 @pytest.mark.parametrize("base", ENVIRONMENTS)
 def test_every_line_is_in_the_estimate_or_named(base: str) -> None:
     found = estimated(base, days=30)
@@ -541,38 +327,3 @@ def test_more_nodes_are_never_cheaper_and_sums_are_of_lines(
         assert (found.strict_per_hour or 0) <= (found.per_hour or 0) + 1e-9
         assert all(one.figure and one.figure.date and not one.figure.old(today) for one in found.strict)
         assert summary(found).text.startswith("about ")
-
-
-# The table itself.
-
-
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: f"{table['region']} {next(iter(table['usd']))}")
-def test_every_figure_has_a_source(table: dict[str, Any]) -> None:
-    assert len(table["source"]) > 10
-    assert table["unit"] in ("hour", "day", "month", "gb")
-    assert table["date"] is None or dt.date.fromisoformat(table["date"]) <= TODAY
-    assert isinstance(table["verified"], bool)
-    assert all(usd > 0 for usd in table["usd"].values())
-    for key, usd in table["usd"].items():
-        found = figure(key, table["region"] or "us-east-2", today=TODAY)
-        assert found is not None
-        assert (found.usd, found.date is None) == (usd, table["date"] is None)
-
-
-@pytest.mark.parametrize("place", ["us-east-1", "us-east-2", "us-west-2", "eu-west-1"])
-def test_file_systems_are_known_where_clusters_stand(place: str) -> None:
-    lustre = [f"lustre.persistent-2-ssd.{tier}" for tier in (125, 250, 500, 1000)]
-    found = [figure(key, place, today=TODAY) for key in (*lustre, "openzfs.single-az-ha-2.throughput")]
-
-    assert all(one is not None and one.date and one.region == place for one in found)
-    costs = [one.usd for one in found[:4] if one]
-    assert costs == sorted(costs)
-
-
-def test_no_figure_stands_twice() -> None:
-    keys = [(key, table["region"]) for table in TABLES for key in table["usd"]]
-
-    assert len(keys) == len(set(keys))
-    # what prices.csv has is not repeated
-    accelerated = {row.partition(",")[0] for row in CSV.read_text().splitlines()}
-    assert not [key for key, _ in keys if key.startswith("ec2.") and key[4:] in accelerated]

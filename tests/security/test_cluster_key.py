@@ -1,32 +1,46 @@
-"""The key admits the roles that launch nodes with encrypted volumes, and no one else's."""
+"""Keys admit the services that use them: made here, given, or imported."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from aws_cdk import Stack
-from aws_cdk.assertions import Template
-from templates import app_in
+import pytest
+from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import aws_kms as kms
+from foreign import foreign_stack, refusal, resources, warnings
 
 from ultracluster import ClusterKey
+from ultracluster.guard import already_judged
 from ultracluster.model.orchestrators import Launcher
-from ultracluster.security.cluster_key import AUTO_SCALING, PCS
+from ultracluster.security.cluster_key import AUTO_SCALING, PCS, SPOT, allow_use
+
+ARN = "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"
 
 
-def statements(tmp_path: Path, *launched_by: Launcher) -> dict[str, dict[str, Any]]:
-    stack = Stack(app_in(tmp_path), "Stack")
+@pytest.fixture
+def stack() -> Stack:
+    return foreign_stack()
+
+
+def statements(stack: Stack) -> dict[str, dict[str, Any]]:
+    (key,) = resources(stack, "AWS::KMS::Key").values()
+    found = [one for one in key["Properties"]["KeyPolicy"]["Statement"] if "Sid" in one]
+    assert len({one["Sid"] for one in found}) == len(found)
+    return {one["Sid"]: one for one in found}
+
+
+def launching(stack: Stack, *launched_by: Launcher) -> dict[str, dict[str, Any]]:
     ClusterKey(stack, "Key", launched_by=launched_by)
-    (key,) = Template.from_stack(stack).find_resources("AWS::KMS::Key").values()
-    return {one["Sid"]: one for one in key["Properties"]["KeyPolicy"]["Statement"] if "Sid" in one}
+    return statements(stack)
 
 
-def test_no_one_launches_by_default(tmp_path: Path) -> None:
-    assert set(statements(tmp_path)) == {"CloudWatchLogs", "FsxDataRepositories"}
+def test_no_one_launches_by_default(stack: Stack) -> None:
+    assert set(launching(stack)) == {"CloudWatchLogs", "FsxDataRepositories"}
 
 
-def test_each_service_uses_the_key_in_this_account_alone(tmp_path: Path) -> None:
-    found = statements(tmp_path, "auto-scaling", "computing-service")
+def test_each_service_uses_the_key_in_this_account_alone(stack: Stack) -> None:
+    found = launching(stack, "auto-scaling", "computing-service")
+
     assert set(found) >= {"LaunchNodes", "AttachVolumes", "LaunchNodes2", "AttachVolumes2"}
     for number, role in (("", AUTO_SCALING), ("2", PCS)):
         use, grant = found[f"LaunchNodes{number}"], found[f"AttachVolumes{number}"]
@@ -36,3 +50,61 @@ def test_each_service_uses_the_key_in_this_account_alone(tmp_path: Path) -> None
         assert grant["Action"] == "kms:CreateGrant"
         assert grant["Condition"]["Bool"] == {"kms:GrantIsForAWSResource": "true"}
         assert "kms:CreateGrant" not in use["Action"]
+
+
+def test_a_key_of_the_user_is_allowed_each_use_once(stack: Stack) -> None:
+    key: Any = kms.Key(stack, "Key")
+
+    allow_use(stack, key, "computing-service", "logs")
+    allow_use(stack, key, "logs", "computing-service", "spot")
+
+    found = statements(stack)
+    assert set(found) == {"CloudWatchLogs", "LaunchNodes", "AttachVolumes", "LaunchNodes2", "AttachVolumes2"}
+    assert PCS in str(found["LaunchNodes"]) and SPOT in str(found["LaunchNodes2"])
+
+
+def test_a_key_of_ours_is_extended_by_a_cluster_in_another_stack(stack: Stack) -> None:
+    made = ClusterKey(stack, "Key", launched_by=["auto-scaling"])
+
+    allow_use(Stack(stack.node.root, "cluster"), made.key, "computing-service", "auto-scaling")
+
+    assert {"LaunchNodes", "LaunchNodes2"} < set(statements(stack))
+    assert "LaunchNodes3" not in statements(stack)
+
+
+def test_what_an_imported_key_has_to_hold_is_said_once(stack: Stack) -> None:
+    key = kms.Key.from_key_arn(stack, "Key", ARN)
+
+    allow_use(stack, key, "computing-service")
+    allow_use(stack, key, "computing-service")
+
+    said = warnings(stack)
+    assert len(said) == 2
+    assert all("nodes that AWS PCS launches with encrypted volumes it has to hold" in one for one in said)
+    assert "AWSServiceRoleForPCS" in said[0] and refusal(stack) == ""
+
+
+def test_an_environment_that_was_judged_hears_nothing_of_it(stack: Stack) -> None:
+    already_judged(stack)
+
+    allow_use(stack, kms.Key.from_key_arn(stack, "Key", ARN), "computing-service")
+
+    assert warnings(stack) == []
+
+
+def test_constructs_of_a_stack_share_one_key(stack: Stack) -> None:
+    given = kms.Key.from_key_arn(stack, "Given", ARN)
+
+    assert ClusterKey.of(stack, given) is given
+    assert ClusterKey.of(stack, None) is ClusterKey.of(stack, None)
+    assert len(resources(stack, "AWS::KMS::Key")) == 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "kept"), [(None, "RetainExceptOnCreate"), (RemovalPolicy.DESTROY, "Delete")]
+)
+def test_it_stays_unless_told_otherwise(stack: Stack, policy: RemovalPolicy | None, kept: str) -> None:
+    ClusterKey(stack, "Key", **({"removal_policy": policy} if policy else {}))
+
+    (found,) = resources(stack, "AWS::KMS::Key").values()
+    assert found["DeletionPolicy"] == kept

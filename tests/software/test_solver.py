@@ -34,35 +34,37 @@ OLD_EFA = {
     "aws-ofi-nccl.version": "1.16.3",
 }
 CASES = [
-    Case("SWC001", {"nvidia-driver.version": "575.57.08"}, "wanted >= 580", {"cuda-runtime.version": "12.8"}),
+    Case(
+        "SWC001", {"nvidia-driver.version": "575.57.08"}, "must be >= 580", {"cuda-runtime.version": "12.8"}
+    ),
     Case(
         "SWC001",
         {"cuda-runtime.version": "12.8", "nvidia-driver.version": "470.82"},
-        "wanted >= 525",
+        "must be >= 525",
         {"nvidia-driver.version": "525.60.13"},
     ),
     Case(
         "SWC002",
         {"nvidia-driver.version": "570.172.08"},
-        "wanted >= 580",
+        "must be >= 580",
         {"nccl.provides": {"cuda": "12.9"}},
     ),
     Case(
         "SWC002",
         {"nccl.provides": {"cuda": "12.9"}, "nvidia-driver.version": "510"},
-        "wanted >= 525",
+        "must be >= 525",
         {"nvidia-driver.version": "525"},
     ),
     Case(
         "SWC003",
         {"fabric-manager.version": "595.112.07"},
-        "wanted 595.91.07",
+        "must be 595.91.07",
         {"nvidia-driver.version": "595.112.07"},
     ),
-    Case("SWC010", {"nccl.version": "2.16.2"}, "wanted >= 2.17.1", {"nccl.version": "2.17.1-1"}),
-    Case("SWC011", {"nccl.version": "2.32.3"}, "wanted <= 2.31.2-1", {"nccl.version": "2.31.2-1"}),
-    Case("SWC011", {"aws-ofi-nccl.version": "1.20.0"}, "wanted <= 2.30.4", {"nccl.version": "2.30.4-1"}),
-    Case("SWC020", {"libfabric.version": "1.17.0"}, "wanted >= 1.22.0", {"libfabric.version": "1.22.0"}),
+    Case("SWC010", {"nccl.version": "2.16.2"}, "must be >= 2.17.1", {"nccl.version": "2.17.1-1"}),
+    Case("SWC011", {"nccl.version": "2.32.3"}, "must be <= 2.31.2-1", {"nccl.version": "2.31.2-1"}),
+    Case("SWC011", {"aws-ofi-nccl.version": "1.20.0"}, "must be <= 2.30.4", {"nccl.version": "2.30.4-1"}),
+    Case("SWC020", {"libfabric.version": "1.17.0"}, "must be >= 1.22.0", {"libfabric.version": "1.22.0"}),
     Case(
         "SWC020",
         {"aws-ofi-nccl.version": "1.18.0", "libfabric.version": "1.22.0amzn3.0"},
@@ -72,13 +74,13 @@ CASES = [
     Case(
         "SWC020",
         {"aws-ofi-nccl.version": "1.16.3", "libfabric.version": "1.10"},
-        "wanted >= 1.11",
+        "must be >= 1.11",
         {"libfabric.version": "1.11.0"},
     ),
     Case(
         "SWC021",
         {"efa-installer.version": "1.49.0"},
-        "wanted 2.4.0amzn5.0",
+        "must be 2.4.0amzn5.0",
         {
             "efa-installer.provides": {
                 "libfabric": "2.4.0amzn5.0",
@@ -91,7 +93,7 @@ CASES = [
     Case(
         "SWC021",
         {"efa-installer.version": "1.51.0"},
-        "wanted 2.7.0amzn2.0",
+        "must be 2.7.0amzn2.0",
         {
             "efa-installer.provides": {
                 "libfabric": "2.7.0amzn2.0",
@@ -104,32 +106,32 @@ CASES = [
     Case(
         "SWC021",
         {"efa-installer.version": "1.45.1"},
-        "wanted 1.17.2",
+        "must be 1.17.2",
         {"efa-installer.provides": {"aws-ofi-nccl": "1.17.2", "libfabric": "2.3.1amzn3.0"}},
     ),
-    Case("SWC021", {"efa-installer.version": "1.43.2"}, "wanted 2.17.2", OLD_EFA),
+    Case("SWC021", {"efa-installer.version": "1.43.2"}, "must be 2.17.2", OLD_EFA),
     Case(
         "SWC021",
         {"efa-installer.version": "1.43.3"},
-        "wanted 2.17.3",
+        "must be 2.17.3",
         {"efa-installer.provides": {"aws-ofi-nccl": "1.16.3", "efa": "2.17.3"}},
     ),
     Case(
         "SWC021",
         {"efa-installer.version": "1.44.0"},
-        "wanted 1.17.1",
+        "must be 1.17.1",
         {"efa-installer.provides": {"aws-ofi-nccl": "1.17.1", "libfabric": "2.3.1amzn1.0"}},
     ),
     Case(
         "SWC021",
         {"efa-installer.version": "1.46.0"},
-        "wanted 2.3.1amzn4.0",
+        "must be 2.3.1amzn4.0",
         {"efa-installer.provides": {"libfabric": "2.3.1amzn4.0"}},
     ),
     Case(
-        "SWC022", {"libfabric.version": "2.4.0amzn5.0"}, "wanted 2.6.0amzn1.0", {"libfabric.kind": "source"}
+        "SWC022", {"libfabric.version": "2.4.0amzn5.0"}, "must be 2.6.0amzn1.0", {"libfabric.kind": "source"}
     ),
-    Case("SWC023", {"aws-ofi-nccl.version": "1.21.0"}, "wanted 1.21.1", {"aws-ofi-nccl.kind": "source"}),
+    Case("SWC023", {"aws-ofi-nccl.version": "1.21.0"}, "must be 1.21.1", {"aws-ofi-nccl.kind": "source"}),
     Case(
         "SWC024",
         {"efa-installer.artifacts.0.os": ["al2", "al2023"]},
@@ -151,25 +153,25 @@ CASES = [
     Case(
         "SWC025",
         {"aws-ofi-nccl.provides": {"library": "libnccl-net.so"}},
-        "wanted libnccl-net-ofi.so",
+        "must be libnccl-net-ofi.so",
         {"efa-installer.version": "1.43.3"},
     ),
     Case(
         "SWC025",
         {"efa-installer.version": "1.41.0"},
-        "wanted libnccl-net.so",
+        "must be libnccl-net.so",
         {"efa-installer.version": "1.42.0"},
     ),
     Case(
         "SWC025",
         {"aws-ofi-nccl.install_path": "/opt/aws-ofi-nccl"},
-        "wanted /opt/amazon/ofi-nccl",
+        "must be /opt/amazon/ofi-nccl",
         {"aws-ofi-nccl.install_path": "/opt/amazon/ofi-nccl"},
     ),
     Case(
         "SWC030",
         {"efa-installer.provides.efa": "2.12.0"},
-        "wanted >= 2.12.1",
+        "must be >= 2.12.1",
         {"efa-installer.provides.efa": "2.12.1"},
     ),
     Case(
@@ -196,17 +198,17 @@ CASES = [
         "within 6.8",
         {"kernel.provides": {"ubuntu22.04": "6.8.0-1017"}},
     ),
-    Case("SWC033", {"nvidia-fs.version": "2.24.1"}, "wanted >= 2.24.2", {"nvidia-fs.version": "2.24.2"}),
+    Case("SWC033", {"nvidia-fs.version": "2.24.1"}, "must be >= 2.24.2", {"nvidia-fs.version": "2.24.2"}),
     Case(
         "SWC040",
         {"nccl.version": "2.31.2", "gdrcopy.version": "2.4.4"},
-        "wanted >= 2.5",
+        "must be >= 2.5",
         {"gdrcopy.version": "2.5"},
     ),
     Case(
         "SWC041",
         {"gdrcopy.provides": {"gdrdrv": "optional"}},
-        "wanted >= 13.3",
+        "must be >= 13.3",
         {"nvidia-driver.provides": {"cuda": "13.3"}},
     ),
     Case(
@@ -216,26 +218,26 @@ CASES = [
             "nvidia-driver.provides": {"cuda": "13.3"},
             "gdrcopy.version": "2.5.2",
         },
-        "wanted >= 2.6",
+        "must be >= 2.6",
         {"gdrcopy.version": "2.6"},
     ),
     Case(
         "SWC050",
         {"pyxis.provides": {"slurm": "24.11.6"}},
-        "wanted a 25.11",
+        "must be a 25.11",
         {"pyxis.provides": {"slurm": "25.11.8"}},
     ),
-    Case("SWC051", {"enroot.version": "3.0.2"}, "wanted >= 3.1.0", {"enroot.version": "3.1.0"}),
+    Case("SWC051", {"enroot.version": "3.0.2"}, "must be >= 3.1.0", {"enroot.version": "3.1.0"}),
     Case(
         "SWC060",
         {"neuron-runtime.version": "2.33.10.0"},
-        "wanted 2.34.10.0",
+        "must be 2.34.10.0",
         {"neuron-runtime.version": "2.34.10.0"},
     ),
     Case(
         "SWC061",
         {"neuron-collectives": ...},
-        "neuron-collectives has to be present",
+        "neuron-collectives must be present",
         {"neuron-driver": ..., "neuron-runtime": ...},
     ),
 ]
@@ -313,9 +315,9 @@ def test_a_plugin_may_be_built_from_source_where_a_pin_forces_it() -> None:
 @pytest.mark.parametrize(
     ("accelerator", "driver", "says"),
     [
-        ("B200", "570.124.06", "wanted >= 570.133.20"),
-        ("GB200", "580.105.08", "wanted >= 580.126.20"),
-        ("B300", "570.172.08", "wanted >= 580"),
+        ("B200", "570.124.06", "must be >= 570.133.20"),
+        ("GB200", "580.105.08", "must be >= 580.126.20"),
+        ("B300", "570.172.08", "must be >= 580"),
     ],
 )
 def test_accelerators_ask_for_a_driver(accelerator: str, driver: str, says: str) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from nccl_logs import GIB, MIB, Log
+from nccl_logs import GIB, HEADER, MIB, Log
+
+from ultracluster.acceptance import Report, judge, parse
 
 GOOD = Log()
 P4D = Log(
@@ -70,3 +72,16 @@ def interleaved() -> str:
     head = f"{4 * GIB:12d}  {GIB:12d}  {'float':>8}  {'sum':>6}  {'-1':>6}"
     noise = "ip-10-1-0-24:4007:4099 [7] NCCL INFO Connected all rings"
     return text.replace(head, f"{head}{noise}\n")
+
+
+def said(
+    *logs: Log | str, kind: str = "p5en.48xlarge", nodes: int | None = None, **options: object
+) -> Report:
+    """The verdict on logs of one job."""
+    text = "".join(log if isinstance(log, str) else log.text() for log in logs)
+    assert HEADER in text or not any(isinstance(log, Log) for log in logs)
+    return judge(parse(text), instance_type=kind, nodes=nodes, **options)  # pyright: ignore[reportArgumentType]
+
+
+def outcomes(report: Report, check: str) -> list[str]:
+    return [one.outcome for one in report.checks if one.id == check]

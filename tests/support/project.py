@@ -3,6 +3,11 @@
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+SHIPPED = (
+    "dev", "eks-p5en", "eks-trn2", "hyperpod-eks-p5", "parallelcluster-gb200", "parallelcluster-p5",
+    "pcs-p6-b200", "prod", "trainium",
+)  # fmt: skip
+"""The examples. What else lies in environments/ is a fork's own."""
 ENVIRONMENTS = sorted(file.stem for file in (ROOT / "environments").glob("*.yaml"))
 
 

@@ -6,8 +6,9 @@ Nothing here but the standard library and the catalogue.
 from ultracluster.acceptance.curves import Figure, Gate, figures, gates
 from ultracluster.acceptance.job import manifest
 from ultracluster.acceptance.judge import judge
+from ultracluster.acceptance.log_reader import parse, read
 from ultracluster.acceptance.report import Check, Curve, Report
-from ultracluster.acceptance.runs import Logs, Run, parse, read
+from ultracluster.acceptance.runs import Logs, Run
 
 __all__ = [
     "Check",

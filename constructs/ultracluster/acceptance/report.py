@@ -78,7 +78,6 @@ class Report:
         """Plain data, for `json.dumps`."""
         pairs = self.pairs
         return {
-            "schema": 1,
             "verdict": self.verdict,
             "reason": self.reason,
             "instance_type": self.instance_type,

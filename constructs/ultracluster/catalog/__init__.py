@@ -3,11 +3,8 @@
 Data files next to this module and their look-ups; nothing here but the standard library.
 """
 
+from ultracluster.catalog.instance_facts import Accelerator, InstanceType, NetworkCards, UltraServer
 from ultracluster.catalog.instances import (
-    Accelerator,
-    InstanceType,
-    NetworkCards,
-    UltraServer,
     instance_type,
     instance_types,
     nearest_instance_types,

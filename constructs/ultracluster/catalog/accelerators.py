@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 
 from ultracluster.catalog._nearest import nearest
-from ultracluster.catalog.instances import InstanceType, instance_types
+from ultracluster.catalog.instance_facts import InstanceType
+from ultracluster.catalog.instances import instance_types
 
 _FORM = re.compile(r"\s*(?P<count>\d+)\s*[x*×]?\s*(?P<name>[A-Za-z].*?)\s*", re.IGNORECASE)
 _MAKERS = ("nvidia", "aws", "amazon")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ultracluster.catalog.eks_calendar import kubernetes_releases
-from ultracluster.catalog.instances import InstanceType
+from ultracluster.catalog.instance_facts import InstanceType
 
 __all__ = [
     "addon_tolerations",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ultracluster.catalog.instances import InstanceType, instance_types
+from ultracluster.catalog.instance_facts import InstanceType
+from ultracluster.catalog.instances import instance_types
 
 _OTHER_NAMES = {"trn": "trainium", "gh200": "h200"}
 """What people say for (the beginning of) the API's name: `trn2` is Trainium2, the first has no number."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from ultracluster.catalog.instances import InstanceType
+from ultracluster.catalog.instance_facts import InstanceType
 
 
 def health_agent_image(region: str) -> str:

@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ultracluster.catalog.instances import InstanceType, UltraServer, ultraservers
+from ultracluster.catalog.instance_facts import InstanceType, UltraServer
+from ultracluster.catalog.instances import ultraservers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

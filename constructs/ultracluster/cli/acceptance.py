@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from ultracluster.cli.json_output import JsonOption, write_json
+from ultracluster.cli.report import refuse
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Measure a fabric with nccl-tests, and judge it."
@@ -34,7 +36,7 @@ def judge(
     plugin: Annotated[
         str | None, typer.Option(help="Release of aws-ofi-nccl that should be there.", show_default=False)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Judge logs. Exit code 0 = pass, 1 = fail, 3 = not judged, 2 = a file cannot be read."""
     from ultracluster.acceptance import judge as judge_logs
@@ -43,8 +45,7 @@ def judge(
     try:
         found = read(_files(logs))
     except OSError as error:
-        typer.echo(f"cannot read {error.filename}: {error.strerror}", err=True)
-        raise typer.Exit(2) from None
+        refuse(f"cannot read {error.filename}: {error.strerror}")
     report = judge_logs(
         found,
         instance_type=instance_type,
@@ -52,7 +53,10 @@ def judge(
         efa_interfaces=efa_interfaces,
         plugin_version=plugin,
     )
-    typer.echo(json.dumps(report.as_json(), indent=2) if as_json else report.as_text())
+    if as_json:
+        write_json("acceptance", report.as_json())
+    else:
+        typer.echo(report.as_text())
     raise typer.Exit(EXIT_CODES[report.verdict])
 
 
@@ -86,8 +90,7 @@ def manifest(
             mnnvl=mnnvl,
         )
     except ValueError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
+        refuse(str(error))
     typer.echo(text, nl=False)
 
 

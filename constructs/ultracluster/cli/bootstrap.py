@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -32,16 +33,25 @@ def offer(report: Report) -> bool:
 
 
 def _run(command: str) -> bool:
-    import shutil
+    import os
     import subprocess
 
+    from ultracluster.nodejs import NoNodeError, with_node
+    from ultracluster.project.cdk_command import cdk_command
+    from ultracluster.project.place import ProjectError, find_root
+
     words = shlex.split(command)
-    if words[0] == "npx" and shutil.which(words[1]):
-        words = words[1:]  # the project's own CDK, which make puts on the PATH
     try:
-        done = subprocess.run(words, check=False)  # noqa: S603, no shell; account and Region are AWS's own
+        environment = with_node(os.environ)
+        if words[:2] == ["npx", "cdk"]:  # npm has another package of that name
+            words = [*cdk_command(find_root() or Path.cwd(), environment), *words[2:]]
+        # no shell; account and Region are AWS's own
+        done = subprocess.run(words, env=environment, check=False)  # noqa: S603
+    except (NoNodeError, ProjectError) as error:
+        typer.echo(str(error), err=True)
+        return False
     except FileNotFoundError:
-        typer.echo(f"there is no {words[0]} on this machine: `make setup` installs the CDK", err=True)
+        typer.echo(f"there is no {words[0]} on this machine", err=True)
         return False
     if done.returncode:
         typer.echo(f"`{command}` ended with status {done.returncode}", err=True)

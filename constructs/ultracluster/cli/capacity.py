@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ultracluster.cli.environments import JsonOption, ProfileOption, load_environment, open_account, refuse
+from ultracluster.cli.environments import (
+    JsonOption,
+    ProfileOption,
+    complete_environment,
+    load_environment,
+    open_account,
+    refuse,
+)
+from ultracluster.cli.json_output import write_json
 from ultracluster.cli.report import LateBar
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
     from ultracluster.account.capacity_search import Offer, Search, Wish
+    from ultracluster.cli.documents.cluster import CapacitySearch, Wished
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Capacity that AWS has on offer.")
 
@@ -28,7 +36,11 @@ def _capacity() -> None:  # pyright: ignore[reportUnusedFunction]  # keeps `sear
 def search(
     environment: Annotated[
         Path | None,
-        typer.Argument(help="Search for the compute groups of this environment.", show_default=False),
+        typer.Argument(
+            help="Search for the compute groups of this environment.",
+            show_default=False,
+            autocompletion=complete_environment,
+        ),
     ] = None,
     instance_type: Annotated[
         str | None,
@@ -72,11 +84,14 @@ def search(
         refuse(nothing)
     with LateBar("asking AWS") as bar:
         found = ask(account, wishes, progress=bar)
-    typer.echo(json.dumps(as_dict(found), indent=2) if as_json else as_text(found, wishes))
+    if as_json:
+        write_json("capacity", as_dict(found))
+    else:
+        typer.echo(as_text(found, wishes))
     raise typer.Exit(0 if found.offers and not found.failures else 1)
 
 
-def as_dict(found: Search) -> dict[str, Any]:
+def as_dict(found: Search) -> CapacitySearch:
     """The search as JSON types."""
     return {
         "offers": [
@@ -137,7 +152,7 @@ def _line(offer: Offer) -> str:
     )
 
 
-def _wish(wish: Wish) -> dict[str, Any]:
+def _wish(wish: Wish) -> Wished:
     return {
         "kind": wish.kind,
         "group": wish.group or None,

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ultracluster.cli.environments import JsonOption, refuse
+from ultracluster.cli.json_output import write_json
 from ultracluster.cli.questions import ask, ask_one_of, ask_whether, can_ask
 from ultracluster.cli.report import Paper
 
 if TYPE_CHECKING:
-    from ultracluster.plan.choice import Rank, Wanted
+    from ultracluster.cli.documents.figures import Choice, RankRow, ReasonRow
+    from ultracluster.plan.choice import Rank, Reason, Wanted
 
 
 def choose(
@@ -74,7 +75,7 @@ def choose(
         wanted = _wanted(features, capacity or "", instance_type or "")
     ranks = ranking(wanted)
     if as_json:
-        sys.stdout.write(json.dumps(_document(wanted, ranks), indent=2) + "\n")
+        write_json("choose", _document(wanted, ranks))
     else:
         sys.stdout.write(_text(ranks, wanted, instance_type or ""))
 
@@ -111,9 +112,7 @@ def _wanted(features: tuple[str, ...], capacity: str, kind: str) -> Wanted:
     return Wanted(features=features, capacity=capacity, instance_type=known)
 
 
-def _document(wanted: Wanted, ranks: list[Rank]) -> dict[str, Any]:
-    from dataclasses import asdict
-
+def _document(wanted: Wanted, ranks: list[Rank]) -> Choice:
     from ultracluster.plan.choice import comparison
 
     return {
@@ -122,15 +121,27 @@ def _document(wanted: Wanted, ranks: list[Rank]) -> dict[str, Any]:
             "capacity": wanted.capacity,
             "instance_type": wanted.instance_type.name if wanted.instance_type else "",
         },
-        "ranking": [
-            {**asdict(rank), "possible": rank.possible, "lacks": rank.lacks, "place": place}
-            for place, rank in enumerate(ranks, start=1)
-        ],
+        "ranking": [_ranked(place, rank) for place, rank in enumerate(ranks, start=1)],
         "comparison": {
-            title: {kind: asdict(reason) for kind, reason in row.items()}
+            title: {kind: _reason(reason) for kind, reason in row.items()}
             for title, row in comparison().items()
         },
     }
+
+
+def _ranked(place: int, rank: Rank) -> RankRow:
+    return {
+        "place": place,
+        "orchestrator": rank.orchestrator,
+        "title": rank.title,
+        "possible": rank.possible,
+        "lacks": rank.lacks,
+        "reasons": [_reason(one) for one in rank.reasons],
+    }
+
+
+def _reason(one: Reason) -> ReasonRow:
+    return {"title": one.title, "answer": one.answer, "words": one.words, "source": one.source}
 
 
 _MARKS = {"yes": "[green]+[/green]", "partly": "[yellow]~[/yellow]", "no": "[red]-[/red]"}

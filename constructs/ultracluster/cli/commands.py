@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
+
+from ultracluster.cli.json_output import write_error
 
 COMMANDS = {
     "acceptance": "app",
@@ -15,11 +19,14 @@ COMMANDS = {
     "choose": "choose",
     "connect": "connect",
     "cost": "cost",
+    "deploy": "deploy",
+    "destroy": "deploy.destroy",
     "diff": "diff",
     "doctor": "doctor",
     "image": "app",
     "init": "init",
     "job": "app",
+    "new": "new",
     "nodes": "app",
     "permissions": "permissions",
     "plan": "plan",
@@ -28,14 +35,40 @@ COMMANDS = {
     "release": "app",
     "render": "app",
     "software": "app",
+    "synth": "synth",
+    "validate": "validate",
     "wait": "wait",
 }
-"""Module of this package, which is the command's name, and what in it is the command: a group of commands or
-one function."""
+"""What each command is in its module: a group of commands, or one function. The module of this package is
+called like the command; another name of a module stands before a dot."""
 
 
 class Commands(TyperGroup):
-    """A group that finds those commands in their modules."""
+    """A group that finds those commands in their modules, and that says with --json what is wrong with a
+    command line as JSON, too."""
+
+    _json = False
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **settings: Any) -> Any:
+        self._json = "--json" in (sys.argv[1:] if args is None else args)
+        return super().main(args, *rest, **settings)
+
+    def make_context(self, *args: Any, **settings: Any) -> Any:
+        with self._refusals():
+            return super().make_context(*args, **settings)
+
+    def invoke(self, ctx: Any) -> Any:
+        with self._refusals():
+            return super().invoke(ctx)
+
+    @contextmanager
+    def _refusals(self) -> Generator[None]:
+        try:
+            yield
+        except typer.TyperException as error:
+            if self._json:
+                write_error(error.format_message(), code=error.exit_code)
+            raise
 
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted({*super().list_commands(ctx), *COMMANDS})
@@ -43,8 +76,9 @@ class Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
+        module, _, name = COMMANDS[cmd_name].rpartition(".")
         found: typer.Typer | Callable[..., None] = getattr(
-            import_module(f"ultracluster.cli.{cmd_name}"), COMMANDS[cmd_name]
+            import_module(f"ultracluster.cli.{module or cmd_name}"), name
         )
         if not isinstance(found, typer.Typer):
             alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from typing import Annotated
 
@@ -16,6 +15,7 @@ from ultracluster.cli.environments import (
     open_account,
     refuse,
 )
+from ultracluster.cli.json_output import write_json
 
 
 def connect(
@@ -58,10 +58,9 @@ def connect(
     if session.note:
         typer.echo(session.note, err=True)
     if as_json:
-        typer.echo(
-            json.dumps(
-                {"target": session.target, "document": session.document, "command": session.command}, indent=2
-            )
+        write_json(
+            "connect",
+            {"target": session.target, "document": session.document, "command": session.command},
         )
     elif not execute:
         typer.echo(shlex.join(session.command))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +17,7 @@ from ultracluster.cli.environments import (
     load_environment,
     refuse,
 )
+from ultracluster.cli.json_output import write_json
 from ultracluster.cli.report import working
 from ultracluster.model import resolve
 from ultracluster.plan.cost import estimate
@@ -73,7 +73,7 @@ def cost(
     cluster = resolve(config)
     found = estimate(cluster, today=on, days=days, own=own, faults=faults)
     if as_json:
-        sys.stdout.write(json.dumps(document(found), indent=2) + "\n")
+        write_json("cost", document(found))
     elif markdown:
         sys.stdout.write(as_markdown(found))
     else:

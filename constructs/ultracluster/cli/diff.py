@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ultracluster.cli.environments import open_account
+from ultracluster.cli.environments import (
+    JsonOption,
+    complete_environment,
+    open_account,
+    refuse_file,
+)
+from ultracluster.cli.json_output import write_json
 from ultracluster.cli.report import refuse, working
 from ultracluster.config import InvalidEnvironmentError
 
@@ -18,13 +23,23 @@ def diff(
     environments: Annotated[
         list[str] | None,
         typer.Argument(
-            help="One environment with --against or --deployed, or two: what is there and what is to be.",
+            help="Two environments, what is there and what is to be; or one, with an option.",
             show_default=False,
+            autocompletion=complete_environment,
         ),
     ] = None,
     against: Annotated[
         str | None,
         typer.Option(help="Compare with the environment file of this git revision.", show_default=False),
+    ] = None,
+    against_version: Annotated[
+        str | None,
+        typer.Option(
+            "--against-version",
+            metavar="WHEEL|REVISION|PYTHON",
+            help="Compare with what another version of Ultracluster makes of the same file.",
+            show_default=False,
+        ),
     ] = None,
     deployed: Annotated[
         bool, typer.Option("--deployed", help="Compare with what is deployed in the account.")
@@ -44,7 +59,7 @@ def diff(
     profile: Annotated[
         str | None, typer.Option(help="AWS profile for --deployed.", show_default=False)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print every change as JSON.")] = False,
+    as_json: JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown for a pull request.")] = False,
 ) -> None:
     """Show the blast radius of a change: what stays, restarts, is replaced, or loses its data.
@@ -61,23 +76,30 @@ def diff(
     from ultracluster.project.place import ProjectError, find_root, located
 
     names = environments or []
+    others = [one for one in (against, against_version, deployed or None, templates) if one is not None]
     accepted = set(accept_data_loss or [])
     if wrong := [one for one in sorted(accepted) if one.count("/") != 1]:
         refuse(f"--accept-data-loss {wrong[0]}: write STACK/LOGICAL_ID, as the report shows it")
     if as_json and markdown:
         refuse("--json and --markdown exclude each other")
     try:
-        if templates is not None and not (names or against or deployed):
+        if templates is not None and not names and len(others) == 1:
             found = compare.of_templates(*templates)
-        elif templates is None and len(names) == 2 and not (against or deployed):
+        elif len(names) == 2 and not others:
             old, new = (located(name) for name in names)
             with working(f"synthesising {old.name} and {new.name} ..."):
                 found = compare.of_two(old, new)
-        elif templates is None and len(names) == 1 and against and not deployed:
+        elif against is not None and len(names) == 1 and len(others) == 1:
             here = located(names[0])
             with working(f"synthesising {here.name}, now and at {against} ..."):
                 found = compare.of_revision(here, against)
-        elif templates is None and len(names) == 1 and deployed and not against:
+        elif against_version is not None and len(names) == 1 and len(others) == 1:
+            from ultracluster.change.other_version import of_version
+
+            here = located(names[0])
+            with working(f"synthesising {here.name}, now and by {against_version} ..."):
+                found = of_version(here, against_version)
+        elif deployed and len(names) == 1 and len(others) == 1:
             here = located(names[0])
             account = open_account(here.environment, profile)
             with working(f"synthesising {here.name} ..."):
@@ -87,10 +109,13 @@ def diff(
                 "Pass what to compare, in one of these ways:\n"
                 "  ultracluster diff dev prod                   two environments\n"
                 "  ultracluster diff prod --against HEAD~1      with another revision of the file\n"
+                "  ultracluster diff prod --against-version V   with another version of Ultracluster\n"
                 "  ultracluster diff prod --deployed            with what is deployed\n"
                 "  ultracluster diff --templates OLD NEW        two templates, or folders of them"
             )
-    except (ChangeError, InvalidEnvironmentError) as error:
+    except InvalidEnvironmentError as error:
+        refuse_file(error.findings)
+    except ChangeError as error:
         refuse(str(error))
     except ProjectError as error:
         without = "" if find_root() else "\nOr compare templates: ultracluster diff --templates OLD NEW"
@@ -100,7 +125,7 @@ def diff(
     for one in sorted(accepted - losing):
         typer.echo(f"--accept-data-loss {one}: no data is lost there", err=True)
     if as_json:
-        sys.stdout.write(json.dumps(as_document(report), indent=2) + "\n")
+        write_json("diff", as_document(report))
     else:
         sys.stdout.write(as_markdown(report) if markdown else as_text(report))
     raise typer.Exit(report.exit_code)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ultracluster.change import Verdict, worst
 from ultracluster.change.report import Report, end, rows, title
 from ultracluster.cli.report import Paper, folded, markdown_table
+
+if TYPE_CHECKING:
+    from ultracluster.cli.documents.change import Diff
 
 _STYLES = {
     "no-op": "dim",
@@ -75,14 +78,14 @@ def as_markdown(report: Report) -> str:
     return "\n".join([*parts, "", *(f"{line}  " for line in end(report))]).rstrip() + "\n"
 
 
-def as_document(report: Report) -> dict[str, Any]:
+def as_document(report: Report) -> Diff:
     """Every change, for machines."""
     return {
         "before": report.comparison.before_name,
         "after": report.comparison.after_name,
         "notes": report.comparison.notes,
         "unread": report.comparison.unread,
-        "verdict": worst(report.changes).value,
+        "verdict": worst(report.changes),
         "exit_code": report.exit_code,
         "data_loss_not_accepted": report.lost,
         "changes": [
@@ -91,7 +94,7 @@ def as_document(report: Report) -> dict[str, Any]:
                 "logical_id": change.logical_id,
                 "type": change.resource_type,
                 "path": change.path,
-                "verdict": change.verdict.value,
+                "verdict": change.verdict,
                 "refused": change.refused,
                 "replaces": change.replaces,
                 "accepted": change.resource in report.accepted,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,10 +13,12 @@ from ultracluster.cli.environments import (
     load_environment,
     open_account,
 )
+from ultracluster.cli.json_output import write_json
 from ultracluster.cli.report import working
 
 if TYPE_CHECKING:
     from ultracluster.account.doctor import Examination, Fact
+    from ultracluster.cli.documents.cluster import Examined
 
 SHOWN = 8
 """Lines of each log that text output shows; JSON has them all."""
@@ -40,11 +41,14 @@ def doctor(
     account = open_account(config, profile)
     with working("asking") as say:
         found = examine(account, resolve(config), hours=hours, progress=lambda step: say(f"asking {step}"))
-    typer.echo(json.dumps(as_dict(found), indent=2) if as_json else as_text(found, config.name))
+    if as_json:
+        write_json("doctor", as_dict(found))
+    else:
+        typer.echo(as_text(found, config.name))
     raise typer.Exit(0 if found.healthy else 1)
 
 
-def as_dict(found: Examination) -> dict[str, Any]:
+def as_dict(found: Examination) -> Examined:
     """The examination as JSON types."""
     labels = found.labels
     return {

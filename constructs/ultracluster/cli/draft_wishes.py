@@ -25,6 +25,10 @@ from ultracluster.plan.draft_place import (
 )
 from ultracluster.plan.draft_size import Sized, nodes_with, read_type
 
+DEFAULT_ORCHESTRATOR: OrchestratorKind = "hyperpod-slurm"
+DEFAULT_REGION = "us-east-2"
+DEFAULT_NODES = 8
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
@@ -60,13 +64,12 @@ def wishes_of(given: Given, *, asks: bool, why: str = "") -> Wishes:
         question = "Instance type or accelerators of the compute nodes"
         sized = ask(question, example_type(), kind=read_type)
     kind = sized.instance_type
-    nodes = sized.nodes or answers.of(given.nodes, "Compute nodes", 8, _count)
+    nodes = sized.nodes or answers.of(given.nodes, "Compute nodes", DEFAULT_NODES, _count)
     orchestrator: OrchestratorKind = answers.one_of(
         cast("OrchestratorKind | None", given.orchestrator),
-        "Orchestrator, which `ultracluster choose` helps with", ORCHESTRATORS, "hyperpod-slurm",
+        "Orchestrator, which `ultracluster choose` helps with", ORCHESTRATORS, DEFAULT_ORCHESTRATOR,
     )  # fmt: skip
-    offered = sorted(regions_for(kind, orchestrator), key=lambda one: one != "us-east-2") or ["us-east-2"]
-    place = answers.of(given.region, f"Region with {kind}", offered[0], _region)
+    place = answers.of(given.region, f"Region with {kind}", _regions(kind, orchestrator)[0], _region)
     wishes = Wishes(
         region=place, orchestrator=orchestrator, instance_type=kind, nodes=nodes,
         capacity_id=given.capacity_id, image=given.image, admin=given.admin, type_reason=sized.reason,
@@ -78,6 +81,24 @@ def wishes_of(given: Given, *, asks: bool, why: str = "") -> Wishes:
     if tib is None and asks:
         tib = ask("Lustre in TiB, 0 for none", "sized for checkpoints", kind=_tib)
     return replace(wishes, lustre_tib=tib, name=answers.of(given.name, "Name of the environment", "train"))
+
+
+def completed_given(given: Given) -> Given:
+    """With defaults for what nobody is asked for: type and number, orchestrator, Region."""
+    _refuse_wrong(given)
+    orchestrator = cast("OrchestratorKind", given.orchestrator or DEFAULT_ORCHESTRATOR)
+    kind, nodes = given.instance_type, given.nodes
+    if given.accelerators is None:
+        kind, nodes = kind or example_type(), DEFAULT_NODES if nodes is None else nodes
+    near = _regions(kind, orchestrator) if kind else [DEFAULT_REGION]
+    return replace(
+        given, instance_type=kind, nodes=nodes, orchestrator=orchestrator, region=given.region or near[0]
+    )
+
+
+def _regions(kind: str, orchestrator: OrchestratorKind) -> list[str]:
+    """Where the type is sold, the usual Region first."""
+    return sorted(regions_for(kind, orchestrator), key=lambda one: one != DEFAULT_REGION) or [DEFAULT_REGION]
 
 
 class _Answers:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ultracluster.project.place import SCHEMA, find_root
 
 if TYPE_CHECKING:
     from ultracluster.config import Finding
@@ -16,12 +19,21 @@ _SCHEMA = Path(__file__).parents[1] / "config" / "environment.schema.json"
 
 
 def schema_line(output: Path | None) -> str:
-    """Where editors find the schema; nothing where the file does not lie in the project."""
-    root = _project()
-    if output is None or root is None or not output.resolve().is_relative_to(root):
+    """Where editors find the schema; nothing where the file lies in no project that has it."""
+    schema = None if output is None else _schema_of(output.resolve())
+    if output is None or schema is None:
         return ""
-    place = os.path.relpath(_SCHEMA, output.resolve().parent)
+    place = os.path.relpath(schema, output.resolve().parent)
     return f"# yaml-language-server: $schema={Path(place).as_posix()}\n"
+
+
+def _schema_of(output: Path) -> Path | None:
+    """The checkout's schema, or that of a team's own repository."""
+    root = _project()
+    if root and output.is_relative_to(root):
+        return _SCHEMA
+    own = find_root(output.parent)
+    return own / SCHEMA if own and (own / SCHEMA).is_file() else None
 
 
 def commands_for(output: Path | None, name: str) -> Commands:
@@ -31,25 +43,30 @@ def commands_for(output: Path | None, name: str) -> Commands:
     """
     from ultracluster.plan.draft import Commands
 
-    root = _project()
+    checkout = _project()
+    here = Path.cwd().resolve()
+    root = checkout if checkout and here.is_relative_to(checkout) else find_root(here)
     saved_as = ""
     if output is None:
-        here = root is not None and Path.cwd().resolve().is_relative_to(root)
-        saved_as = f"environments/{name}.yaml" if here else f"{name}.yaml"
-        output = root / saved_as if root and here else Path(saved_as)
-    if root and output.resolve().parent == root / "environments" and output.suffix == ".yaml":
-        known = shlex.quote(output.stem)
-        return Commands(
-            plan=f"make plan ENV={known}", preflight=f"make preflight ENV={known}", saved_as=saved_as
-        )
+        saved_as = f"environments/{name}.yaml" if root else f"{name}.yaml"
+        output = root / saved_as if root else Path(saved_as)
     file = shlex.quote(str(output))
+    home = output.resolve().parent
+    if output.suffix == ".yaml" and home.name == "environments" and home.parent in (checkout, root):
+        file = shlex.quote(output.stem)
+        if home.parent == checkout:
+            plan, preflight = f"make plan ENV={file}", f"make preflight ENV={file}"
+            return Commands(plan=plan, preflight=preflight, saved_as=saved_as)
     return Commands(
         plan=f"ultracluster plan {file}", preflight=f"ultracluster preflight {file}", saved_as=saved_as
     )
 
 
-def refusal(wishes: Wishes, reasons: Iterable[Finding | str]) -> str:
-    """Why no file is written, and commands for the nearest that would be."""
+INIT = ("ultracluster", "init")
+
+
+def refusal(wishes: Wishes, reasons: Iterable[Finding | str], start: Sequence[str] = INIT) -> str:
+    """Why no file is written, and commands for the nearest that would be; `start` are their first words."""
     from ultracluster.plan.draft_check import UNSOLD, nearest
 
     reasons = list(reasons)
@@ -58,15 +75,16 @@ def refusal(wishes: Wishes, reasons: Iterable[Finding | str]) -> str:
         *(f"  {_line(one)}" for one in reasons),
     ]
     if near := nearest(wishes):
-        lines += ["nearest that works:", *(f"  {command(one)}" for one in near)]
+        lines += ["nearest that works:", *(f"  {command(one, start)}" for one in near)]
     if all(not isinstance(one, str) and one.code in UNSOLD and not one.blocks for one in reasons):
         lines.append("--anyway writes it regardless, if you know better")
     return "\n".join(lines)
 
 
-def command(wishes: Wishes) -> str:
+def command(wishes: Wishes, start: Sequence[str] = INIT) -> str:
     """The command that drafts just this."""
-    return shlex.join(["ultracluster", "init", *flags(wishes)])
+    named = wishes if start == INIT else replace(wishes, name="train")  # others have no flag for the name
+    return shlex.join([*start, *flags(named)])
 
 
 def flags(wishes: Wishes) -> Iterator[str]:

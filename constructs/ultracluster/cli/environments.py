@@ -2,25 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from ultracluster.cli.json_output import JsonOption
 from ultracluster.cli.report import refuse
-from ultracluster.config import Environment, InvalidEnvironmentError, load, render
+from ultracluster.config import Environment, Finding, InvalidEnvironmentError, load, render
 from ultracluster.config.loader import Loaded
+from ultracluster.project.place import find_root
 
 if TYPE_CHECKING:  # boto3 is slow to import: only the commands that talk to AWS do it
     from ultracluster.account.aws import Account
 
+__all__ = [
+    "EnvironmentArgument",
+    "JsonOption",
+    "ProfileOption",
+    "complete_environment",
+    "confirm",
+    "environment_path",
+    "load_accepted",
+    "load_environment",
+    "load_file",
+    "open_account",
+    "refuse",
+    "refuse_file",
+]
+
+
+def complete_environment(incomplete: str) -> list[str]:
+    """What a shell offers for an environment: names in environments/, environment files, and folders."""
+    names = sorted(file.stem for file in Path("environments").glob("*.yaml"))
+    folder, _, start = incomplete.rpartition("/")
+    place = Path(folder or ("/" if incomplete.startswith("/") else "."))
+    try:
+        below = sorted(one for one in place.iterdir() if one.name.startswith(start))
+    except OSError:
+        below = []
+    prefix = incomplete.removesuffix(start)
+    files = [f"{prefix}{one.name}" for one in below if one.suffix in {".yaml", ".yml"}]
+    folders = [f"{prefix}{one.name}/" for one in below if one.is_dir() and not one.name.startswith(".")]
+    return [*(name for name in names if name.startswith(incomplete)), *files, *folders]
+
+
 EnvironmentArgument = Annotated[
-    Path, typer.Argument(help="An environment file, or the name of one in environments/.", show_default=False)
+    Path,
+    typer.Argument(
+        help="An environment file, or the name of one in environments/.",
+        show_default=False,
+        autocompletion=complete_environment,
+    ),
 ]
 ProfileOption = Annotated[
     str | None, typer.Option("--profile", help="AWS profile; AWS_PROFILE by default.", show_default=False)
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def load_file(path: Path) -> Loaded:
@@ -33,10 +71,13 @@ def load_file(path: Path) -> Loaded:
 
 
 def environment_path(path: Path) -> Path:
-    """Where an environment file lies that is given by its path, or by its name in environments/."""
+    """Where the environment file lies of this path, or of this name in the project's environments/."""
     if path.suffix in {".yaml", ".yml"}:
         return path
     named = Path("environments") / f"{path}.yaml"
+    if not named.is_file() and (root := find_root()):
+        above = root / named
+        named = above if above.is_file() else named
     return named if named.is_file() or not path.exists() else path  # a folder may be called like it
 
 
@@ -45,7 +86,7 @@ def load_environment(path: Path) -> Environment:
     try:
         return load_file(path).environment
     except InvalidEnvironmentError as error:
-        refuse(str(error))
+        refuse_file(error.findings)
 
 
 def open_account(environment: Environment, profile: str | None) -> Account:
@@ -68,8 +109,13 @@ def load_accepted(path: Path) -> Environment:
         loaded = load_file(path)
         enforce(loaded)
     except InvalidEnvironmentError as error:
-        refuse(render(judge_rest(error)))
+        refuse_file(judge_rest(error))
     return loaded.environment
+
+
+def refuse_file(findings: Sequence[Finding]) -> NoReturn:
+    """All findings of a file, and exit code 2."""
+    refuse(render(findings), findings)
 
 
 def confirm(question: str, yes: bool) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
+from ultracluster.cli.json_output import JsonOption, write_json
 from ultracluster.cli.report import refuse, text_table
 
 if TYPE_CHECKING:
     from ultracluster.catalog.images import Fact, Image
+    from ultracluster.cli.documents.software import ImageRow, ImageValue
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 _COLUMNS = ("kernel", "nvidia_driver", "neuron_driver", "efa_installer", "slurm")
 
 
@@ -23,7 +23,7 @@ def list_images(
     os: Annotated[
         str, typer.Option("--os", help="Only this operating system, e.g. ubuntu22.04.", show_default=False)
     ] = "",
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List the machine images of the catalogue, oldest first within a family."""
     from ultracluster.catalog.images import Family, images
@@ -34,7 +34,7 @@ def list_images(
             refuse(f"{option} {given!r} is none of: {', '.join(known)}")
     found = [one for one in images() if family in ("", one.family) and os in ("", one.os)]
     if as_json:
-        typer.echo(json.dumps([_row(one) for one in found], indent=2))
+        write_json("images", {"images": [_row(one) for one in found]})
         return
     rows = [
         (
@@ -54,7 +54,8 @@ def list_images(
 
 
 def show(
-    image: Annotated[str, typer.Argument(help="Id of an image.", show_default=False)], as_json: AsJson = False
+    image: Annotated[str, typer.Argument(help="Id of an image.", show_default=False)],
+    as_json: JsonOption = False,
 ) -> None:
     """Show what an image brings: each value with who says so, and of when that is."""
     from ultracluster.catalog.images import UnknownImageError, source
@@ -65,7 +66,7 @@ def show(
     except UnknownImageError as error:
         refuse(str(error.args[0]))
     if as_json:
-        typer.echo(json.dumps(_row(one) | {"values": _values(one)}, indent=2))
+        write_json("image", {"image": {**_row(one), "values": _values(one)}})
         return
     typer.echo(f"{one.id}: {one.family} {one.release}, {one.os} on {one.arch}")
     if one.name:
@@ -89,7 +90,7 @@ def show(
     typer.echo(text_table(("field", "value", "mark", "source"), rows))
 
 
-def _row(one: Image) -> dict[str, Any]:
+def _row(one: Image) -> ImageRow:
     from ultracluster.catalog.images import source
 
     return {
@@ -108,7 +109,7 @@ def _row(one: Image) -> dict[str, Any]:
     }
 
 
-def _values(one: Image) -> dict[str, Any]:
+def _values(one: Image) -> dict[str, ImageValue | None]:
     """By field; null where it is unknown."""
     from ultracluster.catalog.images import source
 

@@ -8,85 +8,48 @@ from typing import Annotated
 
 import typer
 
+from ultracluster.cli.draft_options import (
+    AcceleratorsOption,
+    AdminOption,
+    AnywayOption,
+    CapacityIdOption,
+    CapacityOption,
+    ImageOption,
+    LustreOption,
+    NodesOption,
+    OrchestratorOption,
+    RegionOption,
+    TypeOption,
+    ZoneOption,
+)
 from ultracluster.cli.draft_words import commands_for, refusal, schema_line
 from ultracluster.cli.environments import refuse
 from ultracluster.cli.questions import can_ask
 
 
 def init(
-    instance_type: Annotated[
-        str | None,
-        typer.Option("--instance-type", help="EC2's name of the compute nodes' type.", show_default=False),
-    ] = None,
-    nodes: Annotated[
-        int | None, typer.Option("--nodes", help="Number of compute nodes.", show_default=False)
-    ] = None,
-    accelerators: Annotated[
-        str | None,
-        typer.Option(
-            "--accelerators",
-            help="64xH100, instead of --instance-type and --nodes.",
-            show_default=False,
-        ),
-    ] = None,
-    orchestrator: Annotated[
-        str | None,
-        typer.Option(
-            "--orchestrator",
-            help="hyperpod-slurm, hyperpod-eks, parallelcluster, pcs or eks; `ultracluster choose` helps.",
-            show_default=False,
-        ),
-    ] = None,
-    region: Annotated[
-        str | None, typer.Option("--region", help="AWS Region: us-east-2.", show_default=False)
-    ] = None,
-    zone_id: Annotated[
-        str | None,
-        typer.Option(
-            "--zone-id", help="Zone: use2-az2; else one known to offer the type.", show_default=False
-        ),
-    ] = None,
+    instance_type: TypeOption = None,
+    nodes: NodesOption = None,
+    accelerators: AcceleratorsOption = None,
+    orchestrator: OrchestratorOption = None,
+    region: RegionOption = None,
+    zone_id: ZoneOption = None,
     name: Annotated[
         str | None, typer.Option("--name", help="Name of the environment; `train` by default.")
     ] = None,
-    capacity: Annotated[
-        str | None,
-        typer.Option(
-            "--capacity",
-            help="on-demand, spot, reservation, capacity-block or training-plan; else what sells the type.",
-            show_default=False,
-        ),
-    ] = None,
-    capacity_id: Annotated[
-        str,
-        typer.Option(
-            "--capacity-id", help="Id of the reservation or block, or ARN of the plan.", show_default=False
-        ),
-    ] = "",
-    lustre_tib: Annotated[
-        float | None,
-        typer.Option(
-            "--lustre-tib",
-            help="Lustre in TiB, 0 for none; else sized for checkpoints.",
-            show_default=False,
-        ),
-    ] = None,
-    image: Annotated[
-        str, typer.Option("--image", help="AMI of the nodes, for pcs.", show_default=False)
-    ] = "",
-    admin: Annotated[
-        str, typer.Option("--admin", help="ARN of the role that may use Kubernetes.", show_default=False)
-    ] = "",
+    capacity: CapacityOption = None,
+    capacity_id: CapacityIdOption = "",
+    lustre_tib: LustreOption = None,
+    image: ImageOption = "",
+    admin: AdminOption = "",
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="File to write; standard output by default.", show_default=False),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
-    anyway: Annotated[
-        bool, typer.Option("--anyway", help="Write it, too, where AWS is not known to sell it.")
-    ] = False,
+    anyway: AnywayOption = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Ask nothing: take the defaults for what is left out.")
+        bool, typer.Option("--yes", "-y", help="Ask nothing: take the defaults for what is left out.")
     ] = False,
 ) -> None:
     """Write a commented environment file, sized for the number of nodes.

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import difflib
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import ultracluster
 from ultracluster.cli.commands import Commands
-from ultracluster.cli.environments import EnvironmentArgument, JsonOption, load_file
+from ultracluster.cli.documents import DOCUMENTS, schema_file, schema_id
+from ultracluster.cli.json_output import JsonOption, write_json
 from ultracluster.cli.report import refuse
-from ultracluster.config import Finding, InvalidEnvironmentError, render
 
 if TYPE_CHECKING:
     from ultracluster.rules import Rule
 
 app = typer.Typer(
     cls=Commands,
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="GPU and Trainium training clusters on AWS from one YAML file.",
@@ -31,39 +30,49 @@ def main() -> None:
     app()
 
 
-@app.command()
-def validate(
-    environment: EnvironmentArgument,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print findings as JSON.")] = False,
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ultracluster {ultracluster.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(  # pyright: ignore[reportUnusedFunction]  # options of the command as a whole
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
 ) -> None:
-    """Check an environment file: shape and rules. Exit code 2 if it cannot be deployed."""
-    from ultracluster.rules import check, judge_rest
+    del version
 
-    try:
-        findings = check(load_file(environment))
-    except InvalidEnvironmentError as error:
-        findings = judge_rest(error)
-    wrong = any(finding.blocks for finding in findings)
-    if as_json:
-        typer.echo(json.dumps([_as_json(finding) for finding in findings], indent=2))
-    else:
-        shown = [finding for finding in findings if finding.blocks or not quiet]
-        if shown:
-            typer.echo(render(shown), err=True)
-        if not quiet:
-            typer.echo(_summary(environment, findings), err=wrong)
-    if wrong:
-        raise typer.Exit(2)
+
+def _documents(incomplete: str) -> list[str]:
+    return [name for name in ("environment", *DOCUMENTS) if name.startswith(incomplete)]
 
 
 @app.command()
-def schema() -> None:
-    """Print the JSON Schema of an environment file."""
-    from ultracluster.config.schema import environment_schema
-    from ultracluster.software import release_names
+def schema(
+    document: Annotated[
+        str,
+        typer.Argument(
+            help="A document that --json prints, by the name in its schema id; docs/json.md lists them.",
+            autocompletion=_documents,
+        ),
+    ] = "environment",
+) -> None:
+    """Print the JSON Schema of an environment file, or of what --json prints."""
+    if document == "environment":
+        from ultracluster.config.schema import environment_schema
+        from ultracluster.software import release_names
 
-    typer.echo(json.dumps(environment_schema(release_names()), indent=2))
+        typer.echo(json.dumps(environment_schema(release_names()), indent=2))
+        return
+    name = document.removeprefix("ultracluster.").partition("/")[0]
+    if name not in DOCUMENTS:
+        near = difflib.get_close_matches(name, DOCUMENTS, n=1)
+        refuse(f"there is no document {document}: {near[0] if near else ', '.join(DOCUMENTS)}")
+    if "/" in document and document.removeprefix("ultracluster.") != schema_id(name).partition(".")[2]:
+        refuse(f"this version prints {schema_id(name)}, and not {document}")
+    typer.echo(schema_file(name).read_text(encoding="utf-8"), nl=False)
 
 
 @app.command()
@@ -96,7 +105,7 @@ def rules(
         return
     chosen = _rules_called(codes) if codes else list(all_rules())
     if as_json:
-        typer.echo(json.dumps([as_row(rule) for rule in chosen], indent=2))
+        write_json("rules", {"rules": [as_row(rule) for rule in chosen]})
     elif codes:
         typer.echo("\n\n".join(as_text(rule) for rule in chosen))
     else:
@@ -123,29 +132,3 @@ def _rules_called(codes: list[str]) -> list[Rule]:
             refuse(f"there is no rule {code}: {' or '.join(near[:3]) or '`ultracluster rules` lists them'}")
         chosen |= {rule.id: rule for rule in found}
     return list(chosen.values())
-
-
-def _summary(environment: Path, findings: list[Finding]) -> str:
-    errors = sum(finding.blocks for finding in findings)
-    accepted = sum(bool(finding.acknowledged) for finding in findings)
-    warnings = len(findings) - errors - accepted
-    counts = [f"{errors} error{'s' * (errors != 1)}", f"{warnings} warning{'s' * (warnings != 1)}"]
-    if accepted:
-        counts.append(f"{accepted} acknowledged")
-    return f"{environment}: {', '.join(counts)}"
-
-
-def _as_json(finding: Finding) -> dict[str, object]:
-    place = finding.location
-    return {
-        "code": finding.code,
-        "severity": finding.severity,
-        "path": finding.dotted,
-        "message": finding.message,
-        "instead": finding.instead,
-        "remedy": finding.remedy.as_json(),
-        "file": place.file if place else None,
-        "line": place.line if place else None,
-        "column": place.column if place else None,
-        "acknowledged": finding.acknowledged or None,
-    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from ultracluster.cli.environments import confirm, load_environment, open_account, refuse
+from ultracluster.cli.json_output import write_json
 from ultracluster.cli.report import bars, text_table
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def report(outcomes: Sequence[Outcome], as_json: bool) -> None:
 
     sys.stderr.flush()
     if as_json:
-        typer.echo(json.dumps([model.as_json(one) for one in outcomes], indent=2))
+        write_json("outcomes", {"outcomes": [model.as_json(one) for one in outcomes]})
         return
     if outcomes:
         rows = [(one.node, one.group, one.result, one.why) for one in outcomes]

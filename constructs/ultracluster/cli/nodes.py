@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
@@ -15,12 +14,12 @@ from ultracluster.cli.environments import (
     load_environment,
     refuse,
 )
+from ultracluster.cli.json_output import write_json
 from ultracluster.cli.node_actions import (
     act,
     answer_lines,
     finish,
     fleet_of,
-    iso,
     open_fleet,
     report,
     wait_for,
@@ -64,7 +63,7 @@ def list_(
         if group in (None, node.group) and (status is None or status.lower() == node.status.lower())
     ]
     if as_json:
-        typer.echo(json.dumps([model.as_json(node) for node in nodes], indent=2))
+        write_json("nodes", {"nodes": [model.as_json(node) for node in nodes]})
         return
     rows = [
         (
@@ -106,7 +105,7 @@ def describe(
     except AccountError as error:
         refuse(str(error))
     if as_json:
-        typer.echo(json.dumps(described, indent=2, default=iso))
+        write_json("node", {"node": described})
     else:
         typer.echo("\n".join(answer_lines(described)))
 

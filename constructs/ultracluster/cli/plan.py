@@ -13,7 +13,9 @@ from ultracluster.cli.environments import (
     JsonOption,
     load_file,
     refuse,
+    refuse_file,
 )
+from ultracluster.cli.json_output import write_json
 from ultracluster.config import InvalidEnvironmentError
 
 if TYPE_CHECKING:  # each renderer is imported when it is asked for
@@ -67,7 +69,7 @@ def plan(
         loaded = load_file(environment)
         warnings = enforce(loaded)
     except InvalidEnvironmentError as error:
-        refuse(str(error))
+        refuse_file(error.findings)
     prices = read_prices(prices_of(loaded.environment), today=day)
     found = plan_of(resolve(loaded.environment), size, day, warnings=warnings, prices=prices)
     if picture is not None:
@@ -79,9 +81,7 @@ def plan(
             refuse(f"--picture {picture}: {error}")
         typer.echo(f"drawn into {picture}", err=True)
     if as_json:
-        import json
-
-        sys.stdout.write(json.dumps(found.document(), indent=2) + "\n")
+        write_json("plan", found.document())
     elif markdown:
         from ultracluster.cli.plan_markdown import as_markdown
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,11 +16,13 @@ from ultracluster.cli.environments import (
     open_account,
     refuse,
 )
+from ultracluster.cli.json_output import write_json
 from ultracluster.cli.report import LateBar, markdown_table
 
 if TYPE_CHECKING:
     from ultracluster.account.preflight import Report, Row
     from ultracluster.account.quotas.requests import Request
+    from ultracluster.cli.documents.checks import Preflight, QuotaCheckRow
 
 _COLOURS = {"red": "red", "yellow": "yellow", "green": "green", "unknown": "magenta"}
 
@@ -36,6 +37,9 @@ def preflight(
         typer.Option("--bootstrap", help="On a terminal, offer `cdk bootstrap` if the account lacks it."),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before quotas are requested.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit code 3 as soon as one question could not be asked.")
+    ] = False,
     profile: ProfileOption = None,
     as_json: JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a table for a pull request.")] = False,
@@ -44,14 +48,14 @@ def preflight(
     and --bootstrap.
 
     Exit code 0 = nothing is red, 1 = something is red, 2 = bad input, no credentials or not confirmed,
-    3 = nothing is red, and most of it could not be asked.
+    3 = nothing is red, and most of it could not be asked, with --strict any of it.
     """
     from ultracluster.account.preflight import preflight as ask
     from ultracluster.cli.bootstrap import offer
     from ultracluster.model import resolve
 
     if as_json and markdown:
-        refuse("say either --json or --markdown")
+        refuse("--json and --markdown exclude each other")
     config = load_environment(environment)
     account = open_account(config, profile)
     with LateBar("asking AWS") as bar:
@@ -62,12 +66,23 @@ def preflight(
     if not as_json:
         typer.echo(as_markdown(report) if markdown else as_text(report))
     requests = _requests(account, report, yes) if request_quotas else None
+    failed = any(one.state == "failed" for one in requests or ())
+    open_questions = not_asked(report)
+    blind = report.blind or (strict and bool(open_questions))
+    code = 1 if report.level == "red" or failed else 3 if blind else 0
     if as_json:
-        typer.echo(json.dumps(as_dict(report, config.name, config.region, requests), indent=2))
+        made = as_dict(report, config.name, config.region, requests, strict=strict, code=code)
+        write_json("preflight", made)
     elif requests is not None:
         typer.echo("\n".join(["", *request_lines(requests)]))
-    failed = any(one.state == "failed" for one in requests or ())
-    raise typer.Exit(1 if report.level == "red" or failed else 3 if report.blind else 0)
+    if strict and open_questions and code == 3:
+        typer.echo(f"--strict: not asked: {'; '.join(open_questions)}", err=True)
+    raise typer.Exit(code)
+
+
+def not_asked(report: Report) -> list[str]:
+    """The questions whose call failed: denied, throttled, no network."""
+    return [f"{group}: {row.what}" for group, rows in report.sections.items() for row in rows if row.unread]
 
 
 def _requests(account: Any, report: Report, yes: bool) -> list[Request]:
@@ -83,13 +98,22 @@ def _requests(account: Any, report: Report, yes: bool) -> list[Request]:
 
 
 def as_dict(
-    report: Report, name: str, region: str, requests: Sequence[Request] | None = None
-) -> dict[str, Any]:
+    report: Report,
+    name: str,
+    region: str,
+    requests: Sequence[Request] | None = None,
+    *,
+    strict: bool = False,
+    code: int = 0,
+) -> Preflight:
     """The report as JSON types."""
-    made: dict[str, Any] = {
+    made: Preflight = {
         "environment": name,
         "region": region,
         "level": report.level,
+        "strict": strict,
+        "exit_code": code,
+        "not_asked": not_asked(report),
         "sections": {group: [_row(row) for row in rows] for group, rows in report.sections.items()},
     }
     if requests is not None:
@@ -111,8 +135,8 @@ def as_dict(
     return made
 
 
-def _row(row: Row) -> dict[str, Any]:
-    made: dict[str, Any] = {"what": row.what, "level": row.level, "found": row.found, "do": row.do or None}
+def _row(row: Row) -> QuotaCheckRow:
+    made: QuotaCheckRow = {"what": row.what, "level": row.level, "found": row.found, "do": row.do or None}
     if row.quota:
         value = row.quota.value
         made["quota"] = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,13 +11,16 @@ from ultracluster.cli.cost import ask, day
 from ultracluster.cli.environments import (
     JsonOption,
     ProfileOption,
+    complete_environment,
     load_environment,
     refuse,
 )
+from ultracluster.cli.json_output import write_json
 from ultracluster.plan.price_file import prices_of, read_prices, write_prices
 
 if TYPE_CHECKING:
     from ultracluster.catalog.prices import Figure
+    from ultracluster.cli.documents.figures import PriceChange, PriceUpdate
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Prices of a team's own.")
 
@@ -33,7 +34,11 @@ def _prices() -> None:  # pyright: ignore[reportUnusedFunction]  # keeps `update
 def update(
     environments: Annotated[
         list[Path],
-        typer.Argument(help="Environment files, or names of some in environments/.", show_default=False),
+        typer.Argument(
+            help="Environment files, or names of some in environments/.",
+            show_default=False,
+            autocompletion=complete_environment,
+        ),
     ],
     profile: ProfileOption = None,
     as_json: JsonOption = False,
@@ -60,14 +65,14 @@ def update(
         if new:
             _write(path, [*(files[path].figures | new).values()])
     if as_json:
-        document = {
+        document: PriceUpdate = {
             "files": {
                 str(path): [_change(one, files[path].figures) for _, one in sorted(new.items())]
                 for path, new in answers.items()
             },
             "faults": list(open_questions),
         }
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        write_json("prices", document)
     else:
         for path, new in answers.items():
             _tell(path, new, files[path].figures)
@@ -85,7 +90,7 @@ def _write(path: Path, figures: list[Figure]) -> None:
         refuse(f"{path} cannot be written: {error.strerror}")
 
 
-def _change(one: Figure, known: dict[tuple[str, str], Figure]) -> dict[str, str | float | None]:
+def _change(one: Figure, known: dict[tuple[str, str], Figure]) -> PriceChange:
     before = known.get((one.key, one.region))
     return {
         "key": one.key,

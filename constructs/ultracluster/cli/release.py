@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ultracluster.cli.json_output import JsonOption, write_json
 from ultracluster.cli.release_files import lock_file
 from ultracluster.cli.release_lock import lock
 from ultracluster.cli.release_mirror import mirror
 from ultracluster.cli.report import refuse, text_table
 
 if TYPE_CHECKING:
+    from ultracluster.cli.documents.software import ConstraintRow, ReleaseRow
     from ultracluster.software import Artifact, Component, Release, Verdict
 
 app = typer.Typer(
@@ -25,17 +26,16 @@ app = typer.Typer(
 ReleaseName = Annotated[
     str, typer.Argument(help="A release (2026.11) or the path of a lock file.", show_default=False)
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("list")
-def list_releases(as_json: AsJson = False) -> None:
+def list_releases(as_json: JsonOption = False) -> None:
     """List the releases of this package."""
     from ultracluster.software import load_release, release_names
 
     releases = [load_release(name) for name in release_names()]
     if as_json:
-        rows = [
+        rows: list[ReleaseRow] = [
             {
                 "release": release.release,
                 "date": release.date,
@@ -46,7 +46,7 @@ def list_releases(as_json: AsJson = False) -> None:
             }
             for release in releases
         ]
-        typer.echo(json.dumps(rows, indent=2))
+        write_json("releases", {"releases": rows})
         return
     for release in releases:
         typer.echo(
@@ -57,11 +57,11 @@ def list_releases(as_json: AsJson = False) -> None:
 
 
 @app.command()
-def show(release: ReleaseName, as_json: AsJson = False) -> None:
+def show(release: ReleaseName, as_json: JsonOption = False) -> None:
     """Show a release: every component with version, origin, integrity and source."""
     found = _read(release)
     if as_json:
-        typer.echo(json.dumps(found.model_dump(mode="json", by_alias=True), indent=2))
+        write_json("release", {"release": found.model_dump(mode="json", by_alias=True)})
         return
     typer.echo(f"release {found.release} of {found.date}")
     typer.echo(f"{found.summary}\n")
@@ -84,7 +84,7 @@ def show(release: ReleaseName, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def check(release: ReleaseName, as_json: AsJson = False) -> None:
+def check(release: ReleaseName, as_json: JsonOption = False) -> None:
     """Check that the parts of a release fit together. Exit code 2 if they do not."""
     from ultracluster.software import solve
 
@@ -92,7 +92,8 @@ def check(release: ReleaseName, as_json: AsJson = False) -> None:
     verdicts = solve(found)
     broken = [verdict for verdict in verdicts if verdict.blocks]
     if as_json:
-        typer.echo(json.dumps([_verdict(verdict) for verdict in verdicts], indent=2))
+        rows = [_verdict(verdict) for verdict in verdicts]
+        write_json("release-check", {"release": found.release, "constraints": rows})
     else:
         for verdict in verdicts:
             row = verdict.constraint
@@ -121,6 +122,8 @@ app.command()(mirror)
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of a lock file."""
+    import json
+
     from ultracluster.software.lock_text import lock_schema
 
     typer.echo(json.dumps(lock_schema(), indent=2))
@@ -142,7 +145,7 @@ def _open(release: Release) -> str:
     return f"{' and '.join(words)} not locked" if words else "all locked"
 
 
-def _verdict(verdict: Verdict) -> dict[str, str]:
+def _verdict(verdict: Verdict) -> ConstraintRow:
     row = verdict.constraint
     return {
         "id": row.id,

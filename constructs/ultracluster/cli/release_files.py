@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ultracluster.cli.environments import complete_environment
 from ultracluster.cli.report import bars, refuse
 
 if TYPE_CHECKING:
@@ -20,7 +21,12 @@ CacheOption = Annotated[
 ]
 ForOption = Annotated[
     Path | None,
-    typer.Option("--for", help="An environment: its file, or its name in environments/.", show_default=False),
+    typer.Option(
+        "--for",
+        help="An environment: its file, or its name in environments/.",
+        show_default=False,
+        autocompletion=complete_environment,
+    ),
 ]
 
 

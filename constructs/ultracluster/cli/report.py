@@ -14,19 +14,28 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
+from ultracluster.cli.json_output import write_refusal
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
+
+    from ultracluster.config.findings import Finding
 
 LATE = 2.0
 """Seconds after which a bar of something short is worth showing."""
 
 
-def refuse(why: str) -> NoReturn:
-    """What is wrong on standard error, and exit code 2."""
+def refuse(why: str, findings: Sequence[Finding] = (), *, code: int = 2) -> NoReturn:
+    """What is wrong on standard error, with --json on standard output, too; and exit code 2.
+
+    Args:
+        findings: those that `why` tells, where an environment file is what is wrong.
+    """
     sys.stdout.flush()
     typer.echo(why, err=True)
-    raise typer.Exit(2) from None
+    write_refusal(why, findings, code)
+    raise typer.Exit(code) from None
 
 
 def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -16,6 +15,7 @@ from ultracluster.cli.environments import (
     open_account,
     refuse,
 )
+from ultracluster.cli.json_output import write_json
 from ultracluster.cli.report import working
 from ultracluster.model import resolve
 
@@ -79,7 +79,7 @@ def update(
 
     def finish(outcomes: list[Outcome]) -> NoReturn:
         if as_json:
-            typer.echo(json.dumps([plain(one) for one in outcomes], indent=2))
+            write_json("outcomes", {"outcomes": [plain(one) for one in outcomes]})
         else:
             for one in outcomes:
                 typer.echo(f"{one.group}: {one.result}" + (f": {one.why}" if one.why else ""))

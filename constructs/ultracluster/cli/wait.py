@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +14,7 @@ from ultracluster.cli.environments import (
     open_account,
     refuse,
 )
+from ultracluster.cli.json_output import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,13 +79,9 @@ def wait(
     except AccountError as error:
         refuse(str(error))
     except KeyboardInterrupt:
-        typer.echo(
-            "Stopped waiting; the nodes are still starting. Run the same command again.",
-            err=True,
-        )
-        raise typer.Exit(INTERRUPTED) from None
+        refuse("Stopped waiting; the nodes are still starting. Run the same command again.", code=INTERRUPTED)
     if as_json:
-        typer.echo(json.dumps(as_dict(config.name, result, smokes, found, code, strict=strict), indent=2))
+        write_json("wait", as_dict(config.name, result, smokes, found, code, strict=strict))
     else:
         typer.echo(as_text(config.name, result, smokes, found, code, strict=strict))
     raise typer.Exit(code)

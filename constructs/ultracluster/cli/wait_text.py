@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from ultracluster.cli import doctor
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ultracluster.account.doctor import Examination
     from ultracluster.account.wait import NodeSeen, Result
     from ultracluster.account.wait.smoke import Smoke
+    from ultracluster.cli.documents.cluster import Acceptance, Waited
 
 
 def exit_code(result: Result, smokes: Sequence[Smoke], *, strict: bool) -> int:
@@ -38,10 +39,9 @@ def as_dict(
     code: int,
     *,
     strict: bool,
-) -> dict[str, Any]:
+) -> Waited:
     """The end of a wait as JSON types."""
     return {
-        "schema": 1,
         "environment": name,
         "outcome": result.outcome,
         "exit_code": code,
@@ -78,7 +78,7 @@ def as_dict(
                 "command": one.command or None,
                 "nodes": list(one.nodes),
                 "logs": one.logs or None,
-                "report": one.report.as_json() if one.report else None,
+                "report": cast("Acceptance", one.report.as_json()) if one.report else None,
             }
             for one in smokes
         ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -11,14 +10,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
-from ultracluster.config.advice import meant, wrong_key, wrong_value
-from ultracluster.config.base import DISCRIMINATORS, FROM_FILE
+from ultracluster.config.base import FROM_FILE
 from ultracluster.config.environment import RELEASE_FORM, Environment
-from ultracluster.config.findings import Finding, InvalidEnvironmentError, YamlPath, dotted
-from ultracluster.config.hints import REFUSED_KEYS, may_be_left_out, owners, required
-from ultracluster.config.remedy import Change, apply, ask, drop, rename, write
+from ultracluster.config.findings import Finding, InvalidEnvironmentError, YamlPath
+from ultracluster.config.remedy import Change, apply, ask
+from ultracluster.config.shape_findings import finding_of, keys_there, value_at
 from ultracluster.config.source import Source, read
 from ultracluster.scripts_folder import add_own_release
 
@@ -57,7 +54,7 @@ class ShapeError(InvalidEnvironmentError):
                 return Loaded(rest, self.source), tuple(places)
             except ValidationError as error:
                 trial = replace(self.source, data=data)
-                findings = [_finding(trial, detail) for detail in error.errors(include_url=False)]
+                findings = [finding_of(trial, detail) for detail in error.errors(include_url=False)]
         return None
 
 
@@ -76,27 +73,11 @@ def _without(data: Any, finding: Finding) -> Any:
         return apply(data, (Change(path, _STAND_INS[str(path[-1])]),))
     if finding.remedy.options:
         return apply(data, finding.remedy.options[0])
-    if finding.code == "CFG006" or (len(path) > 1 and path[-1] not in _keys_there(data, path[:-1])):
+    if finding.code == "CFG006" or (len(path) > 1 and path[-1] not in keys_there(data, path[:-1])):
         path = path[:-1]  # what lacks a key goes as a whole
     if not path:
         return data
     return apply(data, (Change(path),))
-
-
-def _there(data: Any, path: YamlPath) -> Any:
-    for part in path:
-        if isinstance(data, dict):
-            data = cast("dict[Any, Any]", data).get(part)
-        elif isinstance(data, list) and isinstance(part, int) and part < len(cast("list[Any]", data)):
-            data = cast("list[Any]", data)[part]
-        else:
-            return None
-    return data
-
-
-def _keys_there(data: Any, path: YamlPath) -> Any:
-    found = _there(data, path)
-    return range(len(cast("list[Any]", found))) if isinstance(found, list) else found or ()
 
 
 def load(path: Path | str) -> Loaded:
@@ -119,7 +100,7 @@ def _own_release(source: Source) -> None:
         InvalidEnvironmentError: there is no such file, or its name is another release's.
     """
     place: YamlPath = ("software", "release")
-    named = _there(source.data, place)
+    named = value_at(source.data, place)
     if not isinstance(named, str) or ("/" not in named and not named.endswith((".lock", ".yaml", ".yml"))):
         return
     location = source.locate(place)
@@ -151,10 +132,10 @@ def _own_release(source: Source) -> None:
 def _own_files(source: Source) -> None:
     """Paths that a file in another folder names, as the environment file itself would name them."""
     home = Path(source.file).parent
-    steps = _there(source.data, ("lifecycle_steps",))
+    steps = value_at(source.data, ("lifecycle_steps",))
     count = len(cast("list[Any]", steps)) if isinstance(steps, list) else 0
     for place in (("prices",), *(("lifecycle_steps", number) for number in range(count))):
-        named, folder = _there(source.data, place), Path(source.locate(place).file).parent
+        named, folder = value_at(source.data, place), Path(source.locate(place).file).parent
         if isinstance(named, str) and folder != home:
             moved = os.path.relpath(folder / named, home)
             source.data = apply(source.data, (Change(place, Path(moved).as_posix()),))
@@ -170,183 +151,5 @@ def parse(source: Source) -> Loaded:
         return Loaded(Environment.model_validate(source.data, context=FROM_FILE), source)
     except ValidationError as error:
         details = error.errors(include_url=False)
-        findings = [_finding(source, detail) for detail in details]
+        findings = [finding_of(source, detail) for detail in details]
         raise ShapeError(findings, source) from None
-
-
-def _finding(source: Source, error: ErrorDetails) -> Finding:
-    path = _yaml_path(source.data, error["loc"])
-    kind = error["type"]
-    if error["input"] is None and path and kind not in ("missing", "extra_forbidden") and path[-1] != "[key]":
-        return _blank(source, path)
-    if kind == "extra_forbidden":
-        return _unknown_key(source, path)
-    if kind == "missing":
-        name = str(error["loc"][-1])
-        return Finding(
-            code="CFG006",
-            severity="error",
-            path=(*path[:-1], name),
-            location=source.locate(path[:-1], key=True),
-            message=f"`{name}` is missing{_inside(path[:-1])}.",
-            remedy=ask("decision", _example((*path[:-1], name), source.data)),
-        )
-    if kind in ("union_tag_not_found", "union_tag_invalid"):
-        return _choice(source, path, error)
-    is_key = path[-1:] == ("[key]",)
-    if is_key:
-        path = path[:-1]
-        message, remedy = wrong_key(path, error)
-    else:
-        message, remedy = wrong_value(source, path, error)
-    return Finding(
-        code="CFG005",
-        severity="error",
-        path=path,
-        message=message,
-        remedy=remedy.placed(path),
-        location=source.locate(path, key=is_key),
-    )
-
-
-def _yaml_path(data: Any, loc: tuple[str | int, ...]) -> YamlPath:
-    """Pydantic's location without the names of union members, which are not in the file."""
-    path: list[str | int] = []
-    for index, part in enumerate(loc):
-        if isinstance(data, dict) and part in data:
-            path.append(part)
-            data = cast("dict[str | int, Any]", data)[part]
-        elif isinstance(data, list) and isinstance(part, int):
-            path.append(part)
-            data = cast("list[Any]", data)[part]
-        elif index == len(loc) - 1 and isinstance(data, dict):
-            path.append(part)  # a key that is missing, or "[key]"
-    return tuple(path)
-
-
-def _blank(source: Source, path: YamlPath) -> Finding:
-    """A key with nothing after it: where it stands, and what belongs there."""
-    name, fields = path[-1], owners(path, source.data)
-    needed = required(path)
-    message = f"`{name}` has no value{_inside(path[:-1])}."
-    if needed:
-        words = f"{name}: with {', '.join(needed)} below it"
-    elif path[-1] in DISCRIMINATORS:
-        words = f"{name}: {' | '.join(owners(path[:-1], source.data).tags)}"
-    elif fields.tags:
-        words = f"{name}: {{{fields.tag}: {' | '.join(fields.tags)}, ...}}"
-    else:
-        words = _example(path, source.data)
-    remedy = drop().noting(f"or {words}") if may_be_left_out(path) else ask("decision", words)
-    return Finding(
-        code="CFG006",
-        severity="error",
-        path=path,
-        location=source.locate(path, key=True),
-        message=message,
-        remedy=remedy.placed(path),
-    )
-
-
-def _unknown_key(source: Source, path: YamlPath) -> Finding:
-    name = str(path[-1])
-    fields = owners(path[:-1], source.data)
-    there = _keys_there(source.data, path[:-1])
-    if reason := REFUSED_KEYS.get(name):
-        message, remedy = f"`{name}` is not offered: {reason}", drop()
-    elif variants := fields.elsewhere.get(name):
-        message = (
-            f"`{name}` does not belong to `{fields.tag}: {fields.chosen}`; "
-            f"it belongs to {', '.join(variants)}."
-        )
-        remedy = drop().noting(f"or choose {fields.tag}: {variants[0]}")
-    else:
-        message = f"there is no `{name}`{_inside(path[:-1])}."
-        free = [one for one in fields.here if one not in there]
-        near = difflib.get_close_matches(name, free, n=1, cutoff=0.6)
-        remedy = rename(near[0]) if near else drop().noting(f"the keys are {', '.join(fields.here)}")
-    return Finding(
-        code="CFG004",
-        severity="error",
-        path=path,
-        message=message,
-        remedy=remedy.placed(path),
-        location=source.locate(path, key=True),
-    )
-
-
-def _choice(source: Source, path: YamlPath, error: ErrorDetails) -> Finding:
-    context = error.get("ctx", {})
-    tag = str(context["discriminator"]).strip("'")
-    fields = owners(path, source.data)
-    allowed = fields.tags
-    if error["type"] == "union_tag_not_found":
-        return Finding(
-            code="CFG006",
-            severity="error",
-            path=(*path, tag),
-            location=source.locate(path, key=True),
-            message=f"`{tag}` is missing{_inside(path)}.",
-            remedy=ask("decision", f"{tag}: {' | '.join(allowed)}"),
-        )
-    if _there(source.data, (*path, tag)) is None:
-        return _blank(source, (*path, tag))
-    given = str(context["tag"])
-    near = meant(str(tag), given, allowed)
-    return Finding(
-        code="CFG005",
-        severity="error",
-        path=(*path, tag),
-        location=source.locate((*path, tag)),
-        message=f"`{given}` is none of {', '.join(allowed)}.",
-        remedy=(write(near) if near else ask("decision", f"{tag}: {' | '.join(allowed)}")).placed(
-            (*path, tag)
-        ),
-    )
-
-
-def _inside(path: YamlPath) -> str:
-    return f" in `{dotted(path)}`" if path else " at the top of the file"
-
-
-def _example(path: YamlPath, data: Any) -> str:
-    if path[-1] == "instance_type" and _there(data, (*path[:-1], "role")) in (
-        "controller",
-        "login",
-        "system",
-    ):
-        return "instance_type: m5.2xlarge"  # these need no accelerator
-    fields = owners(path[:-1], None)
-    return fields.examples.get(str(path[-1]), f"{path[-1]}: ...")
-
-
-def shape_of_part(place: YamlPath, data: Any, error: ValidationError) -> list[Finding]:
-    """What is wrong with the shape of a part that was not read from a file, with paths from that part.
-
-    Args:
-        place: where a file has such a part, e.g. `("storage", "lustre")`; known keys are looked up there.
-        data: the part.
-        error: what its model says of it.
-    """
-    whole = data
-    for key in reversed(place):
-        whole = {key: whole}
-    source = Source("", data=whole)
-    found: list[Finding] = []
-    for detail in error.errors(include_url=False):
-        detail["loc"] = (*place, *detail["loc"])
-        one = _finding(source, detail)
-        options = tuple(
-            tuple(replace(change, path=change.path[len(place) :]) for change in option)
-            for option in one.remedy.options
-        )
-        found.append(
-            replace(
-                one,
-                path=one.path[len(place) :],
-                message=one.message.replace(_inside(place), ""),
-                remedy=replace(one.remedy, options=options),
-                location=None,
-            )
-        )
-    return found

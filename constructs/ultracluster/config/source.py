@@ -3,13 +3,12 @@
 """YAML files as data that knows where each part was written.
 
 ruamel.yaml parses (YAML 1.2: `on` and `no` are words, not booleans) and gives the place of every node; the
-merge of an overlay with its base happens here, on nodes, so that a finding names the file that holds
+merge of an overlay with its base happens on nodes (`yaml_tree`), so that a finding names the file that holds
 the value.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,28 +16,11 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.nodes import MappingNode
 
 from ultracluster.config.findings import Finding, InvalidEnvironmentError, Location, YamlPath
 from ultracluster.config.remedy import Remedy
-
-_PLAIN_TAGS = {f"tag:yaml.org,2002:{kind}": kind for kind in ("str", "int", "float", "bool", "null", "merge")}
-# YAML 1.2 has no dates: what looks like one is text
-_PLAIN_TAGS["tag:yaml.org,2002:timestamp"] = "str"
-
-MOST_VALUES = 100_000
-"""Values of a file, those that aliases repeat among them: a few nested aliases make billions."""
-
-
-class _TooMuchError(Exception):
-    """Its aliases repeat more than a file can mean."""
-
-
-@dataclass(slots=True)
-class _Place:
-    key: Location
-    value: Location
-    raw: str = ""
+from ultracluster.config.yaml_tree import MOST_VALUES, NodeWalk, Place, TooMuchError, Tree, merged
 
 
 @dataclass(slots=True)
@@ -47,7 +29,7 @@ class Source:
 
     file: str
     data: Any = None
-    places: dict[YamlPath, _Place] = field(default_factory=dict[YamlPath, _Place])
+    places: dict[YamlPath, Place] = field(default_factory=dict[YamlPath, Place])
     findings: list[Finding] = field(default_factory=list[Finding])
 
     def locate(self, path: YamlPath, *, key: bool = False) -> Location:
@@ -77,20 +59,12 @@ def read(path: Path) -> Source:
     return source
 
 
-@dataclass(slots=True)
-class _Tree:
-    """A node with its place: `value` is a dict of trees, a list of trees or a scalar."""
-
-    value: Any
-    place: _Place
-
-
 class _Reader:
     def __init__(self, source: Source) -> None:
         self.source = source
 
-    def file(self, path: Path, chain: tuple[Path, ...]) -> _Tree:
-        empty = _Tree({}, _Place(Location(str(path), 1, 1), Location(str(path), 1, 1)))
+    def file(self, path: Path, chain: tuple[Path, ...]) -> Tree:
+        empty = Tree({}, Place(Location(str(path), 1, 1), Location(str(path), 1, 1)))
         try:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -124,22 +98,22 @@ class _Reader:
             )
             return empty
         try:
-            tree = _NodeWalk(self, str(path), lines).tree(node, (), None)
+            tree = NodeWalk(self.note, str(path), lines).tree(node, (), None)
         except RecursionError:
             return self.too_deep(path)
-        except _TooMuchError:
+        except TooMuchError:
             message = f"with its aliases the file comes to more than {MOST_VALUES:,} values."
             self.note("CFG002", message, Location(str(path), 1, 1), "write out what the aliases repeat")
             return empty
         return self.extend(path, tree, (*chain, path.resolve()))
 
-    def too_deep(self, path: Path) -> _Tree:
+    def too_deep(self, path: Path) -> Tree:
         place = Location(str(path), 1, 1)
         message = "values lie in one another deeper than can be read; an environment has ten levels at most."
         self.note("CFG002", message, place, "look for a bracket that is not closed")
-        return _Tree({}, _Place(place, place))
+        return Tree({}, Place(place, place))
 
-    def extend(self, path: Path, tree: _Tree, chain: tuple[Path, ...]) -> _Tree:
+    def extend(self, path: Path, tree: Tree, chain: tuple[Path, ...]) -> Tree:
         extends = tree.value.pop("extends", None)
         if extends is None:
             return tree
@@ -156,7 +130,7 @@ class _Reader:
             what = "is not a file" if base.exists() else "does not exist"
             self.note("CFG008", f"{base} {what}.", extends.place.value, _files_beside(base))
             return tree
-        return _merged(self.file(base, chain), tree)
+        return merged(self.file(base, chain), tree)
 
     def note(
         self, code: str, message: str, location: Location, instead: str = "", path: YamlPath = ()
@@ -185,127 +159,7 @@ class _Reader:
         )
 
 
-class _NodeWalk:
-    """Turns the nodes of one file into trees."""
-
-    def __init__(self, reader: _Reader, file: str, lines: list[str]) -> None:
-        self.reader = reader
-        self.file = file
-        self.lines = lines
-        self.open: list[Node] = []
-        self.values = 0
-
-    def location(self, node: Node) -> Location:
-        line, column = node.start_mark.line, node.start_mark.column
-        text = self.lines[line] if line < len(self.lines) else ""
-        end = node.end_mark.column if node.end_mark.line == line else len(text.rstrip())
-        length = end - column if isinstance(node, ScalarNode) else 1
-        return Location(self.file, line + 1, column + 1, text, max(1, length))
-
-    def tree(self, node: Node, path: YamlPath, key: Location | None) -> _Tree:
-        location = self.location(node)
-        place = _Place(key or location, location)
-        self.values += 1
-        if self.values > MOST_VALUES:
-            raise _TooMuchError
-        if node in self.open:
-            self.reader.note("CFG002", "an alias that contains itself.", location, path=path)
-            return _Tree(None, place)
-        self.open.append(node)
-        try:
-            if isinstance(node, MappingNode):
-                return _Tree(self.mapping(node, path), place)
-            if isinstance(node, SequenceNode):
-                items = [self.tree(item, (*path, index), None) for index, item in enumerate(node.value)]
-                return _Tree(items, place)
-            return _Tree(self.scalar(node, path, place), place)
-        finally:
-            self.open.pop()
-
-    def mapping(self, node: MappingNode, path: YamlPath) -> dict[str, _Tree]:
-        result: dict[str, _Tree] = {}
-        inherited: list[_Tree] = []
-        for key_node, value_node in node.value:
-            where = self.location(key_node)
-            if str(key_node.tag) == "tag:yaml.org,2002:merge":
-                parts = value_node.value if isinstance(value_node, SequenceNode) else [value_node]
-                inherited += [self.tree(part, path, where) for part in parts]
-                continue
-            if not isinstance(key_node, ScalarNode):
-                self.reader.note("CFG002", "a key that is not a word.", where, path=path)
-                continue
-            name = str(key_node.value)
-            if not path and name.startswith("."):
-                continue  # a place for YAML anchors, e.g. `.defaults: &defaults`
-            if name in result:
-                first = result[name].place.key.line
-                self.reader.note(
-                    "CFG003",
-                    f"`{name}` stands twice here; the first is in line {first}.",
-                    where,
-                    "keep one of the two",
-                    (*path, name),
-                )
-                continue
-            result[name] = self.tree(value_node, (*path, name), where)
-        for tree in inherited:
-            if isinstance(tree.value, dict):
-                result = {**tree.value, **result}
-        return result
-
-    def scalar(self, node: Node, path: YamlPath, place: _Place) -> Any:
-        place.raw = str(node.value)
-        kind = _PLAIN_TAGS.get(str(node.tag))
-        if kind is None:
-            self.reader.note(
-                "CFG002",
-                f"`{node.value}` has the YAML type {node.tag}, which is not used here.",
-                place.value,
-                f'"{node.value}"',
-                path,
-            )
-            return None
-        if kind == "str" and "${" in place.raw:
-            self.reader.note(
-                "CFG009",
-                "`${...}` is not expanded: what is deployed is what was reviewed.",
-                place.value,
-                "write the value, or put what differs into a file that `extends:` this one",
-                path,
-            )
-        match kind:
-            case "null":
-                return None
-            case "bool":
-                return place.raw.lower() == "true"
-            case "int" if len(place.raw) > sys.get_int_max_str_digits() > 0:
-                return float("inf")  # Python refuses to read it; it is out of every range
-            case "int":
-                digits = place.raw.replace("_", "")
-                # `0123` is a number in YAML 1.2; int(…, 0) would refuse it
-                return int(digits, 0) if digits[:2].lower() in ("0x", "0o", "0b") else int(digits)
-            case "float":
-                return float(place.raw.replace("_", "").replace(".inf", "inf").replace(".nan", "nan"))
-            case _:
-                return place.raw
-
-
-def _merged(base: _Tree, over: _Tree) -> _Tree:
-    """Mappings merge key by key; anything else is replaced; `key: null` removes the base's key."""
-    if not (isinstance(base.value, dict) and isinstance(over.value, dict)):
-        return over
-    value: dict[str, _Tree] = dict(base.value)
-    for name, tree in over.value.items():
-        if tree.value is None and name in value:
-            del value[name]
-        elif name in value:
-            value[name] = _merged(value[name], tree)
-        else:
-            value[name] = tree
-    return _Tree(value, over.place)
-
-
-def _record(source: Source, tree: _Tree, path: YamlPath) -> Any:
+def _record(source: Source, tree: Tree, path: YamlPath) -> Any:
     source.places[path] = tree.place
     if isinstance(tree.value, dict):
         return {name: _record(source, sub, (*path, name)) for name, sub in tree.value.items()}

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from ultracluster.config.base import Model
 from ultracluster.config.findings import YamlPath
-from ultracluster.config.loader import shape_of_part
+from ultracluster.config.shape_findings import shape_of_part
 from ultracluster.guard.judging import text
 from ultracluster.guard.tokens import holds_token
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ultracluster.catalog.hyperpod_eks import health_agent_image
-from ultracluster.catalog.instances import InstanceType
+from ultracluster.catalog.instance_facts import InstanceType
 
 NAMESPACE = "aws-hyperpod"
 SERVICE_USER = "hyperpod-service-linked-role"

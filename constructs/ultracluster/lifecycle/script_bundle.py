@@ -22,6 +22,7 @@ from ultracluster.lifecycle.bundles import CONFIGURATION, Bundle, configuration_
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.assets import allow_reading_assets
 from ultracluster.security.cdk_tree import policy_of, singletons
+from ultracluster.security.cluster_key import allow_use
 from ultracluster.security.principals import service
 
 MEMORY_MIB = 1024
@@ -76,6 +77,8 @@ class ScriptBundle(Construct):
             retention=logs.RetentionDays.ONE_MONTH,
             removal_policy=RemovalPolicy.DESTROY,
         )
+        if bucket.encryption_key:
+            allow_use(self, bucket.encryption_key, "logs")
         made = None if role else self._upload_role(bucket, name, archive.asset.bucket, log_group)
         self.deployment = deployment.BucketDeployment(
             self,

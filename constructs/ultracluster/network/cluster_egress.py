@@ -10,13 +10,14 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
-from constructs import Construct
+from constructs import Construct, DependencyGroup
 
 from ultracluster.config.network import Network
 from ultracluster.model.addresses import subnets_of
 from ultracluster.model.endpoints import Endpoint, made_endpoints_of
 from ultracluster.network.admission import NOWHERE
 from ultracluster.network.subnets import associated_routes, zone_subnet
+from ultracluster.security.cluster_key import allow_use
 from ultracluster.security.principals import service
 
 
@@ -24,6 +25,10 @@ class ClusterEgress(Construct):
     """What nodes need of the network besides the network itself, and file systems do not.
 
     It is made while the file systems are: nodes start after both.
+
+    Attributes:
+        routes: the way out of the nodes' subnet, for dependencies.
+        endpoints: the VPC endpoints, for dependencies.
     """
 
     def __init__(
@@ -31,34 +36,40 @@ class ClusterEgress(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        network: Network,
-        vpc_id: str,
-        subnet_id: str,
-        route_table_id: str | None,
+        config: Network,
+        vpc: ec2.IVpc,
+        subnet: ec2.ISubnet,
+        route_table_id: str | None = None,
         endpoints: Sequence[Endpoint] | None = None,
         flow_log_key: kms.IKey | None = None,
     ) -> None:
         """Make what does not exist yet.
 
         Args:
-            network: what was asked for.
-            vpc_id: the VPC; its flow logs are made with it, so not for one that exists.
-            subnet_id: the nodes' subnet, in which interface endpoints are.
+            config: the network's settings.
+            vpc: the VPC; its flow logs are made with it, so not for one that exists.
+            subnet: the nodes' subnet, in which interface endpoints are. What depends on its
+                `internet_connectivity_established` waits for routes and endpoints that are made here.
             route_table_id: that of the nodes' subnet; None where the subnet is someone else's.
             endpoints: the VPC endpoints to make; by default those that every cluster needs there.
             flow_log_key: encrypts the flow logs.
         """
         super().__init__(scope, construct_id)
-        self._network = network
-        self._vpc_id = vpc_id
-        if network.vpc is None:
+        self._network = config
+        self._vpc_id = vpc.vpc_id
+        self.routes: list[ec2.CfnRoute] = []
+        self.endpoints: list[ec2.CfnVPCEndpoint] = []
+        if config.vpc is None:
             self._flow_log(flow_log_key)
-        if route_table_id and network.egress == "nat":
+        if route_table_id and config.egress == "nat":
             # the order of zones and sizes is that of the whole network; neither moves the public subnet
-            public = subnets_of(network, database=False, control_plane=False).public
+            public = subnets_of(config, database=False, control_plane=False).public
             self._nat(public, route_table_id)
-        made = made_endpoints_of(network) if endpoints is None else endpoints
-        self._endpoints(subnet_id, route_table_id, made)
+        made = made_endpoints_of(config) if endpoints is None else endpoints
+        self._endpoints(subnet.subnet_id, route_table_id, made)
+        established: object = subnet.internet_connectivity_established
+        if isinstance(established, DependencyGroup):
+            established.add(*self.routes, *self.endpoints)
 
     def _nat(self, public: IPv4Network | None, route_table_id: str) -> None:
         if self._network.vpc:
@@ -85,29 +96,32 @@ class ClusterEgress(Construct):
             )
             nat.add_resource_dependency(out)
             nat_id = nat.attr_nat_gateway_id
-        ec2.CfnRoute(
+        route = ec2.CfnRoute(
             self, "NodeRoute", route_table_id=route_table_id,
             destination_cidr_block="0.0.0.0/0", nat_gateway_id=nat_id,
         )  # fmt: skip
+        self.routes.append(route)
 
     def _endpoints(self, subnet_id: str, route_table_id: str | None, endpoints: Sequence[Endpoint]) -> None:
         prefix = f"com.amazonaws.{Stack.of(self).region}"
         for endpoint in endpoints:
             # a gateway is an entry in a route table; that of a subnet that exists is its owner's
             if endpoint.kind == "gateway" and route_table_id:
-                ec2.CfnVPCEndpoint(
+                gateway = ec2.CfnVPCEndpoint(
                     self, f"Gateway-{endpoint.service}", vpc_id=self._vpc_id, vpc_endpoint_type="Gateway",
                     service_name=f"{prefix}.{endpoint.service}", route_table_ids=[route_table_id],
                 )  # fmt: skip
+                self.endpoints.append(gateway)
         interfaces = [endpoint.service for endpoint in endpoints if endpoint.kind == "interface"]
         group = self._endpoint_group() if interfaces else None
         for name in interfaces:
             assert group is not None
-            ec2.CfnVPCEndpoint(
+            interface = ec2.CfnVPCEndpoint(
                 self, f"Endpoint-{name}", vpc_id=self._vpc_id, vpc_endpoint_type="Interface",
                 private_dns_enabled=True, service_name=f"{prefix}.{name}",
                 subnet_ids=[subnet_id], security_group_ids=[group.attr_group_id],
             )  # fmt: skip
+            self.endpoints.append(interface)
 
     def _endpoint_group(self) -> ec2.CfnSecurityGroup:
         return ec2.CfnSecurityGroup(
@@ -124,6 +138,8 @@ class ClusterEgress(Construct):
 
     def _flow_log(self, key: kms.IKey | None) -> None:
         wanted = self._network.flow_logs
+        if key:
+            allow_use(self, key, "logs")
         group = logs.LogGroup(
             self, "FlowLogs", encryption_key=key, removal_policy=RemovalPolicy.DESTROY,
             retention=logs.RetentionDays[_RETENTION[wanted.retention_days]],

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ipaddress import IPv4Network
+from typing import Any, Literal, TypedDict, Unpack, cast
 
 from aws_cdk import RemovalPolicy, Tags
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from ultracluster.config.network import Network
+from ultracluster.config.network import FlowLogs, Network
+from ultracluster.guard import report, settings_of
 from ultracluster.model.addresses import subnets_of
 from ultracluster.model.endpoints import Endpoint
 from ultracluster.network.cluster_egress import ClusterEgress
@@ -19,17 +21,31 @@ from ultracluster.network.subnets import associated_routes, zone_subnet
 from ultracluster.security.acknowledgements import acknowledge
 
 
+class NetworkArguments(TypedDict, total=False):
+    """Fields of the configuration's model for a new network, which says what each means."""
+
+    zone_id: str
+    cidr: str
+    node_cidr: str | None
+    egress: Literal["nat", "closed"]
+    extra_endpoints: Sequence[str]
+    flow_logs: FlowLogs
+
+
 class ClusterNetwork(Construct):
     """VPC, node subnet, egress and endpoints, in the zone given by id; parts that exist are used instead.
 
     Nothing is looked up: what exists is named by its id.
 
     Attributes:
+        config: its settings.
         vpc: the VPC.
-        subnet: the private subnet of nodes and file systems.
+        subnet: the private subnet of nodes and file systems; what depends on
+            `subnet.internet_connectivity_established` waits for routes and endpoints.
         route_table_id: that of the node subnet; None where the subnet exists.
-        database_subnet_ids: two subnets in two zones for RDS; empty unless asked for.
-        control_plane_subnet_ids: two subnets in two zones for an EKS control plane; empty unless asked for.
+        database_subnets: two subnets in two zones for RDS; empty unless asked for.
+        control_plane_subnets: two subnets in two zones for an EKS control plane; empty unless asked for.
+        egress: the ways out; None where another stack has them.
     """
 
     def __init__(
@@ -37,36 +53,46 @@ class ClusterNetwork(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        network: Network,
+        config: Network | None = None,
         endpoints: Sequence[Endpoint] | None = None,
         second_zone_id: str | None = None,
         control_plane_zone_id: str | None = None,
         flow_log_key: kms.IKey | None = None,
-        egress: bool = True,
+        own_egress: bool = True,
         removal_policy: RemovalPolicy | None = None,
+        **settings: Unpack[NetworkArguments],
     ) -> None:
         """Make what does not exist yet.
 
         Args:
-            network: what was asked for.
+            config: its settings as an environment file has them, instead of `settings`; names also what
+                exists.
             endpoints: the VPC endpoints to make; by default those that every cluster needs there.
             second_zone_id: zone of the second database subnet.
             control_plane_zone_id: zone of the second subnet of an EKS control plane.
             flow_log_key: encrypts the flow logs.
-            egress: with NAT gateway, endpoints and flow logs; False where a `ClusterEgress` in another stack
-                has them, so that file systems need not wait for them.
+            own_egress: with NAT gateway, endpoints and flow logs; False where a `ClusterEgress` in another
+                stack has them, so that file systems need not wait for them.
             removal_policy: of the VPC and of the subnets of file systems and database: what is retained in
                 a subnet keeps the subnet from being deleted, and the subnet the VPC.
+            settings: `zone_id`, and the other fields of the model.
+
+        Raises:
+            ValueError: settings of the wrong shape.
         """
         super().__init__(scope, construct_id)
-        self.database_subnet_ids: list[str] = []
-        self.control_plane_subnet_ids: list[str] = []
-        self._network = network
+        self.database_subnets: list[ec2.ISubnet] = []
+        self.control_plane_subnets: list[ec2.ISubnet] = []
+        network = settings_of(
+            Network, config, cast("dict[str, Any]", settings), construct="ClusterNetwork", place=("network",)
+        )
+        report(self, network)
+        self.config = self._network = network
         self._removal_policy = removal_policy
         subnets = subnets_of(
             network, database=second_zone_id is not None, control_plane=control_plane_zone_id is not None
         )
-        vpc_id = network.vpc.id if network.vpc else self._make_vpc(egress)
+        vpc_id = network.vpc.id if network.vpc else self._make_vpc(own_egress)
         self.route_table_id: str | None = None
         if network.subnet:
             self.subnet = existing_subnet(self, "Nodes", network.subnet.id)
@@ -75,17 +101,22 @@ class ClusterNetwork(Construct):
             routes = associated_routes(self, "NodeRoutes", vpc_id, cfn)
             self.route_table_id = routes.attr_route_table_id
             self.subnet = existing_subnet(
-                self, "Nodes", cfn.attr_subnet_id, route_table_id=self.route_table_id
+                self,
+                "Nodes",
+                cfn.attr_subnet_id,
+                route_table_id=self.route_table_id,
+                availability_zone=cfn.attr_availability_zone,
             )
         cidr = network.vpc.cidr if network.vpc else network.cidr
         self.vpc = existing_vpc(self, "Vpc", vpc_id, cidr=cidr, subnet_id=self.subnet.subnet_id)
-        if egress:
-            ClusterEgress(
+        self.egress: ClusterEgress | None = None
+        if own_egress:
+            self.egress = ClusterEgress(
                 self,
                 "Egress",
-                network=network,
-                vpc_id=vpc_id,
-                subnet_id=self.subnet.subnet_id,
+                config=network,
+                vpc=self.vpc,
+                subnet=self.subnet,
                 route_table_id=self.route_table_id,
                 endpoints=endpoints,
                 flow_log_key=flow_log_key,
@@ -97,13 +128,23 @@ class ClusterNetwork(Construct):
                 (network.zone_id, second_zone_id),
                 strict=True,
             ):
-                self.database_subnet_ids.append(self._subnet(name, vpc_id, cidr, zone).attr_subnet_id)
+                made = self._subnet(name, vpc_id, cidr, zone)
+                self.database_subnets.append(self._imported(name, made))
         if subnets.control_plane and control_plane_zone_id and self.route_table_id:
             self._control_plane(
                 vpc_id,
                 self.route_table_id,
                 dict(zip((network.zone_id, control_plane_zone_id), subnets.control_plane, strict=True)),
             )
+
+    def _imported(self, name: str, subnet: ec2.CfnSubnet, routes: str | None = None) -> ec2.ISubnet:
+        return existing_subnet(
+            self,
+            f"{name}Import",
+            subnet.attr_subnet_id,
+            route_table_id=routes,
+            availability_zone=subnet.attr_availability_zone,
+        )
 
     def _control_plane(self, vpc_id: str, route_table_id: str, cidrs: dict[str, IPv4Network]) -> None:
         for letter, (zone, cidr) in zip("AB", cidrs.items(), strict=True):
@@ -114,7 +155,7 @@ class ClusterNetwork(Construct):
             ec2.CfnSubnetRouteTableAssociation(
                 self, f"{name}Routes", route_table_id=route_table_id, subnet_id=subnet.attr_subnet_id
             )
-            self.control_plane_subnet_ids.append(subnet.attr_subnet_id)
+            self.control_plane_subnets.append(self._imported(name, subnet, route_table_id))
 
     def _make_vpc(self, egress: bool) -> str:
         vpc = ec2.CfnVPC(

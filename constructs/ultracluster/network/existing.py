@@ -10,11 +10,24 @@ from ultracluster.security.acknowledgements import acknowledge
 
 
 def existing_subnet(
-    scope: Construct, construct_id: str, subnet_id: str, *, route_table_id: str | None = None
+    scope: Construct,
+    construct_id: str,
+    subnet_id: str,
+    *,
+    route_table_id: str | None = None,
+    availability_zone: str | None = None,
 ) -> ec2.ISubnet:
-    """A subnet made elsewhere. Its zone is known by id to the person who wrote it down, not here."""
+    """A subnet made elsewhere, or with an L1 construct.
+
+    Args:
+        availability_zone: its name; by default any: the person who wrote the subnet down knows it by id.
+    """
     subnet = ec2.Subnet.from_subnet_attributes(
-        scope, construct_id, subnet_id=subnet_id, availability_zone=_any_zone(), route_table_id=route_table_id
+        scope,
+        construct_id,
+        subnet_id=subnet_id,
+        availability_zone=availability_zone or _any_zone(),
+        route_table_id=route_table_id,
     )
     if route_table_id is None:
         acknowledge(subnet, {NO_ROUTE_TABLE: UNREAD})

@@ -137,25 +137,16 @@ _PREPAID = "paid upfront, used or not"
 def _in_ultraservers(item: Item) -> Item:
     """Blocks of UltraServers are sold by the UltraServer."""
     kind = item.key.partition(".")[2]
-    sold = [
-        ultraserver
-        for ultraserver in ultraservers().values()
-        if ultraserver.member == kind and ultraserver.capacity_block_regions
-    ]
-    sold.sort(key=lambda ultraserver: ultraserver.instances, reverse=True)
-    for ultraserver in sold:
-        if (
-            item.quantity
-            and item.quantity % ultraserver.instances == 0
-            and item.greatest % ultraserver.instances == 0
-        ):
+    servers = [one for one in ultraservers().values() if one.member == kind and one.capacity_block_regions]
+    for server in sorted(servers, key=lambda one: one.instances, reverse=True):
+        if item.quantity and item.quantity % server.instances == item.greatest % server.instances == 0:
             return replace(
                 item,
-                what=f"{item.what} in {ultraserver.name}",
-                key=f"capacity-block.{ultraserver.name}",
+                what=f"{item.what} in {server.name}",
+                key=f"capacity-block.{server.name}",
                 unit="UltraServer",
-                quantity=item.quantity // ultraserver.instances,
-                greatest=item.greatest // ultraserver.instances,
+                quantity=item.quantity // server.instances,
+                greatest=item.greatest // server.instances,
             )
     return item
 

@@ -53,6 +53,8 @@ class Wishes:
     """ARN of the role that may use Kubernetes."""
     release: str = ""
     """Software release; the newest for the orchestrator's nodes by default."""
+    protect: bool = False
+    """Retain data, refuse to delete stacks."""
     type_reason: str = ""
     """Why it is this type and so many of it; empty where they were asked for as such."""
     zone_reason: str = "as asked for"
@@ -140,7 +142,8 @@ def _head(wishes: Wishes, instance_type: InstanceType | None, commands: Commands
     yield f"name: {_scalar(wishes.name)}"
     yield '# account: "111122223333"        # by default that of the credentials that deploy'
     yield f"region: {_scalar(wishes.region)}"
-    yield "# protect: true                  # in production: retain data, refuse to delete stacks"
+    protected = "protect: true" if wishes.protect else "# protect: true"
+    yield f"{protected:<33}# in production: retain data, refuse to delete stacks"
 
 
 def _network(wishes: Wishes) -> Iterator[str]:

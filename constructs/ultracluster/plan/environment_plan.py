@@ -37,6 +37,7 @@ from ultracluster.plan.storage import (
 from ultracluster.plan.training_model import ModelPlan, model_plan, parameters, size_text
 
 __all__ = [
+    "NOT_IN_DOCUMENT",
     "AddressPlan",
     "AddressRow",
     "BootPlan",
@@ -56,6 +57,9 @@ __all__ = [
     "size_text",
     "step_lines",
 ]
+
+NOT_IN_DOCUMENT = ("asked_as", "traits")
+"""A path of this machine, and facts of the orchestrator, not of the environment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,9 +133,7 @@ class Plan:
     def document(self) -> dict[str, Any]:
         """The plan as JSON has it; the units are those of the fields."""
         plain = _plain(self)
-        del plain["asked_as"]  # a path of this machine
-        del plain["traits"]  # facts of the orchestrator, not of the environment
-        return plain
+        return {name: value for name, value in plain.items() if name not in NOT_IN_DOCUMENT}
 
 
 def plan(

@@ -9,6 +9,9 @@ from typing import Any, cast
 
 from ultracluster.config import Environment, load
 
+SCHEMA = "environment.schema.json"
+"""At the root of a team's repository; the first line of an environment file names it for editors."""
+
 
 class ProjectError(Exception):
     """Something about the project is not as it must be; the text says what to do."""

@@ -13,28 +13,41 @@ def unpack(root: Path, revision: str, into: Path) -> str:
     Raises:
         ProjectError: git does not know the revision, or is not installed.
     """
+    # with what it may extend; git refuses a pattern that nothing fits, hence one for .yaml and .yml
+    return _unpack(root, revision, into, ("*.y*ml", "*.lock", "*.sh"), "--against")
+
+
+def unpack_all(root: Path, revision: str, into: Path, *, option: str) -> str:
+    """Write everything of a revision to a folder; returns the commit, abbreviated.
+
+    Raises:
+        ProjectError: git does not know the revision, or is not installed; the text begins with the option.
+    """
+    return _unpack(root, revision, into, (".",), option)
+
+
+def _unpack(root: Path, revision: str, into: Path, patterns: tuple[str, ...], option: str) -> str:
     import tarfile
     from io import BytesIO
 
-    found = _git(root, "rev-parse", "--verify", "--quiet", "--short", f"{revision}^{{commit}}")
+    found = _git(option, root, "rev-parse", "--verify", "--quiet", "--short", f"{revision}^{{commit}}")
     if found is None:
-        raise ProjectError(f"--against {revision}: git knows no such revision in {root}")
+        raise ProjectError(f"{option} {revision}: git knows no such revision in {root}")
     commit = found.decode().strip()
-    # with what it may extend; git refuses a pattern that nothing fits, hence one for .yaml and .yml
-    for pattern in ("*.y*ml", "*.lock", "*.sh"):
-        packed = _git(root, "archive", "--format=tar", commit, "--", pattern)
+    for pattern in patterns:
+        packed = _git(option, root, "archive", "--format=tar", commit, "--", pattern)
         if packed is not None:
             with tarfile.open(fileobj=BytesIO(packed)) as archive:
                 archive.extractall(into, filter="data")
     return commit
 
 
-def _git(root: Path, *arguments: str) -> bytes | None:
+def _git(option: str, root: Path, *arguments: str) -> bytes | None:
     """What git prints; None if it refuses."""
     import subprocess
 
     try:
         result = subprocess.run(["git", *arguments], cwd=root, capture_output=True, check=False)  # noqa: S603, S607
     except FileNotFoundError:
-        raise ProjectError("--against needs git, which is not installed") from None
+        raise ProjectError(f"{option} needs git, which is not installed") from None
     return result.stdout if result.returncode == 0 else None

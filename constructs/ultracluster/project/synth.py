@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +38,8 @@ def synth_into(root: Path, file: Path, out: Path) -> str:
     context = {name: True for key, name in METADATA.items() if settings.get(key, True)}
     if not settings.get("versionReporting", True):
         context["aws:cdk:disable-version-reporting"] = True
-    run = _app(root, file, out, context)
-    said = _said(run)
+    run = run_app(root, file, out, context)
+    said = said_by(run)
     if run.returncode:
         raise ProjectError(f"{file.name} cannot be synthesised:\n{said}")
     if wrong := list(_errors(out)):
@@ -63,17 +63,35 @@ def synth_each(root: Path, files: list[tuple[str, Path]], scratch: Path) -> list
 
     with ThreadPoolExecutor(max_workers=2) as pool:
         folders = [scratch / f"out{number}" for number in range(len(files))]
-        runs = list(pool.map(_app, [root] * len(files), (file for _, file in files), folders))
+        runs = list(pool.map(run_app, [root] * len(files), (file for _, file in files), folders))
     for (name, _), run in zip(files, runs, strict=True):
         if run.returncode:
-            lines = _said(run).splitlines()
+            lines = said_by(run).splitlines()
             text = "\n".join(lines[-40:] if run.returncode == 2 else lines[-15:])
             raise ProjectError(f"{name} cannot be synthesised:\n{text}")
     return folders
 
 
-def _app(root: Path, file: Path, out: Path, more: dict[str, Any] | None = None) -> CompletedProcess[str]:
-    """Run app.py as the CDK's command does, which is what reads the context of cdk.json."""
+def run_app(
+    root: Path,
+    file: Path,
+    out: Path,
+    more: dict[str, Any] | None = None,
+    *,
+    python: Path | None = None,
+    packages: Sequence[Path] | None = None,
+) -> CompletedProcess[str]:
+    """Run app.py as the CDK's command does, which is what reads the context of cdk.json.
+
+    Args:
+        root: the project.
+        more: what the context has beside that of cdk.json.
+        python: another Python than this one.
+        packages: where modules are looked for before those that are installed, instead of PYTHONPATH.
+
+    Raises:
+        ProjectError: cdk.json cannot be read, or there is no Node.js.
+    """
     import subprocess
 
     context = cdk_json(root).get("context", {})
@@ -86,13 +104,16 @@ def _app(root: Path, file: Path, out: Path, more: dict[str, Any] | None = None) 
         "CDK_CONTEXT_JSON": json.dumps({**context, **(more or {}), "env": str(file.resolve())}),
         "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1",
     }
-    command = [sys.executable, str(root / "app.py")]
+    if packages is not None:
+        environment["PYTHONPATH"] = os.pathsep.join(map(str, packages))
+    command = [str(python or sys.executable), str(root / "app.py")]
     return subprocess.run(  # noqa: S603
         command, cwd=root, env=environment, capture_output=True, text=True, check=False
     )
 
 
-def _said(run: CompletedProcess[str]) -> str:
+def said_by(run: CompletedProcess[str]) -> str:
+    """What the app printed, without the remarks of the CDK's kernel."""
     text = run.stdout + run.stderr
     return "\n".join(line for line in text.splitlines() if not line.startswith(_JSII))
 

@@ -1,12 +1,15 @@
-"""Look-ups in trees of constructs that the CDK makes: any of its releases may change their ids."""
+"""Look-ups in trees of constructs that the CDK makes: any of its releases may change their ids.
+
+What can do without does so, with a warning; what cannot names the release that was tested. Both are tried
+with other releases, too (tests/security/test_cdk_tree.py).
+"""
 
 from __future__ import annotations
 
 from importlib.metadata import version
 from typing import TypeVar
 
-from aws_cdk import Stack
-from aws_cdk import aws_iam as iam
+from aws_cdk import Annotations, Stack
 from constructs import IConstruct
 
 TESTED = "2.275.0"
@@ -36,29 +39,34 @@ def below(scope: IConstruct, kind: type[Kind], *ids: str) -> Kind:
     return found
 
 
-def policy_of(role: IConstruct) -> iam.Policy:
-    """The policy with the statements that were added to a role.
+def policy_of(role: IConstruct) -> IConstruct:
+    """The policy with the statements that were added to a role, for dependencies and acknowledgements.
 
-    Raises:
-        CdkTreeError: the CDK keeps them elsewhere.
+    The role itself where the CDK keeps them elsewhere: what waits for a construct waits for all below it.
     """
-    return below(role, iam.Policy, "DefaultPolicy")
+    return role.node.try_find_child("DefaultPolicy") or role
 
 
 def singletons(stack: Stack, prefix: str) -> list[IConstruct]:
     """The functions that the CDK makes once in a stack, by the beginning of their id.
 
-    Raises:
-        CdkTreeError: there is none.
+    They are asked for only to accept findings of cdk-nag on them: where there is none, a warning says so.
     """
     found = [child for child in stack.node.children if child.node.id.startswith(prefix)]
     if not found:
-        raise _error(f"{stack.node.path} has no {prefix}...")
+        what = _other(f"{stack.node.path} has no {prefix}...")
+        Annotations.of(stack).add_warning_v2(
+            "ultracluster:cdk-tree", f"{what}; until then cdk-nag may name functions of the CDK itself"
+        )
     return found
 
 
 def _error(what: str) -> CdkTreeError:
-    return CdkTreeError(
+    return CdkTreeError(_other(what))
+
+
+def _other(what: str) -> str:
+    return (
         f"install aws-cdk-lib {TESTED}, with which this package was tested: release {version('aws-cdk-lib')} "
         f"builds its constructs in another way ({what})"
     )

@@ -7,7 +7,7 @@ instance").
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_kms as kms
@@ -15,6 +15,20 @@ from aws_cdk import custom_resources as cr
 from constructs import Construct
 
 from ultracluster.security.sdk_calls import SdkCalls
+
+
+class EksCluster(Protocol):
+    """What has the name of an EKS cluster."""
+
+    @property
+    def cluster_name(self) -> str: ...
+
+
+class Database(Protocol):
+    """What has the name of an RDS instance."""
+
+    @property
+    def instance_identifier(self) -> str: ...
 
 
 class DeletionProtection(Construct):
@@ -25,33 +39,40 @@ class DeletionProtection(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        key: kms.IKey,
-        eks_cluster_name: str | None = None,
-        database_id: str | None = None,
+        key: kms.IKey | None = None,
+        cluster: EksCluster | None = None,
+        database: Database | None = None,
     ) -> None:
         """Switch it on.
 
         Args:
-            key: encrypts the log of what was switched.
-            eks_cluster_name: of an EKS cluster.
-            database_id: of an RDS instance.
+            key: encrypts the log of what was switched; by default a `ClusterKey`.
+            cluster: of EKS: one of the CDK, an `EksControlPlane`, or what else has its name.
+            database: of RDS: one of the CDK, or an `AccountingDatabase`.
+
+        Raises:
+            ValueError: there is nothing to protect.
         """
+        if not cluster and not database:
+            raise ValueError(
+                "DeletionProtection: give cluster=, database= or both: there is nothing to protect"
+            )
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
         self._calls = SdkCalls.of(self, key=key)
-        if eks_cluster_name:
-            arn = stack.format_arn(service="eks", resource="cluster", resource_name=eks_cluster_name)
-            named = {"name": eks_cluster_name}
+        if cluster:
+            arn = stack.format_arn(service="eks", resource="cluster", resource_name=cluster.cluster_name)
+            named = {"name": cluster.cluster_name}
             may = ("eks:UpdateClusterConfig", arn)
             self._switch("ControlPlane", "EKS", "updateClusterConfig", may, named, "deletionProtection")
-        if database_id:
+        if database:
             arn = stack.format_arn(
                 service="rds",
                 resource="db",
-                resource_name=database_id,
+                resource_name=database.instance_identifier,
                 arn_format=ArnFormat.COLON_RESOURCE_NAME,
             )
-            named = {"DBInstanceIdentifier": database_id, "ApplyImmediately": True}
+            named = {"DBInstanceIdentifier": database.instance_identifier, "ApplyImmediately": True}
             may = ("rds:ModifyDBInstance", arn)
             self._switch("Database", "RDS", "modifyDBInstance", may, named, "DeletionProtection")
 

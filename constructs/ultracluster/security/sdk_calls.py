@@ -9,6 +9,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import custom_resources as cr
 from constructs import Construct
 
+from ultracluster.security.cluster_key import ClusterKey, allow_use
 from ultracluster.security.principals import service
 
 
@@ -19,15 +20,17 @@ class SdkCalls(Construct):
     """
 
     @classmethod
-    def of(cls, scope: Construct, *, key: kms.IKey) -> SdkCalls:
+    def of(cls, scope: Construct, *, key: kms.IKey | None) -> SdkCalls:
         """That of the stack.
 
         Args:
-            key: encrypts the log, if it is made now.
+            key: encrypts the log, if it is made now; by default a `ClusterKey`.
         """
         stack = Stack.of(scope)
         found = stack.node.try_find_child("SdkCalls")
-        return found if isinstance(found, SdkCalls) else cls(stack, "SdkCalls", key=key)
+        if isinstance(found, SdkCalls):
+            return found
+        return cls(stack, "SdkCalls", key=ClusterKey.of(scope, key))
 
     def __init__(self, scope: Construct, construct_id: str, *, key: kms.IKey) -> None:
         super().__init__(scope, construct_id)
@@ -37,6 +40,7 @@ class SdkCalls(Construct):
             assumed_by=service("lambda.amazonaws.com"),
             description="Calls of AWS's API that CloudFormation has no property for",
         )
+        allow_use(self, key, "logs")
         self._logs = logs.LogGroup(
             self,
             "Logs",

@@ -159,7 +159,7 @@ class AccountingDatabase(_Database):
         resource: the CDK's `DatabaseInstance`.
         config: its settings.
         endpoint: host name.
-        instance_id: name of the instance.
+        instance_identifier: name of the instance.
         port: TCP port.
         database_name: schema that slurmdbd creates.
         username: the secret's `username`.
@@ -297,7 +297,7 @@ class AccountingDatabase(_Database):
         self.username = _USER
         self.secret = instance.secret
         self.secret_arn = instance.secret.secret_arn
-        self.instance_id = instance.instance_identifier
+        self.instance_identifier = instance.instance_identifier
         self.security_group_id = group.security_group_id
         self.database_name = config.database_name
         self._connect(group, MYSQL)

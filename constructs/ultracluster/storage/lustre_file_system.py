@@ -117,6 +117,7 @@ class _Lustre(Construct):
             mount_name=self.mount_name,
             path=self.mount_path,
             efa=self.efa,
+            gds=self.gds,
             file_system_id=self.file_system_id,
         )
 
@@ -209,10 +210,10 @@ class LustreFileSystem(_Lustre):
                 mount_name=mount_name,
                 path=mount_path,
                 efa=efa,
+                gds=gds,
                 file_system_id=file_system_id,
             ),
             group=security_group,
-            gds=gds,
             capacity_gib=capacity_gib,
         )
 
@@ -337,7 +338,6 @@ class _ImportedLustre(_Lustre):
         *,
         mount: LustreMount,
         group: ec2.ISecurityGroup | None,
-        gds: bool,
         capacity_gib: int | None,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -346,7 +346,7 @@ class _ImportedLustre(_Lustre):
         self.mount_name = mount.mount_name
         self.mount_path = mount.path
         self.efa = mount.efa
-        self.gds = gds
+        self.gds = mount.gds
         self.capacity_gib = capacity_gib
         self._connect(group)
 

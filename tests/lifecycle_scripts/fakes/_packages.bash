@@ -5,7 +5,7 @@
 packages::add() {
   local -r name=$1
   export VERSION=$2
-  mkdir -p "$FAKE/packages"
+  folder "$FAKE/packages"
   [[ -e $FAKE/packages.d/$name || -e $FAKE/any_package ]] || fail "unable to locate package $name"
   [[ ! -e $FAKE/packages.d/$name ]] || bash -euo pipefail "$FAKE/packages.d/$name"
   kill_at inside

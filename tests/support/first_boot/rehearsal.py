@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from first_boot.contents import Variant, contents
+from first_boot.sandbox import in_memory
 from first_boot.world import NodeOf, make_world, mount_shared
 
 from ultracluster.catalog.images import Image, newest
@@ -202,7 +203,7 @@ def rehearse(boot: Boot, folder: Path) -> Outcome:
 
 def rehearsed(boot: Boot) -> Outcome:
     """The same in a temporary folder, which is kept and named where REHEARSAL_KEEP is set."""
-    folder = Path(tempfile.mkdtemp(prefix="first-boot-"))
+    folder = Path(tempfile.mkdtemp(prefix="first-boot-", dir=in_memory()))
     try:
         return rehearse(boot, folder)
     finally:

@@ -17,9 +17,9 @@ def add_egress(scope: Construct, cluster: Cluster, *, network: NetworkParts, key
     return ClusterEgress(
         scope,
         "Egress",
-        network=cluster.environment.network,
-        vpc_id=network.vpc_id,
-        subnet_id=network.subnet_id,
+        config=cluster.environment.network,
+        vpc=network.vpc(scope),
+        subnet=network.subnet(scope),
         route_table_id=network.route_table_id,
         endpoints=made_endpoints(cluster),
         flow_log_key=key_for(scope, cluster.environment, "logs", key),

@@ -17,10 +17,10 @@ def add_network(scope: Construct, cluster: Cluster, *, cross: Cross) -> NetworkP
     network = ClusterNetwork(
         scope,
         "Network",
-        network=settings,
+        config=settings,
         second_zone_id=database.second_zone_id if database and database.kind == "rds-mysql" else None,
         control_plane_zone_id=cluster.kubernetes.second_zone_id if cluster.kubernetes else None,
-        egress=False,
+        own_egress=False,
         removal_policy=removal(cluster.environment),
     )
     if settings.security_group:
@@ -38,18 +38,20 @@ def add_network(scope: Construct, cluster: Cluster, *, cross: Cross) -> NetworkP
         security_group_ids=(cross(scope, "NodeSecurityGroupId", group.security_group_id),),
         route_table_id=cross(scope, "NodeRouteTableId", routes) if routes else None,
         database_subnet_ids=tuple(
-            cross(scope, f"DatabaseSubnetId{letter}", subnet_id)
-            for letter, subnet_id in zip("AB", network.database_subnet_ids, strict=False)
+            cross(scope, f"DatabaseSubnetId{letter}", subnet.subnet_id)
+            for letter, subnet in zip("AB", network.database_subnets, strict=False)
         ),
         control_plane_subnet_ids=given
         or tuple(
-            cross(scope, f"ControlPlaneSubnetId{letter}", subnet_id)
-            for letter, subnet_id in zip("AB", network.control_plane_subnet_ids, strict=False)
+            cross(scope, f"ControlPlaneSubnetId{letter}", subnet.subnet_id)
+            for letter, subnet in zip("AB", network.control_plane_subnets, strict=False)
         ),
         made=MadeNetwork(
             vpc=network.vpc,
             subnet=network.subnet,
             security_groups=[group],
+            database_subnets=network.database_subnets,
+            control_plane_subnets=() if given else network.control_plane_subnets,
         ),
     )
 

@@ -7,11 +7,12 @@ delete what is protected, whoever asks. Deleting it switches it off.
 from __future__ import annotations
 
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_rds as rds
 from constructs import Construct
 
 from ultracluster.clusters.composition.keys import key_for
 from ultracluster.model import Cluster
-from ultracluster.security.deletion_protection import DeletionProtection
+from ultracluster.security.deletion_protection import Database, DeletionProtection, EksCluster
 
 
 def add_protection(
@@ -22,6 +23,24 @@ def add_protection(
         scope,
         "Protection",
         key=key_for(scope, cluster.environment, "logs", key),
-        eks_cluster_name=cluster.cluster_name if cluster.kubernetes else None,
-        database_id=database_id,
+        cluster=_control_plane(scope, cluster) if cluster.kubernetes else None,
+        database=_database(scope, database_id) if database_id else None,
+    )
+
+
+def _control_plane(scope: Construct, cluster: Cluster) -> EksCluster:
+    # loaded when it is needed: it brings CDK modules that the others do not need
+    from aws_cdk import aws_eks_v2 as eks
+
+    return eks.Cluster.from_cluster_attributes(scope, "ControlPlane", cluster_name=cluster.cluster_name)
+
+
+def _database(scope: Construct, name: str) -> Database:
+    return rds.DatabaseInstance.from_database_instance_attributes(
+        scope,
+        "Database",
+        instance_identifier=name,
+        instance_endpoint_address="",
+        port=3306,
+        security_groups=[],
     )

@@ -15,6 +15,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk.lambda_layer_kubectl_v35 import KubectlV35Layer
 from constructs import Construct, IConstruct
 
+from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.clusters.eks.addons import pinned_addon
 from ultracluster.clusters.eks.capabilities import add_capabilities
 from ultracluster.clusters.eks.interface import IEksControlPlane, ImportedControlPlane, arn_of
@@ -101,7 +102,8 @@ class EksControlPlane(Construct):
             config = settings_of(Eks, None, settings, construct="EksControlPlane", place=("orchestrator",))
         elif settings:
             config = settings_of(Eks, cast("Eks", config), settings, construct="EksControlPlane")
-        report(self, config)
+        if not isinstance(scope, ClusterConstruct):  # which judged all of it
+            report(self, config)
         self._config = config
         self.cluster_name = cluster_name = cluster_name or config.cluster_name or unique_name(self)
         self.kubernetes_version, self.service_cidr = config.kubernetes_version, config.service_cidr

@@ -36,6 +36,7 @@ from ultracluster.clusters.hyperpod.addons import HyperPodAddons
 from ultracluster.clusters.hyperpod.group import common_properties, volumes
 from ultracluster.clusters.hyperpod.karpenter import karpenter_role
 from ultracluster.clusters.settings import HyperPodEksSettings
+from ultracluster.config.base import is_token
 from ultracluster.config.hyperpod_eks import KarpenterAutoscaling
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
@@ -273,12 +274,17 @@ class HyperPodEksCluster(ClusterConstruct):
 
     def _prepare(self, agent_image: str | None) -> list[IConstruct]:
         """What the service asks for in the EKS cluster before its own is made."""
-        kubectl = self.control_plane.kubectl
+        kubectl, region = self.control_plane.kubectl, self.cluster.region
+        if agent_image is None and is_token(region):
+            raise ValueError(
+                "HyperPodEksCluster: the image of HyperPod's health-monitoring agent is another one in each "
+                "Region: give the stack its env=Environment(account=..., region=...), or agent_image="
+            )
         used = [known for group in self._groups.values() for known in checked_types(group)]
         home = kubectl.add_manifest("HyperPodNamespace", namespace())
         rights = kubectl.add_manifest("HyperPodRights", *service_rights())
         agent = kubectl.add_manifest(
-            "HyperPodHealthAgent", *health_agent(used, region=self.cluster.region, image=agent_image)
+            "HyperPodHealthAgent", *health_agent(used, region=region, image=agent_image)
         )
         rights.node.add_dependency(home)
         agent.node.add_dependency(home)

@@ -1,0 +1,83 @@
+"""Every document that `--json` prints: its number, the commands that print it, and its type.
+
+A key that is removed, renamed or given another type makes a new number; new keys do not. The schemas in
+`../schemas/` are written from the types by `make generate`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+SCHEMAS = Path(__file__).parents[1] / "schemas"
+"""The published JSON Schemas."""
+
+
+class Document(NamedTuple):
+    """One kind of document."""
+
+    number: int
+    commands: tuple[str, ...]
+    what: str
+    type: str
+    """`module:name`, below `ultracluster`."""
+
+
+_NODES = tuple(f"nodes {name}" for name in ("reboot", "replace", "delete", "health-check", "add", "restore"))
+
+DOCUMENTS: dict[str, Document] = {
+    "acceptance": Document(
+        1, ("acceptance judge",), "The verdict on logs of nccl-tests", "cli.documents.cluster:Acceptance"
+    ),
+    "capacity": Document(
+        1, ("capacity search",), "Offers of capacity", "cli.documents.cluster:CapacitySearch"
+    ),
+    "choose": Document(1, ("choose",), "Orchestrators by rank", "cli.documents.figures:Choice"),
+    "connect": Document(1, ("connect",), "How a shell on a node is opened", "cli.documents.cluster:Session"),
+    "cost": Document(1, ("cost",), "An estimate; null is unknown, never 0", "cli.documents.figures:Cost"),
+    "diff": Document(1, ("diff",), "The blast radius of a change", "cli.documents.change:Diff"),
+    "doctor": Document(1, ("doctor",), "What is wrong with a cluster", "cli.documents.cluster:Examined"),
+    "error": Document(
+        1, (), "Why a command was refused; any command prints it", "cli.documents.checks:Refusal"
+    ),
+    "image": Document(1, ("image show",), "What an image brings", "cli.documents.software:ImageDocument"),
+    "images": Document(1, ("image list",), "Known machine images", "cli.documents.software:ImageList"),
+    "node": Document(1, ("nodes describe",), "A node in AWS's words", "cli.documents.cluster:NodeDocument"),
+    "nodes": Document(1, ("nodes list",), "The nodes of an environment", "cli.documents.cluster:NodeList"),
+    "outcomes": Document(
+        1,
+        (*_NODES, "software update"),
+        "What came of a request for nodes or groups",
+        "cli.documents.cluster:OutcomeList",
+    ),
+    "permissions": Document(
+        1, ("permissions",), "IAM actions that the command needs", "cli.documents.software:Permissions"
+    ),
+    "plan": Document(1, ("plan",), "What an environment is made of", "plan.environment_plan:Plan"),
+    "preflight": Document(
+        1, ("preflight",), "Whether an account can deploy it", "cli.documents.checks:Preflight"
+    ),
+    "prices": Document(1, ("prices update",), "Prices of AWS", "cli.documents.figures:PriceUpdate"),
+    "release": Document(1, ("release show",), "A software release", "cli.documents.software:ReleaseDocument"),
+    "release-check": Document(
+        1, ("release check",), "Whether a release's parts fit", "cli.documents.software:ReleaseCheck"
+    ),
+    "releases": Document(
+        1, ("release list",), "The releases of this package", "cli.documents.software:ReleaseList"
+    ),
+    "rules": Document(1, ("rules",), "Rules with examples", "cli.documents.checks:RuleList"),
+    "validate": Document(
+        1, ("validate",), "Findings in environment files", "cli.documents.checks:Validation"
+    ),
+    "wait": Document(1, ("wait",), "How a wait for nodes ended", "cli.documents.cluster:Waited"),
+}
+
+
+def schema_id(name: str) -> str:
+    """`ultracluster.plan/1`."""
+    return f"ultracluster.{name}/{DOCUMENTS[name].number}"
+
+
+def schema_file(name: str) -> Path:
+    """Where the schema of a document lies."""
+    return SCHEMAS / f"{name}.json"

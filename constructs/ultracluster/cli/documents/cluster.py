@@ -1,0 +1,280 @@
+"""Documents of a deployed cluster: its nodes, what was asked of them, what is wrong, capacity on offer."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+from ultracluster.acceptance.report import Verdict
+
+
+class NodeRow(TypedDict):
+    """One node, as its service describes it."""
+
+    id: str
+    """Instance id; empty while HyperPod still waits for an instance."""
+    group: str
+    status: str
+    """In the words of the service, which may be newer than this release."""
+    instance_type: str
+    logical_id: str
+    """HyperPod's name of the place that the instance fills."""
+    dns: str
+    """Private host name."""
+    message: str
+    launched: str | None
+    """ISO 8601."""
+    image: str
+    """Release of HyperPod's image, or AMI id."""
+    image_status: str
+    controller: bool
+    reserved: bool
+    """Whether it fills a place in a Capacity Block or a capacity reservation."""
+    patched: str | None
+    """Last software update through HyperPod, ISO 8601."""
+
+
+class NodeList(TypedDict):
+    nodes: list[NodeRow]
+
+
+class NodeDocument(TypedDict):
+    node: dict[str, Any]
+    """What AWS answers, in AWS's own words: these keys are not part of the contract."""
+
+
+class OutcomeRow(TypedDict):
+    """What came of a request for one node or group."""
+
+    node: str
+    """Id of the node; the group, where the request is for one."""
+    result: Literal["accepted", "already", "would", "refused", "failed"]
+    """`would`: a dry run; `refused`: before AWS was asked; `failed`: in AWS."""
+    why: str
+    group: str
+
+
+class OutcomeList(TypedDict):
+    outcomes: list[OutcomeRow]
+
+
+class Session(TypedDict):
+    target: str
+    """Of Session Manager."""
+    document: str
+    command: list[str]
+    """The words of the AWS CLI's command."""
+
+
+class Cause(TypedDict):
+    """A known failure that fits."""
+
+    id: str
+    cause: str
+    do: str
+    sources: list[str]
+    """Where the failure is known from."""
+    evidence: list[str]
+    """Where it was seen."""
+
+
+class FactRow(TypedDict):
+    """One thing that a source says."""
+
+    source: str
+    where: str
+    """Stack and resource, group, node or log stream."""
+    text: str
+    level: Literal["error", "warning", "info"]
+    when: str | None
+    """ISO 8601."""
+
+
+class SourceRow(TypedDict):
+    """Whether a source could be read."""
+
+    name: str
+    state: Literal["read", "nothing there", "not readable"]
+    why: str
+
+
+class Examined(TypedDict):
+    """What `doctor` found."""
+
+    healthy: bool
+    causes: list[Cause]
+    """The most likely first."""
+    facts: list[FactRow]
+    logs: dict[str, list[str]]
+    """Last lines by log stream."""
+    sources: list[SourceRow]
+
+
+class WaitedNode(TypedDict):
+    """A node at the end of a wait."""
+
+    id: str
+    state: str
+    why: str | None
+    degraded: list[str]
+    """What it lacks."""
+    gone: bool
+
+
+class WaitedGroup(TypedDict):
+    """A group at the end of a wait."""
+
+    name: str
+    wanted: int
+    ready: int
+    note: str | None
+    failed: str | None
+    nodes: list[WaitedNode]
+
+
+class Check(TypedDict):
+    """One check of an acceptance run."""
+
+    id: str
+    outcome: str
+    message: str
+    run: str
+    place: str
+
+
+class Half(TypedDict):
+    """One measurement of nccl-tests."""
+
+    time_us: float | None
+    algbw: float | None
+    """GB/s."""
+    busbw: float | None
+    """GB/s."""
+    wrong: int | None
+
+
+class CurveRow(TypedDict):
+    """One message size."""
+
+    size: int
+    """Bytes."""
+    out_of_place: Half | None
+    in_place: Half | None
+
+
+class CurveDocument(TypedDict):
+    """One run of nccl-tests."""
+
+    run: str
+    nodes: list[str]
+    ranks: int
+    average_busbw: float | None
+    rows: list[CurveRow]
+
+
+class PairRow(TypedDict):
+    """A run over two nodes."""
+
+    nodes: list[str]
+    size: int
+    busbw: float
+
+
+class PairDocument(TypedDict):
+    """Runs over pairs of nodes."""
+
+    median_busbw: float | None
+    slow_nodes: list[str]
+    pairs: list[PairRow]
+
+
+class Acceptance(TypedDict):
+    """The verdict on logs of nccl-tests."""
+
+    verdict: Verdict
+    reason: str
+    instance_type: str
+    nodes: list[str]
+    ranks: int
+    nics: list[int]
+    """EFA interfaces per process."""
+    versions: dict[str, str]
+    checks: list[Check]
+    curves: list[CurveDocument]
+    pairs: PairDocument | None
+
+
+class Collective(TypedDict):
+    """The collective over two nodes of a group."""
+
+    group: str
+    verdict: str
+    reason: str
+    command: str | None
+    """How to run it by hand."""
+    nodes: list[str]
+    logs: str | None
+    report: Acceptance | None
+
+
+class Waited(TypedDict):
+    environment: str
+    outcome: Literal["ready", "failed", "late"]
+    exit_code: int
+    reason: str | None
+    group: str | None
+    """That failed."""
+    node: str | None
+    """That failed."""
+    seconds: int
+    groups: list[WaitedGroup]
+    not_judged: list[str]
+    """What could not be judged from here."""
+    collectives: list[Collective]
+    doctor: Examined | None
+
+
+class Wished(TypedDict):
+    """What was searched for."""
+
+    kind: str
+    """`capacity-block` or `training-plan`."""
+    group: str | None
+    instance_type: str
+    count: int
+
+
+class Segment(TypedDict):
+    """A part of an offer without a break."""
+
+    zone: str
+    start: str
+    end: str | None
+    count: int
+
+
+class OfferRow(Wished):
+    """What AWS offers."""
+
+    id: str
+    zones: list[str]
+    fits_zone: bool | None
+    """Null: the search was not for an environment's zone."""
+    start: str
+    end: str | None
+    hours: float
+    segments: list[Segment]
+    upfront_fee: float
+    per_instance_hour: float
+    currency: str
+
+
+class SearchFailure(Wished):
+    """A search that failed."""
+
+    why: str
+
+
+class CapacitySearch(TypedDict):
+    offers: list[OfferRow]
+    """The cheapest instance-hour first."""
+    failures: list[SearchFailure]

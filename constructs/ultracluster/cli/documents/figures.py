@@ -1,0 +1,158 @@
+"""Documents of figures: cost, prices, and the choice of an orchestrator."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from ultracluster.plan.choice import Answer
+from ultracluster.plan.cost_summary import CostPlan
+
+
+class Periods(TypedDict):
+    """USD; a month has 730 hours."""
+
+    hour: float | None
+    day: float | None
+    month: float | None
+
+
+class Price(TypedDict):
+    """One price, and how old it is."""
+
+    usd: float
+    per: str
+    region: str | None
+    source: str
+    date: str | None
+    verified: bool
+    """False where it rests on a single source that is not the price list itself."""
+    live: bool
+    """Asked of AWS just now."""
+
+
+class CostLine(TypedDict):
+    """One thing that is billed."""
+
+    area: str
+    what: str
+    purchase: str
+    quantity: float
+    at_most: float
+    """With all that may be added."""
+    unit: str
+    mark: str | None
+    """Why the strict sum leaves it out: `old`, `undated`, `derived`, `elsewhere`."""
+    days_old: int | None
+    upfront: bool
+    """Whether it is paid before it is used, and not in the sums by hour."""
+    note: str | None
+    price: Price | None
+    cost: Periods | None
+
+
+class Committed(TypedDict):
+    """A group's price with a commitment of one year."""
+
+    group: str
+    price: Price | None
+    on_demand: Price | None
+
+
+class IdleCost(TypedDict):
+    """What an idle or failed node costs."""
+
+    group: str
+    instance_type: str
+    prepaid: bool
+    mark: str | None
+    node: Periods | None
+    job_groups: list[str]
+    job_nodes: int
+    job: Periods | None
+    """While a job on all its nodes waits."""
+
+
+class Cost(TypedDict):
+    environment: str
+    orchestrator: str
+    region: str
+    date: str
+    currency: str
+    hours_per_month: float
+    summary: CostPlan
+    """What `plan` says of the cost."""
+    estimate: Periods | None
+    """Everything that has a price."""
+    at_most: Periods | None
+    strict: Periods | None
+    """Own prices of this Region of the last 90 days only."""
+    complete: bool
+    """Whether both sums are the same."""
+    not_priced: list[str]
+    days: int | None
+    """Length of Capacity Blocks and training plans."""
+    upfront: float | None
+    by_use: list[str]
+    """What only use decides, and no sum has."""
+    faults: list[str]
+    """Why prices of a file could not be used."""
+    lines: list[CostLine]
+    committed_one_year: list[Committed]
+    idle: IdleCost | None
+
+
+class PriceChange(TypedDict):
+    """One price that AWS answered."""
+
+    key: str
+    region: str
+    per: str
+    before: float | None
+    usd: float
+
+
+class PriceUpdate(TypedDict):
+    files: dict[str, list[PriceChange]]
+    """By the path of prices.csv."""
+    faults: list[str]
+    """What AWS did not answer."""
+
+
+class WantedRow(TypedDict):
+    """What was asked for."""
+
+    features: list[str]
+    capacity: str
+    """Empty: any."""
+    instance_type: str
+    """Empty: not decided."""
+
+
+class ReasonRow(TypedDict):
+    """How an orchestrator answers to one wish."""
+
+    title: str
+    answer: Answer
+    words: str
+    source: str
+
+
+class RankRow(TypedDict):
+    """An orchestrator and how it suits."""
+
+    place: int
+    """From 1."""
+    orchestrator: str
+    title: str
+    possible: bool
+    """Whether nothing that is asked for is refused."""
+    lacks: int
+    """The least suits best."""
+    reasons: list[ReasonRow]
+
+
+class Choice(TypedDict):
+    wanted: WantedRow
+    ranking: list[RankRow]
+    comparison: dict[str, dict[str, ReasonRow]]
+    """Every feature, then each orchestrator's answer."""

@@ -1,0 +1,82 @@
+"""What `--json` prints: one document with the id of its schema, which a refused command keeps to as well.
+
+    write_json("plan", {...})   # {"schema": "ultracluster.plan/1", ...}
+
+`ultracluster schema plan` prints that schema. Light: every command imports it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ultracluster.cli.documents import schema_id
+
+if TYPE_CHECKING:
+    from ultracluster.cli.documents.checks import FindingRow
+    from ultracluster.config.findings import Finding
+
+_ASKED: ContextVar[bool] = ContextVar("json", default=False)
+
+
+def ask_json(context: typer.Context, wanted: bool) -> bool:
+    """Callback of `--json`: from here to the end of the command a refusal is JSON, too."""
+    _ASKED.set(wanted)
+    context.call_on_close(lambda: _ASKED.set(False))
+    return wanted
+
+
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print JSON (docs/json.md).", callback=ask_json, is_eager=True)
+]
+
+
+def write_json(name: str, document: Mapping[str, Any]) -> None:
+    """Print a document of this kind on standard output.
+
+    Args:
+        name: of a row of `ultracluster.cli.documents.DOCUMENTS`.
+    """
+    typer.echo(document_text(name, document))
+
+
+def document_text(name: str, document: Mapping[str, Any]) -> str:
+    """The document as it is printed; dates are ISO 8601."""
+    return json.dumps({"schema": schema_id(name), **document}, indent=2, default=_iso)
+
+
+def write_refusal(why: str, findings: Sequence[Finding] = (), code: int = 2) -> None:
+    """Where `--json` was asked for: why the command was refused, as JSON on standard output."""
+    if _ASKED.get():
+        write_error(why, findings, code)
+
+
+def write_error(why: str, findings: Sequence[Finding] = (), code: int = 2) -> None:
+    """An `error` document on standard output."""
+    rows = [finding_row(one) for one in findings]
+    write_json("error", {"message": why, "exit_code": code, "findings": rows})
+
+
+def finding_row(finding: Finding) -> FindingRow:
+    """A finding as JSON types."""
+    place = finding.location
+    return {
+        "code": finding.code,
+        "severity": finding.severity,
+        "path": finding.dotted,
+        "message": finding.message,
+        "instead": finding.instead,
+        "remedy": finding.remedy.as_json(),  # pyright: ignore[reportReturnType]  # plain dicts of that shape
+        "file": place.file if place else None,
+        "line": place.line if place else None,
+        "column": place.column if place else None,
+        "acknowledged": finding.acknowledged or None,
+    }
+
+
+def _iso(value: Any) -> str:
+    return str(value.isoformat() if hasattr(value, "isoformat") else value)

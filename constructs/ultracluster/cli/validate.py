@@ -1,0 +1,132 @@
+"""`ultracluster validate`: what is wrong with environment files, for people, machines and pull requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from ultracluster.cli.environments import complete_environment, load_file
+from ultracluster.cli.json_output import JsonOption, finding_row, write_json
+from ultracluster.cli.report import refuse
+from ultracluster.config import Finding, InvalidEnvironmentError, render
+
+if TYPE_CHECKING:
+    from ultracluster.cli.documents.checks import ValidatedFile
+
+Format = Literal["text", "json", "github", "sarif"]
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """The findings in one environment."""
+
+    environment: str
+    """As it was asked for."""
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> int:
+        return sum(finding.blocks for finding in self.findings)
+
+    @property
+    def acknowledged(self) -> int:
+        return sum(bool(finding.acknowledged) for finding in self.findings)
+
+    @property
+    def warnings(self) -> int:
+        """Without the acknowledged ones."""
+        return len(self.findings) - self.errors - self.acknowledged
+
+
+def validate(
+    environments: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="ENVIRONMENT...",
+            help="Environment files, or names of some in environments/.",
+            show_default=False,
+            autocompletion=complete_environment,
+        ),
+    ],
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
+    form: Annotated[
+        Format,
+        typer.Option("--format", help="`github`: annotations of a workflow. `sarif`: SARIF 2.1.0."),
+    ] = "text",
+    as_json: JsonOption = False,
+) -> None:
+    """Check environment files: shape and rules. Exit code 2 if one cannot be deployed."""
+    if as_json and form not in ("text", "json"):
+        refuse(f"--json and --format {form} exclude each other")
+    found = [_validated(path) for path in dict.fromkeys(environments)]
+    if quiet:
+        found = [
+            Validated(one.environment, tuple(finding for finding in one.findings if finding.blocks))
+            for one in found
+        ]
+    wrong = any(one.errors for one in found)
+    match "json" if as_json else form:
+        case "json":
+            write_json("validate", {"environments": [_row(one) for one in found]})
+        case "sarif":
+            from ultracluster.cli.sarif import sarif
+
+            typer.echo(sarif(_each_once(found)))
+        case "github":
+            from ultracluster.cli.workflow_annotations import annotation_lines
+
+            for line in annotation_lines(_each_once(found)):
+                typer.echo(line)
+            _tell(found, quiet, err=True)
+        case "text":
+            for one in found:
+                if one.findings:
+                    typer.echo(render(one.findings), err=True)
+            _tell(found, quiet, err=wrong)
+    if wrong:
+        raise typer.Exit(2)
+
+
+def _validated(path: Path) -> Validated:
+    from ultracluster.rules import check, judge_rest
+
+    try:
+        findings = check(load_file(path))
+    except InvalidEnvironmentError as error:
+        findings = judge_rest(error)
+    return Validated(str(path), tuple(findings))
+
+
+def _each_once(found: list[Validated]) -> list[Finding]:
+    """All findings; what lies in a file that several extend is said once."""
+    alike = {
+        (finding.code, finding.location, finding.dotted, finding.message): finding
+        for one in found
+        for finding in one.findings
+    }
+    return list(alike.values())
+
+
+def _tell(found: list[Validated], quiet: bool, *, err: bool) -> None:
+    """A line for each environment."""
+    for one in found if not quiet else ():
+        counts = [
+            f"{one.errors} error{'s' * (one.errors != 1)}",
+            f"{one.warnings} warning{'s' * (one.warnings != 1)}",
+        ]
+        if one.acknowledged:
+            counts.append(f"{one.acknowledged} acknowledged")
+        typer.echo(f"{one.environment}: {', '.join(counts)}", err=err)
+
+
+def _row(one: Validated) -> ValidatedFile:
+    return {
+        "environment": one.environment,
+        "errors": one.errors,
+        "warnings": one.warnings,
+        "acknowledged": one.acknowledged,
+        "findings": [finding_row(finding) for finding in one.findings],
+    }

@@ -1,0 +1,131 @@
+"""A team's own repository: its files from the templates in template/, written all or none."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from ultracluster.project.cdk_command import pinned_cdk
+from ultracluster.project.place import SCHEMA, ProjectError
+from ultracluster.project.versions import REQUIREMENTS, running_version
+
+TEMPLATES = Path(__file__).with_name("template")
+FILES = {
+    "README.md": "README.md.txt",
+    "app.py": "app.py.txt",
+    "cdk.json": "cdk.json.txt",
+    "pytest.ini": "pytest.ini.txt",
+    "tests/test_environments.py": "test_environments.py.txt",
+    REQUIREMENTS: "requirements.txt.txt",
+    "ci/report": "report.sh.txt",
+    ".github/workflows/environments.yml": "github.yml.txt",
+    ".gitlab-ci.yml": "gitlab-ci.yml.txt",
+    ".gitignore": "gitignore.txt",
+}
+"""Template by file of the repository."""
+_PROGRAMS = frozenset({"ci/report"})
+_PINNED = ("aws-cdk-lib", "aws-cdk.lambda-layer-kubectl-v35", "cdk-nag", "constructs")
+"""What decides the templates beside ourselves."""
+_WHEELS = "wheels"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where this package was installed from, and how a requirements file says so."""
+
+    requirement: str
+    wheel: Path | None = None
+    """The file that it was installed from, which the repository takes along."""
+
+
+def installed_from(found: Distribution | None = None) -> Source:
+    """By what pip, uv and pipx record of a direct installation (PEP 610); else by its version."""
+    found = found or distribution("ultracluster")
+    pin = f"ultracluster[cli]=={found.version}"
+    text = found.read_text("direct_url.json")
+    document: dict[str, Any] = json.loads(text) if text else {}
+    address = str(document.get("url", ""))
+    if (vcs := document.get("vcs_info")) and vcs.get("commit_id"):
+        return Source(f"ultracluster[cli] @ {vcs['vcs']}+{address}@{vcs['commit_id']}")
+    file = Path(unquote(urlparse(address).path))
+    if address.startswith("file:") and file.suffix == ".whl":
+        return Source(f"--find-links {_WHEELS}\n{pin}", file if file.is_file() else None)
+    if address and not address.startswith("file:"):
+        return Source(f"ultracluster[cli] @ {address}")
+    if address:  # a checkout: nothing that others can install
+        return Source(f"--find-links {_WHEELS}  # python -m build --wheel in the checkout makes it\n{pin}")
+    return Source(pin)
+
+
+def check_free(folder: Path) -> None:
+    """
+    Raises:
+        ProjectError: a repository cannot be made there: it is a file, or a folder with something in it.
+    """
+    if (folder.exists() or folder.is_symlink()) and not folder.is_dir():
+        raise ProjectError(f"{folder} is a file: name a folder that does not exist, or is empty")
+    if folder.is_dir() and (there := sorted(one.name for one in folder.iterdir() if one.name != ".git")):
+        more = ", ..." if len(there) > 3 else ""
+        raise ProjectError(
+            f"{folder} is not empty ({', '.join(there[:3])}{more}): name a folder that does not exist, or is "
+            "empty. Nothing was written."
+        )
+
+
+def texts(name: str, region: str, environments: dict[str, str], source: Source) -> dict[str, str]:
+    """Every file of the repository by its path in it.
+
+    Args:
+        environments: the text of each environment file by its name.
+    """
+    values = {
+        "NAME": name,
+        "VERSION": running_version(),
+        "REQUIREMENT": source.requirement,
+        "PINS": "\n".join(f"{one}=={version(one)}" for one in _PINNED if _there(one)),
+        "CDK": pinned_cdk(),
+        "REGION": region,
+    }
+    schema = Path(__file__).parents[1] / "config" / SCHEMA
+    found = {SCHEMA: schema.read_text(encoding="utf-8")}
+    found |= {f"environments/{one}.yaml": text for one, text in environments.items()}
+    for file, template in FILES.items():
+        text = (TEMPLATES / template).read_text(encoding="utf-8")
+        found[file] = re.sub(r"@([A-Z]+)@", lambda match: values[match[1]], text)
+    return found
+
+
+def write(folder: Path, files: dict[str, str], wheel: Path | None = None) -> None:
+    """Write the files of a repository into a folder that is not there, or empty.
+
+    Raises:
+        ProjectError: there is something, or it cannot be written.
+    """
+    check_free(folder)
+    try:
+        for name, text in files.items():
+            file = folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("x", encoding="utf-8", newline="\n") as opened:
+                opened.write(text)
+            if name in _PROGRAMS:
+                file.chmod(0o755)
+        if wheel:
+            (folder / _WHEELS).mkdir()
+            shutil.copy(wheel, folder / _WHEELS)
+    except OSError as error:
+        raise ProjectError(f"{error.filename or folder} cannot be written: {error.strerror}") from None
+
+
+def _there(name: str) -> bool:
+    try:
+        version(name)
+    except PackageNotFoundError:
+        return False
+    return True

@@ -1,0 +1,165 @@
+"""Nodes of every orchestrator by one way: HyperPod's, PCS's, and instances by their tags."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import boto3
+import pytest
+from hyperpod_service import account, answer, node
+from moto import mock_aws
+from nodes_support import DEV, node_id, other
+from typer.testing import CliRunner
+
+from ultracluster.account import aws
+from ultracluster.account.nodes.fleet import Fleet
+from ultracluster.cli import nodes as command
+from ultracluster.config import load
+from ultracluster.model import resolve
+
+
+@mock_aws
+def test_moto_knows_clusters_and_nodes() -> None:
+    # fewer than a page: moto 5.2.5 gives the same token twice for nodes
+    made = account()
+    sagemaker = made.client("sagemaker")
+    sagemaker.create_cluster(
+        ClusterName="dev",
+        InstanceGroups=[
+            {
+                "InstanceGroupName": name,
+                "InstanceType": "ml.p5.48xlarge",
+                "InstanceCount": count,
+                "LifeCycleConfig": {"SourceS3Uri": "s3://sagemaker-scripts", "OnCreate": "run.sh"},
+                "ExecutionRole": "arn:aws:iam::111122223333:role/node",
+                "ThreadsPerCore": 1,
+            }
+            for name, count in (("controller", 1), ("gpu", 90))
+        ],
+    )
+    fleet = Fleet(made, resolve(load(DEV).environment))
+    assert len(fleet.nodes) == 91 and {one.status for one in fleet.nodes} == {"Running"}
+    assert fleet.cluster and [(one.name, one.current) for one in fleet.cluster.groups] == [
+        ("controller", 1),
+        ("gpu", 90),
+    ]
+    found, _ = fleet.find(["gpu-7"])
+    assert fleet.describe(found[0])["InstanceGroupName"] == "gpu"
+    assert [one.result for one in fleet.judge("replace", fleet.nodes)].count("refused") == 1
+
+
+@mock_aws
+@pytest.mark.parametrize(
+    ("kind", "tags", "group"),
+    [
+        (
+            "parallelcluster",
+            {
+                "parallelcluster:cluster-name": "hpc",
+                "parallelcluster:node-type": "Compute",
+                "parallelcluster:queue-name": "gpu",
+            },
+            "gpu",
+        ),
+        ("eks", {"eks:cluster-name": "hpc", "eks:nodegroup-name": "gpu"}, "gpu"),
+    ],
+)
+def test_instances_take_their_own_route(kind: str, tags: dict[str, str], group: str) -> None:
+    made = account()
+    ids = _instances(tags, 3)
+    _instances({"eks:cluster-name": "another", "parallelcluster:cluster-name": "another"}, 2)
+    fleet = Fleet(made, resolve(other(kind)))
+    assert {(one.id, one.group, one.status) for one in fleet.nodes} == {
+        (one, group, "running") for one in ids
+    }
+    assert [one.result for one in fleet.act("reboot", fleet.nodes)] == ["accepted"] * 3
+    assert fleet.describe(fleet.nodes[0])["StatusChecks"]
+    assert [one.result for one in fleet.act("replace", fleet.nodes[:1])] == ["accepted"]
+    later = Fleet(made, resolve(other(kind)))
+    assert len(later.nodes) == 2
+    assert later.absent(fleet.nodes[0].id).result == "already"
+    assert later.absent("i-00000000000000000").result == "refused"
+
+
+@mock_aws
+def test_the_command_replaces_instances_and_says_what_to_run_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = {"parallelcluster:cluster-name": "parallelcluster-p5", "parallelcluster:node-type": "Compute"}
+    node = _instances({**names, "parallelcluster:queue-name": "gpu"}, 1)[0]
+    head = _instances({**names, "parallelcluster:node-type": "HeadNode"}, 1)[0]
+    file = DEV.with_name("parallelcluster-p5.yaml")
+    made = account(load(file).environment.region)
+    monkeypatch.setattr(aws, "Account", lambda **_: made)
+    ec2 = made.client("ec2", "us-west-2")  # where the instances of this test are
+    made._clients["ec2", made.region] = ec2
+    result = CliRunner().invoke(command.app, ["replace", str(file), node, head, "--yes", "--json"])
+    assert result.exit_code == 1, result.output
+    assert {one["node"]: one["result"] for one in json.loads(result.stdout)["outcomes"]} == {
+        head: "refused",
+        node: "accepted",
+    }
+    assert "sinfo -N -h" in result.stderr and "only nodes within the minimum count" in result.stderr
+    states = ec2.describe_instances(InstanceIds=[node])["Reservations"][0]["Instances"][0]["State"]
+    assert states["Name"] == "terminated"
+    again = CliRunner().invoke(command.app, ["replace", str(file), node, "--yes"])
+    assert again.exit_code == 0 and "is terminated" in again.output
+    added = CliRunner().invoke(command.app, ["add", str(file), "--group", "gpu", "--count", "1"])
+    assert added.exit_code == 2 and "change `count` in the environment file" in added.output
+
+
+def _instances(tags: dict[str, str], count: int) -> list[str]:
+    ec2 = boto3.client("ec2", "us-west-2")
+    listed = [{"Key": key, "Value": value} for key, value in tags.items()]
+    answered = ec2.run_instances(
+        ImageId="ami-12345678",
+        MinCount=count,
+        MaxCount=count,
+        InstanceType="c5.large",
+        TagSpecifications=[{"ResourceType": "instance", "Tags": listed}],
+    )
+    return [one["InstanceId"] for one in answered["Instances"]]
+
+
+def test_pcs_nodes_are_found_by_their_groups() -> None:
+    made = account()
+    answer(made.client("pcs"), "ListComputeNodeGroups", lambda asked: _pcs_page(asked))
+    asked_of_ec2: list[dict[str, Any]] = []
+    tags = [{"Key": "aws:pcs:compute-node-group-id", "Value": "pcs_2"}]
+    instance = {
+        "InstanceId": node_id(16),
+        "State": {"Name": "running"},
+        "Tags": tags,
+        "InstanceLifecycle": "capacity-block",
+        "PrivateDnsName": "ip-10-1-0-16.us-west-2.compute.internal",
+    }
+
+    def describe(asked: dict[str, Any]) -> dict[str, Any]:
+        asked_of_ec2.append(asked)
+        return {"Reservations": [{"Instances": [instance]}]}
+
+    answer(made.client("ec2"), "DescribeInstances", describe)
+    fleet = Fleet(made, resolve(other("pcs")))
+    assert [(one.id, one.group, one.reserved) for one in fleet.nodes] == [(node_id(16), "gpu", True)]
+    assert asked_of_ec2[0]["Filters"][0] == {
+        "Name": "tag:aws:pcs:compute-node-group-id",
+        "Values": ["pcs_1", "pcs_2"],
+    }
+    before = "\n".join(fleet.before("replace", fleet.nodes))
+    assert "a block that is about to end gives no node back" in before
+    assert '$2 == "10.1.0.16"' in before
+
+
+def _pcs_page(asked: dict[str, Any]) -> dict[str, Any]:
+    first = "nextToken" not in asked
+    entry = {
+        "name": "login" if first else "gpu",
+        "id": "pcs_1" if first else "pcs_2",
+        "arn": "arn:aws:pcs:us-west-2:111122223333:cluster/x/computenodegroup/y",
+        "clusterId": "pcs_x",
+        "createdAt": node(1)["LaunchTime"],
+        "modifiedAt": node(1)["LaunchTime"],
+        "status": "ACTIVE",
+    }
+    return {"computeNodeGroups": [entry], **({"nextToken": "more"} if first else {})}

@@ -1,0 +1,229 @@
+"""`ultracluster synth`, `deploy` and `destroy`: which parts run, in which order, and where they stop."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import ROOT
+from typer.testing import CliRunner
+
+from ultracluster.cli import deploy as module
+from ultracluster.cli.main import app
+from ultracluster.project import synth as synthesis
+from ultracluster.project.versions import MADE_BY, running_version
+
+CDK = """#!/bin/bash
+echo "cdk $*" >>"$CALLS"
+[[ "$*" != *"$FAILING"* || -z $FAILING ]] || exit 4
+"""
+APP = """
+import json, os, pathlib
+folder = pathlib.Path(os.environ["CDK_OUTDIR"])
+context = json.loads(os.environ["CDK_CONTEXT_JSON"])
+folder.mkdir(exist_ok=True)
+(folder / "manifest.json").write_text(json.dumps({"artifacts": {"dev": {"metadata": METADATA}}}))
+(folder / "context.json").write_text(json.dumps(context))
+"""
+OURS = [
+    "preflight ENV --bootstrap",
+    "release lock --for ENV",
+    "diff ENV --deployed",
+    "cdk deploy --app OUT --all --concurrency 8 --require-approval never",
+    "wait ENV",
+]
+
+
+class Project:
+    """A repository with a CDK command that logs; commands of ours are logged, and end as they are told."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root = root
+        self.file = root / "environments" / "dev.yaml"
+        self.calls = root / "calls"
+        self.statuses: dict[str, int] = {}
+        self.file.parent.mkdir()
+        self.file.write_text((ROOT / "environments" / "dev.yaml").read_text())
+        self.version(running_version())
+        self.app("{}")
+        cdk = root / "node_modules" / ".bin" / "cdk"
+        cdk.parent.mkdir(parents=True)
+        cdk.write_text(CDK)
+        cdk.chmod(0o755)
+        monkeypatch.chdir(self.file.parent)  # a folder below will do
+        monkeypatch.setenv("CALLS", str(self.calls))
+        monkeypatch.setenv("FAILING", "")
+        self._run = subprocess.run
+        monkeypatch.setattr(subprocess, "run", self.run)
+
+    def version(self, made_by: str) -> None:
+        (self.root / "cdk.json").write_text(json.dumps({"context": {MADE_BY: made_by, "own": 1}}))
+
+    def app(self, metadata: str) -> None:
+        (self.root / "app.py").write_text(APP.replace("METADATA", metadata))
+
+    def run(self, words: list[str], **more: Any) -> subprocess.CompletedProcess[Any]:
+        if words[1:3] != ["-m", "ultracluster"]:
+            return self._run(words, **more)
+        with self.calls.open("a") as file:
+            file.write(f"{' '.join(words[3:])}\n")
+        return subprocess.CompletedProcess(words, self.statuses.get(words[3], 0))
+
+    def logged(self) -> list[str]:
+        text = self.calls.read_text() if self.calls.exists() else ""
+        return text.replace(str(self.file), "ENV").replace(str(self.root / "cdk.out"), "OUT").splitlines()
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    return Project(tmp_path, monkeypatch)
+
+
+def ran(*words: str) -> Any:
+    return CliRunner().invoke(app, list(words))
+
+
+class Terminal:
+    """sys of a command with a person before it."""
+
+    executable = sys.executable
+
+    class stdin:  # noqa: N801
+        @staticmethod
+        def isatty() -> bool:
+            return True
+
+
+def test_deploy_runs_every_part_in_order(project: Project) -> None:
+    found = ran("deploy", "dev", "--yes")
+
+    assert found.exit_code == 0, found.stderr
+    assert project.logged() == OURS
+    context = json.loads((project.root / "cdk.out" / "context.json").read_text())
+    assert context["env"] == str(project.file) and context["own"] == 1
+    assert context["aws:cdk:enable-path-metadata"] is True
+
+
+@pytest.mark.parametrize(("part", "place"), [("preflight", 0), ("release", 1), ("diff", 2), ("wait", 4)])
+def test_it_stops_at_the_part_that_fails_with_its_code(project: Project, part: str, place: int) -> None:
+    project.statuses[part] = 3
+
+    assert ran("deploy", "dev", "--yes").exit_code == 3
+    assert project.logged() == OURS[: place + 1]
+
+
+def test_what_restarts_does_not_stop_it(project: Project) -> None:
+    project.statuses["diff"] = 1
+
+    assert ran("deploy", "dev", "--yes").exit_code == 0
+    assert project.logged() == OURS
+
+
+def test_a_failed_stack_ends_it_before_the_wait(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAILING", "deploy")
+
+    assert ran("deploy", "dev", "--yes").exit_code == 4
+    assert project.logged() == OURS[:4]
+
+
+def test_flags_reach_their_parts(project: Project) -> None:
+    ran("deploy", "dev", "-y", "--accept-data-loss", "a/B", "--no-smoke", "--profile", "x")
+
+    assert project.logged() == [
+        "preflight ENV --bootstrap --profile x",
+        "release lock --for ENV --profile x",
+        "diff ENV --deployed --accept-data-loss a/B --profile x",
+        f"{OURS[3]} --profile x",
+        "wait ENV --no-smoke --profile x",
+    ]
+
+
+def test_without_a_terminal_nothing_is_deployed_or_deleted_unasked(project: Project) -> None:
+    found = ran("deploy", "dev", "--stacks-only")
+    assert (
+        found.exit_code == 2 and "`ultracluster deploy dev --yes` deploys without a question" in found.stderr
+    )
+    assert project.logged() == ["cdk diff --app OUT --security-only"]
+    found = ran("destroy", "dev")
+    assert found.exit_code == 2 and "`ultracluster destroy dev --yes` deletes" in found.stderr
+    assert len(project.logged()) == 1
+
+
+@pytest.mark.parametrize(("answer", "deployed"), [("y\n", True), ("n\n", False), ("", False)])
+def test_a_person_is_asked_after_the_security_changes(
+    project: Project, answer: str, deployed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "sys", Terminal())
+    found = CliRunner().invoke(app, ["deploy", "dev", "--stacks-only"], input=answer)
+
+    assert "Deploy dev?" in found.stderr
+    assert project.logged() == ["cdk diff --app OUT --security-only", *([OURS[3]] if deployed else [])]
+    assert found.exit_code == (0 if deployed else 2)
+
+
+def test_destroy(project: Project) -> None:
+    assert ran("destroy", "dev", "--yes").exit_code == 0
+    assert project.logged() == ["cdk destroy --app OUT --all --force"]
+
+
+@pytest.mark.parametrize(
+    "command", [["synth", "dev"], ["deploy", "dev", "--yes"], ["destroy", "dev", "--yes"]]
+)
+def test_what_is_wrong_is_said_before_anything_runs(command: list[str], project: Project) -> None:
+    project.file.write_text(project.file.read_text().replace("usw2-az2", "use1-az9"))
+    found = ran(*command)
+    assert (found.exit_code, project.logged()) == (2, [])
+    assert "ENV003" in found.stderr and "Traceback" not in found.stderr
+    found = ran(command[0], "none", *command[2:])
+    assert found.exit_code == 2 and "none.yaml" in found.stderr
+
+
+def test_errors_of_constructs_end_it(project: Project) -> None:
+    """The CDK's command refuses to deploy for them; the library only writes them down."""
+    project.app('{"/dev/Thing": [{"type": "aws:cdk:error", "data": "no such thing"}]}')
+    for command in (["synth", "dev"], ["deploy", "dev", "--stacks-only", "--yes"]):
+        found = ran(*command)
+        assert found.exit_code == 2 and "/dev/Thing: no such thing" in found.stderr
+    assert project.logged() == []
+
+
+def test_metadata_can_be_switched_off_as_for_the_cdks_command(project: Project) -> None:
+    (project.root / "cdk.json").write_text('{"versionReporting": false, "pathMetadata": false}')
+    ran("synth", "dev", "--quiet")
+    context = json.loads((project.root / "cdk.out" / "context.json").read_text())
+    assert set(context) == {"aws:cdk:enable-asset-metadata", "aws:cdk:disable-version-reporting", "env"}
+
+
+def test_a_deploy_runs_the_version_that_the_repository_pins(project: Project) -> None:
+    pins = project.root / "requirements.txt"
+    pins.write_text("ultracluster[cli]==0.0.9\n")
+    found = ran("deploy", "dev", "--yes")
+    assert found.exit_code == 2 and "requirements.txt pins ultracluster 0.0.9" in found.stderr
+    assert project.logged() == []
+    found = ran("synth", "dev", "--quiet")
+    assert found.exit_code == 0 and "pins ultracluster 0.0.9" in found.stderr
+    project.version("99.0.0")
+    found = ran("synth", "dev")
+    assert found.exit_code == 2 and "may not know its keys" in found.stderr
+
+
+def test_outside_of_a_project_it_says_how_to_make_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = ran("synth", "dev")
+    assert found.exit_code == 2 and "`ultracluster new DIR` makes one" in found.stderr
+
+
+def test_without_node_it_says_how_to_get_it(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(_: object) -> None:
+        raise synthesis.NoNodeError
+
+    monkeypatch.setattr(synthesis, "with_node", none)
+    found = ran("synth", "dev")
+    assert found.exit_code == 2 and "pip install 'ultracluster[cli]'" in found.stderr
+    assert project.logged() == []

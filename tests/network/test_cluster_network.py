@@ -1,0 +1,94 @@
+"""A network in an app of another team: flat settings, objects out, and what waits for the ways out."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, get_type_hints
+
+import pytest
+from aws_cdk import CfnResource, Stack
+from aws_cdk import aws_kms as kms
+from foreign import HOME, foreign_stack, refusal, resources
+
+from ultracluster import ClusterNetwork, LustreFileSystem
+from ultracluster.config.network import Network
+from ultracluster.network.cluster_network import NetworkArguments
+
+EXISTING = {"vpc", "subnet", "security_group"}
+"""What a file names by id, and an app has as objects."""
+
+
+def test_a_zone_is_enough(stack: Stack) -> None:
+    network = ClusterNetwork(stack, "Network", zone_id="use1-az6")
+
+    assert {
+        one["Properties"]["AvailabilityZoneId"] for one in resources(stack, "AWS::EC2::Subnet").values()
+    } == {"use1-az6"}
+    assert network.vpc.private_subnets[0].subnet_id == network.subnet.subnet_id
+    assert network.egress and len(network.egress.endpoints) and len(network.egress.routes) == 1
+    assert refusal(stack) == ""
+
+
+def test_file_systems_take_its_objects(stack: Stack) -> None:
+    network = ClusterNetwork(
+        stack, "Network", zone_id="use1-az6", second_zone_id="use1-az4", control_plane_zone_id="use1-az4"
+    )
+
+    LustreFileSystem(stack, "Scratch", vpc=network.vpc, subnet=network.subnet, capacity_gib=1200)
+
+    for subnets in (network.database_subnets, network.control_plane_subnets):
+        assert len({stack.resolve(one.subnet_id)["Fn::GetAtt"][0] for one in subnets}) == 2
+        for one in subnets:
+            name, attribute = stack.resolve(one.availability_zone)["Fn::GetAtt"]
+            assert attribute == "AvailabilityZone" and name.startswith("Network")
+    assert refusal(stack) == ""
+
+
+def test_what_needs_the_internet_waits_for_routes_and_endpoints(stack: Stack) -> None:
+    network = ClusterNetwork(stack, "Network", zone_id="use1-az6")
+    cluster = CfnResource(stack, "Cluster", type="AWS::SageMaker::Cluster")
+
+    cluster.node.add_dependency(network.subnet.internet_connectivity_established)
+
+    (found,) = resources(stack, "AWS::SageMaker::Cluster").values()
+    waits = set(found["DependsOn"])
+    assert set(resources(stack, "AWS::EC2::VPCEndpoint")) < waits
+    assert any("NodeRoute" in name for name in waits)
+
+
+def test_the_arguments_are_the_fields_of_the_model() -> None:
+    hints = get_type_hints(NetworkArguments)
+    fields = {name: get_type_hints(Network)[name] for name in Network.model_fields if name not in EXISTING}
+
+    assert set(hints) == set(fields)
+    assert {k: v for k, v in hints.items() if k != "extra_endpoints"} == {
+        k: v for k, v in fields.items() if k != "extra_endpoints"
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({}, "`zone_id` is missing"),
+        ({"zone_id": "use1-az6", "cidr": "10.0.0.0/33"}, "cidr: "),
+        ({"zone_id": "use1-az6", "zone": "use1-az6"}, "there is no `zone`"),
+    ],
+)
+def test_a_wrong_shape_is_refused_at_once(stack: Stack, settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match="(?s)ClusterNetwork: .*" + re.escape(says)):
+        ClusterNetwork(stack, "Network", **settings)
+
+
+def test_the_name_of_a_zone_is_refused_with_its_id() -> None:
+    stack = foreign_stack(env=HOME)
+    ClusterNetwork(stack, "Network", zone_id="us-east-1a")
+
+    assert "[research/Network]" in refusal(stack) and "zone_id" in refusal(stack)
+
+
+def test_a_key_of_the_user_lets_flow_logs_use_it(stack: Stack) -> None:
+    key: Any = kms.Key(stack, "Key")
+
+    ClusterNetwork(stack, "Network", zone_id="use1-az6", flow_log_key=key)
+
+    assert "CloudWatchLogs" in str(resources(stack, "AWS::KMS::Key"))

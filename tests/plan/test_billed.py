@@ -1,0 +1,125 @@
+"""What an environment is billed for, and how much of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from cost_support import environment, estimated, line
+
+from ultracluster.model import resolve
+from ultracluster.plan.billed import billed
+
+NETWORK = ["nat", "ipv4"]
+FAST = ["ebs.gp3", "ebs.gp3-throughput", "ebs.gp3-iops"]
+"""Root volumes of nodes with accelerators."""
+BILLED = {
+    "dev": [
+        "hyperpod.m5.2xlarge", "hyperpod-volume", "hyperpod.m5.xlarge", "hyperpod-volume",
+        "hyperpod.g6e.12xlarge", "hyperpod-volume", "lustre.persistent-2-ssd.250", *NETWORK, "kms.key",
+    ],
+    "prod": [
+        "hyperpod.m5.4xlarge", "hyperpod-volume", "hyperpod.m5.2xlarge", "hyperpod-volume",
+        "training-plan.p5en.48xlarge", "hyperpod-volume", "lustre.persistent-2-ssd.500",
+        "lustre.persistent-2-ssd.metadata", "openzfs.single-az-ha-2.storage",
+        "openzfs.single-az-ha-2.throughput", "rds.mysql-multi-az.m7g.large", "rds.storage-multi-az",
+        "endpoint", "kms.key", "secret",
+    ],
+    "hyperpod-eks-p5": [
+        "ec2.m5.2xlarge", "ebs.gp3", "training-plan.p5.48xlarge", "hyperpod-volume", "eks.standard",
+        "lustre.persistent-2-ssd.500", "lustre.persistent-2-ssd.metadata", *NETWORK, "kms.key",
+    ],
+    "eks-p5en": [
+        "ec2.m5.2xlarge", "ebs.gp3", "capacity-block.p5en.48xlarge", *FAST, "eks.standard",
+        "lustre.persistent-2-ssd.500", "lustre.persistent-2-ssd.metadata", "openzfs.single-az-ha-2.storage",
+        "openzfs.single-az-ha-2.throughput", *NETWORK, "kms.key",
+    ],
+    "parallelcluster-p5": [
+        "ec2.m7i.4xlarge", "ebs.gp3", "ec2.m7i.xlarge", "ebs.gp3", "ec2.p5.48xlarge", *FAST,
+        "ec2.p5.48xlarge", *FAST, "lustre.persistent-2-ssd.125", "openzfs.single-az-2.storage",
+        "openzfs.single-az-2.throughput", "rds.mysql.m7g.large", "rds.storage", *NETWORK, "kms.key", "secret",
+    ],
+    "pcs-p6-b200": [
+        "ec2.m7i.2xlarge", "ebs.gp3", "capacity-block.p6-b200.48xlarge", *FAST, "pcs.controller.small",
+        "pcs.node", "pcs.accounting", "lustre.persistent-2-ssd.250", "lustre.persistent-2-ssd.metadata",
+        "openzfs.single-az-ha-2.storage", "openzfs.single-az-ha-2.throughput", *NETWORK, "kms.key",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("base", BILLED)
+def test_everything_that_is_billed(base: str) -> None:
+    items = [item for item in billed(resolve(environment(base))) if item.area != "by use"]
+
+    assert [item.key for item in items] == BILLED[base]
+
+
+THEIRS = {"id": "vpc-0123456789abcdef0", "cidr": "10.0.0.0/16"}
+CHANGES: list[tuple[str, dict[str, Any], dict[str, float]]] = [
+    # the parts of an environment that exist cost nothing here
+    ("dev", {"network.vpc": THEIRS}, {"nat": 0, "ipv4": 0, "kms.key": 1}),
+    ("dev", {"storage.key": {"arn": "arn:aws:kms:us-west-2:111122223333:key/x"}}, {"kms.key": 1}),
+    ("dev", {"network.egress": "closed"}, {"nat": 0, "ipv4": 0, "endpoint": 10}),
+    ("dev", {"network.extra_endpoints": ["athena"]}, {"nat": 1, "endpoint": 1}),
+    ("dev", {"storage.lustre": None}, {"lustre.persistent-2-ssd.250": 0}),
+    (
+        "dev",
+        {"storage.lustre": {"deployment": "scratch-2", "capacity_gib": 2400}},
+        {"lustre.scratch-2": 2400},
+    ),
+    (
+        "dev",
+        {
+            "storage.lustre": {
+                "deployment": "persistent-1-hdd", "capacity_gib": 6000, "throughput_mbps_per_tib": 12,
+                "drive_cache": "read",
+            }
+        },
+        {"lustre.persistent-1-hdd.12-cached": 6000},
+    ),
+    (
+        "dev",
+        {
+            "storage.lustre": {
+                "deployment": "intelligent-tiering", "throughput_mbps": 8000, "metadata_iops": 6000,
+                "read_cache": {"mode": "sized", "gib": 512},
+            }
+        },
+        {
+            "lustre.intelligent-tiering.throughput": 8000,
+            "lustre.intelligent-tiering.metadata": 6000,
+            "lustre.intelligent-tiering.cache": 512,
+        },
+    ),
+    ("parallelcluster-p5", {"storage.accounting_database": None}, {"rds.mysql.m7g.large": 0, "secret": 0}),
+    ("eks-p5en", {"orchestrator.scaling_tier": "2xl"}, {"eks.standard": 1, "eks.tier.2xl": 1}),
+    ("eks-p5en", {"orchestrator.capabilities": {"kro": True}}, {"eks.capability.kro": 1}),
+    ("pcs-p6-b200", {"orchestrator.size": ...}, {"pcs.controller.small": 1, "pcs.node": 6}),
+    ("pcs-p6-b200", {"orchestrator.accounting": {"mode": "none"}}, {"pcs.accounting": 0}),
+    ("dev", {"node_groups.gpu.count": 5}, {"hyperpod.g6e.12xlarge": 5}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("base", "changes", "quantities"), CHANGES)
+def test_quantities(base: str, changes: dict[str, Any], quantities: dict[str, float]) -> None:
+    items = list(billed(resolve(environment(base, changes))))
+
+    assert {key: sum(one.quantity for one in items if one.key == key) for key in quantities} == quantities
+
+
+def test_karpenter_fills_empty_groups() -> None:
+    changes = {
+        "orchestrator.autoscaling": {"max_nodes": 6},
+        "node_groups.train.count": 0,
+        "node_groups.train.capacity": {"kind": "on-demand"},
+    }
+    found = estimated("hyperpod-eks-p5", changes)
+
+    item = line(found, "train: p5").item
+    assert (item.quantity, item.greatest) == (0, 6)
+
+
+def test_a_reservation_is_billed_whether_or_not_nodes_run() -> None:
+    assert line(estimated("parallelcluster-p5"), "reserved: p5").item.note == (
+        "billed whether or not nodes run in it"
+    )

@@ -1,0 +1,75 @@
+"""Node groups in figures: nodes, EFA, and where they are placed."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from rules_support import changed, environment_data, loaded
+
+from ultracluster.config import Environment
+from ultracluster.model import resolve
+from ultracluster.plan.environment_plan import Plan, plan
+
+TODAY = dt.date(2026, 11, 21)
+
+
+def environment(name: str, changes: dict[str, Any] | None = None) -> Environment:
+    return loaded(changed(environment_data(name), changes or {})).environment
+
+
+def planned(name: str, changes: dict[str, Any] | None = None, model: float | None = None) -> Plan:
+    return plan(resolve(environment(name, changes)), model, TODAY)
+
+
+# environment and group -> accelerators, their GiB, domain, EFA interfaces and Gbit/s of a node, Gbit/s of all
+FIGURES = {
+    ("dev", "gpu"): (8, 357.62, (1, ""), 1, 100, 200),
+    ("prod", "train"): (128, 18_048, (8, "NVLink"), 16, 3200, 51_200),
+    ("trainium", "trn2"): (128, 12_288, (16, "NeuronLink"), 16, 3200, 25_600),
+    # an instance carries 3200 Gbit/s, of which EFA has 1600: AWS's 28,800 for the UltraServer of 18
+    ("parallelcluster-gb200", "gb200"): (72, 13_320, (72, "NVLink"), 4, 1600, 28_800),
+    # four that are reserved; four more that come for a job count, too
+    ("parallelcluster-p5", "reserved"): (32, 2560, (8, "NVLink"), 32, 3200, 12_800),
+    ("parallelcluster-p5", "more"): (32, 2560, (8, "NVLink"), 32, 3200, 12_800),
+    ("pcs-p6-b200", "train"): (32, 5729.96, (8, "NVLink"), 8, 3200, 12_800),
+}
+
+
+@pytest.mark.parametrize("case", FIGURES, ids=lambda case: f"{case[0]}-{case[1]}")
+def test_figures_of_a_group(case: tuple[str, str]) -> None:
+    group = next(one for one in planned(case[0]).groups if one.name == case[1])
+    domain = (group.domain.size, group.domain.link) if group.domain else None
+
+    assert (
+        group.accelerators, round(group.accelerator_memory_gib, 2), domain,
+        group.efa_interfaces, group.efa_gbps_per_node, group.efa_gbps,
+    ) == FIGURES[case]  # fmt: skip
+
+
+PLACEMENTS = {
+    ("prod", "train"): "hyperpod",
+    ("prod", "login"): "",
+    ("parallelcluster-p5", "reserved"): "none",
+    ("parallelcluster-p5", "more"): "cluster",
+    ("eks-p5en", "train"): "none",
+}
+
+
+@pytest.mark.parametrize("case", PLACEMENTS, ids=lambda case: f"{case[0]}-{case[1]}")
+def test_placement_of_a_group(case: tuple[str, str]) -> None:
+    assert next(one for one in planned(case[0]).groups if one.name == case[1]).placement == PLACEMENTS[case]
+
+
+def test_a_reservation_in_a_group_is_placed_there() -> None:
+    capacity = {"kind": "reservation", "id": "cr-0123456789abcdef0", "placement_group": "theirs"}
+    found = planned("eks-p5en", {"node_groups.train.capacity": capacity})
+    assert found.groups[1].placement == "reservation-group"
+
+
+def test_a_group_may_decline_its_placement_group() -> None:
+    changes: dict[str, Any] = {"node_groups.train.capacity": {"kind": "on-demand"}}
+    assert planned("eks-p5en", changes).groups[1].placement == "cluster"
+    changes["node_groups.train.placement_group"] = "none"
+    assert planned("eks-p5en", changes).groups[1].placement == "none"

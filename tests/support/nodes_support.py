@@ -1,0 +1,55 @@
+"""Accounts, ids and a command to run for tests of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from ultracluster.account import aws
+from ultracluster.account.aws import Account
+from ultracluster.account.nodes import hyperpod_wait as node_wait
+from ultracluster.cli import nodes as command
+from ultracluster.config import Environment, load
+
+DEV = Path(__file__).parents[2] / "environments" / "dev.yaml"
+
+
+def node_id(number: int) -> str:
+    return f"i-{number:017x}"
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAIOSFODNN7EXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "example")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Runs `ultracluster nodes ...` against an account; waiting takes no time."""
+
+    wait = node_wait.wait
+
+    def invoke(made: Account, *words: str, answers: str | None = None) -> Any:
+        monkeypatch.setattr(aws, "Account", lambda **_: made)
+        ticks = iter(range(0, 1_000_000, 60))
+        monkeypatch.setattr(
+            node_wait, "wait",
+            lambda *a, **k: wait(*a, **k, sleep=lambda _: None, clock=lambda: float(next(ticks))),
+        )  # fmt: skip
+        return CliRunner().invoke(command.app, [words[0], str(DEV), *words[1:]], input=answers)
+
+    return invoke
+
+
+def other(kind: str) -> Environment:
+    """The example of an orchestrator, under another name."""
+    file = {"parallelcluster": "parallelcluster-p5", "pcs": "pcs-p6-b200", "eks": "eks-p5en"}[kind]
+    return load(DEV.with_name(f"{file}.yaml")).environment.model_copy(update={"name": "hpc"})
