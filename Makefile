@@ -12,9 +12,10 @@ export PATH := $(CURDIR)/$(BIN):$(CURDIR)/node_modules/.bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP := $(BIN)/python -m pip --quiet --no-input
 FILE := environments/$(ENV).yaml
+CDK_LOWEST = $(shell sed -n 's/.*"aws-cdk-lib>=\([0-9.]*\),.*/\1/p' pyproject.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan rehearse test quick lint format bench facts lock generate clean
+.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan rehearse test cdk-range quick lint format bench facts lock generate clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -102,6 +103,13 @@ rehearse: setup ## run each group's first boot in a folder (ALL=1: what init dra
 
 test: setup-dev ## every test
 	@pytest -n 2 $(ARGS)
+
+cdk-range: setup-dev ## look-ups in the CDK's own trees, at the lowest and the newest release that is allowed
+	@rm -rf build/cdk
+	@$(PIP) install --no-deps --target build/cdk/lowest "aws-cdk-lib==$(CDK_LOWEST).*"
+	@$(PIP) install --no-deps --target build/cdk/newest "aws-cdk-lib>=$(CDK_LOWEST),<3"
+	@for site in lowest newest; do ls -d build/cdk/$$site/*.dist-info; \
+	  PYTHONPATH=$(CURDIR)/build/cdk/$$site pytest -q -n 0 tests/security/test_cdk_tree.py || exit 1; done
 
 quick: setup-dev ## after each edit: ruff, and the tests that need neither CDK nor processes (see tests/support/quick.py)
 	@start=$$(date +%s); ruff check --quiet . && ruff format --check --quiet . && pytest -n 2 --quick -q $(ARGS) && \

@@ -16,6 +16,7 @@ __all__ = [
     "Accounting",
     "AccountingDatabase",
     "Admission",
+    "CapacityBlock",
     "ClusterEgress",
     "ClusterKey",
     "ClusterNetwork",
@@ -23,38 +24,55 @@ __all__ = [
     "DataBucket",
     "DataRepositories",
     "DataRepository",
+    "DeclaredInstanceType",
     "DeletionProtection",
     "EfaSecurityGroup",
+    "Eks",
     "EksAddons",
+    "EksCluster",
     "EksControlPlane",
     "EksNodeGroup",
     "Environment",
+    "HyperPodEks",
     "HyperPodEksCluster",
     "HyperPodExecutionRole",
+    "HyperPodSlurm",
     "HyperPodSlurmCluster",
     "IAccountingDatabase",
+    "ICluster",
     "IEfaSecurityGroup",
+    "IEksControlPlane",
     "ILustreFileSystem",
     "IOpenZfsFileSystem",
     "ImageBuilderPipeline",
     "LogBucket",
     "LustreFileSystem",
     "LustreMount",
+    "NodeGroup",
     "NodeLaunchTemplate",
     "NodeRole",
+    "OnDemand",
     "OpenZfsFileSystem",
     "OpenZfsMount",
+    "ParallelCluster",
     "ParallelClusterCluster",
+    "Pcs",
     "PcsCluster",
+    "Reservation",
     "ScriptBundle",
     "SessionDocument",
+    "Spot",
+    "TrainingPlan",
     "network_card_plan",
     "placement_for",
 ]
 
 if TYPE_CHECKING:
+    from ultracluster.clusters.cluster import ICluster
     from ultracluster.clusters.eks.addons import EksAddons
+    from ultracluster.clusters.eks.cluster import EksCluster
     from ultracluster.clusters.eks.control_plane import EksControlPlane
+    from ultracluster.clusters.eks.interface import IEksControlPlane
     from ultracluster.clusters.eks.nodes import EksNodeGroup
     from ultracluster.clusters.hyperpod.eks import HyperPodEksCluster
     from ultracluster.clusters.hyperpod.slurm import HyperPodSlurmCluster
@@ -64,6 +82,12 @@ if TYPE_CHECKING:
     from ultracluster.clusters.placement import ClusterPlacementGroup
     from ultracluster.clusters.session_document import SessionDocument
     from ultracluster.config import Environment
+    from ultracluster.config.capacity import CapacityBlock, OnDemand, Reservation, Spot, TrainingPlan
+    from ultracluster.config.kubernetes import Eks, HyperPodEks
+    from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
+    from ultracluster.config.orchestrator import HyperPodSlurm
+    from ultracluster.config.parallelcluster import ParallelCluster
+    from ultracluster.config.pcs import Pcs
     from ultracluster.config.storage import DataRepository
     from ultracluster.lifecycle.image_pipeline import ImageBuilderPipeline
     from ultracluster.lifecycle.script_bundle import ScriptBundle
@@ -88,6 +112,7 @@ else:
         "Accounting": "model.mounts",
         "AccountingDatabase": "storage.accounting_database",
         "Admission": "network.admission",
+        "CapacityBlock": "config.capacity",
         "ClusterEgress": "network.cluster_egress",
         "ClusterKey": "security.cluster_key",
         "ClusterNetwork": "network.cluster_network",
@@ -95,17 +120,24 @@ else:
         "DataBucket": "storage.buckets",
         "DataRepositories": "storage.data_repositories",
         "DataRepository": "config.storage",
+        "DeclaredInstanceType": "config.nodes",
         "DeletionProtection": "security.deletion_protection",
         "EfaSecurityGroup": "network.efa_security_group",
+        "Eks": "config.kubernetes",
         "EksAddons": "clusters.eks.addons",
+        "EksCluster": "clusters.eks.cluster",
         "EksControlPlane": "clusters.eks.control_plane",
         "EksNodeGroup": "clusters.eks.nodes",
         "Environment": "config",
+        "HyperPodEks": "config.kubernetes",
         "HyperPodEksCluster": "clusters.hyperpod.eks",
         "HyperPodExecutionRole": "security.execution_role",
+        "HyperPodSlurm": "config.orchestrator",
         "HyperPodSlurmCluster": "clusters.hyperpod.slurm",
         "IAccountingDatabase": "storage.accounting_database",
+        "ICluster": "clusters.cluster",
         "IEfaSecurityGroup": "network.efa_security_group",
+        "IEksControlPlane": "clusters.eks.interface",
         "ILustreFileSystem": "storage.lustre_file_system",
         "ImageBuilderPipeline": "lifecycle.image_pipeline",
         "IOpenZfsFileSystem": "storage.open_zfs_file_system",
@@ -113,15 +145,22 @@ else:
         "LustreFileSystem": "storage.lustre_file_system",
         "LustreMount": "model.mounts",
         "network_card_plan": "model.network_cards",
+        "NodeGroup": "config.nodes",
         "NodeLaunchTemplate": "clusters.launch_template",
         "NodeRole": "security.node_role",
+        "OnDemand": "config.capacity",
         "OpenZfsFileSystem": "storage.open_zfs_file_system",
         "OpenZfsMount": "model.mounts",
+        "ParallelCluster": "config.parallelcluster",
         "ParallelClusterCluster": "clusters.parallelcluster.cluster",
+        "Pcs": "config.pcs",
         "PcsCluster": "clusters.pcs.cluster",
         "placement_for": "model.capacity",
+        "Reservation": "config.capacity",
         "ScriptBundle": "lifecycle.script_bundle",
         "SessionDocument": "clusters.session_document",
+        "Spot": "config.capacity",
+        "TrainingPlan": "config.capacity",
     }
 
     def __getattr__(name: str) -> object:

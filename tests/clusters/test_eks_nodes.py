@@ -25,11 +25,13 @@ from templates import Synthesised, app_in, cfn_lint, finish
 
 from ultracluster.catalog import InstanceType, instance_types
 from ultracluster.catalog.eks import ami_type, kubectl_release
-from ultracluster.clusters.eks.nodes import ClusterEntry, EksNodeGroup
+from ultracluster.clusters.eks.control_plane import EksControlPlane
+from ultracluster.clusters.eks.nodes import EksNodeGroup
 from ultracluster.clusters.eks.scripts import ENTRY, NodeScripts
 from ultracluster.config.capacity import CapacityBlock, Reservation, Spot
 from ultracluster.config.kubernetes import NodeRepair, RepairOverride
-from ultracluster.config.nodes import NodeGroup, Taint
+from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup, Taint
+from ultracluster.guard import already_judged
 from ultracluster.lifecycle.bundles import one_file
 from ultracluster.lifecycle.selection import files_of
 from ultracluster.network.efa_security_group import EfaSecurityGroup
@@ -63,11 +65,26 @@ CONFIGURATION: dict[str, Any] = {
 SCRIPTS = files_of(scripts_folder(), [ENTRY], release="eks-2026.10")
 
 
+TRN9 = DeclaredInstanceType(
+    vcpu=192,
+    memory_gib=2048,
+    architecture="arm64",
+    accelerator="AWS Trainium9",
+    accelerators=16,
+    network_gbps=3200,
+    network_cards=16,
+    efa_interfaces=16,
+    addresses=17,
+    source="announcement of the type",
+)
+
+
 class Bench:
     """A stack with what a node group needs."""
 
     def __init__(self, app: App, name: str = "nodes") -> None:
         self.stack = Stack(app, name, env=Environment(account="111122223333", region="us-east-2"))
+        already_judged(self.stack)  # rules have tests of their own
         vpc = ec2.Vpc.from_vpc_attributes(
             self.stack, "Vpc", vpc_id="vpc-0123456789abcdef0", availability_zones=["us-east-2a"]
         )
@@ -80,25 +97,31 @@ class Bench:
         known = instance_types()[t] if isinstance(t, str) else t
         fields = {"role": "compute", "instance_type": known.name, "count": 2} | arguments.pop("group", {})
         service_cidr = arguments.pop("service_cidr", None)
-        scripts = NodeScripts(self.stack, f"Scripts{name}", configurations={name: CONFIGURATION})
-        given: dict[str, Any] = {"scripts": scripts} | arguments
+        if arguments.pop("with_scripts", True):
+            configurations = {name: CONFIGURATION}
+            arguments["scripts"] = NodeScripts(self.stack, f"Scripts{name}", configurations=configurations)
+        else:
+            arguments["lifecycle"] = "none"
         return EksNodeGroup(
             self.stack,
             f"Group{name}",
             name=name,
-            group=NodeGroup(**fields),
-            instance_type=known,
-            cluster=ClusterEntry(
-                name="eks",
-                endpoint="https://example.eks.amazonaws.com",
-                certificate_authority="Q0E=",
+            node_group=NodeGroup(**fields),
+            cluster=EksControlPlane.from_cluster_attributes(
+                self.stack,
+                f"Plane{name}",
+                cluster_name="eks",
+                kubectl_handler_arn="arn:aws:lambda:us-east-2:111122223333:function:handler",
+                kubernetes_version="1.36",
+                cluster_endpoint="https://example.eks.amazonaws.com",
+                cluster_certificate_authority_data="Q0E=",
                 service_cidr=service_cidr,
             ),
             role=self.role,
             subnet=self.subnet,
             security_groups=[self.efa],
             key=self.key,
-            **given,
+            **arguments,
         )
 
 
@@ -128,7 +151,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
         }
     },
     "image": {"group": {"image": "ami-0123456789abcdef0"}, "service_cidr": "172.20.0.0/16"},
-    "plain": {"scripts": None},
+    "plain": {"with_scripts": False},
     "unrepaired": {"repair": NodeRepair(enabled=False)},
     "overridden": {
         "repair": NodeRepair(
@@ -372,8 +395,8 @@ def test_without_scripts_a_node_gets_no_user_data(made: Synthesised) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"t": InstanceType(name="trn9.48xlarge", architecture="arm64", accelerator=instance_types()[
-            "trn2.48xlarge"].accelerator)}, "no image"),
+        ({"t": InstanceType(name="trn9.48xlarge")}, "no instance type `trn9.48xlarge`"),
+        ({"t": InstanceType(name="trn9.48xlarge"), "instance_types": {"trn9.48xlarge": TRN9}}, "no image"),
         ({"group": {"image": "ami-0123456789abcdef0"}}, "service_cidr"),
         ({"t": "p6e-gb200.36xlarge"}, "UltraServers"),
     ],

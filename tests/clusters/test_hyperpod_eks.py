@@ -20,13 +20,11 @@ from templates import Synthesised, Template, cfn_lint, many, statements, synthes
 from ultracluster import HyperPodEksCluster
 from ultracluster.catalog import instance_type
 from ultracluster.catalog.eks_calendar import kubernetes_releases
-from ultracluster.clusters.eks.kubectl import existing_kubectl
-from ultracluster.config.kubernetes import HyperPodEks
+from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.kubernetes.charts import device_charts
 from ultracluster.kubernetes.hyperpod_eks import health_agent, karpenter_pools, namespace, service_rights
 from ultracluster.model import resolve
-from ultracluster.model.cluster_json import ScriptConfigurations
 
 Get = Callable[[str], Synthesised]
 NAME = "hyperpod-eks-p5"
@@ -352,7 +350,7 @@ def test_pools_have_names_that_kubernetes_takes() -> None:
             {"capacity": {"kind": "capacity-block", "id": "cr-0123456789abcdef0"}},
             "training plan is to HyperPod",
         ),
-        ({"mig_profile": "1g.5gb"}, "no MIG profile 1g.5gb"),
+        ({"mig_profile": "1g.5gb"}, "`1g.5gb` on p5.48xlarge .H100.: its profiles are 1g.10gb"),
     ],
 )
 def test_a_stranger_is_told_what_cannot_be(change: dict[str, Any], why: str) -> None:
@@ -364,23 +362,21 @@ def test_a_stranger_is_told_what_cannot_be(change: dict[str, Any], why: str) -> 
         HyperPodEksCluster(
             stack,
             "Cluster",
-            cluster_name="train",
-            config=HyperPodEks(kind="hyperpod-eks"),
             node_groups={"train": group},
-            instance_types={known.name: known for known in p5()},
-            eks_cluster_arn=EKS_ARN,
-            kubectl=existing_kubectl(
+            control_plane=EksControlPlane.from_cluster_attributes(
                 stack,
-                "Kubectl",
+                "Plane",
                 cluster_name="train",
-                handler_arn="arn:aws:lambda:us-east-2:111122223333:function:handler",
+                kubectl_handler_arn="arn:aws:lambda:us-east-2:111122223333:function:handler",
+                kubernetes_version="1.36",
             ),
-            region="us-east-2",
             subnet=ec2.Subnet.from_subnet_id(stack, "Subnet", "subnet-0123456789abcdef0"),
-            security_groups=["sg-0123456789abcdef0"],
+            security_groups=[
+                ec2.SecurityGroup.from_security_group_id(stack, "Nodes", "sg-0123456789abcdef0")
+            ],
             key=cast("kms.IKey", kms.Key(stack, "Key")),
             scripts_bucket=s3.Bucket.from_bucket_name(stack, "Scripts", "example-scripts"),
-            script_configurations=ScriptConfigurations(by_group={"train": {}}),
+            agent_image="111122223333.dkr.ecr.us-east-2.amazonaws.com/agent:1",
         )
 
 

@@ -11,7 +11,7 @@ from cdk_nag import AwsSolutionsChecks
 from kubernetes_support import MEMBER, environment
 from templates import Synthesised, Template, app_in, cfn_lint, finish
 
-from ultracluster.clusters.eks.kubectl import existing_kubectl
+from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.clusters.job_scheduling import JobScheduling
 from ultracluster.kubernetes.scheduling import scheduling
 from ultracluster.model import resolve
@@ -30,7 +30,13 @@ def synthesised(folder: Path, changes: dict[str, Any]) -> Synthesised:
     JobScheduling(
         stack,
         "Scheduling",
-        kubectl=existing_kubectl(stack, "Kubectl", cluster_name="example", handler_arn=HANDLER),
+        kubectl=EksControlPlane.from_cluster_attributes(
+            stack,
+            "Kubectl",
+            cluster_name="example",
+            kubectl_handler_arn=HANDLER,
+            kubernetes_version="1.36",
+        ).kubectl,
         cluster_name="example",
         scheduling=scheduling(resolve(environment(changes))),
         after=[nodes],

@@ -7,7 +7,7 @@ from aws_cdk import Aws, Fn, Stack, Token
 from constructs import Construct
 from foreign import foreign_stack, refusal, warnings
 
-from ultracluster.config.findings import Finding
+from ultracluster.config.findings import Finding, Severity
 from ultracluster.config.remedy import write
 from ultracluster.config.storage import DataRepository, RdsMySql
 from ultracluster.guard import already_judged, holds_token, report, report_findings, settings_of, unique_name
@@ -53,26 +53,29 @@ def test_several_settings_beside_a_config_are_all_named() -> None:
         settings_of(DataRepository, DataRepository(), {"prefix": "a/", "chunk_mib": 2}, construct="It")
 
 
-def finding(severity: str, message: str) -> Finding:
+def finding(severity: Severity, message: str) -> Finding:
+    place = ("a", "b")
     return Finding(
-        code="XYZ001", severity=severity, message=message, path=("a", "b"), remedy=write(4).placed(("a", "b"))
-    )  # type: ignore[arg-type]
+        code="XYZ001", severity=severity, message=message, path=place, remedy=write(4).placed(place)
+    )
 
 
-def test_errors_stop_the_synth_and_warnings_do_not(stack: Stack) -> None:
-    part = Construct(stack, "Part")
+def test_an_error_stops_the_synth_and_is_said_once(stack: Stack) -> None:
+    report_findings(Construct(stack, "Part"), [finding("error", "no."), finding("error", "no.")])
 
-    report_findings(part, [finding("error", "no."), finding("warning", "hm."), finding("error", "no.")])
+    assert refusal(stack).count("[research/Part] XYZ001 a.b: no. Instead: b: 4") == 1
+
+
+def test_a_warning_does_not(stack: Stack) -> None:
+    report_findings(Construct(stack, "Part"), [finding("warning", "hm.")])
 
     (said,) = warnings(stack)
-    assert said.startswith("XYZ001 a.b: hm. Instead: 4")
-    assert refusal(stack).count("[research/Part] XYZ001 a.b: no. Instead: 4") == 1
+    assert said.startswith("XYZ001 a.b: hm. Instead: b: 4") and refusal(stack) == ""
 
 
 def test_what_speaks_of_a_token_is_left_out(stack: Stack) -> None:
-    report_findings(
-        stack, [finding("error", f"{Aws.REGION} is no Region."), finding("error", f"{Token.as_number(1)}")]
-    )
+    number = Token.as_number({"Ref": "Size"})
+    report_findings(stack, [finding("error", f"{Aws.REGION} is none."), finding("error", f"{number} GiB")])
 
     assert refusal(stack) == ""
 

@@ -16,6 +16,7 @@ from rules_support import changed, environment_data, loaded
 import ultracluster.catalog
 from ultracluster.catalog.eks import charts
 from ultracluster.clusters.eks.addons import EksAddons
+from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.config import Environment
 from ultracluster.config.kubernetes import Eks
 from ultracluster.kubernetes.charts import device_charts, job_charts
@@ -111,8 +112,13 @@ def test_addons_of_system_nodes_tolerate_them() -> None:
     EksAddons(
         stack,
         "Addons",
-        cluster_name="large",
-        kubernetes_version="1.36",
+        cluster=EksControlPlane.from_cluster_attributes(
+            stack,
+            "Plane",
+            cluster_name="large",
+            kubectl_handler_arn="arn:aws:lambda:us-east-2:111122223333:function:handler",
+            kubernetes_version="1.36",
+        ),
         key=cast("kms.IKey", kms.Key(stack, "Key")),
         file_systems=True,
         after=[],

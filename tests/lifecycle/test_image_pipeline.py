@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from aws_cdk import App, Stack, Validations
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sns as sns
@@ -311,3 +312,22 @@ def test_the_example_synthesises(tmp_path: Path) -> None:
     template = json.loads((tmp_path / "images.template.json").read_text())
     kinds = {row["Type"] for row in template["Resources"].values()}
     assert {"AWS::ImageBuilder::ImagePipeline", "AWS::ImageBuilder::DistributionConfiguration"} <= kinds
+
+
+def test_others_may_be_let_start_it_and_read_what_it_made(tmp_path: Path) -> None:
+    def grants(stack: Stack) -> None:
+        made = pipeline(stack)
+        role: Any = iam.Role(stack, "Role", assumed_by=iam.AccountRootPrincipal())  # type: ignore[arg-type]
+        made.grant_start(role)
+        made.grant_read_image_id(role)
+        assert made.connections.security_groups == made.security_groups
+
+    found = {
+        action: statement["Resource"]
+        for template in synth(tmp_path, grants, nag=False).templates.values()
+        for name, statement in statements(template)
+        if name.startswith("RoleDefaultPolicy")
+        for action in many(statement["Action"])
+    }
+    assert set(found) == {"imagebuilder:StartImagePipelineExecution", "ssm:GetParameter"}
+    assert "parameter/ultracluster/images/train" in json.dumps(found["ssm:GetParameter"])

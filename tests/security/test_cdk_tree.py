@@ -50,6 +50,12 @@ def cluster(stack: Stack) -> eks.Cluster:
     )
 
 
+def test_the_tested_cdk_is_the_lowest_that_is_allowed() -> None:
+    """`make cdk-range` runs this file with the newest, too."""
+    allowed = re.search(r'"aws-cdk-lib>=([0-9.]+),<3"', (ROOT / "pyproject.toml").read_text())
+    assert allowed and TESTED.startswith(f"{allowed[1]}.")
+
+
 def test_the_tested_cdk_is_the_locked_one() -> None:
     assert f"aws-cdk-lib=={TESTED} " in (ROOT / "requirements.lock").read_text()
 

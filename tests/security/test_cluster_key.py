@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import App, RemovalPolicy, Stack
 from aws_cdk import aws_kms as kms
 from foreign import foreign_stack, refusal, resources, warnings
 
@@ -66,7 +66,7 @@ def test_a_key_of_the_user_is_allowed_each_use_once(stack: Stack) -> None:
 def test_a_key_of_ours_is_extended_by_a_cluster_in_another_stack(stack: Stack) -> None:
     made = ClusterKey(stack, "Key", launched_by=["auto-scaling"])
 
-    allow_use(Stack(stack.node.root, "cluster"), made.key, "computing-service", "auto-scaling")
+    allow_use(Stack(cast("App", stack.node.root), "cluster"), made.key, "computing-service", "auto-scaling")
 
     assert {"LaunchNodes", "LaunchNodes2"} < set(statements(stack))
     assert "LaunchNodes3" not in statements(stack)
@@ -100,11 +100,9 @@ def test_constructs_of_a_stack_share_one_key(stack: Stack) -> None:
     assert len(resources(stack, "AWS::KMS::Key")) == 1
 
 
-@pytest.mark.parametrize(
-    ("policy", "kept"), [(None, "RetainExceptOnCreate"), (RemovalPolicy.DESTROY, "Delete")]
-)
-def test_it_stays_unless_told_otherwise(stack: Stack, policy: RemovalPolicy | None, kept: str) -> None:
-    ClusterKey(stack, "Key", **({"removal_policy": policy} if policy else {}))
+def test_it_stays_unless_told_otherwise(stack: Stack) -> None:
+    ClusterKey(stack, "Kept")
+    ClusterKey(stack, "Going", removal_policy=RemovalPolicy.DESTROY)
 
-    (found,) = resources(stack, "AWS::KMS::Key").values()
-    assert found["DeletionPolicy"] == kept
+    found = {name[:4]: one["DeletionPolicy"] for name, one in resources(stack, "AWS::KMS::Key").items()}
+    assert found == {"Kept": "RetainExceptOnCreate", "Goin": "Delete"}

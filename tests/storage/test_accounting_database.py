@@ -10,7 +10,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_secretsmanager as secretsmanager
-from foreign import group, imported_vpc, refusal, resources, rules
+from foreign import HOME, figures, foreign_stack, group, imported_vpc, refusal, resources, rules
 
 from ultracluster import AccountingDatabase, IAccountingDatabase
 from ultracluster.config.storage import RdsMySql
@@ -48,7 +48,9 @@ def test_a_vpc_of_one_zone_is_refused(stack: Stack) -> None:
 def test_the_arguments_are_the_fields_of_the_model() -> None:
     fields = {name: get_type_hints(RdsMySql)[name] for name in RdsMySql.model_fields}
 
-    assert get_type_hints(AccountingArguments) == {k: v for k, v in fields.items() if k not in ELSEWHERE}
+    assert figures(get_type_hints(AccountingArguments)) == {
+        k: v for k, v in fields.items() if k not in ELSEWHERE
+    }
 
 
 def test_what_rds_refuses_is_refused(stack: Stack) -> None:
@@ -112,3 +114,16 @@ def test_an_imported_one_has_its_own_port_and_key(stack: Stack) -> None:
 
     assert {one[3:] for one in rules(stack)} == {("tcp", 3307, 3307)}
     assert there.accounting.secret_key_arn == key.key_arn
+
+
+def test_an_import_of_another_region_is_refused() -> None:
+    stack = foreign_stack(env=HOME)
+    AccountingDatabase.from_accounting_attributes(
+        stack,
+        "There",
+        endpoint="slurm.abc.eu-west-1.rds.amazonaws.com",
+        secret=secretsmanager.Secret.from_secret_complete_arn(stack, "Secret", SECRET),
+        security_group=group(stack),
+    )
+
+    assert "[research/There] DATA026 endpoint: the endpoint is in eu-west-1" in refusal(stack)

@@ -7,12 +7,23 @@ from collections.abc import Mapping
 from typing import Any, Union, cast, get_args, get_type_hints
 
 import pytest
-from aws_cdk import App, CfnParameter, Stack
+from aws_cdk import App, Aws, CfnParameter, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
-from foreign import HOME, both_ways, foreign_stack, group, imported_vpc, refusal, resources, rules, warnings
+from foreign import (
+    HOME,
+    both_ways,
+    figures,
+    foreign_stack,
+    group,
+    imported_vpc,
+    refusal,
+    resources,
+    rules,
+    warnings,
+)
 
 from ultracluster import DataRepository, EfaSecurityGroup, ILustreFileSystem, LustreFileSystem
 from ultracluster.config.storage import Persistent2SsdLustre
@@ -52,7 +63,7 @@ def test_capacity_is_enough(stack: Stack) -> None:
 
 
 def test_the_arguments_are_the_fields_of_the_models() -> None:
-    hints = get_type_hints(LustreArguments)
+    hints = figures(get_type_hints(LustreArguments))
     fields: dict[str, Any] = {}
     for model in MODELS.values():
         for name, hint in get_type_hints(model).items():
@@ -205,7 +216,7 @@ def test_nodes_with_efa_are_admitted_with_all_their_traffic(stack: Stack) -> Non
 def test_rules_are_in_the_stack_of_a_client_that_comes_and_goes() -> None:
     stack = foreign_stack()
     made = lustre(stack, capacity_gib=4800)
-    cluster = Stack(stack.node.root, "cluster")
+    cluster = Stack(cast("App", stack.node.root), "cluster")
     nodes = EfaSecurityGroup(cluster, "Nodes", vpc=imported_vpc(cluster))
 
     made.connections.allow_default_port_from(nodes)
@@ -267,6 +278,26 @@ def test_without_its_group_nobody_is_admitted(stack: Stack) -> None:
 
     assert there.admit(stack, "Mounts", clients=group(stack, "Again")) == []
     assert rules(stack) == set()
+
+
+@pytest.mark.parametrize(
+    ("dns_name", "says"),
+    [
+        ("fs-0123456789abcdef0.fsx.eu-west-1.amazonaws.com", "the file system is in eu-west-1"),
+        ("fs-0123456789abcdef1.fsx.us-east-1.amazonaws.com", "but id says fs-0123456789abcdef0"),
+        ("fs-0123456789abcdef0.fsx.us-east-1.amazonaws.com", ""),
+        ("lustre.example.com", ""),
+        (f"fs-0123456789abcdef0.fsx.{Aws.REGION}.amazonaws.com", ""),
+    ],
+)
+def test_an_import_of_another_region_is_refused(dns_name: str, says: str) -> None:
+    stack = foreign_stack(env=HOME)
+    LustreFileSystem.from_lustre_attributes(
+        stack, "There", file_system_id="fs-0123456789abcdef0", dns_name=dns_name, mount_name="abcdef"
+    )
+
+    said = refusal(stack)
+    assert bool(said) == bool(says) and says in said
 
 
 # Key, log group, data

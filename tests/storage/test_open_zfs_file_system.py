@@ -6,7 +6,7 @@ from typing import Any, get_type_hints
 
 import pytest
 from aws_cdk import Stack
-from foreign import group, imported_vpc, refusal, resources, rules
+from foreign import figures, group, imported_vpc, refusal, resources, rules
 
 from ultracluster import IOpenZfsFileSystem, OpenZfsFileSystem
 from ultracluster.catalog.fsx import openzfs
@@ -48,7 +48,7 @@ def test_the_usual_throughput_is_one_that_the_deployment_has(stack: Stack, deplo
 
 
 def test_the_arguments_are_the_fields_of_the_model() -> None:
-    hints = get_type_hints(OpenZfsArguments)
+    hints = figures(get_type_hints(OpenZfsArguments))
 
     assert hints == {name: get_type_hints(NewOpenZfs)[name] for name in NewOpenZfs.model_fields}
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from aws_cdk import App, Environment, Stack
+from aws_cdk import App, CfnResource, Environment, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk.assertions import Annotations, Match, Template
 from constructs import IConstruct
+
+from ultracluster.guard import Figure
 
 HOME = Environment(account="123456789012", region="us-east-1")
 
@@ -65,6 +67,11 @@ def _short(group_id: Any) -> str:
     return group_id if isinstance(group_id, str) else next(iter(group_id.values()))[0]
 
 
+def figures(hints: dict[str, Any]) -> dict[str, Any]:
+    """Types of arguments as the models write them: these take no number that is only known at deploy."""
+    return {name: int if hint == Figure else hint for name, hint in hints.items()}
+
+
 def both_ways(
     client: str, server: str, *ports: tuple[str, int | None, int | None]
 ) -> set[tuple[str, str, str, str, int | None, int | None]]:
@@ -102,5 +109,5 @@ def named(construct: IConstruct, kind: str) -> list[str]:
     return [
         stack.resolve(child.logical_id)
         for child in construct.node.find_all()
-        if getattr(child, "cfn_resource_type", "") == kind
+        if isinstance(child, CfnResource) and child.cfn_resource_type == kind
     ]

@@ -43,7 +43,7 @@ def _run(command: str) -> bool:
     words = shlex.split(command)
     try:
         environment = with_node(os.environ)
-        if words[:2] == ["npx", "cdk"]:  # npm has another package of that name
+        if words[0] == "npx":  # `cdk` is another package of npm, and its newest one is not the pinned one
             words = [*cdk_command(find_root() or Path.cwd(), environment), *words[2:]]
         # no shell; account and Region are AWS's own
         done = subprocess.run(words, env=environment, check=False)  # noqa: S603

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ultracluster.cli.environments import ProfileOption
+from ultracluster.cli.environments import ProfileOption, complete_environment
 from ultracluster.cli.report import refuse, working
 from ultracluster.config import InvalidEnvironmentError, render
 from ultracluster.project.place import Located, ProjectError, located
@@ -18,6 +18,7 @@ EnvironmentName = Annotated[
         metavar="ENVIRONMENT",
         help="The name of an environment in environments/, or its file.",
         show_default=False,
+        autocompletion=complete_environment,
     ),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

@@ -177,6 +177,8 @@ def settings_for(
     """
     construct = type(scope).__name__
     if resolved is None:
+        if config is None:  # the kind tells which keys there are
+            given = {"kind": model.model_fields["kind"].default, **given}
         return settings_of(model, config, given, construct=construct, place=("orchestrator",))
     if config is not None or given:
         raise ValueError(f"{construct}: resolved= holds the settings; leave them out")

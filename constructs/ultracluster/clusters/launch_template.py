@@ -7,6 +7,7 @@ dictionary with snake-case keys synthesises to `{}` without an error.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -17,6 +18,9 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from ultracluster.catalog import InstanceType
+from ultracluster.catalog import instance_type as in_catalogue
+from ultracluster.catalog import instance_types as catalogue
+from ultracluster.clusters.given import nodes_groups
 from ultracluster.clusters.launch_template_checks import (
     LaunchedBy,
     check_capacity,
@@ -26,9 +30,13 @@ from ultracluster.clusters.launch_template_checks import (
     default_efa,
 )
 from ultracluster.config.capacity import OnDemand
+from ultracluster.config.instance_types import made_from
+from ultracluster.config.nodes import DeclaredInstanceType
 from ultracluster.model.capacity import Capacity, market_options
 from ultracluster.model.network_cards import EfaKind, NetworkInterface, network_card_plan
+from ultracluster.model.orchestrators import TRAITS, Launcher
 from ultracluster.model.root_volume import INCLUDED_MBPS, root_iops
+from ultracluster.security.cluster_key import ClusterKey, allow_use
 
 _DATA = ec2.CfnLaunchTemplate
 
@@ -44,6 +52,8 @@ class NodeLaunchTemplate(Construct):
         launch_template_id: `lt-...`.
         latest_version_number: number of the newest version, as a token; changes whenever the template does.
         interfaces: the network interfaces of each node, the primary one first.
+        security_groups: on every interface.
+        key: encrypts the root volume.
         resource: the `AWS::EC2::LaunchTemplate`.
     """
 
@@ -52,10 +62,12 @@ class NodeLaunchTemplate(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        instance_type: InstanceType,
-        security_groups: Sequence[ec2.ISecurityGroup],
-        key: kms.IKey,
+        instance_type: str | InstanceType,
         root_device: str,
+        vpc: ec2.IVpc | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup] | None = None,
+        key: kms.IKey | None = None,
+        instance_types: Mapping[str, DeclaredInstanceType] | None = None,
         capacity: Capacity | None = None,
         orchestrator: LaunchedBy = "ec2",
         placement_group: ec2.IPlacementGroup | None = None,
@@ -77,12 +89,14 @@ class NodeLaunchTemplate(Construct):
         """Make the launch template.
 
         Args:
-            instance_type: from the catalogue (`ultracluster.catalog.instance_type`).
-            security_groups: on every interface. Each needs the self rules of EFA (`EfaSecurityGroup` has
-                them).
-            key: encrypts the root volume.
+            instance_type: as EC2 writes it, or from the catalogue (`ultracluster.catalog.instance_type`).
             root_device: name of the image's root device, `/dev/xvda` on Amazon Linux 2023 and `/dev/sda1` on
                 Ubuntu. Another name adds a second volume and leaves the root as the image has it.
+            vpc: needed where no `security_groups` are given.
+            security_groups: on every interface. Each needs the self rules of EFA (`EfaSecurityGroup`, of
+                which one is made by default, has them).
+            key: encrypts the root volume; made by default. Who launches is added to its policy.
+            instance_types: those that the catalogue does not have, by name.
             capacity: where the instances come from; on demand by default.
             orchestrator: who launches from it; "ec2" is an Auto Scaling group, a fleet or `run-instances`.
                 EKS and PCS ask for Spot in a field of their own, so it is not in the template.
@@ -111,6 +125,14 @@ class NodeLaunchTemplate(Construct):
         """
         super().__init__(scope, construct_id)
         capacity = capacity or OnDemand()
+        if isinstance(instance_type, str):
+            instance_type = _known(instance_type, instance_types or {})
+        if security_groups is None:
+            security_groups = nodes_groups(self, None, vpc)
+        if key is None:
+            key = ClusterKey.of(self, None)
+            allow_use(self, key, *_LAUNCHERS[orchestrator])
+        self.security_groups, self.key = list(security_groups), key
         check_capacity(self, capacity, orchestrator, placement_group, reserved_in_group, instance_type)
         check_groups(security_groups)
         check_own_fields(orchestrator, {"subnet": subnet, "instance_profile": instance_profile})
@@ -161,6 +183,24 @@ class NodeLaunchTemplate(Construct):
         _accept_unpriced(self.resource, instance_type)
         self.launch_template_id = self.resource.ref
         self.latest_version_number = self.resource.attr_latest_version_number
+
+
+_LAUNCHERS: Mapping[LaunchedBy, Sequence[Launcher]] = {
+    "pcs": TRAITS["pcs"].launched_by,
+    "eks": TRAITS["eks"].launched_by,
+    "ec2": ("auto-scaling", "fleet", "spot"),
+}
+
+
+def _known(name: str, declared: Mapping[str, DeclaredInstanceType]) -> InstanceType:
+    found = in_catalogue(name) or (made_from(name, declared[name]) if name in declared else None)
+    if found is None:
+        near = ", ".join(difflib.get_close_matches(name, catalogue(), n=2)) or "none is like it"
+        raise ValueError(
+            f"instance_type: the catalogue has no instance type {name!r} ({near}); declare it in "
+            "instance_types="
+        )
+    return found
 
 
 def _interfaces(

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any, TypedDict, Unpack, cast
+
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_ssm as ssm
 from constructs import Construct
 
 from ultracluster.config.environment import Access
+from ultracluster.guard import settings_of
+
+
+class AccessArguments(TypedDict, total=False):
+    """Time-outs of the configuration's model, which says what each means."""
+
+    idle_timeout_minutes: int
+    max_session_minutes: int
 
 
 class SessionDocument(Construct):
@@ -22,17 +32,24 @@ class SessionDocument(Construct):
         construct_id: str,
         *,
         user: str,
-        access: Access,
+        access: Access | None = None,
         key: kms.IKey | None = None,
+        **settings: Unpack[AccessArguments],
     ) -> None:
         """Make the document.
 
         Args:
             user: who a session logs in as; the image must have it, Session Manager creates no user.
-            access: time-outs.
+            access: time-outs as an environment file has them, instead of `settings`.
             key: encrypts the session's data on top of TLS; the nodes' role must be able to decrypt.
+            settings: `idle_timeout_minutes`, `max_session_minutes`.
+
+        Raises:
+            ValueError: settings of the wrong shape.
         """
         super().__init__(scope, construct_id)
+        given = cast("dict[str, Any]", settings)
+        access = settings_of(Access, access, given, construct="SessionDocument", place=("access",))
         document = ssm.CfnDocument(
             self,
             "Resource",

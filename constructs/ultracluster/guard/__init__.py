@@ -6,9 +6,10 @@ The lowest room of the constructs: it knows the rules and the CDK, and no constr
 from ultracluster.guard.judging import already_judged, home_of, is_judged, report, report_findings, warn
 from ultracluster.guard.names import unique_name
 from ultracluster.guard.settings import settings_of
-from ultracluster.guard.tokens import holds_token
+from ultracluster.guard.tokens import Figure, holds_token
 
 __all__ = [
+    "Figure",
     "already_judged",
     "holds_token",
     "home_of",

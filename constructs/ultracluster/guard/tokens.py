@@ -7,6 +7,9 @@ from typing import Any, cast
 
 from aws_cdk import Token
 
+Figure = int | float
+"""A whole number, or a token that stands for one, which is a float."""
+
 _NUMBER = -1.8881545897e289  # how the CDK writes a number that it does not know yet begins so
 _TEXT = ("${Token[", "#{Token[")
 
@@ -30,4 +33,4 @@ def speaks_of_token(text: str) -> bool:
     return any(mark in text for mark in _TEXT) or "-1.88815458970" in text
 
 
-__all__ = ["holds_token", "speaks_of_token"]
+__all__ = ["Figure", "holds_token", "speaks_of_token"]

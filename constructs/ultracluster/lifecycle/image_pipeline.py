@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, cast
 
+import jsii
 from aws_cdk import ArnFormat, RemovalPolicy, Stack
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -41,6 +42,7 @@ _TEST_MINUTES = 180
 _FAILURES = 3  # of a schedule in a row, after which it stops: each costs an hour of an instance
 
 
+@jsii.implements(ec2.IConnectable)
 class ImageBuilderPipeline(Construct):
     """Bakes a software release into an orchestrator's image, tests it, and puts its id into an SSM parameter.
 
@@ -52,6 +54,7 @@ class ImageBuilderPipeline(Construct):
 
     Attributes:
         parameter_name: SSM parameter with the id of the newest image.
+        resource: the L1.
         pipeline_arn: the pipeline.
         recipe: what is baked.
         security_groups: of the instances that build.
@@ -233,6 +236,28 @@ class ImageBuilderPipeline(Construct):
             self.log_group,
         )
         self.pipeline_arn = pipeline.attr_arn
+        self.resource = pipeline
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """Of the instances that build."""
+        return ec2.Connections(security_groups=self.security_groups)
+
+    def grant_start(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let someone start a build, e.g. a schedule or a repository's workflow."""
+        return iam.Grant.add_to_principal(
+            grantee=grantee,
+            actions=["imagebuilder:StartImagePipelineExecution"],
+            resource_arns=[self.pipeline_arn],
+        )
+
+    def grant_read_image_id(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let someone read the parameter with the id of the newest image."""
+        return iam.Grant.add_to_principal(
+            grantee=grantee,
+            actions=["ssm:GetParameter"],
+            resource_arns=[parameter_arn(self._stack, self.parameter_name)],
+        )
 
     def _log_group_arn(self) -> str:
         return self._stack.format_arn(

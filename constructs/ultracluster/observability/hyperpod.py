@@ -17,7 +17,7 @@ COLLECTOR = "hyperpod-observability-operator-otel-collector"
 """Service account of the pods that write."""
 
 
-def allow_collecting(role: iam.Role, *, workspace_arn: str) -> None:
+def allow_collecting(role: iam.Role | iam.IRole, *, workspace_arn: str) -> None:
     """Let the collector write metrics to a Prometheus workspace, and logs to HyperPod's groups."""
     stack = Stack.of(role)
     logs = stack.format_arn(
@@ -31,7 +31,7 @@ def allow_collecting(role: iam.Role, *, workspace_arn: str) -> None:
         ("WriteLogs", _LOGS, [logs]),
         ("FindLogs", ["logs:DescribeLogGroups"], ["*"]),
     ):
-        role.add_to_policy(iam.PolicyStatement(sid=sid, actions=actions, resources=resources))
+        role.add_to_principal_policy(iam.PolicyStatement(sid=sid, actions=actions, resources=resources))
     acknowledge(
         role,
         {

@@ -26,9 +26,9 @@ class Misfit:
 
 def running_version() -> str:
     """Of the package that runs."""
-    from importlib.metadata import version
+    from ultracluster import __version__
 
-    return version("ultracluster")
+    return __version__
 
 
 def misfits(root: Path, running: str | None = None) -> list[Misfit]:

@@ -1,7 +1,7 @@
 """Look-ups in trees of constructs that the CDK makes: any of its releases may change their ids.
 
-What can do without does so, with a warning; what cannot names the release that was tested. Both are tried
-with other releases, too (tests/security/test_cdk_tree.py).
+What can do without does so, with a warning; what cannot names the release that was tested. `make cdk-range`
+tries them at the lowest and the newest release that pyproject.toml allows.
 """
 
 from __future__ import annotations

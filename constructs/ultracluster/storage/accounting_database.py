@@ -14,8 +14,8 @@ from aws_cdk import aws_rds as rds
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
-from ultracluster.config.storage import RdsMySql
-from ultracluster.guard import holds_token, report, settings_of
+from ultracluster.config.storage import ExistingDatabase, RdsMySql
+from ultracluster.guard import Figure, holds_token, report, settings_of
 from ultracluster.model.mounts import Accounting
 from ultracluster.network.admission import MYSQL, Admission, Traffic, isolated_group
 from ultracluster.network.server_connections import ServerConnections
@@ -30,7 +30,7 @@ class AccountingArguments(TypedDict, total=False):
     """Fields of the configuration's model for a new database, which says what each means."""
 
     instance_class: str
-    storage_gib: int
+    storage_gib: Figure
     multi_az: bool
     backup_retention_days: int
     database_name: str
@@ -341,6 +341,13 @@ class _ImportedDatabase(_Database):
         self.database_name = database_name
         self.username = username
         self._connect(group, (Traffic("MySql", "tcp", port, port),))
+        if group:  # which says where the database has to be
+            report(
+                self,
+                ExistingDatabase.model_construct(
+                    kind="existing", endpoint=endpoint, security_group_id=group.security_group_id
+                ),
+            )
 
 
 def _private(vpc: ec2.IVpc) -> Sequence[ec2.ISubnet]:

@@ -19,7 +19,7 @@ from constructs import Construct
 
 from ultracluster.catalog.fsx import lustre
 from ultracluster.config.lustre import NewLustre, lustre_of
-from ultracluster.config.storage import ScratchLustre
+from ultracluster.config.storage import ExistingLustre, ScratchLustre
 from ultracluster.guard import report, settings_of
 from ultracluster.model.mounts import LustreMount
 from ultracluster.network.admission import ALL_TRAFFIC, LUSTRE, Admission, isolated_group
@@ -349,6 +349,12 @@ class _ImportedLustre(_Lustre):
         self.gds = mount.gds
         self.capacity_gib = capacity_gib
         self._connect(group)
+        if ".fsx." in mount.dns_name:  # not a name that someone else gave it
+            settings = ExistingLustre.model_construct(
+                deployment="existing", id=mount.file_system_id, dns_name=mount.dns_name,
+                mount_name=mount.mount_name, mount_path=mount.path, efa=mount.efa, gds=mount.gds,
+            )  # fmt: skip
+            report(self, settings)
 
 
 def _made(config: NewLustre | None, settings: LustreArguments) -> NewLustre:

@@ -22,6 +22,7 @@ from ultracluster.config.storage import (
     RootSquash,
     ScratchLustre,
 )
+from ultracluster.guard import Figure
 
 LustreDeployment = Literal[
     "scratch-1",
@@ -49,9 +50,9 @@ class LustreArguments(TypedDict, total=False):
     """Fields of the configuration's models for new Lustre file systems, which say what each means."""
 
     deployment: LustreDeployment
-    capacity_gib: int
-    throughput_mbps_per_tib: int
-    throughput_mbps: int
+    capacity_gib: Figure
+    throughput_mbps_per_tib: Figure
+    throughput_mbps: Figure
     drive_cache: Literal["none", "read"]
     metadata_iops: int | Literal["automatic"] | None
     read_cache: ReadCache

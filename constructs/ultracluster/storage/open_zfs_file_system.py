@@ -12,8 +12,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from ultracluster.config.storage import Backups, NewOpenZfs
-from ultracluster.guard import report, settings_of
+from ultracluster.config.storage import Backups, ExistingOpenZfs, NewOpenZfs
+from ultracluster.guard import Figure, report, settings_of
 from ultracluster.model.mounts import OpenZfsMount
 from ultracluster.network.admission import NFS, Admission, isolated_group
 from ultracluster.network.server_connections import ServerConnections
@@ -25,8 +25,8 @@ class OpenZfsArguments(TypedDict, total=False):
     """Fields of the configuration's model for a new OpenZFS file system, which says what each means."""
 
     deployment: Literal["single-az-1", "single-az-2", "single-az-ha-1", "single-az-ha-2"]
-    capacity_gib: int
-    throughput_mbps: int
+    capacity_gib: Figure
+    throughput_mbps: Figure
     mount_path: str
     backups: Backups
     maintenance_window: str | None
@@ -296,6 +296,11 @@ class _ImportedOpenZfs(_OpenZfs):
         self.mount_path = mount.path
         self.capacity_gib = capacity_gib
         self._connect(group)
+        if ".fsx." in mount.dns_name:  # not a name that someone else gave it
+            settings = ExistingOpenZfs.model_construct(
+                deployment="existing", id=mount.file_system_id, dns_name=mount.dns_name, mount_path=mount.path
+            )
+            report(self, settings)
 
 
 def _made(config: NewOpenZfs | None, settings: OpenZfsArguments) -> NewOpenZfs:

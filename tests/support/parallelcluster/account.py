@@ -13,10 +13,9 @@ from tools.catalog_from_authorities import api
 from ultracluster.catalog import InstanceType, instance_type
 from ultracluster.config import Environment
 from ultracluster.config.capacity import CapacityBlock, Reservation
-from ultracluster.network.admission import isolated_group
+from ultracluster.network.admission import ALL_TRAFFIC, NFS, Admission, isolated_group
+from ultracluster.network.admission import LUSTRE as LUSTRE_PORTS
 from ultracluster.network.efa_security_group import EfaSecurityGroup
-from ultracluster.storage.lustre_file_system import admit_to_lustre
-from ultracluster.storage.open_zfs_file_system import admit_to_open_zfs
 
 Facts = dict[str, dict[str, Any]]
 
@@ -191,11 +190,18 @@ def security_groups(*, efa: bool) -> dict[str, Any]:
     app = App(analytics_reporting=False)
     stack = Stack(app, "Groups")
     vpc = ec2.Vpc.from_vpc_attributes(stack, "Vpc", vpc_id=VPC, availability_zones=["a"])
-    nodes = EfaSecurityGroup(stack, "Nodes", vpc=vpc).security_group.security_group_id
-    lustre = isolated_group(stack, "Lustre", vpc_id=VPC, description="Lustre").attr_group_id
-    zfs = isolated_group(stack, "OpenZfs", vpc_id=VPC, description="OpenZFS").attr_group_id
-    admit_to_lustre(stack, "ToLustre", clients=nodes, file_system_group=lustre, efa=efa)
-    admit_to_open_zfs(stack, "ToOpenZfs", clients=nodes, file_system_group=zfs)
+    nodes = EfaSecurityGroup(stack, "Nodes", vpc=vpc).security_group
+    lustre, zfs = (
+        ec2.SecurityGroup.from_security_group_id(
+            stack,
+            f"{name}Group",
+            isolated_group(stack, name, vpc_id=VPC, description=name).attr_group_id,
+        )
+        for name in ("Lustre", "OpenZfs")
+    )
+    traffic = ALL_TRAFFIC if efa else LUSTRE_PORTS
+    Admission(stack, "ToLustre", clients=nodes, servers=lustre, traffic=traffic, mutual=True)
+    Admission(stack, "ToOpenZfs", clients=nodes, servers=zfs, traffic=NFS)
     resources = app.synth().get_stack_by_name("Groups").template["Resources"]
     ids = {"Nodes": NODES, "Lustre": LUSTRE_GROUP, "OpenZfs": OPENZFS_GROUP}
     groups = _groups(resources, ids)

@@ -6,8 +6,6 @@ not for its role, too.
 
 from __future__ import annotations
 
-from typing import cast
-
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
@@ -22,12 +20,19 @@ from ultracluster.storage.buckets import DataBucket, LogBucket
 
 
 def add_buckets(
-    scope: Construct, cluster: Cluster, *, key: kms.IKey, cross: Cross, uploaded_by: str
+    scope: Construct,
+    cluster: Cluster,
+    *,
+    key: kms.IKey,
+    cross: Cross,
+    uploaded_by: str,
+    scripts: s3.IBucket | None = None,
 ) -> BucketParts:
     """Add the buckets that do not exist yet.
 
     Args:
         uploaded_by: name of the stack that uploads the scripts.
+        scripts: takes the place of the environment's own bucket for scripts.
     """
     storage = cluster.environment.storage
     key = key_for(scope, cluster.environment, "buckets", key)
@@ -39,18 +44,21 @@ def add_buckets(
     role: iam.IRole | None = None
     role_arn: str | None = None
     data: str | None = None
-    if storage.scripts_bucket:
+    if scripts:
+        made["scripts"] = scripts
+        name = scripts.bucket_name
+    elif storage.scripts_bucket:
         name = storage.scripts_bucket.name
     else:
         scripts = DataBucket(scope, "Scripts", key=key, log_bucket=log, log_prefix="scripts/").bucket
         made["scripts"] = scripts
         name = cross(scope, "ScriptsBucketName", scripts.bucket_name)
         if cluster.traits.hyperpod:
-            # the CDK's class and interface differ in names of arguments
-            role = cast(
-                "iam.IRole",
-                upload_role(scope, "Upload", bucket=scripts, folder=cluster.cluster_name, stack=uploaded_by),
+            made_role = upload_role(
+                scope, "Upload", bucket=scripts, folder=cluster.cluster_name, stack=uploaded_by
             )
+            # it has what it needs; a bucket's own grants would be wider
+            role = made_role.without_policy_updates()
             role_arn = cross(scope, "UploadRoleArn", role.role_arn)
     if cluster.environment.makes_data_bucket:
         bucket = DataBucket(scope, "Data", key=key, log_bucket=log, log_prefix="data/").bucket

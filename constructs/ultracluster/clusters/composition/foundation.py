@@ -11,11 +11,14 @@ from ultracluster.model import Cluster
 from ultracluster.security.cluster_key import ClusterKey
 
 
-def add_foundation(scope: Construct, cluster: Cluster) -> kms.IKey:
+def add_foundation(scope: Construct, cluster: Cluster, *, logs: bool = True) -> kms.IKey:
     """Add the key, where it does not exist, and the log group of a Kubernetes control plane; gives the key.
 
     EKS still writes logs while a control plane is deleted, and creates the group again when it is gone:
     in the stack of the control plane that group would block the next attempt.
+
+    Args:
+        logs: with the log group; False where the control plane makes its own.
     """
     existing = cluster.environment.storage.key
     if existing:
@@ -23,12 +26,12 @@ def add_foundation(scope: Construct, cluster: Cluster) -> kms.IKey:
     else:
         alias = f"ultracluster/{cluster.name}"
         key = ClusterKey(scope, "Key", alias=alias, launched_by=cluster.launched_by).key
-    add_control_plane_logs(scope, cluster, key)
+    if logs:
+        _add_control_plane_logs(scope, cluster, key)
     return key
 
 
-def add_control_plane_logs(scope: Construct, cluster: Cluster, key: kms.IKey) -> None:
-    """Add the log group that a Kubernetes control plane writes to; nothing under Slurm."""
+def _add_control_plane_logs(scope: Construct, cluster: Cluster, key: kms.IKey) -> None:
     if cluster.kubernetes is None:
         return
     from ultracluster.clusters.eks.logs import control_plane_logs

@@ -7,6 +7,7 @@ from constructs import Construct
 
 from ultracluster.clusters.composition.parts import Cross, MadeNetwork, NetworkParts, removal
 from ultracluster.model import Cluster
+from ultracluster.model.addresses import subnets
 from ultracluster.network.cluster_network import ClusterNetwork
 from ultracluster.network.efa_security_group import EfaSecurityGroup
 
@@ -34,6 +35,7 @@ def add_network(scope: Construct, cluster: Cluster, *, cross: Cross) -> NetworkP
     return NetworkParts(
         vpc_id=cross(scope, "VpcId", network.vpc.vpc_id),
         vpc_cidr=settings.vpc.cidr if settings.vpc else settings.cidr,
+        nodes_cidr=str(subnets(cluster).nodes),
         subnet_id=cross(scope, "NodeSubnetId", network.subnet.subnet_id),
         security_group_ids=(cross(scope, "NodeSecurityGroupId", group.security_group_id),),
         route_table_id=cross(scope, "NodeRouteTableId", routes) if routes else None,
@@ -63,6 +65,7 @@ def existing_network(cluster: Cluster) -> NetworkParts:
     return NetworkParts(
         vpc_id=network.vpc.id,
         vpc_cidr=network.vpc.cidr,
+        nodes_cidr=str(subnets(cluster).nodes),
         subnet_id=network.subnet.id,
         security_group_ids=(network.security_group.id,),
         control_plane_subnet_ids=_given_control_plane(cluster),

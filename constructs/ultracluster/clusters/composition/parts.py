@@ -68,6 +68,8 @@ class NetworkParts:
     vpc_cidr: str
     subnet_id: str
     security_group_ids: tuple[str, ...]
+    nodes_cidr: str | None = None
+    """Of the nodes' subnet; None where it is not known."""
     route_table_id: str | None = None
     """Of the nodes' subnet; None where the subnet exists."""
     database_subnet_ids: tuple[str, ...] = ()
@@ -191,6 +193,35 @@ class FileSystemParts:
     """Security groups of those that exist: their clients are admitted where the clients are. What is made
     admits them where it is made."""
     made: MadeFileSystems = MadeFileSystems()
+
+    @staticmethod
+    def of(
+        *,
+        lustre: ILustreFileSystem | None,
+        open_zfs: IOpenZfsFileSystem | None,
+        accounting: IAccountingDatabase | None,
+    ) -> FileSystemParts:
+        """Of objects that exist."""
+        return FileSystemParts(
+            lustre=lustre.mount if lustre else None,
+            open_zfs=open_zfs.mount if open_zfs else None,
+            accounting=accounting.accounting if accounting else None,
+            made=MadeFileSystems(lustre=lustre, open_zfs=open_zfs, accounting=accounting),
+        )
+
+    def with_given(self, given: FileSystemParts) -> FileSystemParts:
+        """The same with what was given instead of its own."""
+        return replace(
+            self,
+            lustre=given.lustre or self.lustre,
+            open_zfs=given.open_zfs or self.open_zfs,
+            accounting=given.accounting or self.accounting,
+            made=MadeFileSystems(
+                lustre=given.made.lustre or self.made.lustre,
+                open_zfs=given.made.open_zfs or self.made.open_zfs,
+                accounting=given.made.accounting or self.made.accounting,
+            ),
+        )
 
     def lustre_in(self, scope: Construct, construct_id: str = "Lustre") -> ILustreFileSystem | None:
         if self.lustre is None:

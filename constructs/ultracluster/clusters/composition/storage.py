@@ -21,7 +21,6 @@ from ultracluster.clusters.composition.parts import (
 from ultracluster.config.lustre import NewLustre, lustre_of
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs, Storage
 from ultracluster.model import Cluster
-from ultracluster.model.addresses import subnets
 from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount
 from ultracluster.storage.accounting_database import AccountingDatabase
 from ultracluster.storage.lustre_file_system import LustreFileSystem
@@ -29,14 +28,25 @@ from ultracluster.storage.open_zfs_file_system import OpenZfsFileSystem
 
 
 def add_storage(
-    scope: Construct, cluster: Cluster, *, network: NetworkParts, key: kms.IKey, cross: Cross
+    scope: Construct,
+    cluster: Cluster,
+    *,
+    network: NetworkParts,
+    key: kms.IKey,
+    cross: Cross,
+    given: FileSystemParts | None = None,
 ) -> FileSystemParts:
-    """Add the file systems and the accounting database that do not exist yet, and admit the nodes to them."""
+    """Add the file systems and the accounting database that do not exist yet, and admit the nodes to them.
+
+    Args:
+        given: takes the place of what the environment asks for.
+    """
+    given = given or FileSystemParts()
     make = _Storage(scope, cluster, network, key, cross)
-    accounting, database, database_id = make.accounting()
-    lustre, lustre_mount = make.lustre()
-    open_zfs, open_zfs_mount = make.open_zfs()
-    return FileSystemParts(
+    accounting, database, database_id = make.accounting() if given.accounting is None else (None, None, None)
+    lustre, lustre_mount = make.lustre() if given.lustre is None else (None, None)
+    open_zfs, open_zfs_mount = make.open_zfs() if given.open_zfs is None else (None, None)
+    made = FileSystemParts(
         lustre=lustre_mount,
         open_zfs=open_zfs_mount,
         accounting=accounting,
@@ -44,6 +54,7 @@ def add_storage(
         group_ids=_groups(cluster.environment.storage),
         made=MadeFileSystems(lustre=lustre, open_zfs=open_zfs, accounting=database),
     )
+    return made.with_given(given)
 
 
 class _Storage:
@@ -97,7 +108,7 @@ class _Storage:
             "OpenZfs",
             vpc=self._vpc,
             subnet=self._subnet,
-            clients_cidr=str(subnets(self._cluster).nodes),
+            clients_cidr=self._network.nodes_cidr,
             config=config,
             key=self._key,
             removal_policy=removal(self._cluster.environment),
@@ -134,7 +145,7 @@ class _Storage:
             port=database.port,
             database_name=config.database_name,
         )
-        return accounting, database, self._cross(self._scope, "AccountingId", database.instance_id)
+        return accounting, database, self._cross(self._scope, "AccountingId", database.instance_identifier)
 
 
 def _without_repositories(config: NewLustre) -> NewLustre:

@@ -125,6 +125,7 @@ class EksNodeGroup(Construct):
                 kubernetes_version=cluster.kubernetes_version,
                 lifecycle=lifecycle,
                 node_image_release=image_release,
+                service_cidr=cluster.service_cidr,
                 cluster_name=cluster.cluster_name,
             )
             if resolved is None
@@ -153,7 +154,8 @@ class EksNodeGroup(Construct):
             )
             ready.append(role)
         self.role = self._principal = role
-        if scripts is None and resolved is None and lifecycle != "none":
+        runs = made.cluster.runs_scripts and made.cluster.groups[name].role == "compute"
+        if scripts is None and resolved is None and runs:
             scripts = NodeScripts(self, "Scripts", configurations=made.configurations.by_group)
             scripts.grant_read(role)
         with made.in_words_of_rules():

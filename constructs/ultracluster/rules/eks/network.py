@@ -175,9 +175,11 @@ def _other_zones(home: Region | None, network: Network, settings: Eks | HyperPod
 
 
 def free_service_network(network: Network) -> str:
-    """A network for services that is not the VPC's."""
+    """A network for services that is not the VPC's; of one that holds all of them, or is not known, EKS's
+    usual one."""
     usual = ("172.20.0.0/16", "10.100.0.0/16", "192.168.128.0/17")
-    return next(cidr for cidr in usual if not IPv4Network(cidr).overlaps(_vpc(network)))
+    free = (cidr for cidr in usual if not IPv4Network(cidr).overlaps(_vpc(network)))
+    return next(free, usual[0])
 
 
 def _vpc(network: Network) -> IPv4Network:

@@ -1,0 +1,137 @@
+"""What a PCS cluster says to Slurm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pcs_support import (
+    BLOCK,
+    bare,
+    compute,
+    group_of,
+    login,
+    made,
+    only,
+)
+
+from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.pcs import PROLOG, Pcs
+from ultracluster.config.slurm import Partition
+from ultracluster.scripts_folder import scripts_folder
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "gres", "record"),
+    [
+        ("p5.48xlarge", {}, "gpu:h100:8", {"Type": "h100", "File": "/dev/nvidia[0-7]"}),
+        ("p5.4xlarge", {}, "gpu:h100:1", {"Type": "h100", "File": "/dev/nvidia0"}),
+        ("g6e.12xlarge", {}, "gpu:l40s:4", {"Type": "l40s", "File": "/dev/nvidia[0-3]"}),
+        ("p5.48xlarge", {"slurm_version": "26.05"}, None, None),
+        ("p5.48xlarge", {"gpu_types": False}, None, None),
+        ("trn2.48xlarge", {}, None, None),
+        ("m7i.2xlarge", {}, None, None),
+    ],
+)
+def test_gpus_by_type(
+    kind: str, config: dict[str, Any], gres: str | None, record: dict[str, str] | None, tmp_path: Path
+) -> None:
+    result = bare(tmp_path, config=Pcs(kind="pcs", **config), node_groups={"train": compute(kind)})
+    slurm = group_of(result, "train").get("SlurmConfiguration")
+
+    if gres is None or record is None:
+        assert slurm is None
+    else:
+        assert slurm == {
+            "GresCustomSettings": [{"Name": "gpu"} | record],
+            "SlurmCustomSettings": [{"ParameterName": "Gres", "ParameterValue": gres}],
+        }
+
+
+def test_one_queue_for_each_partition_with_its_settings(tmp_path: Path) -> None:
+    config = Pcs(
+        kind="pcs",
+        partitions={
+            "train": Partition(slurm_settings={"MaxTime": "1-00:00:00"}),
+            "shared": Partition(exclusive=False, slurm_settings={"PriorityTier": 2}),
+        },
+    )
+    groups = {
+        "login": login(),
+        "first": compute(),
+        "second": compute(),
+        "small": compute("g6e.12xlarge", partition="shared"),
+    }
+    result = bare(tmp_path, config=config, node_groups=groups)
+    queues = {
+        queue["Properties"]["Name"]: queue["Properties"]
+        for queue in result.resources("AWS::PCS::Queue").values()
+    }
+    settings = {
+        name: {
+            one["ParameterName"]: one["ParameterValue"]
+            for one in queue["SlurmConfiguration"]["SlurmCustomSettings"]
+        }
+        for name, queue in queues.items()
+    }
+
+    assert settings == {
+        "train": {"MaxTime": "1-00:00:00", "OverSubscribe": "EXCLUSIVE", "Default": "YES"},
+        "shared": {"PriorityTier": "2"},
+    }
+    assert {name: len(queue["ComputeNodeGroupConfigurations"]) for name, queue in queues.items()} == {
+        "train": 2,
+        "shared": 1,
+    }
+
+
+RACK = {"rack": compute("p6e-gb200.36xlarge", count=18, partition="rack", capacity=BLOCK)}
+IMEX = {"Prolog": PROLOG, "PrologFlags": "Alloc,NoHold"}
+
+
+@pytest.mark.parametrize(
+    ("groups", "config", "expected"),
+    [
+        (RACK, {}, IMEX),
+        ({"train": compute()}, {}, {}),
+        ({"trn2": compute("trn2u.48xlarge", capacity=BLOCK)}, {}, {}),  # NeuronLink knows no IMEX
+        (RACK, {"imex": False}, {}),
+        (RACK, {"lifecycle": "none"}, {}),  # nobody would put the prolog there
+        (RACK, {"slurm_settings": {"MinJobAge": 300}}, IMEX | {"MinJobAge": "300"}),
+        (
+            RACK,
+            {"slurm_settings": {"prologflags": "Alloc"}},
+            {"Prolog": PROLOG, "prologflags": "Alloc"},
+        ),
+        (
+            RACK,
+            {"slurm_settings": {"Prolog": "/mine"}},
+            {"Prolog": "/mine", "PrologFlags": "Alloc,NoHold"},
+        ),
+    ],
+)
+def test_ultraservers_run_the_imex_prolog(
+    tmp_path: Path, groups: dict[str, NodeGroup], config: dict[str, Any], expected: dict[str, str]
+) -> None:
+    asked = Pcs(kind="pcs", **config)
+    result = made(tmp_path, config=asked, node_groups={"login": login(), **groups})
+    settings = only(result, "AWS::PCS::Cluster")["SlurmConfiguration"].get("SlurmCustomSettings", [])
+
+    assert {one["ParameterName"]: one["ParameterValue"] for one in settings} == expected
+
+
+def test_the_scripts_put_the_prolog_where_slurm_looks_for_it() -> None:
+    step = (scripts_folder() / "steps" / "imex.sh").read_text()
+
+    assert f"readonly PROLOG={PROLOG}\n" in step
+
+
+def test_what_is_said_of_a_partition_is_not_said_twice(tmp_path: Path) -> None:
+    said = Partition(slurm_settings={"oversubscribe": "EXCLUSIVE", "default": "NO"})
+    queue = only(bare(tmp_path, config=Pcs(kind="pcs", partitions={"train": said})), "AWS::PCS::Queue")
+
+    assert [one["ParameterName"] for one in queue["SlurmConfiguration"]["SlurmCustomSettings"]] == [
+        "oversubscribe",
+        "default",
+    ]
