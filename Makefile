@@ -151,6 +151,7 @@ lock: setup-dev ## renew the lock files (LOCK_FLAGS=--upgrade for newer versions
 	@$(UV_COMPILE) --group node -o requirements-node.lock
 	@$(UV_COMPILE) --config-file tests/support/parallelcluster/uv.toml tests/support/parallelcluster/requirements.in -o requirements-parallelcluster.lock
 	@npm install --silent --package-lock-only --omit-lockfile-registry-resolved
+	@python -c 'import json, pathlib; file = pathlib.Path("package-lock.json"); lock = json.loads(file.read_text()); [one.pop("funding", None) for one in lock["packages"].values()]; file.write_text(json.dumps(lock, indent=2) + "\n")' # addresses of authors
 
 clean: ## everything that make made
 	@rm -rf $(VENV) $(PARALLELCLUSTER) node_modules cdk.out dist build .pytest_cache .ruff_cache .hypothesis

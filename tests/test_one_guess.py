@@ -15,6 +15,7 @@ from project import ROOT
 
 from ultracluster.catalog import instance_types
 from ultracluster.catalog.instances import families
+from ultracluster.cli.documents import DOCUMENTS
 from ultracluster.model import TRAITS
 from ultracluster.rules import RULE_SETS, all_rules
 
@@ -26,6 +27,7 @@ GENERATED = {
     "constructs/ultracluster/rules/examples.json",  # the examples of docs/rules.md
     "constructs/ultracluster/account/permissions.json",
     "lifecycle_scripts/releases/lock.schema.json",
+    *(f"{PACKAGE}/cli/schemas/{name}.json" for name in DOCUMENTS),
 }
 SUFFIXES = {".py", ".json", ".csv", ".sh", ".sbatch", ".yaml", ".service", ".conf", ".lock"}
 

@@ -35,6 +35,7 @@ def test_data_types_and_scripts_travel_along(wheel: Path) -> None:
         "ultracluster/catalog/prices.csv",
     } <= names
     assert "ultracluster/config/environment.schema.json" in names
+    assert "ultracluster/cli/schemas/plan.json" in names
     assert {
         "ultracluster/stacks/environment.py",
         "ultracluster/cdk_flags.json",

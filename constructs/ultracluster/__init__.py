@@ -9,8 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
-"""Semantic versioning; the distribution's version is read from this line."""
+from ultracluster.version import __version__ as __version__
 
 __all__ = [
     "Accounting",

@@ -193,6 +193,8 @@ entry::fetch_ahead() {
   mkdir -p "$told"
   ENTRY_FETCHES=()
   for step in "${ENTRY_LEFT[@]}"; do
+    # A team's own steps have none.
+    ! steps::is_own "$step" || continue
     [[ $(<"$ULTRACLUSTER_HOME/steps/$step.sh") == *"$step::fetch()"* ]] || continue
     entry::fetch_one "$step" "$told/$step" &
     ENTRY_FETCHES+=("$!")

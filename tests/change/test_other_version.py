@@ -17,6 +17,7 @@ from project import ROOT
 from typer.testing import CliRunner, Result
 
 import ultracluster
+from ultracluster.change import other_version
 from ultracluster.cli.main import app
 
 NAME = "eks-p5en"
@@ -172,8 +173,6 @@ def test_a_repository_without_a_checkout_has_no_revisions(
     (tmp_path / "app.py").touch()
     (tmp_path / "cdk.json").write_text(json.dumps({"app": f"{sys.executable} app.py"}))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        ultracluster, "__file__", str(tmp_path / "lib/site-packages/ultracluster/__init__.py")
-    )
+    monkeypatch.setattr(other_version, "SOURCE", tmp_path / "lib")
 
     assert "there is no checkout of Ultracluster here" in refused("v1.0.0")

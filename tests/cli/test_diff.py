@@ -239,6 +239,7 @@ def test_a_revision_has_its_own_locks(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "dev.yaml").write_text("then")
     (folder / "dev.lock").write_text("then")
+    (folder / "10_step.sh").write_text("then")
     git(tmp_path / "checkout", "init", "--quiet")
     git(tmp_path / "checkout", "add", ".")
     git(tmp_path / "checkout", "commit", "--quiet", "-m", "first")
@@ -247,6 +248,7 @@ def test_a_revision_has_its_own_locks(tmp_path: Path) -> None:
     assert [
         (one.name, one.read_text()) for one in sorted((tmp_path / "then" / "environments").iterdir())
     ] == [
+        ("10_step.sh", "then"),
         ("dev.lock", "then"),
         ("dev.yaml", "then"),
     ]

@@ -38,14 +38,14 @@ ELSEWHERE = {
     "connect": "tests/account/test_connect.py",
     "diff": "tests/cli/test_diff.py",
     "doctor": "tests/account/test_doctor.py",
-    "nodes add": "tests/account/test_nodes.py",
-    "nodes delete": "tests/account/test_nodes.py",
-    "nodes describe": "tests/account/test_nodes.py",
-    "nodes health-check": "tests/account/test_nodes.py",
-    "nodes list": "tests/account/test_nodes.py",
-    "nodes reboot": "tests/account/test_nodes.py",
-    "nodes replace": "tests/account/test_nodes.py",
-    "nodes restore": "tests/account/test_nodes.py",
+    "nodes add": "tests/account/nodes",
+    "nodes delete": "tests/account/nodes",
+    "nodes describe": "tests/account/nodes",
+    "nodes health-check": "tests/account/nodes",
+    "nodes list": "tests/account/nodes",
+    "nodes reboot": "tests/account/nodes",
+    "nodes replace": "tests/account/nodes",
+    "nodes restore": "tests/account/nodes",
     "preflight": "tests/account/test_preflight.py",
     "prices update": "tests/cli/test_prices.py",
     "software update": "tests/account/test_software_update.py",
@@ -59,8 +59,9 @@ def test_every_command_with_json_has_a_document_and_is_run() -> None:
 
     assert found == {one for row in DOCUMENTS.values() for one in row.commands}
     assert found == WITHOUT_ACCOUNT.keys() | ELSEWHERE.keys()
-    for name, file in ELSEWHERE.items():
-        assert "--json" in (ROOT / file).read_text(), f"{file} prints no JSON of {name}"
+    for name, place in ELSEWHERE.items():
+        files = [ROOT / place] if place.endswith(".py") else (ROOT / place).glob("test_*.py")
+        assert any("--json" in file.read_text() for file in files), f"{place} prints no JSON of {name}"
 
 
 def test_every_json_option_is_the_shared_one() -> None:

@@ -26,7 +26,7 @@ def test_version_has_one_source() -> None:
 
     assert (result.exit_code, result.stdout) == (0, f"ultracluster {ultracluster.__version__}\n")
     assert "version" in project["project"]["dynamic"] and "version" not in project["project"]
-    assert project["tool"]["hatch"]["version"]["path"] == "constructs/ultracluster/__init__.py"
+    assert project["tool"]["hatch"]["version"]["path"] == "constructs/ultracluster/version.py"
     assert re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+)?", ultracluster.__version__)
 
 

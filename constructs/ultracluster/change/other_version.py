@@ -14,13 +14,15 @@ from importlib.metadata import version as installed
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import ultracluster
 from ultracluster.change.comparison import Comparison
 from ultracluster.change.template_files import read_templates
 from ultracluster.project.place import Located, ProjectError
 from ultracluster.project.revisions import unpack_all
 from ultracluster.project.synth import run_app, said_by
+from ultracluster.version import __version__
 
+SOURCE = Path(__file__).resolve().parents[3]
+"""The checkout, where this runs from one."""
 _LAST = 20
 """Lines of what a version says that cannot synthesise."""
 
@@ -56,7 +58,7 @@ def of_version(here: Located, wanted: str) -> Comparison:
             then = pool.submit(
                 run_app, other.root, here.file, theirs, python=other.python, packages=other.packages
             )
-        own = f"ultracluster {ultracluster.__version__}"
+        own = f"ultracluster {__version__}"
         for label, run, instead in ((own, now.result(), ""), (other.label, then.result(), _INSTEAD)):
             if run.returncode:
                 text = "\n".join(said_by(run).splitlines()[-_LAST:])
@@ -151,9 +153,8 @@ def _asked(python: Path) -> tuple[str, str, str] | None:
 
 
 def _revision(here: Located, revision: str, scratch: Path) -> Version:
-    source = Path(ultracluster.__file__).resolve().parents[2]
     checkout = next(
-        (one for one in (here.root, source) if (one / "constructs" / "ultracluster").is_dir()), None
+        (one for one in (here.root, SOURCE) if (one / "constructs" / "ultracluster").is_dir()), None
     )
     if checkout is None:
         raise ProjectError(

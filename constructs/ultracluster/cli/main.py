@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import ultracluster
 from ultracluster.cli.commands import Commands
 from ultracluster.cli.documents import DOCUMENTS, schema_file, schema_id
 from ultracluster.cli.json_output import JsonOption, write_json
 from ultracluster.cli.report import refuse
+from ultracluster.version import __version__
 
 if TYPE_CHECKING:
     from ultracluster.rules import Rule
@@ -32,7 +32,7 @@ def main() -> None:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"ultracluster {ultracluster.__version__}")
+        typer.echo(f"ultracluster {__version__}")
         raise typer.Exit
 
 

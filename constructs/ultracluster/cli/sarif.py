@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
-import ultracluster
 from ultracluster.cli.rules_page import SHAPE
 from ultracluster.cli.workflow_annotations import repository_path
 from ultracluster.config import Finding
 from ultracluster.rules import all_rules
+from ultracluster.version import __version__
 
 
 def sarif(findings: Iterable[Finding]) -> str:
@@ -29,7 +29,7 @@ def sarif(findings: Iterable[Finding]) -> str:
                 "tool": {
                     "driver": {
                         "name": "ultracluster",
-                        "semanticVersion": ultracluster.__version__,
+                        "semanticVersion": __version__,
                         "rules": _rules(codes),
                     }
                 },

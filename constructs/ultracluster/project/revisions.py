@@ -8,13 +8,13 @@ from ultracluster.project.place import ProjectError
 
 
 def unpack(root: Path, revision: str, into: Path) -> str:
-    """Write a revision's environments and their locks to a folder; returns the commit, abbreviated.
+    """Write a revision's environments, locks and node steps to a folder; returns the commit, abbreviated.
 
     Raises:
         ProjectError: git does not know the revision, or is not installed.
     """
     # with what it may extend; git refuses a pattern that nothing fits, hence one for .yaml and .yml
-    return _unpack(root, revision, into, ("*.y*ml", "*.lock"), "--against")
+    return _unpack(root, revision, into, ("*.y*ml", "*.lock", "*.sh"), "--against")
 
 
 def unpack_all(root: Path, revision: str, into: Path, *, option: str) -> str:

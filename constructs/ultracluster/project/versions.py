@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ultracluster.project.place import cdk_json
+from ultracluster.version import __version__
 
 MADE_BY = "ultracluster:version"
 """In the context of cdk.json: the version whose templates the repository has reviewed; none in a checkout."""
@@ -26,8 +27,6 @@ class Misfit:
 
 def running_version() -> str:
     """Of the package that runs."""
-    from ultracluster import __version__
-
     return __version__
 
 

@@ -32,7 +32,7 @@ class FindingRow(TypedDict):
     """One thing that is wrong with an environment."""
 
     code: str
-    """Id of the rule, `FSX002`; `ultracluster rules CODE` has it in full."""
+    """Id of the rule; `ultracluster rules CODE` has it in full."""
     severity: Severity
     path: str
     """`node_groups.train.mounts[0]`."""

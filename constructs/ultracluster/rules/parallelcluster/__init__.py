@@ -1,5 +1,14 @@
 """Rules on ParallelCluster."""
 
-from ultracluster.rules.parallelcluster import capacity, cluster, directory, groups, slurm, types
+from ultracluster.rules.parallelcluster import (
+    capacity,
+    cluster,
+    directory,
+    governance,
+    groups,
+    slurm,
+    steps,
+    types,
+)
 
-__all__ = ["capacity", "cluster", "directory", "groups", "slurm", "types"]
+__all__ = ["capacity", "cluster", "directory", "governance", "groups", "slurm", "steps", "types"]

@@ -1,5 +1,5 @@
 """Rules on AWS PCS."""
 
-from ultracluster.rules.pcs import cluster, groups, nodes, settings
+from ultracluster.rules.pcs import cluster, governance, groups, nodes, settings
 
-__all__ = ["cluster", "groups", "nodes", "settings"]
+__all__ = ["cluster", "governance", "groups", "nodes", "settings"]

@@ -37,31 +37,6 @@ def chosen_exist(group: Group, cluster: Cluster) -> Iterator[Breach]:
 
 
 @STP.rule(
-    8,
-    "error",
-    "Groups that ParallelCluster cannot tell apart run the same steps",
-    source="ParallelCluster User Guide: CustomActions are a property of a queue; this package: a node finds "
-    "its group among those of a queue by its instance type",
-    date="2026-11-22",
-    kinds=frozenset({"parallelcluster"}),
-)
-def told_apart(cluster: Cluster) -> Iterator[Breach]:
-    for partition, groups in cluster.partitions.items():
-        first: dict[str, str] = {}
-        for name, group in groups.items():
-            other = first.setdefault(group.settings.instance_type, name)
-            if _steps(cluster, name) == _steps(cluster, other):
-                continue
-            yield Breach(
-                ("node_groups", name, _FIELD),
-                f"`{name}` and `{other}` are groups of partition `{partition}` and of one instance type, and "
-                "run different steps: their nodes have the scripts of one queue and could not tell which "
-                "group is theirs.",
-                write(_steps(cluster, other)).noting("or a partition of its own"),
-            )
-
-
-@STP.rule(
     9,
     "warning",
     "Steps of your own run on some node",
@@ -83,7 +58,3 @@ def run_somewhere(cluster: Cluster) -> Iterator[Breach]:
                 f"no node runs {path}: no group with scripts chooses it, or `lifecycle` is none.",
                 drop() | ask("decision", f"a group with its name in {_FIELD}"),
             )
-
-
-def _steps(cluster: Cluster, group: str) -> list[str]:
-    return [step.name for step in steps_of_group(cluster.environment, group)]

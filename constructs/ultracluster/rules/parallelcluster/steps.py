@@ -1,0 +1,40 @@
+"""Rules on: node steps of a team's own in groups that ParallelCluster cannot tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.config.remedy import write
+from ultracluster.model import Cluster
+from ultracluster.model.own_steps import steps_of_group
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import PCL, STP
+
+
+@STP.rule(
+    8,
+    "error",
+    "Groups that ParallelCluster cannot tell apart run the same steps",
+    source="ParallelCluster User Guide: CustomActions are a property of a queue; this package: a node finds "
+    "its group among those of a queue by its instance type",
+    date="2026-11-22",
+    kinds=PCL.kinds,
+)
+def told_apart(cluster: Cluster) -> Iterator[Breach]:
+    for partition, groups in cluster.partitions.items():
+        first: dict[str, str] = {}
+        for name, group in groups.items():
+            other = first.setdefault(group.settings.instance_type, name)
+            if _steps(cluster, name) == _steps(cluster, other):
+                continue
+            yield Breach(
+                ("node_groups", name, "lifecycle_steps"),
+                f"`{name}` and `{other}` are groups of partition `{partition}` and of one instance type, and "
+                "run different steps: their nodes have the scripts of one queue and could not tell which "
+                "group is theirs.",
+                write(_steps(cluster, other)).noting("or a partition of its own"),
+            )
+
+
+def _steps(cluster: Cluster, group: str) -> list[str]:
+    return [step.name for step in steps_of_group(cluster.environment, group)]

@@ -1,0 +1,31 @@
+"""Rules on: the role of PCS's nodes where a company places and names roles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.config.governance import Governance
+from ultracluster.config.remedy import anywhere, write
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import GOV, PCS
+
+
+@GOV.rule(
+    2,
+    "error",
+    "PCS knows the role of its nodes by path or name",
+    source="AWS PCS User Guide: Create an instance profile for AWS PCS (path /aws-pcs/, or a name that "
+    "starts with AWSPCS)",
+    date="2026-11-22",
+    kinds=PCS.kinds,
+)
+def known_to_pcs(governance: Governance) -> Iterator[Breach]:
+    path, prefix = governance.role_path, governance.role_prefix or ""
+    # without a path, that of the nodes' role stays /aws-pcs/
+    if path and "/aws-pcs/" not in path and not prefix.startswith("AWSPCS"):
+        yield Breach(
+            ("role_path",),
+            f"with the path {path} and names that begin with `{prefix}` PCS refuses the nodes' instance "
+            "profile: the role is to be below /aws-pcs/, or its name to begin with AWSPCS.",
+            write(f"/aws-pcs{path}") | anywhere({("governance", "role_prefix"): f"AWSPCS-{prefix}"[:30]}),
+        )
