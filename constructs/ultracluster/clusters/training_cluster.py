@@ -40,6 +40,7 @@ from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 from ultracluster.config.orchestrator import HyperPodSlurm, OrchestratorSettings, ParallelCluster, Pcs
 from ultracluster.guard import already_judged, report_findings
 from ultracluster.model import Cluster, resolve
+from ultracluster.network.existing import cidr_of
 from ultracluster.rules import check
 from ultracluster.security.acknowledgements import acknowledge
 from ultracluster.security.cluster_key import ClusterKey
@@ -298,7 +299,7 @@ class TrainingCluster(Construct):
         control_plane = list(self._control_plane_subnets or ())
         return NetworkParts(
             vpc_id=vpc.vpc_id,
-            vpc_cidr=vpc.vpc_cidr_block,
+            vpc_cidr=cidr_of(vpc, self),
             subnet_id=subnet.subnet_id,
             security_group_ids=tuple(group.security_group_id for group in groups),
             control_plane_subnet_ids=tuple(one.subnet_id for one in control_plane),

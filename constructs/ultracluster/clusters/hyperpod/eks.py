@@ -202,8 +202,8 @@ class HyperPodEksCluster(ClusterConstruct):
         if software.mirror:
             self._rights.grant_read_mirror(software.mirror)
         self.scripts_bucket = scripts_bucket_of(self, scripts_bucket, self.key)
-        bundle = self._upload(made, upload_role)
         with made.in_words_of_rules():
+            bundle = self._upload(made, upload_role)
             first = self._prepare(agent_image)
             self.resource = self._resource(subnet, bundle)
         # its policy, not only the role, must be there before the first node is
