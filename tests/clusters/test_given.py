@@ -118,6 +118,16 @@ def test_the_object_that_holds_a_group_is_no_group(tmp_path: Path) -> None:
             one.add("pcs", f"C{number}", security_groups=given)
 
 
+def test_a_group_that_is_given_twice_is_written_once(tmp_path: Path) -> None:
+    one = team(tmp_path)
+    nodes = EfaSecurityGroup(one.stack, "Nodes", vpc=one.vpc).security_group
+    lustre = LustreFileSystem(one.stack, "Lustre", vpc=one.vpc, subnet=one.subnet, capacity_gib=4800)
+    one.add("hyperpod-slurm", security_groups=[nodes, nodes], lustre=lustre)
+
+    cluster = resource(synthesised(one, tmp_path), "AWS::SageMaker::Cluster")
+    assert len(cluster["Properties"]["VpcConfig"]["SecurityGroupIds"]) == 1
+
+
 @pytest.mark.parametrize("kind", MAKERS)
 def test_a_key_of_another_region_is_refused(kind: str, tmp_path: Path) -> None:
     one = team(tmp_path)

@@ -232,7 +232,7 @@ def nodes_groups(
             "EfaSecurityGroup holds one: security_groups=[nodes.security_group]"
         )
     if given:
-        return list(given)
+        return list({group.security_group_id: group for group in given}.values())
     if vpc is None or given is not None:
         raise ValueError(
             f"{type(scope).__name__}: give vpc=, in which a security group for EFA is made, or "
