@@ -17,12 +17,12 @@ from ultracluster.clusters.composition.storage import existing_file_systems
 from ultracluster.config import Environment
 from ultracluster.config.environment import ENVIRONMENT_TAG, STACK_PARTS, StackPart
 from ultracluster.model import Cluster, resolve
+from ultracluster.security.governance import govern, prepare
 from ultracluster.software.locked_images import with_locked_images
 from ultracluster.stacks.buckets import BucketStack
 from ultracluster.stacks.cluster import ClusterStack
 from ultracluster.stacks.egress import EgressStack
 from ultracluster.stacks.foundation import FoundationStack
-from ultracluster.stacks.governance import govern, prepare
 from ultracluster.stacks.network import NetworkStack
 from ultracluster.stacks.protection import ProtectionStack
 from ultracluster.stacks.repositories import RepositoryStack

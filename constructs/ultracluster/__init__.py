@@ -31,7 +31,7 @@ __all__ = [
     "EksCluster",
     "EksControlPlane",
     "EksNodeGroup",
-    "Environment",
+    "EnvironmentConfig",
     "HyperPodEks",
     "HyperPodEksCluster",
     "HyperPodExecutionRole",
@@ -44,6 +44,7 @@ __all__ = [
     "ILustreFileSystem",
     "IOpenZfsFileSystem",
     "ImageBuilderPipeline",
+    "Karpenter",
     "LogBucket",
     "LustreFileSystem",
     "LustreMount",
@@ -57,11 +58,15 @@ __all__ = [
     "ParallelClusterCluster",
     "Pcs",
     "PcsCluster",
+    "PublicEndpoint",
     "Reservation",
     "ScriptBundle",
     "SessionDocument",
     "Spot",
+    "Taint",
+    "TrainingCluster",
     "TrainingPlan",
+    "load",
     "network_card_plan",
     "placement_for",
 ]
@@ -80,10 +85,12 @@ if TYPE_CHECKING:
     from ultracluster.clusters.pcs.cluster import PcsCluster
     from ultracluster.clusters.placement import ClusterPlacementGroup
     from ultracluster.clusters.session_document import SessionDocument
-    from ultracluster.config import Environment
+    from ultracluster.clusters.training_cluster import TrainingCluster
+    from ultracluster.config import Environment as EnvironmentConfig
+    from ultracluster.config import load
     from ultracluster.config.capacity import CapacityBlock, OnDemand, Reservation, Spot, TrainingPlan
-    from ultracluster.config.kubernetes import Eks, HyperPodEks
-    from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
+    from ultracluster.config.kubernetes import Eks, HyperPodEks, Karpenter, PublicEndpoint
+    from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup, Taint
     from ultracluster.config.orchestrator import HyperPodSlurm
     from ultracluster.config.parallelcluster import ParallelCluster
     from ultracluster.config.pcs import Pcs
@@ -127,7 +134,7 @@ else:
         "EksCluster": "clusters.eks.cluster",
         "EksControlPlane": "clusters.eks.control_plane",
         "EksNodeGroup": "clusters.eks.nodes",
-        "Environment": "config",
+        "EnvironmentConfig": "config:Environment",
         "HyperPodEks": "config.kubernetes",
         "HyperPodEksCluster": "clusters.hyperpod.eks",
         "HyperPodExecutionRole": "security.execution_role",
@@ -140,6 +147,8 @@ else:
         "ILustreFileSystem": "storage.lustre_file_system",
         "ImageBuilderPipeline": "lifecycle.image_pipeline",
         "IOpenZfsFileSystem": "storage.open_zfs_file_system",
+        "Karpenter": "config.kubernetes",
+        "load": "config",
         "LogBucket": "storage.buckets",
         "LustreFileSystem": "storage.lustre_file_system",
         "LustreMount": "model.mounts",
@@ -155,14 +164,18 @@ else:
         "Pcs": "config.pcs",
         "PcsCluster": "clusters.pcs.cluster",
         "placement_for": "model.capacity",
+        "PublicEndpoint": "config.kubernetes",
         "Reservation": "config.capacity",
         "ScriptBundle": "lifecycle.script_bundle",
         "SessionDocument": "clusters.session_document",
         "Spot": "config.capacity",
+        "Taint": "config.nodes",
+        "TrainingCluster": "clusters.training_cluster",
         "TrainingPlan": "config.capacity",
     }
 
     def __getattr__(name: str) -> object:
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        module, _, inside = _HOMES[name].partition(":")
+        return getattr(import_module(f"{__name__}.{module}"), inside or name)

@@ -11,7 +11,7 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-from ultracluster.clusters.pcs.cluster import ENTRY
+from ultracluster.clusters.pcs.groups import ENTRY
 from ultracluster.lifecycle.bundles import HEAD, one_file
 from ultracluster.lifecycle.selection import files_of
 from ultracluster.scripts_folder import scripts_folder

@@ -20,8 +20,8 @@ from templates import Synthesised, synthesise
 from ultracluster.config import Environment
 from ultracluster.config.governance import CDK_QUALIFIER, Governance
 from ultracluster.rules import check
+from ultracluster.security.governance import LONGEST_NAME, NAMES, prepare
 from ultracluster.stacks import build
-from ultracluster.stacks.governance import LONGEST_NAME, NAMES, prepare
 
 KINDS = sorted(BASES)
 

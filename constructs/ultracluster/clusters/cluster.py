@@ -51,6 +51,33 @@ class ClusterConstruct(Construct):
     _connections: ec2.Connections
     _principal: iam.IPrincipal
 
+    @staticmethod
+    def from_cluster_attributes(
+        scope: Construct,
+        construct_id: str,
+        *,
+        cluster_name: str,
+        cluster_arn: str,
+        security_groups: Sequence[ec2.ISecurityGroup] = (),
+        role: iam.IRole | None = None,
+    ) -> ICluster:
+        """A cluster that was made elsewhere. To add nodes to one of EKS, import its `EksControlPlane`.
+
+        Args:
+            cluster_name: as its service knows it.
+            cluster_arn: its ARN.
+            security_groups: of its nodes; without them nothing can be opened to it.
+            role: of its nodes; without it a grant says so in an error.
+        """
+        return _ImportedCluster(
+            scope,
+            construct_id,
+            cluster_name=cluster_name,
+            cluster_arn=cluster_arn,
+            security_groups=security_groups,
+            role=role,
+        )
+
     @property
     def connections(self) -> ec2.Connections:
         """Of its nodes."""
@@ -62,9 +89,7 @@ class ClusterConstruct(Construct):
         return self._principal
 
 
-class ImportedCluster(ClusterConstruct):
-    """A cluster that was made elsewhere; see `from_cluster_attributes` of the orchestrators' clusters."""
-
+class _ImportedCluster(ClusterConstruct):
     def __init__(
         self,
         scope: Construct,
@@ -72,17 +97,9 @@ class ImportedCluster(ClusterConstruct):
         *,
         cluster_name: str,
         cluster_arn: str,
-        security_groups: Sequence[ec2.ISecurityGroup] = (),
-        role: iam.IRole | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup],
+        role: iam.IRole | None,
     ) -> None:
-        """Name it.
-
-        Args:
-            cluster_name: as its service knows it.
-            cluster_arn: its ARN.
-            security_groups: of its nodes; without them nothing can be opened to it.
-            role: of its nodes; without it a grant says so in an error.
-        """
         super().__init__(scope, construct_id)
         self.cluster_name, self.cluster_arn = cluster_name, cluster_arn
         self._connections = ec2.Connections(security_groups=list(security_groups))
@@ -90,4 +107,4 @@ class ImportedCluster(ClusterConstruct):
         self._principal = role or cast("iam.IPrincipal", iam.UnknownPrincipal(resource=self))
 
 
-__all__ = ["ClusterConstruct", "ICluster", "ImportedCluster"]
+__all__ = ["ClusterConstruct", "ICluster"]

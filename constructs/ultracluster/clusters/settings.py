@@ -75,7 +75,6 @@ class ParallelClusterSettings(TypedDict, total=False):
     partitions: dict[str, ParallelClusterPartition]
     monitoring: ParallelClusterMonitoring
     directory_service: DirectoryService | None
-    permissions_boundary: str | None
     lifecycle: Literal["on-node-configured", "none"]
     imex: bool
 

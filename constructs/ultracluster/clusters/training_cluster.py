@@ -16,6 +16,7 @@ from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.clusters.composition.buckets import add_buckets, existing_buckets
 from ultracluster.clusters.composition.egress import add_egress
 from ultracluster.clusters.composition.foundation import add_foundation
+from ultracluster.clusters.composition.keys import Purpose, key_for
 from ultracluster.clusters.composition.network import add_network, existing_network
 from ultracluster.clusters.composition.parts import (
     BucketParts,
@@ -40,6 +41,7 @@ from ultracluster.model import Cluster, resolve
 from ultracluster.rules import check
 from ultracluster.security.acknowledgements import acknowledge
 from ultracluster.security.cluster_key import ClusterKey
+from ultracluster.security.governance import govern
 from ultracluster.software.locked_images import with_locked_images
 from ultracluster.storage.accounting_database import IAccountingDatabase
 from ultracluster.storage.lustre_file_system import ILustreFileSystem
@@ -160,6 +162,7 @@ class TrainingCluster(Construct):
                     f"TrainingCluster: environment {settings.name} is for {word} {there}, and its stack for "
                     f"{here}: give the stack env=cdk.Environment(...) with those of the environment"
                 )
+        govern(self, settings.governance)
         for name, value in {ENVIRONMENT_TAG: settings.name, **settings.tags}.items():
             Tags.of(self).add(name, value)
         return resolve(settings)
@@ -201,13 +204,13 @@ class TrainingCluster(Construct):
             "vpc": self.network.vpc(self),
             "subnet": self.network.subnet(self),
             "security_groups": self.network.security_groups(self),
-            "key": self.key,
+            "key": self._key_for("volumes"),
             "lustre": files.lustre_in(self),
             "open_zfs": files.open_zfs_in(self),
         }
-        scripts = buckets.scripts_bucket(self, self.key) if buckets.scripts else None
+        scripts = buckets.scripts_bucket(self, self._key_for("buckets")) if buckets.scripts else None
         upload_role = buckets.upload_role(self)
-        accounting = files.accounting_in(self, self.key)
+        accounting = files.accounting_in(self, self._key_for("secrets"))
         tags = (
             {ENVIRONMENT_TAG: self.resolved.name, **self.resolved.environment.tags} if self.resolved else None
         )
@@ -261,6 +264,9 @@ class TrainingCluster(Construct):
                 return EksCluster(self, "Cluster", control_plane_subnets=subnets, node_tags=tags, **what)
             case _ as never:
                 assert_never(never)
+
+    def _key_for(self, purpose: Purpose) -> kms.IKey:
+        return key_for(self, self.resolved.environment, purpose, self.key) if self.resolved else self.key
 
     def _given_network(self, vpc: ec2.IVpc, subnet: ec2.ISubnet) -> NetworkParts:
         groups = nodes_groups(self, self._security_groups, vpc)

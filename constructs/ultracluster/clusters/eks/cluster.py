@@ -11,7 +11,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from ultracluster.clusters.cluster import ClusterConstruct, ICluster, ImportedCluster
+from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.clusters.eks.karpenter_group import EksKarpenterGroup
 from ultracluster.clusters.eks.nodes import EksNodeGroup
@@ -175,33 +175,6 @@ class EksCluster(ClusterConstruct):
             open_zfs=open_zfs,
             system=system,
             after=admitted(self, lustre=lustre, open_zfs=open_zfs),
-        )
-
-    @staticmethod
-    def from_cluster_attributes(
-        scope: Construct,
-        construct_id: str,
-        *,
-        cluster_name: str,
-        cluster_arn: str,
-        security_groups: Sequence[ec2.ISecurityGroup] = (),
-        role: iam.IRole | None = None,
-    ) -> ICluster:
-        """A cluster that exists; to add nodes to it, `EksControlPlane.from_cluster_attributes`.
-
-        Args:
-            cluster_name: its name.
-            cluster_arn: its ARN.
-            security_groups: of its nodes.
-            role: of its nodes.
-        """
-        return ImportedCluster(
-            scope,
-            construct_id,
-            cluster_name=cluster_name,
-            cluster_arn=cluster_arn,
-            security_groups=security_groups,
-            role=role,
         )
 
 

@@ -8,7 +8,6 @@ driver (aws/aws-cdk#27587, #31347); the instance type is only in the launch temp
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -24,6 +23,7 @@ from ultracluster.catalog import InstanceType
 from ultracluster.catalog.eks import ami_type
 from ultracluster.clusters.eks.block_start import fill_when_block_begins
 from ultracluster.clusters.eks.interface import IEksControlPlane
+from ultracluster.clusters.eks.node_settings import node_config, repair_config, user_data
 from ultracluster.clusters.eks.roles import node_role
 from ultracluster.clusters.eks.scripts import NodeScripts
 from ultracluster.clusters.given import Parts, given_cluster, nodes_groups, waits_of_nodes
@@ -31,7 +31,7 @@ from ultracluster.clusters.launch_template import NodeLaunchTemplate
 from ultracluster.clusters.placement import ClusterPlacementGroup
 from ultracluster.config.capacity import CapacityBlock, Reservation
 from ultracluster.config.kubernetes import Eks, NodeRepair
-from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup, Taint
+from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 from ultracluster.kubernetes.labels import GROUP_LABEL, ROLE_LABEL, default_taints, node_labels
 from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import decide, placement_for
@@ -46,7 +46,6 @@ _EFFECTS = {
     "PreferNoSchedule": "PREFER_NO_SCHEDULE",
     "NoExecute": "NO_EXECUTE",
 }
-_BOUNDARY = "==ULTRACLUSTER=="
 
 
 @jsii.implements(ec2.IConnectable, iam.IGrantable)
@@ -231,9 +230,9 @@ class EksNodeGroup(Construct):
             root_throughput_mbps=root_throughput(group, instance_type),
             tags={"Name": f"{Stack.of(self).stack_name}/{name}"},
             threads_per_core=group.threads_per_core,
-            user_data=_user_data(
+            user_data=user_data(
                 scripts.user_data(name) if scripts and compute else None,
-                _node_config(cluster, labels, taints) if group.image else None,
+                node_config(cluster, labels, taints) if group.image else None,
             ),
         )
         scarce = capacity.kind in ("reservation", "capacity-block")
@@ -270,7 +269,7 @@ class EksNodeGroup(Construct):
             ),
             # a pod disruption budget is someone's job
             force_update_enabled=False,
-            node_repair_config=_repair(repair),
+            node_repair_config=repair_config(repair),
         )
         if starts and group.count:
             fill_when_block_begins(
@@ -301,56 +300,3 @@ class EksNodeGroup(Construct):
                 self, "ReservationGroup", group.capacity.placement_group
             )
         return ClusterPlacementGroup(self, "PlacementGroup").placement_group
-
-
-def _repair(repair: NodeRepair) -> eks.CfnNodegroup.NodeRepairConfigProperty:
-    if not repair.enabled:
-        return eks.CfnNodegroup.NodeRepairConfigProperty(enabled=False)
-    actions = {"replace": "Replace", "reboot": "Reboot", "none": "NoAction"}
-    return eks.CfnNodegroup.NodeRepairConfigProperty(
-        enabled=True,
-        max_parallel_nodes_repaired_percentage=repair.max_parallel_percent,
-        max_unhealthy_node_threshold_percentage=repair.max_unhealthy_percent,
-        node_repair_config_overrides=[
-            eks.CfnNodegroup.NodeRepairConfigOverridesProperty(
-                node_monitoring_condition=one.condition,
-                node_unhealthy_reason=one.reason,
-                repair_action=actions[one.action],
-                min_repair_wait_time_mins=one.after_minutes,
-            )
-            for one in repair.overrides
-        ]
-        or None,
-    )
-
-
-def _node_config(cluster: IEksControlPlane, labels: Mapping[str, str], taints: Sequence[Taint]) -> str:
-    """What nodeadm reads (awslabs/amazon-eks-ami, nodeadm, NodeConfig v1alpha1); JSON is YAML."""
-    flags = ["--node-labels=" + ",".join(f"{key}={value}" for key, value in labels.items())]
-    if taints:
-        flags.append("--register-with-taints=" + ",".join(f"{t.key}={t.value}:{t.effect}" for t in taints))
-    spec = {
-        "cluster": {
-            "name": cluster.cluster_name,
-            "apiServerEndpoint": cluster.cluster_endpoint,
-            "certificateAuthority": cluster.cluster_certificate_authority_data,
-            "cidr": cluster.service_cidr,
-        },
-        "kubelet": {"flags": flags},
-    }
-    return json.dumps({"apiVersion": "node.eks.aws/v1alpha1", "kind": "NodeConfig", "spec": spec})
-
-
-def _user_data(script: str | None, node_config: str | None) -> str | None:
-    """A MIME document, to which EKS adds its own part on its own images."""
-    parts = [
-        (kind, text)
-        for kind, text in (("text/x-shellscript", script), ("application/node.eks.aws", node_config))
-        if text
-    ]
-    if not parts:
-        return None
-    lines = ["MIME-Version: 1.0", f'Content-Type: multipart/mixed; boundary="{_BOUNDARY}"', ""]
-    for kind, text in parts:
-        lines += [f"--{_BOUNDARY}", f'Content-Type: {kind}; charset="us-ascii"', "", text]
-    return "\n".join([*lines, f"--{_BOUNDARY}--", ""])

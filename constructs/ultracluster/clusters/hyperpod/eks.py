@@ -14,9 +14,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IConstruct
 
-from ultracluster.catalog import InstanceType
-from ultracluster.catalog.hyperpod_eks import mig_profiles
-from ultracluster.clusters.cluster import ClusterConstruct, ICluster, ImportedCluster
+from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.clusters.eks.interface import IEksControlPlane
 from ultracluster.clusters.eks.system import System, add_system
@@ -33,26 +31,21 @@ from ultracluster.clusters.given import (
     waits_of_nodes,
 )
 from ultracluster.clusters.hyperpod.addons import HyperPodAddons
-from ultracluster.clusters.hyperpod.group import common_properties, volumes
 from ultracluster.clusters.hyperpod.karpenter import karpenter_role
+from ultracluster.clusters.hyperpod.kubernetes_group import EKS_ENTRY, checked_types, kubernetes_group
 from ultracluster.clusters.settings import HyperPodEksSettings
 from ultracluster.config.base import is_token
 from ultracluster.config.hyperpod_eks import KarpenterAutoscaling
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 from ultracluster.kubernetes.hyperpod_eks import health_agent, karpenter_pools, namespace, service_rights
-from ultracluster.kubernetes.labels import node_labels
 from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.model import Cluster, Group
-from ultracluster.model.capacity import decide
 from ultracluster.security.cluster_key import ClusterKey, allow_use
 from ultracluster.security.execution_role import HyperPodExecutionRole
 from ultracluster.storage.lustre_file_system import ILustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
-
-EKS_ENTRY = "hyperpod_eks_on_create.sh"
-"""There is no other lifecycle mode than `on-create`."""
 
 
 class HyperPodEksCluster(ClusterConstruct):
@@ -225,33 +218,6 @@ class HyperPodEksCluster(ClusterConstruct):
         if system:
             self._give_to_jobs(system, lustre, open_zfs)
 
-    @staticmethod
-    def from_cluster_attributes(
-        scope: Construct,
-        construct_id: str,
-        *,
-        cluster_name: str,
-        cluster_arn: str,
-        security_groups: Sequence[ec2.ISecurityGroup] = (),
-        role: iam.IRole | None = None,
-    ) -> ICluster:
-        """A cluster that exists.
-
-        Args:
-            cluster_name: its name.
-            cluster_arn: its ARN.
-            security_groups: of its nodes.
-            role: of its nodes.
-        """
-        return ImportedCluster(
-            scope,
-            construct_id,
-            cluster_name=cluster_name,
-            cluster_arn=cluster_arn,
-            security_groups=security_groups,
-            role=role,
-        )
-
     @property
     def _groups(self) -> dict[str, Group]:
         """HyperPod's; those of system nodes are managed by EKS."""
@@ -319,7 +285,16 @@ class HyperPodEksCluster(ClusterConstruct):
                 if config.tiered_checkpoints_percent
                 else None
             ),
-            instance_groups=[self._group(group, bundle) for group in self._groups.values()],
+            instance_groups=[
+                kubernetes_group(
+                    group,
+                    role=self.role,
+                    scripts_uri=bundle.uris[name],
+                    # "Customer managed AWS KMS key encryption for SageMaker HyperPod": continuous only
+                    key=self.key if config.provisioning == "continuous" else None,
+                )
+                for name, group in self._groups.items()
+            ],
         )
 
     def _pools(self, autoscaling: KarpenterAutoscaling) -> None:
@@ -355,49 +330,3 @@ class HyperPodEksCluster(ClusterConstruct):
             system=system,
             after=admitted(self, lustre=lustre, open_zfs=open_zfs),
         )
-
-    def _group(self, given: Group, bundle: ScriptBundle) -> sagemaker.CfnCluster.ClusterInstanceGroupProperty:
-        cluster = sagemaker.CfnCluster
-        name, group, known = given.name, given.settings, given.checked_type
-        decision = decide(group.capacity, orchestrator="hyperpod-eks", placement="none", instance_type=known)
-        if decision.severity == "error":
-            raise ValueError(f"{name}: {decision.message}")
-        if group.mig_profile and group.mig_profile not in mig_profiles(known):
-            raise ValueError(f"{name}: the GPUs of {known.name} have no MIG profile {group.mig_profile}")
-        types = [f"ml.{one}" for one in _names(group)]
-        return cluster.ClusterInstanceGroupProperty(
-            instance_group_name=name,
-            instance_type=None if group.instance_types else types[0],
-            instance_requirements=(
-                cluster.InstanceRequirementsProperty(instance_types=types) if group.instance_types else None
-            ),
-            execution_role=self.role.role_arn,
-            life_cycle_config=cluster.ClusterLifeCycleConfigProperty(
-                source_s3_uri=bundle.uris[name], on_create=EKS_ENTRY
-            ),
-            # "Customer managed AWS KMS key encryption for SageMaker HyperPod": continuous provisioning only
-            instance_storage_configs=volumes(
-                group, self.key if self._config.provisioning == "continuous" else None
-            ),
-            kubernetes_config=cluster.ClusterKubernetesConfigProperty(
-                labels=node_labels(name, group, known),
-                taints=[
-                    cluster.ClusterKubernetesTaintProperty(
-                        key=taint.key, value=taint.value or None, effect=taint.effect
-                    )
-                    for taint in group.taints
-                ]
-                or None,
-            ),
-            **common_properties(group),
-        )
-
-
-def _names(group: NodeGroup) -> tuple[str, ...]:
-    return (group.instance_type, *group.instance_types)
-
-
-def checked_types(group: Group) -> list[InstanceType]:
-    """The type and further types of a group; rules refuse unknown ones."""
-    assert all(group.types), f"{group.name}: the rules reject unknown types"
-    return list(group.known_types)

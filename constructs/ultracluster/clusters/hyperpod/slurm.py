@@ -13,7 +13,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from ultracluster.clusters.cluster import ClusterConstruct, ICluster, ImportedCluster
+from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.clusters.given import (
     Given,
     Parts,
@@ -166,33 +166,6 @@ class HyperPodSlurmCluster(ClusterConstruct):
         )
         self.cluster_arn = self.resource.attr_cluster_arn
         self.cluster_id = Fn.select(1, Fn.split("/", self.cluster_arn))
-
-    @staticmethod
-    def from_cluster_attributes(
-        scope: Construct,
-        construct_id: str,
-        *,
-        cluster_name: str,
-        cluster_arn: str,
-        security_groups: Sequence[ec2.ISecurityGroup] = (),
-        role: iam.IRole | None = None,
-    ) -> ICluster:
-        """A cluster that exists.
-
-        Args:
-            cluster_name: its name.
-            cluster_arn: its ARN.
-            security_groups: of its nodes.
-            role: of its nodes.
-        """
-        return ImportedCluster(
-            scope,
-            construct_id,
-            cluster_name=cluster_name,
-            cluster_arn=cluster_arn,
-            security_groups=security_groups,
-            role=role,
-        )
 
     def _resource(self, subnet: ec2.ISubnet, accounting: IAccountingDatabase | None) -> sagemaker.CfnCluster:
         config, cluster = self._config, sagemaker.CfnCluster

@@ -13,7 +13,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from ultracluster.clusters.cluster import ClusterConstruct, ICluster, ImportedCluster
+from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.clusters.given import (
     Parts,
     admitted,
@@ -198,33 +198,6 @@ class ParallelClusterCluster(ClusterConstruct):
                 *admitted(self, lustre=lustre, open_zfs=open_zfs, accounting=accounting),
                 *(self._ways_out(vpc) if vpc else ()),
             )
-
-    @staticmethod
-    def from_cluster_attributes(
-        scope: Construct,
-        construct_id: str,
-        *,
-        cluster_name: str,
-        cluster_arn: str,
-        security_groups: Sequence[ec2.ISecurityGroup] = (),
-        role: iam.IRole | None = None,
-    ) -> ICluster:
-        """A cluster that exists.
-
-        Args:
-            cluster_name: its name.
-            cluster_arn: of ParallelCluster's own stack.
-            security_groups: of its nodes.
-            role: of its nodes.
-        """
-        return ImportedCluster(
-            scope,
-            construct_id,
-            cluster_name=cluster_name,
-            cluster_arn=cluster_arn,
-            security_groups=security_groups,
-            role=role,
-        )
 
     def _ways_out(self, vpc: ec2.IVpc) -> list[ec2.CfnSecurityGroupEgress]:
         (group, *_) = self.security_groups

@@ -16,9 +16,8 @@ from aws_cdk import aws_pcs as pcs
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from ultracluster.catalog import InstanceType
 from ultracluster.catalog.pcs import pcs_size_for
-from ultracluster.clusters.cluster import ClusterConstruct, ICluster, ImportedCluster
+from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.clusters.given import (
     Given,
     Parts,
@@ -30,21 +29,16 @@ from ultracluster.clusters.given import (
     use_bucket_key,
     waits_of_nodes,
 )
-from ultracluster.clusters.launch_template import NodeLaunchTemplate
-from ultracluster.clusters.pcs.slurm import check_groups, node_configuration, queues, slurm_configuration
-from ultracluster.clusters.placement import ClusterPlacementGroup
+from ultracluster.clusters.pcs.groups import ENTRY, ComputeGroups, GroupScripts
+from ultracluster.clusters.pcs.slurm import check_groups, queues, slurm_configuration
 from ultracluster.clusters.settings import PcsSettings
-from ultracluster.config.capacity import Reservation, Spot
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 from ultracluster.config.pcs import PROLOG, Pcs
 from ultracluster.config.slurm import SlurmSettings
-from ultracluster.lifecycle.bundles import NODE_FILE, NodeFiles, tools
+from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
-from ultracluster.model import Cluster, Group
-from ultracluster.model.capacity import decide, placement_for
+from ultracluster.model import Cluster
 from ultracluster.model.mounts import as_arguments, told
-from ultracluster.model.network_cards import EfaKind, takes_combined_efa
-from ultracluster.model.root_volume import root_throughput
 from ultracluster.network.admission import Admission
 from ultracluster.security.cluster_key import ClusterKey, allow_use
 from ultracluster.security.node_role import NodeRole
@@ -52,13 +46,10 @@ from ultracluster.slurm.prolog import slurm_prolog
 from ultracluster.storage.lustre_file_system import ILustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
-ENTRY = "pcs_node"
-"""Of the scripts that the file holds, the one that is run."""
 LONGEST_NAME = 40
 ROLE_PATH = "/aws-pcs/"
 """PCS looks for it in the ARN of the instance profile, unless its name begins with AWSPCS."""
 
-_GROUP = pcs.CfnComputeNodeGroup
 _CLUSTER = pcs.CfnCluster
 
 
@@ -173,41 +164,11 @@ class PcsCluster(ClusterConstruct):
         self.scripts_bucket = (
             scripts_bucket_of(self, scripts_bucket, self.key) if made.cluster.runs_scripts else None
         )
-        self._checksums: dict[str, str] = {}
-        self._bundle = self._upload(made)
-        self._mount_arguments = as_arguments(
-            told(lustre.mount if lustre else None, open_zfs.mount if open_zfs else None)
-        )
-        self.placement_groups: dict[str, ClusterPlacementGroup] = {}
+        mounts = told(lustre.mount if lustre else None, open_zfs.mount if open_zfs else None)
+        self._scripts: GroupScripts | None = None
+        self._bundle = self._upload(made, as_arguments(mounts))
         with made.in_words_of_rules():
             self._make(admitted(self, lustre=lustre, open_zfs=open_zfs))
-
-    @staticmethod
-    def from_cluster_attributes(
-        scope: Construct,
-        construct_id: str,
-        *,
-        cluster_name: str,
-        cluster_arn: str,
-        security_groups: Sequence[ec2.ISecurityGroup] = (),
-        role: iam.IRole | None = None,
-    ) -> ICluster:
-        """A cluster that exists.
-
-        Args:
-            cluster_name: its name.
-            cluster_arn: its ARN.
-            security_groups: of its nodes.
-            role: of its nodes.
-        """
-        return ImportedCluster(
-            scope,
-            construct_id,
-            cluster_name=cluster_name,
-            cluster_arn=cluster_arn,
-            security_groups=security_groups,
-            role=role,
-        )
 
     def _make(self, admissions: Sequence[Admission]) -> None:
         node_groups = self.cluster.environment.node_groups
@@ -230,7 +191,18 @@ class PcsCluster(ClusterConstruct):
         self.resource.node.add_dependency(*before, *self.security_groups)
         self.cluster_id = self.resource.attr_id
         self.cluster_arn = self.resource.attr_arn
-        self.groups = {name: self._group(group) for name, group in self.cluster.groups.items()}
+        groups = ComputeGroups(
+            scope=self,
+            cluster_id=self.cluster_id,
+            config=self._config,
+            subnet=self._subnet,
+            security_groups=self.security_groups,
+            key=self.key,
+            instance_profile=self._rights.instance_profile,
+            scripts=self._scripts,
+            tags=self._tags,
+        )
+        self.groups = {name: groups.add(group) for name, group in self.cluster.groups.items()}
         for made in self.groups.values():
             # its policy, not only the role, must be there before the first node is
             self._rights.depend_on_policy(made)
@@ -238,6 +210,7 @@ class PcsCluster(ClusterConstruct):
                 *waits_of_nodes(self._subnet, self.security_groups, *admissions),
                 *([self._bundle] if self._bundle else ()),
             )
+        self.placement_groups = groups.placement_groups
         self.queues = queues(self, self._config, node_groups, self.groups)
 
     def _cluster_settings(self) -> SlurmSettings:
@@ -250,13 +223,12 @@ class PcsCluster(ClusterConstruct):
         given = {key.lower() for key in asked}
         return {key: value for key, value in slurm_prolog(PROLOG).items() if key.lower() not in given} | asked
 
-    def _upload(self, made: Given) -> ScriptBundle | None:
+    def _upload(self, made: Given, mounts: Sequence[str]) -> ScriptBundle | None:
         """The scripts in S3, for each group as the one file that PCS hands to its nodes."""
         if self.scripts_bucket is None:
             return None
         files = NodeFiles.of(ENTRY, release=made.configurations.release)
         bundles = files.bundles(made.configurations.by_group, list(self.cluster.groups), one_file=True)
-        self._checksums = {name: bundle.sha256 for name, bundle in bundles.items()}
         uploaded = ScriptBundle(
             self,
             "Scripts",
@@ -265,96 +237,11 @@ class PcsCluster(ClusterConstruct):
             bundles=bundles,
             others=tools(made.configurations.of_all),
         )
+        checksums = {name: bundle.sha256 for name, bundle in bundles.items()}
+        self._scripts = GroupScripts(uris=uploaded.uris, checksums=checksums, mounts=mounts)
         self._rights.grant_read_scripts(self.scripts_bucket, self.cluster_name)
         use_bucket_key(self.scripts_bucket, self.key, self)
         return uploaded
-
-    def _group(self, given: Group) -> pcs.CfnComputeNodeGroup:
-        name, group, known = given.name, given.settings, given.checked_type
-        capacity = group.capacity
-        in_group = _reserved_in_group(group)
-        placement = placement_for(
-            capacity,
-            instance_type=known,
-            orchestrator="pcs",
-            reserved_in_group=in_group,
-            declined=group.placement_group == "none",
-        )
-        # a login node runs no job over the fabric; a reservation's group is where its instances are
-        kind = placement.kind if group.role == "compute" or in_group else "none"
-        template = NodeLaunchTemplate(
-            self,
-            f"Nodes{name}",
-            instance_type=known,
-            security_groups=self.security_groups,
-            key=self.key,
-            root_device=self._config.root_device,
-            capacity=capacity,
-            orchestrator="pcs",
-            placement_group=self._placement_group(name, group, kind),
-            reserved_in_group=kind == "reservation-group",
-            efa=_efa(self._config, known),
-            efa_interfaces=None if group.role == "compute" else 0,
-            root_volume_gib=group.root_volume_gib,
-            root_throughput_mbps=root_throughput(group, known),
-            threads_per_core=group.threads_per_core,
-            tags=self._tags,
-        )
-        return _GROUP(
-            self,
-            f"Group{name}",
-            name=name,
-            cluster_id=self.cluster_id,
-            ami_id=group.image_in_template,
-            custom_launch_template=_GROUP.CustomLaunchTemplateProperty(
-                template_id=template.launch_template_id, version=template.latest_version_number
-            ),
-            iam_instance_profile_arn=self._rights.instance_profile.instance_profile_arn,
-            instance_configs=[_GROUP.InstanceConfigProperty(instance_type=group.instance_type)],
-            scaling_configuration=_GROUP.ScalingConfigurationProperty(
-                min_instance_count=group.count, max_instance_count=group.max_nodes
-            ),
-            subnet_ids=[self._subnet.subnet_id],
-            purchase_option=decide(capacity, orchestrator="pcs", placement=kind, instance_type=known).purchase
-            or None,
-            spot_options=_GROUP.SpotOptionsProperty(allocation_strategy=capacity.allocation)
-            if isinstance(capacity, Spot) and capacity.allocation
-            else None,
-            slurm_configuration=node_configuration(self._config, group, known),
-            node_lifecycle_actions=self._lifecycle(name),
-        )
-
-    def _placement_group(self, name: str, group: NodeGroup, kind: str) -> ec2.IPlacementGroup | None:
-        if kind == "reservation-group":
-            assert isinstance(group.capacity, Reservation) and group.capacity.placement_group
-            return ec2.PlacementGroup.from_placement_group_name(
-                self, f"Reserved{name}", group.capacity.placement_group
-            )
-        if kind != "cluster":
-            return None
-        # the nodes of a partition train together, whichever of its groups they are of
-        partition = group.partition or name
-        if partition not in self.placement_groups:
-            self.placement_groups[partition] = ClusterPlacementGroup(self, f"Placement{partition}")
-        return self.placement_groups[partition].placement_group
-
-    def _lifecycle(self, group: str) -> pcs.CfnComputeNodeGroup.NodeLifecycleActionsProperty | None:
-        if self._bundle is None:
-            return None
-        script = _GROUP.NodeLifecycleScriptProperty(
-            name="Ultracluster",
-            script_source=_GROUP.ScriptSourceProperty(
-                script_location=f"{self._bundle.uris[group]}/{NODE_FILE}", checksum=self._checksums[group]
-            ),
-            arguments=[ENTRY, *self._mount_arguments, "--group", group],
-            # it mounts file systems; what is there already takes seconds
-            execution_policy="EVERY_BOOT",
-            # a node without its file systems or fabric must not take jobs
-            on_error="TERMINATE",
-        )
-        return _GROUP.NodeLifecycleActionsProperty(
-            stages=_GROUP.NodeLifecycleStagesProperty(node_bootstrapped=[script])
-        )
 
 
 def _clusters_before(scope: Construct) -> list[pcs.CfnCluster]:
@@ -370,12 +257,3 @@ def _clusters_before(scope: Construct) -> list[pcs.CfnCluster]:
         if isinstance(one, _CLUSTER) and (Stack.of(one).account, Stack.of(one).region) == place
     ]
     return found[-1:]
-
-
-def _reserved_in_group(group: NodeGroup) -> bool:
-    return isinstance(group.capacity, Reservation) and group.capacity.placement_group is not None
-
-
-def _efa(config: Pcs, known: InstanceType) -> EfaKind:
-    """The kind that is asked for, unless the type's cards only take `efa-only`."""
-    return config.efa_interface if takes_combined_efa(known) else "efa-only"

@@ -1,0 +1,73 @@
+"""An instance group of HyperPod that joins an EKS cluster."""
+
+from __future__ import annotations
+
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sagemaker as sagemaker
+
+from ultracluster.catalog import InstanceType
+from ultracluster.catalog.hyperpod_eks import mig_profiles
+from ultracluster.clusters.hyperpod.group import common_properties, volumes
+from ultracluster.kubernetes.labels import node_labels
+from ultracluster.model import Group
+from ultracluster.model.capacity import decide
+
+EKS_ENTRY = "hyperpod_eks_on_create.sh"
+"""There is no other lifecycle mode than `on-create`."""
+
+
+def kubernetes_group(
+    given: Group, *, role: iam.IRole, scripts_uri: str, key: kms.IKey | None
+) -> sagemaker.CfnCluster.ClusterInstanceGroupProperty:
+    """The group as the API takes it.
+
+    Args:
+        given: what was asked for, with its type.
+        role: of its nodes.
+        scripts_uri: `s3://` folder of its lifecycle scripts.
+        key: encrypts its volumes; None: one of AWS's.
+
+    Raises:
+        ValueError: capacity that HyperPod does not have, or GPUs without the MIG profile.
+    """
+    cluster = sagemaker.CfnCluster
+    name, group, known = given.name, given.settings, given.checked_type
+    decision = decide(group.capacity, orchestrator="hyperpod-eks", placement="none", instance_type=known)
+    if decision.severity == "error":
+        raise ValueError(f"{name}: {decision.message}")
+    if group.mig_profile and group.mig_profile not in mig_profiles(known):
+        raise ValueError(f"{name}: the GPUs of {known.name} have no MIG profile {group.mig_profile}")
+    types = [f"ml.{one}" for one in (group.instance_type, *group.instance_types)]
+    return cluster.ClusterInstanceGroupProperty(
+        instance_group_name=name,
+        instance_type=None if group.instance_types else types[0],
+        instance_requirements=(
+            cluster.InstanceRequirementsProperty(instance_types=types) if group.instance_types else None
+        ),
+        execution_role=role.role_arn,
+        life_cycle_config=cluster.ClusterLifeCycleConfigProperty(
+            source_s3_uri=scripts_uri, on_create=EKS_ENTRY
+        ),
+        instance_storage_configs=volumes(group, key),
+        kubernetes_config=cluster.ClusterKubernetesConfigProperty(
+            labels=node_labels(name, group, known),
+            taints=[
+                cluster.ClusterKubernetesTaintProperty(
+                    key=taint.key, value=taint.value or None, effect=taint.effect
+                )
+                for taint in group.taints
+            ]
+            or None,
+        ),
+        **common_properties(group),
+    )
+
+
+def checked_types(group: Group) -> list[InstanceType]:
+    """The type and further types of a group; rules refuse unknown ones."""
+    assert all(group.types), f"{group.name}: the rules reject unknown types"
+    return list(group.known_types)
+
+
+__all__ = ["EKS_ENTRY", "checked_types", "kubernetes_group"]
