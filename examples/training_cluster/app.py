@@ -1,16 +1,16 @@
-"""All that an environment file describes as one construct of your own stack, with a bucket of yours."""
+"""All that an environment file describes as one construct of your own stack; its nodes may tell your topic."""
 
 from pathlib import Path
 
 from aws_cdk import App, Environment, Stack
-from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sns as sns
 
 from ultracluster import TrainingCluster, load
 
 app = App()
 asked = load(Path(__file__).with_name("research.yaml")).environment
 stack = Stack(app, asked.name, env=Environment(account=asked.account, region=asked.region))
-data = s3.Bucket.from_bucket_name(stack, "Tokens", "example-training-tokens")
+alerts = sns.Topic.from_topic_arn(stack, "Alerts", "arn:aws:sns:us-east-2:111122223333:training-alerts")
 training = TrainingCluster(stack, "Training", environment=asked)
-data.grant_read(training.cluster)
+alerts.grant_publish(training.cluster)
 app.synth()
