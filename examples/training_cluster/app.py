@@ -1,4 +1,4 @@
-"""All that an environment file describes as one construct of your own stack; its nodes may tell your topic."""
+"""All that an environment file describes as one construct of your stack; its nodes may tell your topic."""
 
 from pathlib import Path
 
