@@ -396,7 +396,10 @@ def test_without_scripts_a_node_gets_no_user_data(made: Synthesised) -> None:
     ("arguments", "says"),
     [
         ({"t": InstanceType(name="trn9.48xlarge")}, "no instance type `trn9.48xlarge`"),
-        ({"t": InstanceType(name="trn9.48xlarge"), "instance_types": {"trn9.48xlarge": TRN9}}, "EKS has no .*image with the driver"),
+        (
+            {"t": InstanceType(name="trn9.48xlarge"), "instance_types": {"trn9.48xlarge": TRN9}},
+            "EKS has no .*image with the driver",
+        ),
         ({"group": {"image": "ami-0123456789abcdef0"}}, "service_cidr"),
         ({"t": "p6e-gb200.36xlarge"}, "UltraServers"),
     ],

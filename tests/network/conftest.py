@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
-from aws_cdk import Stack
-from foreign import foreign_stack
+
+if TYPE_CHECKING:
+    from aws_cdk import Stack
 
 
 @pytest.fixture
 def stack() -> Stack:
+    from foreign import foreign_stack  # only now: a quick run collects this folder without the CDK
+
     return foreign_stack()

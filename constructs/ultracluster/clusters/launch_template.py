@@ -131,7 +131,7 @@ class NodeLaunchTemplate(Construct):
             security_groups = nodes_groups(self, None, vpc)
         if key is None:
             key = ClusterKey.of(self, None)
-            allow_use(self, key, *_LAUNCHERS[orchestrator])
+            allow_use(self, key, *_launchers(orchestrator))
         self.security_groups, self.key = list(security_groups), key
         check_capacity(self, capacity, orchestrator, placement_group, reserved_in_group, instance_type)
         check_groups(security_groups)
@@ -185,11 +185,8 @@ class NodeLaunchTemplate(Construct):
         self.latest_version_number = self.resource.attr_latest_version_number
 
 
-_LAUNCHERS: Mapping[LaunchedBy, Sequence[Launcher]] = {
-    "pcs": TRAITS["pcs"].launched_by,
-    "eks": TRAITS["eks"].launched_by,
-    "ec2": ("auto-scaling", "fleet", "spot"),
-}
+def _launchers(orchestrator: LaunchedBy) -> Sequence[Launcher]:
+    return ("auto-scaling", "fleet", "spot") if orchestrator == "ec2" else TRAITS[orchestrator].launched_by
 
 
 def _known(name: str, declared: Mapping[str, DeclaredInstanceType]) -> InstanceType:

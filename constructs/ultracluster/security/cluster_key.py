@@ -11,7 +11,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from ultracluster.guard import warn
+from ultracluster.guard import same_region, warn
 from ultracluster.model.orchestrators import Launcher
 from ultracluster.security.principals import anyone, service
 
@@ -59,6 +59,7 @@ class ClusterKey(Construct):
             key: what it was given.
         """
         if key:
+            same_region(scope, key=key)
             return key
         stack = Stack.of(scope)
         found = stack.node.try_find_child(_OF_STACK)
