@@ -95,3 +95,10 @@ def test_an_example_requires_nothing_private(name: str) -> None:
         if "ultracluster" in line and "import" in line:
             assert line.startswith("from ultracluster import "), line
             assert " _" not in line
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_the_guide_shows_the_example(name: str) -> None:
+    code = (EXAMPLES / name / "app.py").read_text().split('"""\n\n', 1)[1]
+
+    assert f"```py\n{code}```" in (ROOT / "docs" / "constructs.md").read_text()
