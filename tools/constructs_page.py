@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
 import ultracluster
@@ -35,7 +34,8 @@ ROOMS = {
     "functions": "Functions",
 }
 SECTIONS = ("Args:", "Attributes:", "Raises:", "Returns:")
-OURS = "ultracluster."
+OURS = "ultracluster"
+ROOT = Path(__file__).resolve().parents[1] / "constructs"
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,9 @@ def page() -> str:
     """The page as Markdown."""
     rooms: dict[str, list[str]] = {room: [] for room in ROOMS}
     for name in sorted(ultracluster.__all__, key=str.lower):
-        thing = getattr(ultracluster, name)
-        found = _find(thing.__module__, thing.__name__)
+        found = _find(OURS, name)
         if found is None:
-            raise LookupError(f"{name}: no class or function of {thing.__module__}")
+            raise LookupError(f"{name} is no class or function of ours")
         rooms[_room(found)].append("\n".join(_entry(name, found)))
     parts = [f"## {ROOMS[room]}\n\n" + "\n".join(entries) for room, entries in rooms.items() if entries]
     return re.sub(r"\n{3,}", "\n\n", "\n".join([HEAD, *parts])).rstrip() + "\n"
@@ -66,8 +65,7 @@ def page() -> str:
 def described() -> Iterator[tuple[str, set[str], set[str]]]:
     """Name of each public construct, its arguments by name, and those that its docstring explains."""
     for name in ultracluster.__all__:
-        thing = getattr(ultracluster, name)
-        found = _find(thing.__module__, thing.__name__)
+        found = _find(OURS, name)
         init = next((one for _, one in _functions(found) if one.name == "__init__"), None) if found else None
         if init:
             told = re.findall(r"^    (\w+): ", ast.get_docstring(init) or "", re.MULTILINE)
@@ -297,10 +295,9 @@ def _decorated(function: ast.FunctionDef, *names: str) -> bool:
 
 def _find(module: str, name: str) -> Definition | None:
     """A class or function of ours by the name that it has in a module; None for those of others."""
-    if not module.startswith(OURS):
+    if module.partition(".")[0] != OURS:
         return None
-    tree = _tree(module)
-    for statement in tree.body:
+    for statement in ast.walk(_tree(module)):  # what is imported for type checkers, too
         if isinstance(statement, ast.ClassDef | ast.FunctionDef) and statement.name == name:
             return Definition(module, statement)
         if isinstance(statement, ast.ImportFrom) and statement.module:
@@ -312,9 +309,10 @@ def _find(module: str, name: str) -> Definition | None:
 
 @cache
 def _tree(module: str) -> ast.Module:
-    spec = find_spec(module)
-    assert spec and spec.origin, module
-    return ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    """Read, not imported: a page needs no CDK."""
+    place = ROOT.joinpath(*module.split("."))
+    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    return ast.parse(file.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":
