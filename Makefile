@@ -126,7 +126,7 @@ format: setup-dev ## rewrite Python and shell in the house style
 	@ruff check --fix --quiet . ; ruff format .
 	@shfmt -w -i 2 -ci $$(git ls-files 'lifecycle_scripts/**.sh' .ci/run)
 
-generate: setup-dev ## JSON Schemas and docs/rules.md from the code
+generate: setup-dev ## JSON Schemas and reference pages from the code
 	@ultracluster schema > constructs/ultracluster/config/environment.schema.json.new && mv constructs/ultracluster/config/environment.schema.json.new constructs/ultracluster/config/environment.schema.json
 	@ultracluster release schema > lifecycle_scripts/releases/lock.schema.json.new && mv lifecycle_scripts/releases/lock.schema.json.new lifecycle_scripts/releases/lock.schema.json
 	@python tools/releases.py
@@ -134,6 +134,7 @@ generate: setup-dev ## JSON Schemas and docs/rules.md from the code
 	@ultracluster rules --markdown > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
 	@python tools/permissions_from_calls.py
 	@python tools/json_schemas.py
+	@python tools/constructs_page.py > docs/constructs-reference.md.new && mv docs/constructs-reference.md.new docs/constructs-reference.md
 	@python tools/backends_page.py > docs/backends.md.new && mv docs/backends.md.new docs/backends.md
 
 bench: setup-dev ## performance as ratios beside their budgets

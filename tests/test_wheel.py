@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 import stat
 import subprocess
 import zipfile
 from pathlib import Path
 
-from project import ROOT
 from wheel import run_in
 
 
@@ -44,17 +41,6 @@ def test_data_types_and_scripts_travel_along(wheel: Path) -> None:
     assert {"ultracluster/package.json", "ultracluster/project/template/github.yml.txt"} <= names
     entry = "ultracluster/lifecycle_scripts/hyperpod_on_init_complete.sh"
     assert modes[entry] & stat.S_IXUSR
-
-
-def test_the_own_app_example_synthesises_with_the_wheel_alone(site: Path, tmp_path: Path) -> None:
-    shutil.copy(ROOT / "examples" / "own_app" / "app.py", tmp_path / "app.py")
-
-    made = _run(site, tmp_path, "app.py")
-
-    assert made.returncode == 0, made.stderr[-2000:]
-    template = json.loads((tmp_path / "out" / "research.template.json").read_text())
-    kinds = {resource["Type"] for resource in template["Resources"].values()}
-    assert {"AWS::FSx::FileSystem", "AWS::EC2::SecurityGroupEgress", "AWS::KMS::Key"} <= kinds
 
 
 def test_scripts_and_command_work_from_the_wheel(site: Path, tmp_path: Path) -> None:

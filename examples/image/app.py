@@ -7,7 +7,7 @@ from ultracluster import ImageBuilderPipeline
 
 app = App()
 stack = Stack(app, "images")
-vpc = ec2.Vpc(stack, "Vpc", max_azs=1)
+vpc = ec2.Vpc(stack, "Vpc", max_azs=1, flow_logs={"Flow": ec2.FlowLogOptions()})
 
 pipeline = ImageBuilderPipeline(
     stack,

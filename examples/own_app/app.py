@@ -7,7 +7,7 @@ from ultracluster import EfaSecurityGroup, LustreFileSystem
 
 app = App()
 stack = Stack(app, "research")
-vpc = ec2.Vpc(stack, "Vpc", max_azs=1)
+vpc = ec2.Vpc(stack, "Vpc", max_azs=1, flow_logs={"Flow": ec2.FlowLogOptions()})
 
 nodes = EfaSecurityGroup(stack, "Nodes", vpc=vpc)
 scratch = LustreFileSystem(

@@ -31,6 +31,7 @@ from ultracluster.config import Environment, load
 from ultracluster.config.capacity import Spot
 from ultracluster.config.governance import CDK_QUALIFIER, Governance
 from ultracluster.model import resolve
+from ultracluster.project.cdk_command import pinned_cdk
 
 GOLDEN = Path(__file__).with_name("golden")
 
@@ -266,9 +267,9 @@ def test_a_bootstrap_of_ones_own_is_asked_for_by_its_qualifier(world: World) -> 
     world = World(shipped("dev", account=OWNER, governance=Governance(bootstrap_qualifier="train")))
     row = rows(ask(world))["CDK bootstrap"]
     assert row.level == "red" and "under the qualifier train" in row.found
-    assert row.do.startswith(
-        "npx cdk bootstrap --qualifier train --toolkit-stack-name CDKToolkit-train aws://"
-    )
+    # `npx cdk` is another package where no node_modules lie
+    options = "--qualifier train --toolkit-stack-name CDKToolkit-train"
+    assert row.do.startswith(f"npx aws-cdk@{pinned_cdk()} bootstrap {options} aws://")
 
     boto3.client("ssm", "us-west-2").put_parameter(
         Name="/cdk-bootstrap/train/version", Value="30", Type="String"

@@ -86,7 +86,8 @@ def steps_of(entry: str) -> list[str]:
 
 def test_every_step_has_its_verbs_and_is_used() -> None:
     used = {step for entry in ENTRIES for step in steps_of(entry.removesuffix(".sh"))}
-    assert used == {path.stem for path in (SCRIPTS / "steps").iterdir()}
+    # `own` is where a team's own steps run
+    assert used - {"own"} == {path.stem for path in (SCRIPTS / "steps").iterdir()}
     for path in (SCRIPTS / "steps").iterdir():
         for verb in ("detect", "install", "verify"):
             assert f"\n{path.stem}::{verb}() {{" in path.read_text(), f"{path.stem}::{verb}"

@@ -675,7 +675,7 @@ def test_eks_launches_the_system_groups_of_hyperpod() -> None:
 
 def test_every_setting_of_a_group_was_thought_of() -> None:
     """A new field is either every orchestrator's, or in the table of the rule."""
-    for_all = {"role", "instance_type", "count", "capacity", "threads_per_core", "image"}
+    for_all = {"role", "instance_type", "count", "capacity", "threads_per_core", "image", "lifecycle_steps"}
     assert set(NodeGroup.model_fields) == for_all | set(VALUES)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from ultracluster.cli.json_output import write_error
+from ultracluster.cli.json_output import forget_json, write_error
 
 COMMANDS = {
     "acceptance": "app",
@@ -50,6 +50,7 @@ class Commands(TyperGroup):
     _json = False
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **settings: Any) -> Any:
+        forget_json()
         self._json = "--json" in (sys.argv[1:] if args is None else args)
         return super().main(args, *rest, **settings)
 

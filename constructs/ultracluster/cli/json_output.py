@@ -26,8 +26,13 @@ _ASKED: ContextVar[bool] = ContextVar("json", default=False)
 def ask_json(context: typer.Context, wanted: bool) -> bool:
     """Callback of `--json`: from here to the end of the command a refusal is JSON, too."""
     _ASKED.set(wanted)
-    context.call_on_close(lambda: _ASKED.set(False))
+    context.call_on_close(forget_json)
     return wanted
+
+
+def forget_json() -> None:
+    """A new command begins; one that was refused while its words were read has not been closed."""
+    _ASKED.set(False)
 
 
 JsonOption = Annotated[

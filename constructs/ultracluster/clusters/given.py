@@ -20,7 +20,7 @@ from ultracluster.config import Finding
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 from ultracluster.config.orchestrator import OrchestratorSettings
-from ultracluster.guard import report_findings, settings_of, unique_name
+from ultracluster.guard import report_findings, same_region, settings_of, unique_name
 from ultracluster.guard.judging import text
 from ultracluster.guard.tokens import holds_token, speaks_of_token
 from ultracluster.model import Cluster
@@ -219,9 +219,14 @@ def admitted(
 
 
 def nodes_groups(
-    scope: Construct, given: Sequence[ec2.ISecurityGroup] | None, vpc: ec2.IVpc | None
+    scope: Construct,
+    given: Sequence[ec2.ISecurityGroup] | None,
+    vpc: ec2.IVpc | None,
+    subnet: ec2.ISubnet | None = None,
 ) -> list[ec2.ISecurityGroup]:
     """The security groups of nodes: those that were given, else one that is made for EFA.
+
+    What is of another Region than the stack is refused by the CDK's validation.
 
     Raises:
         ValueError: there is none, and no VPC to make one in.
@@ -231,6 +236,7 @@ def nodes_groups(
             f"{type(scope).__name__}: security_groups= takes a list of the CDK's groups, and an "
             "EfaSecurityGroup holds one: security_groups=[nodes.security_group]"
         )
+    same_region(scope, vpc=vpc, subnet=subnet, security_groups=next(iter(given or ()), None))
     if given:
         return list({group.security_group_id: group for group in given}.values())
     if vpc is None or given is not None:
@@ -244,6 +250,7 @@ def nodes_groups(
 def scripts_bucket_of(scope: Construct, given: s3.IBucket | None, key: kms.IKey) -> s3.IBucket:
     """Where lifecycle scripts go: the bucket that was given, else one that is made."""
     if given:
+        same_region(scope, scripts_bucket=given)
         return given
     logs = LogBucket(scope, "LogBucket").bucket
     return DataBucket(scope, "ScriptsBucket", key=key, log_bucket=logs, log_prefix="scripts/").bucket

@@ -295,7 +295,7 @@ class TrainingCluster(Construct):
         return key_for(self, self.resolved.environment, purpose, self.key) if self.resolved else self.key
 
     def _given_network(self, vpc: ec2.IVpc, subnet: ec2.ISubnet) -> NetworkParts:
-        groups = nodes_groups(self, self._security_groups, vpc)
+        groups = nodes_groups(self, self._security_groups, vpc, subnet)
         control_plane = list(self._control_plane_subnets or ())
         return NetworkParts(
             vpc_id=vpc.vpc_id,

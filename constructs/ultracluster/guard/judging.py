@@ -65,6 +65,12 @@ def report_findings(scope: Construct, findings: Iterable[Finding]) -> None:
             warn(scope, one.code, words)
 
 
+def refuse(scope: IConstruct, text: str) -> None:
+    """Make the synth fail with this text at a construct."""
+    if not is_judged(scope):
+        scope.node.add_validation(_Errors([text]))
+
+
 def warn(scope: IConstruct, code: str, text: str) -> None:
     """A warning at a construct, which `Annotations.of(scope).acknowledge_warning` can accept."""
     if not is_judged(scope):
@@ -88,4 +94,4 @@ class _Errors:
         return self._errors
 
 
-__all__ = ["already_judged", "home_of", "is_judged", "report", "report_findings", "text", "warn"]
+__all__ = ["already_judged", "home_of", "is_judged", "refuse", "report", "report_findings", "text", "warn"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ Figure = int | float
 
 _NUMBER = -1.8881545897e289  # how the CDK writes a number that it does not know yet begins so
 _TEXT = ("${Token[", "#{Token[")
+_WRITTEN = re.compile(r"-1\.88815458\d*e\+?289")
 
 
 def holds_token(value: object) -> bool:
@@ -30,7 +32,8 @@ def holds_token(value: object) -> bool:
 
 def speaks_of_token(text: str) -> bool:
     """Whether a text has a token written into it, a number included."""
-    return any(mark in text for mark in _TEXT) or "-1.88815458970" in text
+    numbers = (float(found) for found in _WRITTEN.findall(text))
+    return any(mark in text for mark in _TEXT) or any(Token.is_unresolved(number) for number in numbers)
 
 
 __all__ = ["Figure", "holds_token", "speaks_of_token"]

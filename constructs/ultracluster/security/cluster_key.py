@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Literal, cast
 
-from aws_cdk import ArnFormat, RemovalPolicy, Stack, Token
+from aws_cdk import ArnFormat, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from ultracluster.guard import warn
+from ultracluster.guard import same_region, warn
 from ultracluster.model.orchestrators import Launcher
 from ultracluster.security.principals import anyone, service
 
@@ -57,18 +57,9 @@ class ClusterKey(Construct):
         Args:
             scope: whoever needs a key.
             key: what it was given.
-
-        Raises:
-            ValueError: it is of another Region than the stack.
         """
         if key:
-            here, there = Stack.of(scope).region, key.env.region
-            if not any(Token.is_unresolved(one) for one in (here, there)) and here != there:
-                raise ValueError(
-                    f"{type(scope).__name__} {scope.node.path}: the key is of {there}, and the stack is in "
-                    f"{here}. What is deployed in one Region cannot be encrypted with a key of another: give "
-                    f"a key of {here}, or the replica there of a key for several Regions"
-                )
+            same_region(scope, key=key)
             return key
         stack = Stack.of(scope)
         found = stack.node.try_find_child(_OF_STACK)

@@ -8,6 +8,7 @@ from ultracluster.account.aws import AWS_ERRORS, Account, code
 from ultracluster.account.preflight.rows import Question, Row, Situation
 from ultracluster.account.services import service_of
 from ultracluster.config.governance import CDK_QUALIFIER
+from ultracluster.project.cdk_command import pinned_cdk
 
 BOOTSTRAP = 6
 """`requiresBootstrapStackVersion` of the manifest that the CDK writes; a test compares them."""
@@ -47,7 +48,9 @@ def _bootstrap(situation: Situation) -> Iterator[Row]:
     parameter = PARAMETER.format(qualifier=own or CDK_QUALIFIER)
     # a second bootstrap in the account needs a stack of its own name (CDK Guide, "Customize bootstrapping")
     options = f" --qualifier {own} --toolkit-stack-name CDKToolkit-{own}" if own else ""
-    do = f"npx cdk bootstrap{options} aws://{situation.account.identity().account}/{region}"
+    do = (
+        f"npx aws-cdk@{pinned_cdk()} bootstrap{options} aws://{situation.account.identity().account}/{region}"
+    )
     try:
         value = situation.client("ssm").get_parameter(Name=parameter)["Parameter"]["Value"]
     except AWS_ERRORS as error:

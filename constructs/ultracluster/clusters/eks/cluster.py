@@ -116,7 +116,7 @@ class EksCluster(ClusterConstruct):
             ),
         )
         self.cluster = made.cluster
-        self.security_groups = nodes_groups(self, security_groups, vpc)
+        self.security_groups = nodes_groups(self, security_groups, vpc, subnet)
         self._connections = ec2.Connections(security_groups=self.security_groups)
         self.key = ClusterKey.of(self, key)
         allow_use(self, self.key, *made.cluster.launched_by)

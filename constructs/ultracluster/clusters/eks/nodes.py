@@ -137,7 +137,9 @@ class EksNodeGroup(Construct):
             ),
             judged=[("node_groups", name), ("software",), ("instance_types",)],
         )
-        self.security_groups = nodes_groups(self, security_groups or cluster.security_groups or None, None)
+        self.security_groups = nodes_groups(
+            self, security_groups or cluster.security_groups or None, None, subnet
+        )
         self._connections = ec2.Connections(security_groups=self.security_groups)
         self.key = ClusterKey.of(self, key or cluster.key)
         if not made.from_file:

@@ -158,7 +158,7 @@ class HyperPodEksCluster(ClusterConstruct):
         self._config = cast("HyperPodEks", made.cluster.settings)
         self.cluster_name = made.cluster.cluster_name
         known = control_plane.security_groups if control_plane else None
-        self.security_groups = nodes_groups(self, security_groups or known or None, vpc)
+        self.security_groups = nodes_groups(self, security_groups or known or None, vpc, subnet)
         self._connections = ec2.Connections(security_groups=self.security_groups)
         self.key = ClusterKey.of(self, key or (control_plane.key if control_plane else None))
         system = None

@@ -137,7 +137,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
         self.cluster = made.cluster
         self._config = cast("HyperPodSlurm", made.cluster.settings)
         self.cluster_name = made.cluster.cluster_name
-        self.security_groups = nodes_groups(self, security_groups, vpc)
+        self.security_groups = nodes_groups(self, security_groups, vpc, subnet)
         self._connections = ec2.Connections(security_groups=self.security_groups)
         self.key = ClusterKey.of(self, key)
         self._rights = HyperPodExecutionRole(

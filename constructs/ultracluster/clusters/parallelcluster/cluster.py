@@ -145,7 +145,7 @@ class ParallelClusterCluster(ClusterConstruct):
         self.cluster_arn = Stack.of(self).format_arn(
             service="cloudformation", resource="stack", resource_name=f"{self.cluster_name}/*"
         )
-        self.security_groups = nodes_groups(self, security_groups, vpc)
+        self.security_groups = nodes_groups(self, security_groups, vpc, subnet)
         self._connections = ec2.Connections(security_groups=self.security_groups)
         self.key = ClusterKey.of(self, key)
         self.scripts_bucket = scripts_bucket_of(self, scripts_bucket, self.key)

@@ -148,7 +148,7 @@ class PcsCluster(ClusterConstruct):
         self._config = cast("Pcs", made.cluster.settings)
         self.cluster_name = made.cluster.cluster_name
         self._subnet, self._tags = subnet, node_tags
-        self.security_groups = nodes_groups(self, security_groups, vpc)
+        self.security_groups = nodes_groups(self, security_groups, vpc, subnet)
         self._connections = ec2.Connections(security_groups=self.security_groups)
         self.key = ClusterKey.of(self, key)
         allow_use(self, self.key, *made.cluster.launched_by)

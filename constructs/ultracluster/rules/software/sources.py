@@ -41,8 +41,8 @@ def closed_without_source(software: Software, environment: Environment) -> Itera
     else:
         yield Breach(
             ("mirror",),
-            f"egress is closed, and release {name} does not record which packages the mirror holds. Nodes "
-            f"have no source for {words}.",
+            f"nodes download from the mirror only, and release {name} does not record which packages the "
+            f"mirror holds. Nodes have no source for {words}.",
             ask(
                 "action",
                 f"`ultracluster release mirror --release {name}`, which records them in the lock file",

@@ -1,0 +1,110 @@
+"""The apps in examples/, from the wheel in an empty folder: strict validation and cdk-nag find nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from project import ROOT
+from wheel import run_in
+
+EXAMPLES = ROOT / "examples"
+KINDS = {
+    "hyperpod_slurm": {"AWS::SageMaker::Cluster", "AWS::FSx::FileSystem", "AWS::EC2::SecurityGroupEgress"},
+    "pcs": {"AWS::PCS::Cluster", "AWS::PCS::Queue", "AWS::EC2::VPC"},
+    "eks": {"AWS::EKS::Cluster", "AWS::EKS::Nodegroup", "AWS::EKS::AccessEntry"},
+    "training_cluster": {"AWS::SageMaker::Cluster", "AWS::FSx::FileSystem", "AWS::EC2::VPC"},
+    "own_app": {"AWS::FSx::FileSystem", "AWS::EC2::SecurityGroupEgress", "AWS::KMS::Key"},
+    "image": {"AWS::ImageBuilder::ImagePipeline"},
+}
+LINES = {"hyperpod_slurm": 25, "pcs": 15, "eks": 15}
+"""From the first import on, without blank ones."""
+WRONG = ('scratch.resource.add_property_override("StorageCapacity", "much")', {"F3012"})
+"""A line that CloudFormation's schemas refuse, and what they then say."""
+
+# Runs the app of each folder as it is, with all that may find fault with it, in one process.
+JUDGED = """
+import os, pathlib, runpy
+import aws_cdk
+from cdk_nag import AwsSolutionsChecks
+
+class Judged(aws_cdk.App):
+    def __init__(self):
+        super().__init__(
+            outdir=str(pathlib.Path("out").resolve()), analytics_reporting=False,
+            builtin_cloud_formation_validation=True,
+        )
+        aws_cdk.Validations.of(self).add_plugins(AwsSolutionsChecks(self))
+
+aws_cdk.App = Judged
+home = pathlib.Path.cwd()
+for folder in sorted(home.glob("*/app.py")):
+    os.chdir(folder.parent)
+    try:
+        runpy.run_path("app.py", run_name="__main__")
+    except RuntimeError as error:
+        if "ValidationFailed" not in str(error):
+            raise
+"""
+
+
+@pytest.fixture(scope="module")
+def judged(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with each example below it, synthesised; `wrong` is one with a mistake."""
+    home = tmp_path_factory.mktemp("examples")
+    for name in KINDS:
+        shutil.copytree(EXAMPLES / name, home / name, ignore=shutil.ignore_patterns("__pycache__"))
+    app = (EXAMPLES / "own_app" / "app.py").read_text()
+    (home / "wrong").mkdir()
+    (home / "wrong" / "app.py").write_text(app.replace("app.synth()", f"{WRONG[0]}\napp.synth()"))
+    (home / "judged.py").write_text(JUDGED)
+    run_in(site, home, "python", "judged.py", check=True)
+    return home
+
+
+def test_every_example_is_tried() -> None:
+    assert {file.parent.name for file in EXAMPLES.glob("*/app.py")} == set(KINDS)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_an_example_is_clean_with_the_wheel_alone(name: str, judged: Path) -> None:
+    kinds: set[str] = set()
+    for template in (judged / name / "out").glob("*.template.json"):
+        kinds |= {one["Type"] for one in json.loads(template.read_text())["Resources"].values()}
+
+    assert kinds >= KINDS[name]
+    assert found_in(judged / name) == set()
+
+
+def test_a_wrong_example_would_be_found(judged: Path) -> None:
+    assert found_in(judged / "wrong") == WRONG[1]
+
+
+def found_in(folder: Path) -> set[str]:
+    """What CloudFormation's schemas, cdk-nag and warnings say."""
+    report = json.loads((folder / "out" / "validation-report.json").read_text())
+    return {violation["ruleName"] for plugin in report["pluginReports"] for violation in plugin["violations"]}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_an_example_is_as_short_as_the_page_says(name: str) -> None:
+    lines = (EXAMPLES / name / "app.py").read_text().splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith("from"))
+    assert len([line for line in lines[start:] if line]) <= LINES[name]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_an_example_requires_nothing_private(name: str) -> None:
+    for line in (EXAMPLES / name / "app.py").read_text().splitlines():
+        if "ultracluster" in line and "import" in line:
+            assert line.startswith("from ultracluster import "), line
+            assert " _" not in line
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_the_guide_shows_the_example(name: str) -> None:
+    code = (EXAMPLES / name / "app.py").read_text().split('"""\n\n', 1)[1]
+
+    assert f"```py\n{code}```" in (ROOT / "docs" / "constructs.md").read_text()
