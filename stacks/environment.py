@@ -11,6 +11,7 @@ from aws_cdk import Stack, Tags
 from constructs import Construct
 
 from ultracluster.clusters.composition.buckets import existing_buckets
+from ultracluster.clusters.composition.keys import encrypt_logs
 from ultracluster.clusters.composition.network import existing_network
 from ultracluster.clusters.composition.parts import StorageParts
 from ultracluster.clusters.composition.storage import existing_file_systems
@@ -107,6 +108,7 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
         for name, value in environment.tags.items():
             Tags.of(stack).add(name, value)
         govern(stack, environment.governance)
+        encrypt_logs(stack, environment)
     return [stacks[part] for part in STACK_PARTS if part in stacks]
 
 

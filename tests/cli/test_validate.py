@@ -52,6 +52,21 @@ def test_many_files_at_once_each_with_a_line(folder: Path) -> None:
     assert run("dev", str(folder / "environments/dev.yaml")).exit_code == 0
 
 
+def test_a_folder_is_its_files(folder: Path) -> None:
+    files = sorted(str(file) for file in (folder / "environments").glob("*.yaml"))
+    named = json.loads(run(*files, "--json").stdout)["environments"]
+    found = json.loads(run(str(folder / "environments"), "--json").stdout)["environments"]
+
+    assert len(found) > 1 and found == named
+
+
+def test_other_commands_say_what_is_in_a_folder(folder: Path) -> None:
+    result = CliRunner().invoke(app, ["plan", str(folder / "environments")])
+
+    assert result.exit_code == 2
+    assert "is a folder" in result.stderr and "dev.yaml" in result.stderr
+
+
 def test_json_has_the_findings_of_each_environment(folder: Path) -> None:
     bad, dev, none = json.loads(run("bad", "dev", "nope", "--json").stdout)["environments"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from ultracluster.network.efa_security_group import EfaSecurityGroup
 from ultracluster.rules import check
 from ultracluster.security.principals import service
 from ultracluster.storage.lustre_file_system import LustreFileSystem
+from ultracluster.storage.open_zfs_file_system import OpenZfsFileSystem
 
 
 def team(folder: Path, **more: Any) -> Team:
@@ -94,6 +96,9 @@ def test_what_contradicts_itself_is_refused_at_once(tmp_path: Path) -> None:
         ({"node_groups": None}, "node_groups= is missing"),
         ({"node_groups": {"train one": SLURM["train"]}}, "node_groups"),
         ({"vpc": None}, "vpc=.*security_groups="),
+        ({"config": Pcs()}, "config= is of Pcs; give one of HyperPodSlurm"),
+        ({"cluster_name": "Bad_Name!"}, "cluster_name.*Bad_Name!"),
+        ({"release": "pcs-2099.09"}, r"\[research/C\d+\] SOF001 software.release: there is no release"),
         ({"security_groups": []}, "security_groups="),
     ):
         with pytest.raises(ValueError, match=says):
@@ -103,6 +108,68 @@ def test_what_contradicts_itself_is_refused_at_once(tmp_path: Path) -> None:
         one.add("hyperpod-slurm", "Both", resolved=resolved)
     with pytest.raises(ValueError, match="hyperpod-slurm"):
         one.add("pcs", "Other", resolved=resolved, node_groups=None)
+
+
+def test_the_object_that_holds_a_group_is_no_group(tmp_path: Path) -> None:
+    one = team(tmp_path)
+    nodes = EfaSecurityGroup(one.stack, "Nodes", vpc=one.vpc)
+    for number, given in enumerate(([nodes], nodes)):
+        with pytest.raises(ValueError, match=r"security_groups=\[nodes.security_group\]"):
+            one.add("pcs", f"C{number}", security_groups=given)
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_a_key_of_another_region_is_refused(kind: str, tmp_path: Path) -> None:
+    one = team(tmp_path)
+    arn = "arn:aws:kms:eu-west-1:111122223333:key/00000000-0000-4000-8000-000000000000"
+    key = kms.Key.from_key_arn(one.stack, "Key", arn)
+    cluster = one.add(kind, key=key)
+    told = [text for text in cluster.node.validate() if text.startswith("key: it is of Region eu-west-1")]
+    assert told and "Instead: one of us-east-2" in told[0]
+
+
+def test_a_key_is_not_judged_where_the_region_is_not_known(tmp_path: Path) -> None:
+    one = team(tmp_path, region=None)
+    arn = "arn:aws:kms:eu-west-1:111122223333:key/00000000-0000-4000-8000-000000000000"
+    one.add("hyperpod-slurm", key=kms.Key.from_key_arn(one.stack, "Key", arn))
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_a_release_that_is_not_there_is_named_with_the_place(kind: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"\[research/Cluster\] SOF001 software.release"):
+        team(tmp_path).add(kind, release="pcs-2099.09")
+
+
+@pytest.mark.parametrize("kind", ["eks", "hyperpod-eks"])
+def test_a_control_plane_in_one_subnet_is_refused(kind: str, tmp_path: Path) -> None:
+    one = team(tmp_path)
+    one.add(kind, control_plane_subnets=[one.subnet])
+    with pytest.raises(RuntimeError, match="EKS002 control_plane_subnets: EKS requires subnets in two zones"):
+        synthesised(one, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["eks", "pcs"])
+def test_what_cannot_be_made_is_told_without_stand_ins(kind: str, tmp_path: Path) -> None:
+    groups = KUBERNETES if kind == "eks" else PCS
+    wrong = groups["train"].model_copy(update={"instance_type": "p5enn.48xlarge"})
+    with pytest.raises(ValueError, match=r"\[research/Cluster\] ENV006") as raised:
+        team(tmp_path).add(kind, node_groups={**groups, "train": wrong})
+    assert "Token" not in str(raised.value)
+
+
+@pytest.mark.parametrize("kind", ["parallelcluster", "open-zfs"])
+def test_a_vpc_without_its_block_is_named_with_a_remedy(kind: str, tmp_path: Path) -> None:
+    one = team(tmp_path)
+    one.vpc = ec2.Vpc.from_vpc_attributes(
+        one.stack, "Bare", vpc_id="vpc-0123456789abcdef0", availability_zones=["us-east-2a"]
+    )
+    make = (
+        partial(one.add, kind)
+        if kind in MAKERS
+        else partial(OpenZfsFileSystem, one.stack, "Home", vpc=one.vpc, subnet=one.subnet, capacity_gib=512)
+    )
+    with pytest.raises(ValueError, match=r"without its CIDR block.*vpc_cidr_block="):
+        make()
 
 
 # Tokens

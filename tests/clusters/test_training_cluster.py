@@ -10,7 +10,9 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import Validations
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
 from cdk_nag import AwsSolutionsChecks
 from foreign_clusters import PCS, SLURM, Team
 from project import ROOT
@@ -130,6 +132,19 @@ def test_a_subclass_makes_a_part_in_another_way(tmp_path: Path) -> None:
         "SecurityGroupIds": ["sg-0aaaaaaaaaaaaaaa1"],
         "Subnets": ["subnet-0aaaaaaaaaaaaaaa1"],
     }
+
+
+def test_it_is_granted_and_connected_as_its_cluster(tmp_path: Path) -> None:
+    one = Team(app_in(tmp_path, validate=False))
+    made = TrainingCluster(
+        one.stack, "Training", orchestrator=Pcs(), node_groups=PCS, vpc=one.vpc, subnet=one.subnet
+    )
+    bucket = s3.Bucket(one.stack, "Data")
+
+    assert bucket.grant_read(made).success  # pyright: ignore[reportArgumentType]
+    made.connections.allow_from(ec2.Peer.ipv4("10.0.0.0/8"), ec2.Port.tcp(22))
+
+    assert made.grant_principal == made.cluster.grant_principal
 
 
 def stack_in(region: str = "us-west-2") -> cdk.Stack:

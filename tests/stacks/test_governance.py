@@ -15,8 +15,9 @@ import aws_cdk as cdk
 import pytest
 from governed import BASES, BOUNDARY, PATHS, PREFIX, PURPOSES, governed
 from rules_support import loaded
-from templates import Synthesised, synthesise
+from templates import Synthesised, app_in, finish, synthesise
 
+from ultracluster.clusters.training_cluster import TrainingCluster
 from ultracluster.config import Environment
 from ultracluster.config.governance import CDK_QUALIFIER, Governance
 from ultracluster.rules import check
@@ -108,10 +109,29 @@ def test_each_purpose_has_its_key(kind: str) -> None:
     for place, resource in found.resources("AWS::EC2::LaunchTemplate").items():
         for volume in resource["Properties"]["LaunchTemplateData"].get("BlockDeviceMappings", []):
             assert _purpose(volume["Ebs"]["KmsKeyId"]) == "volumes", place
+    _the_control_planes_and_logs_keys(found)
     used = {BY_ID[one] for one in re.findall(r"111122223333:key/([\w-]+)", json.dumps(found.templates))}
     assert used >= {"volumes", "file_systems", "buckets", "logs"} - (
         {"volumes"} if kind == "parallelcluster" else {"buckets"} if kind == "eks" else set()
     )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_purpose_has_its_key_in_one_stack_too(kind: str, tmp_path: Path) -> None:
+    asked, app = environment(kind), app_in(tmp_path)
+    stack = cdk.Stack(app, "One", env=cdk.Environment(account=asked.account, region=asked.region))
+    TrainingCluster(stack, "Training", environment=asked)
+    _the_control_planes_and_logs_keys(finish(app, tmp_path))
+
+
+def _the_control_planes_and_logs_keys(found: Synthesised) -> None:
+    """No policy of a key for another purpose lets CloudWatch Logs use it."""
+    for place, resource in found.resources("AWS::EKS::Cluster").items():
+        (one,) = resource["Properties"]["EncryptionConfig"]
+        assert _purpose(one["Provider"]["KeyArn"]) == "secrets", place
+    for place, resource in found.resources("AWS::Logs::LogGroup").items():
+        told = {_purpose(arn) for arn in [resource["Properties"].get("KmsKeyId")] if arn}
+        assert told <= ({"file_systems"} if "Lustre" in place else {"logs"}), place
 
 
 def _purpose(arn: Any) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ultracluster.cli.environments import complete_environment, load_file
+from ultracluster.cli.environments import complete_environment, environment_path, load_file
 from ultracluster.cli.json_output import JsonOption, finding_row, write_json
 from ultracluster.cli.report import refuse
 from ultracluster.config import Finding, InvalidEnvironmentError, render
@@ -46,7 +47,7 @@ def validate(
         list[Path],
         typer.Argument(
             metavar="ENVIRONMENT...",
-            help="Environment files, or names of some in environments/.",
+            help="Environment files, names of some in environments/, or folders of files.",
             show_default=False,
             autocompletion=complete_environment,
         ),
@@ -61,7 +62,7 @@ def validate(
     """Check environment files: shape and rules. Exit code 2 if one cannot be deployed."""
     if as_json and form not in ("text", "json"):
         refuse(f"--json and --format {form} exclude each other")
-    found = [_validated(path) for path in dict.fromkeys(environments)]
+    found = [_validated(path) for path in dict.fromkeys(_files(environments))]
     if quiet:
         found = [
             Validated(one.environment, tuple(finding for finding in one.findings if finding.blocks))
@@ -88,6 +89,13 @@ def validate(
             _tell(found, quiet, err=wrong)
     if wrong:
         raise typer.Exit(2)
+
+
+def _files(asked: Iterable[Path]) -> Iterator[Path]:
+    """What is asked for, with the environment files of a folder in its place."""
+    for path in asked:
+        below = sorted(path.glob("*.yaml")) if path.is_dir() and not environment_path(path).is_file() else []
+        yield from below or [path]
 
 
 def _validated(path: Path) -> Validated:

@@ -22,6 +22,7 @@ from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 from ultracluster.config.orchestrator import OrchestratorSettings
 from ultracluster.guard import report_findings, same_region, settings_of, unique_name
 from ultracluster.guard.judging import text
+from ultracluster.guard.tokens import holds_token, speaks_of_token
 from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import ScriptConfigurations, script_configurations
 from ultracluster.model.standalone import standalone
@@ -70,6 +71,8 @@ class Given:
     """It is what an environment comes to, whose rules ran already."""
     findings: Sequence[Finding] = ()
     """Of the rules about what was given; none where a whole environment was judged."""
+    path: str = ""
+    """Of the construct that was given it."""
 
     @cached_property
     def configurations(self) -> ScriptConfigurations:
@@ -87,7 +90,8 @@ class Given:
         try:
             yield
         except (AssertionError, KeyError, ValueError) as error:
-            if errors := [text(one) for one in self.findings if one.blocks]:
+            told = [text(one) for one in self.findings if one.blocks]
+            if errors := [f"[{self.path}] {words}" for words in told if not speaks_of_token(words)]:
                 raise ValueError("\n".join(errors)) from error
             raise
 
@@ -130,6 +134,8 @@ def given_cluster(
         raise ValueError(
             f"{construct}: cluster_name is given beside config=, which has one; give one of them"
         )
+    if parts.cluster_name and not holds_token(parts.cluster_name):
+        _check_name(settings, parts.cluster_name, construct)
     try:
         cluster = standalone(
             settings,
@@ -152,7 +158,13 @@ def given_cluster(
         one for one in check(cluster) if any(one.path[: len(place)] == place for place in judged or _GIVEN)
     ]
     report_findings(scope, findings)
-    return Given(cluster=cluster, from_file=False, findings=findings)
+    return Given(cluster=cluster, from_file=False, findings=findings, path=scope.node.path)
+
+
+def _check_name(settings: OrchestratorSettings, name: str, construct: str) -> None:
+    """Refuse a name that the service does not take, as a file's is."""
+    given = {"kind": settings.kind, "cluster_name": name}
+    settings_of(type(settings), None, given, construct=construct, place=("orchestrator",))
 
 
 def _shape(error: ValidationError) -> str:
@@ -219,6 +231,11 @@ def nodes_groups(
     Raises:
         ValueError: there is none, and no VPC to make one in.
     """
+    if isinstance(given, EfaSecurityGroup) or any(isinstance(one, EfaSecurityGroup) for one in given or ()):
+        raise ValueError(
+            f"{type(scope).__name__}: security_groups= takes a list of the CDK's groups, and an "
+            "EfaSecurityGroup holds one: security_groups=[nodes.security_group]"
+        )
     same_region(scope, vpc=vpc, subnet=subnet, security_groups=next(iter(given or ()), None))
     if given:
         return list(given)

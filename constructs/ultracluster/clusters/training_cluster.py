@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, assert_never
 
+import jsii
 from aws_cdk import Stack, Tags, Token
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IDependable
@@ -16,7 +18,7 @@ from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.clusters.composition.buckets import add_buckets, existing_buckets
 from ultracluster.clusters.composition.egress import add_egress
 from ultracluster.clusters.composition.foundation import add_foundation
-from ultracluster.clusters.composition.keys import Purpose, key_for
+from ultracluster.clusters.composition.keys import Purpose, encrypt_logs, key_for
 from ultracluster.clusters.composition.network import add_network, existing_network
 from ultracluster.clusters.composition.parts import (
     BucketParts,
@@ -38,6 +40,7 @@ from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 from ultracluster.config.orchestrator import HyperPodSlurm, OrchestratorSettings, ParallelCluster, Pcs
 from ultracluster.guard import already_judged, report_findings
 from ultracluster.model import Cluster, resolve
+from ultracluster.network.existing import cidr_of
 from ultracluster.rules import check
 from ultracluster.security.acknowledgements import acknowledge
 from ultracluster.security.cluster_key import ClusterKey
@@ -51,12 +54,15 @@ UNTAGGED = "@aws-cdk/aws-eks:clusterMustManuallyTagSubnet"
 """The CDK's warning about subnets that it did not make."""
 
 
+@jsii.implements(ec2.IConnectable, iam.IGrantable)
 class TrainingCluster(Construct):
     """Everything that `cdk deploy` of an environment makes, below one construct of your own stack.
 
     Either from an environment, of which any part can be replaced by an object of yours; or from an
     orchestrator, node groups and a network that exists. In one stack it is deployed, tried again and deleted
     as one: give it file systems of a stack of their own, if their data is to outlive it.
+
+    It is an `IConnectable` and an `IGrantable`, as its cluster is: `bucket.grant_read(training)` works.
 
     To make a part in another way, override `make_key`, `make_network`, `make_storage` or `make_cluster`.
 
@@ -163,9 +169,20 @@ class TrainingCluster(Construct):
                     f"{here}: give the stack env=cdk.Environment(...) with those of the environment"
                 )
         govern(self, settings.governance)
+        encrypt_logs(self, settings)
         for name, value in {ENVIRONMENT_TAG: settings.name, **settings.tags}.items():
             Tags.of(self).add(name, value)
         return resolve(settings)
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """Of the cluster's nodes."""
+        return self.cluster.connections
+
+    @property
+    def grant_principal(self) -> iam.IPrincipal:
+        """The role of the cluster's nodes."""
+        return self.cluster.grant_principal
 
     def make_key(self) -> kms.IKey:
         """The key: that which was given, that of the environment, or a new one."""
@@ -210,7 +227,8 @@ class TrainingCluster(Construct):
         }
         scripts = buckets.scripts_bucket(self, self._key_for("buckets")) if buckets.scripts else None
         upload_role = buckets.upload_role(self)
-        accounting = files.accounting_in(self, self._key_for("secrets"))
+        secrets = self._key_for("secrets")
+        accounting = files.accounting_in(self, secrets)
         tags = (
             {ENVIRONMENT_TAG: self.resolved.name, **self.resolved.environment.tags} if self.resolved else None
         )
@@ -235,6 +253,7 @@ class TrainingCluster(Construct):
                     self,
                     "Cluster",
                     control_plane_subnets=subnets,
+                    secrets_key=secrets,
                     scripts_bucket=scripts,
                     upload_role=upload_role,
                     **what,
@@ -261,7 +280,14 @@ class TrainingCluster(Construct):
                 from ultracluster.clusters.eks.cluster import EksCluster
 
                 subnets = self.network.control_plane_subnets(self)
-                return EksCluster(self, "Cluster", control_plane_subnets=subnets, node_tags=tags, **what)
+                return EksCluster(
+                    self,
+                    "Cluster",
+                    control_plane_subnets=subnets,
+                    secrets_key=secrets,
+                    node_tags=tags,
+                    **what,
+                )
             case _ as never:
                 assert_never(never)
 
@@ -273,7 +299,7 @@ class TrainingCluster(Construct):
         control_plane = list(self._control_plane_subnets or ())
         return NetworkParts(
             vpc_id=vpc.vpc_id,
-            vpc_cidr=vpc.vpc_cidr_block,
+            vpc_cidr=cidr_of(vpc, self),
             subnet_id=subnet.subnet_id,
             security_group_ids=tuple(group.security_group_id for group in groups),
             control_plane_subnet_ids=tuple(one.subnet_id for one in control_plane),

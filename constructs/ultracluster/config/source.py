@@ -70,6 +70,10 @@ class _Reader:
         except FileNotFoundError:
             self.note("CFG001", f"{path} does not exist.", Location(str(path), 1, 1), _files_beside(path))
             return empty
+        except IsADirectoryError:
+            inside = _files_beside(path / "any.yaml")
+            self.note("CFG001", f"{path} is a folder.", Location(str(path), 1, 1), inside)
+            return empty
         except OSError as error:
             self.note("CFG001", f"{path} cannot be read: {error}.", Location(str(path), 1, 1))
             return empty

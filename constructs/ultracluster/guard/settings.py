@@ -31,6 +31,7 @@ def settings_of(
 
     Raises:
         ValueError: both were given, or the settings have the wrong shape; names the setting and a remedy.
+            Or the model is that of another construct.
     """
     if config is not None:
         if given:
@@ -38,6 +39,10 @@ def settings_of(
             raise ValueError(
                 f"{construct}: {', '.join(given)} {several} given beside config=; write it into the config, "
                 f"e.g. config.model_copy(update={{'{next(iter(given))}': ...}}), or leave config= out"
+            )
+        if not isinstance(config, model):
+            raise ValueError(
+                f"{construct}: config= is of {type(config).__name__}; give one of {model.__name__}"
             )
         return config
     # the model takes whole numbers only, and a number that is not known yet is none

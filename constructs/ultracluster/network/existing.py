@@ -51,6 +51,25 @@ def existing_vpc(
     return vpc
 
 
+def cidr_of(vpc: ec2.IVpc, asks: Construct) -> str:
+    """The CIDR block of a VPC.
+
+    Args:
+        vpc: made here, or imported.
+        asks: what needs it.
+
+    Raises:
+        ValueError: it was imported without its block.
+    """
+    try:
+        return vpc.vpc_cidr_block
+    except RuntimeError:
+        raise ValueError(
+            f"{type(asks).__name__} {asks.node.path}: the VPC was imported without its CIDR block, which is "
+            'needed here: Vpc.from_vpc_attributes(..., vpc_cidr_block="10.0.0.0/16"), or Vpc.from_lookup'
+        ) from None
+
+
 UNREAD = "Nothing asks for the routes of a subnet that another stack made."
 NO_ROUTE_TABLE = "@aws-cdk/aws-ec2:noSubnetRouteTableId"
 

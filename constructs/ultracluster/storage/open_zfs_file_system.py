@@ -16,6 +16,7 @@ from ultracluster.config.storage import Backups, ExistingOpenZfs, NewOpenZfs
 from ultracluster.guard import Figure, report, settings_of
 from ultracluster.model.mounts import OpenZfsMount
 from ultracluster.network.admission import NFS, Admission, isolated_group
+from ultracluster.network.existing import cidr_of
 from ultracluster.network.server_connections import ServerConnections
 from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.storage.file_system_grants import grant_describe
@@ -247,7 +248,7 @@ class OpenZfsFileSystem(_OpenZfs):
                         file_system.NfsExportsProperty(
                             client_configurations=[
                                 file_system.ClientConfigurationsProperty(
-                                    clients=clients_cidr or vpc.vpc_cidr_block,
+                                    clients=clients_cidr or cidr_of(vpc, self),
                                     # nodes make home directories for users as root
                                     options=["rw", "crossmnt", "no_root_squash"],
                                 )

@@ -56,6 +56,7 @@ class EksCluster(ClusterConstruct):
         control_plane_subnets: Sequence[ec2.ISubnet],
         security_groups: Sequence[ec2.ISecurityGroup] | None = None,
         key: kms.IKey | None = None,
+        secrets_key: kms.IKey | None = None,
         cluster_name: str | None = None,
         node_groups: Mapping[str, NodeGroup] | None = None,
         lustre: ILustreFileSystem | None = None,
@@ -79,6 +80,7 @@ class EksCluster(ClusterConstruct):
             security_groups: of nodes and control plane; each must allow all traffic from and to itself
                 (`EfaSecurityGroup`, of which one is made by default).
             key: encrypts volumes, secrets and logs; made by default.
+            secrets_key: encrypts secrets in, and logs of, the control plane; by default `key`.
             cluster_name: unique in account and Region, by default from the construct's path; a new name is a
                 new cluster.
             node_groups: groups of role `compute` and `system` by name.
@@ -127,7 +129,7 @@ class EksCluster(ClusterConstruct):
             vpc=vpc,
             subnets=control_plane_subnets,
             security_groups=self.security_groups,
-            key=self.key,
+            key=secrets_key or self.key,
             removal_policy=removal_policy,
         )
         self.cluster_name, self.cluster_arn = plane.cluster_name, plane.cluster_arn

@@ -24,8 +24,10 @@ from ultracluster.clusters.eks.logs import control_plane_logs
 from ultracluster.clusters.eks.roles import addon_role, allow_interfaces, control_plane_role
 from ultracluster.clusters.given import nodes_groups
 from ultracluster.clusters.settings import EksSettings
+from ultracluster.config.findings import Finding
 from ultracluster.config.kubernetes import Eks, HyperPodEks, PublicEndpoint
-from ultracluster.guard import report, settings_of, unique_name
+from ultracluster.config.remedy import ask
+from ultracluster.guard import report, report_findings, settings_of, unique_name
 from ultracluster.kubernetes.charts import Chart
 from ultracluster.security.cluster_key import ClusterKey, allow_use
 
@@ -104,6 +106,8 @@ class EksControlPlane(Construct):
             config = settings_of(Eks, cast("Eks", config), settings, construct="EksControlPlane")
         if not isinstance(scope, ClusterConstruct):  # which judged all of it
             report(self, config)
+        if len({subnet.subnet_id for subnet in subnets}) < 2:
+            report_findings(self, [_ONE_SUBNET])
         self._config = config
         self.cluster_name = cluster_name = cluster_name or config.cluster_name or unique_name(self)
         self.kubernetes_version, self.service_cidr = config.kubernetes_version, config.service_cidr
@@ -276,6 +280,15 @@ class EksControlPlane(Construct):
             values=values,
         )
 
+
+_ONE_SUBNET = Finding(
+    code="EKS002",
+    severity="error",
+    path=("control_plane_subnets",),
+    message="EKS requires subnets in two zones or more for the control plane, and this is less than two.",
+    remedy=ask("fact", "private subnets in two zones, such as vpc.private_subnets of a VPC with max_azs=2"),
+)
+"""In the words of the rule; a construct is told objects, which the rule does not see."""
 
 _TIERS = {
     "standard": None,

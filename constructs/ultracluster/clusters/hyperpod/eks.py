@@ -84,6 +84,7 @@ class HyperPodEksCluster(ClusterConstruct):
         security_groups: Sequence[ec2.ISecurityGroup] | None = None,
         role: iam.IRole | None = None,
         key: kms.IKey | None = None,
+        secrets_key: kms.IKey | None = None,
         cluster_name: str | None = None,
         node_groups: Mapping[str, NodeGroup] | None = None,
         lustre: ILustreFileSystem | None = None,
@@ -113,6 +114,7 @@ class HyperPodEksCluster(ClusterConstruct):
             role: of the nodes; it gets the statements that they need. Made by default.
             key: encrypts volumes, where the service can (continuous provisioning), and scripts; that of the
                 control plane by default.
+            secrets_key: encrypts secrets in, and logs of, a control plane that is made; by default `key`.
             cluster_name: unique in account and Region, by default from the construct's path; a new name is a
                 new cluster. The EKS cluster that is made has the same.
             node_groups: groups of role `compute` by name, and of role `system`, which EKS manages, where no
@@ -174,7 +176,7 @@ class HyperPodEksCluster(ClusterConstruct):
                 vpc=vpc,
                 subnets=control_plane_subnets,
                 security_groups=self.security_groups,
-                key=self.key,
+                key=secrets_key or self.key,
             )
             with made.in_words_of_rules():
                 system = add_system(
@@ -200,8 +202,8 @@ class HyperPodEksCluster(ClusterConstruct):
         if software.mirror:
             self._rights.grant_read_mirror(software.mirror)
         self.scripts_bucket = scripts_bucket_of(self, scripts_bucket, self.key)
-        bundle = self._upload(made, upload_role)
         with made.in_words_of_rules():
+            bundle = self._upload(made, upload_role)
             first = self._prepare(agent_image)
             self.resource = self._resource(subnet, bundle)
         # its policy, not only the role, must be there before the first node is

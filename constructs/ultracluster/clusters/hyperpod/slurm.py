@@ -154,8 +154,8 @@ class HyperPodSlurmCluster(ClusterConstruct):
         self.scripts_bucket = (
             scripts_bucket_of(self, scripts_bucket, self.key) if made.cluster.runs_scripts else None
         )
-        self._bundle = self._upload(made, lustre, open_zfs, upload_role)
         with made.in_words_of_rules():
+            self._bundle = self._upload(made, lustre, open_zfs, upload_role)
             self.resource = self._resource(subnet, accounting)
         # its policy, not only the role, must be there before the first node is
         self._rights.depend_on_policy(self.resource)

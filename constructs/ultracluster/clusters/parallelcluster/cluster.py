@@ -37,6 +37,7 @@ from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.model import Cluster
 from ultracluster.model.mounts import told
+from ultracluster.network.existing import cidr_of
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.storage.accounting_database import IAccountingDatabase
@@ -149,15 +150,16 @@ class ParallelClusterCluster(ClusterConstruct):
         self.key = ClusterKey.of(self, key)
         self.scripts_bucket = scripts_bucket_of(self, scripts_bucket, self.key)
         software = made.cluster.environment.software
-        self._scripts = ParallelClusterScripts(
-            self,
-            "Scripts",
-            bucket=self.scripts_bucket,
-            cluster=made.cluster,
-            locked=None if made.from_file else {},
-            # it mounts itself; our scripts set up EFA for Lustre, and ask for what the mount will be
-            deployed_values={"mounts": told(lustre.mount if lustre else None)},
-        )
+        with made.in_words_of_rules():
+            self._scripts = ParallelClusterScripts(
+                self,
+                "Scripts",
+                bucket=self.scripts_bucket,
+                cluster=made.cluster,
+                locked=None if made.from_file else {},
+                # it mounts itself; our scripts set up EFA for Lustre, and ask for what the mount will be
+                deployed_values={"mounts": told(lustre.mount if lustre else None)},
+            )
         self._policy = ParallelClusterNodePolicy(
             self,
             "NodePolicy",
@@ -202,7 +204,7 @@ class ParallelClusterCluster(ClusterConstruct):
     def _ways_out(self, vpc: ec2.IVpc) -> list[ec2.CfnSecurityGroupEgress]:
         (group, *_) = self.security_groups
         return ways_out(
-            self, self._settings, security_group_id=group.security_group_id, vpc_cidr=vpc.vpc_cidr_block
+            self, self._settings, security_group_id=group.security_group_id, vpc_cidr=cidr_of(vpc, self)
         )
 
     def _make(self) -> CustomResource:

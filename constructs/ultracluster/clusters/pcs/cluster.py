@@ -166,8 +166,8 @@ class PcsCluster(ClusterConstruct):
         )
         mounts = told(lustre.mount if lustre else None, open_zfs.mount if open_zfs else None)
         self._scripts: GroupScripts | None = None
-        self._bundle = self._upload(made, as_arguments(mounts))
         with made.in_words_of_rules():
+            self._bundle = self._upload(made, as_arguments(mounts))
             self._make(admitted(self, lustre=lustre, open_zfs=open_zfs))
 
     def _make(self, admissions: Sequence[Admission]) -> None:
