@@ -129,6 +129,22 @@ def test_a_group_that_is_given_twice_is_written_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", MAKERS)
+def test_a_key_of_another_region_is_refused(kind: str, tmp_path: Path) -> None:
+    one = team(tmp_path)
+    arn = "arn:aws:kms:eu-west-1:111122223333:key/00000000-0000-4000-8000-000000000000"
+    key = kms.Key.from_key_arn(one.stack, "Key", arn)
+    cluster = one.add(kind, key=key)
+    told = [text for text in cluster.node.validate() if text.startswith("key: it is of Region eu-west-1")]
+    assert told and "Instead: one of us-east-2" in told[0]
+
+
+def test_a_key_is_not_judged_where_the_region_is_not_known(tmp_path: Path) -> None:
+    one = team(tmp_path, region=None)
+    arn = "arn:aws:kms:eu-west-1:111122223333:key/00000000-0000-4000-8000-000000000000"
+    one.add("hyperpod-slurm", key=kms.Key.from_key_arn(one.stack, "Key", arn))
+
+
+@pytest.mark.parametrize("kind", MAKERS)
 def test_a_release_that_is_not_there_is_named_with_the_place(kind: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"\[research/Cluster\] SOF001 software.release"):
         team(tmp_path).add(kind, release="pcs-2099.09")

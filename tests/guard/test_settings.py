@@ -102,6 +102,5 @@ def test_a_name_from_the_path_is_one_that_services_take(stack: Stack) -> None:
 
 def test_a_number_that_is_a_token_is_seen_in_a_text_however_many_there_are() -> None:
     """The CDK counts them in the last digits."""
-    for _ in range(3000):
-        number = Token.as_number({"Ref": "Size"})
+    number = max((Token.as_number({"Ref": "Size"}) for _ in range(3000)), key=abs)
     assert speaks_of_token(f"capacity_gib: {number} GiB") and not speaks_of_token("capacity_gib: -1.5e+289")

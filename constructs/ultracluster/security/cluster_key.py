@@ -56,7 +56,7 @@ class ClusterKey(Construct):
 
         Args:
             scope: whoever needs a key.
-            key: what it was given.
+            key: what it was given; one of another Region than the stack is refused by the CDK's validation.
         """
         if key:
             same_region(scope, key=key)
