@@ -13,6 +13,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
+from foreign import warnings
 from foreign_clusters import IMAGE, KUBERNETES, MAKERS, PCS, SLURM, Team, group
 from pcs_support import unjudged
 from rules_support import environment_data, loaded
@@ -126,6 +127,26 @@ def test_a_group_that_is_given_twice_is_written_once(tmp_path: Path) -> None:
 
     cluster = resource(synthesised(one, tmp_path), "AWS::SageMaker::Cluster")
     assert len(cluster["Properties"]["VpcConfig"]["SecurityGroupIds"]) == 1
+
+
+@pytest.mark.parametrize("outbound", [True, False])
+def test_a_group_without_self_rules_is_warned_of(outbound: bool, tmp_path: Path) -> None:
+    one = team(tmp_path)
+    plain = ec2.SecurityGroup(one.stack, "Plain", vpc=one.vpc, allow_all_outbound=outbound)
+    one.add("hyperpod-slurm", security_groups=[plain])
+
+    (told,) = [text for text in warnings(one.stack) if "efa-self-rules" in text]
+    assert "security group research/Plain: EFA requires" in told
+    assert ("allows all outbound" in told) is outbound
+
+
+def test_of_a_group_for_efa_and_an_imported_one_nothing_is_said(tmp_path: Path) -> None:
+    one = team(tmp_path)
+    nodes = EfaSecurityGroup(one.stack, "Nodes", vpc=one.vpc).security_group
+    imported = ec2.SecurityGroup.from_security_group_id(one.stack, "Theirs", "sg-0123456789abcdef0")
+    one.add("hyperpod-slurm", security_groups=[nodes, imported])
+
+    assert [text for text in warnings(one.stack) if "efa-self-rules" in text] == []
 
 
 @pytest.mark.parametrize("kind", MAKERS)

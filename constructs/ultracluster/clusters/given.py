@@ -20,7 +20,7 @@ from ultracluster.config import Finding
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 from ultracluster.config.orchestrator import OrchestratorSettings
-from ultracluster.guard import report_findings, same_region, settings_of, unique_name
+from ultracluster.guard import report_findings, same_region, settings_of, unique_name, warn
 from ultracluster.guard.judging import text
 from ultracluster.guard.tokens import holds_token, speaks_of_token
 from ultracluster.model import Cluster
@@ -238,6 +238,8 @@ def nodes_groups(
         )
     same_region(scope, vpc=vpc, subnet=subnet, security_groups=next(iter(given or ()), None))
     if given:
+        for group in given:
+            _ask_for_self_rules(scope, group)
         return list({group.security_group_id: group for group in given}.values())
     if vpc is None or given is not None:
         raise ValueError(
@@ -245,6 +247,21 @@ def nodes_groups(
             "security_groups= with one group or more that let everything in from, and out to, themselves"
         )
     return [EfaSecurityGroup(scope, "SecurityGroup", vpc=vpc).security_group]
+
+
+def _ask_for_self_rules(scope: Construct, group: ec2.ISecurityGroup) -> None:
+    """A warning about a group of the CDK's own that is made in this app: without self rules EFA does not come
+    up, and jobs fall back to TCP. Of an imported one nothing is known."""
+    if group.node.default_child is None:
+        return
+    drops = ", and drops the egress rule, since it allows all outbound" if group.allow_all_outbound else ""
+    warn(
+        scope,
+        "efa-self-rules",
+        f"security group {group.node.path}: EFA requires that it lets all traffic in from, and out to, "
+        f"itself. The CDK's SecurityGroup does not do so by itself{drops}. "
+        "Instead: EfaSecurityGroup(...).security_group",
+    )
 
 
 def scripts_bucket_of(scope: Construct, given: s3.IBucket | None, key: kms.IKey) -> s3.IBucket:
