@@ -80,7 +80,7 @@ def node_seconds() -> dict[str, float]:
             "release.bats",
         ]
         environment = {**os.environ, "ULTRACLUSTER_BENCH": file.name}
-        folder = ROOT / "tests" / "lifecycle"
+        folder = ROOT / "tests" / "lifecycle_scripts"
         subprocess.run(bats, check=True, capture_output=True, env=environment, cwd=folder)
         return {
             what: int(taken) / 1000 for what, taken in (line.split() for line in file.read().splitlines())

@@ -12,7 +12,7 @@ from aws_cdk import aws_s3 as s3
 from foreign import imported_vpc
 from foreign_clusters import SLURM
 
-from ultracluster import HyperPodSlurmCluster
+from ultracluster import HyperPodSlurmCluster, LustreFileSystem
 from ultracluster.guard import same_region
 
 KEY = "arn:aws:kms:{}:123456789012:key/01234567-89ab-cdef-0123-456789abcdef"
@@ -47,3 +47,18 @@ def test_what_is_here_or_not_known_is_taken(here: str | None, there: str) -> Non
     stack = _stack(here)
     same_region(stack, key=kms.Key.from_key_arn(stack, "Key", KEY.format(there)), vpc=None)
     assert stack.node.validate() == []
+
+
+@pytest.mark.parametrize(("efa", "count"), [(True, 1), (False, 0)])
+def test_efa_does_not_leave_a_zone(efa: bool, count: int) -> None:
+    stack = _stack("us-east-1")
+    vpc = imported_vpc(stack)
+    lustre = LustreFileSystem(
+        stack, "Scratch", vpc=vpc, subnet=vpc.private_subnets[1], capacity_gib=38_400, efa=efa
+    )
+    nodes = vpc.private_subnets[0]
+    HyperPodSlurmCluster(stack, "Cluster", vpc=vpc, subnet=nodes, node_groups=SLURM, lustre=lustre)
+
+    told = [text for text in stack.node.find_child("Cluster").node.validate() if "leave a zone" in text]
+    assert len(told) == count
+    assert all("lustre: it is in zone us-east-1b, and the nodes in us-east-1a" in text for text in told)

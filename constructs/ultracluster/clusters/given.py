@@ -20,7 +20,7 @@ from ultracluster.config import Finding
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 from ultracluster.config.orchestrator import OrchestratorSettings
-from ultracluster.guard import report_findings, same_region, settings_of, unique_name, warn
+from ultracluster.guard import report_findings, same_region, same_zone, settings_of, unique_name, warn
 from ultracluster.guard.judging import text
 from ultracluster.guard.tokens import holds_token, speaks_of_token
 from ultracluster.model import Cluster
@@ -31,7 +31,7 @@ from ultracluster.network.efa_security_group import EfaSecurityGroup
 from ultracluster.rules import check
 from ultracluster.storage.accounting_database import IAccountingDatabase
 from ultracluster.storage.buckets import DataBucket, LogBucket
-from ultracluster.storage.lustre_file_system import ILustreFileSystem
+from ultracluster.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 S = TypeVar("S", bound=OrchestratorSettings)
@@ -202,11 +202,17 @@ def settings_for(
 def admitted(
     clients: ClusterConstruct,
     *,
+    subnet: ec2.ISubnet,
     lustre: ILustreFileSystem | None = None,
     open_zfs: IOpenZfsFileSystem | None = None,
     accounting: IAccountingDatabase | None = None,
 ) -> list[Admission]:
-    """The rules that let nodes reach what the cluster is given, where its security groups are known."""
+    """The rules that let nodes reach what the cluster is given, where its security groups are known.
+
+    A file system with EFA in another zone than the nodes is refused by the CDK's validation.
+    """
+    if isinstance(lustre, LustreFileSystem) and lustre.efa:
+        same_zone(clients, subnet, lustre=lustre.subnet)
     rules: list[Admission] = []
     for construct_id, server in (
         ("LustreClients", lustre),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aws_cdk import IResource, Stack, Token
+from aws_cdk.aws_ec2 import ISubnet
 from constructs import Construct
 
 from ultracluster.guard.judging import refuse
@@ -30,4 +31,23 @@ def same_region(scope: Construct, **resources: IResource | None) -> None:
             )
 
 
-__all__ = ["same_region"]
+def same_zone(scope: Construct, here: ISubnet, **subnets: ISubnet) -> None:
+    """An error at `scope` for each subnet in another zone than the nodes': EFA does not leave a zone.
+
+    Args:
+        scope: the construct.
+        here: of the nodes.
+        subnets: of what they reach over EFA, by the name of the argument.
+    """
+    zone = here.availability_zone
+    for name, subnet in subnets.items():
+        there = subnet.availability_zone
+        if there != zone and not Token.is_unresolved(zone) and not Token.is_unresolved(there):
+            refuse(
+                scope,
+                f"{name}: it is in zone {there}, and the nodes in {zone}; EFA does not leave a zone. "
+                f"Instead: one with a subnet in {zone}, or nodes in a subnet in {there}",
+            )
+
+
+__all__ = ["same_region", "same_zone"]

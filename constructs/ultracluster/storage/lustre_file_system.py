@@ -164,6 +164,7 @@ class LustreFileSystem(_Lustre):
         dns_name: host name for mounting.
         mount_name: the name behind the slash when mounting; never assume "fsx".
         mount_path: where nodes mount it.
+        subnet: where its servers are.
         security_group: the file system's own group.
         security_group_id: its id.
         efa: whether clients can reach it over EFA.
@@ -251,6 +252,7 @@ class LustreFileSystem(_Lustre):
                 synthesised.
         """
         super().__init__(scope, construct_id)
+        self.subnet = subnet
         self.config = config = _made(config, settings)
         report(self, config)
         facts = lustre_of(config)

@@ -176,7 +176,7 @@ class EksCluster(ClusterConstruct):
             lustre=lustre,
             open_zfs=open_zfs,
             system=system,
-            after=admitted(self, lustre=lustre, open_zfs=open_zfs),
+            after=admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs),
         )
 
 

@@ -218,7 +218,7 @@ class HyperPodEksCluster(ClusterConstruct):
         if self._config.autoscaling:
             self._pools(self._config.autoscaling)
         if system:
-            self._give_to_jobs(system, lustre, open_zfs)
+            self._give_to_jobs(system, subnet, lustre, open_zfs)
 
     @property
     def _groups(self) -> dict[str, Group]:
@@ -312,7 +312,11 @@ class HyperPodEksCluster(ClusterConstruct):
         pools.node.add_dependency(self.resource)
 
     def _give_to_jobs(
-        self, system: System, lustre: ILustreFileSystem | None, open_zfs: IOpenZfsFileSystem | None
+        self,
+        system: System,
+        subnet: ec2.ISubnet,
+        lustre: ILustreFileSystem | None,
+        open_zfs: IOpenZfsFileSystem | None,
     ) -> None:
         """HyperPod's add-ons, and claims of volumes."""
         HyperPodAddons(
@@ -330,5 +334,5 @@ class HyperPodEksCluster(ClusterConstruct):
             lustre=lustre,
             open_zfs=open_zfs,
             system=system,
-            after=admitted(self, lustre=lustre, open_zfs=open_zfs),
+            after=admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs),
         )

@@ -161,7 +161,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
         self._rights.depend_on_policy(self.resource)
         self.resource.node.add_dependency(
             *waits_of_nodes(subnet, self.security_groups),
-            *admitted(self, lustre=lustre, open_zfs=open_zfs, accounting=accounting),
+            *admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs, accounting=accounting),
             *([self._bundle] if self._bundle else ()),
         )
         self.cluster_arn = self.resource.attr_cluster_arn

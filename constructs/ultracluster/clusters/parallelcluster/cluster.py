@@ -197,7 +197,7 @@ class ParallelClusterCluster(ClusterConstruct):
             self.head_node_instance_id = self.resource.get_att_string("headNode.instanceId")
             self.resource.node.add_dependency(
                 *waits_of_nodes(subnet, self.security_groups),
-                *admitted(self, lustre=lustre, open_zfs=open_zfs, accounting=accounting),
+                *admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs, accounting=accounting),
                 *(self._ways_out(vpc) if vpc else ()),
             )
 

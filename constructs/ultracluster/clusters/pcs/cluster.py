@@ -168,7 +168,7 @@ class PcsCluster(ClusterConstruct):
         self._scripts: GroupScripts | None = None
         with made.in_words_of_rules():
             self._bundle = self._upload(made, as_arguments(mounts))
-            self._make(admitted(self, lustre=lustre, open_zfs=open_zfs))
+            self._make(admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs))
 
     def _make(self, admissions: Sequence[Admission]) -> None:
         node_groups = self.cluster.environment.node_groups
