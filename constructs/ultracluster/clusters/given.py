@@ -209,7 +209,7 @@ def admitted(
 ) -> list[Admission]:
     """The rules that let nodes reach what the cluster is given, where its security groups are known.
 
-    A file system with EFA in another zone than the nodes is refused by the CDK's validation.
+    Of a file system with EFA in another zone than the nodes a warning tells.
     """
     if isinstance(lustre, LustreFileSystem) and lustre.efa:
         same_zone(clients, subnet, lustre=lustre.subnet)
@@ -273,7 +273,6 @@ def _ask_for_self_rules(scope: Construct, group: ec2.ISecurityGroup) -> None:
 def scripts_bucket_of(scope: Construct, given: s3.IBucket | None, key: kms.IKey) -> s3.IBucket:
     """Where lifecycle scripts go: the bucket that was given, else one that is made."""
     if given:
-        same_region(scope, scripts_bucket=given)
         return given
     logs = LogBucket(scope, "LogBucket").bucket
     return DataBucket(scope, "ScriptsBucket", key=key, log_bucket=logs, log_prefix="scripts/").bucket

@@ -6,7 +6,7 @@ from aws_cdk import IResource, Stack, Token
 from aws_cdk.aws_ec2 import ISubnet
 from constructs import Construct
 
-from ultracluster.guard.judging import refuse
+from ultracluster.guard.judging import refuse, warn
 
 
 def same_region(scope: Construct, **resources: IResource | None) -> None:
@@ -32,7 +32,8 @@ def same_region(scope: Construct, **resources: IResource | None) -> None:
 
 
 def same_zone(scope: Construct, here: ISubnet, **subnets: ISubnet) -> None:
-    """An error at `scope` for each subnet in another zone than the nodes': EFA does not leave a zone.
+    """A warning at `scope` for each subnet in another zone than the nodes': EFA does not leave a zone (EC2 User
+    Guide, "Elastic Fabric Adapter for AI/ML and HPC workloads"), and what is there is reached over TCP.
 
     Args:
         scope: the construct.
@@ -43,9 +44,11 @@ def same_zone(scope: Construct, here: ISubnet, **subnets: ISubnet) -> None:
     for name, subnet in subnets.items():
         there = subnet.availability_zone
         if there != zone and not Token.is_unresolved(zone) and not Token.is_unresolved(there):
-            refuse(
+            warn(
                 scope,
-                f"{name}: it is in zone {there}, and the nodes in {zone}; EFA does not leave a zone. "
+                f"efa-zone-{name}",
+                f"{name}: it is in zone {there}, and the nodes in {zone}; EFA does not leave a zone, so they "
+                "reach it over TCP. "
                 f"Instead: one with a subnet in {zone}, or nodes in a subnet in {there}",
             )
 
