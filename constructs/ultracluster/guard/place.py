@@ -32,8 +32,10 @@ def same_region(scope: Construct, **resources: IResource | None) -> None:
 
 
 def same_zone(scope: Construct, here: ISubnet, **subnets: ISubnet) -> None:
-    """A warning at `scope` for each subnet in another zone than the nodes': EFA does not leave a zone, so what
-    is there is reached over TCP (EC2 User Guide, "Elastic Fabric Adapter for AI/ML and HPC workloads").
+    """A warning at `scope` for each subnet in another zone than the nodes'.
+
+    EFA does not leave a zone, so what is there is reached over TCP (EC2 User Guide, "Elastic Fabric Adapter
+    for AI/ML and HPC workloads").
 
     Args:
         scope: the construct.
