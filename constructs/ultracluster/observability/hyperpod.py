@@ -11,6 +11,7 @@ from typing import Any
 from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_iam as iam
 
+from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 
 COLLECTOR = "hyperpod-observability-operator-otel-collector"
@@ -36,16 +37,18 @@ def allow_collecting(role: iam.Role | iam.IRole, *, workspace_arn: str) -> None:
         role,
         {
             "AwsSolutions-IAM5[Resource::*]": "DescribeLogGroups is asked of all groups of the account.",
-            wildcard(role, logs): "The cluster's id, part of the name, is HyperPod's to choose.",
+            wildcard(
+                role, logs
+            ): "The add-on names its groups below HyperPod's; how, AWS does not publish, and "
+            "its own example allows all of these.",
         },
     )
 
 
-def addon_values(workspace_arn: str) -> dict[str, Any]:
+def addon_values(metrics: MetricsDestination) -> dict[str, Any]:
     """Configuration of the add-on: the workspace that it writes to."""
-    region, workspace = workspace_arn.split(":")[3], workspace_arn.rpartition("/")[2]
-    endpoint = f"https://aps-workspaces.{region}.amazonaws.com/workspaces/{workspace}"
-    return {"ampWorkspace": {"arn": workspace_arn, "prometheusEndpoint": endpoint}}
+    endpoint = metrics.remote_write_url.removesuffix("/api/v1/remote_write")
+    return {"ampWorkspace": {"arn": metrics.workspace_arn, "prometheusEndpoint": endpoint}}
 
 
 _LOGS = [

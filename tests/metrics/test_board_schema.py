@@ -1,0 +1,43 @@
+"""Boards by the types of every Grafana that Amazon Managed Grafana offers for them."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from grafana_types import VERSIONS, complaints, why_not_here
+
+from ultracluster.metrics.boards import FOLDER
+
+pytestmark = pytest.mark.skipif(why_not_here() is not None, reason=str(why_not_here()))
+BOARDS: dict[str, Any] = {
+    one.stem: json.loads(one.read_text()) for one in FOLDER.glob("*.json") if one.stem != "index"
+}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_boards_are_what_grafana_takes(version: int, tmp_path: Path) -> None:
+    assert complaints(BOARDS, tmp_path, version) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_grafana_would_not_take_is_found(version: int, tmp_path: Path) -> None:
+    wrong = copy.deepcopy(BOARDS["health"])
+    graph = next(one for one in wrong["panels"] if one["type"] == "timeseries")
+    graph["options"]["legend"]["displayMode"] = "tabel"
+    graph["fieldConfig"]["defaults"]["custom"]["fillOpacity"] = "5"
+    graph["fieldConfig"]["defaults"]["uint"] = "s"
+    graph["targets"][0]["legend"] = "{{node}}"
+    wrong["tittle"] = "x"
+    found = "\n".join(complaints({"health": wrong}, tmp_path, version))
+    for said in (
+        '"tabel"',
+        "fields: error TS2322: Type 'string' is not assignable",
+        "uint",
+        '"legend"',
+        "tittle",
+    ):
+        assert said in found
