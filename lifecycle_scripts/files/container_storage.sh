@@ -4,7 +4,7 @@
 # `up` runs at provisioning and at every boot, before these services. /etc/ultracluster/container-storage has the path that
 # must be a mount (VOLUME, may be empty), the folder on the disk (STORE), and the folders that are bound to it (FOLDERS).
 # Bind mounts, as the image's own set-up of local disks on EKS makes them (awslabs/amazon-eks-ami, setup-local-disks): no
-# configuration of a runtime is changed, which the orchestrator may write anew. A disk that comes back empty after a stop is
+# configuration of a runtime is changed, which the orchestrator may write again. A disk that comes back empty after a stop is
 # filled from the image again.
 set -euo pipefail
 export LC_ALL=C

@@ -26,7 +26,8 @@ copy() {
 }
 
 # is_what_its_name_says FOLDER: is the name the hash of the content, as ultracluster.lifecycle makes it? What runs here as root must
-# be what was deployed. `mounts` is not part of it: it is known only after that. S3 keeps no modes; a script with `#!` is executable.
+# be what was deployed. `mounts`, `job_role` and `state_uri` are not part of it: they are known only after that. S3 keeps no modes; a script with
+# `#!` is executable.
 is_what_its_name_says() {
   python3 -IS - "$1" "$NAME" <<'PYTHON'
 import hashlib, json, pathlib, sys
@@ -38,7 +39,8 @@ for path in sorted(file.relative_to(folder).as_posix() for file in folder.rglob(
         content = (folder / path).read_bytes()
         digest.update(path.encode() + b"\0" + (b"x" if content.startswith(b"#!") else b"-") + content + b"\0")
 configuration = json.loads((folder / "cluster.json").read_bytes())
-configuration.pop("mounts", None)
+for key in ("mounts", "job_role", "state_uri"):
+    configuration.pop(key, None)
 digest.update(json.dumps(configuration, sort_keys=True).encode())
 sys.exit(digest.hexdigest()[: len(name)] != name or len(name) < 12)
 PYTHON

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # ultracluster-lustre-tuning up|status: what FSx asks of large Lustre clients (FSx for Lustre User Guide, "Performance tips",
-# read 2026-11-22). The parameters belong to mounts and come with each of them anew, so a timer runs `up`; the kernel
+# read 2026-11-22). The parameters belong to mounts and are reset by each new one, so a timer runs `up`; the kernel
 # modules' options are in /etc/modprobe.d.
 set -euo pipefail
 export LC_ALL=C

@@ -138,7 +138,7 @@ build() {
 
   missing=$(volumes vgs --noheadings --options vg_missing_pv_count "$GROUP" 2>/dev/null) || true
   if [[ -n $missing ]] && ((missing > 0)); then
-    say "a disk of the stripe is gone, and its data with it: starting anew"
+    say "a disk of the stripe is gone, and its data with it: starting again"
     volumes vgreduce --removemissing --force "$GROUP"
     volumes vgremove --force --yes "$GROUP"
     missing=

@@ -45,7 +45,7 @@ clean::build() {
   elif command -v dnf >/dev/null; then
     dnf clean packages --quiet
   fi
-  rm -rf -- "$ROOT"/var/log/{ultracluster,provision} "$ROOT"/run/ultracluster "$ROOT/var/lib/ultracluster/work" "$ROOT"/var/log/journal/*
+  rm -rf -- "$ROOT"/var/log/{ultracluster,provision} "$ROOT"/run/ultracluster "$ROOT"/var/lib/ultracluster/{work,health,metrics} "$ROOT"/var/lib/ultracluster-agent "$ROOT"/var/log/journal/*
   for file in "$ROOT"/var/log/{syslog,messages,secure,auth.log,cron,dmesg,wtmp,btmp,lastlog,cloud-init.log,cloud-init-output.log}; do
     [[ ! -e $file ]] || : >"$file"
   done

@@ -15,6 +15,9 @@ declare -gA RELEASE
 # What callers pass as the version of what is here and does not tell it
 readonly CONTRACT_UNKNOWN=unknown
 
+# They only show what a node does: none of them refuses it, also not where every version is exact (CLUSTER_STRICT).
+readonly CONTRACT_METRICS="node-exporter dcgm-exporter prometheus"
+
 # What a node loses without a component (or step), in the words of its last log line.
 declare -rA CONTRACT_LOST=(
   ['cuda-runtime']="no CUDA toolkit outside containers"
@@ -33,15 +36,29 @@ declare -rA CONTRACT_LOST=(
   ['pyxis']="no srun --container-image"
   ['dcgm']="no health checks and metrics of GPUs"
   ['nixl']="programs have to bring their own NIXL"
+  ['node-exporter']="no metrics of the node itself"
+  ['dcgm-exporter']="no metrics of its GPUs"
+  ['prometheus']="no metrics of it reach the workspace"
+  ['metrics']="no metrics of it reach the workspace"
   ['limits']="limits of the image"
   ['scratch']="no /scratch on local disks"
   ['environment']="no variables in login shells"
   ['holds']="an upgrade may replace kernel or driver"
   ['imex']="no IMEX domains"
+  ['metadata']="users may reach the node's credentials"
+  ['job_access']="jobs have no role for S3"
+  ['state_pull']="changes of users and teams do not reach it"
+  ['users']="users of the environment have no account here, or an older one"
+  ['health']="no checks before jobs, and none after a fault"
+  ['slurm_admin']="changes of teams do not reach accounting, and jobs are lost when a Capacity Block or training plan ends"
   ['proof']="no last look at mounts and fabric"
   ['enroot_config']="containers are unpacked where enroot does by itself"
   ['lustre_tuning']="Lustre with the client's defaults"
   ['container_storage']="container images fill the root volume"
+  ['session_user']="no session as the cluster's ordinary user: log in with \`ultracluster connect --admin\`"
+  ['directory']="people of the directory may be unknown here"
+  ['job_ssh']="people may reach this node by SSH without a job on it"
+  ['topology']="Slurm places jobs without regard to the network"
   ['homes']="no home directories for the image's users on a fresh file system"
 )
 
@@ -84,6 +101,7 @@ contract::fits() {
 contract::verdict() {
   local -r component=$1 found=$2
   CONTRACT_VERDICT=degraded
+  [[ " $CONTRACT_METRICS " != *" $component "* ]] || return 0
   if [[ -n ${CLUSTER_STRICT:-} ]]; then
     CONTRACT_VERDICT=refused
   elif [[ ${RELEASE["$component.need"]:-} == required ]]; then

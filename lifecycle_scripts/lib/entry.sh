@@ -22,6 +22,7 @@ entry::run() {
   local steps
   mapfile -t steps < <(steps::of "$name")
   ENTRY_NAME=$name
+  export ULTRACLUSTER_ENTRY=$name # for steps
   ENTRY_IDENTIFY=entry::identify_${name%%_*}
   ENTRY_GROUP=
   case $# in

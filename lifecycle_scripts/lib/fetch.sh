@@ -41,6 +41,13 @@ fetch::check_arguments() {
     fetch::error "'$checksum' is not sha256:<64 digits> or sha512:<128 digits>"
     return 1
   fi
+  # Before an @ stands a name and a password: what looks like the host there is none.
+  local host=${url#*://}
+  host=${host%%/*}
+  if [[ $host == *@* ]]; then
+    fetch::error "cannot fetch $url: an address with credentials"
+    return 1
+  fi
   case $url in
     file:///* | s3://*/* | https://* | http://127.0.0.1[:/]*) ;;
     '')

@@ -13,6 +13,8 @@ lock::hold() {
   local -r file=$ULTRACLUSTER_ROOT/run/ultracluster/$name.lock
   local descriptor
   [[ -d ${file%/*} ]] || mkdir -p "${file%/*}"
+  # Root's to read, too: whoever may open it may lock it.
+  (umask 077 && : >>"$file")
   exec {descriptor}>>"$file"
   # shellcheck disable=SC2034 # the caller's
   LOCK_DESCRIPTOR=$descriptor

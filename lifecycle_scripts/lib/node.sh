@@ -14,10 +14,16 @@ node::resource_config() {
 }
 
 # Exports NODE_GROUP, NODE_ROLE, NODE_INSTANCE_TYPE, NODE_ADDRESS, NODE_ACCELERATORS, NODE_EFA_INTERFACES,
-# NODE_LOCAL_NVME_DISKS; NODE_NVSWITCH, NODE_IMEX and NODE_GDS (yes, no), NODE_LUSTRE_EFA_INTERFACES and NODE_DATA_VOLUME, empty
+# NODE_LOCAL_NVME_DISKS; NODE_ACCELERATOR_NAME (EC2's, "H100"), NODE_EFA_LAYOUTS (other right numbers of interfaces), NODE_NVSWITCH, NODE_IMEX and NODE_GDS (yes, no), NODE_LUSTRE_EFA_INTERFACES and NODE_DATA_VOLUME, empty
 # where cluster.json does not tell (cluster.schema.json has its form); CLUSTER_NAME, CLUSTER_ENVIRONMENT, CLUSTER_RELEASE, CLUSTER_MIRROR, CLUSTER_COMPONENTS (optional
-# ones that are asked for), CLUSTER_STRICT (no version but the release's), CLUSTER_LOCKED (JSON: digests and keys that complete
-# the release), CLUSTER_BUDGET_MINUTES (for a run), CLUSTER_NODES (how many, where that is known),
+# ones that are asked for), CLUSTER_SESSION_USER (to be made), CLUSTER_STRICT (no version but the release's), CLUSTER_LOCKED (JSON:
+# digests and keys that complete the release), CLUSTER_BUDGET_MINUTES (for a run), CLUSTER_NODES (how many, where that is known),
+# CLUSTER_METADATA (services or everyone) and CLUSTER_METADATA_USERS, NODE_JOB_ACCESS (yes: its users' jobs get CLUSTER_JOB_ROLE of
+# CLUSTER_REGION), CLUSTER_HEALTH (JSON: settings of the health loop, empty where it is off), CLUSTER_METRICS (JSON: how metrics are
+# collected and where they go, empty where nothing is), CLUSTER_SLURM (JSON: Slurm's settings,
+# on controllers), CLUSTER_TOPOLOGY (tree: this head node writes it), CLUSTER_STATE_URI (where documents of the cluster's state are),
+# CLUSTER_ORCHESTRATOR, CLUSTER_DIRECTORY (JSON: where people's accounts come from), CLUSTER_JOB_SSH (who may reach nodes by SSH
+# without a job there),
 # NODE_STEPS (the team's own steps, `10_proxy:required`), CLUSTER_CONTROLLERS, and per mount LUSTRE_{PATH,DNS_NAME,MOUNT_NAME,EFA},
 # OPENZFS_{PATH,DNS_NAME,VOLUME_PATH}; with image_family.sh NODE_OS, NODE_ARCH, NODE_FAMILY and NODE_ACCELERATOR. On
 # failure NODE_ERROR says why. What follows is HyperPod's way to tell; node::load_here is for all others.
@@ -83,12 +89,22 @@ FORMS = {
     "mount_name": r"[A-Za-z0-9_-]{1,8}",
     "volume_path": r"/[A-Za-z0-9._:/-]*",
 }
+# Optional components of the release that nodes with `metrics` have
+METRICS = ("node-exporter", "dcgm-exporter", "prometheus")
 KEYS = {"lustre": ("path", "dns_name", "mount_name"), "openzfs": ("path", "dns_name", "volume_path")}
 
 
 def stop(status, reason):
     print("NODE_ERROR=" + " ".join(reason.split()))
     sys.exit(status)
+
+
+def of_another_shape(kind, error, where):
+    """A value that no check below expects: to look once more would not help."""
+    while where.tb_next:
+        where = where.tb_next
+    print(f"NODE_ERROR={cluster_path} or {resource_path} has another shape than its scheme: {' '.join(repr(error).split())} (line {where.tb_lineno})", flush=True)
+    os._exit(GIVE_UP)
 
 
 def read(path):
@@ -110,6 +126,7 @@ def same_address(text):
 
 
 resource_path, cluster_path, primary, *own = sys.argv[1:]
+sys.excepthook = of_another_shape
 cluster = read(cluster_path)
 if cluster.get("schema") != 1:
     stop(GIVE_UP, f"{cluster_path} has schema {cluster.get('schema')!r}, these scripts read schema 1")
@@ -196,11 +213,40 @@ def yes_or_no(key):
     return {True: "yes", False: "no"}.get(group.get(key), "")
 
 
+def name_or_nothing(key):
+    value = group.get(key) or ""
+    if value and (not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9 .+-]{1,40}", value)):
+        stop(GIVE_UP, f"{cluster_path}: {key} of group '{name}' is {value!r}, not a name")
+    return value
+
+
 def word(key, form):
     value = cluster.get(key) or ""
     if value and (not isinstance(value, str) or not re.fullmatch(form, value)):
         stop(GIVE_UP, f"{cluster_path}: {key} is {value!r}")
     return value
+
+
+def section(key):
+    """An object of the cluster's; empty where there is none."""
+    value = cluster.get(key) or {}
+    if not isinstance(value, dict):
+        stop(GIVE_UP, f"{cluster_path}: {key} is {value!r}, not an object")
+    return value
+
+
+def text(key):
+    value = cluster.get(key)
+    if value is not None and not isinstance(value, str):
+        stop(GIVE_UP, f"{cluster_path}: {key} is {value!r}, not a text")
+    return value or ""
+
+
+def components():
+    names = cluster.get("components") or []
+    if not isinstance(names, list) or not all(re.fullmatch(r"[a-z0-9-]+", str(name)) for name in names):
+        stop(GIVE_UP, f"{cluster_path}: components is {names!r}, not a list of names")
+    return " ".join([*names, *(METRICS if cluster.get("metrics") else ())])
 
 
 def own_steps():
@@ -216,6 +262,44 @@ def own_steps():
     return " ".join(steps)
 
 
+def metadata_users():
+    users = (cluster.get("metadata") or {}).get("users") or []
+    if not isinstance(users, list) or not all(re.fullmatch(r"[a-z_][a-z0-9_-]{0,31}", str(user)) for user in users):
+        stop(GIVE_UP, f"{cluster_path}: metadata.users is {users!r}")
+    return " ".join(users)
+
+
+def slurm_settings(role):
+    """Slurm's settings as one line of JSON; empty where there are none, and where another node has slurm.conf."""
+    section = cluster.get("slurm")
+    if section is None or role != "controller":
+        return ""
+    rows = section.get("settings") if isinstance(section, dict) else None
+    forms = {"name": r"[A-Za-z][A-Za-z0-9_]*", "value": r'[!$-\[\]-~]+|"[ !$-\[\]-~]*"'}
+    if not isinstance(rows, list) or not all(
+        isinstance(row, dict) and all(re.fullmatch(form, str(row.get(key) or "")) for key, form in forms.items()) for row in rows
+    ):
+        stop(GIVE_UP, f"{cluster_path}: slurm.settings is {rows!r}")
+    return json.dumps(section)
+
+
+def metrics():
+    """Where metrics go and how, with the fields that land in a configuration; empty where nothing is collected."""
+    told = section("metrics")
+    forms = {"region": r"[a-z]{2}(-[a-z]+)+-\d", "role_arn": r"arn:aws[a-z-]*:iam::\d{12}:role/[A-Za-z0-9+=,.@_/-]+", "remote_write_url": r"https://[!-~]+"}
+    for key, form in forms.items():
+        value = told.get(key)
+        if value is not None and (not isinstance(value, str) or not re.fullmatch(form, value)):
+            stop(GIVE_UP, f"{cluster_path}: metrics.{key} is {value!r}")
+    labels = told.get("labels") or {}
+    if not isinstance(labels, dict) or not all(re.fullmatch(r"[a-z][a-z0-9_]*", str(name)) and isinstance(value, str) for name, value in labels.items()):
+        stop(GIVE_UP, f"{cluster_path}: metrics.labels is {labels!r}, not texts by name")
+    return json.dumps(told, sort_keys=True) if told else ""
+
+
+metadata = (cluster.get("metadata") or {}).get("for", "")
+if metadata not in ("", "services", "everyone"):
+    stop(GIVE_UP, f"{cluster_path}: metadata.for is {metadata!r}, not services or everyone")
 accelerator = group.get("accelerator") or ""
 if accelerator not in ("", "nvidia", "neuron", "none"):
     stop(GIVE_UP, f"{cluster_path}: accelerator of group '{name}' is {accelerator!r}, not nvidia, neuron or none")
@@ -225,6 +309,9 @@ if minutes is not None and (isinstance(minutes, bool) or not isinstance(minutes,
 locked = cluster.get("locked")
 if locked is not None and not (isinstance(locked, dict) and all(isinstance(locked.get(key, {}), dict) for key in ("files", "keys"))):
     stop(GIVE_UP, f"{cluster_path}: locked is {locked!r}, not an object with files and keys")
+health = cluster.get("health")
+if health is not None and not (isinstance(health, dict) and health.get("mode") in ("dry-run", "enforce")):
+    stop(GIVE_UP, f"{cluster_path}: health is {health!r}, not an object with mode dry-run or enforce")
 facts = {
     "NODE_GROUP": name,
     "NODE_ROLE": group["role"],
@@ -233,21 +320,37 @@ facts = {
     "NODE_ACCELERATORS": count("accelerators"),
     "NODE_EFA_INTERFACES": count("efa_interfaces"),
     "NODE_LOCAL_NVME_DISKS": count("local_nvme_disks"),
-    "CLUSTER_NAME": cluster.get("cluster", ""),
-    "CLUSTER_ENVIRONMENT": cluster.get("environment", ""),
-    "CLUSTER_RELEASE": cluster.get("release", ""),
+    "CLUSTER_NAME": text("cluster"),
+    "CLUSTER_ORCHESTRATOR": word("orchestrator", r"[a-z][a-z0-9-]*"),
+    "CLUSTER_STATE_URI": word("state_uri", r"s3://[a-z0-9][a-z0-9.-]+(/[A-Za-z0-9._-]+)+"),
+    "CLUSTER_ENVIRONMENT": text("environment"),
+    "CLUSTER_RELEASE": text("release"),
     "CLUSTER_MIRROR": word("mirror", r"s3://[a-z0-9][a-z0-9.-]+(/[A-Za-z0-9._/-]*)?"),
     "CLUSTER_SLURM_VERSION": word("slurm_version", r"\d\d\.\d\d"),
-    "CLUSTER_COMPONENTS": " ".join(map(str, cluster.get("components") or [])),
+    "CLUSTER_COMPONENTS": components(),
+    "CLUSTER_SESSION_USER": word("session_user", r"[a-z_][a-z0-9_-]{0,31}"),
     "CLUSTER_STRICT": "yes" if cluster.get("strict") is True else "",
     "CLUSTER_BUDGET_MINUTES": minutes or "",
     "CLUSTER_CONTROLLERS": " ".join(controllers),
     "CLUSTER_NODES": len(everyone) or "",
+    "CLUSTER_METADATA": metadata,
+    "CLUSTER_SLURM": slurm_settings(group["role"]),
+    "CLUSTER_METADATA_USERS": metadata_users(),
+    "CLUSTER_JOB_ROLE": word("job_role", r"arn:aws[a-z-]*:iam::\d{12}:role/[A-Za-z0-9+=,.@_/-]+"),
+    "CLUSTER_REGION": word("region", r"[a-z]{2}(-[a-z]+)+-\d"),
+    "CLUSTER_TOPOLOGY": word("topology", "tree"),
+    "NODE_JOB_ACCESS": yes_or_no("job_access"),
+    "CLUSTER_DIRECTORY": json.dumps(section("directory"), sort_keys=True) if section("directory") else "",
+    "CLUSTER_JOB_SSH": " ".join(section("job_ssh").get("admins", [])) if section("job_ssh") else "",
     "CLUSTER_LOCKED": json.dumps(locked) if locked else "",
+    "CLUSTER_HEALTH": json.dumps(health) if health else "",
+    "CLUSTER_METRICS": metrics(),
     "NODE_ACCELERATOR": accelerator,
     "NODE_LUSTRE_EFA_INTERFACES": number_or_nothing("lustre_efa_interfaces"),
     "NODE_GDS": yes_or_no("gds"),
     "NODE_DATA_VOLUME": path_or_nothing("data_volume"),
+    "NODE_ACCELERATOR_NAME": name_or_nothing("accelerator_name"),
+    "NODE_EFA_LAYOUTS": " ".join(str(one) for one in group.get("efa_layouts") or [] if isinstance(one, int)),
     "NODE_NVSWITCH": yes_or_no("nvswitch"),
     "NODE_IMEX": yes_or_no("imex"),
     "NODE_STEPS": own_steps(),

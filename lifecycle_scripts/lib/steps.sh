@@ -12,31 +12,34 @@ readonly STEPS_CONTAINERS="container_toolkit enroot enroot_config pyxis dcgm nix
 readonly STEPS_LAST="environment holds"
 # Pods bring CUDA, NCCL, the plugin and DCGM themselves: a Kubernetes node needs what reaches into the kernel, and the toolkit.
 readonly STEPS_KUBERNETES="nvidia_driver efa gdrcopy neuron $STEPS_LUSTRE container_toolkit holds"
+# Metrics, after DCGM and enroot; a cluster that collects none has nothing of them
+readonly STEPS_METRICS="node_exporter dcgm_exporter metrics"
 # The last look
 readonly STEPS_PROOF="proof"
-readonly STEPS_SOFTWARE="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LAST"
+readonly STEPS_SOFTWARE="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LAST $STEPS_METRICS"
 
 # `own` stands for the steps that a team adds (NODE_STEPS): after ours, so that they find what the release brings; before Slurm
 # is started here, so that no job meets a node without them; and before the last look.
+# Metadata close to users early; on ParallelCluster when it has configured the node, before it starts Slurm.
 # Slurm's daemons start last: they inherit the limits, count the GPUs, and jobs need both kinds of storage.
 declare -rA STEPS=(
-  [hyperpod_on_create]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST own slurm $STEPS_PROOF"
-  [hyperpod_on_init_complete]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch container_storage $STEPS_CONTAINERS $STEPS_LAST own $STEPS_PROOF"
-  [hyperpod_eks_on_create]="limits $STEPS_KUBERNETES scratch container_storage own $STEPS_PROOF"
+  [hyperpod_on_create]="limits metadata $STEPS_FABRIC $STEPS_LUSTRE filesystems homes session_user state_pull users directory scratch container_storage $STEPS_CONTAINERS $STEPS_LAST job_access health $STEPS_METRICS own slurm slurm_conf job_ssh slurm_admin $STEPS_PROOF"
+  [hyperpod_on_init_complete]="limits metadata $STEPS_FABRIC $STEPS_LUSTRE session_user state_pull users directory scratch container_storage $STEPS_CONTAINERS $STEPS_LAST job_access health $STEPS_METRICS slurm_conf job_ssh slurm_admin own $STEPS_PROOF"
+  [hyperpod_eks_on_create]="limits $STEPS_KUBERNETES session_user scratch container_storage own $STEPS_PROOF"
   # Before ParallelCluster configures Slurm and mounts what is shared
   [parallelcluster_on_node_start]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch container_storage"
   # After it: pyxis is compiled against its Slurm
-  [parallelcluster_on_node_configured]="$STEPS_CONTAINERS $STEPS_LAST own $STEPS_PROOF"
-  [pcs_node]="limits $STEPS_FABRIC $STEPS_LUSTRE filesystems homes scratch container_storage $STEPS_CONTAINERS $STEPS_LAST imex own $STEPS_PROOF"
+  [parallelcluster_on_node_configured]="metadata session_user state_pull users $STEPS_CONTAINERS $STEPS_LAST job_access health $STEPS_METRICS topology job_ssh slurm_admin own $STEPS_PROOF"
+  [pcs_node]="limits metadata $STEPS_FABRIC $STEPS_LUSTRE filesystems homes session_user state_pull users directory scratch container_storage $STEPS_CONTAINERS $STEPS_LAST imex job_access health $STEPS_METRICS job_ssh slurm_admin own $STEPS_PROOF"
   [eks_user_data]="limits $STEPS_KUBERNETES scratch container_storage own $STEPS_PROOF"
-  [bake]="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LAST"
+  [bake]="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LAST $STEPS_METRICS"
   [bake_kubernetes]="$STEPS_KUBERNETES"
 )
 
 # Minutes that a step may take, all its verbs together; 10 for those that are not here. Builds and installers on a node
 # under load take a fifth to a half of it.
 declare -rA STEPS_MINUTES=(
-  [cuda_runtime]=15 [efa]=20 [ofi_nccl]=15 [gdrcopy]=15 [lustre_efa]=15 [filesystems]=15 [slurm]=15 [limits]=3 [environment]=3 [holds]=5
+  [cuda_runtime]=15 [efa]=20 [ofi_nccl]=15 [gdrcopy]=15 [lustre_efa]=15 [filesystems]=15 [slurm]=15 [limits]=3 [metadata]=3 [job_access]=3 [health]=5 [node_exporter]=5 [dcgm_exporter]=5 [metrics]=5 [job_ssh]=3 [topology]=3 [environment]=3 [holds]=5
 )
 readonly STEPS_MINUTES_ELSE=10
 

@@ -140,7 +140,7 @@ gdrcopy::build() {
   ldconfig
 }
 
-# DKMS builds it anew for every kernel. It takes the driver's headers from /usr/src/nvidia-*.
+# DKMS builds it again for every kernel. It takes the driver's headers from /usr/src/nvidia-*.
 gdrcopy::module() {
   local -r name=gdrdrv version=${RELEASE['gdrcopy.version']}
   local -r sources=$ULTRACLUSTER_ROOT/usr/src/$name-$version

@@ -6,6 +6,8 @@
 
 # shellcheck source-path=SCRIPTDIR source=../lib/mounts.sh
 source "$ULTRACLUSTER_HOME/lib/mounts.sh"
+# shellcheck source-path=SCRIPTDIR source=../lib/home.sh
+source "$ULTRACLUSTER_HOME/lib/home.sh"
 
 readonly HOMES_UNDER=/run/ultracluster/under
 
@@ -28,13 +30,8 @@ homes::users() {
 homes::missing() {
   local name home
   while read -r name home; do
-    homes::exists "$home" || echo "$name"
+    home::exists "$home" || echo "$name"
   done < <(homes::users)
-}
-
-# An empty folder is none: somebody made the mount point of an earlier try.
-homes::exists() {
-  [[ -n $(ls -A "$ULTRACLUSTER_ROOT$1" 2>/dev/null) ]]
 }
 
 homes::install() {
@@ -46,25 +43,22 @@ homes::install() {
   mount --bind "$ULTRACLUSTER_ROOT/" "$under"
   trap 'umount "$ULTRACLUSTER_ROOT$HOMES_UNDER"' EXIT
   while read -r name home; do
-    homes::exists "$home" || homes::copy "$name" "$home"
+    home::exists "$home" || homes::copy "$name" "$home"
   done < <(homes::users)
   umount "$under"
   trap - EXIT
 }
 
-# homes::copy NAME HOME: whole or not at all, also when many nodes do it at once: one rename wins, and a folder with
-# something in it is never replaced.
+# homes::copy NAME HOME
 homes::copy() {
-  local -r name=$1 source=$ULTRACLUSTER_ROOT$HOMES_UNDER$2 target=$ULTRACLUSTER_ROOT$2
-  local new=${target%/*}/.$1.ultracluster-${NODE_ADDRESS:-here}
-  [[ -d $source ]] || { log::warn "the image has no $2 either" && return 0; }
-  rm -rf -- "$new"
-  cp -a -- "$source" "$new" || step::fail "the home of $name cannot be copied to $OPENZFS_PATH: may this node change owners there (no_root_squash)?"
-  if ! mv -T -- "$new" "$target" 2>/dev/null; then
-    rm -rf -- "$new"
-    homes::exists "$2" || step::fail "the home of $name cannot be put at $2"
-  fi
-  log::info "copied $2"
+  local status=0
+  [[ -d $ULTRACLUSTER_ROOT$HOMES_UNDER$2 ]] || { log::warn "the image has no $2 either" && return 0; }
+  home::make "$2" "$HOMES_UNDER$2" || status=$?
+  case $status in
+    0) log::info "copied $2" ;;
+    3) step::fail "the home of $1 cannot be put at $2" ;;
+    *) step::fail "the home of $1 cannot be copied to $OPENZFS_PATH: may this node change owners there (no_root_squash)?" ;;
+  esac
 }
 
 homes::verify() {

@@ -1,14 +1,17 @@
 # shellcheck shell=bash
-# What users and slurmd may lock, open and start; shared memory that outlives a logout; huge pages for EFA.
+# What users, slurmd and pods may lock, open and start; shared memory that outlives a logout; huge pages for EFA.
 # The figures and their sources are in the files that this step installs.
 
 # file in this folder -> place on the node
-declare -rA LIMITS_FILES=(
+declare -A LIMITS_FILES=(
   ['limits.conf']=/etc/security/limits.d/99-ultracluster.conf
   ['slurmd-limits.conf']=/etc/systemd/system/slurmd.service.d/10-ultracluster-limits.conf
   ['logind.conf']=/etc/systemd/logind.conf.d/99-ultracluster.conf
   ['sysctl.conf']=/etc/sysctl.d/99-ultracluster.conf
 )
+# Kubernetes has no field for limits: containers have those of containerd.
+[[ ${ULTRACLUSTER_ENTRY:-} != *eks* ]] || LIMITS_FILES['containerd-limits.conf']=/etc/systemd/system/containerd.service.d/10-ultracluster-limits.conf
+readonly LIMITS_FILES
 readonly LIMITS_HUGE_PAGES=/etc/sysctl.d/99-ultracluster-huge-pages.conf
 
 limits::detect() {
@@ -25,7 +28,8 @@ limits::missing() {
     files::same "$ULTRACLUSTER_HOME/files/$name" "${LIMITS_FILES[$name]}" || echo "${LIMITS_FILES[$name]}"
   done
   limits::kernel_follows || echo "kernel settings"
-  limits::slurmd_follows || echo "limits of the running slurmd"
+  limits::unit_follows slurmd || echo "limits of the running slurmd"
+  limits::containerd_follows || echo "limits of the running containerd"
   limits::logind_follows || echo "RemoveIPC of the running logind"
   limits::huge_pages_follow || echo "huge pages"
 }
@@ -39,8 +43,9 @@ limits::install() {
   systemctl daemon-reload
   limits::kernel_follows || sysctl --quiet --load="$ULTRACLUSTER_ROOT${LIMITS_FILES['sysctl.conf']}"
   # The limits of a running slurmd are raised in place: a restart could end its jobs.
-  limits::slurmd_follows ||
-    prlimit --pid "$(limits::slurmd_pid)" --memlock=unlimited --stack=unlimited --nofile=131072 --nproc=unlimited
+  limits::unit_follows slurmd ||
+    prlimit --pid "$(limits::pid slurmd)" --memlock=unlimited --stack=unlimited --nofile=131072 --nproc=unlimited
+  limits::containerd_follows || prlimit --pid "$(limits::pid containerd)" --memlock=unlimited
   limits::logind_follows || systemctl kill --signal=HUP systemd-logind.service
   limits::huge_pages_follow || limits::reserve_huge_pages
 }
@@ -64,13 +69,19 @@ limits::kernel_follows() {
   done <"$ULTRACLUSTER_HOME/files/sysctl.conf"
 }
 
-limits::slurmd_pid() {
-  systemctl show --property=MainPID --value slurmd.service 2>/dev/null || true
+# limits::pid UNIT
+limits::pid() {
+  systemctl show --property=MainPID --value "$1.service" 2>/dev/null || true
 }
 
-limits::slurmd_follows() {
+limits::containerd_follows() {
+  [[ ! -v LIMITS_FILES['containerd-limits.conf'] ]] || limits::unit_follows containerd
+}
+
+# limits::unit_follows UNIT: what runs may lock all memory; what does not run will read the file.
+limits::unit_follows() {
   local pid
-  pid=$(limits::slurmd_pid)
+  pid=$(limits::pid "$1")
   [[ -n $pid && $pid != 0 ]] || return 0
   local limit soft hard
   while read -r _ limit _ soft hard _; do

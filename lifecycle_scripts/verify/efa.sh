@@ -5,24 +5,13 @@ ULTRACLUSTER_VERIFY_EFA=1
 
 # shellcheck source-path=SCRIPTDIR source=checks.sh
 source "${BASH_SOURCE[0]%/*}/checks.sh"
+# shellcheck source-path=SCRIPTDIR source=../lib/efa_devices.sh
+source "${BASH_SOURCE[0]%/*}/../lib/efa_devices.sh"
 
 # libfabric registers its buffers as locked memory (aws/aws-ofi-nccl, doc): less than this is known to fail
 readonly EFA_MEMLOCK=17179869184
 # On types with Nitro v5 the devices come up some seconds after the first login.
 readonly EFA_ATTEMPTS=3
-
-# Prints the devices that the driver efa serves: an entry alone proves nothing, on HGX B200 two of ten are not EFA.
-efa::devices() {
-  local device driver devices=()
-  for device in "$ULTRACLUSTER_ROOT"/sys/class/infiniband/*; do
-    [[ ! -e $device/device/driver ]] || devices+=("${device##*/}")
-  done
-  ((${#devices[@]} > 0)) || return 0
-  for device in "${devices[@]}"; do
-    read -r driver
-    [[ ${driver##*/} != efa ]] || printf '%s\n' "$device"
-  done < <(cd "$ULTRACLUSTER_ROOT/sys/class/infiniband" && readlink -f "${devices[@]/%//device/driver}")
-}
 
 # efa::check_devices EXPECTED: numbers that are right, one of them; empty = not known. Sets EFA_DEVICES.
 efa::check_devices() {
@@ -136,21 +125,6 @@ efa::check_libfabric() {
 efa::program() {
   type -P "$1" && return 0
   [[ ! -x $ULTRACLUSTER_ROOT/opt/amazon/efa/bin/$1 ]] || printf '%s\n' "$ULTRACLUSTER_ROOT/opt/amazon/efa/bin/$1"
-}
-
-readonly EFA_BYTES=(rdma_write_bytes rdma_read_bytes tx_bytes rx_bytes)
-# Some exist only from Nitro v4 on.
-readonly EFA_ERRORS=(rx_drops retrans_timeout_events unresponsive_remote_events impaired_remote_conn_events rdma_read_wr_err)
-
-# Prints DEVICE COUNTER VALUE for all that exist.
-efa::counters() {
-  local device counter value
-  while IFS= read -r device; do
-    for counter in "${EFA_BYTES[@]}" "${EFA_ERRORS[@]}"; do
-      { read -r value <"$ULTRACLUSTER_ROOT/sys/class/infiniband/$device/ports/1/hw_counters/$counter"; } 2>/dev/null || continue
-      printf '%s %s %s\n' "$device" "$counter" "$value"
-    done
-  done < <(efa::devices)
 }
 
 # efa::counters_before FILE

@@ -91,7 +91,7 @@ CASES
   mkdir "$SCRIPTS/cluster.json.new"
   run on_node "$SCRIPTS/pcs_node.sh" --openzfs /home fs-2.fsx.us-east-2.amazonaws.com /fsx --group gpu
   assert::status 1
-  assert::last_log_line "FAILED mounts: the mounts cannot be written into cluster.json: see the line above"
+  assert::last_log_line "FAILED mounts: mounts, role and state cannot be written into cluster.json: see the line above"
 }
 
 @test "scripts from S3 on an image without python3" {

@@ -34,7 +34,7 @@ mount_volume() {
 
 storage() {
   if [[ -e $ULTRACLUSTER_ROOT/opt/ml/config/resource_config.json ]]; then
-    ULTRACLUSTER_VOLUME_SECONDS=0 run_steps container_storage
+    on_node ULTRACLUSTER_VOLUME_SECONDS=0 bash -c "set -euo pipefail; source '$SCRIPTS/lib/entry.sh'; entry::main container_storage"
   else
     on_node bash -c "set -euo pipefail; source '$SCRIPTS/lib/entry.sh'; ENTRY_IDENTIFY=entry::identify_eks; ENTRY_GROUP=; entry::main container_storage"
   fi

@@ -102,6 +102,49 @@ steps() {
   assert::contains "$output" "mounts.lustre.dns_name is 'fs-1;reboot'"
 }
 
+@test "PCS: the role of jobs is told by an argument, and handed out where the group says so" {
+  local -r role=arn:aws:iam::111122223333:role/dev-jobs
+  few_steps
+  elsewhere p5.48xlarge /opt/aws/pcs/scheduler/slurm-25.11/bin/srun
+  cluster_json 'cluster.pop("mounts", None); cluster["region"] = "us-east-2"; gpu["job_access"] = True'
+  run entry pcs_node --job-role "$role" --group gpu
+  assert::status 0
+  assert::contains "$(cat "$ULTRACLUSTER_ROOT/etc/ultracluster/job-access")" "ROLE=$role"
+  run entry pcs_node --job-role 'arn:aws:iam::1:role/a' --group gpu
+  assert::status 1
+  assert::contains "$output" "job_role is 'arn:aws:iam::1:role/a'"
+  run entry pcs_node --job-role
+  assert::status 2
+}
+
+@test "PCS: the place of the state's documents is an argument, too" {
+  few_steps
+  sed -i -E 's/(\[pcs_node\]=").*"/\1metadata state_pull"/' "$SCRIPTS/lib/steps.sh"
+  elsewhere p5.48xlarge /opt/aws/pcs/scheduler/slurm-25.11/bin/srun
+  cluster_json 'cluster.pop("mounts", None); cluster["region"] = "us-east-2"'
+  run entry pcs_node --state s3://bucket/dev/state --group gpu
+  assert::status 0
+  assert::contains "$(cat "$ULTRACLUSTER_ROOT/etc/ultracluster/pull")" $'URI=s3://bucket/dev/state\nREGION=us-east-2\nCLUSTER=dev\nROLE=compute'
+  run entry pcs_node --state 's3://bucket/../x y' --group gpu
+  assert::status 1
+  assert::contains "$output" "state_uri is 's3://bucket/../x y'"
+  run entry pcs_node --state
+  assert::status 2
+}
+
+@test "PCS: where metrics go is an argument, and stands beside what is known of them" {
+  local -r url=https://aps-workspaces.us-east-2.amazonaws.com/workspaces/ws-0123/api/v1/remote_write
+  few_steps
+  elsewhere p5.48xlarge /opt/aws/pcs/scheduler/slurm-25.11/bin/srun
+  cluster_json 'cluster.pop("mounts", None); cluster["metrics"] = {"scrape_seconds": 30, "max_series_per_node": 2000, "labels": {"cluster": "dev"}, "region": "us-east-2"}'
+  run entry pcs_node --metrics-url "$url" --group gpu
+  assert::status 0
+  assert::contains "$(cat "$SCRIPTS/cluster.json")" '"scrape_seconds": 30'
+  assert::contains "$(cat "$SCRIPTS/cluster.json")" "\"remote_write_url\": \"$url\""
+  run entry pcs_node --metrics-url
+  assert::status 2
+}
+
 @test "PCS: the prolog and its IMEX part are at their paths on every node, and are renewed" {
   local -r runner=$ULTRACLUSTER_ROOT/opt/ultracluster/prolog
   local -r prolog=$runner.d/91_ultracluster_imex
@@ -180,7 +223,7 @@ steps() {
   assert::status 0
   assert::contains "$output" "hyperpod-eks image"
   assert::states limits=installed nvidia_driver=installed efa=installed gdrcopy=installed neuron=skipped lustre_client=installed lustre_tuning=installed \
-    nvidia_fs=skipped lustre_efa=skipped container_toolkit=installed holds=installed scratch=installed container_storage=installed proof=already
+    nvidia_fs=skipped lustre_efa=skipped container_toolkit=installed holds=installed session_user=skipped scratch=installed container_storage=installed proof=already
 }
 
 @test "on an EKS image the EFA installer runs in its minimal form, and that is right" {

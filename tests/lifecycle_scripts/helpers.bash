@@ -33,7 +33,7 @@ setup() {
 sandbox::make() {
   local commands
   mkdir -p "$1"/{scripts,bin,real}
-  cp -r "$REPOSITORY"/lifecycle_scripts/{lib,steps,files,verify} "$REPOSITORY"/lifecycle_scripts/*.sh "$1/scripts"
+  cp -r "$REPOSITORY"/lifecycle_scripts/{lib,steps,files,verify,health,health_loop,metrics} "$REPOSITORY"/lifecycle_scripts/*.sh "$1/scripts"
   cp "$BATS_TEST_DIRNAME/cluster.json" "$1/scripts"
   # The steps of the release have tests of their own; all others do without them (see software.bash).
   [[ -n ${WITH_SOFTWARE:-} ]] || sed -i -E 's/^(readonly STEPS_[A-Z]+)=.*/\1=/' "$1/scripts/lib/steps.sh"

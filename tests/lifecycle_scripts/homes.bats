@@ -55,6 +55,19 @@ homes::bind() {
   assert::equal ubuntu "$(ls -A "$ULTRACLUSTER_ROOT/home")"
 }
 
+@test "what somebody puts in the place of the copy is neither followed nor given away" {
+  local victim=$BATS_TEST_TMPDIR/victim
+  mkdir -m 755 "$victim"
+  # In a folder that everybody may write (1777) somebody is faster than mkdir.
+  for owner in '' 'nobody:'; do
+    VICTIM=$victim run bash -c 'source "$1"; rm() { command rm "$@"; ln -s "$VICTIM" "${@: -1}"; }
+      home::make /home/alice /etc/skel "$2"' - "$SCRIPTS/lib/home.sh" "$owner"
+    assert::status 1
+    assert::equal '' "$(ls -A "$victim")"
+    assert::equal '755 root' "$(stat --format '%a %U' "$victim")"
+  done
+}
+
 @test "killed at any change, the next run completes it" {
   kill_everywhere homes 2
 }

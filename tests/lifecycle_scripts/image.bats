@@ -112,7 +112,7 @@ clean() { on_node bash "$ULTRACLUSTER_ROOT/opt/ultracluster/scripts/image/clean.
 
 # A machine on which an image was just built
 built() {
-  mkdir -p "$ULTRACLUSTER_ROOT"/{opt/ultracluster/scripts,etc/ssh,var/lib/{cloud/instances/i-0,systemd,dbus},var/log/{ultracluster,journal/0123},home/ubuntu/.ssh,home/ubuntu/.aws,root/.ssh,usr/local/sbin,var/lib/ultracluster/work,opt/slurm/etc/task_prolog.d}
+  mkdir -p "$ULTRACLUSTER_ROOT"/{opt/ultracluster/scripts,etc/ssh,var/lib/{cloud/instances/i-0,systemd,dbus},var/log/{ultracluster,journal/0123},home/ubuntu/.ssh,home/ubuntu/.aws,root/.ssh,usr/local/sbin,var/lib/ultracluster/{work,health},opt/slurm/etc/task_prolog.d}
   cp -r "$SCRIPTS/." "$REPOSITORY/lifecycle_scripts/image" "$ULTRACLUSTER_ROOT/opt/ultracluster/scripts"
   touch "$ULTRACLUSTER_ROOT"/{etc/ssh/{ssh_host_ed25519_key,ssh_host_rsa_key.pub,sshd_config},home/ubuntu/.bash_history,home/ubuntu/.ssh/authorized_keys,home/ubuntu/keep,root/.ssh/authorized_keys,var/lib/systemd/random-seed,var/log/ultracluster/report.jsonl,opt/slurm/etc/task_prolog.d/10_x}
   echo 0123 >"$ULTRACLUSTER_ROOT/etc/machine-id"
@@ -126,7 +126,7 @@ built() {
   assert::status 0
   local gone kept
   for gone in etc/ssh/ssh_host_ed25519_key etc/ssh/ssh_host_rsa_key.pub home/ubuntu/.bash_history home/ubuntu/.ssh/authorized_keys home/ubuntu/.aws \
-    root/.ssh/authorized_keys var/lib/cloud/instances var/log/ultracluster var/lib/ultracluster/work var/log/journal/0123 var/lib/systemd/random-seed opt/ultracluster/scripts; do
+    root/.ssh/authorized_keys var/lib/cloud/instances var/log/ultracluster var/lib/ultracluster/{work,health} var/log/journal/0123 var/lib/systemd/random-seed opt/ultracluster/scripts; do
     [[ ! -e $ULTRACLUSTER_ROOT/$gone ]] || { echo "still there: $gone" && false; }
   done
   for kept in etc/ssh/sshd_config home/ubuntu/keep opt/slurm/etc/task_prolog.d/10_x; do [[ -e $ULTRACLUSTER_ROOT/$kept ]]; done
@@ -167,7 +167,7 @@ bake() {
   assert::last_log_line "FAILED verify: the image lacked what it was made for, installed just now: container_toolkit enroot"
   run bake --family pcs --verify yes
   assert::status 0
-  assert::states container_toolkit=already enroot=already
+  assert::states container_toolkit=already enroot=already node_exporter=skipped dcgm_exporter=skipped metrics=skipped
 }
 
 @test "a family that does not exist is refused" {

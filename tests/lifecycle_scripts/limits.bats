@@ -17,6 +17,30 @@ load helpers
   assert::contains "$(cat "$ULTRACLUSTER_ROOT/proc/meminfo")" "HugePages_Total: 441"
 }
 
+# kubernetes_limits: the step as a node of Kubernetes runs it
+kubernetes_limits() {
+  on_node bash -c "set -euo pipefail; source '$SCRIPTS/lib/entry.sh'; ENTRY_NAME=eks_user_data; export ULTRACLUSTER_ENTRY=eks_user_data; entry::main limits"
+}
+
+@test "pods may lock memory: containerd's limit is raised in place, and at its next start" {
+  mkdir -p "$ULTRACLUSTER_ROOT/proc/815" "$FAKE/units/containerd"
+  echo 815 >"$FAKE/units/containerd/pid"
+  echo 'Max locked memory         8388608              8388608              bytes' >"$ULTRACLUSTER_ROOT/proc/815/limits"
+  run run_steps limits
+  assert::status 0
+  assert::contains "$(cat "$ULTRACLUSTER_ROOT/proc/815/limits")" 8388608
+  [[ ! -e $ULTRACLUSTER_ROOT/etc/systemd/system/containerd.service.d ]]
+
+  run kubernetes_limits
+  assert::status 0
+  assert::contains "$(cat "$ULTRACLUSTER_ROOT/proc/815/limits")" unlimited
+  assert::contains "$(cat "$ULTRACLUSTER_ROOT/etc/systemd/system/containerd.service.d/10-ultracluster-limits.conf")" LimitMEMLOCK=infinity
+  assert::never_called 'systemctl restart'
+
+  run kubernetes_limits
+  assert::states limits=already
+}
+
 @test "huge pages that the EFA installer reserved stay" {
   sed -i 's/^HugePages_Total:.*/HugePages_Total: 5128/' "$ULTRACLUSTER_ROOT/proc/meminfo"
   run run_steps limits

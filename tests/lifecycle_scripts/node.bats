@@ -17,6 +17,24 @@ who_am_i() {
   assert::contains "$(tail -n 1 "$LOG")" "FAILED node: $SCRIPTS/cluster.json: 'dev\\nCLUSTER_MIRROR=s3://theirs' is no value, it has several lines"
 }
 
+@test "values of another shape are told, and nothing is waited for" {
+  cp "$SCRIPTS/cluster.json" "$BATS_TEST_TMPDIR/good.json"
+  local change words
+  while IFS='|' read -r change words; do
+    "$PYTHON" -IS -c 'import json, sys; cluster = json.load(open(sys.argv[1])); exec(sys.argv[3]); json.dump(cluster, open(sys.argv[2], "w"))' \
+      "$BATS_TEST_TMPDIR/good.json" "$SCRIPTS/cluster.json" "$change"
+    run on_init_complete
+    assert::status 1
+    assert::contains "$(tail -n 1 "$LOG")" "$words"
+  done <<'CASES'
+cluster["components"] = "$(id)"|components is '$(id)', not a list of names
+cluster["components"] = ["a b"]|components is ['a b'], not a list of names
+cluster["environment"] = ["x"]|environment is ['x'], not a text
+cluster["mounts"] = [1]|has another shape than its scheme
+cluster["metadata"] = True|has another shape than its scheme
+CASES
+}
+
 @test "a node finds its group by its address, and drops HyperPod's prefix of the type" {
   run --separate-stderr who_am_i
   assert::equal "gpu compute p5.48xlarge 10.1.0.21 8 10.1.0.10" "$output"

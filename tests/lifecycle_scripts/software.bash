@@ -102,6 +102,9 @@ EOT
   software::brings datacenter-gpu-manager-4-core <<'EOT'
 software::script /usr/bin/dcgmi "" "dcgmi  version: 4.7.0"
 EOT
+  software::brings datacenter-gpu-manager-exporter <<'EOT'
+software::script /usr/bin/dcgm-exporter "DCGM Exporter version 4.5.3-4.8.2"
+EOT
   software::brings enroot <<'EOT'
 software::script /usr/bin/enroot 4.2.1
 mkdir -p "$ULTRACLUSTER_ROOT/usr/share/enroot/hooks.d"
@@ -169,6 +172,12 @@ EOT
   software::archive pyxis-0.24.0.tar.gz pyxis-0.24.0
   echo 'mkdir -p "$BUILDDIR"; echo >"$BUILDDIR/all_reduce_perf"; chmod +x "$BUILDDIR/all_reduce_perf"' >"$sources/nccl-tests-2.19.6/make.fake"
   software::archive nccl-tests-2.19.6.tar.gz nccl-tests-2.19.6
+
+  mkdir -p "$sources"/{node_exporter-1.12.1.linux-amd64,prometheus-3.13.1.linux-amd64}
+  ULTRACLUSTER_ROOT=$sources software::script /node_exporter-1.12.1.linux-amd64/node_exporter "node_exporter, version 1.12.1 (branch: HEAD)"
+  ULTRACLUSTER_ROOT=$sources software::script /prometheus-3.13.1.linux-amd64/prometheus "prometheus, version 3.13.1 (branch: HEAD)"
+  software::archive node_exporter-1.12.1.linux-amd64.tar.gz node_exporter-1.12.1.linux-amd64
+  software::archive prometheus-3.13.1.linux-amd64.tar.gz prometheus-3.13.1.linux-amd64
 
   software::fsx_setup >"$sources/configure-efa-fsx-lustre-client/setup.sh"
   (cd "$sources" && "$PYTHON" -IS -m zipfile -c "$web/configure-efa-fsx-lustre-client.zip" configure-efa-fsx-lustre-client)
@@ -245,6 +254,9 @@ components = {
     "enroot": component("4.2.1", "artifact", artifacts=[file("enroot_4.2.1-1_amd64.deb", arch=["x86_64"], system=UBUNTU)]),
     "pyxis": component("0.24.0", "source", artifacts=[file("pyxis-0.24.0.tar.gz")]),
     "dcgm": component("4.7.0", "packages", "nvidia", packages=[packages("datacenter-gpu-manager-4-core=1:4.7.0-*")]),
+    "node-exporter": component("1.12.1", "artifact", need="optional", artifacts=[file("node_exporter-1.12.1.linux-amd64.tar.gz", arch=["x86_64"])]),
+    "dcgm-exporter": component("4.8.2", "packages", "nvidia", need="optional", packages=[packages("datacenter-gpu-manager-exporter=4.8.2-*")]),
+    "prometheus": component("3.13.1", "artifact", need="optional", artifacts=[file("prometheus-3.13.1.linux-amd64.tar.gz", arch=["x86_64"])]),
     "nixl": component("1.5.1", "artifact", need="optional", artifacts=[
         file("nixl_cu13-1.5.1-cp310-cp310-manylinux_2_28_x86_64.whl")]),
 }

@@ -133,8 +133,6 @@ print(config["kind"], *config["spec"]["kubelet"]["flags"])' "$ULTRACLUSTER_ROOT/
   echo p5.48xlarge >"$ULTRACLUSTER_ROOT/sys/devices/virtual/dmi/id/product_name"
   echo cfn_node_type=ComputeFleet >"$ULTRACLUSTER_ROOT/etc/parallelcluster/cfnconfig"
   echo 'scratch::detect() { step::fail "no disks"; }' >>"$SCRIPTS/steps/scratch.sh"
-  # These tests do without the steps of the release, which is all that the second entry has.
-  sed -i 's/\[parallelcluster_on_node_configured\]="/&limits/' "$SCRIPTS/lib/steps.sh"
   run on_node "$SCRIPTS/parallelcluster_on_node_start.sh"
   assert::status 0
   [[ ! -e $ready ]]

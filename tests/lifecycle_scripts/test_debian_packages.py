@@ -38,6 +38,8 @@ esac
 }
 # As on a node whose Lustre has GPUDirect Storage, with its traffic on TCP
 GDS = {"LUSTRE_EFA": "yes", "LUSTRE_PATH": "/fsx", "NODE_GDS": "yes", "NODE_LUSTRE_EFA_INTERFACES": "0"}
+ASKED = ("dcgm-exporter",)
+"""Packages that a release brings where they are asked for."""
 
 
 @dataclass
@@ -87,8 +89,11 @@ class Node:
         (self.root / "scripts/releases" / f"{lock['release']}.lock").write_text(json.dumps(self.local(lock)))
         efa = "yes" if accelerator == "nvidia" else "no"
         options = ["--release", lock["release"], "--family", lock["families"][0]]
+        asked = [word for name in ASKED if name in lock["components"] for word in ("--component", name)]
         done = subprocess.run(
-            enter(self.root, "/scripts/bake.sh", *options, "--accelerator", accelerator, "--efa", efa),
+            enter(
+                self.root, "/scripts/bake.sh", *options, "--accelerator", accelerator, "--efa", efa, *asked
+            ),
             env={
                 "PATH": os.environ["PATH"],
                 "ULTRACLUSTER_SPREAD": "0",

@@ -10,10 +10,12 @@ from first_boot.contents import Variant
 from first_boot.judge import differences, prediction
 from first_boot.rehearsal import Boot, boots, on_newest, rehearsed
 from project import ENVIRONMENTS, ROOT
+from rules_support import changed, environment_data, loaded
 
 from ultracluster.account.wait.evidence import last_word
 from ultracluster.catalog.images import Fact
-from ultracluster.config import load
+from ultracluster.config import Environment, load
+from ultracluster.software import Release
 
 NO_MODULE = Variant(newer=True, repositories="lack")
 VARIANTS = (
@@ -87,3 +89,56 @@ def test_what_training_cannot_run_without_ends_the_node(
     assert outcome.components[name]["outcome"] == "refused"
     fatal = tuple(one for one in prediction(boot) if one.component == name or one.outcome == "refuses")
     assert not list(differences(boot, outcome, fatal))
+
+
+@pytest.mark.parametrize("name", ["dev", "pcs-p6-b200", "parallelcluster-p5"])
+def test_login_nodes_keep_metadata_for_services_and_hand_out_the_role_of_jobs(name: str) -> None:
+    asked = changed(environment_data(name), {"storage.job_buckets": [{"bucket": "example-data"}]})
+    environment = loaded(asked).environment
+    boot = next(boot for boot in boots(environment) if environment.node_groups[boot.group].role == "login")
+    outcome = rehearsed(boot)
+    steps = {line["step"]: (line["state"], line["message"]) for line in outcome.report if "step" in line}
+    assert steps["metadata"] == ("installed", "in force (nft), passing: 0"), outcome.log
+    assert steps["job_access"] == ("installed", "arn:aws:iam::111122223333:role/jobs"), outcome.log
+
+
+def _with_metrics(name: str) -> Environment:
+    return loaded(changed(environment_data(name), {"observability": {}})).environment
+
+
+@pytest.mark.parametrize("name", ["dev", "trainium", "pcs-p6-b200", "parallelcluster-p5"])
+def test_nodes_that_send_metrics_boot_as_the_plan_says(name: str) -> None:
+    """Exporters and the agent are installed where the plan says it; GPU-less nodes have nothing of GPUs."""
+    found = {(boot.node.role, boot.node.kind.accelerator): boot for boot in boots(_with_metrics(name))}
+    for boot in found.values():
+        outcome = rehearsed(boot)
+        assert outcome.status == 0, outcome.log
+        steps = {line["step"]: line["state"] for line in outcome.report if "step" in line}
+        assert steps["metrics"] == steps["node_exporter"] == "installed", outcome.log
+        assert (steps["dcgm_exporter"] == "installed") is _has_gpus_or_the_head(boot), outcome.log
+        assert not list(differences(boot, outcome, prediction(boot))), outcome.log
+
+
+def _has_gpus_or_the_head(boot: Boot) -> bool:
+    """The head node of ParallelCluster has the parts of prolog and epilog for all."""
+    if boot.node.role == "controller":
+        return boot.node.orchestrator == "parallelcluster"
+    maker = boot.node.kind.accelerator.manufacturer if boot.node.kind.accelerator else ""
+    return boot.node.role == "compute" and maker == "NVIDIA"
+
+
+def test_a_node_joins_without_exporters_that_it_cannot_have() -> None:
+    """What their makers serve is not what is locked: the view is degraded, and the last line says so."""
+    names = ("node-exporter", "prometheus", "dcgm-exporter")
+    boot = next(boot for boot in boots(_with_metrics("dev")) if boot.group == "gpu")
+    served = boot.release.model_dump(mode="json", by_alias=True)
+    for name in names:
+        part = served["components"][name]
+        for artifact in part["artifacts"]:
+            artifact |= {"sha256": None, "integrity": "to-be-locked"}
+        for entry in part["packages"]:
+            entry["repository"]["key_fingerprint"] = None
+    outcome = rehearsed(replace(boot, release=Release.model_validate(served)))
+    assert outcome.status == 0, outcome.log
+    assert {outcome.components[name]["outcome"] for name in names} == {"degraded"}, outcome.log
+    assert "prometheus: no metrics of it reach the workspace" in outcome.last_line

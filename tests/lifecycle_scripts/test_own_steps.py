@@ -16,6 +16,7 @@ from project import ROOT
 from ultracluster.cli.plan_markdown import as_markdown
 from ultracluster.cli.plan_text import as_text
 from ultracluster.config import Environment, load
+from ultracluster.config.base_files import EXTENDS_FROM
 from ultracluster.lifecycle.bundles import NODE_FILE, NodeFiles
 from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configuration, script_configurations
@@ -144,7 +145,8 @@ def test_a_changed_step_is_a_new_hash_of_the_groups_that_run_it(tmp_path: Path) 
     assert {name for name in before if before[name] != after[name]} == {"controller", "login"}
 
 
-def test_a_base_file_names_them_from_its_own_folder(tmp_path: Path) -> None:
+def test_a_base_file_names_them_from_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(EXTENDS_FROM, str(tmp_path / "base"))
     base = tmp_path / "base"
     base.mkdir()
     with_steps(base, shipped("dev"))

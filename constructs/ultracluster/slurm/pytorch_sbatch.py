@@ -1,11 +1,24 @@
-"""One PyTorch job for Slurm: a batch script. Slurm starts all nodes of a job at once, or none."""
+"""One PyTorch job for Slurm: a batch script. Slurm starts all nodes of a job at once, or none.
+
+A node that fails takes the job's step with it. On HyperPod `srun --auto-resume=1` then starts the step again,
+with another node (SageMaker Developer Guide, "Auto-resume"); elsewhere Slurm queues the whole job again. Both
+begin with the newest checkpoint.
+"""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 
+from ultracluster.config.orchestrator import HyperPodSlurm, ParallelCluster
 from ultracluster.kubernetes.job_pod import PORT, PyTorchJob, environment_variables
 from ultracluster.model import Cluster
+from ultracluster.model.observability import collects_on_nodes
+from ultracluster.slurm.job_parts import LOOK, NEWEST, RUN, STEP
+from ultracluster.slurm.within import placement_options
+
+SIGNAL_SECONDS = 300
+"""Seconds before the time limit at which the program is told to write a checkpoint."""
 
 
 def sbatch_script(cluster: Cluster, job: PyTorchJob) -> str:
@@ -14,13 +27,7 @@ def sbatch_script(cluster: Cluster, job: PyTorchJob) -> str:
     Raises:
         ValueError: Slurm cannot do what is asked.
     """
-    if job.within not in (None, "layer-3"):
-        raise ValueError(
-            f"Slurm knows switches, not `{job.within}`: --within layer-3 keeps a job below one of them"
-        )
-    pool, storage = job.pool, cluster.environment.storage
-    instance_type = pool.instance_type
-    gpus = pool.resource == "nvidia.com/gpu"
+    pool = job.pool
     options = {
         "job-name": job.name,
         "account": job.team,
@@ -28,52 +35,100 @@ def sbatch_script(cluster: Cluster, job: PyTorchJob) -> str:
         "partition": pool.settings.partition,
         "nodes": str(job.nodes),
         "ntasks-per-node": "1",
-        "gpus-per-node": str(pool.per_node) if gpus else None,
+        "gpus-per-node": str(pool.per_node) if pool.resource == "nvidia.com/gpu" else None,
         "exclusive": "",
-        "switches": "1" if job.within else None,
+        **placement_options(cluster, job),
+        "time": job.time_limit,
+        "signal": f"B:USR1@{SIGNAL_SECONDS}",
+        # also before its node is mended, and before a lease ends (docs/health.md)
+        "comment": "ultracluster:signal=USR1",
+        "requeue": None if _auto_resume(cluster) else "",
+        "open-mode": "append",  # what was written before a failure stays
         "output": "%x-%j.out",
     }
-    lines = ["#!/usr/bin/env bash"]
-    lines += [
+    head = ["#!/usr/bin/env bash"]
+    head += [
         f"#SBATCH --{key}={value}" if value else f"#SBATCH --{key}"
         for key, value in options.items()
         if value is not None
     ]
-    lines.append(
-        f"# {job.nodes} x {instance_type.name}, {instance_type.least_efa_interfaces} EFA interfaces each; "
+    kind = pool.instance_type
+    head.append(
+        f"# {job.nodes} x {kind.name}, {kind.least_efa_interfaces} EFA interfaces each; "
         f"{job.processes} processes on a node."
     )
-    lines += [
-        "set -euo pipefail",
-        "",
-        # all of it: with pipefail, a reader that stops after the first line fails the job now and then
-        'mapfile -t NODES < <(scontrol show hostnames "$SLURM_JOB_NODELIST")',
-        "MASTER_ADDR=${NODES[0]}",
-        "export MASTER_ADDR",
+    step = STEP.replace("@newest@", NEWEST if job.checkpoints else "").replace("@torchrun@", _torchrun(job))
+    parts = [
+        "\n".join([*head, "set -euo pipefail"]),
+        "\n".join(_settings(cluster, job)),
+        _look(cluster, job) if job.look else "",
+        step,
+        RUN.replace("@srun@", " ".join(_srun(cluster, job))),
     ]
-    lines += [f"export {key}={shlex.quote(value)}" for key, value in environment_variables(pool).items()]
-    step = ["srun"]
-    if job.image:
-        mounts = [
-            f"{file_system.mount_path}:{file_system.mount_path}"
-            for file_system in (storage.lustre, storage.openzfs)
-            if file_system
-        ]
-        step.append(shlex.quote(f"--container-image={job.image}"))
-        if mounts:
-            step.append(shlex.quote(f"--container-mounts={','.join(mounts)}"))
-    command = (
+    return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
+
+
+METRICS = "/opt/ultracluster/python"
+"""Where `ultracluster_metrics` lies on nodes whose metrics are collected (docs/training-metrics.md)."""
+
+
+def _settings(cluster: Cluster, job: PyTorchJob) -> Iterator[str]:
+    if job.checkpoints:
+        yield f"export CHECKPOINTS={shlex.quote(job.checkpoints)} # RESUME_FROM is the newest in it, or empty"
+    for key, value in environment_variables(job.pool).items():
+        yield f"export {key}={shlex.quote(value)}"
+    if collects_on_nodes(cluster):
+        yield f"export PYTHONPATH={METRICS}${{PYTHONPATH:+:$PYTHONPATH}}"
+        accelerator = job.pool.instance_type.accelerator
+        if accelerator and job.pool.resource == "nvidia.com/gpu":  # of a part of one no peak is known
+            yield f"export ULTRACLUSTER_ACCELERATOR={shlex.quote(accelerator.name.lower())}"
+
+
+def _look(cluster: Cluster, job: PyTorchJob) -> str:
+    pool, lustre = job.pool, cluster.environment.storage.lustre
+    expected = {
+        "gpus": str(pool.per_node) if pool.resource == "nvidia.com/gpu" else "0",
+        "interfaces": str(pool.instance_type.least_efa_interfaces),
+        "shared": lustre.mount_path if lustre else "",
+    }
+    text = LOOK
+    for key, value in expected.items():
+        text = text.replace(f"@{key}@", value)
+    return text
+
+
+def _srun(cluster: Cluster, job: PyTorchJob) -> Iterator[str]:
+    yield "srun"
+    yield "--auto-resume=1" if _auto_resume(cluster) else "--kill-on-bad-exit=1"
+    if not job.image:
+        return
+    yield shlex.quote(f"--container-image={job.image}")
+    storage = cluster.environment.storage
+    shared = (storage.lustre, storage.openzfs)
+    mounts = [file_system.mount_path for file_system in shared if file_system]
+    mounts += [path for path in (_local_disks(cluster, job),) if path]
+    if mounts:
+        yield shlex.quote(f"--container-mounts={','.join(f'{path}:{path}' for path in mounts)}")
+
+
+def _torchrun(job: PyTorchJob) -> str:
+    return (
         f"exec torchrun --nnodes={job.nodes} --nproc-per-node={job.processes} "
-        f'--node-rank="$SLURM_NODEID" --master-addr="$MASTER_ADDR" --master-port={PORT} '
-        f"{shlex.quote(job.script)}"
+        f'--node-rank="$rank" --master-addr="$master" --master-port={PORT} {shlex.quote(job.script)}'
     )
-    lines += [
-        "",
-        "# shellcheck disable=SC2016 # each node has its own rank",
-        f"{' '.join(step)} \\",
-        f"  bash -c {shlex.quote(command)}",
-    ]
-    return "\n".join(lines) + "\n"
 
 
-__all__ = ["sbatch_script"]
+def _auto_resume(cluster: Cluster) -> bool:
+    """Whether the service starts steps again; on others Slurm queues the job again."""
+    return isinstance(cluster.settings, HyperPodSlurm)
+
+
+def _local_disks(cluster: Cluster, job: PyTorchJob) -> str | None:
+    if not job.pool.instance_type.local_nvme_disks:
+        return None
+    if isinstance(cluster.settings, ParallelCluster):
+        return cluster.settings.nvme_mount_path
+    return "/scratch" if cluster.runs_scripts else None
+
+
+__all__ = ["SIGNAL_SECONDS", "sbatch_script"]

@@ -1,0 +1,97 @@
+"""A look whose tool hangs, with real processes: it ends in time, holds no pipe, and is not started twice.
+
+A process that the kernel does not end, as one that waits for a dead GPU, is made with a freezer of cgroup v1,
+where the machine has one: what is frozen there does not even take SIGKILL. Elsewhere the tool stops itself,
+which SIGKILL ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project import ROOT
+
+FREEZER = Path("/sys/fs/cgroup/freezer")
+
+
+@pytest.fixture
+def freezer() -> Iterator[Path | None]:
+    """A group of its own, thawed at the end; None where there is none."""
+    group = FREEZER / f"ultracluster-health-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError:
+        yield None
+        return
+    try:
+        yield group
+    finally:
+        (group / "freezer.state").write_text("THAWED")
+        for _ in range(100):
+            with contextlib.suppress(OSError):
+                group.rmdir()
+                break
+            time.sleep(0.05)
+
+
+def look(home: Path, root: Path, **environment: str) -> tuple[dict[str, Any], float]:
+    """What it says, and its seconds. The pipe is read to its end: what is left behind must not keep it."""
+    started = time.monotonic()
+    done = subprocess.run(
+        ["bash", home / "lib" / "run_check.sh", "gpu_count", "quick", "0.5"],
+        env=os.environ | {"ULTRACLUSTER_ROOT": str(root)} | environment,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    return json.loads(done.stdout), time.monotonic() - started
+
+
+def test_a_tool_that_hangs(tmp_path: Path, freezer: Path | None) -> None:
+    home, root = tmp_path / "scripts", tmp_path / "root"
+    for folder in ("lib", "health"):
+        shutil.copytree(ROOT / "lifecycle_scripts" / folder, home / folder)
+    (root / "var/lib/ultracluster/health").mkdir(parents=True)
+    (root / "var/lib/ultracluster/health/node").write_text("NODE_ACCELERATOR_NAME=H100\n")
+    hangs = (
+        f"echo $$ >{freezer}/tasks; echo FROZEN >{freezer}/freezer.state; sleep 60"
+        if freezer
+        else "kill -STOP $$; sleep 60"
+    )
+    (home / "health" / "gpu_count.sh").write_text(
+        "gpu_count::applies() { :; }\n"
+        f"gpu_count::quick() {{ echo asked >>'{tmp_path}/asked'; bash -c '{hangs}'; health::ok well; }}\n"
+    )
+    found, seconds = look(home, root)
+    assert seconds < 5
+    assert (found["result"], found["code"]) == ("unknown", "hung" if freezer else "late")
+    if freezer is None:
+        return
+    # the next one, as a prolog a minute later
+    found, seconds = look(home, root)
+    assert seconds < 5
+    assert (found["result"], found["code"]) == ("unknown", "hung")
+    found, _ = look(home, root, ULTRACLUSTER_HEALTH_DEAD_SECONDS="0")
+    assert (found["result"], found["code"], found["action"]) == ("critical", "hung", "reboot")
+    assert (tmp_path / "asked").read_text() == "asked\n", "one hangs, and another was started"
+    # what hung has ended: nothing of it remains
+    (freezer / "freezer.state").write_text("THAWED")
+    deadline = time.monotonic() + 10
+    while (freezer / "tasks").read_text() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    (home / "health" / "gpu_count.sh").write_text(
+        "gpu_count::applies() { :; }\ngpu_count::quick() { health::ok well; }\n"
+    )
+    found, _ = look(home, root)
+    assert found["result"] == "ok"
+    assert not list((root / "run/ultracluster/health").glob("*.hung"))

@@ -1,0 +1,376 @@
+"""The health loop of a node where its surroundings misbehave: checks that hang, crash or talk nonsense, a
+Slurm that does not answer, damaged settings. Whatever it is, a prolog ends in time and drains no node for it.
+
+What the loop does in a Slurm that works is in tests/slurm_twin/test_health.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from project import ROOT
+from script_modules import script_module
+
+LOOP = ROOT / "lifecycle_scripts" / "health_loop"
+ENFORCE = {"mode": "enforce", "orchestrator": "pcs", "replace": True, "fresh_seconds": 0}
+FAULT = '{"check": "gpu", "result": "critical", "code": "lost", "detail": "x", "action": "replace"}'
+SCONTROL = r"""#!/usr/bin/env python3
+import json, pathlib, sys, time
+state = pathlib.Path("{state}")
+with (state / "calls").open("a") as file:
+    file.write(" ".join(sys.argv[1:]) + "\n")
+if (state / "hangs").exists():
+    time.sleep(60)
+if (state / "fails").exists():
+    sys.exit("slurm_load_node error: Unable to contact slurm controller (connect failure)")
+if "reservation" in sys.argv and (state / "locked").exists():
+    sys.exit("Error creating the reservation: Duplicate reservation name")
+if "show" in sys.argv and "config" not in sys.argv:
+    print((state / "nodes").read_text(), end="")
+"""
+
+
+sys.dont_write_bytecode = True  # beside the scripts, whose digest names them
+
+
+def module(name: str) -> ModuleType:
+    return script_module(LOOP, name)
+
+
+class Node:
+    """A node in a folder: the loop, checks as a test has them, and a `scontrol` that keeps its calls."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.state = folder / "root", folder / "state"
+        self.home = self.root / "opt/ultracluster/health"
+        self.bin = folder / "bin"
+        for one in (self.home / "health", self.home / "lib", self.state, self.bin, self.root / "proc"):
+            one.mkdir(parents=True)
+        (self.home / "loop").symlink_to(LOOP)
+        (self.home / "lib/run_check.sh").write_text('exec bash "$ULTRACLUSTER_HOME/health/$1.sh"\n')
+        self.nodes("IDLE")
+        for name in ("scontrol", "squeue", "scancel"):
+            script = self.bin / name
+            script.write_text(SCONTROL.replace("{state}", str(self.state)))
+            script.chmod(0o755)
+        self.settings(ENFORCE)
+
+    def nodes(self, states: str, rest: str = "") -> None:
+        others = "".join(f"NodeName=o{n} Arch=x86_64 State=IDLE Comment=\n" for n in range(9))
+        (self.state / "nodes").write_text(
+            f"NodeName=n1 Arch=x86_64 State={states} ThreadsPerCore=1{rest}\n{others}"
+        )
+
+    def settings(self, told: object) -> None:
+        text = told if isinstance(told, str) else json.dumps(told)
+        (self.home / "settings.json").write_text(text)
+
+    def check(self, name: str, code: str) -> None:
+        (self.home / "health" / f"{name}.sh").write_text(f"{code}\n")
+
+    def run(self, verb: str, **environment: str) -> tuple[int, float]:
+        """Status of the verb, and the seconds that it took."""
+        began = time.monotonic()
+        script = LOOP / f"{verb}.sh"
+        command = [str(script)] if script.exists() else [sys.executable, "-ISB", str(LOOP / "main.py"), verb]
+        done = subprocess.run(
+            command,
+            env={
+                "PATH": f"{self.bin}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+                "ULTRACLUSTER_ROOT": str(self.root),
+                "SLURMD_NODENAME": "n1",
+                **environment,
+            },
+            check=False,
+            timeout=60,
+        )
+        return done.returncode, time.monotonic() - began
+
+    @property
+    def changes(self) -> list[str]:
+        """What Slurm was told to change."""
+        calls = self.state / "calls"
+        lines = calls.read_text().splitlines() if calls.exists() else []
+        return [
+            line for line in lines if not line.startswith("--oneliner show") and "show config" not in line
+        ]
+
+    @property
+    def log(self) -> str:
+        file = self.root / "var/log/ultracluster/health.log"
+        return file.read_text() if file.exists() else ""
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    return Node(tmp_path)
+
+
+def test_a_fault_drains_the_node_with_our_reason_before_the_prolog_fails(node: Node) -> None:
+    node.check("gpu", f"echo '{FAULT}'")
+    status, _ = node.run("prolog")
+    assert status == 1
+    locked, drained, unlocked = node.changes
+    assert locked.startswith("create reservation ReservationName=ultracluster_health ")
+    assert drained.startswith(
+        "update NodeName=n1 State=DRAIN Reason=ultracluster:gpu:lost Comment=ultracluster "
+    )
+    assert unlocked == "delete ReservationName=ultracluster_health"
+
+
+def test_a_look_that_is_young_enough_is_not_repeated(node: Node) -> None:
+    node.settings({**ENFORCE, "fresh_seconds": 60})
+    node.check(
+        "gpu", "echo x >>$ULTRACLUSTER_ROOT/looks; " + "echo '" + FAULT.replace("critical", "ok") + "'"
+    )
+    assert [node.run("prolog")[0] for _ in range(3)] == [0, 0, 0]
+    assert (node.root / "looks").read_text() == "x\n"
+
+
+def test_a_fault_is_looked_at_again_however_young(node: Node) -> None:
+    node.settings({**ENFORCE, "fresh_seconds": 60, "mode": "dry-run"})
+    node.check("gpu", f"echo x >>$ULTRACLUSTER_ROOT/looks; echo '{FAULT}'")
+    assert [node.run("prolog")[0] for _ in range(2)] == [0, 0]
+    assert (node.root / "looks").read_text() == "x\nx\n"
+    assert node.changes == []
+    assert "DRY RUN, would do: drain=ultracluster:gpu:lost" in node.log
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "exit 9",
+        "kill -SEGV $$",
+        "echo 'Failed to initialize NVML'",
+        "echo '{'",
+        "echo '[]'",
+        "echo '\"critical\"'",
+        'echo \'{"check": "gpu", "result": "critical", "code": 7}\'',
+        'echo \'{"check": "other", "result": "critical", "code": "lost"}\'',
+        'echo \'{"check": "gpu", "result": "fatal", "code": "lost"}\'',
+        'echo \'{"check": "gpu", "result": "critical", "code": "two words"}\'',
+        'echo \'{"check": "gpu", "result": "critical", "code": "Action:Replace"}\'',
+        "head -c 3000000 /dev/zero | tr '\\\\0' x",
+        "printf '\\\\xff\\\\xfe\\\\n'",
+        "syntax error (",
+    ],
+)
+def test_nonsense_of_a_check_is_no_fault(node: Node, code: str) -> None:
+    node.check("gpu", code.replace("\\\\", "\\"))
+    assert node.run("prolog")[0] == 0
+    assert node.changes == []
+
+
+@pytest.mark.parametrize(
+    "code", ["trap '' TERM INT HUP; while :; do sleep 1; done", "sleep 60 & echo", "exec 1>&-; sleep 60"]
+)
+def test_a_hung_check_holds_neither_a_prolog_nor_the_other_checks(node: Node, code: str) -> None:
+    node.check("a_hangs", code)
+    node.check("gpu", f"echo '{FAULT}'")
+    status, seconds = node.run("prolog")
+    assert status == 1, "what the other check found counts"
+    assert seconds < 10
+
+
+@pytest.mark.parametrize("trouble", ["hangs", "fails", "locked"])
+def test_without_an_answer_of_slurm_the_job_runs_and_the_fault_is_kept(node: Node, trouble: str) -> None:
+    node.check("gpu", f"echo '{FAULT}'")
+    (node.state / trouble).touch()
+    status, seconds = node.run("prolog")
+    assert status == 0
+    assert seconds < 10
+    assert not any("State=DRAIN" in line for line in node.changes)
+
+    (node.state / trouble).unlink()
+    node.check("gpu", "echo '" + FAULT.replace("critical", "ok") + "'")
+    if trouble != "hangs":  # there the prolog itself was ended
+        node.run("program")
+        assert any("State=DRAIN Reason=ultracluster:gpu:lost" in line for line in node.changes)
+
+
+CONTAINED = FAULT.replace("critical", "warn").replace('"replace"', '"requeue", "when_idle": "reset"')
+
+
+def jobs_of(node: Node, *jobs: str) -> None:
+    (node.bin / "squeue").write_text("#!/bin/sh\n" + "".join(f"echo {job}\n" for job in jobs))
+
+
+def requeued(node: Node) -> list[str]:
+    return [line for line in node.changes if line.startswith("requeue")]
+
+
+def test_one_contained_error_queues_one_job_again_however_often_it_is_told(node: Node) -> None:
+    """By the watcher, by the next look, and by a prolog that takes over what it found. No other node may
+    be drained here: jobs go on to come to this one."""
+    node.settings({**ENFORCE, "fresh_seconds": 60, "ignore": []})
+    node.nodes(
+        "MIXED", "\nNodeName=o99 State=IDLE+DRAIN Reason=ultracluster:gpu:lost [root@2026-11-22T20:00:00]"
+    )
+    node.check("gpu", f"echo '{CONTAINED}'")
+    jobs_of(node, "7")
+    node.run("program")
+    assert requeued(node) == ["requeue 7"]
+    jobs_of(node, "8")
+    node.run("program")
+    node.run("prolog")
+    assert requeued(node) == ["requeue 7"]
+
+
+def test_jobs_that_share_a_node_of_ours_are_not_queued_again_for_one_of_them(node: Node) -> None:
+    comment = "Comment=ultracluster boot=1 action=reboot-idle by=gpu:lost drained=1"
+    node.nodes("MIXED+DRAIN", f" Reason=ultracluster:gpu:lost [root@2026-11-22T20:00:00] {comment}")
+    node.check("gpu", f"echo '{CONTAINED}'")
+    jobs_of(node, "7", "8")
+    node.run("program")
+    assert requeued(node) == []
+
+
+def test_nodes_that_wait_for_each_other_leave_slurmctld_its_time(node: Node) -> None:
+    node.check("gpu", f"echo '{FAULT}'")
+    (node.state / "locked").touch()
+    node.run("prolog")
+    assert 2 <= sum(line.startswith("create reservation") for line in node.changes) <= 14
+
+
+def test_a_healthy_node_asks_slurmctld_now_and_then_and_a_drained_one_each_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, place, known = module("loop"), module("place"), module("known")
+    for name in ("RUN", "STATE", "HOME"):
+        monkeypatch.setattr(place, name, tmp_path / name)
+    asked: list[str] = []
+
+    class Slurm:
+        def node(self, name: str) -> Any:
+            asked.append(name)
+            return known.Node(name=name, states=frozenset({"IDLE"}))
+
+        def update(self, *_: str) -> None:
+            pass
+
+    loop = program.Loop()
+    loop.name, loop.slurm, loop.settings.mode = "n1", Slurm(), "enforce"
+    for _ in range(9):
+        loop.follow()
+    assert asked == ["n1"]
+    loop._do(known.Plan((("drain", "ultracluster:gpu:lost"),)), known.Node(name="n1"))
+    loop.follow()
+    assert asked == ["n1", "n1"]
+
+
+@pytest.mark.parametrize("status", [1, 75, 127])
+def test_a_python_that_is_too_old_or_missing_sends_no_job_away(node: Node, status: int) -> None:
+    """3.6 of RHEL 8 ends with 1 at the first import that it lacks, a shell without any with 127."""
+    node.check("gpu", f"echo '{FAULT}'")
+    (node.bin / "python3").write_text(f"#!/bin/sh\nexit {status}\n")
+    (node.bin / "python3").chmod(0o755)
+    assert [node.run(verb)[0] for verb in ("prolog", "epilog", "program")] == [int(status == 75), 0, 0]
+    assert node.changes == []
+
+
+def test_no_user_can_hold_the_lock_of_looks(node: Node) -> None:
+    """flock asks for no more than a file that can be opened."""
+    node.check("gpu", f"echo '{FAULT}'")
+    node.run("program")
+    assert (node.root / "run/ultracluster/health/look.lock").stat().st_mode & 0o077 == 0
+
+
+def test_a_clock_that_was_ahead_holds_no_node_for_ever() -> None:
+    program = module("loop")
+    assert program._elapsed(time.time() + 86400) == float("inf")
+    assert 9 < program._elapsed(time.time() - 10) < 20
+
+
+@pytest.mark.parametrize("told", ["", "{", "[]", '{"mode": "destroy"}', '{"mode": 7, "ignore": 3}', "null"])
+def test_damaged_settings_are_a_dry_run(node: Node, told: str) -> None:
+    node.settings(told)
+    node.check("gpu", f"echo '{FAULT}'")
+    assert node.run("prolog")[0] == 0
+    assert node.changes == []
+
+
+def test_what_is_off_or_ignored_does_not_run(node: Node) -> None:
+    node.check("gpu", f"touch $ULTRACLUSTER_ROOT/looked; echo '{FAULT}'")
+    node.settings({**ENFORCE, "mode": "off"})
+    assert node.run("prolog")[0] == 0
+    node.settings({**ENFORCE, "ignore": ["gpu"]})
+    assert node.run("prolog")[0] == 0
+    assert not (node.root / "looked").exists()
+
+
+def test_the_epilog_looks_after_failed_jobs_only_and_never_fails(node: Node) -> None:
+    node.check("gpu", f"echo x >>$ULTRACLUSTER_ROOT/looks; echo '{FAULT}'")
+    assert node.run("epilog", SLURM_JOB_EXIT_CODE="0")[0] == 0
+    assert not (node.root / "looks").exists()
+    for status in ("1792", "9", "", "nonsense"):
+        assert node.run("epilog", SLURM_JOB_EXIT_CODE=status)[0] == 0
+    assert (node.root / "looks").read_text() == "x\n" * 4
+    assert any("Reason=ultracluster:gpu:lost" in line for line in node.changes)
+
+
+@pytest.mark.parametrize(
+    ("states", "rest"),
+    [
+        ("IDLE+DRAIN", " Reason=bad fan [anna@2026-11-22T20:27:49] Comment="),
+        ("IDLE+FAIL", " Reason=Action:Replace [root@2026-11-22T20:27:49] Comment="),
+        ("DOWN*", " Reason=Not responding [slurm@2026-11-22T20:27:49]"),
+    ],
+)
+def test_a_node_of_someone_else_stays_as_it_is(node: Node, states: str, rest: str) -> None:
+    node.nodes(states, rest)
+    node.check("gpu", f"echo '{FAULT}'")
+    assert node.run("program")[0] == 0
+    assert node.changes == []
+
+
+LINES = {
+    # Slurm 24.11, 25.11 and 26.05 on the same node, cut to what is read
+    "NodeName=n1 Arch=x86_64 CoresPerSocket=1 State=IDLE+DRAIN ThreadsPerCore=1 "
+    "BootTime=2026-11-22T03:11:18 Reason=ultracluster:gpu_count:missing [root@2026-11-22T20:27:49] "
+    "Comment=ultracluster boot=12 drained=1,2": (
+        {"IDLE", "DRAIN"},
+        "ultracluster:gpu_count:missing",
+        1795379269,
+        "ultracluster boot=12 drained=1,2",
+    ),
+    "NodeName=n1 State=DOWN+DRAIN+REBOOT_ISSUED NextState=RESUME Partitions=p "
+    "Reason=ultracluster:x:y : reboot issued [root@2026-11-22T20:27:51]": (
+        {"DOWN", "DRAIN", "REBOOT_ISSUED"},
+        "ultracluster:x:y : reboot issued",
+        1795379271,
+        "",
+    ),
+    "NodeName=n1 State=MIXED*+CLOUD Reason=says State=IDLE [of the rack] [anna@2026-11-22T20:27:51] Extra={} "
+    "InstanceId=i-1": ({"MIXED", "CLOUD"}, "says State=IDLE [of the rack]", 1795379271, ""),
+    "NodeName=n1 State=IDLE Comment=rack 7 Extra=(null)": ({"IDLE"}, "", 0, "rack 7"),
+}
+
+
+@pytest.mark.parametrize("line", LINES, ids=range(len(LINES)))
+def test_nodes_are_read_as_scontrol_prints_them(line: str) -> None:
+    found: Any = module("slurm").parsed(line)
+    assert (set(found.states), found.reason, found.reason_at, found.comment) == LINES[line]
+
+
+def test_lines_that_are_no_nodes_are_none() -> None:
+    parsed = module("slurm").parsed
+    assert [parsed(line) for line in ("", "No nodes in the system", "NodeName=", "State=IDLE")] == [None] * 4
+
+
+def test_a_health_check_program_has_no_environment_and_slurm_is_found() -> None:
+    environment = module("slurm").environment
+    assert (
+        environment({"SLURM_CONF": "/a/slurm.conf", "HOME": "/root"}, root="/x")["SLURM_CONF"]
+        == "/a/slurm.conf"
+    )
+    bare = environment({"SLURMD_NODENAME": "n1"})
+    assert "/opt/slurm/bin" in bare["PATH"] or not Path("/opt/slurm/bin").exists()
+    assert "/usr/bin" in bare["PATH"] and bare["TZ"] == "UTC0"

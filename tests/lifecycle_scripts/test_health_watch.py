@@ -1,0 +1,418 @@
+"""The watcher of the kernel's log: recorded lines and what becomes of them, repeats, cursors, and garbage."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from project import ROOT
+
+HEALTH = ROOT / "lifecycle_scripts" / "health"
+# What Python would leave beside them would go to the nodes.
+sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
+sys.path.insert(0, str(HEALTH))
+faults: Any = importlib.import_module("faults")
+watch: Any = importlib.import_module("watch")
+sys.path.remove(str(HEALTH))
+sys.dont_write_bytecode = before
+
+TABLE = faults.load()
+BOOT = "0123456789abcdef0123456789abcdef"
+SECOND = 10**6
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+NOW = 1_763_841_600 * SECOND
+
+XID_79 = "NVRM: Xid (PCI:0000:53:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
+XID_74 = (
+    "NVRM: Xid (PCI:0000:53:00): 74, pid='<unknown>', name=<unknown>, NVLink: fatal error detected on link "
+    "14(0x0, 0x0, 0x10000, 0x0, 0x0, 0x0, 0x0)"
+)
+XID_13 = "NVRM: Xid (PCI:0000:53:00): 13, pid=4242, name=python3, Graphics Exception: ESR 0x546fb0=0x11f000e"
+
+
+def one(line: str, generation: str = "hopper") -> dict[str, Any] | None:
+    found = watch.findings([line], TABLE, generation)
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+def entry(
+    message: Any, at: int = 0, *, boot: str = BOOT, transport: str = "kernel", skew: int = 0
+) -> dict[str, Any]:
+    """One of the journal, so many microseconds after the boot."""
+    return {
+        "__CURSOR": f"s=1;b={boot};m={at:x}",
+        "__MONOTONIC_TIMESTAMP": str(at),
+        "__REALTIME_TIMESTAMP": str(NOW + at + skew),
+        "_BOOT_ID": boot,
+        "_TRANSPORT": transport,
+        "MESSAGE": message,
+    }
+
+
+def watcher(state: Any = None) -> Any:
+    return watch.Watcher(TABLE, "hopper", state)
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("NVRM: Xid (", "): 79, GPU has fallen off the bus."),
+        ("XFS (nvme1n1): ", "Shutting down filesystem"),
+        ("x\nNVRM: Xid (", "): 79, a"),
+        ("nd0", " NEURON_HW_ERR=NC_UNCORRECTABLE_ERROR"),
+    ],
+)
+def test_a_process_that_crashes_forges_no_line_by_its_name_and_its_file(name: str, file: str) -> None:
+    """As x86's kernel reports it: whoever runs a job chooses both names."""
+    line = f"{name[:15]}[4711]: segfault at 0 ip 0000555555555131 sp 00007fffffffe0d0 error 6 in {file}[55+1]"
+    assert [one(line, generation) for generation in ("hopper", "trainium", "")] == [None, None, None]
+
+
+# --- recorded lines ---
+
+RECORDED = [row for row in TABLE["faults"] if "line" in row]
+ELSEWHERE = {"xid-74-other": "blackwell", "xid-142-other": "hopper"}
+"""Rows for the generations that another row of the code is not for."""
+
+
+@pytest.mark.parametrize("row", RECORDED, ids=lambda row: row["id"])
+def test_a_recorded_line_comes_to_its_row(row: dict[str, Any]) -> None:
+    generation: str = ELSEWHERE.get(row["id"], "") or row.get("generations", ["hopper"])[0]
+    found = one(row["line"], generation)
+    assert found is not None
+    assert (found["fault"], found["action"]) == (row["id"], row["action"])
+    assert found["check"] == row["check"]
+    assert found["result"] == watch.RESULTS[row["severity"]]
+    # as the journal hands it out, it is the same
+    assert watch.findings([entry(row["line"])], TABLE, generation) == [found]
+
+
+@pytest.mark.parametrize("row", [row for row in RECORDED if "generations" in row], ids=lambda row: row["id"])
+def test_of_an_unknown_generation_nothing_that_only_some_have_ends_a_node(row: dict[str, Any]) -> None:
+    for generation in ("", "rubin"):
+        found = one(row["line"], generation)
+        plain = [r for r in TABLE["faults"] if r["check"] == row["check"] and "generations" not in r]
+        if found and found["result"] == "critical":
+            assert found["fault"] in {r["id"] for r in plain}
+
+
+@pytest.mark.parametrize(
+    ("line", "gpu"),
+    [
+        (XID_79, "0000:53:00"),
+        ("NVRM: Xid (PCI:0000:01:00 GPU-I:05): 94, pid=7194, Contained: CE User Channel (0x9)", "0000:01:00"),
+        (
+            "NVRM: Xid (PCI:0000:3b:00 GPU-I:00 GPU-CI:00): 31, pid=12345, name=python, MMU Fault",
+            "0000:3b:00",
+        ),
+        ("NVRM: Xid (PCI:00000000:9B:00.0): 79, GPU has fallen off the bus.", "0000:9b:00"),
+        ("NVRM: Xid (PCI:0008:01:00): 149, NETIR_LINK_EVT", "0008:01:00"),
+        ("NVRM: Xid (0000:03:00): 14, Channel 00000001", "0000:03:00"),
+        ("NVRM: Xid (PCI:0000:10:1c): 63", "0000:10:1c"),
+        ("NVRM: GPU 0000:18:00.0: GPU has fallen off the bus.", "0000:18:00"),
+        ("nvidia-nvswitch2: SXid (PCI:0000:07:00.0): 20034, Fatal, Link 37 LTSSM Fault Up", "nvswitch2"),
+        ("NVRM: Xid (somewhere): 79, GPU has fallen off the bus.", None),
+    ],
+)
+def test_the_device(line: str, gpu: str | None) -> None:
+    found = one(line)
+    assert found is not None
+    assert found.get("gpu") == gpu
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "usb 1-1: new device",
+        "NVRM: loading NVIDIA UNIX Open Kernel Module",
+        "NVRM: Xid",
+        "NVRM: Xid (PCI:0000:53:00)",
+        "NVRM: Xid (PCI:0000:53:00): many",
+        "NVRM: Xid (PCI:0000:53:00): 123456, a number that is none",
+        "nvidia-nvswitch2: SXid (PCI:0000:07:00.0): 20034, Severity 1 Engine instance 37 Sub-engine 00",
+        "nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 20034, Data {0x10000000, 0x10000000}",
+        # what is quoted is not logged
+        f"python3[4242]: {XID_79}",
+        f"audit: comm={XID_79}",
+        f"[  12.3] {XID_79}",
+        f"\n{XID_79}",
+        "systemd[1]: NEURON_HW_ERR=SRAM_UNCORRECTABLE_ERROR",  # no accelerator of that maker
+    ],
+)
+def test_lines_that_are_no_fault(line: str) -> None:
+    assert one(line) is None
+
+
+@pytest.mark.parametrize("transport", ["syslog", "journal", "stdout", "audit", "driver", "", None])
+def test_only_what_the_kernel_has_logged_counts(transport: Any) -> None:
+    assert watch.findings([entry(XID_79, transport=transport)], TABLE, "hopper") == []
+    assert watch.findings([{"MESSAGE": XID_79}], TABLE, "hopper") == []
+
+
+def test_a_process_with_a_telling_name() -> None:
+    """Drivers print the 15 characters that its user chose, whatever they are."""
+    for name in (
+        "A Fatal XC0 i0 ",
+        "(Drain and Rese",
+        "a, TREX Fatal X",
+        "to 0x2 (Node Re",
+        "already pending",
+        "Shutting down f",
+    ):
+        assert len(name) <= 15
+        found = one(
+            f"NVRM: Xid (PCI:0000:53:00): 145, pid=42, name={name}, RLW_RXPIPE Nonfatal XC0 i0 Link 13",
+            "blackwell",
+        )
+        assert found is not None and found["result"] == "warn", name
+        found = one(f"NVRM: Xid (PCI:0000:53:00): 13, pid=42, name={name}, Graphics Exception")
+        assert found is not None and found["result"] == "ok", name
+        found = one(
+            f"NVRM: Xid (PCI:0000:53:00): 64, pid=42, name={name}, "
+            "Row Remapper Error: (0x0000000000abcdef) - Row Remapping table is full"
+        )
+        assert found is not None and found["action"] == "replace", name
+
+
+def test_xids_are_for_nodes_with_such_gpus() -> None:
+    """Whoever may use a Neuron device can have its driver print a line."""
+    assert one(XID_79, "trainium") is None
+    assert one(XID_79, "") is not None
+
+
+# --- repeats and rates ---
+
+
+def test_a_burst_is_told_once_a_minute_with_its_number() -> None:
+    looking = watcher()
+    told = [found for second in range(120) if (found := looking.look(entry(XID_13, second * SECOND)))]
+    assert [found.get("count") for found in told] == [None, 60]
+    assert all(found["result"] == "ok" for found in told)
+    # another GPU, another fault: at once
+    assert looking.look(entry(XID_13.replace(":53:", ":54:"), 120 * SECOND))
+    assert looking.look(entry(XID_79, 121 * SECOND))
+
+
+def test_a_fault_that_comes_again_is_graver() -> None:
+    looking = watcher()
+    first = looking.look(entry(XID_74, MINUTE))
+    assert (first["action"], first.get("repeated")) == ("reset", None)
+    # links of one event, over minutes
+    assert looking.look(entry(XID_74, 10 * MINUTE))["action"] == "reset"
+    # another GPU counts by itself
+    assert looking.look(entry(XID_74.replace(":53:", ":54:"), 50 * MINUTE))["action"] == "reset"
+    again = looking.look(entry(XID_74, 50 * MINUTE + 1))
+    assert (again["action"], again["repeated"], again["result"]) == ("replace", 2, "critical")
+
+
+def test_what_lies_a_day_back_does_not_count() -> None:
+    looking = watcher()
+    looking.look(entry(XID_74, MINUTE))
+    assert looking.look(entry(XID_74, 25 * HOUR))["action"] == "reset"
+
+
+def test_a_boot_between_is_a_repeat_even_within_minutes() -> None:
+    looking = watcher()
+    looking.look(entry(XID_79, HOUR))
+    after = watcher(json.loads(json.dumps(looking.state())))
+    found = after.look(entry(XID_79, MINUTE, boot="f" * 32, skew=HOUR))
+    assert (found["action"], found["repeated"]) == ("replace", 2)
+
+
+@pytest.mark.parametrize("skew", [-400 * 24 * HOUR, -2 * HOUR, 2 * HOUR])
+def test_a_clock_that_was_set(skew: int) -> None:
+    """Time within a boot is the kernel's own; between boots what seems to lie ahead counts as of now."""
+    looking = watcher()
+    looking.look(entry(XID_74, MINUTE))
+    assert looking.look(entry(XID_74, 10 * MINUTE, skew=skew))["action"] == "reset"
+    assert looking.look(entry(XID_74, 50 * MINUTE, skew=skew))["action"] == "replace"
+
+
+def test_no_line_is_counted_twice() -> None:
+    looking = watcher()
+    lines = [entry(XID_13, SECOND), entry(XID_79, 2 * SECOND)]
+    assert [bool(looking.look(line)) for line in lines] == [True, True]
+    after = watcher(looking.state())
+    # journalctl did not find the cursor, and begins anew
+    assert [after.look(line) for line in lines] == [None, None]
+    assert after.look(entry(XID_79, 3 * SECOND)) is not None
+
+
+def test_what_is_kept_is_bounded() -> None:
+    looking = watcher()
+    for index in range(3000):
+        looking.look(entry(XID_74.replace("0000:53:00", f"{index % 65536:04x}:53:00"), index * SECOND))
+    assert len(looking.times) <= watch.KEPT
+    assert len(looking.quiet) <= watch.KEPT + 1
+
+
+# --- garbage ---
+
+
+@given(
+    st.lists(st.one_of(st.text(), st.binary().map(list), st.none(), st.integers(), st.lists(st.integers())))
+)
+def test_any_message(messages: list[Any]) -> None:
+    looking = watcher()
+    for at, message in enumerate(messages):
+        looking.look(entry(message, at))
+        json.dumps(looking.state())
+    for found in watch.findings([one for one in messages if isinstance(one, str)], TABLE, "hopper"):
+        assert found["result"] in ("ok", "warn", "critical")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = ["__CURSOR", "__MONOTONIC_TIMESTAMP", "__REALTIME_TIMESTAMP", "_BOOT_ID", "_TRANSPORT", "MESSAGE"]
+
+
+@given(st.one_of(JSON, st.dictionaries(st.sampled_from(FIELDS), JSON)))
+def test_any_entry(value: Any) -> None:
+    looking = watcher()
+    looking.look(value)
+    assert looking.look(entry(XID_79, 10**18)) is not None
+    json.dumps(looking.state())
+
+
+@given(
+    st.one_of(
+        JSON, st.fixed_dictionaries({}, optional={"cursor": JSON, "boot": JSON, "at": JSON, "times": JSON})
+    )
+)
+def test_any_state(state: Any) -> None:
+    looking = watcher(state)
+    assert looking.look(entry(XID_79, 10**18)) is not None
+    json.dumps(looking.state())
+
+
+@given(
+    st.integers(0, 99999),
+    st.text(st.characters(blacklist_categories=["Cs"]), max_size=15),
+    st.text(max_size=80),
+)
+def test_a_code_that_nobody_knows_drains_nothing(code: int, name: str, words: str) -> None:
+    if str(code) in {c for row in TABLE["faults"] for c in row["codes"]}:
+        return
+    found = one(f"NVRM: Xid (PCI:0000:53:00): {code}, pid=1, name={name}, {words}")
+    assert found is not None
+    assert (found["result"], found["action"], found["fault"]) == ("warn", "none", "xid-unknown")
+
+
+def test_a_damaged_table_knows_nothing(tmp_path: Path) -> None:
+    for text in ("", "[]", "{}", '{"faults": 7}', '{"generations": {}, "faults": [{}]}', "\0"):
+        path = tmp_path / "faults.json"
+        path.write_text(text, encoding="utf-8")
+        table = faults.load(str(path))
+        assert watch.findings([XID_79], table, "hopper") == []
+
+
+# --- the program ---
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> dict[str, str]:
+    """A root with the facts of an H100; journalctl prints `journal`, and waits while `open` is there."""
+    (tmp_path / "proc/sys/kernel/random").mkdir(parents=True)
+    (tmp_path / "proc/sys/kernel/random/boot_id").write_text("01234567-89ab-cdef-0123-456789abcdef\n")
+    (tmp_path / "var/lib/ultracluster/health").mkdir(parents=True)
+    (tmp_path / "var/lib/ultracluster/health/node").write_text("NODE_ACCELERATOR_NAME=H100\n")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "journal").write_text("")
+    program = tmp_path / "bin/journalctl"
+    program.write_text(
+        f"#!/bin/bash\necho \"$*\" >>'{tmp_path}/calls'\ncat '{tmp_path}/journal'\n"
+        f"while [[ $* == *--follow* && -e '{tmp_path}/open' ]]; do sleep 0.05; done\n"
+    )
+    program.chmod(0o755)
+    return {"ULTRACLUSTER_ROOT": str(tmp_path), "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+
+
+def write(node: dict[str, str], *entries: dict[str, Any], noise: str = "") -> None:
+    text = noise + "".join(json.dumps(one) + "\n" for one in entries)
+    Path(node["ULTRACLUSTER_ROOT"], "journal").write_text(text, encoding="utf-8")
+
+
+def test_it_follows_and_goes_on_after_its_cursor(node: dict[str, str]) -> None:
+    root = Path(node["ULTRACLUSTER_ROOT"])
+    (root / "open").touch()
+    write(node, entry("usb", SECOND), entry(XID_79, 2 * SECOND), noise="no json\n\n{\n")
+    command = [sys.executable, "-ISB", HEALTH / "watch.py"]
+    with subprocess.Popen(command, env=os.environ | node, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = json.loads(process.stdout.readline())
+        assert (line["check"], line["code"], line["verb"]) == ("xid", "79", "watch")
+        process.terminate()
+        assert process.wait(10) == 0
+    state = json.loads((root / "var/lib/ultracluster/health/watch.state").read_text())
+    assert state["cursor"] == entry("", 2 * SECOND)["__CURSOR"]
+    write(node, entry(XID_13, 3 * SECOND))
+    with subprocess.Popen(command, env=os.environ | node, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["code"] == "13"
+        process.terminate()
+        process.wait(10)
+    first, second = (root / "calls").read_text().splitlines()[:2]
+    assert "--after-cursor" not in first and "--dmesg" in first and "--boot" in first
+    assert f"--after-cursor={state['cursor']}" in second
+
+
+def test_a_journalctl_that_ends_is_started_again(node: dict[str, str]) -> None:
+    write(node, entry(XID_79, 2 * SECOND))
+    with subprocess.Popen(
+        [sys.executable, "-ISB", HEALTH / "watch.py"],
+        env=os.environ | node,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["code"] == "79"
+        write(node, entry(XID_79, 2 * SECOND), entry(XID_74, 3 * SECOND))
+        started = time.monotonic()
+        assert json.loads(process.stdout.readline())["code"] == "74"
+        assert time.monotonic() - started < 10
+        process.terminate()
+        process.wait(10)
+
+
+def test_a_reader_that_goes_away_ends_it_and_loses_nothing(node: dict[str, str]) -> None:
+    root = Path(node["ULTRACLUSTER_ROOT"])
+    lines = [entry(XID_13.replace(":53:", f":{bus:02x}:"), (bus + 1) * SECOND) for bus in range(200)]
+    write(node, *lines)
+    command = f"'{sys.executable}' -ISB '{HEALTH / 'watch.py'}' | head -n 1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        env=os.environ | node,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert '"gpu": "0000:00:00"' in done.stdout
+    assert "Traceback" not in done.stderr and "Exception" not in done.stderr
+    state = json.loads((root / "var/lib/ultracluster/health/watch.state").read_text())
+    told = [line["__CURSOR"] for line in lines].index(state["cursor"])
+    assert told < len(lines) - 1, "what was not told counts as read"
+
+
+def test_a_wrong_call_says_how_it_is_called() -> None:
+    done = subprocess.run(
+        [sys.executable, "-ISB", HEALTH / "watch.py", "now"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "--once FILE" in done.stderr
