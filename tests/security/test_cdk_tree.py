@@ -12,10 +12,12 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk.lambda_layer_kubectl_v35 import KubectlV35Layer
-from foreign import warnings
+from foreign import imported_vpc, warnings
 from project import ROOT
 
+from ultracluster import AccountingDatabase
 from ultracluster.clusters.eks.kubectl import provider_of, write_out
 from ultracluster.lifecycle.bundles import Bundle
 from ultracluster.lifecycle.script_bundle import ScriptBundle
@@ -118,3 +120,10 @@ def test_a_function_by_another_name_is_a_warning(stack: Stack) -> None:
 
     (said,) = warnings(stack)
     assert re.match(SAYS + ".*test has no Custom::CDKBucketDeployment", said)
+
+
+def test_the_masters_secret_is_below_the_database(stack: Stack) -> None:
+    database = AccountingDatabase(stack, "Accounting", vpc=imported_vpc(stack))
+
+    found = below(database.resource, secretsmanager.Secret, "Secret")
+    assert stack.resolve(found.secret_arn) != stack.resolve(database.secret_arn)

@@ -19,14 +19,17 @@ Get = Callable[[str], Synthesised]
 
 ANY_RESOURCE = {
     "FindLogs": "logs:DescribeLogGroups knows no resource",
+    "FindSessionLogs": "logs:DescribeLogGroups knows no resource",
     "WriteMetrics": "cloudwatch:PutMetricData knows no resource; limited by namespace",
     "SessionManager": "ssmmessages knows no resource",
+    "ReadCloudWatch": "cloudwatch:GetMetricData and ListMetrics know no resource; for Grafana",
     "DescribeNetwork": "ec2:Describe* know no resource",
     "RegistryTokens": "ecr:GetAuthorizationToken knows no resource",
-    "RunInVpc": "ec2:DescribeNetworkInterfaces and the like know no resource",
+    "RunInVpc": "Lambda asks for these calls on all resources; its code is refused them",
     "DescribeVolumes": "ec2:Describe* know no resource",
-    "RegisterNode": "pcs:RegisterComputeNodeGroupInstance knows no resource",
     "DescribeFileSystems": "fsx:DescribeFileSystems is asked without an id",
+    "ReadCapacityBlocks": "ec2:DescribeCapacityReservations knows no resource",
+    "FindPrefixLists": "ec2:DescribeManagedPrefixLists knows no resource",
 }
 """Statement id of every identity policy with `Resource: "*"`, and why."""
 
@@ -35,6 +38,8 @@ ANY_RESOURCE = {
 def test_no_action_is_a_wildcard(name: str, synthesised: Get) -> None:
     for stack, template in synthesised(name).templates.items():
         for logical_id, statement in statements(template):
+            if template["Resources"][logical_id]["Type"] == "AWS::EC2::VPCEndpoint":
+                continue  # it grants nothing: test_perimeter.py holds what it lets through
             for action in many(statement.get("Action", [])):
                 service, _, verb = action.partition(":")
                 key_policy = template["Resources"][logical_id]["Type"] == "AWS::KMS::Key"
@@ -50,7 +55,7 @@ def test_every_wildcard_resource_has_its_reason(name: str, synthesised: Get) -> 
         for logical_id, statement in statements(template):
             if template["Resources"][logical_id]["Type"] not in ("AWS::IAM::Policy", "AWS::IAM::Role"):
                 continue
-            if "*" in many(statement.get("Resource", [])):
+            if "*" in many(statement.get("Resource", [])) and statement["Effect"] == "Allow":
                 assert statement.get("Sid") in ANY_RESOURCE, f"{stack}/{logical_id}: {statement}"
 
 
@@ -80,6 +85,7 @@ def test_who_may_assume_which_role(name: str, synthesised: Get) -> None:
         "lambda.amazonaws.com",
         "vpc-flow-logs.amazonaws.com",
         "scheduler.amazonaws.com",
+        "grafana.amazonaws.com",
     }
 
 
@@ -87,9 +93,14 @@ def test_who_may_assume_which_role(name: str, synthesised: Get) -> None:
 def test_a_principal_that_may_be_anyone_is_always_bound_by_a_condition(name: str, synthesised: Get) -> None:
     for stack, template in synthesised(name).templates.items():
         for logical_id, statement in statements(template):
+            if template["Resources"][logical_id]["Type"] == "AWS::EC2::VPCEndpoint":
+                continue  # it grants nothing
             if statement["Effect"] == "Allow" and statement.get("Principal") in ("*", {"AWS": "*"}):
                 conditions = statement["Condition"]
-                assert "aws:PrincipalArn" in conditions["ArnLike"], f"{stack}/{logical_id}"
+                through = str(conditions["StringEquals"].get("kms:ViaService", ""))
+                # who makes the workspace is whoever deploys: bound by the service that asks on his behalf
+                bound = "aps." in through or "aws:PrincipalArn" in conditions["ArnLike"]
+                assert bound, f"{stack}/{logical_id}"
                 assert "kms:CallerAccount" in conditions["StringEquals"], f"{stack}/{logical_id}"
 
 
@@ -227,13 +238,14 @@ def test_nodes_may_read_older_scripts_of_their_cluster(name: str, synthesised: G
 @pytest.mark.parametrize("name", [*environments_of("hyperpod-slurm"), *environments_of("hyperpod-eks")])
 def test_hyperpod_may_list_scripts_without_a_prefix(name: str, synthesised: Get) -> None:
     """How it lists is not published; HeadBucket asks for the same right, and has no prefix."""
-    (found,) = [
+    found = [
         statement
         for _, statement in statements(synthesised(name).templates[f"{name}-cluster"])
         if statement.get("Sid") == "ListScripts"
     ]
 
-    assert found["Action"] == "s3:ListBucket" and "Condition" not in found
+    assert found
+    assert all(one["Action"] == "s3:ListBucket" and "Condition" not in one for one in found)
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
@@ -269,3 +281,29 @@ def test_subnets_and_groups_may_be_those_of_another_account(name: str, synthesis
             for resource in statement["Resource"]:
                 text = "".join(map(str, resource["Fn::Join"][1]))
                 assert ("network-interface" in text) != ("*:" in text), text
+
+
+@pytest.mark.parametrize("name", [*environments_of("eks"), *environments_of("hyperpod-eks")])
+def test_a_function_in_the_vpc_may_not_touch_interfaces_itself(name: str, synthesised: Get) -> None:
+    """They are Lambda's to make; only a call of the function's own code names a function."""
+    for template in synthesised(name).templates.values():
+        found = {(one, s["Sid"]): s for one, s in statements(template) if "Sid" in s}
+        for policy, sid in found:
+            if sid == "RunInVpc":
+                refused = found[policy, "NotFromCode"]
+                assert refused["Effect"] == "Deny" and refused["Resource"] == "*"
+                assert refused["Condition"] == {"Null": {"lambda:SourceFunctionArn": "false"}}
+                assert set(found[policy, sid]["Action"]) <= set(refused["Action"])
+
+
+@pytest.mark.parametrize("name", [*environments_of("eks"), *environments_of("hyperpod-eks")])
+def test_pods_get_addresses_in_the_clusters_vpc_only(name: str, synthesised: Get) -> None:
+    found = [
+        statement
+        for template in synthesised(name).templates.values()
+        for _, statement in statements(template)
+        if statement.get("Sid") == "PodAddresses"
+    ]
+    assert found
+    for statement in found:
+        assert ":vpc/" in json.dumps(statement["Condition"]["ArnLikeIfExists"]["ec2:Vpc"])

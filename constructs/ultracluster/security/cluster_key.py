@@ -35,7 +35,7 @@ LAUNCHERS: Mapping[Launcher, str] = {
     "spot": SPOT,
 }
 """The service-linked role of each service that launches nodes."""
-KeyUse = Literal[Launcher, "logs", "data-repositories"]
+KeyUse = Literal[Launcher, "logs", "data-repositories", "metrics", "alerts"]
 """Who must be admitted by the key's own policy, because no IAM policy of ours reaches them."""
 _ALLOWED = "ultracluster:allowed"
 
@@ -127,6 +127,10 @@ def _statements(stack: Stack, use: KeyUse, launching: int) -> list[iam.PolicySta
         return [_logs(stack)]
     if use == "data-repositories":
         return [_fsx_data_repositories(stack)]
+    if use == "metrics":
+        return [_metrics(stack)]
+    if use == "alerts":
+        return [_alerts(stack)]
     return _launches(stack, LAUNCHERS[use], "" if launching == 0 else str(launching + 1))
 
 
@@ -149,7 +153,16 @@ _WHAT_FOR: Mapping[KeyUse, str] = {
     "spot": "Spot instances with encrypted volumes",
     "logs": "log groups of CloudWatch Logs",
     "data-repositories": "FSx to read and write objects that it encrypts",
+    "metrics": "metrics in Amazon Managed Service for Prometheus",
+    "alerts": "services that send alerts to an encrypted SNS topic",
 }
+ALERTING = (
+    "aps.amazonaws.com",
+    "budgets.amazonaws.com",
+    "cloudwatch.amazonaws.com",
+    "events.amazonaws.com",
+)
+"""Services that send to the topic of alerts."""
 
 
 def _logs(stack: Stack) -> iam.PolicyStatement:
@@ -180,6 +193,35 @@ def _fsx_data_repositories(stack: Stack) -> iam.PolicyStatement:
             },
             "ArnLike": {"aws:PrincipalArn": roles},
         },
+    )
+
+
+def _metrics(stack: Stack) -> iam.PolicyStatement:
+    """Amazon Managed Service for Prometheus User Guide, "Encryption at rest": the service makes grants in the
+    name of who makes the workspace, and whoever asks it for metrics has them decrypted."""
+    return iam.PolicyStatement(
+        sid="Metrics",
+        principals=[anyone()],
+        actions=["kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey"],
+        resources=["*"],
+        conditions={
+            "StringEquals": {
+                "kms:CallerAccount": stack.account,
+                "kms:ViaService": f"aps.{stack.region}.{stack.url_suffix}",
+            }
+        },
+    )
+
+
+def _alerts(stack: Stack) -> iam.PolicyStatement:
+    """SNS Developer Guide, "Key management": who publishes to an encrypted topic needs its key. That
+    a service says for which account it comes is not documented of all four: another account is refused."""
+    return iam.PolicyStatement(
+        sid="Alerts",
+        principals=[service(name) for name in ALERTING],
+        actions=["kms:Decrypt", "kms:GenerateDataKey*"],
+        resources=["*"],
+        conditions={"StringEqualsIfExists": {"aws:SourceAccount": stack.account}},
     )
 
 

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import cast
 
 import jsii
 from aws_cdk import ArnFormat, Stack
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct
 
+from ultracluster.config.nodes import Role
 from ultracluster.security.acknowledgements import acknowledge, wildcard
-from ultracluster.security.node_statements import MIRROR_IS_READ, SESSION_CHANNELS, read_below
-from ultracluster.security.principals import service
+from ultracluster.security.interfaces import InterfacePlace, instances
+from ultracluster.security.node_statements import (
+    EVERY_NODE,
+    MIRROR_IS_READ,
+    SESSION_CHANNELS,
+    named,
+    read_below,
+    read_directory_password,
+)
+from ultracluster.security.principals import trusted
 from ultracluster.security.role_statements import RoleStatements
 
 
 @jsii.implements(iam.IGrantable)
 class HyperPodExecutionRole(Construct):
-    """What the nodes of a HyperPod cluster may do, instead of AWS's managed policy.
+    """What nodes of a HyperPod cluster may do, instead of AWS's managed policy.
+
+    HyperPod takes one for each instance group: a cluster has one for each role of node.
 
     Attributes:
         role: the IAM role, made here or given.
@@ -32,6 +45,9 @@ class HyperPodExecutionRole(Construct):
         *,
         cluster_name: str,
         key: kms.IKey,
+        nodes: Collection[Role] = EVERY_NODE,
+        subnet: ec2.ISubnet | None = None,
+        security_groups: Sequence[ec2.ISecurityGroup] = (),
         eks_cluster_arn: str | None = None,
         role: iam.IRole | None = None,
     ) -> None:
@@ -40,6 +56,9 @@ class HyperPodExecutionRole(Construct):
         Args:
             cluster_name: name of the HyperPod cluster whose logs and metrics the nodes write.
             key: encrypts the nodes' volumes, buckets and secrets.
+            nodes: roles of the nodes that have it; all by default.
+            subnet: the only one in which it may make interfaces; any that the account can use by default.
+            security_groups: the only ones that they may have; any by default.
             eks_cluster_arn: the EKS cluster that the nodes join; None with Slurm.
             role: gets the statements, instead of a role that is made; SageMaker must be able to assume it.
         """
@@ -50,8 +69,8 @@ class HyperPodExecutionRole(Construct):
             iam.Role(
                 self,
                 "Resource",
-                assumed_by=service("sagemaker.amazonaws.com"),
-                description=f"Nodes of the HyperPod cluster {cluster_name}",
+                assumed_by=trusted(self, "sagemaker.amazonaws.com"),
+                description=f"{named(nodes)} of the HyperPod cluster {cluster_name}",
             ),
         )
         self._policy = RoleStatements(self.role)
@@ -61,43 +80,42 @@ class HyperPodExecutionRole(Construct):
             resource_name=f"/aws/sagemaker/Clusters/{cluster_name}/*",
             arn_format=ArnFormat.COLON_RESOURCE_NAME,
         )
-        own = stack.format_arn(service="ec2", resource="network-interface", resource_name="*")
-        # of a shared subnet or security group the owner is another account (VPC User Guide, "VPC sharing")
-        interfaces = [
-            own,
-            *(
-                stack.format_arn(service="ec2", account="*", resource=resource, resource_name="*")
-                for resource in ("subnet", "security-group")
-            ),
-        ]
-        # the instances are in an account of the service
-        instances = stack.format_arn(service="ec2", account="*", resource="instance", resource_name="*")
+        place = InterfacePlace.of(self, subnet=subnet, security_groups=security_groups)
+        attach = [*place.resources, instances(self)]
         self._policy.add(
             (
                 _statement("WriteLogs", _WRITE_LOGS, [logs, f"{logs}:log-stream:*"]),
                 _statement("FindLogs", ["logs:DescribeLogGroups"], ["*"]),
                 _statement("WriteMetrics", ["cloudwatch:PutMetricData"], ["*"], _OWN_METRICS),
                 _statement("SessionManager", SESSION_CHANNELS, ["*"]),
-                _statement("AttachToVpc", _ATTACH_TO_VPC, [*interfaces, instances]),
+                _statement("AttachToVpc", _ATTACH_TO_VPC, attach, place.inside),
+                # lets the account of the service attach an interface to a node that is there
+                _statement(
+                    "LetServiceAttach",
+                    ["ec2:CreateNetworkInterfacePermission"],
+                    [place.interfaces],
+                    place.surely_inside,
+                ),
                 _statement(
                     "DescribeNetwork",
                     [*_DESCRIBE_NETWORK, *(_DESCRIBE_NODES if eks_cluster_arn else [])],
                     ["*"],
                 ),
-                _statement("TagInterfaces", ["ec2:CreateTags"], interfaces[:1]),
-                # without this, EFA for Lustre is silently off (awslabs/awsome-distributed-ai#1202)
-                _statement("DescribeFileSystems", ["fsx:DescribeFileSystems"], ["*"]),
+                _statement("TagInterfaces", ["ec2:CreateTags"], [place.interfaces], place.inside),
                 _statement("UseKeyForVolumes", ["kms:CreateGrant"], [key.key_arn], _FOR_AWS_RESOURCES),
                 _statement(
                     "UseKey", ["kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey"], [key.key_arn]
                 ),
             )
         )
-        acknowledge(self, _accepted(self, logs, [*interfaces, instances]))
+        if "compute" in nodes:
+            # without this, EFA for Lustre is silently off (awslabs/awsome-distributed-ai#1202)
+            self._policy.add([_statement("DescribeFileSystems", ["fsx:DescribeFileSystems"], ["*"])])
+        acknowledge(self, _accepted(self, logs, place))
         if eks_cluster_arn:
-            self._join_eks(eks_cluster_arn, [*interfaces, instances])
+            self._join_eks(eks_cluster_arn, place)
 
-    def _join_eks(self, cluster_arn: str, resources: list[str]) -> None:
+    def _join_eks(self, cluster_arn: str, place: InterfacePlace) -> None:
         """What Kubernetes nodes do besides that: addresses for pods, container images, roles for pods."""
         # the images of HyperPod and of EKS's add-ons are in accounts of AWS
         images = Stack.of(self).format_arn(
@@ -112,7 +130,9 @@ class HyperPodExecutionRole(Construct):
         )
         self._policy.add(
             (
-                _statement("AddressesForPods", _POD_ADDRESSES, resources),
+                _statement(
+                    "AddressesForPods", _POD_ADDRESSES, [*place.resources, instances(self)], place.inside
+                ),
                 _statement("RegistryTokens", ["ecr:GetAuthorizationToken"], ["*"]),
                 _statement("SeeAlarms", ["cloudwatch:DescribeAlarms"], [alarms]),
                 _statement("PodIdentity", ["eks-auth:AssumeRoleForPodIdentity"], [cluster_arn]),
@@ -123,7 +143,7 @@ class HyperPodExecutionRole(Construct):
             self,
             {
                 wildcard(self, images): "AWS's own images are in its accounts; read-only.",
-                wildcard(self, alarms): "Alarms of the account, whose states alone are read.",
+                wildcard(self, alarms): "Alarms of the account, of which only the state is read.",
             },
         )
 
@@ -155,8 +175,16 @@ class HyperPodExecutionRole(Construct):
         self._policy.add(statements)
         acknowledge(self, {wildcard(self, files): MIRROR_IS_READ})
 
+    def grant_read_directory_password(self, secret_arn: str, key_arn: str | None = None) -> None:
+        """Let nodes read the password with which they ask a directory of users, and no other secret."""
+        self._policy.add(read_directory_password(self, secret_arn, key_arn))
+
+    def grant_read_plans(self, arns: Sequence[str]) -> None:
+        """Let nodes ask when training plans end (lifecycle_scripts/files/lease_end.py): only controllers."""
+        self._policy.add([_statement("ReadTrainingPlans", ["sagemaker:DescribeTrainingPlan"], [*arns])])
+
     def grant_read_secret(self, secret_arn: str, key_arn: str | None = None) -> None:
-        """Let the controller read the accounting database's user and password."""
+        """Let nodes read a user and password of the accounting database: only those that run slurmdbd."""
         self._policy.add([_statement("ReadDatabaseSecret", ["secretsmanager:GetSecretValue"], [secret_arn])])
         if key_arn:
             self._policy.add([_statement("DecryptDatabaseSecret", ["kms:Decrypt"], [key_arn])])
@@ -167,7 +195,6 @@ _OWN_METRICS: dict[str, object] = {"StringEquals": {"cloudwatch:namespace": "/aw
 _FOR_AWS_RESOURCES: dict[str, object] = {"Bool": {"kms:GrantIsForAWSResource": "true"}}
 _ATTACH_TO_VPC = [
     "ec2:CreateNetworkInterface",
-    "ec2:CreateNetworkInterfacePermission",
     "ec2:DeleteNetworkInterface",
     "ec2:DeleteNetworkInterfacePermission",
     "ec2:DetachNetworkInterface",
@@ -189,14 +216,25 @@ _DESCRIBE_NETWORK = [
 ]
 
 
-def _accepted(scope: Construct, logs: str, interfaces: list[str]) -> dict[str, str]:
-    attach = "HyperPod attaches nodes through interfaces that do not exist when the role is written."
+WHOSE = "The nodes' own subnet and groups, by id; only the account is open: a shared one is its owner's."
+NOT_TOLD = "The role was made without the nodes' subnet or groups (subnet=, security_groups=)."
+
+
+def _accepted(scope: Construct, logs: str, place: InterfacePlace) -> dict[str, str]:
     return {
         "AwsSolutions-IAM5[Resource::*]": "Describe calls, ssmmessages and PutMetricData know no resources "
         "(Service Authorization Reference); PutMetricData is limited by namespace.",
         wildcard(scope, logs): "The cluster's id, part of the name, is not known before it is made.",
         wildcard(scope, f"{logs}:log-stream:*"): "One stream for each node.",
-    } | {wildcard(scope, arn): attach for arn in interfaces}
+        wildcard(scope, place.interfaces): "Interfaces get their ids when nodes start; only those of the "
+        "subnet can be changed, permitted to the service or ended.",
+        wildcard(scope, instances(scope)): "HyperPod's instances are in an account of the service, whose "
+        "number and ids AWS does not publish; an instance can only be attached to an interface of the "
+        "subnet.",
+    } | {
+        wildcard(scope, arn): NOT_TOLD if arn.endswith("/*") else WHOSE
+        for arn in (*place.subnets, *place.groups)
+    }
 
 
 def _statement(

@@ -5,6 +5,7 @@ What one orchestrator's nodes need beyond it is added by its construct.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import cast
 
 import jsii
@@ -14,9 +15,17 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct
 
+from ultracluster.config.nodes import Role
 from ultracluster.security.acknowledgements import acknowledge, wildcard
-from ultracluster.security.node_statements import MIRROR_IS_READ, SESSION_CHANNELS, read_below
-from ultracluster.security.principals import service
+from ultracluster.security.node_statements import (
+    EVERY_NODE,
+    MIRROR_IS_READ,
+    SESSION_CHANNELS,
+    named,
+    read_below,
+    read_directory_password,
+)
+from ultracluster.security.principals import trusted
 from ultracluster.security.role_statements import RoleStatements
 
 
@@ -36,6 +45,7 @@ class NodeRole(Construct):
         *,
         cluster_name: str,
         key: kms.IKey,
+        nodes: Collection[Role] = EVERY_NODE,
         path: str = "/",
         role: iam.IRole | None = None,
     ) -> None:
@@ -44,6 +54,7 @@ class NodeRole(Construct):
         Args:
             cluster_name: the cluster whose nodes have it, for the description.
             key: decrypts the lifecycle scripts, and the data of sessions.
+            nodes: roles of the nodes that have it; all by default.
             path: IAM path of both, with slashes around. PCS asks for `/aws-pcs/`, or a name of its own form.
             role: gets the statements, instead of a role that is made; EC2 must be able to assume it.
         """
@@ -54,9 +65,9 @@ class NodeRole(Construct):
             iam.Role(
                 self,
                 "Resource",
-                assumed_by=service("ec2.amazonaws.com"),
+                assumed_by=trusted(self, "ec2.amazonaws.com"),
                 path=path,
-                description=f"Nodes of the cluster {cluster_name}",
+                description=f"{named(nodes)} of the cluster {cluster_name}",
             ),
         )
         self._policy = RoleStatements(self.role)
@@ -64,16 +75,17 @@ class NodeRole(Construct):
         instances = stack.format_arn(service="ec2", resource="instance", resource_name="*")
         self.allow("SessionManager", SESSION_CHANNELS, ["*"])
         self.allow("RegisterWithSystemsManager", ["ssm:UpdateInstanceInformation"], [instances])
-        # without this, EFA for Lustre is silently off (awslabs/awsome-distributed-ai#1202)
-        self.allow("DescribeFileSystems", ["fsx:DescribeFileSystems"], ["*"])
+        if "compute" in nodes:
+            # without this, EFA for Lustre is silently off (awslabs/awsome-distributed-ai#1202)
+            self.allow("DescribeFileSystems", ["fsx:DescribeFileSystems"], ["*"])
         self.allow("UseKey", ["kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey"], [key.key_arn])
         acknowledge(
             self,
             {
                 "AwsSolutions-IAM5[Resource::*]": "Describe calls and ssmmessages know no resources "
                 "(Service Authorization Reference).",
-                wildcard(self, instances): "Instances do not exist when the role is written; each may only "
-                "report on itself.",
+                wildcard(self, instances): "Instances do not exist when the role is written; the call only "
+                "tells Systems Manager what runs on a node.",
             },
         )
 
@@ -108,6 +120,10 @@ class NodeRole(Construct):
         statements, files = read_below(self, uri, "Mirror")
         self._policy.add(statements)
         acknowledge(self, {wildcard(self, files): MIRROR_IS_READ})
+
+    def grant_read_directory_password(self, secret_arn: str, key_arn: str | None = None) -> None:
+        """Let nodes read the password with which they ask a directory of users, and no other secret."""
+        self._policy.add(read_directory_password(self, secret_arn, key_arn))
 
     def depend_on_policy(self, resource: IConstruct) -> None:
         """Let `resource` wait for the policy: an instance that is there earlier may do nothing."""

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from ultracluster.config.base import s3_place
+from ultracluster.config.nodes import Role
+
+EVERY_NODE: tuple[Role, ...] = ("controller", "login", "compute")
+"""Roles of nodes of a Slurm cluster: one IAM role can be that of all of them."""
 
 SESSION_CHANNELS = [
     "ssmmessages:CreateControlChannel",
@@ -18,6 +24,40 @@ SESSION_CHANNELS = [
 an existing IAM role")."""
 MIRROR_IS_READ = "The files of mirrored releases, read-only."
 """Why the wildcard of `read_below` is accepted for a mirror."""
+
+
+def read_directory_password(
+    scope: Construct, secret_arn: str, key_arn: str | None
+) -> list[iam.PolicyStatement]:
+    """Statements that let a node read one secret, the password with which it asks a directory of users.
+
+    Args:
+        key_arn: of the secret, where it is not the account's own.
+    """
+    statements = [
+        iam.PolicyStatement(
+            sid="ReadDirectoryPassword", actions=["secretsmanager:GetSecretValue"], resources=[secret_arn]
+        )
+    ]
+    if key_arn:
+        region = secret_arn.split(":")[3]
+        service = f"secretsmanager.{region}.{Stack.of(scope).url_suffix}"
+        statements.append(
+            iam.PolicyStatement(
+                sid="DecryptDirectoryPassword",
+                actions=["kms:Decrypt"],
+                resources=[key_arn],
+                conditions={"StringEquals": {"kms:ViaService": service}},
+            )
+        )
+    return statements
+
+
+def named(nodes: Collection[Role]) -> str:
+    """For descriptions of roles: `Nodes`, or `Login nodes`."""
+    return (
+        f"{next(iter(nodes)).capitalize()} nodes" if len(nodes) == 1 and "compute" not in nodes else "Nodes"
+    )
 
 
 def read_below(scope: Construct, uri: str, what: str) -> tuple[list[iam.PolicyStatement], str]:

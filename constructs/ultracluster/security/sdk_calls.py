@@ -10,7 +10,7 @@ from aws_cdk import custom_resources as cr
 from constructs import Construct
 
 from ultracluster.security.cluster_key import ClusterKey, allow_use
-from ultracluster.security.principals import service
+from ultracluster.security.principals import trusted
 
 
 class SdkCalls(Construct):
@@ -37,7 +37,7 @@ class SdkCalls(Construct):
         self._role = iam.Role(
             self,
             "Role",
-            assumed_by=service("lambda.amazonaws.com"),
+            assumed_by=trusted(self, "lambda.amazonaws.com"),
             description="Calls of AWS's API that CloudFormation has no property for",
         )
         allow_use(self, key, "logs")
@@ -64,16 +64,21 @@ class SdkCalls(Construct):
         may: tuple[str, str],
         always: cr.AwsSdkCall,
         on_delete: cr.AwsSdkCall | None = None,
-    ) -> None:
+        sid: str | None = None,
+    ) -> cr.AwsCustomResource:
         """Add the calls of one thing, below `scope`.
 
         Args:
             may: the action, and the ARN of what it changes.
             always: when it is made and whenever it changes.
             on_delete: when it goes.
+            sid: id of the statement that allows it.
+
+        Returns:
+            What has the answer of the call, for those whose answer is read.
         """
         action, arn = may
-        self._role.add_to_policy(iam.PolicyStatement(actions=[action], resources=[arn]))
+        self._role.add_to_policy(iam.PolicyStatement(sid=sid, actions=[action], resources=[arn]))
         made = cr.AwsCustomResource(
             scope,
             construct_id,
@@ -85,3 +90,4 @@ class SdkCalls(Construct):
             log_group=self._logs,
         )
         made.node.add_dependency(self._role)
+        return made
