@@ -3,10 +3,14 @@
 #   make test             every test
 # Needs Python >= 3.11 and make; Node 24 comes as a wheel where the machine has no Node 22 or 24.
 ENV ?= dev
+NODES ?= 64
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
   $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 PARALLELCLUSTER := .venv-parallelcluster
+JUDGES := .venv-judges
+EVALUATOR := tests/iam_evaluator
+GRAFANA := tests/grafana_schema
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(CURDIR)/node_modules/.bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -15,14 +19,14 @@ FILE := environments/$(ENV).yaml
 CDK_LOWEST = $(shell sed -n 's/.*"aws-cdk-lib>=\([0-9.]*\),.*/\1/p' pyproject.toml)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan rehearse test cdk-range quick lint format bench facts lock generate clean
+.PHONY: help setup setup-dev synth app diff deploy preflight release-lock stacks wait destroy validate plan rehearse test twin iam-tables cdk-range quick lint format bench facts lock wheel audit generate clean
 .DELETE_ON_ERROR:
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 setup: $(VENV)/.run node_modules/.stamp ## what synth and deploy need (other targets call it)
-setup-dev: $(VENV)/.dev $(PARALLELCLUSTER)/.stamp node_modules/.stamp ## what tests and lint need (other targets call it)
+setup-dev: $(VENV)/.dev $(PARALLELCLUSTER)/.stamp $(JUDGES)/.stamp node_modules/.stamp $(EVALUATOR)/node_modules/.stamp $(GRAFANA)/node_modules/.stamp ## what tests and lint need (other targets call it)
 
 $(VENV)/.created:
 	@test -n "$(PYTHON)" || { echo "no Python >= 3.11 found: install one, or name it: make PYTHON=/path/to/python3"; exit 2; }
@@ -50,6 +54,13 @@ $(PARALLELCLUSTER)/.stamp: requirements-parallelcluster.lock | $(VENV)/.created
 	@$(PARALLELCLUSTER)/bin/python -m pip --quiet --no-input install --no-deps --require-hashes -r $<
 	@touch $@
 
+# Checkov and an evaluator of CEL judge objects of Kubernetes, and bring a hundred packages.
+$(JUDGES)/.stamp: requirements-judges.lock | $(VENV)/.created
+	@echo "installing what judges Kubernetes objects (hash-pinned) ..."
+	@$(BIN)/python -m venv --clear $(JUDGES)
+	@$(JUDGES)/bin/python -m pip --quiet --no-input install --require-hashes -r $<
+	@touch $@
+
 # A machine's own Node is used when it is one that jsii supports; otherwise the wheel's.
 $(VENV)/.node: requirements-node.lock | $(VENV)/.created
 	@case "$$(node --version 2>/dev/null)" in v22.*|v24.*) ;; *) \
@@ -59,6 +70,18 @@ $(VENV)/.node: requirements-node.lock | $(VENV)/.created
 node_modules/.stamp: package.json package-lock.json $(VENV)/.node
 	@echo "installing the CDK CLI ..."
 	@npm ci --loglevel=error --no-audit --no-fund >/dev/null
+	@touch $@
+
+# An IAM evaluator of another project, for tests alone: AGPL-3.0, so it is run as a process and travels with nothing.
+$(EVALUATOR)/node_modules/.stamp: $(EVALUATOR)/package.json $(EVALUATOR)/package-lock.json $(VENV)/.node
+	@echo "installing the IAM evaluator ..."
+	@npm ci --prefix $(EVALUATOR) --loglevel=error --no-audit --no-fund >/dev/null
+	@touch $@
+
+# Grafana's types of boards, of each version that Amazon Managed Grafana offers; no Grafana itself.
+$(GRAFANA)/node_modules/.stamp: $(GRAFANA)/package.json $(GRAFANA)/package-lock.json $(VENV)/.node
+	@echo "installing Grafana's types ..."
+	@npm ci --prefix $(GRAFANA) --loglevel=error --no-audit --no-fund >/dev/null
 	@touch $@
 
 validate: setup ## check the environment file only (under a second)
@@ -78,7 +101,7 @@ diff: setup ## what a deploy would change
 	@ultracluster diff $(ENV) --deployed $(DIFF_FLAGS) || test $$? -eq 1
 
 # Stops at the first part that fails; each is a target of its own. What restarts or is replaced does not stop it, lost
-# data does: make deploy ENV=prod DIFF_FLAGS="--accept-data-loss prod-storage/<logical id>"
+# data does: make deploy ENV=prod DIFF_FLAGS="--accept prod-storage/<logical id>"
 # Without a terminal nobody can be asked: YES=1 deploys without a question.
 deploy: setup ## create or update the environment: preflight, release-lock, diff, stacks, wait
 	@ultracluster deploy $(ENV) $(if $(YES),--yes) $(DIFF_FLAGS) $(WAIT_FLAGS)
@@ -104,6 +127,12 @@ rehearse: setup ## run each group's first boot in a folder (ALL=1: what init dra
 test: setup-dev ## every test
 	@pytest -n 2 $(ARGS)
 
+twin: setup-dev ## a real Slurm with NODES=64 on this machine: a gang, a lost GPU, what follows (above 128: the scheduler's speed)
+	@PYTHONPATH=tests/support python -m slurm_twin $(NODES)
+
+iam-tables: setup-dev ## who may do what in ENV, and what not, as Markdown: asked of the IAM evaluator (ALL=1: of all)
+	@PYTHONPATH=tests/support python -m iam_proof $(if $(ALL),,$(ENV))
+
 cdk-range: setup-dev ## look-ups in the CDK's own trees, at the lowest and the newest release that is allowed
 	@rm -rf build/cdk
 	@$(PIP) install --no-deps --target build/cdk/lowest "aws-cdk-lib==$(CDK_LOWEST).*"
@@ -112,7 +141,7 @@ cdk-range: setup-dev ## look-ups in the CDK's own trees, at the lowest and the n
 	  PYTHONPATH=$(CURDIR)/build/cdk/$$site pytest -q -n 0 tests/security/test_cdk_tree.py || exit 1; done
 
 quick: setup-dev ## after each edit: ruff, and the tests that need neither CDK nor processes (see tests/support/quick.py)
-	@start=$$(date +%s); ruff check --quiet . && ruff format --check --quiet . && pytest -n 2 --quick -q $(ARGS) && \
+	@start=$$(date +%s); ruff check --quiet . && ruff format --check --quiet . && pytest -n 2 --dist worksteal --quick -q $(ARGS) && \
 	  echo "make quick: $$(($$(date +%s) - start)) s"
 
 lint: setup-dev ## style, types, floors, shell
@@ -126,16 +155,31 @@ format: setup-dev ## rewrite Python and shell in the house style
 	@ruff check --fix --quiet . ; ruff format .
 	@shfmt -w -i 2 -ci $$(git ls-files 'lifecycle_scripts/**.sh' .ci/run)
 
+# The same commit gives the same bytes: times come from it, and the SBOM has neither a time nor a serial number.
+wheel: setup-dev ## what a release is, in dist/: the wheel, its SBOM (CycloneDX) and their SHA-256 sums
+	@rm -rf dist && mkdir dist
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) python -m build --wheel --no-isolation --outdir dist . >/dev/null
+	@python tools/sbom.py dist
+	@cd dist && sha256sum -- * > SHA256SUMS && cat SHA256SUMS
+
+audit: setup-dev ## known weaknesses of what the locks name (asks public databases: needs the internet)
+	@status=0; for lock in requirements*.lock; do echo "$$lock"; \
+	  pip-audit --require-hashes --disable-pip --progress-spinner off --requirement $$lock $(AUDIT_FLAGS) || status=1; done; \
+	  npm audit || status=1; npm audit --prefix $(EVALUATOR) || status=1; npm audit --prefix $(GRAFANA) || status=1; exit $$status
+
 generate: setup-dev ## JSON Schemas and reference pages from the code
 	@ultracluster schema > constructs/ultracluster/config/environment.schema.json.new && mv constructs/ultracluster/config/environment.schema.json.new constructs/ultracluster/config/environment.schema.json
 	@ultracluster release schema > lifecycle_scripts/releases/lock.schema.json.new && mv lifecycle_scripts/releases/lock.schema.json.new lifecycle_scripts/releases/lock.schema.json
 	@python tools/releases.py
+	@python tools/metrics_keep.py
 	@python tools/rule_examples.py
 	@ultracluster rules --markdown > docs/rules.md.new && mv docs/rules.md.new docs/rules.md
 	@python tools/permissions_from_calls.py
 	@python tools/json_schemas.py
 	@python tools/constructs_page.py > docs/constructs-reference.md.new && mv docs/constructs-reference.md.new docs/constructs-reference.md
+	@python -m tools.boards
 	@python tools/backends_page.py > docs/backends.md.new && mv docs/backends.md.new docs/backends.md
+	@python tools/faults_page.py > docs/faults.md.new && mv docs/faults.md.new docs/faults.md
 
 bench: setup-dev ## performance as ratios beside their budgets
 	@python benchmarks/run.py
@@ -151,8 +195,11 @@ lock: setup-dev ## renew the lock files (LOCK_FLAGS=--upgrade for newer versions
 	@$(UV_COMPILE) -c requirements-dev.lock --group build -o requirements-build.lock
 	@$(UV_COMPILE) --group node -o requirements-node.lock
 	@$(UV_COMPILE) --config-file tests/support/parallelcluster/uv.toml tests/support/parallelcluster/requirements.in -o requirements-parallelcluster.lock
+	@$(UV_COMPILE) tests/support/judges/requirements.in -o requirements-judges.lock
 	@npm install --silent --package-lock-only --omit-lockfile-registry-resolved
+	@npm install --silent --package-lock-only --omit-lockfile-registry-resolved --prefix $(EVALUATOR)
+	@npm install --silent --package-lock-only --omit-lockfile-registry-resolved --prefix $(GRAFANA)
 	@python -c 'import json, pathlib; file = pathlib.Path("package-lock.json"); lock = json.loads(file.read_text()); [one.pop("funding", None) for one in lock["packages"].values()]; file.write_text(json.dumps(lock, indent=2) + "\n")' # addresses of authors
 
 clean: ## everything that make made
-	@rm -rf $(VENV) $(PARALLELCLUSTER) node_modules cdk.out dist build .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(PARALLELCLUSTER) $(JUDGES) node_modules $(EVALUATOR)/node_modules $(GRAFANA)/node_modules cdk.out dist build .pytest_cache .ruff_cache .hypothesis

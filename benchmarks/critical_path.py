@@ -39,6 +39,8 @@ MINUTES = {
     "AWS::EC2::NatGateway": 2.0,
     "AWS::EC2::VPCEndpoint": 1.5,
     "AWS::CloudFormation::CustomResource": 1.0,
+    "Custom::AccountingUser": 0.1,  # two calls and five statements: seconds; the others copy files or wait
+    "Custom::AWS": 0.05,  # one call of the SDK
     "AWS::IAM::Role": 0.4,
     "AWS::IAM::Policy": 0.4,
     "AWS::IAM::ManagedPolicy": 0.4,

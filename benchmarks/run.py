@@ -5,6 +5,7 @@ Every figure is the median over several fresh processes, so that start-up counts
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import subprocess
@@ -98,6 +99,35 @@ def critical_paths() -> None:
             row(what, together, budget, "min")
 
 
+# Nothing but the metrics of a step, with its loss and its waiting; a warm-up first, as any training has.
+TRAINING_STEPS = """
+import sys, time
+sys.path.insert(0, {folder!r})
+import ultracluster_metrics as metrics
+metrics.start(folder=sys.argv[1], job_id="bench", flops_per_token=6e9, accelerator="h100", accelerators=8)
+for _ in range(2):
+    began = time.perf_counter()
+    for number in range({steps}):
+        with metrics.step(number, tokens=65536):
+            with metrics.waiting():
+                pass
+        metrics.loss(2.0)
+    taken = time.perf_counter() - began
+print(taken)
+"""
+
+
+def training_step_microseconds(steps: int = 1000) -> float:
+    """What telling a step costs the program, on the average of so many."""
+    code = TRAINING_STEPS.format(folder=str(ROOT / "lifecycle_scripts" / "files"), steps=steps)
+    taken: list[float] = []
+    for _ in range(ROUNDS):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([*python(code), folder], check=True, capture_output=True, text=True)
+        taken.append(float(done.stdout) / steps * 1e6)
+    return statistics.median(taken)
+
+
 def main() -> None:
     def synth(name: str, groups: int = 0) -> float:
         code = SYNTH.format(root=str(ROOT), file=str(ROOT / "environments" / f"{name}.yaml"), groups=groups)
@@ -118,7 +148,30 @@ def main() -> None:
     node = node_seconds()
     row("node entry script, the image holds the release, all 20 steps", node["no-op"], 5, "s")
     print(f"{'the same, everything missing and downloads instant':<62} {node['full-install']:7.2f} s")
+    row(
+        "metrics of a training step / 100 microseconds, over 1,000 steps",
+        training_step_microseconds() / 100,
+        1,
+    )
     critical_paths()
+    twin()
+
+
+def twin(nodes: int = 16) -> None:
+    """A real Slurm on this machine, with as many nodes as have namespaces of their own in tests."""
+    done = subprocess.run(
+        [sys.executable, "-m", "slurm_twin", str(nodes), "--json"],
+        capture_output=True, text=True, check=False, cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tests/support")},
+    )  # fmt: skip
+    if done.returncode != 0:
+        print(f"no figures of Slurm: {' '.join(done.stderr.splitlines()[-1:])}")
+        return
+    found = json.loads(done.stdout)
+    row(f"Slurm with {nodes} nodes: a job over all of them has a task on each", found["gang"], 5, "s")
+    row("from the kernel's line of a lost GPU to the drained node", found["drain"], 10, "s")
+    row("from there to the job in the queue again", found["requeue"], 20, "s")
+    print(f"{'until its nodes, controller and database are up':<62} {found['up']:7.2f} s")
 
 
 if __name__ == "__main__":

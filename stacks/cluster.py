@@ -10,7 +10,7 @@ from aws_cdk import Stack
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
+from ultracluster.clusters.composition.parts import NetworkParts, ObservabilityParts, StorageParts
 from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.model import Cluster
 from ultracluster.stacks.part import PartStack
@@ -27,6 +27,7 @@ class AddCluster(Protocol):
         network: NetworkParts,
         storage: StorageParts,
         key: kms.IKey,
+        observability: ObservabilityParts | None,
     ) -> None:
         """Add the cluster and its outputs."""
         ...
@@ -44,6 +45,7 @@ class ClusterStack(PartStack):
         network: NetworkParts,
         storage: StorageParts,
         key_arn: str,
+        observability: ObservabilityParts | None = None,
     ) -> None:
         super().__init__(
             scope,
@@ -55,7 +57,9 @@ class ClusterStack(PartStack):
             suppress_template_indentation=True,
         )
         key = kms.Key.from_key_arn(self, "Key", key_arn)
-        _add_cluster(cluster.traits.kind)(self, cluster, network=network, storage=storage, key=key)
+        _add_cluster(cluster.traits.kind)(
+            self, cluster, network=network, storage=storage, key=key, observability=observability
+        )
 
 
 def _add_cluster(kind: OrchestratorKind) -> AddCluster:

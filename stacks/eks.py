@@ -6,7 +6,7 @@ from aws_cdk import CfnOutput, CfnWaitConditionHandle, Fn, Stack
 from aws_cdk import aws_kms as kms
 
 from ultracluster.clusters.composition.keys import key_for
-from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
+from ultracluster.clusters.composition.parts import NetworkParts, ObservabilityParts, StorageParts
 from ultracluster.clusters.eks.workers import add_workers
 from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
@@ -15,7 +15,13 @@ from ultracluster.stacks.part import stack_name
 
 
 def add_cluster(
-    stack: Stack, cluster: Cluster, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
+    stack: Stack,
+    cluster: Cluster,
+    *,
+    network: NetworkParts,
+    storage: StorageParts,
+    key: kms.IKey,
+    observability: ObservabilityParts | None = None,
 ) -> None:
     """Add node groups, or Karpenter's pools; nothing of it waits for a file system: pods mount, not nodes."""
     workers = add_workers(

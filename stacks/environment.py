@@ -10,6 +10,7 @@ import aws_cdk as cdk
 from aws_cdk import Stack, Tags
 from constructs import Construct
 
+from ultracluster.change.stack_policies import GUARDED_PARTS
 from ultracluster.clusters.composition.buckets import existing_buckets
 from ultracluster.clusters.composition.keys import encrypt_logs
 from ultracluster.clusters.composition.network import existing_network
@@ -31,16 +32,18 @@ from ultracluster.stacks.storage import StorageStack
 
 WAITS_FOR: dict[StackPart, tuple[StackPart, ...]] = {
     "foundation": (),
+    "observability": ("foundation",),
     "network": (),
     "egress": ("foundation", "network"),
     "buckets": ("foundation",),
     "storage": ("foundation", "network"),
     "repositories": ("buckets", "storage"),
     "control-plane": ("foundation", "network"),
-    "protection": ("foundation", "storage", "control-plane"),
-    "system": ("foundation", "network", "egress", "control-plane"),
-    "cluster": ("foundation", "network", "egress", "buckets", "storage"),
-    "workloads": ("egress", "storage", "control-plane", "system"),
+    "protection": ("foundation", "observability", "buckets", "storage", "control-plane"),
+    "system": ("foundation", "observability", "network", "egress", "control-plane"),
+    "cluster": ("foundation", "observability", "network", "egress", "buckets", "storage"),
+    "workloads": ("observability", "egress", "storage", "control-plane", "system"),
+    "alarms": ("foundation", "observability", "storage"),
 }
 """What must be there before a stack, by the last part of its name. All are named, not only the last of
 several in a row: a stack that does not exist passes nothing on."""
@@ -61,6 +64,13 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
     if environment.makes_foundation:
         stacks["foundation"] = foundation = FoundationStack(scope, cluster, env=env)
         key_arn = foundation.key_arn
+    observability = None
+    if environment.observability:
+        # loaded when it is needed: it brings CDK modules that the others do not need
+        from ultracluster.stacks.observability import ObservabilityStack
+
+        watching = ObservabilityStack(scope, cluster, env=env, key_arn=key_arn)
+        stacks["observability"], observability = watching, watching.parts
     if environment.makes_network:
         stacks["network"] = network_stack = NetworkStack(scope, cluster, env=env)
         network = network_stack.parts
@@ -90,18 +100,39 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
         from ultracluster.stacks.system import SystemStack
 
         stacks["control-plane"] = ControlPlaneStack(scope, cluster, env=env, network=network, key_arn=key_arn)
-        stacks["system"] = SystemStack(scope, cluster, env=env, network=network, key_arn=key_arn)
-    if environment.protect and (kubernetes or environment.makes_database):
+        stacks["system"] = SystemStack(
+            scope, cluster, env=env, network=network, key_arn=key_arn, observability=observability
+        )
+    if environment.makes_protection:
         stacks["protection"] = ProtectionStack(
-            scope, cluster, env=env, key_arn=key_arn, database_id=file_systems.database_id
+            scope,
+            cluster,
+            env=env,
+            key_arn=key_arn,
+            database_id=file_systems.database_id,
+            guarded=[stack.stack_name for part, stack in stacks.items() if part in GUARDED_PARTS],
         )
     stacks["cluster"] = ClusterStack(
-        scope, cluster, env=env, network=network, storage=storage, key_arn=key_arn
+        scope,
+        cluster,
+        env=env,
+        network=network,
+        storage=storage,
+        key_arn=key_arn,
+        observability=observability,
     )
     if kubernetes:
         from ultracluster.stacks.workloads import WorkloadStack
 
-        stacks["workloads"] = WorkloadStack(scope, cluster, env=env, network=network, storage=storage)
+        stacks["workloads"] = WorkloadStack(
+            scope, cluster, env=env, network=network, storage=storage, observability=observability
+        )
+    if observability:
+        from ultracluster.stacks.alarms import AlarmStack
+
+        stacks["alarms"] = AlarmStack(
+            scope, cluster, env=env, storage=storage, observability=observability, key_arn=key_arn
+        )
     _order(cluster, stacks)
     for stack in stacks.values():
         Tags.of(stack).add(ENVIRONMENT_TAG, environment.name)
@@ -117,7 +148,7 @@ def _order(cluster: Cluster, stacks: dict[StackPart, Stack]) -> None:
     waits = dict(WAITS_FOR)
     if cluster.traits.kubernetes:
         # no node of these mounts anything: pods do
-        waits["cluster"] = ("foundation", "network", "egress", "control-plane")
+        waits["cluster"] = ("foundation", "observability", "network", "egress", "control-plane")
     if cluster.traits.kubernetes and cluster.traits.hyperpod:
         waits["cluster"] = (*waits["cluster"], "buckets")
         waits["workloads"] = (*waits["workloads"], "cluster")

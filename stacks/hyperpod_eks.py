@@ -10,7 +10,9 @@ from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_kms as kms
 
 from ultracluster.clusters.composition.keys import key_for
-from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
+from ultracluster.clusters.composition.parts import NetworkParts, ObservabilityParts, StorageParts
+from ultracluster.clusters.composition.service_logs import add_cluster_logs
+from ultracluster.clusters.composition.sessions import add_sessions
 from ultracluster.clusters.hyperpod.eks import HyperPodEksCluster
 from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.model import Cluster
@@ -20,10 +22,15 @@ from ultracluster.stacks.part import cross
 
 
 def add_cluster(
-    stack: Stack, cluster: Cluster, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
+    stack: Stack,
+    cluster: Cluster,
+    *,
+    network: NetworkParts,
+    storage: StorageParts,
+    key: kms.IKey,
+    observability: ObservabilityParts | None = None,
 ) -> None:
     """Add the cluster and its outputs; nothing of it waits for a file system: pods mount, not nodes."""
-    environment = cluster.environment
     hyperpod = HyperPodEksCluster(
         stack,
         "Cluster",
@@ -37,7 +44,8 @@ def add_cluster(
         ),
         upload_role=storage.buckets.upload_role(stack),
     )
-    session = SessionDocument(stack, "Session", user=environment.session_user, access=environment.access)
+    session = add_sessions(stack, cluster, nodes=hyperpod, key=key)
+    add_cluster_logs(stack, cluster, made=hyperpod, key=key)
     _outputs(stack, cluster, hyperpod, session)
 
 

@@ -6,7 +6,9 @@ from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_kms as kms
 
 from ultracluster.clusters.composition.keys import key_for
-from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
+from ultracluster.clusters.composition.parts import NetworkParts, ObservabilityParts, StorageParts
+from ultracluster.clusters.composition.service_logs import add_cluster_logs
+from ultracluster.clusters.composition.sessions import add_sessions
 from ultracluster.clusters.hyperpod.slurm import HyperPodSlurmCluster
 from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.model import Cluster
@@ -14,10 +16,15 @@ from ultracluster.model.login import DESCRIPTION, find_hyperpod_node, hyperpod_t
 
 
 def add_cluster(
-    stack: Stack, cluster: Cluster, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
+    stack: Stack,
+    cluster: Cluster,
+    *,
+    network: NetworkParts,
+    storage: StorageParts,
+    key: kms.IKey,
+    observability: ObservabilityParts | None = None,
 ) -> None:
     """Add the cluster and its outputs."""
-    environment = cluster.environment
     hyperpod = HyperPodSlurmCluster(
         stack,
         "Cluster",
@@ -34,8 +41,10 @@ def add_cluster(
             stack, key_for(stack, cluster.environment, "secrets", key)
         ),
         upload_role=storage.buckets.upload_role(stack),
+        metrics=observability.metrics if observability else None,
     )
-    session = SessionDocument(stack, "Session", user=environment.session_user, access=environment.access)
+    session = add_sessions(stack, cluster, nodes=hyperpod, key=key)
+    add_cluster_logs(stack, cluster, made=hyperpod, key=key)
     _outputs(stack, cluster, hyperpod, session)
 
 

@@ -6,7 +6,8 @@ from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_kms as kms
 
 from ultracluster.clusters.composition.keys import key_for
-from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
+from ultracluster.clusters.composition.parts import NetworkParts, ObservabilityParts, StorageParts
+from ultracluster.clusters.composition.sessions import add_sessions
 from ultracluster.clusters.parallelcluster.cluster import ParallelClusterCluster
 from ultracluster.clusters.parallelcluster.configuration_file import create_command
 from ultracluster.clusters.parallelcluster.deployed_values import value_sources
@@ -19,7 +20,13 @@ from ultracluster.model.login import DESCRIPTION, find_instance, login_command
 
 
 def add_cluster(
-    stack: Stack, cluster: Cluster, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
+    stack: Stack,
+    cluster: Cluster,
+    *,
+    network: NetworkParts,
+    storage: StorageParts,
+    key: kms.IKey,
+    observability: ObservabilityParts | None = None,
 ) -> None:
     """Add the cluster and its outputs."""
     environment, orchestrator = cluster.environment, cluster.settings
@@ -39,6 +46,7 @@ def add_cluster(
         accounting=storage.file_systems.accounting_in(
             stack, key_for(stack, cluster.environment, "secrets", key)
         ),
+        metrics=observability.metrics if observability else None,
     )
     rules = ways_out(
         stack,
@@ -46,7 +54,7 @@ def add_cluster(
         security_group_id=network.security_group_ids[0],
         vpc_cidr=network.vpc_cidr,
     )
-    session = SessionDocument(stack, "Session", user=environment.session_user, access=environment.access)
+    session = add_sessions(stack, cluster, nodes=parallelcluster, key=key)
     _outputs(stack, environment, parallelcluster, session)
     if parallelcluster.resource:
         parallelcluster.resource.node.add_dependency(*rules)

@@ -6,7 +6,9 @@ from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_kms as kms
 
 from ultracluster.clusters.composition.keys import key_for
-from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
+from ultracluster.clusters.composition.parts import NetworkParts, ObservabilityParts, StorageParts
+from ultracluster.clusters.composition.service_logs import add_cluster_logs
+from ultracluster.clusters.composition.sessions import add_sessions
 from ultracluster.clusters.pcs.cluster import PcsCluster
 from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config.environment import ENVIRONMENT_TAG
@@ -15,7 +17,13 @@ from ultracluster.model.login import DESCRIPTION, find_instance, login_command
 
 
 def add_cluster(
-    stack: Stack, cluster: Cluster, *, network: NetworkParts, storage: StorageParts, key: kms.IKey
+    stack: Stack,
+    cluster: Cluster,
+    *,
+    network: NetworkParts,
+    storage: StorageParts,
+    key: kms.IKey,
+    observability: ObservabilityParts | None = None,
 ) -> None:
     """Add the cluster and its outputs."""
     environment = cluster.environment
@@ -32,8 +40,10 @@ def add_cluster(
         lustre=storage.file_systems.lustre_in(stack),
         open_zfs=storage.file_systems.open_zfs_in(stack),
         node_tags={ENVIRONMENT_TAG: cluster.name, **environment.tags},
+        metrics=observability.metrics if observability else None,
     )
-    session = SessionDocument(stack, "Session", user=environment.session_user, access=environment.access)
+    session = add_sessions(stack, cluster, nodes=pcs, key=key)
+    add_cluster_logs(stack, cluster, made=pcs, key=key)
     _outputs(stack, cluster, pcs, session)
 
 

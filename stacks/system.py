@@ -12,10 +12,11 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from ultracluster.clusters.composition.keys import key_for
-from ultracluster.clusters.composition.parts import NetworkParts
+from ultracluster.clusters.composition.parts import NetworkParts, ObservabilityParts
 from ultracluster.clusters.eks.system import add_system
 from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configurations
+from ultracluster.model.observability import collects, observability_of
 from ultracluster.stacks.control_plane import imported_control_plane
 from ultracluster.stacks.part import PartStack, cross
 
@@ -33,6 +34,7 @@ class SystemStack(PartStack):
         env: cdk.Environment,
         network: NetworkParts,
         key_arn: str,
+        observability: ObservabilityParts | None = None,
     ) -> None:
         super().__init__(
             scope,
@@ -49,8 +51,16 @@ class SystemStack(PartStack):
             subnet=network.subnet(self),
             security_groups=network.security_groups(self),
             key=key_for(self, cluster.environment, "volumes", kms.Key.from_key_arn(self, "Key", key_arn)),
+            metrics=observability.metrics if observability else None,
+            control_plane_subnets=network.control_plane_subnets(self) if _managed(cluster) else (),
         )
         if system.karpenter:
             cross(self, "KarpenterProfile", system.karpenter.instance_profile.instance_profile_name)
             queue = system.karpenter.queue.queue_name
             CfnOutput(self, "KarpenterQueue", value=queue, description="News of interruptions")
+
+
+def _managed(cluster: Cluster) -> bool:
+    """Whether AWS's collector scrapes: it has interfaces of its own in two zones."""
+    wanted = observability_of(cluster)
+    return wanted is not None and collects(cluster) and wanted.collector == "managed"

@@ -11,9 +11,10 @@ import aws_cdk as cdk
 from aws_cdk import CfnOutput, CfnWaitConditionHandle, Fn
 from constructs import Construct
 
-from ultracluster.clusters.composition.parts import NetworkParts, StorageParts
+from ultracluster.clusters.composition.parts import NetworkParts, ObservabilityParts, StorageParts
 from ultracluster.clusters.eks.volumes import DEFAULT, add_volumes
 from ultracluster.clusters.hyperpod.addons import HyperPodAddons
+from ultracluster.clusters.metrics import addon_destination
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.model import Cluster
 from ultracluster.stacks.control_plane import imported_control_plane
@@ -31,6 +32,7 @@ class WorkloadStack(PartStack):
         env: cdk.Environment,
         network: NetworkParts,
         storage: StorageParts,
+        observability: ObservabilityParts | None = None,
     ) -> None:
         super().__init__(
             scope,
@@ -66,6 +68,7 @@ class WorkloadStack(PartStack):
                     cluster_name=plane.cluster_name,
                     eks_cluster_arn=plane.cluster_arn,
                     hyperpod_cluster_arn=Fn.import_value(f"{stack_name(cluster, 'cluster')}-ClusterArn"),
+                    metrics=addon_destination(cluster, observability.metrics if observability else None),
                 )
             case _ as never:
                 assert_never(never)

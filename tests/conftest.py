@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pickle
 
@@ -12,10 +13,10 @@ from project import ROOT
 if (ROOT / "constructs" / "__init__.py").exists():  # nothing later could explain the ImportError
     raise pytest.UsageError("delete constructs/__init__.py: it shadows the distribution `constructs`")
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from templates import Synthesised
@@ -27,9 +28,19 @@ LONGEST_FIRST = (
     "test_first_boot.py",
     "test_debian_root.py",
     "test_environments.py",
+    "test_configurations.py",
+    "test_core.py",
     "test_init_matrix.py",
 )
 """Files are handed to workers whole: a long one at the end would leave the other workers idle."""
+
+
+@pytest.fixture(autouse=True)
+def _path() -> Iterator[None]:
+    """Commands that a test puts in front are its own: the next test of the worker finds the real ones."""
+    before = os.environ["PATH"]
+    yield
+    os.environ["PATH"] = before
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -92,6 +103,34 @@ def synthesised(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Syn
             if not made.exists():
                 made.write_bytes(pickle.dumps(_synthesise(name, shared / name)))
         return pickle.loads(made.read_bytes())  # noqa: S301 # written above
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def templates_of(
+    synthesised: Callable[[str], Synthesised], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], dict[str, Any]]:
+    """Gives the templates of an environment, by a name of `iam_proof.environments.NAMES`.
+
+    A shipped one is that of `synthesised`; a changed one is synthesised alone, once for all workers.
+    """
+    shared = _of_run(tmp_path_factory) / "varied"
+    shared.mkdir(exist_ok=True)
+
+    @cache
+    def get(name: str) -> dict[str, Any]:
+        if "," not in name:
+            return synthesised(name).templates
+        made = shared / f"{name}.json"
+        with (shared / f"{name}.lock").open("w") as lock:
+            fcntl.lockf(lock, fcntl.LOCK_EX)
+            if not made.exists():
+                from iam_proof.environments import config_of
+                from templates import templates_alone
+
+                made.write_text(json.dumps(templates_alone(config_of(name), shared / name)))
+        return json.loads(made.read_text())
 
     return get
 

@@ -16,7 +16,12 @@ KINDS = {
     "hyperpod_slurm": {"AWS::SageMaker::Cluster", "AWS::FSx::FileSystem", "AWS::EC2::SecurityGroupEgress"},
     "pcs": {"AWS::PCS::Cluster", "AWS::PCS::Queue", "AWS::EC2::VPC"},
     "eks": {"AWS::EKS::Cluster", "AWS::EKS::Nodegroup", "AWS::EKS::AccessEntry"},
-    "training_cluster": {"AWS::SageMaker::Cluster", "AWS::FSx::FileSystem", "AWS::EC2::VPC"},
+    "training_cluster": {
+        "AWS::APS::Workspace",
+        "AWS::EC2::VPC",
+        "AWS::FSx::FileSystem",
+        "AWS::SageMaker::Cluster",
+    },
     "own_app": {"AWS::FSx::FileSystem", "AWS::EC2::SecurityGroupEgress", "AWS::KMS::Key"},
     "image": {"AWS::ImageBuilder::ImagePipeline"},
 }

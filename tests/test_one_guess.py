@@ -99,17 +99,23 @@ def families_in_code(name: str, text: str) -> set[str]:
     return words & known
 
 
+@cache
+def parsed(source: str) -> list[ast.AST]:
+    """All nodes of a file."""
+    return list(ast.walk(ast.parse(source)))
+
+
 def strings_of(source: str) -> Iterator[str]:
     """Literals of Python code, without docstrings."""
-    tree = ast.parse(source)
+    tree = parsed(source)
     said = {
         id(one.value)
-        for node in ast.walk(tree)
+        for node in tree
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
         for one in node.body
         if isinstance(one, ast.Expr)
     }
-    for node in ast.walk(tree):
+    for node in tree:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
             yield node.value
 
@@ -161,17 +167,17 @@ def kinds_named(name: str, text: str) -> set[str]:
     """Orchestrators that a file tells apart: literals of Python, keys and values of data; not the service of
     the same name, as a client is made for it."""
     if name.endswith(".py"):
-        tree = ast.parse(text)
+        tree = parsed(text)
         services = {
             id(word)
-            for node in ast.walk(tree)
+            for node in tree
             if isinstance(node, ast.Call)
             for word in [*node.args[:1], *(one.value for one in node.keywords if one.arg == "service")]
             if isinstance(node.func, ast.Attribute) and node.func.attr in ("client", "format_arn")
         }
         words = {
             node.value
-            for node in ast.walk(tree)
+            for node in tree
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in services
         }
     elif name.endswith(".json"):
@@ -194,8 +200,14 @@ ABOUT_IMAGES = (
     "lifecycle_scripts/",
 )
 """Where families of images are told apart, several of which have the name of their orchestrator."""
-ABOUT_SERVICES = (f"{CATALOGUE}/regions.json", f"{CATALOGUE}/quotas.json", f"{PACKAGE}/plan/picture_icons.py")
-"""Where the service of that name is meant: EKS has quotas and an icon, whoever uses it."""
+ABOUT_SERVICES = (
+    f"{CATALOGUE}/regions.json",
+    f"{CATALOGUE}/quotas.json",
+    f"{CATALOGUE}/slurm.json",
+    f"{PACKAGE}/plan/picture_icons.py",
+)
+"""Where the service of that name is meant: EKS has quotas and an icon, and a service of Slurm's lets us set
+some of its parameters, whoever uses it."""
 
 
 def own_folders(kind: str) -> tuple[str, ...]:
@@ -211,10 +223,11 @@ def own_folders(kind: str) -> tuple[str, ...]:
 
 
 def test_an_orchestrator_is_a_folder_and_few_places() -> None:
+    named = {name: kinds_named(name, text) for name, text in files().items()}
     found = {
         kind: sum(
-            kind in kinds_named(name, text)
-            for name, text in files().items()
+            kind in kinds
+            for name, kinds in named.items()
             if not name.startswith((*own_folders(kind), *ABOUT_IMAGES, *ABOUT_SERVICES))
         )
         for kind in TRAITS

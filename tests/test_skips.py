@@ -109,4 +109,4 @@ def test_which_skips_stay_skips(tmp_path: Path, in_ci: bool) -> None:
 def test_only_builds_from_source_may_be_skipped() -> None:
     files = [ROOT / "conftest.py", *(ROOT / "tests").rglob("*.py")]
     users = {path.name for path in files if "mark.needs_input(" in path.read_text()} - {Path(__file__).name}
-    assert users == {"test_source_builds.py"}
+    assert users == {"test_pod_security.py", "test_source_builds.py"}

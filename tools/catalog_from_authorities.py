@@ -175,6 +175,9 @@ def regions() -> Row:
                     "hyperpod": has_resource(name, "AWS::SageMaker::Cluster"),
                     "fsx": has_resource(name, "AWS::FSx::FileSystem"),
                     "pcs": has_resource(name, "AWS::PCS::Cluster"),
+                    "budgets": has_resource(name, "AWS::Budgets::Budget"),
+                    "prometheus": offered(name, "AWS::APS::Workspace", "aps"),
+                    "grafana": offered(name, "AWS::Grafana::Workspace", "grafana"),
                 }
     about = {
         "what": "AWS Regions. Written by tools/catalog_from_authorities.py.",
@@ -182,7 +185,8 @@ def regions() -> Row:
         "unknown": "null or an empty list = unknown, never 'no'",
         "sources": [
             f"partition, dns_suffix: botocore {version('botocore')}",
-            f"hyperpod, fsx, pcs: resource types in cfn-lint {version('cfn-lint')}'s provider schemas",
+            f"hyperpod, fsx, pcs, budgets: types in cfn-lint {version('cfn-lint')}'s provider schemas",
+            "prometheus, grafana: the same and botocore's endpoints; null where one has it and one not",
             f"zone_ids: prices.csv; EC2's offerings as shipped by moto {version('moto')} (undated)",
             "zone_lacks: the same offerings, by family, Local Zones left out",
             "zone_prefix: form of all known zone ids; that alone where there are none (EC2 would settle)",
@@ -251,6 +255,14 @@ def zone_lacks(region: str) -> dict[str, list[str]]:
             zones.setdefault(row["Location"], set()).add(family(row["InstanceType"]))
     there = ours & set().union(*zones.values()) if zones else set[str]()
     return {zone: sorted(there - has) for zone, has in sorted(zones.items()) if there - has}
+
+
+def offered(region: str, kind: str, service: str) -> bool | None:
+    """Whether CloudFormation has a resource type in a Region, and botocore an endpoint of its service; None
+    where they do not agree."""
+    partitions = data("botocore", "data/endpoints.json")["partitions"]
+    listed = any(region in one["services"].get(service, {}).get("endpoints", ()) for one in partitions)
+    return listed if listed == has_resource(region, kind) else None
 
 
 def has_resource(region: str, resource: str) -> bool | None:

@@ -28,6 +28,7 @@ ROOMS = {
     "storage": "Storage",
     "network": "Network",
     "security": "Keys and roles",
+    "observability": "What watches a cluster",
     "lifecycle": "Scripts and images",
     "interfaces": "Interfaces",
     "settings": "Settings",

@@ -26,9 +26,11 @@ from ultracluster.catalog.eks_calendar import kubernetes_releases, kubernetes_su
 from ultracluster.catalog.pcs import pcs_slurm_versions
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.pcs import Pcs
+from ultracluster.scripts_folder import scripts_folder
 
 PACKAGE = authorities.CATALOG.parent
 CLASSES = Path(__file__).with_name("facts.json")
+FAULTS = scripts_folder() / "health" / "faults.json"
 GENERATED = {
     "general_instances.json": authorities.general_instances,
     "regions.json": authorities.regions,
@@ -115,7 +117,7 @@ def _types() -> Iterator[Line]:
 
 
 def _ages(today: dt.date) -> Iterator[Line]:
-    files = [*(PACKAGE / "catalog").glob("*.json"), PACKAGE / "model" / "capacity.json"]
+    files = [*(PACKAGE / "catalog").glob("*.json"), PACKAGE / "model" / "capacity.json", FAULTS]
     dates = {
         file.name: str(json.loads(file.read_text(encoding="utf-8")).get("about", {}).get("date", ""))
         for file in files

@@ -27,11 +27,13 @@ PACKAGE = ROOT / "constructs" / "ultracluster"
 POLICIES = PACKAGE / "account" / "permissions.json"
 PAGE = ROOT / "docs" / "permissions.md"
 READING = (
-    "Describe", "List", "Get", "Head", "Search", "Filter", "Simulate", "BatchGet", "Lookup",
+    "Describe", "List", "Get", "Head", "Search", "Filter", "Simulate", "BatchGet", "Lookup", "Assume",
 )  # fmt: skip
 """First words of operations that change nothing (AWS's own verbs)."""
 MIRRORS = ("software/supply/mirror_bucket.py",)
 """Modules that write to a bucket: a policy of their own."""
+DEPLOYS = ("change/policy_openings.py",)
+"""Modules that act while stacks are deployed: nobody else has to have their rights."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -46,6 +48,8 @@ class Call:
     def group(self) -> str:
         if self.module in MIRRORS:
             return "mirror"
+        if self.module in DEPLOYS:
+            return "deploy"
         return "read" if self.operation.startswith(READING) else "act"
 
 
@@ -234,7 +238,7 @@ def document() -> dict[str, Any]:
     for group in exceptions()["groups"]:
         actions = {action for row in rows.values() if row["group"] == group for action in row["actions"]}
         actions |= {action for row in beside if row["group"] == group for action in row["actions"]}
-        policies[group] = _policy(group, actions)
+        policies[group] = _policy(group, actions - exceptions()["named"].keys())
     return {
         "about": {
             "what": "What the command asks of AWS, and IAM policies that allow it.",
@@ -244,6 +248,13 @@ def document() -> dict[str, Any]:
         },
         "groups": exceptions()["groups"],
         "policies": policies,
+        "named": {
+            group: sorted(
+                {action for row in rows.values() if row["group"] == group for action in row["actions"]}
+                & exceptions()["named"].keys()
+            )
+            for group in exceptions()["groups"]
+        },
         "calls": [rows[key] for key in sorted(rows)],
         "beside": beside,
     }
@@ -251,8 +262,10 @@ def document() -> dict[str, Any]:
 
 def _policy(group: str, actions: set[str]) -> dict[str, Any]:
     by_resource: dict[tuple[str, ...], list[str]] = {}
+    known = exceptions()["resources"]
     for action in sorted(actions):
-        by_resource.setdefault(tuple(exceptions()["resources"].get(action, ["*"])), []).append(action)
+        resources = known.get(f"{group} {action}") or known.get(action, ["*"])
+        by_resource.setdefault(tuple(resources), []).append(action)
     statements = [
         {
             "Sid": f"Ultracluster{group.capitalize()}{number}",
@@ -269,6 +282,14 @@ INTRODUCTION = (
     "What the `ultracluster` command asks of AWS. `ultracluster permissions --policy` prints a policy that "
     "allows it. A call that is not allowed costs its own answer only: the row says which action is missing."
 )
+ONE = (
+    "`ultracluster permissions ENVIRONMENT --policy` prints one for that environment only: limited to its "
+    "nodes by their tags, to its stacks, session documents, logs, buckets and roles by name, and for the "
+    "rest to its Region. It has a group more: `people`, for those who only use the cluster, who get a "
+    "session as the ordinary user, and end their own. The id of a HyperPod cluster is known once it is "
+    "there: print the policy again with `--deployed` then, or sessions may be opened on every HyperPod "
+    "cluster of the Region."
+)
 DEPLOY = (
     "`cdk deploy` is not in here: it works through the roles that `cdk bootstrap` made, and `ultracluster "
     "preflight` asks IAM's simulator whether these may do what the stacks need."
@@ -281,6 +302,8 @@ def page(made: dict[str, Any]) -> str:
         "# Permissions",
         "",
         INTRODUCTION,
+        "",
+        ONE,
         "",
         DEPLOY,
         "",
@@ -297,6 +320,11 @@ def page(made: dict[str, Any]) -> str:
             f"| {', '.join(row['actions'])} | `{row['call']}` | {row['module']} |"
             for row in made["beside"]
             if row["group"] == group
+        ]
+        lines += [
+            f"\n`{action}`: {why}"
+            for action, why in exceptions()["named"].items()
+            if action in made["named"][group]
         ]
     return "\n".join(lines) + "\n"
 

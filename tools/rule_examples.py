@@ -30,9 +30,14 @@ _ORDER = ("base", "where", "bad", "good", "at", "says", "instead")
 @contextmanager
 def on_the_day() -> Iterator[None]:
     """The day on which the examples are read: some findings count days."""
-    day = date.fromisoformat(json.loads(FILE.read_text(encoding="utf-8"))["about"]["day"])
+    day = _day()
     with patch.object(eks_releases, "today", lambda: day), patch.object(pcs, "today", lambda: day):
         yield
+
+
+@cache
+def _day() -> date:
+    return date.fromisoformat(json.loads(FILE.read_text(encoding="utf-8"))["about"]["day"])
 
 
 def base_of(example: Example) -> dict[str, Any]:

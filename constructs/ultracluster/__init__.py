@@ -15,10 +15,12 @@ __all__ = [
     "Accounting",
     "AccountingDatabase",
     "Admission",
+    "Alerts",
     "CapacityBlock",
     "ClusterEgress",
     "ClusterKey",
     "ClusterNetwork",
+    "ClusterObservability",
     "ClusterPlacementGroup",
     "DataBucket",
     "DataRepositories",
@@ -32,6 +34,8 @@ __all__ = [
     "EksControlPlane",
     "EksNodeGroup",
     "EnvironmentConfig",
+    "ExistingWorkspace",
+    "Grafana",
     "HyperPodEks",
     "HyperPodEksCluster",
     "HyperPodExecutionRole",
@@ -48,9 +52,11 @@ __all__ = [
     "LogBucket",
     "LustreFileSystem",
     "LustreMount",
+    "MetricsDestination",
     "NodeGroup",
     "NodeLaunchTemplate",
     "NodeRole",
+    "Observability",
     "OnDemand",
     "OpenZfsFileSystem",
     "OpenZfsMount",
@@ -91,6 +97,7 @@ if TYPE_CHECKING:
     from ultracluster.config.capacity import CapacityBlock, OnDemand, Reservation, Spot, TrainingPlan
     from ultracluster.config.kubernetes import Eks, HyperPodEks, Karpenter, PublicEndpoint
     from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup, Taint
+    from ultracluster.config.observability import Alerts, ExistingWorkspace, Grafana, Observability
     from ultracluster.config.orchestrator import HyperPodSlurm
     from ultracluster.config.parallelcluster import ParallelCluster
     from ultracluster.config.pcs import Pcs
@@ -104,6 +111,8 @@ if TYPE_CHECKING:
     from ultracluster.network.cluster_egress import ClusterEgress
     from ultracluster.network.cluster_network import ClusterNetwork
     from ultracluster.network.efa_security_group import EfaSecurityGroup, IEfaSecurityGroup
+    from ultracluster.observability.cluster_observability import ClusterObservability
+    from ultracluster.observability.workspace import MetricsDestination
     from ultracluster.security.cluster_key import ClusterKey
     from ultracluster.security.deletion_protection import DeletionProtection
     from ultracluster.security.execution_role import HyperPodExecutionRole
@@ -118,10 +127,12 @@ else:
         "Accounting": "model.mounts",
         "AccountingDatabase": "storage.accounting_database",
         "Admission": "network.admission",
+        "Alerts": "config.observability",
         "CapacityBlock": "config.capacity",
         "ClusterEgress": "network.cluster_egress",
         "ClusterKey": "security.cluster_key",
         "ClusterNetwork": "network.cluster_network",
+        "ClusterObservability": "observability.cluster_observability",
         "ClusterPlacementGroup": "clusters.placement",
         "DataBucket": "storage.buckets",
         "DataRepositories": "storage.data_repositories",
@@ -135,6 +146,8 @@ else:
         "EksControlPlane": "clusters.eks.control_plane",
         "EksNodeGroup": "clusters.eks.nodes",
         "EnvironmentConfig": "config:Environment",
+        "ExistingWorkspace": "config.observability",
+        "Grafana": "config.observability",
         "HyperPodEks": "config.kubernetes",
         "HyperPodEksCluster": "clusters.hyperpod.eks",
         "HyperPodExecutionRole": "security.execution_role",
@@ -152,10 +165,12 @@ else:
         "LogBucket": "storage.buckets",
         "LustreFileSystem": "storage.lustre_file_system",
         "LustreMount": "model.mounts",
+        "MetricsDestination": "observability.workspace",
         "network_card_plan": "model.network_cards",
         "NodeGroup": "config.nodes",
         "NodeLaunchTemplate": "clusters.launch_template",
         "NodeRole": "security.node_role",
+        "Observability": "config.observability",
         "OnDemand": "config.capacity",
         "OpenZfsFileSystem": "storage.open_zfs_file_system",
         "OpenZfsMount": "model.mounts",

@@ -47,7 +47,7 @@ def main(app_file: str, *, beside: Beside | None = None) -> int:
 
 
 def synthesise(environment: Environment, beside: Beside | None = None) -> int:
-    """Write the templates of an environment that breaks no rule to where the CDK wants them.
+    """Write the templates of an environment that breaks no rule to where the CDK reads them.
 
     Returns 1, with the CDK's report on standard error, where its validation or cdk-nag refuses a template.
     """

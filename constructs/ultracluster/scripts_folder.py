@@ -28,7 +28,7 @@ def scripts_folder() -> Path:
 
 
 def script_files(folder: Path) -> list[Path]:
-    """What is uploaded, sorted: everything but documentation and hidden files.
+    """What is uploaded, sorted: everything but documentation, hidden files and what Python leaves behind.
 
     Raises:
         ValueError: the folder holds the legacy configuration file of HyperPod.
@@ -38,7 +38,7 @@ def script_files(folder: Path) -> list[Path]:
         for file in folder.rglob("*")
         if file.is_file()
         and file.suffix != ".md"
-        and not any(part.startswith(".") for part in file.relative_to(folder).parts)
+        and not any(part.startswith(".") or part == "__pycache__" for part in file.relative_to(folder).parts)
     )
     if any(file.name == FORBIDDEN for file in files):
         raise ValueError(f"{folder} holds {FORBIDDEN}, which HyperPod refuses with a SlurmConfig: remove it")
@@ -72,9 +72,14 @@ def add_own_release(file: Path) -> str:
         FileNotFoundError: there is no such file.
         FileExistsError: a release of this package has that name.
     """
-    lock = file.with_suffix(".lock").resolve()
-    if not lock.is_file():
-        raise FileNotFoundError(f"{file.with_suffix('.lock')} does not exist")
+    named = file.with_suffix(".lock")
+    try:
+        lock = named.resolve()
+        there = lock.is_file()
+    except (OSError, ValueError, RuntimeError):  # a name that is too long, holds a NUL, or links to itself
+        lock, there = named, False
+    if not there:
+        raise FileNotFoundError(f"{named} does not exist")
     shipped = scripts_folder() / "releases" / lock.name
     if shipped.is_file() and shipped.resolve() != lock:
         raise FileExistsError(f"a release of this package is called {lock.stem}")

@@ -1,6 +1,7 @@
 """Fixtures of tests that talk to services."""
 
 from account_fixtures import only_documented_calls
+from grafana_fixtures import fill, side, there
 from json_contract import json_keeps_its_schema
 
-__all__ = ["json_keeps_its_schema", "only_documented_calls"]
+__all__ = ["fill", "json_keeps_its_schema", "only_documented_calls", "side", "there"]

@@ -38,6 +38,7 @@ class Deployed:
         self.account = account()
         self.service = HyperPod(self.account)
         self.refused: Exception | None = None
+        self.documented = True
         answer(self.account.client("cloudformation"), "ListStackResources", self._resources)
 
     def _resources(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -52,7 +53,13 @@ class Deployed:
             "LastUpdatedTimestamp": node(1)["LaunchTime"],
             "ResourceStatus": "CREATE_COMPLETE",
         }
-        return {"StackResourceSummaries": [document] if asked["StackName"] == "dev-cluster" else []}
+        admin = document | {
+            "LogicalResourceId": "AdminSession",
+            "PhysicalResourceId": "dev-cluster-AdminSession-4D5E6F",
+        }
+        there = self.documented and asked["StackName"] == "dev-cluster"
+        documents = [admin, document] if there else []
+        return {"StackResourceSummaries": documents}
 
 
 @pytest.fixture
@@ -64,6 +71,13 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
         return CliRunner().invoke(app, [str(DEV), *words])
 
     return invoke
+
+
+def test_administrators_have_a_document_of_their_own(run: Callable[..., Any]) -> None:
+    people, admin = run(Deployed(), "ip-10-1-0-16"), run(Deployed(), "ip-10-1-0-16", "--admin")
+
+    assert "--document-name dev-cluster-Session-1A2B3C" in people.stdout
+    assert "--document-name dev-cluster-AdminSession-4D5E6F" in admin.stdout
 
 
 TARGET = "sagemaker-cluster:abcdefghijkl_gpu-i-00000000000000010"
@@ -96,6 +110,16 @@ def test_without_the_document_the_default_one_is_used(run: Callable[..., Any]) -
     result = run(deployed, "gpu-16")
     assert result.exit_code == 0 and result.stdout.strip().endswith(f"--target {TARGET}")
     assert "access denied: ListStackResources" in result.stderr and "the default one is used" in result.stderr
+
+
+def test_no_session_as_another_user_is_opened_without_a_word(run: Callable[..., Any]) -> None:
+    """A cluster of a release without session documents."""
+    deployed = Deployed()
+    deployed.documented = False
+    result = run(deployed, "gpu-16")
+
+    assert result.exit_code == 0 and "--document-name" not in result.stdout
+    assert "ssm-user, who may sudo" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -169,3 +193,31 @@ def test_moto_an_instance_is_its_own_target() -> None:
     session = sessions.open_session(made, environment.stack_names, fleet.nodes[0], None)
     assert session.target == answered["Instances"][0]["InstanceId"] and session.document == ""
     assert "does not exist" in session.note
+
+
+def test_as_one_user_of_the_environment(
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the name that policies know, so nothing has to be looked up."""
+    from ruamel.yaml import YAML
+
+    data = YAML(typ="safe").load(DEV)
+    data["users"] = {
+        "alice": {"uid": 2001, "principals": ["arn:aws:iam::111122223333:role/alice"]},
+        "bob": {"uid": 2002},
+    }
+    file = tmp_path / "dev.yaml"
+    with file.open("w") as out:
+        YAML(typ="safe").dump(data, out)
+    monkeypatch.setattr(f"{__name__}.DEV", file)
+
+    assert (
+        "--document-name dev-cluster-as-alice --target" in run(Deployed(), "gpu-16", "--as", "alice").stdout
+    )
+    for words, why in (
+        (["--as", "bob"], "`bob` has no principals"),
+        (["--as", "alic"], "there is no user `alic`, but alice"),
+        (["--as", "alice", "--admin"], "exclude each other"),
+    ):
+        refused = run(Deployed(), "gpu-16", *words)
+        assert refused.exit_code == 2 and why in refused.output

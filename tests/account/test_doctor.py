@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Barrier, Event
 from typing import Any
 
 import boto3
@@ -18,7 +19,8 @@ from typer.testing import CliRunner
 
 from ultracluster.account import aws
 from ultracluster.account.aws import Account
-from ultracluster.account.doctor import examine
+from ultracluster.account.doctor import Fact, examine
+from ultracluster.account.doctor.examination import Inquiry
 from ultracluster.account.doctor.known_failures import diagnose, known_failures
 from ultracluster.cli import doctor as command
 from ultracluster.config import Environment, load
@@ -55,6 +57,7 @@ class Broken:
         answer(logs, "DescribeLogStreams", self._guard("DescribeLogStreams", self._streams))
         answer(logs, "GetLogEvents", self._guard("GetLogEvents", self._events))
         answer(logs, "FilterLogEvents", self._guard("FilterLogEvents", self._filter))
+        self.stacks["dev-cluster"] = [event("dev-cluster", "CREATE_COMPLETE")]
         if not healthy:
             self._break()
 
@@ -310,6 +313,9 @@ SAMPLES = {
     "efa-plugin": "aws-efa-k8s-device-plugin-x 0/1 CrashLoopBackOff",
     "nccl-tcp": "NCCL INFO NET/Socket : Using [0]eth0",
     "prolog-hung": "error: Prolog hung on node",
+    "health-drained": "update_node: node n1 reason set to: ultracluster:xid:79",
+    "health-share": "gpu_count:missing: 2 nodes are out of work by us already, 2 may be: ALERT only",
+    "health-dry-run": "DRY RUN, would do: drain=...: efa: drain (2 of 32 interfaces)",
     "pcluster-protected": "cluster has been set to protected mode",
     "pcluster-bootstrap": "HeadNodeWaitCondition2026: Failed to receive 1 resource signal(s)",
     "endpoint-missing": "Could not connect to the endpoint URL: https://ec2.us-west-2.amazonaws.com/",
@@ -323,7 +329,7 @@ SAMPLES = {
 def test_each_row_knows_its_text_and_its_source(row: Any) -> None:
     assert row.id in [one.failure.id for one in diagnose([SAMPLES[row.id]])]
     assert row.weight in (1, 2, 3) and row.cause and row.do and row.sources
-    thread = r"[\w.-]+/[\w.-]+(#| PR #)\d+|AWS documentation, .+|NVIDIA, .+"
+    thread = r"[\w.-]+/[\w.-]+(#| PR #)\d+|AWS documentation, .+|NVIDIA, .+|this package, docs/[a-z-]+\.md"
     assert all(re.fullmatch(thread, source) for source in row.sources)
 
 
@@ -373,7 +379,8 @@ def test_json_holds_everything(run: Callable[..., Any]) -> None:
     assert found["causes"][0]["id"] == "efa-health-check" and not found["healthy"]
     assert found["causes"][0]["evidence"] == [f"nodes: gpu {NODE}", f"cluster events: gpu {NODE}"]
     assert found["facts"][0]["when"] == "2026-11-20T08:00:00+00:00"
-    assert set(found) == {"schema", "healthy", "causes", "facts", "logs", "sources"}
+    assert set(found) == {"schema", "healthy", "deployed", "causes", "facts", "logs", "sources"}
+    assert found["deployed"] is True
 
 
 def test_healthy_and_unknown_say_so(run: Callable[..., Any]) -> None:
@@ -419,12 +426,18 @@ def test_moto_parallelcluster_logs() -> None:
         "logStreamName": "ip-10-0-0-5.slurm_resume",
     }
     logs.create_log_stream(**place)
+    # of the cluster `hpc-eu`, and newer
+    neighbour = {"logGroupName": "/aws/parallelcluster/hpc-eu-202611220800", "logStreamName": "ip-10-1-0-5"}
+    logs.create_log_group(logGroupName=neighbour["logGroupName"])
+    logs.create_log_stream(**neighbour)
     stamp = int(datetime.now(UTC).timestamp() * 1000)
+    logs.put_log_events(**neighbour, logEvents=[{"timestamp": stamp, "message": "ERROR of a neighbour"}])
     line = "ERROR - Failed RunInstances request: InsufficientInstanceCapacity"
     logs.put_log_events(**place, logEvents=[{"timestamp": stamp, "message": line}])
     found = examine(made, resolve(other("parallelcluster")))
     assert ("stack hpc", "nothing there") in {(one.name, one.state) for one in found.sources}
     assert found.diagnoses[0].failure.id == "insufficient-capacity"
+    assert "neighbour" not in str(found.facts)
 
 
 def test_pcs_gives_its_own_reasons() -> None:
@@ -468,3 +481,69 @@ def test_the_log_of_a_node_that_is_asked_for_is_read_whatever_its_state() -> Non
     )
     assert found.logs["LifecycleConfig/gpu/i-gone"] == ["FAILED efa: no device"]
     assert found.logs[f"LifecycleConfig/gpu/{NODE}"] == ["READY in 40 s"]
+
+
+def test_what_was_never_deployed_is_called_so(run: Callable[..., Any]) -> None:
+    made = Broken(healthy=True)
+    made.stacks.clear()
+    made.service.raising["DescribeCluster"] = refusal("ResourceNotFound")
+    result = run(made.account)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("dev: not deployed, none of its stacks is there")
+    assert json.loads(run(made.account, "--json").stdout)["deployed"] is False
+    made.refused["DescribeStackEvents"] = refusal("AccessDeniedException")
+    unknown = run(made.account, "--json")
+    assert json.loads(unknown.stdout)["deployed"] is None and "not deployed" not in run(made.account).stdout
+
+
+def test_sources_are_asked_side_by_side() -> None:
+    together = Barrier(8)
+    inquiry = Inquiry()
+
+    def question() -> list[Fact]:
+        together.wait(20)  # breaks unless all eight are being asked
+        return []
+
+    for number in range(8):
+        inquiry.ask(f"source {number}", question)
+    found = inquiry.collect()
+    assert [(one.name, one.state) for one in found.sources] == [(f"source {n}", "read") for n in range(8)]
+
+
+def test_a_source_that_does_not_answer_in_time_is_a_line_and_the_others_answer() -> None:
+    never, late = Event(), []
+    inquiry = Inquiry(budget=0.5, progress=late.append)
+    slow = inquiry.ask("slow", lambda: None if never.wait(30) else [Fact("slow", "x", "too late")])
+    inquiry.ask("after it", lambda: [Fact("after it", "x", "never asked")], needs=[slow])
+    inquiry.ask("quick", lambda: [Fact("quick", "x", "seen")])
+    inquiry.ask("nothing to ask", list, when=lambda: False)
+    inquiry.ask("broken", lambda: [Fact("", "", {}["key"])])
+    found = inquiry.collect()
+    never.set()
+    states = {one.name: (one.state, one.why) for one in found.sources}
+    assert list(states) == ["slow", "after it", "quick", "broken"]
+    assert states["slow"][0] == "not readable" and "no answer within 0.5 seconds" in states["slow"][1]
+    assert states["after it"][0] == "not readable" and states["quick"] == ("read", "")
+    assert states["broken"] == ("not readable", "KeyError: 'key'")
+    assert [one.text for one in found.facts] == ["seen"] and late[0] == "slow" and not found.healthy
+
+
+class Throttled(Broken):
+    """An account whose CloudFormation does not come to an answer."""
+
+    def __init__(self) -> None:
+        self.over = Event()
+        super().__init__()
+
+    def _stack(self, asked: dict[str, Any]) -> dict[str, Any]:
+        self.over.wait(30)
+        return super()._stack(asked)
+
+
+def test_a_throttled_account_is_answered_within_the_budget() -> None:
+    made = Throttled()
+    found = examine(made.account, resolve(load(DEV).environment), now=lambda: NOW, budget=3)
+    made.over.set()
+    stacks = [one for one in found.sources if one.name.startswith("stack ")]
+    assert stacks and all("no answer within 3 seconds" in one.why for one in stacks)
+    assert found.deployed is None and found.diagnoses, "the cluster's own words were not heard"

@@ -234,6 +234,13 @@ def test_a_call_that_fails_costs_its_own_rows_only(
     assert any(row.level == "green" for row in after.values())
 
 
+@pytest.mark.parametrize("empty", [lambda: [{}["Vpc"]], lambda: [[][0]]])
+def test_an_answer_that_lacks_a_member_costs_its_own_row_only(empty: Callable[[], list[Row]]) -> None:
+    (row,) = Question("network", "the VPC", empty).answer()
+
+    assert (row.level, row.unread) == ("unknown", True) and "lacks" in row.found
+
+
 @pytest.mark.parametrize(
     ("status", "level", "says"),
     [
@@ -337,17 +344,46 @@ def test_the_actions_cover_every_resource_of_the_stacks(name: str) -> None:
     assert wanted <= set(deploy_actions(resolve(shipped(name))))
 
 
+def test_what_watches_is_made_with_actions_of_its_own(tmp_path: Path) -> None:
+    from templates import templates_alone
+    from watching import watched
+
+    known = json.loads((ROOT / "constructs/ultracluster/catalog/deploy_actions.json").read_text())["actions"]
+    for name in ("dev", "pcs-p6-b200"):
+        cluster = watched(name)
+        made = templates_alone(cluster.environment, tmp_path / name)
+        types = {one["Type"] for stack in made.values() for one in stack["Resources"].values()}
+        assert {kind for kind in types if not kind.startswith("Custom::")} <= {row["type"] for row in known}
+        asked = set(deploy_actions(cluster))
+        assert {row["action"] for row in known if row["type"] in types} <= asked
+        without = cluster.environment.model_copy(update={"observability": None})
+        assert asked - set(deploy_actions(resolve(without))) >= {
+            "events:PutRule",
+            "cloudwatch:PutMetricAlarm",
+        }
+
+
+def test_only_awss_own_collector_asks_for_the_right_to_make_one() -> None:
+    from kubernetes_support import environment
+
+    for collector in ("agent", "managed"):
+        wanted = {"observability": {"kind": "prometheus", "collector": collector}}
+        asked = set(deploy_actions(resolve(environment(wanted))))
+        assert ("aps:CreateScraper" in asked) is (collector == "managed")
+
+
 def test_the_actions_are_operations() -> None:
     from botocore.session import Session
 
     known = json.loads((ROOT / "constructs/ultracluster/catalog/deploy_actions.json").read_text())["actions"]
     session = Session()
-    renamed = {"lambda:InvokeFunction": "Invoke"}
+    renamed = {"lambda:InvokeFunction": "Invoke", "budgets:ModifyBudget": "CreateBudget"}
+    permissions_alone = {"iam:PassRole", "pcs:AllowVendedLogDeliveryForResource"}
     for row in known:
         operations: Any
         service, _, operation = row["action"].partition(":")
-        if row["action"] != "iam:PassRole":  # a permission without an operation
-            operations = session.get_service_model(service).operation_names
+        if row["action"] not in permissions_alone:
+            operations = session.get_service_model({"aps": "amp"}.get(service, service)).operation_names
             assert renamed.get(row["action"], operation) in operations
 
 

@@ -452,9 +452,7 @@ def test_hyperpod_takes_images_of_its_own_account() -> None:
 @pytest.mark.parametrize("name", ["eks-p5en", "hyperpod-eks-p5"])
 def test_addons(name: str) -> None:
     world = World(shipped(name))
-    plane = world.environment.kubernetes
-    assert plane
-    wanted = wanted_addons(plane)
+    wanted = wanted_addons(resolve(world.environment))
     assert {"vpc-cni", "coredns", "kube-proxy", "aws-fsx-csi-driver"} <= set(wanted)
     world.addons = {addon: [version, "v0.0.1-eksbuild.1"] for addon, version in wanted.items()}
     assert {row.level for row in ask(software, world).values()} == {"green"}

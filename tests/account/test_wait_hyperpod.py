@@ -15,7 +15,7 @@ from wait_support import Machines, Time
 
 from ultracluster.account import wait as waiting
 from ultracluster.account.aws import AccountError
-from ultracluster.account.wait import Result
+from ultracluster.account.wait import Result, shell
 from ultracluster.account.wait.hyperpod import HyperPodSource
 from ultracluster.config import Environment, load
 from ultracluster.model import resolve
@@ -304,6 +304,7 @@ def test_without_scripts_the_service_and_slurm_suffice(dev: Cluster) -> None:
 
 
 def test_hyperpod_on_eks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shell, "EVERY", 0.05)
     environment = load(ENVIRONMENTS / "hyperpod-eks-p5.yaml").environment
     compute = list(environment.groups("compute"))
     made = Cluster(

@@ -18,6 +18,8 @@ from blast_radius_support import (
 
 from ultracluster.change import blast_radius, worst
 
+DRA = "AWS::FSx::DataRepositoryAssociation"
+
 HYPERPOD: list[tuple[str, Properties, str, str, str]] = [
     # what, the new cluster, changed path, verdict, words of the reason
     ("VpcConfig", cluster(VpcConfig={"Subnets": ["subnet-2"], "SecurityGroupIds": ["sg-1"]}),
@@ -83,6 +85,14 @@ def test_each_field_of_a_hyperpod_cluster(
     assert path in found
     assert (found[path].verdict, words in found[path].reason) == (verdict, True), found[path].reason
     assert found[path].source
+
+
+def test_a_cluster_cannot_leave_its_database() -> None:
+    """The database is an object: what goes is everything in it."""
+    until_now = {"Slurm": {"SlurmConfigStrategy": "Merge", "AccountingDatabase": {"Endpoint": "e"}}}
+    (change,) = changes(CLUSTER, cluster(Orchestrator=until_now), cluster())
+
+    assert change.refused and "cannot go back" in change.reason
 
 
 def volumes(**changed: Properties) -> Properties:
@@ -173,7 +183,23 @@ OTHERS: list[tuple[str, Properties, Properties, str, str]] = [
     ("AWS::EC2::VPC", {"CidrBlock": "10.0.0.0/16"}, {"CidrBlock": "10.1.0.0/16"}, "replaced", "creation"),
     ("AWS::KMS::Key", {"KeyPolicy": {"a": 1}}, {"KeyPolicy": {"a": 2}}, "in place", "where it is"),
     ("AWS::S3::Bucket", {"BucketName": "one"}, {"BucketName": "two"}, "DATA LOSS", "every object"),
-    ("AWS::Logs::LogGroup", {"RetentionInDays": 30}, {"RetentionInDays": 7}, "in place", "deleted"),
+    ("AWS::Logs::LogGroup", {"RetentionInDays": 30}, {"RetentionInDays": 7}, "DATA AT RISK", "deleted"),
+    ("AWS::Logs::LogGroup", {}, {"RetentionInDays": 7}, "DATA AT RISK", "for ever"),
+    ("AWS::Logs::LogGroup", {"RetentionInDays": 7}, {"RetentionInDays": 30}, "in place", "where it is"),
+    ("AWS::KMS::Key", {}, {"Enabled": False}, "jobs at risk", "enabled again"),
+    ("AWS::KMS::Key", {"Enabled": False}, {"Enabled": True}, "in place", "where it is"),
+    ("AWS::EC2::Route", {"NatGatewayId": "a"}, {"NatGatewayId": "b"}, "jobs at risk", "another gateway"),
+    ("AWS::EC2::VPC", {"EnableDnsSupport": True}, {"EnableDnsSupport": False}, "jobs at risk", "resolver"),
+    ("AWS::EKS::Cluster", {"ResourcesVpcConfig": {"EndpointPrivateAccess": True}},
+     {"ResourcesVpcConfig": {"EndpointPrivateAccess": False}}, "jobs at risk", "NotReady"),
+    ("AWS::EKS::AccessEntry", {"KubernetesGroups": ["a", "b"]}, {"KubernetesGroups": ["a"]},
+     "jobs at risk", "loses"),
+    (DRA, {"S3": {"AutoExportPolicy": {"Events": ["NEW", "CHANGED"]}}}, {}, "DATA AT RISK", "only"),
+    (DRA, {"S3": {"AutoExportPolicy": {"Events": ["NEW", "CHANGED", "DELETED"]}}},
+     {"S3": {"AutoExportPolicy": {"Events": ["NEW", "CHANGED"]}}}, "in place", "stays in S3"),
+    (DRA, {"S3": {"AutoImportPolicy": {"Events": ["NEW"]}}},
+     {"S3": {"AutoImportPolicy": {"Events": ["DELETED", "NEW"]}}}, "DATA AT RISK", "deleted in S3"),
+    (DRA, {}, {"S3": {"AutoImportPolicy": {"Events": ["NEW"]}}}, "in place", "where it is"),
     ("AWS::Lambda::LayerVersion", {"Content": {"S3Key": "a.zip"}}, {"Content": {"S3Key": "b.zip"}},
      "in place", "new version of the layer"),
     ("AWS::Lambda::Function", {"Code": {"S3Key": "a"}}, {"Code": {"S3Key": "b"}}, "in place", "new code"),
@@ -242,20 +268,31 @@ def test_parallelcluster(old: Properties, new: Properties, verdict: str, words: 
     assert (change.verdict, words in change.reason) == (verdict, True), change.reason
 
 
+def test_slurms_settings_of_parallelcluster_stop_no_fleet() -> None:
+    """Their update policy is SUPPORTED (pcluster, cluster_schema.py)."""
+    old, new = pcluster(), pcluster()
+    new["ClusterConfiguration"]["Scheduling"]["SlurmSettings"]["CustomSlurmSettings"] = [{"KillWait": 60}]
+    newer = pcluster()
+    newer["ClusterConfiguration"]["Scheduling"]["SlurmSettings"]["CustomSlurmSettings"] = [{"KillWait": 90}]
+    for before, after in ((old, new), (new, newer), (new, old)):
+        (change,) = changes("Custom::PclusterCluster", before, after)
+        assert (change.verdict, "nodes go on" in change.reason) == ("in place", True), change.reason
+
+
 @pytest.mark.parametrize(
     ("kind", "attributes", "verdict", "words"),
     [
         (LUSTRE, {}, "DATA LOSS", FSX_LOSS),
         (LUSTRE, {"DeletionPolicy": "Delete"}, "DATA LOSS", FSX_LOSS),
-        (LUSTRE, {"DeletionPolicy": "Retain"}, "in place", "retained, no longer managed"),
+        (LUSTRE, {"DeletionPolicy": "Retain"}, "jobs at risk", "retained, no longer managed"),
         (LUSTRE, {"DeletionPolicy": "Snapshot"}, "DATA LOSS", FSX_LOSS),  # FSx has no snapshots here
         ("AWS::RDS::DBInstance", {"DeletionPolicy": "Snapshot"}, "replaced", "last snapshot"),
         ("AWS::S3::Bucket", {}, "DATA LOSS", "every object"),
         ("AWS::KMS::Key", {}, "DATA LOSS", "encrypted"),
         ("AWS::Logs::LogGroup", {}, "DATA LOSS", "log event"),
         ("AWS::EC2::NatGateway", {}, "replaced", "no longer in the template"),
-        ("AWS::EC2::SecurityGroupIngress", {}, "in place", "the rule ends"),
-        ("AWS::FSx::DataRepositoryAssociation", {}, "replaced", "objects stay"),
+        ("AWS::EC2::SecurityGroupIngress", {}, "jobs at risk", "the rule ends"),
+        ("AWS::FSx::DataRepositoryAssociation", {}, "jobs at risk", "can no longer be read"),
         ("Custom::PclusterCluster", {}, "replaced", "head node"),
     ],
 )
@@ -286,7 +323,7 @@ def test_taking_the_guard_away_is_told() -> None:
     before, after = resource(LUSTRE, DeletionPolicy="Retain"), resource(LUSTRE)
     (change,) = blast_radius(stack(R=before), stack(R=after))
 
-    assert change.verdict == "in place" and "guard" in change.reason
+    assert change.verdict == "DATA AT RISK" and "guard" in change.reason
 
 
 @pytest.mark.parametrize("attribute", ["Metadata", "DependsOn"])

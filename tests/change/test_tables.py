@@ -99,7 +99,7 @@ def test_every_fact_has_verdict_reason_and_dated_source(fact: dict[str, Any]) ->
         *("type", "path", "change", "where", "verdict", "refused", "part", "overrides"),
         *("reason", "source", "date"),
     }
-    assert fact.get("change", "added") in {"added", "removed", "increased", "decreased"}
+    assert fact.get("change", "added") in {"added", "removed", "increased", "decreased", "fewer", "more"}
 
 
 NOTHING = object()
@@ -135,6 +135,8 @@ VALUES = {
     "removed": ("a", NOTHING),
     "increased": (1, 2),
     "decreased": (2, 1),
+    "fewer": (["a", "b"], ["b"]),
+    "more": (["a"], ["a", "b"]),
     None: ("a", "b"),
 }
 
@@ -147,7 +149,7 @@ def test_no_fact_is_hidden_by_one_above_it(fact: dict[str, Any]) -> None:
     values = VALUES[fact.get("change")]
     old, new = (resource(fact["type"], holding(fact["path"], value)) for value in values)
     for path, allowed in fact.get("where", {}).items():
-        for one in (old, new):
+        for one in (new,) if path.startswith(fact["path"]) else (old, new):
             one["Properties"] = merged(one["Properties"], holding(path, allowed[0]))
     gone = fact["path"] == "" and fact.get("change") == "removed"
     (change,) = blast_radius(stack(R=old), stack() if gone else stack(R=new))

@@ -5,16 +5,26 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
+from moto import mock_aws
 from project import ROOT
 from typer.testing import CliRunner
 
+from ultracluster.account import stacks_at_work
+from ultracluster.account.aws import Account, AccountError
+from ultracluster.account.stacks_at_work import StackAtWork
+from ultracluster.change.stack_policies import OPEN, closed
 from ultracluster.cli import deploy as module
+from ultracluster.cli import environments
 from ultracluster.cli.main import app
 from ultracluster.project import synth as synthesis
+from ultracluster.project.deploy_lock import only_one
 from ultracluster.project.versions import MADE_BY, running_version
 
 CDK = """#!/bin/bash
@@ -57,6 +67,9 @@ class Project:
         monkeypatch.chdir(self.file.parent)  # a folder below will do
         monkeypatch.setenv("CALLS", str(self.calls))
         monkeypatch.setenv("FAILING", "")
+        self.seen: list[str] = []
+        """What `on_cdk` said when stacks were deployed."""
+        self.on_cdk: Callable[[], str] = str
         self._run = subprocess.run
         monkeypatch.setattr(subprocess, "run", self.run)
 
@@ -66,8 +79,15 @@ class Project:
     def app(self, metadata: str) -> None:
         (self.root / "app.py").write_text(APP.replace("METADATA", metadata))
 
+    def writes(self, stack: str, template: dict[str, Any]) -> None:
+        """The app makes this template, too."""
+        with (self.root / "app.py").open("a") as file:
+            file.write(f"(folder / '{stack}.template.json').write_text({json.dumps(template)!r})\n")
+
     def run(self, words: list[str], **more: Any) -> subprocess.CompletedProcess[Any]:
         if words[1:3] != ["-m", "ultracluster"]:
+            if "deploy" in words:
+                self.seen.append(self.on_cdk())
             return self._run(words, **more)
         with self.calls.open("a") as file:
             file.write(f"{' '.join(words[3:])}\n")
@@ -79,8 +99,12 @@ class Project:
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    return Project(tmp_path, monkeypatch)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    """In an account without stacks."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "x")
+    with mock_aws():
+        yield Project(tmp_path, monkeypatch)
 
 
 def ran(*words: str) -> Any:
@@ -123,6 +147,39 @@ def test_what_restarts_does_not_stop_it(project: Project) -> None:
     assert project.logged() == OURS
 
 
+KEPT = {"Type": "AWS::SNS::Topic"}
+LOST = {"Type": "AWS::Logs::LogGroup"}
+
+
+@pytest.mark.parametrize("failing", ["", "deploy"])
+@pytest.mark.parametrize(
+    ("words", "seen"),
+    [
+        (["--accept", "dev-storage/Lost"], [OPEN]),
+        ([], [closed()]),
+        (["--accept", "dev-storage/Other"], [closed()]),
+        (["--stacks-only", "--accept", "dev-storage/Lost"], [closed()]),
+    ],
+)
+def test_a_stack_policy_is_open_for_what_is_accepted_and_only_while_stacks_are_deployed(
+    project: Project, monkeypatch: pytest.MonkeyPatch, words: list[str], seen: list[str], failing: str
+) -> None:
+    monkeypatch.setenv("FAILING", failing)
+    project.writes("dev-storage", {"Resources": {"Kept": KEPT}})
+    client = boto3.client("cloudformation", "us-west-2")
+    body = json.dumps({"Resources": {"Kept": KEPT, "Lost": LOST}})
+    client.create_stack(StackName="dev-storage", TemplateBody=body)
+    client.set_stack_policy(StackName="dev-storage", StackPolicyBody=closed())
+    project.on_cdk = lambda: client.get_stack_policy(StackName="dev-storage")["StackPolicyBody"]
+
+    found = ran("deploy", "dev", "--yes", *words)
+
+    assert found.exit_code == (4 if failing else 0), found.stderr
+    assert project.seen == seen
+    assert client.get_stack_policy(StackName="dev-storage")["StackPolicyBody"] == closed()
+    assert ("the policy of dev-storage lets go" in found.stderr) == (seen == [OPEN])
+
+
 def test_a_failed_stack_ends_it_before_the_wait(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAILING", "deploy")
 
@@ -130,13 +187,14 @@ def test_a_failed_stack_ends_it_before_the_wait(project: Project, monkeypatch: p
     assert project.logged() == OURS[:4]
 
 
-def test_flags_reach_their_parts(project: Project) -> None:
-    ran("deploy", "dev", "-y", "--accept-data-loss", "a/B", "--no-smoke", "--profile", "x")
+def test_flags_reach_their_parts(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environments, "open_account", lambda environment, profile: Account("us-west-2"))
+    ran("deploy", "dev", "-y", "--accept-data-loss", "a/B", "--accept", "a/C", "--no-smoke", "--profile", "x")
 
     assert project.logged() == [
         "preflight ENV --bootstrap --profile x",
         "release lock --for ENV --profile x",
-        "diff ENV --deployed --accept-data-loss a/B --profile x",
+        "diff ENV --deployed --accept a/B --accept a/C --profile x",
         f"{OURS[3]} --profile x",
         "wait ENV --no-smoke --profile x",
     ]
@@ -227,3 +285,59 @@ def test_without_node_it_says_how_to_get_it(project: Project, monkeypatch: pytes
     found = ran("synth", "dev")
     assert found.exit_code == 2 and "pip install 'ultracluster[cli]'" in found.stderr
     assert project.logged() == []
+
+
+@pytest.mark.parametrize("command", [["deploy"], ["deploy", "--stacks-only"], ["destroy"]])
+def test_a_deploy_that_meets_another_is_refused(
+    project: Project, command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_work = StackAtWork("dev-cluster", "UPDATE_IN_PROGRESS", datetime(2026, 11, 22, 18, 20, tzinfo=UTC))
+    asked: list[list[str]] = []
+
+    def states(account: Account, names: list[str]) -> list[StackAtWork]:
+        asked.append(names)
+        return [at_work]
+
+    monkeypatch.setattr(stacks_at_work, "stacks_at_work", states)
+    found = ran(command[0], "dev", "--yes", *command[1:])
+
+    assert found.exit_code == 2 and project.logged() == []
+    assert "dev-cluster is UPDATE_IN_PROGRESS since 2026-11-22 18:20 UTC" in found.stderr
+    assert {"dev-network", "dev-cluster"} <= set(asked[0])
+
+
+def test_a_second_deploy_on_this_machine_is_refused(project: Project) -> None:
+    with only_one(project.root, "deploy of dev"):
+        found = ran("deploy", "dev", "--yes")
+        assert found.exit_code == 2 and project.logged() == []
+        assert "the deploy of dev (process" in found.stderr and "from another checkout" in found.stderr
+    assert ran("deploy", "dev", "--yes").exit_code == 0
+
+
+def test_states_that_cannot_be_read_do_not_stop_a_deploy(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(account: Account, names: list[str]) -> list[StackAtWork]:
+        raise AccountError("access denied: DescribeStacks")
+
+    monkeypatch.setattr(stacks_at_work, "stacks_at_work", denied)
+    found = ran("deploy", "dev", "--yes")
+
+    assert found.exit_code == 0 and project.logged() == OURS
+    assert "not known, whether another deploy is at work: access denied: DescribeStacks" in found.stderr
+
+
+def test_the_lock_is_not_held_while_it_waits_for_nodes(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[bool] = []
+    real = project.run
+
+    def run(words: list[str], **more: Any) -> subprocess.CompletedProcess[Any]:
+        if words[1:4] == ["-m", "ultracluster", "wait"]:
+            with only_one(project.root, "deploy of dev"):
+                held.append(False)
+        return real(words, **more)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert ran("deploy", "dev", "--yes").exit_code == 0 and held == [False]

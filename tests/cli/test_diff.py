@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -47,6 +48,20 @@ LOSS["Resources"]["Role"]["Properties"] = {"Description": "our | nodes", "Tags":
 LOSS["Resources"]["Bucket"] = {"Type": "AWS::S3::Bucket"}
 
 
+GUARDED, CLIENTS = template(), template()
+GUARDED["Resources"]["Lustre"] |= {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+CLIENTS["Resources"]["Clients"] = {
+    "Type": "AWS::EC2::SecurityGroupIngress",
+    "Properties": {
+        "GroupId": "sg-1",
+        "IpProtocol": "tcp",
+        "FromPort": 988,
+        "ToPort": 988,
+        "CidrIp": "10.0.0.0/8",
+    },
+}
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str]:
     old, new = tmp_path / "old.json", tmp_path / "storage.template.json"
@@ -78,7 +93,7 @@ TEXT = (  # as on paper of 140 columns
     " AWS::S3::Bucket\n"
     "1 DATA LOSS, 2 in place\n"
     "Data would be lost. To accept it, add:\n"
-    "  --accept-data-loss storage/Lustre\n"
+    "  --accept storage/Lustre\n"
 )
 
 
@@ -114,7 +129,7 @@ def test_markdown(files: tuple[str, str], monkeypatch: pytest.MonkeyPatch, tmp_p
         "\n"
         "1 DATA LOSS, 2 in place  \n"
         "Data would be lost. To accept it, add:  \n"
-        "  --accept-data-loss storage/Lustre\n"
+        "  --accept storage/Lustre\n"
     )
 
 
@@ -150,6 +165,11 @@ def test_json(files: tuple[str, str]) -> None:
         (template(), LOSS, [], 3),
         (template(), LOSS, ["--accept-data-loss", "new/Other"], 3),
         (template(), LOSS, ["--accept-data-loss", "new/Lustre"], 1),
+        (template(), LOSS, ["--accept", "new/Lustre"], 1),
+        (GUARDED, template(), [], 3),
+        (GUARDED, template(), ["--accept", "new/Lustre"], 1),
+        (CLIENTS, template(), [], 1),
+        (template(), CLIENTS, [], 0),
         (template(), LOSS, ["--accept-data-loss", "Lustre"], 2),
         (template(), LOSS, ["--json", "--markdown"], 2),
     ],
@@ -165,12 +185,56 @@ def test_an_acceptance_of_nothing_is_told(files: tuple[str, str]) -> None:
     result = run("--templates", files[1], files[1], "--accept-data-loss", "s/R")
 
     assert result.exit_code == 0
-    assert "--accept-data-loss s/R: no data is lost there" in result.stderr
+    assert "--accept s/R: no data is lost there, and no guard of data goes" in result.stderr
     assert "nothing changes" in result.stdout
 
 
 def test_an_accepted_loss_is_marked(files: tuple[str, str]) -> None:
     assert "(accepted)" in run("--templates", *files, "--accept-data-loss", "storage/Lustre").output
+
+
+def test_a_guard_that_goes_is_named_with_its_way_to_accept_it(tmp_path: Path) -> None:
+    for name, one in (("old", GUARDED), ("new", template())):
+        (tmp_path / f"{name}.json").write_text(json.dumps(one))
+    files = ("--templates", f"{tmp_path}/old.json", f"{tmp_path}/new.json")
+    found = run(*files)
+    document = json.loads(run(*files, "--json").output)
+
+    assert (
+        "Data would lose a guard, or be left behind. To accept it, add:\n  --accept new/Lustre"
+        in found.output
+    )
+    assert document["verdict"] == "DATA AT RISK" and document["data_loss_not_accepted"] == []
+    assert document["data_at_risk_not_accepted"] == ["new/Lustre"]
+    assert "**DATA AT RISK**" in run(*files, "--markdown").output
+
+
+def test_a_guard_that_goes_is_not_hidden_by_a_replacement(tmp_path: Path) -> None:
+    moved = template(SecurityGroupIds=["sg-2"])
+    moved["Resources"]["Lustre"] |= {"DeletionPolicy": "Delete", "UpdateReplacePolicy": "Retain"}
+    for name, one in (("old", GUARDED), ("new", moved)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(one))
+    found = run("--templates", f"{tmp_path}/old.json", f"{tmp_path}/new.json")
+
+    assert "the guard is taken away" in found.output and "the old one is retained" in " ".join(
+        found.output.split()
+    )
+
+
+def test_termination_protection_is_read_from_the_manifest(tmp_path: Path) -> None:
+    for name, protected in (("old", {"terminationProtection": True}), ("new", {})):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "dev-net.template.json").write_text(json.dumps(template()))
+        stack = {"type": "aws:cloudformation:stack", "properties": {"templateFile": "x", **protected}}
+        (tmp_path / name / "manifest.json").write_text(json.dumps({"artifacts": {"dev-net": stack, "a": 1}}))
+    old, new = str(tmp_path / "old"), str(tmp_path / "new")
+
+    lost = run("--templates", old, new)
+    assert lost.exit_code == 3 and "--accept dev-net/TerminationProtection" in lost.output
+    assert run("--templates", old, new, "--accept", "dev-net/TerminationProtection").exit_code == 1
+    assert run("--templates", new, old).exit_code == 0
+    (tmp_path / "old" / "manifest.json").write_text("no JSON")
+    assert run("--templates", old, new).exit_code == 0
 
 
 def test_folders_and_yaml_with_short_functions(tmp_path: Path) -> None:
@@ -290,13 +354,20 @@ def test_stacks_of_other_names_are_other_stacks(tmp_path: Path, monkeypatch: pyt
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "--quiet", "-m", "first")
-    with (tmp_path / "environments" / "dev.yaml").open("a") as file:
-        file.write("governance: {stack_prefix: team-}\n")
+    file = tmp_path / "environments" / "dev.yaml"
+    file.write_text(f"{file.read_text()}governance: {{stack_prefix: team-}}\n")
     monkeypatch.chdir(tmp_path)
     result = run("dev", "--against", "HEAD", "--json")
 
-    notes = json.loads(result.stdout)["notes"]
+    document = json.loads(result.stdout)
+    notes = document["notes"]
     assert any("dev-cluster became team-dev-cluster" in note for note in notes), notes
+    assert result.exit_code == 3
+    assert set(document["data_at_risk_not_accepted"]) >= {"dev-storage/data", "dev-buckets/data"}
+    left = {c["stack"]: c["reason"] for c in document["changes"] if c["path"] == "data"}
+    assert "is called team-dev now, which is a second set of stacks" in left["dev-storage"]
+    named = [word for one in document["data_at_risk_not_accepted"] for word in ("--accept", one)]
+    assert run("dev", "--against", "HEAD", *named).exit_code == 1
 
 
 def test_an_environment_that_breaks_a_rule_is_refused_with_the_rule(
@@ -379,6 +450,106 @@ def test_deployed(account: Stubber) -> None:
     account.assert_no_pending_responses()
 
 
+@pytest.mark.parametrize("prefix", ["", "team-"])
+@pytest.mark.parametrize(
+    "part", [part for part in STACK_PARTS if part not in ("network", "storage", "cluster")]
+)
+def test_a_left_over_stack_of_any_kind_is_found(
+    account: Stubber, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, part: str, prefix: str
+) -> None:
+    text = (ROOT / "environments" / "dev.yaml").read_text()
+    for name in ("app.py", "cdk.json"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "environments").mkdir()
+    more = f"governance: {{stack_prefix: {prefix}}}\n" if prefix else ""
+    (tmp_path / "environments" / "dev.yaml").write_text(text + more)
+    monkeypatch.chdir(tmp_path)
+    made = {f"{prefix}{name}": one for name, one in TEMPLATES.items()}
+    monkeypatch.setattr(diff_comparison, "synthesise", lambda root, files, scratch: [made])
+    for name in made:
+        answer(account, name, template())
+    for one in STACK_PARTS:
+        if (name := f"{prefix}dev-{one}") not in made:
+            answer(account, name, template()) if one == part else absent(account, name)
+    result = run("dev", "--deployed", "--json")
+
+    (left,) = json.loads(result.stdout)["changes"]
+    assert left["stack"] == f"{prefix}dev-{part}"
+    assert "no longer part of the environment" in left["reason"] and "1 hold data" in left["reason"]
+    account.assert_no_pending_responses()
+
+
+def test_termination_protection_that_a_deploy_would_take_away(
+    account: Stubber, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = {name: {**one, "TerminationProtection": False} for name, one in TEMPLATES.items()}
+    monkeypatch.setattr(diff_comparison, "synthesise", lambda root, files, scratch: [wanted])
+    for name in wanted:
+        answer(account, name, template())
+    left_over(account)
+    for name in wanted:
+        if name == "dev-cluster":
+            account.add_client_error("describe_stacks", "AccessDenied", "no")
+        else:
+            stack = {
+                "StackName": name,
+                "StackStatus": "CREATE_COMPLETE",
+                "CreationTime": 0,
+                "EnableTerminationProtection": name == "dev-storage",
+            }
+            account.add_response("describe_stacks", {"Stacks": [stack]}, {"StackName": name})
+    result = run("dev", "--deployed", "--json")
+
+    document = json.loads(result.stdout)
+    assert document["data_at_risk_not_accepted"] == ["dev-storage/TerminationProtection"]
+    assert any(
+        "whether dev-cluster would lose termination protection is unknown" in one for one in document["notes"]
+    )
+    assert result.exit_code == 3
+
+
+def test_stacks_under_the_name_that_the_file_had_before(
+    account: Stubber, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whoever renames an environment in its file would get a second one, and leave the first behind."""
+    for name in ("app.py", "cdk.json", "environments/dev.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "-m", "first")
+    file = tmp_path / "environments" / "dev.yaml"
+    for name in ("next", "last"):
+        file.write_text(re.sub("^name: .*", f"name: {name}", file.read_text(), flags=re.MULTILINE))
+        git(tmp_path, "commit", "--quiet", "-a", "-m", name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        diff_comparison, "synthesise", lambda root, files, scratch: [{"last-storage": template()}]
+    )
+    absent(account, "last-storage", *(f"last-{part}" for part in STACK_PARTS if part != "storage"))
+    for old in ("next", "dev"):
+        for part in STACK_PARTS:
+            here = (old, part) == ("dev", "storage")
+            answer(account, f"{old}-{part}", template()) if here else absent(account, f"{old}-{part}")
+    result = run("dev", "--deployed", "--json")
+
+    document = json.loads(result.stdout)
+    assert document["data_at_risk_not_accepted"] == ["dev-storage/data"] and result.exit_code == 3
+    assert any("the environment is called last now" in c["reason"] for c in document["changes"])
+    account.assert_no_pending_responses()
+
+
+def test_two_environments_are_not_one_that_becomes_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ultracluster.config import load
+
+    prod = load(ROOT / "environments" / "prod.yaml").environment
+    notes = diff_comparison.in_truth(prod, prod.model_copy(update={"name": "prod2"}))
+
+    assert notes[0].startswith("in truth nothing of prod changes: prod2 would be a second set of stacks")
+    assert "a new and empty bucket, not with that of prod" in notes[1]
+    assert "training-plan/foundation-model-q1: there must be room for both" in notes[2]
+
+
 def test_every_stack_that_an_environment_of_the_name_can_have_had_is_looked_for() -> None:
     """Whoever moves from EKS is told that its control plane and nodes still run."""
     from ultracluster.config import load
@@ -429,9 +600,8 @@ def test_an_expired_token_is_one_line(account: Stubber) -> None:
     assert result.exit_code == 2
     # once for each stack of the file, once for all that may be left over
     assert result.output.count("the credentials have expired") == 4
-    assert "dev-control-plane, dev-protection, dev-system, dev-workloads still run from an earlier" in (
-        " ".join(result.output.split())
-    )
+    told = " ".join(result.output.split())
+    assert "dev-protection, dev-system, dev-workloads, dev-alarms still run from an earlier" in told
 
 
 def test_without_credentials_it_says_so_before_the_synth(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ WITHOUT_ACCOUNT = {
     "release list": [["release", "list"]],
     "release show": [["release", "show", "2026.11"], ["release", "show", "hyperpod-slurm-2026.09"]],
     "rules": [["rules"], ["rules", "FSX002"]],
+    "users list": [["users", "list", "dev"], ["users", "list", "pcs-p6-b200"]],
     "validate": [["validate", "{}"], ["validate", "{}", "nope"]],
 }
 """`{}` is each shipped environment."""
@@ -38,6 +40,7 @@ ELSEWHERE = {
     "connect": "tests/account/test_connect.py",
     "diff": "tests/cli/test_diff.py",
     "doctor": "tests/account/test_doctor.py",
+    "explain-placement": "tests/account/test_placement.py",
     "nodes add": "tests/account/nodes",
     "nodes delete": "tests/account/nodes",
     "nodes describe": "tests/account/nodes",
@@ -46,9 +49,12 @@ ELSEWHERE = {
     "nodes reboot": "tests/account/nodes",
     "nodes replace": "tests/account/nodes",
     "nodes restore": "tests/account/nodes",
+    "observability apply": "tests/account/test_observability_apply.py",
     "preflight": "tests/account/test_preflight.py",
     "prices update": "tests/cli/test_prices.py",
     "software update": "tests/account/test_software_update.py",
+    "teams apply": "tests/account/test_team_differences.py",
+    "users apply": "tests/account/people",
     "wait": "tests/cli/test_wait.py",
 }
 """Where commands print JSON over fake accounts and templates; there, too, every document is checked."""
@@ -156,7 +162,8 @@ def test_a_refusal_is_json_with_the_same_exit_code(case: str, monkeypatch: pytes
 
 def test_a_refusal_has_the_findings_of_the_file(tmp_path: Path) -> None:
     file = tmp_path / "env.yaml"
-    file.write_text(f"extends: {ROOT}/environments/dev.yaml\nnetwork:\n  zone_id: use1-az1\n")
+    copyfile(ROOT / "environments" / "dev.yaml", tmp_path / "dev.yaml")
+    file.write_text("extends: dev.yaml\nnetwork:\n  zone_id: use1-az1\n")
 
     document = check_document(run("plan", str(file), "--json").stdout)
 

@@ -36,6 +36,8 @@ OUTPUTS = {
     },
     "cluster": {
         "NodePolicyArn": "arn:aws:iam::111122223333:policy/parallelcluster/nodes",
+        "HeadPolicyArn": "arn:aws:iam::111122223333:policy/parallelcluster/head",
+        "LoginPolicyArn": "arn:aws:iam::111122223333:policy/parallelcluster/login",
         "ScriptsPrefix": f"{NAME}/0123456789ab",
         "QueueScripts": "train=ba9876543210",
         "AccountingPasswordSecretArn": "arn:aws:secretsmanager:us-west-2:111122223333:secret:plain",
@@ -49,6 +51,8 @@ FIELDS = {
     "AccountingEndpoint": "database_endpoint",
     "ScriptsBucketName": "scripts_bucket",
     "NodePolicyArn": "node_policy_arn",
+    "HeadPolicyArn": "head_policy_arn",
+    "LoginPolicyArn": "login_policy_arn",
     "ScriptsPrefix": "scripts_prefix",
     "QueueScripts": "queue_scripts",
     "AccountingPasswordSecretArn": "database_secret_arn",
@@ -141,7 +145,7 @@ def test_missing_stacks_and_outputs_are_told_all_at_once(monkeypatch: pytest.Mon
     lines = result.stderr.splitlines()
     assert f"missing  {NAME}-network.NodeSubnetId: it has no such output" in lines
     assert f"missing  {NAME}-storage.LustreId: the stack is not deployed" in lines
-    assert sum(line.startswith("missing") for line in lines) == 9
+    assert sum(line.startswith("missing") for line in lines) == 11
     assert f"cdk deploy {NAME}-network {NAME}-buckets {NAME}-storage {NAME}-cluster" in lines[-1]
     assert "--offline" in lines[-1]
 

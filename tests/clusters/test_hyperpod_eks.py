@@ -127,7 +127,8 @@ def test_the_cluster_waits_for_no_file_system_chart_or_system_node(synthesised: 
     text = json.dumps(cluster_template(made))
 
     assert set(manifest[f"{NAME}-cluster"]["dependencies"]) & made.templates.keys() == {
-        f"{NAME}-{part}" for part in ("foundation", "network", "egress", "buckets", "control-plane")
+        f"{NAME}-{part}"
+        for part in ("foundation", "network", "egress", "buckets", "control-plane", "observability")
     }
     assert "Lustre" not in text and "OpenZfs" not in text
     assert "Custom::AWSCDK-EKS-HelmChart" not in text

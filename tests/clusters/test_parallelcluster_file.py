@@ -26,6 +26,8 @@ VALUES = DeployedValues(
     subnet_id="subnet-0aaaaaaaaaaaaaaa1",
     security_group_id="sg-0aaaaaaaaaaaaaaa1",
     node_policy_arn="arn:aws:iam::111122223333:policy/parallelcluster/nodes",
+    head_policy_arn="arn:aws:iam::111122223333:policy/parallelcluster/head",
+    login_policy_arn="arn:aws:iam::111122223333:policy/parallelcluster/login",
     scripts_bucket="scripts",
     scripts_prefix="parallelcluster-p5/0123456789ab",
     lustre_id="fs-0aaaaaaaaaaaaaaa1",
@@ -92,8 +94,6 @@ def at(configuration: Any, path: str) -> Any:
         ("orchestrator.bootstrap_timeout_minutes", 45, f"{TIMEOUTS}.ComputeNodeBootstrapTimeout", 2700),
         ("orchestrator.efa_interface", "efa", "DevSettings.EfaInterfaceType", "efa"),
         ("orchestrator.efa_interface", "efa-only", "DevSettings.EfaInterfaceType", NOTHING),
-        ("orchestrator.slurm_settings", {"KillWait": 9}, CUSTOM, [{"KillWait": 9}]),
-        ("orchestrator.slurm_settings", {}, CUSTOM, NOTHING),
         (f"{TRAIN}.exclusive", False, f"{QUEUE}.JobExclusiveAllocation", False),
         (f"{TRAIN}.gpu_health_checks", True, f"{QUEUE}.HealthChecks.Gpu.Enabled", True),
         (f"{TRAIN}.slurm_settings", {"MaxTime": "1:0:0"}, f"{QUEUE}.CustomSlurmSettings.MaxTime", "1:0:0"),
@@ -221,12 +221,19 @@ def test_every_node_is_in_our_group_and_subnet_without_ssh() -> None:
     assert configuration["Imds"] == {"ImdsSupport": "v2.0"}
 
 
-def test_nodes_get_one_policy_and_none_of_aws() -> None:
-    text = str(rendered())
+def test_nodes_get_the_policy_of_their_role_and_none_of_aws() -> None:
+    configuration = rendered()
+    pools = configuration["LoginNodes"]["Pools"]
+    told = {
+        VALUES.head_policy_arn: [configuration["HeadNode"]],
+        VALUES.login_policy_arn: pools,
+        VALUES.node_policy_arn: configuration["Scheduling"]["SlurmQueues"],
+    }
 
-    assert "iam::aws:policy" not in text
-    assert "S3Access" not in text
-    assert text.count(VALUES.node_policy_arn) == 3  # head, login pool, queue
+    assert "iam::aws:policy" not in str(configuration)
+    assert "S3Access" not in str(configuration)
+    for arn, nodes in told.items():
+        assert nodes and all(one["Iam"] == {"AdditionalIamPolicies": [{"Policy": arn}]} for one in nodes)
 
 
 CAPACITIES = [
@@ -329,7 +336,9 @@ def test_slurm_settings_have_one_key_per_entry() -> None:
     """With two, ParallelCluster lets pass what it denies."""
     configuration = rendered({"orchestrator.slurm_settings": {"KillWait": 60, "MessageTimeout": 90}})
 
-    assert [len(entry) for entry in at(configuration, CUSTOM)] == [1, 1]
+    entries = at(configuration, CUSTOM)
+    assert {len(entry) for entry in entries} == {1}
+    assert {"KillWait": "60"} in entries and {"MessageTimeout": "90"} in entries
 
 
 def test_gb200() -> None:
@@ -347,10 +356,8 @@ def test_gb200() -> None:
     }
     assert at(configuration, f"{QUEUE}.CapacityType") == "CAPACITY_BLOCK"
     assert at(configuration, f"{QUEUE}.JobExclusiveAllocation") is True
-    assert at(configuration, CUSTOM) == [
-        {"PrologFlags": "Alloc,NoHold"},
-        {"MessageTimeout": 240},
-    ]
+    entries = at(configuration, CUSTOM)
+    assert {"PrologFlags": "Alloc,NoHold"} in entries and {"MessageTimeout": "240"} in entries
 
 
 def test_what_someone_says_of_slurm_goes_before_our_defaults() -> None:
@@ -358,10 +365,9 @@ def test_what_someone_says_of_slurm_goes_before_our_defaults() -> None:
         {"orchestrator.slurm_settings": {"MessageTimeout": 300}}, base="parallelcluster-gb200"
     )
 
-    assert at(configuration, CUSTOM) == [
-        {"PrologFlags": "Alloc,NoHold"},
-        {"MessageTimeout": 300},
-    ]
+    timeouts = [entry for entry in at(configuration, CUSTOM) if "MessageTimeout" in entry]
+    assert timeouts == [{"MessageTimeout": "300"}]
+    assert {"UnkillableStepTimeout": "1500"} in at(configuration, CUSTOM)
 
 
 @pytest.mark.parametrize(("imex", "scripts"), [(True, 2), (False, 1)])

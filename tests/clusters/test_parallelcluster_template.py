@@ -108,19 +108,28 @@ def test_parallelcluster_may_attach_the_policy(synthesised: Get) -> None:
     """Its own role attaches policies of this path only (parallelcluster-policies.yaml)."""
     made = synthesised(P5)
     policies = made.resources("AWS::IAM::ManagedPolicy")
-    (node_policy,) = [key for key in policies if "ClusterNodePolicy" in key]
-    attached = cluster_of(made)["Properties"]["ClusterConfiguration"]["HeadNode"]["Iam"]
+    configuration = cluster_of(made)["Properties"]["ClusterConfiguration"]
+    nodes = {
+        "Head": [configuration["HeadNode"]],
+        "Login": configuration["LoginNodes"]["Pools"],
+        "Node": configuration["Scheduling"]["SlurmQueues"],
+    }
 
-    assert policies[node_policy]["Properties"]["Path"] == "/parallelcluster/"
-    assert attached == {"AdditionalIamPolicies": [{"Policy": {"Ref": node_policy.split("/")[1]}}]}
+    for name, those in nodes.items():
+        (policy,) = [key for key in policies if f"Cluster{name}Policy" in key]
+        assert policies[policy]["Properties"]["Path"] == "/parallelcluster/"
+        attached = {"AdditionalIamPolicies": [{"Policy": {"Ref": policy.split("/")[1]}}]}
+        assert those and all(one["Iam"] == attached for one in those)
 
 
 def test_nodes_still_read_older_scripts_while_an_update_runs(synthesised: Get) -> None:
     template = synthesised(P5).templates[f"{P5}-cluster"]
-    (read,) = [one for _, one in statements(template) if one.get("Sid") == "ReadScripts"]
+    found = [one for _, one in statements(template) if one.get("Sid") == "ReadScripts"]
 
-    assert read["Action"] == "s3:GetObject"
-    assert json.dumps(read["Resource"]).endswith(f'/{P5}/*"]]}}')
+    assert len(found) == 3  # head node, login nodes, queues
+    for read in found:
+        assert read["Action"] == "s3:GetObject"
+        assert json.dumps(read["Resource"]).endswith(f'/{P5}/*"]]}}')
 
 
 def test_the_password_is_copied_and_never_written_down(synthesised: Get) -> None:
@@ -137,7 +146,7 @@ def test_the_password_is_copied_and_never_written_down(synthesised: Get) -> None
     ]
 
     assert (start, end) == ("{{resolve:secretsmanager:", ":SecretString:password::}}")
-    assert arn == {"Fn::ImportValue": f"{P5}-storage-AccountingSecretArn"}
+    assert arn == {"Fn::ImportValue": f"{P5}-storage-AccountingUserSecretArn"}
     assert "KmsKeyId" in secret["Properties"]
     assert database["PasswordSecretArn"] == {"Ref": logical_id}
 
@@ -157,7 +166,7 @@ def test_for_the_pcluster_command_there_is_all_but_the_cluster(synthesised: Get)
 
     assert made.resources("Custom::PclusterCluster") == {}
     assert made.resources("AWS::CloudFormation::Stack") == {}
-    assert len(made.resources("AWS::IAM::ManagedPolicy")) == 1
+    assert len(made.resources("AWS::IAM::ManagedPolicy")) == 3  # head node, login nodes, queues
     assert "HeadNodeInstanceId" not in outputs
     assert "--rollback-on-failure false" in outputs["CreateClusterCommand"]["Value"]
     assert "parallelcluster:node-type,Values=HeadNode" in json.dumps(outputs["LoginCommand"])

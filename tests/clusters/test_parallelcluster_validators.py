@@ -345,6 +345,7 @@ OURS_ALONE: dict[str, str] = {
     "PCL037": "the account is taken to have the right image",
     "PCL044": "head and login nodes have no field for it",
     "PCL046": "a queue that no group is in has no place in the configuration",
+    "PCL051": "which topologies slurmctld will find is not in the package",
     "PCL047": "reported by users, not known to the package",
     "PCL048": "the package asks no validator",
     "PCL049": "the package asks no validator",

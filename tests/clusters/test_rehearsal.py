@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from first_boot.rehearsal import Boot, boots, rehearse
+from first_boot.rehearsal import METRICS_URL, Boot, boots, rehearse
 from foreign_clusters import MAKERS, Team, deployed, uploaded
 from pcs_support import unjudged
 from templates import app_in
 
 from ultracluster.config.base import is_token
+from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.storage.lustre_file_system import LustreFileSystem
 from ultracluster.storage.open_zfs_file_system import OpenZfsFileSystem
 
@@ -52,6 +54,24 @@ def test_nodes_of_constructs_boot(kind: str, tmp_path: Path) -> None:
     assert "train" in rehearsed
 
 
+@pytest.mark.parametrize("kind", ["hyperpod-slurm", "parallelcluster", "pcs"])
+def test_nodes_of_constructs_send_metrics_where_they_are_told(kind: str, tmp_path: Path) -> None:
+    app = app_in(tmp_path / "app", validate=False)
+    team = Team(app)
+    workspace = "arn:aws:aps:us-east-2:111122223333:workspace/ws-0123"
+    destination = MetricsDestination(workspace_arn=workspace, remote_write_url=METRICS_URL)
+    cluster: Any = team.add(kind, metrics=destination)
+    unjudged(app, tmp_path / "app")
+    told = [deployed(files["cluster.json"]) for _, files in uploaded(tmp_path / "app")]
+    boot = next(boot for boot in boots(cluster.cluster.environment) if boot.group == "train")
+    outcome = rehearse(as_given(boot, told), tmp_path / boot.group)
+    assert outcome.status == 0, outcome.log
+    steps = {line["step"]: (line["state"], line["message"]) for line in outcome.report if "step" in line}
+    assert [steps[name][0] for name in ("node_exporter", "dcgm_exporter", "metrics")] == ["installed"] * 3
+    (agent,) = (tmp_path / boot.group).glob("root/opt/ultracluster/metrics_agent/told.json")
+    assert json.loads(agent.read_text())["remote_write_url"] == METRICS_URL
+
+
 def as_given(boot: Boot, told: list[dict[str, Any]]) -> Boot:
     """The boot with the file that was uploaded for the group, whose mounts are named only at deploy."""
     (mine,) = {
@@ -60,11 +80,15 @@ def as_given(boot: Boot, told: list[dict[str, Any]]) -> Boot:
         if "instance_type" in one["node_groups"].get(boot.group, {}) and own(one, boot.group)
     }.values()
     ours: Mapping[str, Any] = boot.node.cluster
-    assert {**mine, "mounts": None} == {**ours, "mounts": None}
+    # names that are known at deploy only
+    later = {"mounts": None, "state_uri": None}
+    assert {**mine, **later} == {**ours, **later}
     assert mine.get("mounts", {}).keys() == ours.get("mounts", {}).keys()
     mounts = {kind: named(values) for kind, values in boot.node.mounts.items()}
     if boot.node.orchestrator in ("hyperpod-slurm", "parallelcluster"):
         mine = {**mine, "mounts": {kind: mounts[kind] for kind in mine["mounts"]}}
+        assert mine.keys() == ours.keys()
+        mine["state_uri"] = ours["state_uri"]
     return replace(boot, node=replace(boot.node, cluster=mine, mounts=mounts))
 
 

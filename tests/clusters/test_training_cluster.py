@@ -30,12 +30,20 @@ ENVIRONMENTS = ROOT / "environments"
 NAMES = ["prod", "parallelcluster-p5", "pcs-p6-b200", "eks-p5en", "hyperpod-eks-p5"]
 
 
+OF_A_STACK = ("SdkCalls", "AWS679f53fac002430cb0da5b7982bd2287")
+"""Of these a stack has one, however much is in it: the CDK's function for calls, its role and log."""
+
+OF_OTHERS = "StackPolicies"
+"""Calls that give the stacks with data their policies; the one stack of a construct cannot guard itself."""
+
+
 def kinds(made: Synthesised) -> Counter[str]:
-    """How many resources of each type."""
+    """How many resources of each type, besides what every stack has one of, and what guards other stacks."""
     return Counter(
         resource["Type"]
         for template in made.templates.values()
-        for resource in template["Resources"].values()
+        for name, resource in template["Resources"].items()
+        if not name.startswith((*OF_A_STACK, OF_OTHERS))
     )
 
 

@@ -299,12 +299,19 @@ def test_a_file_in_another_encoding(tmp_path: Path) -> None:
     assert (finding.code, finding.instead) == ("CFG001", "save it as UTF-8")
 
 
-@pytest.mark.parametrize("text", ["a: " + "[" * 3000, "{a: " * 3000, "a: " + "[" * 250 + "]" * 250])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: " + "[" * 3000,
+        "{a: " * 3000,
+        "a: " + "[" * 250 + "]" * 250,
+        "- " * 9000,
+        "? " * 9000,
+        "a: " + "[" * 200_000,
+    ],
+)
 def test_brackets_without_end(text: str, tmp_path: Path) -> None:
-    (tmp_path / "env.yaml").write_text(text)
-
-    with pytest.raises(InvalidEnvironmentError):
-        load(tmp_path / "env.yaml")
+    assert "deeper than can be read" in _findings(tmp_path, text, "CFG002").message
 
 
 def test_aliases_that_make_billions(tmp_path: Path) -> None:
@@ -312,7 +319,172 @@ def test_aliases_that_make_billions(tmp_path: Path) -> None:
 
     message = _findings(tmp_path, f".a0: &a0 [x]\n{doubled}tags: *a9\n{GOOD}", "CFG002").message
 
-    assert "more than 100,000 values" in message
+    assert "more than 10,000 values" in message
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("protect: .nan", "CFG005", "no number that a field can take"),
+        ("protect: -.inf", "CFG005", "no number that a field can take"),
+        ("protect: 1e400", "CFG005", "no number that a field can take"),
+        ("protect: !!int abc", "CFG002", "marked as a whole number and is none"),
+        ("protect: !!int 1:30", "CFG002", "marked as a whole number and is none"),
+        ("protect: !!int ١", "CFG002", "marked as a whole number and is none"),
+        ("protect: !!float x", "CFG005", "no number that a field can take"),
+        ("protect: !!bool yes", "CFG002", "neither true nor false"),
+        ("protect: !!null x", "CFG002", "holds something"),
+        ("protect: 0x" + "f" * 5000, "CFG005", "too great"),
+        ("protect: 9223372036854775808", "CFG005", "too great"),
+        ("protect: " + "9" * 5000, "CFG005", "too great"),
+        ("protect: !thing 1", "CFG002", "which is not used here"),
+        ("tags: !!set {a, b}", "CFG002", "is not used here"),
+        ("acknowledge: !!python/object:os.system [x]", "CFG002", "is not used here"),
+        ("tags: {<<: foo}", "CFG002", "takes keys and values from an alias"),
+        ("tags: {<<: [a, b]}", "CFG002", "takes keys and values from an alias"),
+        ("account: \u202e123", "CFG002", "U+202E RIGHT-TO-LEFT OVERRIDE"),
+        ("# \u2066 a comment that is read in another order", "CFG002", "U+2066"),
+        ("tags: {a: \x1b}", "CFG002", "U+001B a control character"),
+        ("tags: {a: \0}", "CFG002", "U+0000 a control character"),
+        ('tags: {a: "\\e]52;c;eA=="}', "CFG005", "U+001B a control character"),
+        ('tags: {a: "x\\nb"}', "CFG005", "a line break"),
+        ('tags: {a: "x\\u200by"}', "CFG005", "U+200B ZERO WIDTH SPACE"),
+        ('tags: {"a\\0": x}', "CFG005", "U+0000"),
+        ("software: {release: ./a\\0b.lock}", "CFG008", "does not exist"),
+        ('software: {release: "./a\\0b.lock"}', "CFG008", "does not exist"),
+        (f"software: {{release: ./{'a' * 300}.lock}}", "CFG008", "does not exist"),
+    ],
+)
+def test_a_line_that_is_no_value(line: str, code: str, message: str, tmp_path: Path) -> None:
+    key = line.partition(":")[0]
+    lines = [one for one in GOOD.splitlines() if not one.startswith(f"{key}:")] if key != "software" else None
+    text = "\n".join(lines or GOOD.partition("software:")[0].splitlines())
+    finding = _findings(tmp_path, f"{text}\n{line}\n", code)
+
+    assert message in finding.message
+    assert finding.location is not None
+    assert finding.location.line == text.count("\n") + 2
+    assert finding.instead
+
+
+@pytest.mark.parametrize(
+    ("value", "number"), [("-0x10", -16), ("0o17", 15), ("0b11", 3), ("0123", 123), ("+7", 7)]
+)
+def test_whole_numbers_as_yaml_writes_them(value: str, number: int, tmp_path: Path) -> None:
+    (tmp_path / "env.yaml").write_text(f"protect: {value}\n")
+
+    assert read(tmp_path / "env.yaml").data == {"protect": number}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("%YAML 1.1\n---\n", "begins with %"),
+        ("# first\n\n%TAG ! tag:x,2000:\n---\n", "begins with %"),
+    ],
+)
+def test_no_line_speaks_to_the_parser(text: str, message: str, tmp_path: Path) -> None:
+    """With YAML 1.1 `protect: yes` would be a boolean."""
+    assert message in _findings(tmp_path, text + GOOD, "CFG002").message
+
+
+def test_an_unwritten_byte_order_mark_is_no_part_of_the_first_key(tmp_path: Path) -> None:
+    (tmp_path / "env.yaml").write_bytes(b"\xef\xbb\xbf" + GOOD.encode())
+
+    assert load(tmp_path / "env.yaml").environment.name == "dev"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32"])
+def test_another_encoding_is_named_or_its_first_character_is(encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "env.yaml").write_bytes(GOOD.encode(encoding))
+
+    with pytest.raises(InvalidEnvironmentError) as caught:
+        load(tmp_path / "env.yaml")
+    (finding,) = caught.value.findings
+    assert finding.code in ("CFG001", "CFG002")
+    assert "UTF-8" in finding.instead
+
+
+def test_a_file_beyond_all_measure(tmp_path: Path) -> None:
+    assert "more than 262,144 bytes" in _findings(tmp_path, "#" * 300_000, "CFG001").message
+
+
+def test_aliases_that_repeat_a_long_text(tmp_path: Path) -> None:
+    text = f".x: &a {'y' * 200_000}\nacknowledge: [{'*a, ' * 20}*a]\n{GOOD}"
+
+    assert "too much text" in _findings(tmp_path, text, "CFG002").message
+
+
+@pytest.mark.parametrize("text", [GOOD + "name: x\n" * 5000, "".join(f"k{n}: 1\n" for n in range(5000))])
+def test_a_hundred_findings_are_enough(text: str, tmp_path: Path) -> None:
+    (tmp_path / "env.yaml").write_text(text)
+
+    with pytest.raises(InvalidEnvironmentError) as caught:
+        load(tmp_path / "env.yaml")
+    assert len(caught.value.findings) == 101
+    assert caught.value.findings[-1].code == "CFG010"
+    assert len(judge_rest(caught.value)) == 101
+
+
+LOOKALIKES = {
+    "an ARN": (
+        "storage:",
+        "storage:\n  key: {{arn: 'arn:aws:kms:us-west-2:111122223333:key/{}'}}",
+        "storage.key.arn",
+    ),
+    "a bucket": (
+        "storage:",
+        "storage:\n  scripts_bucket: {{name: my-bucket{}}}",
+        "storage.scripts_bucket.name",
+    ),
+    "an account": ("region:", "account: '11112222333{}'\nregion:", "account"),
+    "a group": (
+        "  zone_id",
+        "  security_group: {{id: sg-0123456{}}}\n  zone_id",
+        "network.security_group.id",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LOOKALIKES)
+@pytest.mark.parametrize(
+    ("character", "name"), [("\u0430", "CYRILLIC SMALL LETTER A"), ("\u0661", "ARABIC-INDIC DIGIT ONE")]
+)
+def test_a_letter_that_looks_like_another_is_named(
+    case: str, character: str, name: str, tmp_path: Path
+) -> None:
+    """The expressions of pydantic are Rust's: `\\d` and `\\w` are digits and letters of every script there."""
+    old, new, path = LOOKALIKES[case]
+
+    finding = _findings(tmp_path, GOOD.replace(old, new.format(character), 1), "CFG005")
+
+    assert finding.dotted == path
+    assert f"U+{ord(character):04X} {name}" in finding.message
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "60\nProlog=/any/file",
+        "60 Prolog=/any/file",
+        "60\\",
+        "60 # x",
+        "6\t0",
+        "",
+        '"a" b',
+        '"a\nb"',
+        "\u0661",
+    ],
+)
+@pytest.mark.parametrize("kind", ["parallelcluster", "pcs"])
+def test_a_value_of_slurm_is_one_value(kind: str, value: str) -> None:
+    """Behind a space slurm.conf takes another parameter, so that PCL040 and its like would not see it."""
+    data = {"orchestrator": {"kind": kind, "slurm_settings": {"KillWait": value}}}
+
+    with pytest.raises(InvalidEnvironmentError) as caught:
+        parse(Source("x.yaml", data=data))
+    found = [one for one in caught.value.findings if one.dotted == "orchestrator.slurm_settings.KillWait"]
+    assert ["Slurm reads a value as one word" in one.message for one in found] == [True]
 
 
 def test_a_date_is_text(tmp_path: Path) -> None:
@@ -422,3 +594,12 @@ def test_a_release_by_path_with_a_name_that_is_none(release: str, tmp_path: Path
 
     assert finding.message == f"`{release}` is not named like a release."
     assert finding.instead == "rename it to <word>-2026.11.lock, and give its `release` the same name"
+
+
+@pytest.mark.parametrize("mark", ["!!int", "!!seq", "!thing"])
+def test_a_file_that_is_marked_as_another_type(mark: str, tmp_path: Path) -> None:
+    assert "the YAML type" in _findings(tmp_path, f"{mark}\n{GOOD}", "CFG002").message
+
+
+def test_a_line_of_nothing_but_a_tab(tmp_path: Path) -> None:
+    assert _findings(tmp_path, f"\t\n{GOOD}", "CFG002").instead == "remove the tab"

@@ -19,6 +19,7 @@ from typer.testing import CliRunner, Result
 
 from ultracluster.catalog.eks import kubernetes_releases
 from ultracluster.cli import job, teams
+from ultracluster.config.source import read
 
 IMAGE = "111122223333.dkr.ecr.us-east-2.amazonaws.com/trainer:1"
 TEAMS: dict[str, Any] = {"research": {"quota": 16, "limit": 24}, "product": {"quota": 8}}
@@ -205,6 +206,19 @@ def test_neuron_devices_are_asked_for_by_their_own_name(tmp_path: Path) -> None:
     assert problems(made) == []
 
 
+def test_a_user_that_the_image_does_not_choose_is_told(tmp_path: Path) -> None:
+    asked = ["--nodes", "1", "--image", IMAGE]
+    own = {"teams": {"research": {"uid": 2001}}}
+
+    told = run(tmp_path, "eks-p5en", {"teams": TEAMS}, "--team", "research", *asked).stderr
+    assert "runs as user 1000 (`research` is restricted: no root)" in told
+    assert (
+        "user 2001 (teams.research.uid)"
+        in run(tmp_path, "eks-p5en", own, "--team", "research", *asked).stderr
+    )
+    assert run(tmp_path, "eks-p5en", {}, *asked).stderr == ""
+
+
 # --- refused ---------------------------------------------------------------------------------------------
 
 
@@ -266,7 +280,11 @@ COMMANDS = [
     for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
     for line in block.replace("\\\n", " ").splitlines()
     if line.startswith(
-        ("ultracluster job", "ultracluster render slurm-accounts", "ultracluster render task-governance")
+        (
+            "ultracluster job",
+            "ultracluster render task-governance",
+            "ultracluster render team-namespaces",
+        )
     )
 ]
 
@@ -275,28 +293,36 @@ def test_the_page_shows_every_scheduler() -> None:
     shown = " ".join(COMMANDS)
 
     assert len(COMMANDS) >= 6
-    for word in ("--scheduler volcano", "--scheduler kai", "slurm-accounts", "task-governance"):
+    for word in ("--scheduler volcano", "--scheduler kai", "slurm-teams", "task-governance"):
         assert word in shown
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_its_commands_run(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a folder with the environments that the page makes: the shipped ones, with its teams."""
+    """With the environments that the page makes: the shipped ones, with its teams.
+
+    Each is alone in its folder: beside the one that it extends it would be a copy (CPY001, CPY002).
+    """
     blocks = re.findall(r"```yaml\n(# environments/(\S+)\n.*?)```", PAGE, re.DOTALL)
-    (tmp_path / "environments").mkdir()
+    drafts = tmp_path / "drafts"
+    drafts.mkdir()
     for file in (ROOT / "environments").glob("*.yaml"):
-        (tmp_path / "environments" / file.name).write_text(file.read_text())
+        (drafts / file.name).write_text(file.read_text())
     for text, name in blocks:
-        (tmp_path / "environments" / name).write_text(text)
-    monkeypatch.chdir(tmp_path)
+        (drafts / name).write_text(text)
     words = shlex.split(command.partition("|")[0].partition(">")[0])
+    name = f"{words[3]}.yaml"
+    (tmp_path / "environments").mkdir()
+    with (tmp_path / "environments" / name).open("w") as stream:
+        YAML().dump(read(drafts / name).data, stream)
+    monkeypatch.chdir(tmp_path)
     if words[1] == "job":
         result = CliRunner().invoke(job.app, words[2:])
     else:
         result = CliRunner().invoke(_app(words[2]), words[3:])
 
     assert result.exit_code == 0, result.stderr
-    if words[1] == "job" and not result.stdout.startswith("#!"):
+    if not result.stdout.startswith("#!"):
         for one in YAML(typ="safe").load_all(result.stdout):
             assert problems(one) == []
     else:
@@ -305,8 +331,22 @@ def test_its_commands_run(command: str, tmp_path: Path, monkeypatch: pytest.Monk
 
 def _app(name: str) -> Any:
     app = typer.Typer()
-    app.command()({"slurm-accounts": teams.slurm_accounts, "task-governance": teams.task_governance}[name])
+    commands = (teams.slurm_accounts, teams.task_governance, teams.team_namespaces)
+    app.command()({one.__name__.replace("_", "-"): one for one in commands}[name])
     return app
+
+
+def test_namespaces_that_hyperpod_makes_are_kept_apart_by_hand(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(json.dumps(changed(environment_data("hyperpod-eks-p5"), GOVERNED)))
+    made = objects(CliRunner().invoke(_app("team-namespaces"), [str(file)]))
+
+    assert [found for one in made for found in problems(one, kubernetes="1.36")] == []
+    spaces = {"hyperpod-ns-research", "hyperpod-ns-product"}
+    for kind in ("NetworkPolicy", "ResourceQuota", "LimitRange", "ServiceAccount", "RoleBinding"):
+        assert {one["metadata"]["namespace"] for one in made if one["kind"] == kind} == spaces
+    namespaces = {one["metadata"]["name"]: one for one in made if one["kind"] == "Namespace"}
+    assert set(namespaces) == spaces
 
 
 @pytest.mark.parametrize(
@@ -316,6 +356,8 @@ def _app(name: str) -> Any:
         (teams.slurm_accounts, "prod", {}, "no `teams`"),
         (teams.task_governance, "eks-p5en", {}, "task_governance: true"),
         (teams.task_governance, "hyperpod-eks-p5", GOVERN, "no `teams`"),
+        (teams.team_namespaces, "hyperpod-eks-p5", GOVERN, "no teams"),
+        (teams.team_namespaces, "prod", {}, "no teams"),
     ],
 )
 def test_there_is_not_always_something_to_render(
@@ -327,3 +369,21 @@ def test_there_is_not_always_something_to_render(
 
     assert result.exit_code == 2
     assert why in result.stderr
+
+
+@pytest.mark.parametrize("scheduler", NODES)
+def test_pods_tell_their_metrics_where_they_are_collected(scheduler: str, tmp_path: Path) -> None:
+    without = pod(one_job(tmp_path, scheduler))
+    made = one_job(tmp_path, scheduler, observability={"kind": "prometheus"})
+    told = pod(made)
+    assert problems(made) == []
+    variables = {one["name"]: one["value"] for one in told["spec"]["containers"][0]["env"]}
+    assert variables["ULTRACLUSTER_METRICS_PORT"] == told["metadata"]["annotations"]["prometheus.io/port"]
+    assert variables["ULTRACLUSTER_ACCELERATOR"] == "h200"
+    assert variables["ULTRACLUSTER_JOB_ID"] == made["metadata"]["name"]
+    assert told["metadata"]["annotations"]["prometheus.io/scrape"] == "true"
+    kept = without.get("metadata", {}).get("annotations", {})
+    assert kept.items() <= told["metadata"]["annotations"].items()
+    assert "prometheus.io/scrape" not in kept
+    names = [one["name"] for one in without["spec"]["containers"][0]["env"]]
+    assert not [name for name in names if name.startswith("ULTRACLUSTER_")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pytest
@@ -17,8 +16,8 @@ from ultracluster.catalog.eks import charts, kubernetes_releases
 from ultracluster.kubernetes.scheduling import scheduling
 from ultracluster.kubernetes.task_governance import compute_quotas, scheduler_config
 from ultracluster.model import resolve
+from ultracluster.model.state_documents import teams_document
 from ultracluster.model.team_shares import PRIORITIES, pools
-from ultracluster.slurm.accounts import slurm_accounts
 
 # --- every object ----------------------------------------------------------------------------------------
 
@@ -138,8 +137,7 @@ def _given(scheduler: str, teams: dict[str, dict[str, Any]]) -> tuple[dict[str, 
         }
     elif scheduler == "slurm":
         env = environment({"teams": teams, "node_groups.train.count": 4}, base="prod")
-        lines = re.findall(r"^account (\S+) (\d+) ", slurm_accounts(resolve(env)), re.MULTILINE)
-        found = {name: int(share) for name, share in lines}
+        found = {one["name"]: one["shares"] for one in teams_document(resolve(env))["accounts"]}
     else:
         env = environment({"orchestrator.scheduler": scheduler, "teams": teams})
         if scheduler == "kueue":

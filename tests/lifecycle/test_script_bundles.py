@@ -96,6 +96,19 @@ def test_limits_and_scratch_have_their_files_and_no_tool_comes_along() -> None:
     assert not names & {"steps/pyxis.sh", "files/self_extracting.sh", "files/from_s3.sh", "bake.sh"}
 
 
+def test_slurm_nodes_have_all_of_the_collectors_and_pods_bring_them_elsewhere() -> None:
+    folder = scripts_folder()
+    collectors = {file.relative_to(folder).as_posix() for file in (folder / "metrics").rglob("*.[pj]*")}
+    collectors = {one for one in collectors if not one.endswith(".pyc")}
+    for entry in ("hyperpod_on_init_complete", "hyperpod_on_create", *PARALLELCLUSTER[1:], "pcs_node"):
+        names = relative(files_of(folder, [entry], release="2026.11"))
+        assert collectors | {"lib/telemetry.sh", "files/metrics_agent.py", "files/metrics_place.py"} <= names
+        assert "files/ultracluster_metrics.py" in names, entry
+    for entry in ("eks_user_data", "hyperpod_eks_on_create"):
+        names = relative(files_of(folder, [entry], release="2026.11"))
+        assert not {one for one in names if "metrics" in one or "telemetry" in one}, entry
+
+
 def test_tools_are_what_people_run() -> None:
     names = relative(tool_files(scripts_folder()))
 
@@ -325,19 +338,34 @@ def test_what_nodes_are_told_to_fetch_is_uploaded_with_deployed_values(
         if one["Properties"]["DestinationBucketKeyPrefix"] == name
     ]
     (key,), (markers,) = upload["SourceObjectKeys"], upload["SourceMarkers"]
-    values = {marker: f"{value['Fn::ImportValue']}.example" for marker, value in markers.items()}
+    values = {marker: at_deploy(value) for marker, value in markers.items()}
     uploader(made).extract_and_replace_markers(str(made.folder / f"asset.{key}"), str(tmp_path), values, {})
     wanted = set(re.findall(rf"/{name}/([0-9a-f]{{12}})\b", " ".join(places(made).values())))
 
-    assert {folder.name for folder in tmp_path.iterdir()} == wanted | {"tools"}
-    for folder in tmp_path.iterdir():
+    kept = {"state"} if (tmp_path / "state").exists() else set[str]()
+    assert bool(kept) == (name != "hyperpod-eks-p5")
+    assert {folder.name for folder in tmp_path.iterdir()} == wanted | {"tools"} | kept
+    for folder in (one for one in tmp_path.iterdir() if one.name not in kept):
         cluster = json.loads((folder / "cluster.json").read_text())
         assert "<<marker" not in json.dumps(cluster)
         if markers:
             assert cluster["mounts"]["lustre"]["dns_name"] == f"{name}-storage-LustreDnsName.example"
+        if kept:
+            assert cluster["state_uri"] == f"s3://{name}-buckets-ScriptsBucketName.example/{name}/state"
+    for file in (tmp_path / "state").glob("*.json"):
+        assert json.loads(file.read_text())["document"] == file.stem
     everyone = json.loads((tmp_path / "tools" / "cluster.json").read_text())["node_groups"]
     assert all("instance_type" in facts for facts in everyone.values())
     assert (tmp_path / "tools" / "verify" / "fabric.sh").is_file()
+
+
+def at_deploy(value: Any) -> str:
+    """What CloudFormation puts in the place of an export, or of a text with one in it."""
+    if isinstance(value, str):
+        return value
+    if "Fn::Join" in value:
+        return value["Fn::Join"][0].join(at_deploy(one) for one in value["Fn::Join"][1])
+    return f"{value['Fn::ImportValue']}.example"
 
 
 def uploader(made: Synthesised) -> ModuleType:
@@ -374,4 +402,5 @@ def test_a_hundred_groups_are_one_upload_and_one_template(tmp_path: Path) -> Non
     assert len(json.dumps(upload)) < 2_000
     (key,) = upload["Properties"]["SourceObjectKeys"]
     with zipfile.ZipFile(tmp_path / f"asset.{key}") as archive:
-        assert len({name.split("/")[0] for name in archive.namelist()}) == len(places(made)) + 1
+        folders = {name.split("/")[0] for name in archive.namelist()}
+    assert len(folders - {"tools", "state"}) == len(places(made)) == len(folders) - 2

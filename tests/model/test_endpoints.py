@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
 from rules_support import changed, environment_data, loaded
 
 from ultracluster.config import Environment
@@ -46,3 +47,29 @@ def test_endpoints_of_a_closed_network_follow_the_orchestrator() -> None:
         "eks", "eks-auth", "elasticloadbalancing", "lambda", "autoscaling",
     }  # fmt: skip
     assert services("hyperpod-eks") == services("eks") | {"sagemaker.api"}
+
+
+DIRECTORY = {
+    "domain_name": "corp.example.com",
+    "domain_address": "ldaps://corp.example.com",
+    "password_secret_arn": "arn:aws:secretsmanager:us-east-2:111122223333:secret:reader",
+    "read_only_user": "cn=reader,dc=corp,dc=example,dc=com",
+}
+WORKSPACE = {"workspace_arn": "arn:aws:aps:us-east-2:111122223333:workspace/ws-12345678"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "setting", "service"),
+    [
+        ("parallelcluster", {"orchestrator.directory_service": DIRECTORY}, "secretsmanager"),
+        ("hyperpod-eks", {"orchestrator.observability": WORKSPACE}, "aps-workspaces"),
+    ],
+)
+def test_what_a_setting_lets_nodes_ask_for_has_an_endpoint(
+    kind: str, setting: dict[str, Any], service: str
+) -> None:
+    closed = {"orchestrator": {"kind": kind}, "network.egress": "closed"}
+    made = made_endpoints(resolve(environment({**closed, **setting})))
+
+    assert service not in services(kind)
+    assert service in {endpoint.service for endpoint in made}

@@ -62,7 +62,7 @@ STANDARD = "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances"
             {
                 "ml.p5en.48xlarge for cluster usage": 16,
                 PLANS: 16,
-                "Interface VPC endpoints per VPC": 12,
+                "Interface VPC endpoints per VPC": 13,
                 "DB instances": 1,
                 "OpenZFS throughput capacity": 320,
             },
@@ -70,8 +70,9 @@ STANDARD = "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances"
         ),
         (
             "parallelcluster-p5",
-            # 2 x 4 nodes of 192; 33 interfaces each with efa-only beside the primary one
-            {P: 8 * 192, STANDARD: 20, "Network interfaces per Region": 2 + 8 * 33 + 5},
+            # 2 x 4 nodes of 192; 33 interfaces each with efa-only beside the primary one; two of the function
+            # that makes the database's user
+            {P: 8 * 192, STANDARD: 20, "Network interfaces per Region": 2 + 8 * 33 + 5 + 2},
             {"Clusters", "ml.p5.48xlarge for cluster usage"},
         ),
         # Capacity Blocks count against no quota of vCPUs

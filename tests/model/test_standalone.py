@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from cluster_schema import faults
@@ -10,6 +10,7 @@ from project import ENVIRONMENTS, ROOT
 
 from ultracluster.config import Environment, load
 from ultracluster.config.base import is_token
+from ultracluster.config.environment import Access
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.model import Cluster, resolve
@@ -50,6 +51,7 @@ def of_parts(environment: Environment) -> Cluster:
         release=environment.software.release,
         mirror=environment.software.mirror,
         instance_types=environment.instance_types,
+        observability=environment.observability,
     )
 
 
@@ -89,3 +91,15 @@ def test_without_anything_else_the_newest_release_of_the_orchestrator_is_taken()
 )
 def test_the_name_of_a_cluster_gives_one_of_an_environment(given: str, name: str) -> None:
     assert standalone(HyperPodSlurm(), GROUPS, cluster_name=given).name == name
+
+
+@pytest.mark.parametrize("who", ["services", "everyone"])
+def test_who_reaches_the_metadata_can_be_said(who: Literal["services", "everyone"]) -> None:
+    cluster = standalone(
+        HyperPodSlurm(),
+        {"head": NodeGroup(role="controller", instance_type="m5.xlarge", count=1)},
+        cluster_name="mine",
+        access=Access(node_metadata=who, metadata_users=("collector",)),
+    )
+    told = script_configurations(cluster).by_group["head"]
+    assert told["metadata"] == {"for": who, "users": ["collector"]}

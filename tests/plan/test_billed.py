@@ -23,11 +23,12 @@ BILLED = {
         "training-plan.p5en.48xlarge", "hyperpod-volume", "lustre.persistent-2-ssd.500",
         "lustre.persistent-2-ssd.metadata", "openzfs.single-az-ha-2.storage",
         "openzfs.single-az-ha-2.throughput", "rds.mysql-multi-az.m7g.large", "rds.storage-multi-az",
-        "endpoint", "kms.key", "secret",
+        "endpoint", "kms.key", "secret", "amp.samples", "amp.storage", "amg.editor",
     ],
     "hyperpod-eks-p5": [
         "ec2.m5.2xlarge", "ebs.gp3", "training-plan.p5.48xlarge", "hyperpod-volume", "eks.standard",
         "lustre.persistent-2-ssd.500", "lustre.persistent-2-ssd.metadata", *NETWORK, "kms.key",
+        "amp.samples", "amp.storage",
     ],
     "eks-p5en": [
         "ec2.m5.2xlarge", "ebs.gp3", "capacity-block.p5en.48xlarge", *FAST, "eks.standard",

@@ -69,6 +69,10 @@ def test_groups_of_which_the_same_is_to_be_said_share_a_line() -> None:
     ]
 
 
+LACKING = {"prod": ("dcgm-exporter",)}
+"""Its mirror has recorded no packages yet, which the file acknowledges: GPUs are not seen until then."""
+
+
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_every_environment_boots_as_its_plan_says(name: str) -> None:
     asked = environment(name)
@@ -79,7 +83,8 @@ def test_every_environment_boots_as_its_plan_says(name: str) -> None:
         assert plan.components == found.fits
         assert plan.minutes == sum(one.minutes for one in found.fits)
         assert not plan.refuses, "no shipped environment has nodes that fail"
-        assert not plan.degraded, "no shipped environment has nodes that lack something for sure"
+        lacking = LACKING.get(name, ()) if plan.group == "train" else ()
+        assert plan.degraded == lacking, "no shipped environment has nodes that lack anything else for sure"
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
@@ -95,12 +100,10 @@ def test_every_driver_of_a_shipped_environment_is_on_its_image(name: str) -> Non
 
 def test_a_mirror_is_named_where_it_is_the_source() -> None:
     (train,) = [one for one in boot_plans(resolve(environment("prod"))) if one.group == "train"]
-    (setup,) = [one for one in train.components if one.outcome == "installs"]
+    installs = {one.component: one.source for one in train.components if one.outcome == "installs"}
 
-    assert (setup.component, setup.source) == (
-        "lustre-efa-setup",
-        "s3://example-software-mirror/ultracluster",
-    )
+    mirror = "s3://example-software-mirror/ultracluster"
+    assert installs == dict.fromkeys(("lustre-efa-setup", "node-exporter", "prometheus"), mirror)
 
 
 def test_nothing_is_said_where_no_script_runs() -> None:

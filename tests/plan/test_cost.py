@@ -27,7 +27,7 @@ def test_the_estimate_has_everything_that_has_a_price() -> None:
     nodes = 0.8064 + 0.2016 + 4 * 55.04
     volumes = sum(one.per_hour or 0 for one in found.lines if "root volumes" in one.item.what)
     file_systems = (38_400 * 0.145 + 512 * 0.09 + 160 * 0.26) / 730
-    rest = 0.168 + (100 * 0.115 + 2 * 1 + 0.4) / 730 + 0.045 + 0.005
+    rest = 0.168 + (100 * 0.115 + 2 * 1 + 3 * 0.4) / 730 + 0.045 + 0.005
     assert found.per_hour == pytest.approx(nodes + volumes + file_systems + rest)
     (reserved,) = [one for one in found.lines if one.item.what == "reserved: root volumes"]
     assert reserved.per_hour == pytest.approx(800 * 0.08 / 730)
@@ -44,8 +44,9 @@ def test_age_marks_a_price_and_removes_none() -> None:
         ("old", 91),
     ]
     assert young.per_hour == old.per_hour
-    assert young.strict_per_hour == pytest.approx(4 * 55.04 + 0.045 + 0.4 / 730)  # and NAT gateway, secret
-    assert old.strict_per_hour == pytest.approx(0.045 + 0.4 / 730)
+    # and NAT gateway, secrets
+    assert young.strict_per_hour == pytest.approx(4 * 55.04 + 0.045 + 3 * 0.4 / 730)
+    assert old.strict_per_hour == pytest.approx(0.045 + 3 * 0.4 / 730)
     decades_later = estimated("parallelcluster-p5", today=dt.date(2056, 1, 1))
     assert decades_later.per_hour == young.per_hour
     assert decades_later.strict_per_hour is None

@@ -64,6 +64,9 @@ def test_every_environment_has_a_plan(name: str) -> None:
     assert found.cost.per_hour is not None
     for one in found.endpoints:
         assert f"| {one.service} | {one.kind} |" in markdown
+    network = file.environment.network
+    assert (found.perimeter in markdown) and bool(found.perimeter) is bool(found.endpoints)
+    assert ("every bucket of S3 (to read)" in found.perimeter) is (network.egress == "nat")
     rows = [line.count("|") for line in markdown.splitlines() if line.startswith("|")]
     assert min(rows) >= 2
     assert "\x1b" not in text
@@ -149,3 +152,13 @@ def test_only_what_is_asked_for_is_imported() -> None:
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("dev:")
+
+
+@pytest.mark.parametrize(
+    ("name", "count"), [("dev", 0), ("parallelcluster-p5", 3), ("parallelcluster-gb200", 1)]
+)
+def test_stacks_that_others_make_are_named(name: str, count: int) -> None:
+    environment = load(ROOT / "environments" / f"{name}.yaml").environment
+    made = plan(resolve(environment), 70e9, TODAY)
+    assert len(made.stacks_of_aws) == count
+    assert all(environment.cluster_name in one for one in made.stacks_of_aws[-1:])

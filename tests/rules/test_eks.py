@@ -729,6 +729,22 @@ CASES = [
         "a managed node group takes reserved capacity",
         {"node_groups.burst.capacity": {"kind": "on-demand"}},
     ),
+    case(
+        "EKS057",
+        {"orchestrator.mpi_operator": True, "orchestrator.pod_security": "restricted"},
+        "orchestrator.pod_security",
+        "SSH server of the acceptance job's workers is root",
+        "pod_security: baseline",
+        {"orchestrator.mpi_operator": False},
+    ),
+    case(
+        "EKS058",
+        {"orchestrator.lifecycle": "none"},
+        "orchestrator.lifecycle",
+        "EFA on train ends in `Cannot allocate memory`",
+        "lifecycle: user-data",
+        {"orchestrator.lifecycle": "user-data"},
+    ),
 ]
 
 

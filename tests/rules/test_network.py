@@ -20,6 +20,10 @@ GROUP = {"id": "sg-0123456789abcdef0"}
 P5 = {"node_groups.gpu.instance_type": "p5.48xlarge"}
 B200 = {"node_groups.gpu.instance_type": "p6-b200.48xlarge"}
 DATABASE = {"kind": "rds-mysql", "second_zone_id": "usw2-az1"}
+CLOSED = {"account": "111122223333", "network.egress": "closed"}
+REGISTRY = "444455556666.dkr.ecr.us-west-2.amazonaws.com"
+KEY = "arn:aws:kms:us-west-2:444455556666:key/0f5f4d9e-0000-4000-8000-000000000000"
+MANY = [f"{number:03d}-results-of-a-partner-in-another-account" for number in range(200)]
 
 CASES = [
     Case(
@@ -249,6 +253,85 @@ CASES = [
         "made already",
         "remove it",
         {"network.egress": "nat"},
+    ),
+    Case(
+        "NET026",
+        {"network.vpc": {**VPC, "nat_gateway_id": NAT}, "network.perimeter": {"readable_buckets": ["open"]}},
+        "network.perimeter.readable_buckets",
+        "no VPC endpoint is made",
+        "remove readable_buckets",
+        {"network.vpc": {**VPC, "nat_gateway_id": NAT, "create_endpoints": True}},
+    ),
+    Case(
+        "NET027",
+        {
+            "network.perimeter": {
+                "buckets": [f"{number:03d}-{'results-of-a-partner' * 2}" for number in range(200)]
+            }
+        },
+        "network.perimeter.buckets",
+        "the policy of the endpoint for s3",
+        "fewer names",
+        {"network.perimeter": {"organization": "o-a1b2c3d4e5"}},
+    ),
+    Case(
+        "NET028",
+        {
+            **CLOSED,
+            "orchestrator": {"kind": "eks", "chart_repository": f"oci://{REGISTRY}/charts"},
+        },
+        "orchestrator.chart_repository",
+        "a registry of account 444455556666",
+        'accounts: ["444455556666"]',
+        {"network.perimeter": {"organization": "o-a1b2c3d4e5"}},
+    ),
+    Case(
+        "NET028",
+        {
+            **CLOSED,
+            "network.perimeter": {"accounts": ["777788889999"]},
+            "orchestrator": {"kind": "eks", "chart_values": {"kueue": {"image": f"{REGISTRY}/kueue:v1"}}},
+        },
+        "orchestrator.chart_values.kueue",
+        "only this account's own",
+        'accounts: ["777788889999", "444455556666"]',
+        {"network.perimeter": {"accounts": ["444455556666"]}},
+    ),
+    Case(
+        "NET029",
+        {**CLOSED, "storage.key": {"arn": KEY}},
+        "storage.key.arn",
+        "it is of account 444455556666",
+        'accounts: ["444455556666"]',
+        {"account": ...},
+    ),
+    Case(
+        "NET030",
+        {**CLOSED, "network.extra_endpoints": ["sqs", "athena"]},
+        "network.extra_endpoints[1]",
+        "a policy for `athena`",
+        "remove it",
+        {"network.extra_endpoints": ["sqs"]},
+    ),
+    Case(
+        "NET031",
+        {"network.vpc": {**VPC, "endpoint_networks": ["10.30.0.0/24"], "create_endpoints": True}, **CLOSED},
+        "network.vpc.endpoint_networks",
+        "nodes reach their security group",
+        "remove endpoint_networks",
+        {"network.vpc": {**VPC, "endpoint_networks": ["10.30.0.0/24"]}},
+    ),
+    Case(
+        "NET031",
+        {
+            "network.vpc": {**VPC, "endpoint_networks": ["10.30.0.0/24"]},
+            "network.security_group": GROUP,
+            **CLOSED,
+        },
+        "network.vpc.endpoint_networks",
+        "its owner's",
+        "remove endpoint_networks",
+        {"network.security_group": ...},
     ),
     Case(
         "NET024",

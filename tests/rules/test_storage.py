@@ -19,6 +19,7 @@ R = f"{L}.data_repositories"
 TYPE = "node_groups.gpu.instance_type"
 COUNT = "node_groups.gpu.count"
 
+HOME: dict[str, Any] = {"deployment": "single-az-2", "capacity_gib": 512, "throughput_mbps": 160}
 P2: dict[str, Any] = {
     "deployment": "persistent-2-ssd",
     "capacity_gib": 1200,
@@ -723,6 +724,14 @@ LINKS = [
         "backups are kept for 7 days, and data_repositories are given",
         "retention_days: 0",
         made(P2, backups={"retention_days": 0}, data_repositories={"/a": {}}),
+    ),
+    Case(
+        "FSX070",
+        {Z: {**HOME, "root_squash": {}}},
+        f"{Z}.root_squash",
+        "the image's users get no homes",
+        "remove root_squash",
+        {Z: {**HOME, "root_squash": {"exempt_clients": ["10.0.0.0/28"]}}},
     ),
 ]
 

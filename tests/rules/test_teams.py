@@ -135,15 +135,31 @@ CASES = [
         "parallelcluster-p5",
     ),
     case(
-        "TEA012", team(users=["alice"], limit=8), "orchestrator.slurm_settings", "ignores the shares",
-        "AccountingStorageEnforce: \"associations,limits,qos,safe\" and",
-        {
-            "orchestrator.slurm_settings": {
-                "AccountingStorageEnforce": "associations,limits,qos,safe",
-                "PriorityWeightFairshare": 100000,
-            }
-        },
-        "pcs-p6-b200",
+        "TEA012",
+        team(users=["alice"], limit=8)
+        | {"orchestrator.slurm_settings": {"AccountingStorageEnforce": "associations"}},
+        "orchestrator.slurm_settings.AccountingStorageEnforce", "ignores the limits", "remove",
+        {"orchestrator.slurm_settings": {"AccountingStorageEnforce": "limits"}}, "pcs-p6-b200",
+    ),
+    case(
+        "TEA012",
+        team(users=["alice"]) | {"orchestrator.slurm_settings": {"prioritytype": "priority/basic"}},
+        "orchestrator.slurm_settings.prioritytype", "knows no shares", "remove",
+        {"orchestrator.slurm_settings": {}}, "prod",
+    ),
+    case(
+        "TEA012",
+        team(users=["alice"]) | {"orchestrator.slurm_settings": {"PriorityWeightFairshare": 0}},
+        "orchestrator.slurm_settings.PriorityWeightFairshare", "ignores the teams' shares", "remove",
+        {"orchestrator.slurm_settings": {}}, "pcs-p6-b200",
+    ),
+    case(
+        "TEA030", team(users=["alice", "slurm"]), "teams.research.users[1]", "Slurm's daemons'",
+        "remove", team(users=["alice"]), "prod",
+    ),
+    case(
+        "TEA031", team(users=["alice"]) | {"orchestrator.lifecycle": "none"}, "teams", "makes their accounts",
+        "render slurm-accounts", {"orchestrator.lifecycle": "on-create"}, "prod",
     ),
     case(
         "TEA013", {"teams": {"root": {"users": ["alice"]}}}, "teams.root", "of their own", "root-team",
@@ -167,7 +183,7 @@ CASES = [
         "one access entry for each principal", "remove it", team(members=[ROLE]),
     ),
     case(
-        "TEA015", team(quota=8), "teams.research", "has no users", "sacctmgr",
+        "TEA015", team(quota=8), "teams.research", "has no users", "team: in an entry",
         team(quota=8, users=["alice"]), "prod",
     ),
     case(
@@ -190,6 +206,29 @@ CASES = [
         "TEA018", {"node_groups.Train": MORE}, "node_groups.Train", "could not be counted separately",
         "Train-2", {"node_groups.Train": ..., "node_groups.tune": MORE},
     ),
+    case(
+        "TEA020", {"teams": {"research": {"pod_security": "baseline"}, "product": {}}},
+        "teams.research.pod_security", "storage.lustre and storage.openzfs", "pod_security: restricted",
+        {"teams.research.pod_security": "restricted"},
+    ),
+    case(
+        "TEA020", {"teams": {"research": {"pod_security": "baseline"}, "product": {"uid": 2005}}},
+        "teams.research.pod_security", "who reads and changes", "uid: 2006", {"teams.research.uid": 2006},
+    ),
+    case(
+        "TEA020",
+        {"teams": {"a": {"pod_security": "baseline"}, "b": {}}, "storage.openzfs.root_squash": {}},
+        "teams.a.pod_security", "on storage.lustre.", "pod_security: restricted",
+        {"storage.lustre.root_squash": {"uid": 65534, "gid": 65534}},
+    ),
+    case(
+        "TEA021", {"teams": {"research": {"uid": 2001}, "product": {"uid": 2001}}}, "teams.product.uid",
+        "2 teams have the user 2001", "2002", {"teams.product.uid": 2002},
+    ),
+    case(
+        "TEA008", team(uid=2001, users=["alice"]), "teams.research.uid", "Unix user that submits",
+        "remove uid", team(users=["alice"]), "prod",
+    ),
 ]  # fmt: skip
 
 
@@ -210,3 +249,7 @@ def test_a_team_is_judged_without_a_file() -> None:
 @pytest.mark.parametrize("base", ["eks-p5en", "hyperpod-eks-p5", "prod", "pcs-p6-b200", "eks-trn2"])
 def test_an_environment_without_teams_has_no_findings(base: str) -> None:
     assert found(TEA, {}, base) == []
+
+
+def test_one_team_alone_may_be_root_on_its_files() -> None:
+    assert found(TEA, {"teams": {"research": {"pod_security": "baseline"}}}, "eks-p5en") == []

@@ -76,7 +76,8 @@ def test_nodes_are_what_their_group_and_storage_say() -> None:
     train, login = (node_of(prod, prod.node_groups[name]) for name in ("train", "login"))
 
     assert (train.accelerator, train.efa_interfaces, train.lustre, train.gds) == ("nvidia", 16, "efa", True)
-    assert (train.sources, train.kubernetes, train.components) == ("mirror", False, {"nvidia-fs"})
+    watched = {"dcgm-exporter", "node-exporter", "prometheus"}
+    assert (train.sources, train.kubernetes, train.components) == ("mirror", False, {"nvidia-fs", *watched})
     assert (login.accelerator, login.efa_interfaces, login.lustre, login.gds) == ("none", 0, "tcp", False)
 
     trn2 = environment("trainium", {"storage.lustre.capacity_gib": 9600})

@@ -118,17 +118,23 @@ def test_a_circle_is_told() -> None:
         model.longest(template)
 
 
+SETTLING = 0.2
+"""Minutes behind the cluster for key, end and counts of its log group, which AWS's templates leave."""
+
+
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_the_first_deploy_keeps_its_budget(name: str, synthesised: Callable[[str], Synthesised]) -> None:
     """0.85 of AWS's own HyperPod templates, with stacks side by side; each makes the slow things at once."""
-    kind = load(ROOT / "environments" / f"{name}.yaml").environment.orchestrator.kind
+    asked = load(ROOT / "environments" / f"{name}.yaml").environment
+    kind = asked.orchestrator.kind
     made = synthesised(name)
     stacks = model.read([made.folder])
     path = model.side_by_side(stacks)
 
     assert {stack.name for stack in stacks} == set(made.templates)
     if kind in model.AWS_MINUTES:
-        assert path.minutes <= model.BUDGET * model.AWS_MINUTES[kind], path.steps
+        allowed = model.BUDGET * model.AWS_MINUTES[kind] + (SETTLING if asked.observability else 0)
+        assert path.minutes <= allowed, path.steps
     kinds = {
         f"{stack.name}/{logical_id}": one["Type"]
         for stack in stacks

@@ -190,7 +190,7 @@ def test_logical_ids_of_what_holds_data_are_pinned(
 
 def test_the_pinned_cli_can_read_what_the_library_writes(synthesised: Get) -> None:
     manifest = json.loads((synthesised("dev").folder / "manifest.json").read_text())
-    pinned = json.loads((ROOT / "package.json").read_text())["devDependencies"]["aws-cdk"]
+    pinned = json.loads((ROOT / "package.json").read_text())["dependencies"]["aws-cdk"]
 
     assert _version(pinned) >= _version(manifest["minimumCliVersion"])
 

@@ -157,9 +157,28 @@ def test_root_squash_is_set_by_a_call(tmp_path: Path) -> None:
 
     result = made({"storage.lustre.root_squash": squash}, tmp_path)
 
-    (call,) = result.resources("Custom::AWS").values()
+    calls = result.resources("Custom::AWS").values()
+    (call,) = [one for one in calls if "updateFileSystem" in str(one["Properties"]["Create"])]
     assert '"RootSquash":"65534:65534"' in str(call["Properties"]["Create"])
     assert "updateFileSystem" in str(call["Properties"]["Update"])
+
+
+def test_root_squash_of_homes_is_set_by_a_call(tmp_path: Path) -> None:
+    home = {"deployment": "single-az-2", "capacity_gib": 512, "throughput_mbps": 160, "root_squash": {}}
+
+    result = made({"storage.openzfs": home}, tmp_path)
+
+    calls = result.resources("Custom::AWS").values()
+    (call,) = [one for one in calls if "revokeSecurityGroup" not in str(one["Properties"]["Create"])]
+    assert "updateVolume" in str(call["Properties"]["Create"])
+    assert '"root_squash"' in str(call["Properties"]["Create"])
+    (policy,) = [
+        statement
+        for one in result.resources("AWS::IAM::Policy").values()
+        for statement in one["Properties"]["PolicyDocument"]["Statement"]
+        if statement["Action"] == "fsx:UpdateVolume"
+    ]
+    assert ":volume/" in str(policy["Resource"])
 
 
 def imports(value: object) -> set[str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from project import ENVIRONMENTS, environments_of
+from project import CLOSED, ENVIRONMENTS, environments_of
 from rules_support import changed, environment_data, loaded
 from templates import Synthesised, finish, synthesise
 
@@ -43,6 +43,9 @@ def test_nodes_may_send_everything_to_each_other_and_nothing_to_the_world(
 
     assert [(r["IpProtocol"], r["DestinationSecurityGroupId"]) for r in out] == [("-1", group)]
     assert [(r["IpProtocol"], r["SourceSecurityGroupId"]) for r in into] == [("-1", group)]
+    if name in CLOSED:  # what lets them out to endpoints is in the egress stack: test_perimeter.py
+        assert [r["CidrIp"] for r in inline] == ["255.255.255.255/32"]
+        return
     assert {(r["IpProtocol"], r["FromPort"], r["ToPort"]) for r in inline} == {
         ("tcp", 80, 80),
         ("tcp", 443, 443),
@@ -152,22 +155,6 @@ def test_a_group_is_made_in_the_release_of_the_image_that_is_asked_for(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("name", "user"),
-    [
-        ("dev", "ubuntu"),
-        ("hyperpod-eks-p5", "ec2-user"),
-        ("pcs-p6-b200", "ubuntu"),
-        ("parallelcluster-p5", "ubuntu"),
-    ],
-)
-def test_a_session_runs_as_a_user_of_the_image(name: str, user: str, synthesised: Get) -> None:
-    """Session Manager makes none: "failed to start pty since RunAs user ubuntu does not exist"."""
-    (document,) = synthesised(name).resources("AWS::SSM::Document").values()
-
-    assert document["Properties"]["Content"]["inputs"]["runAsDefaultUser"] == user
-
-
-@pytest.mark.parametrize(
     ("changes", "user"),
     [
         ({}, "ubuntu"),
@@ -177,13 +164,15 @@ def test_a_session_runs_as_a_user_of_the_image(name: str, user: str, synthesised
         ({"orchestrator": {"kind": "pcs", "root_device": "/dev/xvda"}}, "ec2-user"),
         ({"orchestrator": {"kind": "pcs"}}, "ubuntu"),
         ({"orchestrator": {"kind": "eks"}}, "ec2-user"),
-        ({"access": {"session_user": "alice"}}, "alice"),
     ],
 )
-def test_the_user_follows_the_image(changes: dict[str, Any], user: str) -> None:
-    data = changed(environment_data("parallelcluster-p5"), changes)
+def test_the_administrators_user_follows_the_image(changes: dict[str, Any], user: str) -> None:
+    """Session Manager makes none: "failed to start pty since RunAs user ubuntu does not exist". Nodes make
+    people's user."""
+    made = loaded(changed(environment_data("parallelcluster-p5"), changes)).environment
 
-    assert loaded(data).environment.session_user == user
+    assert made.admin_user == user
+    assert made.session_user == "ultracluster"
 
 
 PARAMETER = "/images/train:3"
@@ -286,6 +275,15 @@ def test_the_legacy_configuration_never_lies_beside_the_scripts(tmp_path: Any) -
     with pytest.raises(ValueError, match=r"provisioning_parameters\.json"):
         script_files(tmp_path)
     assert all(file.name != FORBIDDEN for file in script_files(scripts_folder()))
+
+
+def test_what_python_leaves_behind_is_no_script(tmp_path: Any) -> None:
+    """A check that was run in a checkout must not change what nodes get."""
+    for name in ("health/watch.py", "health/__pycache__/watch.cpython-311.pyc", "health/README.md", ".git/x"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+
+    assert [file.name for file in script_files(tmp_path)] == ["watch.py"]
 
 
 @pytest.mark.parametrize("entry", ENTRIES.values())

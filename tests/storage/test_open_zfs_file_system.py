@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, get_type_hints
 
 import pytest
 from aws_cdk import Stack
-from foreign import figures, group, imported_vpc, refusal, resources, rules
+from foreign import figures, foreign_stack, group, imported_vpc, refusal, resources, rules
 
 from ultracluster import IOpenZfsFileSystem, OpenZfsFileSystem
 from ultracluster.catalog.fsx import openzfs
-from ultracluster.config.storage import NewOpenZfs
+from ultracluster.config.storage import NewOpenZfs, NfsRootSquash
 from ultracluster.storage.open_zfs_file_system import OpenZfsArguments
 
 CLIENTS = "sg-0123456789abcdef0"
@@ -36,6 +37,45 @@ def test_capacity_is_enough(stack: Stack) -> None:
     assert client["Clients"] == "10.0.0.0/16"
     assert made.mount.path == "/home" and made.mount.volume_id == made.root_volume_id
     assert refusal(stack) == ""
+
+
+def exports(call: str) -> list[tuple[str, list[str]]]:
+    (export,) = json.loads(call)["parameters"]["OpenZFSConfiguration"]["NfsExports"]
+    return [(one["Clients"], one["Options"]) for one in export["ClientConfigurations"]]
+
+
+def test_root_squash_is_set_by_a_call_and_leaves_the_file_system_as_it_is(stack: Stack) -> None:
+    home(stack, capacity_gib=512)
+    without = resources(stack, "AWS::FSx::FileSystem")
+
+    other = foreign_stack(name="squashed")
+    home(other, capacity_gib=512, root_squash=NfsRootSquash(exempt_clients=("10.0.1.6", "10.0.2.0/28")))
+    made = resources(other, "AWS::FSx::FileSystem")
+
+    def settings(found: dict[str, Any]) -> Any:
+        return [one["Properties"]["OpenZFSConfiguration"] for one in found.values()]
+
+    assert settings(made) == settings(without)
+    (call,) = resources(other, "Custom::AWS").values()
+    (volume,) = made
+    create, update, delete = (
+        _text(call["Properties"][verb], volume) for verb in ("Create", "Update", "Delete")
+    )
+    assert create == update
+    assert exports(create) == [
+        ("10.0.1.6", ["rw", "crossmnt", "no_root_squash"]),
+        ("10.0.2.0/28", ["rw", "crossmnt", "no_root_squash"]),
+        ("10.0.0.0/16", ["rw", "crossmnt", "root_squash"]),
+    ]
+    assert exports(delete) == [("10.0.0.0/16", ["rw", "crossmnt", "no_root_squash"])]
+    assert refusal(other) == ""
+
+
+def _text(value: Any, volume: str) -> str:
+    """A call with references put in."""
+    if isinstance(value, str):
+        return value
+    return "".join(part if isinstance(part, str) else volume for part in value["Fn::Join"][1])
 
 
 @pytest.mark.parametrize("deployment", ["single-az-1", "single-az-2", "single-az-ha-1", "single-az-ha-2"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -22,6 +22,8 @@ class Shop:
     """Answers given before the file itself."""
     redirects: dict[str, str] = field(default_factory=dict[str, str])
     ranges: bool = True
+    names_length: bool = True
+    """Whether answers say how long they are; else they end where the connection does."""
     sent: list[tuple[str, str, int]] = field(default_factory=list[tuple[str, str, int]])
     """Path, Range header and bytes of each answer."""
 
@@ -63,12 +65,16 @@ def serving(shop: Shop) -> Iterator[Shop]:
             if start:
                 self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
             self.send_header("ETag", tag)
-            self.send_header("Content-Length", str(len(body)))
+            if shop.names_length:
+                self.send_header("Content-Length", str(len(body)))
+            else:
+                self.close_connection = True
             self.end_headers()
             cut = shop.cut_after.pop(name, None)
             part = body if cut is None else body[:cut]
             shop.sent.append((name, asked, len(part)))
-            self.wfile.write(part)
+            with suppress(BrokenPipeError, ConnectionResetError):  # who asked has seen enough
+                self.wfile.write(part)
             if cut is not None:
                 self.wfile.flush()
                 self.close_connection = True

@@ -17,6 +17,9 @@ from project import ROOT
 SCRIPTS = ROOT / "lifecycle_scripts"
 KEPT_DAYS = 7
 """How long a root serves later runs: debootstrap takes a minute, and its updates are not what is tested."""
+ALONE = ("unshare", "--mount", "--propagation", "private")
+"""Mounts of their own: a debootstrap that is killed would leave `/proc` mounted in a folder of the cache, and
+whoever empties the cache later would meet it."""
 
 
 def make_root(root: Path, cache: pytest.Cache, *, include: str, tools: Sequence[str]) -> None:
@@ -50,7 +53,7 @@ def debootstrap(root: Path, kept: Path, include: str) -> None:
     if not archive:
         pytest.skip("this machine's apt has no archive over HTTP")
     made = subprocess.run(
-        ["debootstrap", "--variant=minbase", f"--include={include}", "bookworm", root, archive],
+        [*ALONE, "debootstrap", "--variant=minbase", f"--include={include}", "bookworm", root, archive],
         env=os.environ | {"DPKG_FORCE": "unsafe-io"},
         capture_output=True,
         text=True,

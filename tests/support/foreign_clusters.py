@@ -148,7 +148,10 @@ def deployed(configuration: bytes) -> dict[str, Any]:
         text = text.replace(MARK + str(number).encode() + b">>", f"later-{number}".encode())
         number += 1
     assert b"Token[" not in text and b"<<marker" not in text
-    return json.loads(text)
+    told: dict[str, Any] = json.loads(text)
+    if "state_uri" in told:
+        told["state_uri"] = "s3://later/research/state"
+    return told
 
 
 def node_facts(files: Mapping[str, bytes], home: Path, *, group: str, role: str, kind: str) -> dict[str, str]:

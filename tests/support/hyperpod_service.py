@@ -3,6 +3,7 @@ own model of the API, so a field that AWS does not have fails the test."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -41,14 +42,14 @@ def answer(client: Any, operation: str, reply: Callable[[dict[str, Any]], dict[s
     """
     service = client.meta.service_model
     model = service.operation_model(operation)
-    asked: list[dict[str, Any]] = []
+    asked = threading.local()  # several threads ask at the same time
 
     def keep(params: dict[str, Any], **_: Any) -> None:
-        asked.append(dict(params))
+        asked.params = dict(params)
 
     def respond(**_: Any) -> tuple[Any, dict[str, Any]]:
         try:
-            parsed = reply(asked[-1])
+            parsed = reply(asked.params)
         except ClientError as error:
             details = error.response.get("Error", {})
             return _Reply(400), {"Error": details, "ResponseMetadata": {"HTTPStatusCode": 400}}

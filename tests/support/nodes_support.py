@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from ultracluster.account import aws
-from ultracluster.account.aws import Account
+from ultracluster.account import aws, jobs
+from ultracluster.account.aws import Account, AccountError
 from ultracluster.account.nodes import hyperpod_wait as node_wait
+from ultracluster.account.nodes.node import Node
+from ultracluster.account.wait.shell import Answer
 from ultracluster.cli import nodes as command
 from ultracluster.config import Environment, load
 
@@ -31,8 +33,38 @@ def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("AWS_PROFILE", raising=False)
 
 
+class Slurm:
+    """A shell with a node of a cluster on which nothing runs, unless told otherwise.
+
+    Attributes:
+        jobs: number, user, name and address of each place where a job runs.
+        error: why no node can be asked.
+    """
+
+    def __init__(self) -> None:
+        self.jobs: list[tuple[str, str, str, str]] = []
+        self.error = ""
+
+    def run(self, nodes: Sequence[Node], script: str, *, seconds: int = 90) -> Mapping[str, Answer]:
+        if self.error:
+            raise AccountError(self.error)
+        lines = [
+            f"node|{address}|{address}\njob|{address}|{number}|{user}|{name}"
+            for number, user, name, address in self.jobs
+        ]
+        return {node.id: Answer("\n".join(lines), 0) for node in nodes}
+
+
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def slurm(monkeypatch: pytest.MonkeyPatch) -> Slurm:
+    """What answers instead of slurmctld when jobs are asked about."""
+    made = Slurm()
+    monkeypatch.setattr(jobs, "shell_of", lambda fleet: made)
+    return made
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, slurm: Slurm) -> Callable[..., Any]:
     """Runs `ultracluster nodes ...` against an account; waiting takes no time."""
 
     wait = node_wait.wait

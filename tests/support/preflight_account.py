@@ -35,6 +35,11 @@ CUSTOM = (
     ("pcs", "ListComputeNodeGroups"),
     ("fsx", "DescribeFileSystems"),
     ("s3", "HeadBucket"),
+    ("cloudtrail", "DescribeTrails"),
+    ("cloudtrail", "GetTrailStatus"),
+    ("guardduty", "ListDetectors"),
+    ("guardduty", "GetDetector"),
+    ("config", "DescribeConfigurationRecorderStatus"),
 )
 
 
@@ -73,6 +78,12 @@ class World:
         self.denied: set[str] = set()
         self.addons: dict[str, list[str]] = {}
         self.refused: dict[tuple[str, str], Exception] = {}
+        self.trails = {"organization": True}
+        """Whether a trail logs, by name."""
+        self.detectors = {"d1": "ENABLED"}
+        """Status by id."""
+        self.recorders = {"default": True}
+        """Whether a recorder of AWS Config records, by name."""
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.images: dict[str, dict[str, Any]] = {}
         for service, operation in CUSTOM:
@@ -95,6 +106,27 @@ class World:
             return method(asked)
 
         return reply
+
+    def _cloudtrail_DescribeTrails(self, asked: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
+        return {"trailList": [{"Name": name, "TrailARN": self._trail(name)} for name in self.trails]}
+
+    def _cloudtrail_GetTrailStatus(self, asked: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
+        names = {self._trail(name): name for name in self.trails}
+        return {"IsLogging": self.trails[names[asked["Name"]]]}
+
+    @staticmethod
+    def _trail(name: str) -> str:
+        return f"arn:aws:cloudtrail:us-east-1:999988887777:trail/{name}"
+
+    def _guardduty_ListDetectors(self, asked: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
+        return {"DetectorIds": list(self.detectors)}
+
+    def _guardduty_GetDetector(self, asked: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
+        return {"Status": self.detectors[asked["DetectorId"]], "ServiceRole": ROLE}
+
+    def _config_DescribeConfigurationRecorderStatus(self, asked: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
+        rows = [{"name": name, "recording": on} for name, on in self.recorders.items()]
+        return {"ConfigurationRecordersStatus": rows}
 
     def _service_quotas_ListServiceQuotas(self, asked: dict[str, Any]) -> dict[str, Any]:  # noqa: N802
         return self._page(self.quotas, asked)

@@ -9,6 +9,10 @@ SHIPPED = (
 )  # fmt: skip
 """The examples. What else lies in environments/ is a fork's own."""
 ENVIRONMENTS = sorted(file.stem for file in (ROOT / "environments").glob("*.yaml"))
+CLOSED = [
+    name for name in ENVIRONMENTS if "egress: closed" in (ROOT / "environments" / f"{name}.yaml").read_text()
+]
+"""Those without a way to the internet."""
 
 
 def environments_of(*kinds: str) -> list[str]:

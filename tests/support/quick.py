@@ -84,6 +84,8 @@ class Imports:
         for folder in path.parents:
             if (file := folder / "conftest.py").is_file():
                 yield self._file(file)
+                for name in self._file(file).at_start:
+                    yield from (self._file(one) for one in self._found(name, file) if self._of_tests(one))
             if folder == self._tests:
                 return
 

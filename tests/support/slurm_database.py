@@ -18,15 +18,15 @@ CLUSTER = "example"
 
 def missing() -> list[str]:
     """What of slurm-wlm, slurmdbd and mariadb-server is not there; they want to be started by root."""
-    programs = [tool for tool in TOOLS if not shutil.which(tool, path=_path())]
+    programs = [tool for tool in TOOLS if not shutil.which(tool, path=path())]
     return programs if os.getuid() == 0 else [*programs, "root"]
 
 
 @contextlib.contextmanager
 def accounting() -> Iterator[dict[str, str]]:
     """Variables under which sacctmgr speaks to accounting that knows one cluster with GPUs."""
-    ports: dict[str, int] = dict(zip(("database", "slurmdbd", "slurmctld"), _free_ports(3), strict=True))
-    variables = {**os.environ, "PATH": _path()}
+    ports: dict[str, int] = dict(zip(("database", "slurmdbd", "slurmctld"), free_ports(3), strict=True))
+    variables = {**os.environ, "PATH": path()}
     with contextlib.ExitStack() as stack:
         # not pytest's own: the database's user must reach it
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
@@ -36,15 +36,15 @@ def accounting() -> Iterator[dict[str, str]]:
         def start(name: str, *command: str | Path) -> None:
             log = (folder / f"{name}.log").open("wb")
             process = subprocess.Popen(command, stdout=log, stderr=log, env=variables, start_new_session=True)
-            stack.callback(_end, process)
+            stack.callback(end, process)
 
-        _munge(folder, start, variables)
+        munge(folder, start, variables)
         _database(folder, start, variables, ports["database"])
         _write_slurm(folder, ports)
         start("slurmdbd", "slurmdbd", "-D")
-        _wait(lambda: _says(["sacctmgr", "-n", "show", "cluster"], variables), folder / "slurmdbd.log")
+        wait(lambda: says(["sacctmgr", "-n", "show", "cluster"], variables), folder / "slurmdbd.log")
         start("slurmctld", "slurmctld", "-D")
-        _wait(
+        wait(
             lambda: (
                 "gres|gpu|" in _output(["sacctmgr", "-nP", "show", "tres"], variables)
                 and CLUSTER in _output(["sacctmgr", "-nP", "show", "cluster"], variables)
@@ -54,7 +54,7 @@ def accounting() -> Iterator[dict[str, str]]:
         yield variables
 
 
-def _munge(folder: Path, start: Callable[..., None], variables: dict[str, str]) -> None:
+def munge(folder: Path, start: Callable[..., None], variables: dict[str, str]) -> None:
     home = folder / "munge"
     home.mkdir(mode=0o755)
     key = home / "key"
@@ -64,10 +64,13 @@ def _munge(folder: Path, start: Callable[..., None], variables: dict[str, str]) 
         "munged", "munged", "--foreground", "--force", f"--socket={home / 'socket'}", f"--key-file={key}",
         f"--pid-file={home / 'pid'}", f"--log-file={home / 'log'}", f"--seed-file={home / 'seed'}",
     )  # fmt: skip
-    _wait(lambda: _says(["munge", "-n", f"--socket={home / 'socket'}"], variables), folder / "munged.log")
+    wait(lambda: says(["munge", "-n", f"--socket={home / 'socket'}"], variables), folder / "munged.log")
 
 
-def _database(folder: Path, start: Callable[..., None], variables: dict[str, str], port: int) -> None:
+def start_mariadb(
+    folder: Path, start: Callable[..., None], variables: dict[str, str], port: int, *options: str
+) -> list[str]:
+    """Start a server below `folder`; the command of a client that is its root."""
     home = folder / "database"
     home.mkdir(mode=0o700)
     shutil.chown(home, "mysql", "mysql")
@@ -82,10 +85,15 @@ def _database(folder: Path, start: Callable[..., None], variables: dict[str, str
     start(
         "mariadbd", "mariadbd", "--no-defaults", "--user=mysql", f"--datadir={home}", f"--socket={at}",
         f"--port={port}", "--bind-address=127.0.0.1", f"--pid-file={run / 'pid'}",
-        "--innodb-buffer-pool-size=64M", "--innodb-lock-wait-timeout=900",
+        "--innodb-buffer-pool-size=64M", "--innodb-lock-wait-timeout=900", *options,
     )  # fmt: skip
     client = ["mariadb", "--no-defaults", f"--socket={at}", "--user=root"]
-    _wait(lambda: _says([*client, "-e", "select 1"], variables), folder / "mariadbd.log")
+    wait(lambda: says([*client, "-e", "select 1"], variables), folder / "mariadbd.log")
+    return client
+
+
+def _database(folder: Path, start: Callable[..., None], variables: dict[str, str], port: int) -> None:
+    client = start_mariadb(folder, start, variables, port)
     rights = "".join(
         f"create user slurm@'{host}' identified by 'secret'; grant all on slurm_acct_db.* to slurm@'{host}';"
         for host in ("localhost", "127.0.0.1")
@@ -124,11 +132,11 @@ def _write_slurm(folder: Path, ports: dict[str, int]) -> None:
     )
 
 
-def _path() -> str:
+def path() -> str:
     return f"{os.environ['PATH']}:/usr/sbin:/sbin"
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
@@ -140,11 +148,11 @@ def _output(command: list[str], variables: dict[str, str]) -> str:
     return subprocess.run(command, capture_output=True, text=True, env=variables, check=False).stdout
 
 
-def _says(command: list[str], variables: dict[str, str]) -> bool:
+def says(command: list[str], variables: dict[str, str]) -> bool:
     return subprocess.run(command, capture_output=True, env=variables, check=False).returncode == 0
 
 
-def _wait(until: Callable[[], bool], log: Path, *, seconds: float = 60) -> None:
+def wait(until: Callable[[], bool], log: Path, *, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not until():
         if time.monotonic() > end:
@@ -152,7 +160,7 @@ def _wait(until: Callable[[], bool], log: Path, *, seconds: float = 60) -> None:
         time.sleep(0.2)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
         process.wait(timeout=20)

@@ -59,6 +59,14 @@ def synthesise(config: Environment, folder: Path, *, validate: bool = True) -> S
     return finish(app, folder)
 
 
+def templates_alone(config: Environment, folder: Path) -> dict[str, Template]:
+    """Templates of an environment by stack name, unchecked: a quarter of the time."""
+    app = app_in(folder, validate=False)
+    build(app, config)
+    app.synth()
+    return _templates(folder)
+
+
 def finish(app: App, folder: Path) -> Synthesised:
     """Synthesise an app and read what it wrote."""
     try:
@@ -66,11 +74,14 @@ def finish(app: App, folder: Path) -> Synthesised:
     except RuntimeError as error:
         if "ValidationFailed" not in str(error):
             raise
-    templates = {
+    return Synthesised(folder, _templates(folder), _findings(folder), dict(_acknowledged(app)))
+
+
+def _templates(folder: Path) -> dict[str, Template]:
+    return {
         file.name.removesuffix(".template.json"): json.loads(file.read_text())
         for file in sorted(folder.glob("*.template.json"))
     }
-    return Synthesised(folder, templates, _findings(folder), dict(_acknowledged(app)))
 
 
 def _findings(folder: Path) -> set[tuple[str, str]]:

@@ -25,6 +25,7 @@ from botocore.config import Config  # pyright: ignore[reportMissingTypeStubs]
 from botocore.parsers import ResponseParserError  # pyright: ignore[reportMissingTypeStubs]
 
 from ultracluster.config import Environment
+from ultracluster.config.plain_text import visible
 
 AWS_ERRORS: tuple[type[Exception], ...] = (known.BotoCoreError, known.ClientError, ResponseParserError)
 """What a boto3 call may raise; hand it to `explain`."""
@@ -99,6 +100,20 @@ class Account:
                 except (*AWS_ERRORS, ValueError) as error:
                     raise AccountError(explain(error)) from None
             return self._clients[service, where]
+
+    def credentials(self) -> Any:
+        """Frozen credentials, to sign a request that no client makes (`access_key`, `secret_key`, `token`).
+
+        Raises:
+            AccountError: there are none.
+        """
+        try:
+            found = self._session.get_credentials()
+            if found is None:
+                raise known.NoCredentialsError
+            return found.get_frozen_credentials()
+        except AWS_ERRORS as error:
+            raise AccountError(explain(error)) from None
 
     def identity(self) -> Identity:
         """Whose credentials these are (`sts:GetCallerIdentity`, which needs no permission); asked once.
@@ -259,4 +274,4 @@ def _detail(error: BaseException) -> dict[str, Any]:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return visible(" ".join(text.split()))

@@ -19,7 +19,13 @@ def health_agent_image(region: str) -> str:
     """The health-monitoring agent's image; that of another Region where the Region has none known to us."""
     agent = _document()["health_agent"]
     home = region if region in agent["accounts"] else agent["elsewhere"]
-    return f"{agent['accounts'][home]}.dkr.ecr.{home}.amazonaws.com/{agent['image']}:{agent['tag']}"
+    return f"{health_agent_account(home)}.dkr.ecr.{home}.amazonaws.com/{agent['image']}:{agent['tag']}"
+
+
+def health_agent_account(region: str) -> str:
+    """AWS's account whose registry has that image for a Region."""
+    agent = _document()["health_agent"]
+    return agent["accounts"].get(region) or agent["accounts"][agent["elsewhere"]]
 
 
 def health_agent_regions() -> tuple[str, ...]:

@@ -50,12 +50,13 @@ def family_facts(family: str) -> Mapping[str, Any]:
     return families().get(family, {})
 
 
-_OTHERS = ("parallelcluster", "nccl")
-"""Keys that are no columns of `InstanceType`: `catalog.parallelcluster` and `acceptance.curves` read them."""
+_OTHERS = ("parallelcluster", "nccl", "hyperpod_slurm")
+"""Keys that are no columns of `InstanceType`: `catalog.parallelcluster`, `acceptance.curves` and
+`model.slurm_topology` read them."""
 
 
 @cache
-def rows_with(key: Literal["parallelcluster", "nccl"]) -> Mapping[str, Any]:
+def rows_with(key: Literal["parallelcluster", "nccl", "hyperpod_slurm"]) -> Mapping[str, Any]:
     """What families and types of `instances.json` have under a key that is no column, by their names."""
     rows = _read("instances.json")["families"] | _read("instances.json")["types"]
     return MappingProxyType({name: row[key] for name, row in rows.items() if key in row})

@@ -66,6 +66,9 @@ class Limits:
     families: Mapping[str, Family]
     efa_only_since: str
     """First release with interfaces of type efa-only."""
+    topology_yaml_since: str
+    """First release whose Slurm keeps nodes that are powered down in topology.yaml: 25.11.4 does; 24.11.6, of
+    the release before, does not read the file (Slurm's CHANGELOG, 25.11.3; topology.yaml(5))."""
     small_sizes: Mapping[str, tuple[str, ...]]
     """Sizes (`names`) that are too small for some `systems`."""
     hanging_health_checks: tuple[str, ...]
@@ -133,6 +136,7 @@ def parallelcluster() -> Limits:
         systems_without_image=tuple(data["systems_without_image"]),
         families={name: _family(row) for name, row in types.items() if "since" in row},
         efa_only_since=data["efa_only_since"],
+        topology_yaml_since=data["topology_yaml_since"],
         small_sizes={key: tuple(value) for key, value in small.items()},
         hanging_health_checks=tuple(name for name, row in types.items() if row.get("health_check_hangs")),
         reserved_mount_paths=tuple(data["reserved_mount_paths"]),

@@ -21,6 +21,9 @@ UNITS: tuple[PriceUnit, ...] = get_args(PriceUnit)
 YOUNG = dt.timedelta(days=90)
 """Up to this age a figure counts as the price of today; an older one is marked."""
 
+REFERENCE_REGIONS = ("us-east-1", "us-west-2")
+"""Where a price is looked for when the environment's Region has none."""
+
 HOURS_PER_MONTH = 730
 """Hours of the month that AWS's own calculator and bills by the GB-month count with: 8760 / 12."""
 
@@ -109,6 +112,11 @@ def derived_figure(
             source=f"{times}{base.usd:g} of {base.key} ({rule['source']}); that: {base.source}",
         )  # fmt: skip
     return None
+
+
+def edition() -> dt.date:
+    """Day on which the tables were collected."""
+    return dt.date.fromisoformat(_document()["about"]["date"])
 
 
 def price_kinds() -> frozenset[str]:

@@ -45,6 +45,12 @@ class Region:
     """CloudFormation has AWS::FSx::FileSystem here."""
     pcs: bool | None
     """CloudFormation has AWS::PCS::Cluster here."""
+    budgets: bool | None
+    """CloudFormation has AWS::Budgets::Budget here."""
+    prometheus: bool | None
+    """Amazon Managed Service for Prometheus is here."""
+    grafana: bool | None
+    """Amazon Managed Grafana is here."""
 
 
 @cache

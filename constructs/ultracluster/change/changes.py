@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, cast
 
@@ -40,14 +40,23 @@ class Verdict(StrEnum):
     """Nodes or servers restart or are renewed one after the other; jobs on them end."""
     SCALE_TO_ZERO = "needs scale-to-zero"
     """Running nodes do not have it: they must be recreated."""
+    AT_RISK = "jobs at risk"
+    """Nothing is replaced, but running jobs lose a way, a right or a file that they may use."""
     REPLACED = "replaced"
     """What is there now is deleted; something new may take its place."""
+    DATA_AT_RISK = "DATA AT RISK"
+    """Nothing that is in use is lost yet, but a guard of data goes, backups go, or data is left behind."""
     DATA_LOSS = "DATA LOSS"
 
     @property
     def rank(self) -> int:
-        """0 for no-op to 5 for data loss."""
+        """0 for no-op to 7 for data loss."""
         return list(Verdict).index(self)
+
+    @property
+    def needs_acceptance(self) -> bool:
+        """Whether nobody deploys it who has not named the resource."""
+        return self in (Verdict.DATA_AT_RISK, Verdict.DATA_LOSS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,14 +81,23 @@ class Change:
     """The resource as a whole goes, so what refers to it changes, too."""
 
     @classmethod
-    def of_stack(cls, stack: str, reason: str, source: str, *, refused: bool = False) -> Change:
-        """What happens to a stack as a whole: it stays in place, and none of its resources is meant."""
+    def of_stack(
+        cls,
+        stack: str,
+        reason: str,
+        source: str,
+        *,
+        path: str = "",
+        verdict: Verdict = Verdict.IN_PLACE,
+        refused: bool = False,
+    ) -> Change:
+        """What happens to a stack as a whole, or to a setting of it: none of its resources is meant."""
         return cls(
             stack=stack,
             logical_id="",
             resource_type="AWS::CloudFormation::Stack",
-            path="",
-            verdict=Verdict.IN_PLACE,
+            path=path,
+            verdict=verdict,
             reason=reason,
             source=source,
             refused=refused,
@@ -87,8 +105,9 @@ class Change:
 
     @property
     def resource(self) -> str:
-        """`stack/logical id`, which is what `--accept-data-loss` takes."""
-        return f"{self.stack}/{self.logical_id}" if self.logical_id else self.stack
+        """What `--accept` takes: `stack/logical id`, or `stack/setting` of a stack as a whole."""
+        part = self.logical_id or self.path
+        return f"{self.stack}/{part}" if part else self.stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +127,8 @@ class Ruling:
     @property
     def replaces(self) -> bool:
         """Whether the resource as a whole goes."""
-        return self.verdict.rank >= Verdict.REPLACED.rank and not self.refused and not self.part
+        goes = self.verdict in (Verdict.REPLACED, Verdict.DATA_LOSS)
+        return goes and not self.refused and not self.part
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +139,9 @@ class Pair:
     logical_id: str
     before: Json
     after: Json
+    before_all: Mapping[str, Json] = field(default_factory=dict[str, Json], repr=False)
+    """Every resource of its stack, by logical id."""
+    after_all: Mapping[str, Json] = field(default_factory=dict[str, Json], repr=False)
 
     @property
     def type(self) -> str:
@@ -147,13 +170,23 @@ class Pair:
         )
 
 
+BY_MEANING: Final = frozenset({
+    "PolicyDocument", "AssumeRolePolicyDocument", "KeyPolicy", "ResourcePolicy", "FileSystemPolicy",
+    "SecurityGroupIngress", "SecurityGroupEgress",
+})  # fmt: skip
+"""Properties that are compared as a whole: `ways_and_rights` says what a change of one takes away."""
+
+
 def walk(before: Any, after: Any, steps: Steps = ()) -> Iterator[tuple[Steps, Any, Any]]:
     """Every leaf of two values side by side, equal ones included.
 
     Elements of lists are matched by what names them (a key, a name, a device), else by position; one that is
-    on one side only is a leaf as a whole. Intrinsic functions and lists of plain values are leaves.
+    on one side only is a leaf as a whole. Intrinsic functions, lists of plain values, and what is compared
+    by its meaning (policy documents, lists of rules) are leaves.
     """
-    if _plain(before) and _plain(after) and not (before is MISSING and after is MISSING):
+    if steps and steps[-1] in BY_MEANING:
+        yield steps, before, after
+    elif _plain(before) and _plain(after) and not (before is MISSING and after is MISSING):
         old, new = as_mapping(before), as_mapping(after)
         if not old and not new:
             if before is not after and before != after:
@@ -199,6 +232,7 @@ def _objects(value: Any) -> bool:
 
 _NAMES = (
     "InstanceGroupName", "Key", "Name", "Id", "Sid", "DeviceName", "ParameterName", "LogicalName",
+    "PolicyName",
 )  # fmt: skip
 
 

@@ -8,12 +8,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ultracluster.change.changes import ChangeError
-from ultracluster.change.template import Template, paired
+from ultracluster.change.template import PROTECTED, Template, as_mapping, paired
 from ultracluster.change.template_files import read_templates
-from ultracluster.config import load
+from ultracluster.config import Environment, load
 from ultracluster.project.place import Located, ProjectError
-from ultracluster.project.revisions import unpack
+from ultracluster.project.revisions import earlier_names, unpack
 from ultracluster.project.synth import synth_each
+from ultracluster.rules.environment.copies import capacities, own_folders
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
@@ -30,6 +31,8 @@ class Comparison:
     notes: list[str] = field(default_factory=list[str])
     unread: list[str] = field(default_factory=list[str])
     """Stacks of the account that could not be read, each with the reason."""
+    renamed_to: str = ""
+    """What the environment is called now, if its stacks had other names before."""
 
 
 def synthesise(root: Path, files: list[tuple[str, Path]], scratch: Path) -> list[dict[str, Template]]:
@@ -62,6 +65,8 @@ def of_two(old: Located, new: Located) -> Comparison:
         before, after = synthesise(old.root, files, Path(scratch))
     became = f"as if {old.name} were deployed and became {new.name}"
     notes = [f"{became}; stacks and exports are matched by their last word"]
+    if old.environment.name != new.environment.name:
+        notes += in_truth(old.environment, new.environment)
     notes += [
         f"{what} differs ({a} and {b}): in reality every resource would be recreated there"
         for what, a, b in (
@@ -102,30 +107,44 @@ def of_revision(here: Located, revision: str) -> Comparison:
             f"the stacks have other names ({old} became {new}): in reality all of them are made, beside what "
             "is deployed, which stays, with its data, until it is deleted"
         )
-    return Comparison(label, here.name, before, after, notes)
+    renamed_to = here.environment.stack_name("cluster").removesuffix("-cluster") if old != new else ""
+    return Comparison(label, here.name, before, after, notes, renamed_to=renamed_to)
 
 
-def of_account(here: Located, account: Account) -> Comparison:
+def of_account(here: Located, account: Account, made: dict[str, Template] | None = None) -> Comparison:
     """What is deployed, with what the environment file says now; stacks that it no longer has are looked for.
+
+    Args:
+        made: the templates of the environment, where they are made already.
 
     Raises:
         ProjectError: the environment cannot be synthesised.
         ChangeError: CloudFormation cannot be asked.
     """
     from ultracluster.account.aws import AccountError
-    from ultracluster.change.deployed_templates import as_given_back, deployed_templates
+    from ultracluster.change.deployed_templates import as_given_back, deployed_templates, protected_stacks
 
     environment = here.environment
-    with TemporaryDirectory() as scratch:
-        (after,) = synthesise(here.root, [(here.name, here.file)], Path(scratch))
+    if made is None:
+        with TemporaryDirectory() as scratch:
+            (made,) = synthesise(here.root, [(here.name, here.file)], Path(scratch))
+    after = made
     possible = [stack for stack in environment.possible_stack_names if stack not in after]
     try:
         found = deployed_templates(account, after, possible)
+        renamed = _under_old_names(here, account) if len(found.absent) == len(after) else {}
+        unguarded = [name for name in found.templates if as_mapping(after.get(name)).get(PROTECTED) is False]
+        protected, unknown = protected_stacks(account, unguarded)
     except AccountError as error:
         raise ChangeError(str(error)) from None
     # one that could not be read counts as unchanged, so that what others import from it still resolves
-    before = {**found.templates, **{stack: after.get(stack, {}) for stack in found.unread}}
+    before = {**found.templates, **renamed, **{stack: after.get(stack, {}) for stack in found.unread}}
+    before |= {stack: {**before[stack], PROTECTED: True} for stack in protected}
     notes = [f"{stack} is not deployed yet: everything in it is new" for stack in found.absent]
+    notes += [
+        f"whether {', '.join(stacks)} would lose termination protection is unknown: {why}"
+        for why, stacks in unknown.items()
+    ]
     notes += [
         f"whether {', '.join(stacks)} still run from an earlier version of the file is unknown: {why}"
         for why, stacks in found.doubtful.items()
@@ -137,4 +156,40 @@ def of_account(here: Located, account: Account) -> Comparison:
         {stack: as_given_back(one) if stack in found.templates else one for stack, one in after.items()},
         notes,
         [f"{stack}: {why}" for stack, why in found.unread.items()],
+        environment.name if renamed else "",
     )
+
+
+def in_truth(old: Environment, new: Environment) -> list[str]:
+    """What happens when a file with another name is deployed, which is not what the comparison shows."""
+    beside = f"{new.name} would be a second set of stacks beside those of {old.name}, which stay and are paid"
+    found = [f"in truth nothing of {old.name} changes: {beside}"]
+    folders = sorted(set(own_folders(old)) & set(own_folders(new)))
+    if folders:
+        found.append(
+            f"{', '.join(folders)} of {new.name} would be linked with a new and empty bucket, not with that "
+            f"of {old.name}: to go on with its objects, name it (`bucket:`)"
+        )
+    found += [
+        f"both take their instances from {capacity}: there must be room for both"
+        for capacity in sorted(capacities(old).keys() & capacities(new).keys())
+    ]
+    return found
+
+
+def _under_old_names(here: Located, account: Account) -> dict[str, Template]:
+    """Stacks that are deployed under another name, which the environment file had in git before.
+
+    Raises:
+        AccountError: there is no client for CloudFormation.
+    """
+    from ultracluster.change.deployed_templates import deployed_templates
+
+    name = here.environment.name
+    stacks = [
+        stack
+        for old in earlier_names(here.root, here.file)
+        if old != name
+        for stack in here.environment.model_copy(update={"name": old}).possible_stack_names
+    ]
+    return deployed_templates(account, [], stacks).templates if stacks else {}

@@ -59,6 +59,26 @@ def deployed_templates(account: Account, expected: Collection[str], possible: Co
     return found
 
 
+def protected_stacks(account: Account, stacks: Collection[str]) -> tuple[set[str], dict[str, list[str]]]:
+    """Which stacks are protected from deletion (`cloudformation:DescribeStacks`), and those of which AWS does
+    not say so, by reason.
+
+    Raises:
+        AccountError: there is no client for CloudFormation.
+    """
+    cloudformation = account.client("cloudformation")
+    found: set[str] = set()
+    unknown: dict[str, list[str]] = {}
+    for name in stacks:
+        try:
+            answer: dict[str, Any] = cloudformation.describe_stacks(StackName=name)
+            if any(one.get("EnableTerminationProtection") for one in answer["Stacks"]):
+                found.add(name)
+        except AWS_ERRORS as error:
+            unknown.setdefault(explain(error), []).append(name)
+    return found, unknown
+
+
 def as_given_back(value: Any) -> Any:
     """A template as CloudFormation gives it back: every character beyond ASCII is a question mark."""
     if isinstance(value, str):

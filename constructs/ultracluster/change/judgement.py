@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
+from ultracluster.change.capacity_in_use import taken_over
 from ultracluster.change.changes import MISSING, NEW, TAGS, Change, Pair, Ruling, Steps, Verdict, walk
+from ultracluster.change.deletion_protection import guards_data
+from ultracluster.change.kubernetes_objects import MANIFEST, judge_manifest
 from ultracluster.change.tables import (
     create_only,
     create_only_source,
@@ -20,12 +23,29 @@ from ultracluster.change.tables import (
     is_among,
     is_custom,
     name_property,
+    used_by_jobs,
 )
 from ultracluster.change.template import as_mapping, as_text
+from ultracluster.change.ways_and_rights import RULES, judge, judge_new, judge_removal, rule_words
 
 RETAINING: Final = frozenset({"Retain", "RetainExceptOnCreate"})
 """Policies that leave the resource where it is."""
-_KEEPING: Final = RETAINING | {"Snapshot"}
+_UNGUARDED: Final = (
+    "from now on its deletion deletes the data, too",
+    "from now on its deletion leaves a last snapshot only",
+)
+_GUARD_ENDS: Final = (
+    "a guard is switched off: deletion protection, or a stack policy that refuses what loses data"
+)
+GUARDS: Final = {
+    "DeletionProtection": "RDS User Guide: Deleting a DB instance; EKS User Guide: Protect EKS clusters from "
+    "accidental deletion",
+    "DeletionProtectionEnabled": "CloudFormation Template Reference: DeletionProtectionEnabled",
+    "TerminationProtection": "CloudFormation User Guide: Protect stacks from being deleted",
+    "EnableTerminationProtection": "CloudFormation User Guide: Protect stacks from being deleted",
+}
+"""Properties that keep AWS from deleting what they are of."""
+GUARDED: Final = (True, "true", "True")
 _GUIDE: Final = "CloudFormation User Guide: attribute "
 _NEW: Final = Ruling(Verdict.IN_PLACE, NEW, "")
 
@@ -36,7 +56,7 @@ def direct_changes(pair: Pair) -> list[Change]:
     if kind == "AWS::CDK::Metadata":  # only the CDK's command writes it
         return []
     if not pair.before:
-        return [pair.change(fact_about(kind, (), MISSING, pair.after, {}) or _NEW, after=pair.after)]
+        return [pair.change(_addition(pair), after=pair.after)]
     if not pair.after:
         gone = replace(pair, after={"Type": kind})
         return [gone.change(_removal(gone), before=pair.before)]
@@ -62,12 +82,25 @@ def _attributes(pair: Pair) -> Iterator[tuple[Steps, Any, Any, Ruling]]:
         elif name == "Condition":
             text = "whether it exists depends on another condition, which cannot be told here"
             yield (name,), b, a, with_data(pair, Ruling(Verdict.REPLACED, text, _GUIDE + name))
-        elif held_data(pair.type) and as_text(b) in _KEEPING and as_text(a) not in _KEEPING:
-            text = "the guard is taken away: from now on its deletion deletes the data, too"
-            yield (name,), b, a, Ruling(Verdict.IN_PLACE, text, _GUIDE + name)
+        elif held_data(pair.type) and _kept(pair.type, a) < _kept(pair.type, b):
+            text = f"the guard is taken away: {_UNGUARDED[_kept(pair.type, a)]}"
+            yield (name,), b, a, Ruling(Verdict.DATA_AT_RISK, text, _GUIDE + name)
         else:
             text = "concerns later changes of the stack"
             yield (name,), b, a, Ruling(Verdict.IN_PLACE, text, _GUIDE + name)
+
+
+def _kept(kind: str, policy: Any) -> int:
+    """How much of the data a policy keeps: all, a last snapshot, nothing."""
+    if as_text(policy) in RETAINING:
+        return 2
+    return int(as_text(policy) == "Snapshot" and has_snapshots(kind))
+
+
+def _addition(pair: Pair) -> Ruling:
+    """What a resource does that was not there."""
+    fact = fact_about(pair.type, (), MISSING, pair.after, {})
+    return fact or judge_new(pair) or taken_over(pair, pair.after) or _NEW
 
 
 def _removal(pair: Pair) -> Ruling:
@@ -75,13 +108,24 @@ def _removal(pair: Pair) -> Ruling:
     policy, source = as_text(pair.before.get("DeletionPolicy")), _GUIDE + "DeletionPolicy"
     if policy in RETAINING:
         text = f"retained, no longer managed (DeletionPolicy: {policy}): it stays, and so do its costs"
+        if used := used_by_jobs(pair.type):
+            return Ruling(Verdict.AT_RISK, f"{text}. {used}", source)
         return Ruling(Verdict.IN_PLACE, text, source)
     if policy == "Snapshot" and has_snapshots(pair.type):
         text = "deleted; a last snapshot is kept (DeletionPolicy: Snapshot)"
         return Ruling(Verdict.REPLACED, text, source)
     if data := held_data(pair.type):
         return Ruling(Verdict.DATA_LOSS, f"deleted, and with it {data}", held_data_source())
-    fact = fact_about(pair.type, (), pair.before, MISSING, {})
+    if rights := judge_removal(pair):
+        return rights
+    properties = as_mapping(pair.before.get("Properties"))
+    if pair.type == MANIFEST and (objects := judge_manifest(properties.get("Manifest"), MISSING)):
+        return objects
+    if pair.type == "Custom::AWS" and guards_data(pair.before.get("Properties")):
+        return Ruling(Verdict.DATA_AT_RISK, _GUARD_ENDS, source)
+    fact = fact_about(pair.type, (), pair.before, MISSING, properties)
+    if fact and pair.type in RULES and (words := rule_words(pair.before.get("Properties"))):
+        return replace(fact, reason=f"{fact.reason}; {words}")
     return fact or Ruling(Verdict.REPLACED, "deleted: it is no longer in the template", source)
 
 
@@ -93,7 +137,28 @@ def judged(pair: Pair, steps: Steps, before: Any, after: Any) -> Ruling:
 
 def _ruling(pair: Pair, steps: Steps, before: Any, after: Any) -> Ruling:
     kind = pair.type
-    fact = fact_about(kind, steps, before, after, as_mapping(pair.after.get("Properties")))
+    if steps and before is not after and (by_meaning := judge(pair, steps, before, after)):
+        return by_meaning
+    if kind == MANIFEST and steps == ("Manifest",) and before is not after:
+        objects = judge_manifest(before, after)
+        if objects:
+            return objects
+    if steps[-1:] and steps[-1] in GUARDS and before in GUARDED and after not in GUARDED:
+        return Ruling(
+            Verdict.DATA_AT_RISK, f"{steps[-1]} is switched off: {_UNGUARDED[0]}", GUARDS[steps[-1]]
+        )
+    if (
+        kind == "Custom::AWS"
+        and steps == ("Create",)
+        and guards_data({"Create": before})
+        and not guards_data({"Create": after})
+    ):
+        return Ruling(Verdict.DATA_AT_RISK, _GUARD_ENDS, create_only_source())
+    is_new_element = before is MISSING and bool(steps) and steps[-1].startswith("[")
+    if is_new_element and (taken := taken_over(pair, after)):
+        return taken
+    old, new = (as_mapping(one.get("Properties")) for one in (pair.before, pair.after))
+    fact = fact_about(kind, steps, before, after, new, old)
     row, source = create_only(kind), create_only_source()
     if fact and fact.overrides:
         return fact
@@ -102,8 +167,8 @@ def _ruling(pair: Pair, steps: Steps, before: Any, after: Any) -> Ruling:
         return fact or Ruling(Verdict.REPLACED, text, source)
     if is_among(row.get("always", ()), steps):
         text = "set at creation only: a new one is made, this one is deleted"
-        replaced = Ruling(Verdict.REPLACED, text, source)
-        return fact if fact and fact.verdict.rank >= replaced.verdict.rank else replaced
+        said = fact is not None and fact.verdict in (Verdict.REPLACED, Verdict.DATA_LOSS)
+        return fact if fact and said else Ruling(Verdict.REPLACED, text, source)
     if fact:
         return fact
     if is_among(row.get("sometimes", ()), steps):

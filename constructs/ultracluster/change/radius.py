@@ -4,37 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from ultracluster.change.changes import Change, Pair, Verdict, dotted, walk
+from ultracluster.change.deletion_protection import with_deletion_protection
 from ultracluster.change.exports_in_use import exports_in_use
 from ultracluster.change.judgement import direct_changes, judged
 from ultracluster.change.tables import held_data, moving_attributes
-from ultracluster.change.template import IMPORT, Template, as_mapping, as_text, references, resources_of
+from ultracluster.change.template import (
+    IMPORT,
+    PROTECTED,
+    Template,
+    as_mapping,
+    as_text,
+    references,
+    resources_of,
+)
 
+_DEPLOY: Final = "CDK CLI reference: cdk deploy"
 _Target = tuple[str, str, str | None]
 """Stack, logical id and attribute of what is referred to; None is the resource itself or every attribute."""
 
 
-def blast_radius(before: Mapping[str, Template], after: Mapping[str, Template]) -> list[Change]:
+def blast_radius(
+    before: Mapping[str, Template], after: Mapping[str, Template], *, renamed_to: str = ""
+) -> list[Change]:
     """Every change between two sets of templates (by stack name), worst first.
 
     A stack that is only in `after` is new; one that is only in `before` stays as it is, because a deploy
     deletes no stack. Never raises, whatever the templates hold.
+
+    Args:
+        renamed_to: what the environment is called now, where stacks are left behind because of that.
     """
     changes: list[Change] = []
     pairs: list[Pair] = []
     for stack in sorted(before.keys() | after.keys()):
         if stack not in after:
-            changes.append(_left_behind(stack, before[stack]))
+            changes.append(_left_behind(stack, before[stack], renamed_to))
             continue
+        if as_mapping(before.get(stack)).get(PROTECTED) and as_mapping(after[stack]).get(PROTECTED) is False:
+            changes.append(_unprotected(stack))
         old, new = resources_of(before.get(stack, {})), resources_of(after[stack])
         for logical_id in sorted(old.keys() | new.keys()):
-            pair = Pair(stack, logical_id, old.get(logical_id, {}), new.get(logical_id, {}))
+            pair = Pair(stack, logical_id, old.get(logical_id, {}), new.get(logical_id, {}), old, new)
             if pair.before and pair.after:
                 pairs.append(pair)
             changes += direct_changes(pair)
     changes += _cascade(pairs, changes, before, after)
+    changes = with_deletion_protection(changes, before)
     changes += exports_in_use(before, after)
     return sorted(changes, key=lambda c: (-c.verdict.rank, c.stack, c.logical_id, c.path))
 
@@ -44,7 +62,15 @@ def worst(changes: list[Change]) -> Verdict:
     return max((change.verdict for change in changes), key=lambda v: v.rank, default=Verdict.NO_OP)
 
 
-def _left_behind(stack: str, template: Template) -> Change:
+def _unprotected(stack: str) -> Change:
+    reason = (
+        "termination protection goes: from now on one command deletes the stack, with what it does not retain"
+    )
+    source = "CloudFormation User Guide: Protect CloudFormation stacks from being deleted"
+    return Change.of_stack(stack, reason, source, path=PROTECTED, verdict=Verdict.DATA_AT_RISK)
+
+
+def _left_behind(stack: str, template: Template, renamed_to: str) -> Change:
     resources = resources_of(template)
     data = [name for name, one in resources.items() if held_data(as_text(one.get("Type")))]
     holding = f", of which {len(data)} hold data" if data else ""
@@ -52,7 +78,14 @@ def _left_behind(stack: str, template: Template) -> Change:
         "the stack is no longer part of the environment: a deploy leaves it as it is, with its "
         f"{len(resources)} resources{holding}; delete it by hand when nothing needs it"
     )
-    return Change.of_stack(stack, reason, "CDK CLI reference: cdk deploy")
+    if renamed_to and data:
+        reason = (
+            f"the environment is called {renamed_to} now, which is a second set of stacks: this one stays "
+            f"with its {len(resources)} resources{holding}, is paid, and nothing manages it. What is made in "
+            f"its place for {renamed_to} is new and empty. Its old name goes on with what is there"
+        )
+        return Change.of_stack(stack, reason, _DEPLOY, path="data", verdict=Verdict.DATA_AT_RISK)
+    return Change.of_stack(stack, reason, _DEPLOY)
 
 
 def _cascade(

@@ -19,22 +19,31 @@ class Report:
     comparison: Comparison
     changes: list[Change]
     accepted: set[str]
-    """Resources (`stack/logical id`) whose data may be lost."""
+    """Resources (`stack/logical id`) whose data may be lost, or lose a guard."""
 
     @property
     def lost(self) -> list[str]:
-        """Resources that lose data without --accept-data-loss."""
-        resources = [change.resource for change in self.changes if change.verdict is Verdict.DATA_LOSS]
-        return [one for one in dict.fromkeys(resources) if one not in self.accepted]
+        """Resources that lose data without --accept."""
+        return self._unaccepted(Verdict.DATA_LOSS)
+
+    @property
+    def at_risk(self) -> list[str]:
+        """Resources whose data lose a guard, or are left behind, without --accept."""
+        lost = set(self.lost)
+        return [one for one in self._unaccepted(Verdict.DATA_AT_RISK) if one not in lost]
 
     @property
     def exit_code(self) -> int:
-        """0, 1 (jobs are disturbed), 2 (not everything could be read) or 3 (data loss not accepted)."""
-        if self.lost:
+        """0, 1 (jobs are disturbed), 2 (not everything could be read), 3 (loss or risk not accepted)."""
+        if self.lost or self.at_risk:
             return 3
         if self.comparison.unread:
             return 2
         return int(worst(self.changes).rank >= Verdict.ROLLING.rank)
+
+    def _unaccepted(self, verdict: Verdict) -> list[str]:
+        resources = [change.resource for change in self.changes if change.verdict is verdict]
+        return [one for one in dict.fromkeys(resources) if one not in self.accepted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +83,7 @@ def rows(report: Report) -> list[Row]:
                 tags += any(one.reason == TAGS for one in changes)
                 silent += all(one.reason != TAGS for one in changes)
                 continue
-            causes = [one for one in shown if one.replaces] or shown
+            causes = [one for one in shown if one.replaces or one.verdict.needs_acceptance] or shown
             if len(causes) == 1 and top.verdict is Verdict.IN_PLACE and not top.path:
                 alike.setdefault((top.resource_type, _why(top, report)), []).append(top)
                 continue
@@ -130,7 +139,10 @@ def end(report: Report) -> list[str]:
     lines += [f"could not be read: {one}" for one in report.comparison.unread]
     if report.lost:
         lines.append("Data would be lost. To accept it, add:")
-        lines += [f"  --accept-data-loss {one}" for one in report.lost]
+        lines += [f"  --accept {one}" for one in report.lost]
+    if report.at_risk:
+        lines.append("Data would lose a guard, or be left behind. To accept it, add:")
+        lines += [f"  --accept {one}" for one in report.at_risk]
     return lines
 
 
@@ -152,5 +164,5 @@ def _short(value: Any) -> str:
 
 
 def _why(change: Change, report: Report) -> str:
-    accepted = change.verdict == "DATA LOSS" and change.resource in report.accepted
+    accepted = change.verdict.needs_acceptance and change.resource in report.accepted
     return f"(accepted) {change.reason}" if accepted else change.reason

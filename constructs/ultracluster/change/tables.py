@@ -7,7 +7,7 @@ import json
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ultracluster.change.changes import MISSING, Ruling, Steps, Verdict
 from ultracluster.change.template import Json, as_mapping
@@ -39,10 +39,17 @@ def is_among(rows: list[str] | tuple[str, ...], steps: Steps) -> bool:
     return False
 
 
-def fact_about(kind: str, steps: Steps, before: Any, after: Any, properties: Json) -> Ruling | None:
-    """The first fact that fits."""
+def fact_about(
+    kind: str, steps: Steps, before: Any, after: Any, properties: Json, until_now: Json | None = None
+) -> Ruling | None:
+    """The first fact that fits.
+
+    Args:
+        properties: all those of the new resource.
+        until_now: all those of the old one.
+    """
     for fact in _facts_of(kind):
-        if _applies(fact, steps, before, after, properties):
+        if _applies(fact, steps, before, after, properties, until_now or {}):
             return Ruling(
                 Verdict(fact["verdict"]),
                 fact["reason"],
@@ -59,9 +66,19 @@ def held_data(kind: str) -> str | None:
     return _facts()["holds_data"].get(kind)
 
 
+def kinds_with_data() -> list[str]:
+    """Every type that holds data."""
+    return list(_facts()["holds_data"])
+
+
 def held_data_source() -> str:
     """Where that is said."""
     return _facts()["holds_data_about"]["source"]
+
+
+def used_by_jobs(kind: str) -> str:
+    """What running jobs lose with a resource of this type although its data stay; empty if nothing."""
+    return _facts()["used_by_jobs"].get(kind, "")
 
 
 def has_snapshots(kind: str) -> bool:
@@ -79,7 +96,7 @@ def moving_attributes(kind: str) -> list[str]:
     return _facts()["moving_attributes"]["attributes"].get(kind, [])
 
 
-def _applies(fact: Json, steps: Steps, before: Any, after: Any, properties: Json) -> bool:
+def _applies(fact: Json, steps: Steps, before: Any, after: Any, properties: Json, until_now: Json) -> bool:
     pattern = _pattern(fact["path"])
     whole = not steps  # the resource comes or goes: only facts about the resource as a whole
     if (whole and pattern) or (whole and "change" not in fact):
@@ -90,13 +107,45 @@ def _applies(fact: Json, steps: Steps, before: Any, after: Any, properties: Json
         return False
     how = fact.get("change")
     if how in ("added", "removed"):
+        side, absent = (before, until_now) if how == "added" else (after, properties)
         # of an element of a list: the element itself, not a property of it
-        return len(pattern) == len(steps) and (before if how == "added" else after) is MISSING
+        if side is not MISSING:
+            return False
+        if len(pattern) != len(steps) and (not pattern or _has(absent, pattern)):
+            return False
+    if how in ("fewer", "more") and not _lists_become(how, before, after):
+        return False
     if how in ("increased", "decreased"):
         old, new = _number(before), _number(after)
         if old is None or new is None or not (new > old if how == "increased" else new < old):
             return False
     return all(_at(properties, path) in values for path, values in fact.get("where", {}).items())
+
+
+def _has(properties: Json, pattern: Steps) -> bool:
+    """Whether there is something at a path; of an element of a list that cannot be told."""
+    value: Any = properties
+    for name in pattern:
+        if name == "[]":
+            return True
+        if name not in (inner := as_mapping(value)):
+            return False
+        value = inner[name]
+    return True
+
+
+def _lists_become(how: str, before: Any, after: Any) -> bool:
+    """Whether elements of a list go (`fewer`, whatever comes), or only come (`more`)."""
+    if not all(one is MISSING or isinstance(one, list) for one in (before, after)):
+        return False
+    old, new = (_texts(side) for side in (before, after))
+    gone = any(one not in new for one in old)
+    return gone if how == "fewer" else not gone and any(one not in old for one in new)
+
+
+def _texts(value: Any) -> list[str]:
+    elements = cast("list[Any]", value) if isinstance(value, list) else []
+    return [json.dumps(one, sort_keys=True, default=str) for one in elements]
 
 
 def _below(pattern: Steps, steps: Steps) -> bool:

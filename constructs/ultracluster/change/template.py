@@ -10,6 +10,8 @@ Template = Mapping[str, Any]
 """A CloudFormation template as JSON holds it."""
 Json = Mapping[str, Any]
 
+PROTECTED: Final = "TerminationProtection"
+"""Beside the sections of a template: whether its stack is protected from deletion; absent where unknown."""
 IMPORT: Final = "import:"
 """What stands before the name of an export in a reference to it."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ultracluster.change.changes import ChangeError
-from ultracluster.change.template import Template
+from ultracluster.change.template import PROTECTED, Template, as_mapping
 
 
 def read_templates(place: Path) -> dict[str, Template]:
@@ -23,14 +23,31 @@ def read_templates(place: Path) -> dict[str, Template]:
     else:
         files = [place]
     found: dict[str, Template] = {}
+    protected = _protected(place / "manifest.json") if place.is_dir() else {}
     for file in files:
+        stack = file.name.partition(".")[0]
+        more = {PROTECTED: protected[stack]} if stack in protected else {}
         try:
-            found[file.name.partition(".")[0]] = parse_template(file.read_text(encoding="utf-8"))
+            found[stack] = {**parse_template(file.read_text(encoding="utf-8")), **more}
         except OSError as error:
             raise ChangeError(f"{file}: {error.strerror}") from None
         except ValueError as error:
             raise ChangeError(f"{file} is not a template: {error}") from None
     return found
+
+
+def _protected(manifest: Path) -> dict[str, bool]:
+    """By stack: whether the CDK protects it from deletion, as the manifest of a cloud assembly says."""
+    try:
+        artifacts = as_mapping(as_mapping(json.loads(manifest.read_text(encoding="utf-8"))).get("artifacts"))
+    except (OSError, ValueError):
+        return {}
+    stacks = {
+        name: as_mapping(as_mapping(one).get("properties"))
+        for name, one in artifacts.items()
+        if as_mapping(one).get("type") == "aws:cloudformation:stack"
+    }
+    return {name: properties.get("terminationProtection") is True for name, properties in stacks.items()}
 
 
 def parse_template(text: str) -> Template:

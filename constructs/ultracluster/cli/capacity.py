@@ -18,6 +18,7 @@ from ultracluster.cli.environments import (
 )
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.report import LateBar
+from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
@@ -138,7 +139,7 @@ def as_text(found: Search, wishes: list[Wish]) -> str:
     ]
     if found.offers:
         lines += ["", "The fee is paid upfront and cannot be given back. Nothing was bought."]
-    return "\n".join(lines)
+    return "\n".join(map(one_line, lines))
 
 
 def _line(offer: Offer) -> str:

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from ultracluster.cli.json_output import forget_json, write_error
+from ultracluster.cli.output import seen_output
 
 COMMANDS = {
     "acceptance": "app",
@@ -23,11 +24,13 @@ COMMANDS = {
     "destroy": "deploy.destroy",
     "diff": "diff",
     "doctor": "doctor",
+    "explain-placement": "explain_placement.explain_placement",
     "image": "app",
     "init": "init",
     "job": "app",
     "new": "new",
     "nodes": "app",
+    "observability": "app",
     "permissions": "permissions",
     "plan": "plan",
     "preflight": "preflight",
@@ -36,6 +39,8 @@ COMMANDS = {
     "render": "app",
     "software": "app",
     "synth": "synth",
+    "teams": "app",
+    "users": "app",
     "validate": "validate",
     "wait": "wait",
 }
@@ -52,7 +57,8 @@ class Commands(TyperGroup):
     def main(self, args: Sequence[str] | None = None, *rest: Any, **settings: Any) -> Any:
         forget_json()
         self._json = "--json" in (sys.argv[1:] if args is None else args)
-        return super().main(args, *rest, **settings)
+        with seen_output():
+            return super().main(args, *rest, **settings)
 
     def make_context(self, *args: Any, **settings: Any) -> Any:
         with self._refusals():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import shlex
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +18,9 @@ from ultracluster.cli.environments import (
 )
 from ultracluster.cli.json_output import write_json
 
+if TYPE_CHECKING:
+    from ultracluster.config import Environment
+
 
 def connect(
     environment: EnvironmentArgument,
@@ -27,6 +31,13 @@ def connect(
         ),
     ] = None,
     execute: Annotated[bool, typer.Option("--exec", help="Open the session instead of printing it.")] = False,
+    admin: Annotated[
+        bool, typer.Option("--admin", help="As the image's user, who may sudo; people's session may not.")
+    ] = False,
+    user: Annotated[
+        str,
+        typer.Option("--as", metavar="USER", help="As this user of the environment.", show_default=False),
+    ] = "",
     profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -38,6 +49,9 @@ def connect(
     from ultracluster.model import resolve
 
     config = load_environment(environment)
+    if user and admin:
+        refuse("--as and --admin exclude each other")
+    document = _document_of(config, user) if user else ""
     account = open_account(config, profile)
     try:
         fleet = Fleet(account, resolve(config))
@@ -53,8 +67,15 @@ def connect(
     if why or found is None:
         refuse(why)
     session = sessions.open_session(
-        account, config.stack_names, found, fleet.cluster.id if fleet.cluster else None
+        account,
+        config.stack_names,
+        found,
+        fleet.cluster.id if fleet.cluster else None,
+        admin=admin,
+        user_document=document,
     )
+    if admin and not session.document:
+        refuse(session.note)
     if session.note:
         typer.echo(session.note, err=True)
     if as_json:
@@ -66,6 +87,19 @@ def connect(
         typer.echo(shlex.join(session.command))
     if execute:
         _run(session.command)
+
+
+def _document_of(config: Environment, user: str) -> str:
+    """Name of the user's session document."""
+    from ultracluster.model.login import user_document
+
+    known = config.users.get(user)
+    if known is None:
+        near = difflib.get_close_matches(user, config.users, 1)
+        refuse(f"there is no user `{user}`{f', but {near[0]}' if near else ''}: `ultracluster users list`")
+    if not known.principals:
+        refuse(f"`{user}` has no principals, and so no session document: write them and deploy")
+    return user_document(config, user)
 
 
 def _run(command: list[str]) -> None:

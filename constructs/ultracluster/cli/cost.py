@@ -117,7 +117,7 @@ def ask(config: Environment, profile: str | None, today: dt.date) -> LivePrices:
 
 def _width(terminal: bool) -> int:
     if terminal:
-        from rich.console import Console
+        from ultracluster.cli.console import Console
 
         return Console().width
     columns = os.environ.get("COLUMNS", "")

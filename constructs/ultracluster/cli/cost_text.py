@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ultracluster.catalog.prices import HOURS_PER_MONTH
-from ultracluster.cli.report import Paper, cell, folded, markdown_row
+from ultracluster.cli.report import Paper, cell, folded, markdown, markdown_row
 from ultracluster.plan.cost import Estimate, Line
 from ultracluster.plan.cost_summary import rough, summary
 
@@ -102,7 +102,7 @@ def as_markdown(found: Estimate) -> str:
     sources = _Sources()
     title, headline, *others = _heading(found)
     out = [f"### Cost of {cell(title)}", "", f"**{headline}**  ", *(f"{line}  " for line in others)]
-    out += [f"{fault}  " for fault in found.faults]
+    out += [f"{markdown(fault)}  " for fault in found.faults]
     out += [
         "",
         "| | quantity | price | per hour | per day | per month | |",
@@ -115,9 +115,9 @@ def as_markdown(found: Estimate) -> str:
             )
     for row in _totals(found):
         out.append(f"| **{row.what}** | | | **{row.hour}** | **{row.day}** | **{row.month}** | |")
-    out += ["", *(f"{line}  " for line in _sentences(found, sources))]
+    out += ["", *(f"{markdown(line)}  " for line in _sentences(found, sources))]
     for name, lines in _lists(sources):
-        out += folded(name, [f"- {one}" for one in lines])
+        out += folded(name, [f"- {markdown(one)}" for one in lines])
     return "\n".join(out) + "\n"
 
 
@@ -261,7 +261,7 @@ def _quantity(line: Line) -> str:
     item = line.item
     low, high = f"{item.quantity:,.12g}", f"{item.greatest:,.12g}"
     unit = item.unit
-    if item.greatest != 1 and unit not in ("GiB", "MB/s", "IOPS"):
+    if item.greatest != 1 and unit not in ("GiB", "GB", "MB/s", "IOPS", "10M samples"):
         unit += "es" if unit.endswith("s") else "s"
     return f"{low if low == high else f'{low} to {high}'} {unit}"
 

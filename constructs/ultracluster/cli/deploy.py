@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ import typer
 from ultracluster.cli.environments import ProfileOption, confirm
 from ultracluster.cli.projects import EnvironmentName, YesOption, assembled, opened
 from ultracluster.cli.report import refuse
+from ultracluster.config.plain_text import one_line
 from ultracluster.project.place import Located, ProjectError
 
 NOBODY = "Cannot prompt: stdin is not a terminal."
@@ -22,11 +24,13 @@ MOST_AT_ONCE = 8
 def deploy(
     environment: EnvironmentName,
     yes: YesOption = False,
-    accept_data_loss: Annotated[
+    accept: Annotated[
         list[str] | None,
         typer.Option(
+            "--accept",
+            "--accept-data-loss",
             metavar="STACK/LOGICAL_ID",
-            help="This resource may lose its data. Repeatable.",
+            help="The data of this resource may be lost, or lose a guard. Repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -40,15 +44,27 @@ def deploy(
 ) -> None:
     """Create or update an environment: preflight, release lock, diff, stacks, wait.
 
-    Each part is a command of its own, and the first that fails ends it with its exit code. What restarts or
-    is replaced does not end it; lost data does, unless it is accepted by name. Before the stacks it shows
-    what changes in permissions and asks; without a terminal, pass --yes. The CDK's command is the project's
-    (node_modules), that of the PATH, or fetched by npx in its pinned version.
+    A second deploy is refused while one is at work, here or by the states of the stacks. Each part is a
+    command of its own, and the first that fails ends it with its exit code. What restarts or
+    is replaced does not end it; lost data, or a guard of data that goes, does, unless it is accepted by name.
+    Before the stacks it shows what changes in permissions and asks; without a terminal, pass --yes. The CDK's
+    command is the project's (node_modules), that of the PATH, or fetched by npx in its pinned version.
     """
     here = opened(environment, deploys=True)
+    with _alone(here, "deploy", profile):
+        _deploy_stacks(here, environment, yes, accept or [], stacks_only, profile)
+    if not stacks_only:
+        account = ["--profile", profile] if profile else []
+        _part(here, ["wait", str(here.file), *([] if smoke else ["--no-smoke"]), *account])
+
+
+def _deploy_stacks(
+    here: Located, environment: str, yes: bool, accept: Sequence[str], stacks_only: bool, profile: str | None
+) -> None:
+    """Everything up to the wait."""
     name = str(here.file)
     account = ["--profile", profile] if profile else []
-    accepted = [word for one in accept_data_loss or [] for word in ("--accept-data-loss", one)]
+    accepted = [word for one in accept for word in ("--accept", one)]
     before: list[tuple[list[str], frozenset[int]]] = [
         (["preflight", name, "--bootstrap", *account], frozenset()),
         (["release", "lock", "--for", name, *account], frozenset()),
@@ -66,9 +82,12 @@ def deploy(
             refuse(f"{NOBODY} `ultracluster deploy {environment} --yes` deploys without a question.")
         confirm(f"Deploy {here.environment.name}?", yes=False)
     # the CDK asks nobody when it deploys several stacks at once: it stops instead
-    cdk("deploy", "--all", "--concurrency", str(MOST_AT_ONCE), "--require-approval", "never")
-    if not stacks_only:
-        _part(here, ["wait", name, *([] if smoke else ["--no-smoke"]), *account])
+    stacks = ["deploy", "--all", "--concurrency", str(MOST_AT_ONCE), "--require-approval", "never"]
+    if stacks_only:
+        cdk(*stacks)
+        return
+    with _policies_opened(here, out, frozenset(accept), profile):
+        cdk(*stacks)
 
 
 def destroy(environment: EnvironmentName, yes: YesOption = False, profile: ProfileOption = None) -> None:
@@ -80,9 +99,73 @@ def destroy(environment: EnvironmentName, yes: YesOption = False, profile: Profi
     if not yes and not sys.stdin.isatty():
         refuse(f"{NOBODY} `ultracluster destroy {environment} --yes` deletes without a question.")
     out = here.root / "cdk.out"
-    assembled(here, out)
-    cdk = _cdk(here, out, ["--profile", profile] if profile else [])
-    cdk("destroy", "--all", *(["--force"] if yes else []))
+    with _alone(here, "destroy", profile):
+        assembled(here, out)
+        cdk = _cdk(here, out, ["--profile", profile] if profile else [])
+        cdk("destroy", "--all", *(["--force"] if yes else []))
+
+
+@contextmanager
+def _alone(here: Located, what: str, profile: str | None) -> Generator[None]:
+    """Refuse while another deploy is at work: on this machine, or by the states of the stacks anywhere."""
+    from ultracluster.project.deploy_lock import only_one
+
+    try:
+        with only_one(here.root, f"{what} of {here.environment.name}"):
+            _none_at_work(here, profile)
+            yield
+    except ProjectError as error:
+        refuse(str(error))
+
+
+def _none_at_work(here: Located, profile: str | None) -> None:
+    from ultracluster.account.aws import AccountError
+    from ultracluster.account.stacks_at_work import stacks_at_work
+    from ultracluster.cli import environments
+    from ultracluster.model import resolve
+
+    cluster = resolve(here.environment)
+    names = [*here.environment.stack_names, *([cluster.cluster_name] if cluster.traits.own_stack else [])]
+    account = environments.open_account(here.environment, profile)
+    try:
+        found = stacks_at_work(account, names)
+    except AccountError as error:  # CloudFormation itself refuses a stack that is at work
+        typer.echo(one_line(f"not known, whether another deploy is at work: {error}"), err=True)
+        return
+    if found:
+        refuse(
+            f"Nothing changed: {'; '.join(map(str, found))}. Another deploy is at work: wait until it ends "
+            f"(`ultracluster doctor {here.environment.name}` shows what fails)."
+        )
+
+
+@contextmanager
+def _policies_opened(
+    here: Located, out: Path, accepted: frozenset[str], profile: str | None
+) -> Generator[None]:
+    """Stack policies refuse what loses data; inside they are open for what was accepted."""
+    from ultracluster.account.aws import AWS_ERRORS, AccountError, explain
+    from ultracluster.change.changes import ChangeError
+    from ultracluster.change.policy_openings import NotClosedError, opened, openings
+    from ultracluster.cli import environments
+
+    account = environments.open_account(here.environment, profile)
+    try:
+        needed, notes = openings(here, account, out, accepted)
+    except (AccountError, ChangeError) as error:
+        refuse(str(error))
+    for note in notes:
+        typer.echo(note, err=True)
+    for stack, opening in needed.items():
+        names = ", ".join(sorted(opening.going))
+        typer.echo(f"the policy of {stack} lets go, until the stacks are deployed: {names}", err=True)
+    try:
+        with opened(account, needed):
+            yield
+    except NotClosedError as error:
+        refuse(str(error))
+    except AWS_ERRORS as error:
+        refuse(f"a stack policy could not be opened: {explain(error)}")
 
 
 def _part(here: Located, words: Sequence[str], harmless: frozenset[int] = frozenset()) -> None:

@@ -48,11 +48,13 @@ def diff(
         tuple[Path, Path] | None,
         typer.Option(help="Compare two templates, or two folders of them.", show_default=False),
     ] = None,
-    accept_data_loss: Annotated[
+    accept: Annotated[
         list[str] | None,
         typer.Option(
+            "--accept",
+            "--accept-data-loss",
             metavar="STACK/LOGICAL_ID",
-            help="This resource may lose its data. Repeatable.",
+            help="The data of this resource may be lost, or lose a guard. Repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -64,9 +66,9 @@ def diff(
 ) -> None:
     """Show the blast radius of a change: what stays, restarts, is replaced, or loses its data.
 
-    Exit code 0: running jobs are not disturbed. 1: something restarts, has to be scaled to zero or is
-    replaced. 3: data would be lost and --accept-data-loss does not name it. 2: bad input, or something
-    could not be read.
+    Exit code 0: running jobs are not disturbed. 1: something restarts, has to be scaled to zero, is replaced,
+    or running jobs lose a way or a right. 3: data would be lost, or lose a guard, and --accept does not name
+    it. 2: bad input, or something could not be read.
     """
     from ultracluster.change import blast_radius
     from ultracluster.change import comparison as compare
@@ -77,9 +79,9 @@ def diff(
 
     names = environments or []
     others = [one for one in (against, against_version, deployed or None, templates) if one is not None]
-    accepted = set(accept_data_loss or [])
+    accepted = set(accept or [])
     if wrong := [one for one in sorted(accepted) if one.count("/") != 1]:
-        refuse(f"--accept-data-loss {wrong[0]}: write STACK/LOGICAL_ID, as the report shows it")
+        refuse(f"--accept {wrong[0]}: write STACK/LOGICAL_ID, as the report shows it")
     if as_json and markdown:
         refuse("--json and --markdown exclude each other")
     try:
@@ -120,10 +122,11 @@ def diff(
     except ProjectError as error:
         without = "" if find_root() else "\nOr compare templates: ultracluster diff --templates OLD NEW"
         refuse(f"{error}{without}")
-    report = Report(found, blast_radius(found.before, found.after), accepted)
-    losing = {change.resource for change in report.changes if change.verdict == "DATA LOSS"}
+    changes = blast_radius(found.before, found.after, renamed_to=found.renamed_to)
+    report = Report(found, changes, accepted)
+    losing = {change.resource for change in report.changes if change.verdict.needs_acceptance}
     for one in sorted(accepted - losing):
-        typer.echo(f"--accept-data-loss {one}: no data is lost there", err=True)
+        typer.echo(f"--accept {one}: no data is lost there, and no guard of data goes", err=True)
     if as_json:
         write_json("diff", as_document(report))
     else:

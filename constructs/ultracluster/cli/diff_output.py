@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ultracluster.change import Verdict, worst
 from ultracluster.change.report import Report, end, rows, title
-from ultracluster.cli.report import Paper, folded, markdown_table
+from ultracluster.cli.report import Paper, folded, markdown, markdown_table
 
 if TYPE_CHECKING:
     from ultracluster.cli.documents.change import Diff
@@ -17,7 +17,9 @@ _STYLES = {
     "in place": "green",
     "rolling": "yellow",
     "needs scale-to-zero": "yellow",
+    "jobs at risk": "bold yellow",
     "replaced": "red",
+    "DATA AT RISK": "bold red",
     "DATA LOSS": "bold white on red",
 }
 
@@ -59,8 +61,8 @@ def as_text(report: Report) -> str:
 def as_markdown(report: Report) -> str:
     """For a pull request: what disturbs jobs in full, the rest folded away."""
     made = rows(report)
-    parts = [f"### Blast radius: {title(report)}"]
-    parts += [line for note in report.comparison.notes for line in ("", f"*{note}*")]
+    parts = [f"### Blast radius: {markdown(title(report))}"]
+    parts += [line for note in report.comparison.notes for line in ("", f"*{markdown(note)}*")]
     loud = {row.resource for row in made if row.verdict.rank >= Verdict.ROLLING.rank}
     for fold, kept in (
         (False, [row for row in made if row.resource in loud]),
@@ -70,12 +72,12 @@ def as_markdown(report: Report) -> str:
             continue
         cells: list[tuple[str, ...]] = []
         for row in kept:
-            verdict = f"**{row.verdict}**" if row.verdict.rank >= Verdict.REPLACED.rank else row.verdict
+            verdict = f"**{row.verdict}**" if row.verdict.rank >= Verdict.AT_RISK.rank else row.verdict
             verdict = "" if row.verdict is Verdict.NO_OP and row.resource in loud else verdict
             cells.append((verdict, f"{row.stack}/{row.resource}", row.what, row.why))
         table = markdown_table(("verdict", "resource", "change", "why"), cells)
         parts += folded(f"{len(kept)} harmless", table) if fold else ["", *table]
-    return "\n".join([*parts, "", *(f"{line}  " for line in end(report))]).rstrip() + "\n"
+    return "\n".join([*parts, "", *(f"{markdown(line)}  " for line in end(report))]).rstrip() + "\n"
 
 
 def as_document(report: Report) -> Diff:
@@ -88,6 +90,7 @@ def as_document(report: Report) -> Diff:
         "verdict": worst(report.changes),
         "exit_code": report.exit_code,
         "data_loss_not_accepted": report.lost,
+        "data_at_risk_not_accepted": report.at_risk,
         "changes": [
             {
                 "stack": change.stack,

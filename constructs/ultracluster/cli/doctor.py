@@ -15,6 +15,7 @@ from ultracluster.cli.environments import (
 )
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.report import working
+from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
     from ultracluster.account.doctor import Examination, Fact
@@ -30,9 +31,12 @@ def doctor(
     profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask stacks, cluster, nodes, events and logs what is wrong. Changes nothing.
+    """Ask stacks, cluster, nodes, events, logs and metrics what is wrong, side by side. Changes nothing.
 
-    Exit code 0 = nothing found, 1 = something is wrong or could not be read, 2 = the account cannot be asked.
+    A source that has not answered after 30 seconds is named, and the others still answer.
+
+    Exit code 0 = nothing found, 1 = something is wrong, not deployed or could not be read, 2 = the account
+    cannot be asked.
     """
     from ultracluster.account.doctor import examine
     from ultracluster.model import resolve
@@ -45,7 +49,7 @@ def doctor(
         write_json("doctor", as_dict(found))
     else:
         typer.echo(as_text(found, config.name))
-    raise typer.Exit(0 if found.healthy else 1)
+    raise typer.Exit(0 if found.healthy and found.deployed is not False else 1)
 
 
 def as_dict(found: Examination) -> Examined:
@@ -53,6 +57,7 @@ def as_dict(found: Examination) -> Examined:
     labels = found.labels
     return {
         "healthy": found.healthy,
+        "deployed": found.deployed,
         "causes": [
             {
                 "id": one.failure.id,
@@ -97,9 +102,11 @@ def as_text(found: Examination, name: str) -> str:
         lines += ["", f"{stream} ends with:", *(f"  | {line}" for line in tail[-SHOWN:])]
     lines += ["", "asked:"]
     lines += [f"  {one.name}: {one.state}" + (f", {one.why}" if one.why else "") for one in found.sources]
-    if found.healthy:
+    if found.deployed is False:
+        lines.insert(0, f"{name}: not deployed, none of its stacks is there")
+    elif found.healthy:
         lines.insert(0, f"{name}: nothing wrong found")
-    return "\n".join(lines).strip("\n")
+    return "\n".join(map(one_line, lines)).strip("\n")
 
 
 def _line(fact: Fact) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -27,6 +28,8 @@ app = typer.Typer(
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 _IMAGE = re.compile(r"[A-Za-z0-9/][A-Za-z0-9._:/@#+-]{0,400}")
 _SCRIPT = re.compile(r"[A-Za-z0-9/._-]{1,400}")
+_FOLDER = re.compile(r"/[A-Za-z0-9/._-]{1,400}")
+_TIME = re.compile(r"\d{1,4}-\d{1,2}(:\d{2}){0,2}|\d{1,6}(:\d{2}){0,2}")
 
 
 @app.callback()
@@ -62,6 +65,18 @@ def pytorch(
     processes: Annotated[
         int | None, typer.Option(min=1, help="On a node; one for each GPU by default.")
     ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(help="Time limit on Slurm, e.g. `2-00:00:00`; the partition's by default."),
+    ] = None,
+    checkpoints: Annotated[
+        str | None,
+        typer.Option(help="Folder of checkpoints, on Slurm; checkpoints/NAME on Lustre by default."),
+    ] = None,
+    look: Annotated[
+        bool,
+        typer.Option("--look/--no-look", help="On Slurm: look at the nodes before the job starts on them."),
+    ] = True,
     scheduler: Annotated[
         Literal["kueue", "volcano", "kai"] | None,
         typer.Option(help="As if the environment had this scheduler; its own by default."),
@@ -75,10 +90,58 @@ def pytorch(
     cluster = resolve(_valid(environment, scheduler))
     try:
         wanted = _job(cluster, nodes, team, image, script, name, group, priority, within, processes)
+        wanted = _on_slurm(cluster, wanted, time, checkpoints, look=look)
         text = _text(cluster, wanted)
     except ValueError as error:
         refuse(f"{environment}: {error}")
+    for note in (_user_note(cluster, team), _placement_note(cluster, wanted)):
+        if note:
+            typer.echo(note, err=True)
     typer.echo(text, nl=False)
+
+
+def _user_note(cluster: Cluster, team: str | None) -> str:
+    """Who the processes are, where that is not the image's to say: what it must find out otherwise."""
+    if not cluster.kubernetes:
+        return ""
+    from ultracluster.kubernetes.isolation import job_namespace, job_user
+
+    user, space = job_user(cluster, team), job_namespace(cluster, team)
+    if user is None:
+        return ""
+    named = f"teams.{team}.uid" if space.uid is not None else f"`{space.name}` is {space.level}: no root"
+    return (
+        f"The job runs as user {user} ({named}): folders that it writes must be that user's. "
+        "An image that must run as root needs pod_security: baseline, and no uid."
+    )
+
+
+def _placement_note(cluster: Cluster, wanted: PyTorchJob) -> str:
+    """What becomes of --within, where that is not certain."""
+    if cluster.kubernetes:
+        return ""
+    from ultracluster.slurm.within import placement_note
+
+    return placement_note(cluster, wanted)
+
+
+def _on_slurm(
+    cluster: Cluster, wanted: PyTorchJob, time: str | None, checkpoints: str | None, *, look: bool
+) -> PyTorchJob:
+    """What only a batch script has.
+
+    Raises:
+        ValueError: it cannot be written, or this is Kubernetes.
+    """
+    for what, value, form in (("--time", time, _TIME), ("--checkpoints", checkpoints, _FOLDER)):
+        if value is not None and cluster.kubernetes:
+            raise ValueError(f"{what} is for Slurm, and this is {cluster.settings.kind}")
+        if value is not None and not form.fullmatch(value):
+            example = "2-00:00:00" if what == "--time" else "/fsx/checkpoints"
+            raise ValueError(f"{what} {value!r} has another form than {example}")
+    if checkpoints is None and cluster.lustre:
+        checkpoints = f"{cluster.lustre.mount_path}/checkpoints/{wanted.name}"
+    return replace(wanted, time_limit=time, checkpoints=checkpoints, look=look)
 
 
 def _valid(path: Path, scheduler: str | None) -> Environment:

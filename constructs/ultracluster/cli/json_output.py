@@ -51,7 +51,8 @@ def write_json(name: str, document: Mapping[str, Any]) -> None:
 
 def document_text(name: str, document: Mapping[str, Any]) -> str:
     """The document as it is printed; dates are ISO 8601."""
-    return json.dumps({"schema": schema_id(name), **document}, indent=2, default=_iso)
+    text = json.dumps({"schema": schema_id(name), **document}, indent=2, default=_iso)
+    return text.replace("##[", "#\\u0023[")  # which the log of a workflow would obey
 
 
 def write_refusal(why: str, findings: Sequence[Finding] = (), code: int = 2) -> None:

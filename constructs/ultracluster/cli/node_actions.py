@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
@@ -11,10 +12,13 @@ import typer
 from ultracluster.cli.environments import confirm, load_environment, open_account, refuse
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.report import bars, text_table
+from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
+    from ultracluster.account.jobs import Running
     from ultracluster.account.nodes.fleet import Fleet
-    from ultracluster.account.nodes.node import Action, Outcome
+    from ultracluster.account.nodes.hyperpod_wait import Seen
+    from ultracluster.account.nodes.node import Action, Node, Outcome
     from ultracluster.config import Environment
 
 
@@ -36,44 +40,115 @@ def fleet_of(config: Environment, profile: str | None) -> Fleet:
         refuse(str(error))
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a person has chosen for one action."""
+
+    yes: bool = False
+    despite_jobs: bool = False
+    """Whether nodes are taken although jobs run there, or may run there, without a question."""
+    at_most: int | None = None
+    """Nodes of one call; otherwise `ceiling`."""
+    dry_run: bool = False
+    wait: bool = True
+    timeout: int = 90
+    """Minutes."""
+    as_json: bool = False
+
+
 def act(
-    fleet: Fleet,
-    action: Action,
-    names: Sequence[str],
-    yes: bool,
-    dry_run: bool,
-    wait: bool,
-    timeout: int,
-    as_json: bool,
-    checks: Sequence[str] = (),
+    fleet: Fleet, action: Action, names: Sequence[str], choice: Choice, checks: Sequence[str] = ()
 ) -> None:
-    """Judge, ask the person, ask AWS, wait, report: the same for every action."""
+    """Judge, look at jobs, ask the person, ask AWS, wait, report: the same for every action."""
+    from ultracluster.account import jobs
+    from ultracluster.account.nodes.ec2_wait import counts
+
     found, missing = fleet.find(names)
     outcomes = [fleet.absent(name) for name in missing]
     judged = fleet.judge(action, found)
     outcomes += [one for one in judged if one.result != "would"]
     willing = {one.node for one in judged if one.result == "would"}
     nodes = [node for node in found if node.name in willing]
-    if not nodes or dry_run:
-        finish(outcomes + [one for one in judged if one.result == "would"], as_json)
+    if not nodes:
+        finish(outcomes, choice.as_json)
+    _within(nodes, fleet.nodes, choice.at_most)
+    running = jobs.jobs_on(fleet, nodes)
+    if choice.dry_run:
+        tell_jobs(running)
+        finish(outcomes + [one for one in judged if one.result == "would"], choice.as_json, running=running)
     for line in fleet.before(action, nodes):
-        typer.echo(line, err=True)
+        typer.echo(one_line(line), err=True)
     for one in outcomes:
-        typer.echo(f"left out: {one.node} {one.why}", err=True)
+        typer.echo(one_line(f"left out: {one.node} {one.why}"), err=True)
+    tell_jobs(running)
     listed = ", ".join(node.name for node in nodes[:5]) + (f" and {len(nodes) - 5} more" if nodes[5:] else "")
-    confirm(f"{_VERBS[action]} {len(nodes)} node{'s' * (len(nodes) != 1)} ({listed})?", yes)
+    _ask(f"{_VERBS[action]} {_many(len(nodes), 'node')} ({listed})", running, choice)
     done = fleet.act(action, nodes, checks)
     outcomes += done
     accepted = {one.node for one in done if one.result == "accepted"}
     late = False
-    if wait and accepted and fleet.cluster:
+    if choice.wait and accepted:
         groups = {node.group for node in nodes if node.name in accepted}
         leaving = accepted if action != "reboot" else set[str]()
         settle = 180 if action == "reboot" else 0
-        late = wait_for(fleet, groups, leaving, settle, timeout)
+        if fleet.cluster:
+            late = wait_for(fleet, groups, leaving, settle, choice.timeout)
+        elif leaving:
+            before = {group: count for group, count in counts(fleet.nodes).items() if group in groups}
+            late = wait_for_instances(fleet, before, leaving, choice.timeout)
     for line in fleet.after(action, [node for node in nodes if node.name in accepted]) if accepted else []:
-        typer.echo(line, err=True)
-    finish(outcomes, as_json, late)
+        typer.echo(one_line(line), err=True)
+    finish(outcomes, choice.as_json, late, running)
+
+
+AT_MOST = 10
+"""Nodes that one call takes without being told of more."""
+SHARE = 0.1
+"""Or so much of the groups that they are of, where that is more."""
+
+
+def ceiling(nodes: Sequence[Node], all_nodes: Sequence[Node]) -> int:
+    """How many nodes one call may take: 10, or 10 % of the groups that they are of, whichever is more."""
+    groups = {node.group for node in nodes}
+    return max(AT_MOST, round(SHARE * sum(node.group in groups for node in all_nodes)))
+
+
+def tell_jobs(running: Running) -> None:
+    """Name the jobs that run on the nodes, or why that is not known."""
+    for job in running.jobs:
+        typer.echo(one_line(f"runs there: {job}"), err=True)
+    if running.unknown:
+        typer.echo(one_line(f"not known, whether jobs run there: {running.unknown}"), err=True)
+
+
+def _within(nodes: Sequence[Node], all_nodes: Sequence[Node], at_most: int | None) -> None:
+    """Refuse more nodes than one call may take."""
+    most = ceiling(nodes, all_nodes) if at_most is None else at_most
+    if len(nodes) > most:
+        refuse(
+            f"{len(nodes)} nodes are more than the {most} that one call takes: nothing changed. "
+            f"Name fewer, or pass `--at-most {len(nodes)}`."
+        )
+
+
+def _ask(question: str, running: Running, choice: Choice) -> None:
+    """Ask the person; `--yes` by itself does not answer for jobs."""
+    if running.jobs:
+        question += f", on which {_many(len(running.jobs), 'job')} run{'s' * (len(running.jobs) == 1)}"
+    elif running.unknown:
+        question += ", although it is not known whether jobs run there"
+    if choice.yes and (running.jobs or running.unknown) and not choice.despite_jobs:
+        named = "; ".join(str(job) for job in running.jobs[:5])
+        more = f"; and {len(running.jobs) - 5} more" if running.jobs[5:] else ""
+        why = f"these would end: {named}{more}"
+        if not running.jobs:
+            why = f"whether jobs run there is not known: {running.unknown}"
+        refuse(one_line(f"{why}. Nothing changed. Empty the nodes first, or pass --despite-jobs."))
+    confirm(one_line(f"{question}?"), choice.yes)
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 _VERBS = {
@@ -85,11 +160,34 @@ _VERBS = {
 
 
 def wait_for(fleet: Fleet, groups: set[str], leaving: set[str], settle: float, timeout: int) -> bool:
-    """Whether it is not done in time, or a node has failed on the way."""
-    from ultracluster.account.aws import AccountError
-    from ultracluster.account.nodes.hyperpod_wait import Seen, wait
+    """Whether HyperPod is not done in time, or a node has failed on the way."""
+    from ultracluster.account.nodes import hyperpod_wait
 
     assert fleet.cluster
+    name = fleet.cluster.name
+    return _wait(
+        lambda report: hyperpod_wait.wait(
+            fleet.account, name, groups=groups, leaving=leaving, settle=settle, timeout=timeout * 60,
+            report=report,
+        )
+    )  # fmt: skip
+
+
+def wait_for_instances(fleet: Fleet, before: Mapping[str, int], leaving: set[str], timeout: int) -> bool:
+    """Whether the new instances of a replacement do not run in time."""
+    from ultracluster.account.nodes import ec2_wait
+
+    return _wait(
+        lambda report: ec2_wait.wait(
+            fleet.account, fleet.wanted, before=before, leaving=leaving, timeout=timeout * 60, report=report
+        )
+    )
+
+
+def _wait(begin: Callable[[Callable[[Seen], None]], Seen]) -> bool:
+    """Follow a wait with a bar; whether it is not done in time, or a node has failed on the way."""
+    from ultracluster.account.aws import AccountError
+
     try:
         with bars(before="nodes") as bar:
             task = bar.add_task("", total=None)
@@ -98,15 +196,7 @@ def wait_for(fleet: Fleet, groups: set[str], leaving: set[str], settle: float, t
                 text = f"{seen.ready}/{seen.wanted} {'; '.join(seen.busy[:2])}"
                 bar.update(task, completed=seen.ready, total=seen.wanted, description=text)
 
-            seen = wait(
-                fleet.account,
-                fleet.cluster.name,
-                groups=groups,
-                leaving=leaving,
-                settle=settle,
-                timeout=timeout * 60,
-                report=follow,
-            )
+            seen = begin(follow)
     except AccountError as error:
         typer.echo(f"Stopped waiting, the request is still running in AWS: {error}", err=True)
         return True
@@ -114,25 +204,35 @@ def wait_for(fleet: Fleet, groups: set[str], leaving: set[str], settle: float, t
         typer.echo("Stopped waiting; the request is still running in AWS.", err=True)
         return True
     for line in seen.busy:
-        typer.echo(f"still under way: {line}", err=True)
+        typer.echo(one_line(f"still under way: {line}"), err=True)
     for node in seen.failed:
         typer.echo(f"{node} has failed, and HyperPod does not retry by itself: replace it again", err=True)
     return bool(seen.busy or seen.failed)
 
 
-def finish(outcomes: Sequence[Outcome], as_json: bool, late: bool = False) -> NoReturn:
+def finish(
+    outcomes: Sequence[Outcome], as_json: bool, late: bool = False, running: Running | None = None
+) -> NoReturn:
     """Print what came of it, and end with the exit code that says so."""
-    report(outcomes, as_json)
+    report(outcomes, as_json, running)
     raise typer.Exit(1 if any(one.bad for one in outcomes) else 3 if late else 0)
 
 
-def report(outcomes: Sequence[Outcome], as_json: bool) -> None:
-    """Print what came of it, one line or object for each node."""
+def report(outcomes: Sequence[Outcome], as_json: bool, running: Running | None = None) -> None:
+    """Print what came of it, one line or object for each node.
+
+    Args:
+        running: the jobs that ran on the nodes; none where jobs were not in question.
+    """
     from ultracluster.account.nodes import node as model
 
     sys.stderr.flush()
     if as_json:
-        write_json("outcomes", {"outcomes": [model.as_json(one) for one in outcomes]})
+        made: dict[str, Any] = {"outcomes": [model.as_json(one) for one in outcomes]}
+        if running:
+            made["jobs"] = [model.as_json(job) for job in running.jobs]
+            made["jobs_unknown"] = running.unknown or None
+        write_json("outcomes", made)
         return
     if outcomes:
         rows = [(one.node, one.group, one.result, one.why) for one in outcomes]
@@ -148,9 +248,9 @@ def answer_lines(value: Any, indent: int = 0) -> list[str]:
     )
     for key, entry in pairs:
         if isinstance(entry, dict | list) and entry:
-            lines += [f"{pad}{key}:", *answer_lines(entry, indent + 1)]
+            lines += [f"{pad}{one_line(str(key))}:", *answer_lines(entry, indent + 1)]
         elif entry not in ({}, []):
-            lines.append(f"{pad}{key}: {iso(entry)}")
+            lines.append(f"{pad}{one_line(f'{key}: {iso(entry)}')}")
     return lines
 
 

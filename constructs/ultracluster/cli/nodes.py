@@ -16,6 +16,7 @@ from ultracluster.cli.environments import (
 )
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.node_actions import (
+    Choice,
     act,
     answer_lines,
     finish,
@@ -25,6 +26,7 @@ from ultracluster.cli.node_actions import (
     wait_for,
 )
 from ultracluster.cli.report import text_table
+from ultracluster.config.plain_text import one_line
 
 app = typer.Typer(
     add_completion=False,
@@ -38,6 +40,19 @@ NodeArguments = Annotated[
     typer.Argument(help="Instance id, logical id, host name (`ip-10-1-0-5`) or address.", show_default=False),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+DespiteJobs = Annotated[
+    bool,
+    typer.Option("--despite-jobs", help="With --yes: also where jobs run, or where that is not known."),
+]
+AtMost = Annotated[
+    int | None,
+    typer.Option(
+        "--at-most",
+        min=1,
+        help="Nodes of this call; 10 by default, or 10 % of their groups where that is more.",
+        show_default=False,
+    ),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the API calls without making them.")]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Stay until it is done.")]
 Timeout = Annotated[int, typer.Option(min=1, help="Minutes to wait at most.")]
@@ -82,7 +97,7 @@ def list_(
     if fleet.cluster:
         for one in fleet.cluster.groups:
             if one.current != one.target:
-                typer.echo(f"{one.name}: {one.current} of {one.target} nodes, {one.status}")
+                typer.echo(one_line(f"{one.name}: {one.current} of {one.target} nodes, {one.status}"))
     typer.echo(f"{len(nodes)} node{'s' * (len(nodes) != 1)}")
 
 
@@ -111,18 +126,44 @@ def describe(
 
 
 @app.command()
+def why(
+    environment: EnvironmentArgument,
+    reason: Annotated[str, typer.Argument(help="As `sinfo -R` prints it, in quotes.", show_default=False)],
+) -> None:
+    """Say what the reason of a node in Slurm means, and what happens next. Asks nobody.
+
+    Exit code 0 = known, 1 = a person's, or unknown.
+    """
+    from ultracluster.account.nodes.slurm_reason import explain
+
+    known = explain(reason, load_environment(environment).health)
+    if known is None:
+        typer.echo("neither our checks, HyperPod nor Slurm write that: ask who drained the node")
+        raise typer.Exit(1)
+    typer.echo(f"{known.meaning}\nnext: {known.next}")
+    if known.source:
+        typer.echo(f"source: {known.source}")
+
+
+@app.command()
 def reboot(
     environment: EnvironmentArgument,
     nodes: NodeArguments,
     yes: Yes = False,
+    despite_jobs: DespiteJobs = False,
+    at_most: AtMost = None,
     dry_run: DryRun = False,
     wait: Wait = True,
     timeout: Timeout = 30,
     profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Reboot nodes; disks stay as they are, lifecycle scripts do not run again."""
-    act(open_fleet(environment, profile), "reboot", nodes, yes, dry_run, wait, timeout, as_json)
+    """Reboot nodes; disks stay as they are, lifecycle scripts do not run again.
+
+    The jobs that run there are named first; --yes does not go over them without --despite-jobs.
+    """
+    choice = Choice(yes, despite_jobs, at_most, dry_run, wait, timeout, as_json)
+    act(open_fleet(environment, profile), "reboot", nodes, choice)
 
 
 @app.command()
@@ -130,14 +171,20 @@ def replace(
     environment: EnvironmentArgument,
     nodes: NodeArguments,
     yes: Yes = False,
+    despite_jobs: DespiteJobs = False,
+    at_most: AtMost = None,
     dry_run: DryRun = False,
     wait: Wait = True,
     timeout: Timeout = 90,
     profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Replace nodes by new instances; everything on their own disks is lost."""
-    act(open_fleet(environment, profile), "replace", nodes, yes, dry_run, wait, timeout, as_json)
+    """Replace nodes by new instances; everything on their own disks is lost.
+
+    The jobs that run there are named first; --yes does not go over them without --despite-jobs.
+    """
+    choice = Choice(yes, despite_jobs, at_most, dry_run, wait, timeout, as_json)
+    act(open_fleet(environment, profile), "replace", nodes, choice)
 
 
 @app.command()
@@ -145,14 +192,20 @@ def delete(
     environment: EnvironmentArgument,
     nodes: NodeArguments,
     yes: Yes = False,
+    despite_jobs: DespiteJobs = False,
+    at_most: AtMost = None,
     dry_run: DryRun = False,
     wait: Wait = True,
     timeout: Timeout = 60,
     profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete nodes and lower their group's target; the next deploy goes by the file's `count` again."""
-    act(open_fleet(environment, profile), "delete", nodes, yes, dry_run, wait, timeout, as_json)
+    """Delete nodes and lower their group's target; the next deploy goes by the file's `count` again.
+
+    The jobs that run there are named first; --yes does not go over them without --despite-jobs.
+    """
+    choice = Choice(yes, despite_jobs, at_most, dry_run, wait, timeout, as_json)
+    act(open_fleet(environment, profile), "delete", nodes, choice)
 
 
 @app.command("health-check")
@@ -165,6 +218,8 @@ def health_check(
     ] = False,
     training: Annotated[bool, typer.Option(help="Train over the nodes.")] = False,
     yes: Yes = False,
+    despite_jobs: DespiteJobs = False,
+    at_most: AtMost = None,
     dry_run: DryRun = False,
     profile: ProfileOption = None,
     as_json: JsonOption = False,
@@ -176,7 +231,8 @@ def health_check(
     if not checks:
         refuse("choose at least one check")
     fleet = open_fleet(environment, profile)
-    act(fleet, "health-check", nodes, yes, dry_run, False, 1, as_json, checks)
+    choice = Choice(yes, despite_jobs, at_most, dry_run, wait=False, as_json=as_json)
+    act(fleet, "health-check", nodes, choice, checks)
 
 
 @app.command()

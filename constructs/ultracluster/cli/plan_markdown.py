@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ultracluster.cli.plan_text import facts, group_words, heading, quota_amount
-from ultracluster.cli.report import folded, markdown_table
-from ultracluster.plan.environment_plan import Plan
+from ultracluster.cli.report import folded, markdown, markdown_table
+from ultracluster.plan.environment_plan import GroupSeries, Plan
 
 
 def as_markdown(plan: Plan) -> str:
@@ -19,7 +19,7 @@ def as_markdown(plan: Plan) -> str:
             merged[-1][1] += f"\n{value}"
     groups = [group_words(group) for group in plan.groups]
     parts = [
-        f"### {plan.name}: {heading(plan)}",
+        f"### {markdown(plan.name)}: {markdown(heading(plan))}",
         "",
         *markdown_table(tuple(groups[0]), (group.values() for group in groups)),
         "",
@@ -37,6 +37,18 @@ def as_markdown(plan: Plan) -> str:
             if one.outcome != "not-needed"
         ),
     )
+    if plan.slurm:
+        parts += _folded(
+            "settings of slurm.conf",
+            ("setting", "value", "whose", "for", ""),
+            ((one.name, one.value, one.origin, one.why, one.note) for one in plan.slurm.settings),
+        )
+    if plan.observability and plan.observability.groups:
+        parts += _folded(
+            "node groups with metrics",
+            ("group", "series a node", "allowed", "nodes", "at most"),
+            ((one.group, *(f"{figure:,}" for figure in _series(one))) for one in plan.observability.groups),
+        )
     parts += _folded(
         "service quotas",
         ("needed", "quota", "service", "by"),
@@ -46,9 +58,15 @@ def as_markdown(plan: Plan) -> str:
     parts += _folded(f"takers of addresses in {plan.addresses.subnet}", ("addresses", "by", ""), rows)
     endpoints = ((one.service, one.kind, one.reason) for one in plan.endpoints)
     parts += _folded("VPC endpoints", ("service", "kind", "for"), endpoints)
+    if plan.perimeter:
+        parts.append(f"\nThe VPC endpoints let through: {plan.perimeter}.")
     warnings = ((one.code, one.path, one.message, one.acknowledged or "**open**") for one in plan.warnings)
     parts += _folded("warnings", ("rule", "at", "warning", "accepted because"), warnings)
     return "\n".join(parts) + "\n"
+
+
+def _series(group: GroupSeries) -> tuple[int, int, int, int]:
+    return group.series_per_node, group.budget_per_node, group.nodes, group.most_nodes
 
 
 def _folded(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:

@@ -15,7 +15,9 @@ from ultracluster.plan.environment_plan import (
     QuotaPlan,
     bandwidth,
     boot_lines,
+    observability_lines,
     size_text,
+    slurm_lines,
     step_lines,
 )
 
@@ -85,14 +87,22 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
     for one in plan.repositories:
         place = f"s3://{one.bucket}/{one.prefix}" if one.bucket else f"the data bucket, {one.prefix or '/'}"
         yield "", f"{one.folder} is {place} ({_events(one.import_events, one.export_events)})"
+    for number, one in enumerate(plan.job_buckets):
+        yield "" if number else "jobs in S3", str(one)
     if plan.model:
         yield from zip(("model", ""), model_lines(plan.model), strict=True)
     if plan.home or plan.accounting:  # pods have no home
         yield "home", str(plan.home or "on Lustre")
     if plan.accounting:
         yield "accounting", plan.accounting
+    if plan.slurm:
+        for number, line in enumerate(slurm_lines(plan.slurm)):
+            more = f": {rest_at}" if line.endswith("settings of ours") else ""
+            yield "" if number else f"Slurm {plan.slurm.version}", line + more
     yield "egress", "NAT gateway" if plan.egress == "nat" else "closed: VPC endpoints only"
     yield "endpoints", ", ".join(one.service for one in plan.endpoints) or "none of ours"
+    if plan.perimeter:
+        yield "", f"they let through: {plan.perimeter}"
     taken = plan.addresses
     estimate = " (estimate)" if taken.estimate else ""
     yield "addresses", f"{taken.total:,} of {taken.usable:,} in {taken.subnet}{estimate}"
@@ -102,8 +112,13 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
         yield "" if number else "first boot", line
     for number, line in enumerate(step_lines(plan.first_boot)):
         yield "" if number else "your steps", line
+    if plan.observability:
+        for number, line in enumerate(observability_lines(plan.observability)):
+            yield "" if number else "watched", line
     yield "protected", "yes: data is retained, stacks refuse deletion" if plan.protect else "no"
     yield "stacks", ", ".join(plan.stacks)
+    if plan.stacks_of_aws:
+        yield "of AWS", f"{', '.join(plan.stacks_of_aws)}; their rights: docs/parallelcluster.md"
     yield "cost", f"{plan.cost.text} (ultracluster cost {plan.asked_as})"
     yield from (
         ("", line) for line in (plan.cost.strict_line, plan.cost.idle_line, *plan.cost.faults) if line

@@ -17,7 +17,9 @@ from ultracluster.cli.environments import (
     refuse,
 )
 from ultracluster.cli.json_output import write_json
+from ultracluster.cli.output import draw
 from ultracluster.cli.report import LateBar, markdown_table
+from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
     from ultracluster.account.preflight import Report, Row
@@ -64,7 +66,7 @@ def preflight(
         with LateBar("asking AWS") as bar:
             report = ask(account, resolve(config), progress=bar)
     if not as_json:
-        typer.echo(as_markdown(report) if markdown else as_text(report))
+        draw(as_markdown(report) if markdown else as_text(report))
     requests = _requests(account, report, yes) if request_quotas else None
     failed = any(one.state == "failed" for one in requests or ())
     open_questions = not_asked(report)
@@ -160,12 +162,13 @@ def as_text(report: Report) -> str:
         lines += [typer.style(group, bold=True)]
         for row in rows:
             mark = typer.style(f"{row.level:7}", fg=_COLOURS[row.level])
-            if len(row.what) <= wide:
-                lines.append(f"  {mark}  {row.what:{wide}}  {row.found}")
+            what, found, do = map(one_line, (row.what, row.found, row.do))
+            if len(what) <= wide:
+                lines.append(f"  {mark}  {what:{wide}}  {found}")
             else:
-                lines += [f"  {mark}  {row.what}", f"           {'':{wide}}  {row.found}"]
-            if row.do:
-                lines.append(f"           {'':{wide}}  -> {row.do}")
+                lines += [f"  {mark}  {what}", f"           {'':{wide}}  {found}"]
+            if do:
+                lines.append(f"           {'':{wide}}  -> {do}")
         lines.append("")
     return "\n".join([*lines, _sum(report)])
 
@@ -187,7 +190,7 @@ def request_lines(requests: Sequence[Request]) -> list[str]:
         status = f", {one.status}" if one.status and one.status not in one.why else ""
         why = f": {one.why}" if one.why else ""
         lines.append(f"  {one.state:14}  {one.name}: {one.current:g} -> {one.asked:g}{status}{why}")
-    return lines
+    return [one_line(line) for line in lines]
 
 
 def _sum(report: Report) -> str:

@@ -190,8 +190,9 @@ def _print(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     if not sys.stdout.isatty():
         typer.echo(text_table(heads, rows))
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from ultracluster.cli.console import Console
 
     table = Table(box=None, pad_edge=False)
     for title in heads:

@@ -107,7 +107,7 @@ def mirror(
                     and (not arch or its_arch in arch)
                     and (not wish.places or (its_os, its_arch) in wish.places)
                 ),
-                asked=component or (),
+                asked={*(component or ()), *wish.asked},
                 lock=wish.lock,
                 renew=renew_packages,
             )
@@ -154,11 +154,14 @@ class _Wish:
     places: frozenset[tuple[str, str]] = frozenset()
     """Operating systems and processors; all where it is empty."""
     lock: EnvironmentLock | None = None
+    asked: frozenset[str] = frozenset()
+    """Optional components that its nodes install."""
 
 
 def _wish(environment: Path) -> _Wish:
     from ultracluster.config.base import s3_place
     from ultracluster.software import InvalidLockError, environment_lock, read_lock
+    from ultracluster.software.first_boot import asked_components
     from ultracluster.software.supply.environment_lock import places
 
     path = environment_path(environment)
@@ -169,7 +172,8 @@ def _wish(environment: Path) -> _Wish:
         release, lock = read_lock(file), environment_lock(path)
     except InvalidLockError as error:
         refuse(str(error))
-    return _Wish(file, bucket, prefix, config.region, frozenset(places(config, release)), lock)
+    pairs, asked = frozenset(places(config, release)), asked_components(config) & release.components.keys()
+    return _Wish(file, bucket, prefix, config.region, pairs, lock, asked)
 
 
 def _optional(file: Path) -> list[str]:

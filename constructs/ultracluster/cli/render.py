@@ -15,7 +15,7 @@ from ultracluster.cli.environments import (
     open_account,
     refuse,
 )
-from ultracluster.cli.teams import slurm_accounts, task_governance
+from ultracluster.cli.teams import slurm_accounts, task_governance, team_namespaces
 from ultracluster.config import Environment
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ app = typer.Typer(
 
 app.command()(slurm_accounts)
 app.command()(task_governance)
+app.command()(team_namespaces)
 
 
 @app.command()

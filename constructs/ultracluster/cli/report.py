@@ -5,6 +5,7 @@ Light: commands that read no environment use it, too, and rich is imported where
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -15,13 +16,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from ultracluster.cli.json_output import write_refusal
+from ultracluster.cli.output import Drawn
+from ultracluster.config.plain_text import one_line, visible
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.progress import Progress, TaskID
 
+    from ultracluster.cli.console import Console
     from ultracluster.config.findings import Finding
 
+_MENTION = re.compile(r"(?<![\w.])@(?=[A-Za-z0-9])")
 LATE = 2.0
 """Seconds after which a bar of something short is worth showing."""
 
@@ -40,7 +44,7 @@ def refuse(why: str, findings: Sequence[Finding] = (), *, code: int = 2) -> NoRe
 
 def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns as wide as they need to be; the last one runs on, so nothing is cut."""
-    lines = [heads, *rows]
+    lines = [heads, *([one_line(cell) for cell in row] for row in rows)]
     widths = [max(len(line[place]) for line in lines) for place in range(len(heads) - 1)]
     return "\n".join(
         "  ".join(
@@ -51,10 +55,16 @@ def text_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def cell(text: str) -> str:
-    """Text in a cell of a Markdown table; bars and angle brackets are no markup there."""
-    for character, instead in (("|", "\\|"), ("<", "&lt;"), ("\n", "<br>")):
-        text = text.replace(character, instead)
-    return text
+    """Text in a cell of a Markdown table."""
+    return markdown(text).replace("|", "\\|").replace("\n", "<br>")
+
+
+def markdown(text: str) -> str:
+    """Text from outside in Markdown: it brings no HTML, no picture and no link, and names nobody on GitHub.
+
+    What rules write between backticks stays as it is.
+    """
+    return _MENTION.sub("&#64;", visible(text).replace("<", "&lt;").replace("](", "]\\("))
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> list[str]:
@@ -83,16 +93,16 @@ class Paper:
             width: columns; None is that of the terminal.
             colour: whether the text is for a terminal.
         """
-        from rich.console import Console
+        from ultracluster.cli.console import Console
 
         self._target = StringIO()
         self.console: Console = Console(
             file=self._target, width=width, force_terminal=colour, highlight=False, markup=markup
         )
 
-    def text(self) -> str:
+    def text(self) -> Drawn:
         """What is on the page, without blanks at the ends of lines."""
-        return "\n".join(line.rstrip() for line in self._target.getvalue().splitlines()) + "\n"
+        return Drawn("\n".join(line.rstrip() for line in self._target.getvalue().splitlines()) + "\n")
 
 
 @contextmanager
@@ -101,24 +111,31 @@ def working(text: str) -> Generator[Callable[[str], None]]:
 
     Yields what changes its text.
     """
-    from rich.console import Console
+    from ultracluster.cli.console import Console
 
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda _: None
         return
+    from rich.markup import escape
+
     with console.status(text) as status:
-        yield status.update
+        yield lambda text: status.update(escape(text))
 
 
 def bars(*columns: Any, before: str = "{task.description}") -> Progress:
     """Bars on standard error with more columns behind; silent where that is no terminal."""
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
+
+    from ultracluster.cli.console import Console
 
     console = Console(stderr=True)
     return Progress(
-        TextColumn(before), BarColumn(), *columns, console=console, disable=not console.is_terminal
+        TextColumn(before, markup=False),
+        BarColumn(),
+        *columns,
+        console=console,
+        disable=not console.is_terminal,
     )
 
 
@@ -144,8 +161,9 @@ class LateBar:
         if self._bar is None:
             if time.monotonic() - self._begun < LATE:
                 return
-            from rich.console import Console
             from rich.progress import Progress
+
+            from ultracluster.cli.console import Console
 
             progress = Progress(console=Console(stderr=True), transient=True)
             self._bar = (progress, progress.add_task(self._what))

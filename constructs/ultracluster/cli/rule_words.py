@@ -34,7 +34,7 @@ def as_markdown(rule: Rule) -> str:
     """The rule's entry of docs/rules.md, below its heading."""
     example = examples()[rule.id]
     parts = [
-        f"{rule.severity} · {rule.source} ({rule.date})",
+        f"{_severity(rule)} · {rule.source} ({rule.date})",
         f"> `{example.at}`: {example.says}\n> Instead: {example.instead}.",
         f"```yaml\n{bad_and_good(example)}\n```",
     ]
@@ -43,12 +43,16 @@ def as_markdown(rule: Rule) -> str:
     return "\n\n".join(parts)
 
 
+def _severity(rule: Rule) -> str:
+    return f"{rule.severity} until acknowledged" if rule.until_acknowledged else rule.severity
+
+
 def as_text(rule: Rule) -> str:
     """The rule for a terminal."""
     example = examples()[rule.id]
     kinds = ", ".join(sorted(rule.kinds)) if rule.kinds else "every orchestrator"
     lines = [
-        f"{rule.id}  {rule.severity}  {rule.title}",
+        f"{rule.id}  {_severity(rule)}  {rule.title}",
         f"for      {kinds}",
         f"source   {rule.source} ({rule.date})",
         *([f"by hand  {rule.by_hand}"] if rule.by_hand else []),

@@ -9,14 +9,15 @@ from ultracluster.rules import RULE_SETS
 
 SHAPE = {
     "CFG001": "the file does not exist or cannot be read",
-    "CFG002": "the file is not YAML: a tab, an open bracket, a type that is not used here",
+    "CFG002": "the file is not YAML: a tab, an open bracket, a type that is not used here; or it is too much",
     "CFG003": "a key stands twice",
     "CFG004": "a key that does not exist here",
     "CFG005": "a value of the wrong type, form, unit or range",
     "CFG006": "a key is missing",
     "CFG007": "the file is empty",
-    "CFG008": "`extends:` names no file, or the files extend each other",
+    "CFG008": "`extends:` names no environment file of the folder, or the files extend each other",
     "CFG009": "`${...}`, which is not expanded",
+    "CFG010": "more is wrong than is shown",
     "ACK001": "an acknowledgement of an unknown rule or of an error",
     "ACK002": "an acknowledgement that no longer covers anything",
 }
@@ -36,8 +37,9 @@ acknowledge:
     reason: The data set is copied from S3 before each run.
 ```
 
-Errors cannot be accepted. An acknowledgement that no longer covers anything is reported (`ACK002`); one of an
-unknown rule or of an error is refused (`ACK001`).
+Errors cannot be accepted, but for those that are errors until acknowledged: what they report AWS would take,
+and only you know whether it is meant. An acknowledgement that no longer covers anything is reported
+(`ACK002`); one of an unknown rule or of an error is refused (`ACK001`).
 
 Each rule shows bad lines, set in an environment of this repository, and good lines that fix them; tests run
 both. Quoted is what `ultracluster validate` says of the bad ones: what is wrong, and why it matters.

@@ -38,7 +38,7 @@ def sarif(findings: Iterable[Finding]) -> str:
             }
         ],
     }
-    return json.dumps(log, indent=2)
+    return json.dumps(log, indent=2).replace("##[", "#\\u0023[")  # as in `json_output`
 
 
 def _rules(codes: list[str]) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from ultracluster.cli.environments import (
 )
 from ultracluster.cli.json_output import write_json
 from ultracluster.cli.report import working
+from ultracluster.config.plain_text import one_line
 from ultracluster.model import resolve
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def update(
             write_json("outcomes", {"outcomes": [plain(one) for one in outcomes]})
         else:
             for one in outcomes:
-                typer.echo(f"{one.group}: {one.result}" + (f": {one.why}" if one.why else ""))
+                typer.echo(one_line(f"{one.group}: {one.result}" + (f": {one.why}" if one.why else "")))
         raise typer.Exit(1 if any(one.bad for one in outcomes) else 0)
 
     if batch_count is not None and batch_percent is not None:
@@ -112,7 +113,7 @@ def update(
         typer.echo(software_update.BACKUP, err=True)
         typer.echo("Deploy changed lifecycle scripts first: they run again on every node.", err=True)
         for one in judged:
-            typer.echo(f"  {one.group}: {one.result}: {one.why}", err=True)
+            typer.echo(one_line(f"  {one.group}: {one.result}: {one.why}"), err=True)
         confirm(f"Update {', '.join(names)}, one after the other?", yes)
         outcomes = _update(account, cluster, names, release, image, timeout, software_update.Rollout(
             batch_count, batch_percent, wait_seconds, tuple(rollback_alarm or ())

@@ -1,10 +1,130 @@
-"""Parts of `ultracluster render`: what teams are outside of a deployment."""
+"""`ultracluster teams`, and parts of `ultracluster render`: what teams are outside of a deployment."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
-from ultracluster.cli.environments import EnvironmentArgument, load_accepted, refuse
+from ultracluster.cli.environments import (
+    EnvironmentArgument,
+    JsonOption,
+    ProfileOption,
+    load_accepted,
+    open_account,
+    refuse,
+)
+from ultracluster.cli.json_output import write_json
+
+if TYPE_CHECKING:
+    from ultracluster.account.team_differences import TeamDifference
+    from ultracluster.model import Cluster
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Teams as accounts of Slurm.")
+PROGRAM = "/opt/ultracluster/state.d/40_teams"
+DOCUMENT = "/var/lib/ultracluster/state/teams.json"
+
+
+@app.callback()
+def teams() -> None:
+    """Teams as accounts of Slurm."""
+
+
+@app.command()
+def apply(
+    environment: EnvironmentArgument,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change.")] = False,
+    remove: Annotated[
+        bool,
+        typer.Option("--remove", help="Delete the accounts of teams that are gone; else they are closed."),
+    ] = False,
+    profile: ProfileOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give the teams of the file to Slurm's accounting, without a deploy; in force within two minutes.
+
+    Shows how the file differs from what nodes have. Exit code 2 if nothing could be written.
+    """
+    from ultracluster.account.aws import AccountError
+    from ultracluster.account.state_store import store, stored
+    from ultracluster.account.team_differences import team_differences
+    from ultracluster.model.state_documents import TEAMS, teams_document
+
+    cluster = _with_accounts(environment)
+    account = open_account(cluster.environment, profile)
+    new = teams_document(cluster, remove=remove)
+    try:
+        before = stored(account, cluster, TEAMS)
+    except AccountError as error:
+        refuse(str(error))
+    found = team_differences(before.content, new)
+    same = before.content == new
+    if not (dry_run or same):
+        try:
+            store(account, before, new)
+        except AccountError as error:
+            refuse(str(error))
+    notes = _notes(cluster, found, before.uri, dry_run=dry_run, same=same, remove=remove)
+    if as_json:
+        write_json(
+            "teams",
+            {
+                "environment": cluster.name,
+                "changes": [
+                    {"what": one.what, "name": one.name, "change": one.kind, "details": list(one.details)}
+                    for one in found
+                ],
+                "document": before.uri,
+                "uploaded": not (dry_run or same),
+                "notes": notes,
+            },
+        )
+        return
+    for one in found:
+        if one.kind != "same":
+            typer.echo(f"{one.what} {one.name}: {'; '.join((one.kind, *one.details))}")
+    for note in notes:
+        typer.echo(note)
+
+
+def _with_accounts(environment: Path) -> Cluster:
+    from ultracluster.model import resolve
+
+    cluster = resolve(load_accepted(environment))
+    if not cluster.traits.slurm:
+        refuse(f"{environment}: {cluster.traits.kind} has no Slurm: a deploy creates the teams")
+    if not cluster.runs_scripts:
+        refuse(
+            f"{environment}: orchestrator.lifecycle is `none`, so nothing of ours runs on the nodes: "
+            "`ultracluster render slurm-accounts` prints a script to run on the controller"
+        )
+    if not cluster.keeps_accounts:
+        refuse(f"{environment}: orchestrator.accounting.mode is `none`: there is nowhere to keep accounts")
+    return cluster
+
+
+def _notes(
+    cluster: Cluster, found: Sequence[TeamDifference], uri: str, *, dry_run: bool, same: bool, remove: bool
+) -> list[str]:
+    where = "a login node" if "controller" not in cluster.traits.roles else "the controller"
+    gone = [one.name for one in found if one.what == "account" and one.kind == "removed"]
+    notes: list[str] = []
+    if gone:
+        what = "are deleted" if remove else "are closed, not deleted (--remove does)"
+        notes.append(f"accounts of {', '.join(gone)} {what}; what was used stays in accounting")
+    if same:
+        notes.append(f"nothing to do: {uri} says the same")
+    elif dry_run:
+        notes.append("dry run: nothing written")
+    else:
+        notes.append(f"wrote {uri}; {where} has it within two minutes")
+    notes.append(
+        f"on {where}, `ultracluster-state status teams` says what was done, and "
+        f"`sudo {PROGRAM} --dry-run {DOCUMENT}` how accounting differs from it"
+    )
+    return notes
 
 
 def slurm_accounts(environment: EnvironmentArgument) -> None:
@@ -45,3 +165,21 @@ def task_governance(environment: EnvironmentArgument) -> None:
     except ValueError as error:
         refuse(f"{environment}: {error}")
     typer.echo(text, nl=False)
+
+
+def team_namespaces(environment: EnvironmentArgument) -> None:
+    """Print what keeps the teams' Kubernetes namespaces apart, for `kubectl apply -f -`.
+
+    A deploy makes it itself, but not in namespaces of task governance, which HyperPod makes later. Exit code
+    2 if there are none.
+    """
+    from ultracluster.kubernetes.team_admission import team_objects
+    from ultracluster.kubernetes.yaml_text import yaml_text
+    from ultracluster.model import resolve
+
+    config = load_accepted(environment)
+    try:
+        objects = team_objects(resolve(config))
+    except ValueError as error:
+        refuse(f"{environment}: {error}")
+    typer.echo("---\n".join(yaml_text(one) for one in objects), nl=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import typer
 
 from ultracluster.cli.environments import complete_environment, environment_path, load_file
 from ultracluster.cli.json_output import JsonOption, finding_row, write_json
+from ultracluster.cli.output import Drawn
 from ultracluster.cli.report import refuse
 from ultracluster.config import Finding, InvalidEnvironmentError, render
 
@@ -80,7 +82,8 @@ def validate(
             from ultracluster.cli.workflow_annotations import annotation_lines
 
             for line in annotation_lines(_each_once(found)):
-                typer.echo(line)
+                sys.stdout.write(Drawn(f"{line}\n"))
+            sys.stdout.flush()
             _tell(found, quiet, err=True)
         case "text":
             for one in found:

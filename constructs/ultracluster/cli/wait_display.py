@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ultracluster.config.plain_text import one_line
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
@@ -23,8 +25,9 @@ class Display:
 
     def __enter__(self) -> Display:
         if sys.stderr.isatty():
-            from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+            from ultracluster.cli.console import Console
 
             self._progress = Progress(
                 TextColumn("{task.fields[group]}"), BarColumn(),
@@ -40,6 +43,7 @@ class Display:
 
     def say(self, line: str) -> None:
         """One line for a person."""
+        line = one_line(line)
         if self._progress:
             self._progress.console.print(line, markup=False, highlight=False)
         else:

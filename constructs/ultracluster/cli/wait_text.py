@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from ultracluster.cli import doctor
+from ultracluster.config.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,13 +112,16 @@ def as_text(
         lines += [f"  run it yourself: {one.command}"] if one.command else []
         lines += [f"  logs: {one.logs}"] if one.logs else []
     lines += [f"not judged: {line}" for line in result.look.unproven]
+    lines = list(map(one_line, lines))
     if found:
         lines += ["", doctor.as_text(found, name), ""]
     reason = _reason(result, smokes, strict=strict)
     up = sum(group.up for group in result.look.groups)
     wanted = sum(group.wanted for group in result.look.groups)
     verdict = {0: "ready", 1: "failed", 3: "late" if result.outcome == "late" else "not judged"}[code]
-    lines.append(f"{name}: {verdict}, {up} of {wanted} nodes ready{': ' + reason if reason else ''}")
+    lines.append(
+        one_line(f"{name}: {verdict}, {up} of {wanted} nodes ready{': ' + reason if reason else ''}")
+    )
     return "\n".join(lines)
 
 

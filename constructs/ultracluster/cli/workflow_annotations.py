@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ultracluster.config import Finding
+from ultracluster.config.plain_text import visible
 
 
 def annotation_lines(findings: Iterable[Finding]) -> Iterator[str]:
@@ -44,7 +45,7 @@ def _command(finding: Finding) -> str:
 
 def _data(text: str) -> str:
     """The percent sign first: it is what the others are written with."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return visible(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, cast, runtime_checkable
 
 import jsii
@@ -10,11 +10,13 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from ultracluster.config.nodes import Role
+
 
 @runtime_checkable
 class ICluster(Protocol):
     """A cluster, made here or elsewhere. It is an `IConnectable` (its nodes' security groups) and an
-    `IGrantable` (its nodes' role): `bucket.grant_read(cluster)` works."""
+    `IGrantable` (all roles of its nodes): `bucket.grant_read(cluster)` works."""
 
     @property
     def cluster_name(self) -> str:
@@ -33,7 +35,7 @@ class ICluster(Protocol):
 
     @property
     def grant_principal(self) -> iam.IPrincipal:
-        """Its nodes' role."""
+        """All roles of its nodes."""
         ...
 
 
@@ -44,10 +46,12 @@ class ClusterConstruct(Construct):
     Attributes:
         cluster_name: name of the cluster.
         cluster_arn: its ARN.
+        roles: IAM roles of its nodes, by role of node, as `system`; empty where they are not known here.
     """
 
     cluster_name: str
     cluster_arn: str
+    roles: Mapping[Role, iam.IRole]
     _connections: ec2.Connections
     _principal: iam.IPrincipal
 
@@ -85,7 +89,7 @@ class ClusterConstruct(Construct):
 
     @property
     def grant_principal(self) -> iam.IPrincipal:
-        """Its nodes' role."""
+        """All roles of its nodes."""
         return self._principal
 
 
@@ -101,7 +105,7 @@ class _ImportedCluster(ClusterConstruct):
         role: iam.IRole | None,
     ) -> None:
         super().__init__(scope, construct_id)
-        self.cluster_name, self.cluster_arn = cluster_name, cluster_arn
+        self.cluster_name, self.cluster_arn, self.roles = cluster_name, cluster_arn, {}
         self._connections = ec2.Connections(security_groups=list(security_groups))
         # the CDK's class and interface differ in names of arguments
         self._principal = role or cast("iam.IPrincipal", iam.UnknownPrincipal(resource=self))

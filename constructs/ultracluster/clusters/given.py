@@ -17,8 +17,10 @@ from pydantic import ValidationError
 
 from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.config import Finding
+from ultracluster.config.environment import Access
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
+from ultracluster.config.observability import ExistingWorkspace, Observability
 from ultracluster.config.orchestrator import OrchestratorSettings
 from ultracluster.guard import report_findings, same_region, same_zone, settings_of, unique_name, warn
 from ultracluster.guard.judging import text
@@ -28,7 +30,9 @@ from ultracluster.model.cluster_json import ScriptConfigurations, script_configu
 from ultracluster.model.standalone import standalone
 from ultracluster.network.admission import Admission
 from ultracluster.network.efa_security_group import EfaSecurityGroup
+from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.rules import check
+from ultracluster.slurm.configuration import slurm_configuration
 from ultracluster.storage.accounting_database import IAccountingDatabase
 from ultracluster.storage.buckets import DataBucket, LogBucket
 from ultracluster.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
@@ -43,6 +47,8 @@ _GIVEN: Sequence[YamlPath] = (
     ("storage",),
     ("software",),
     ("instance_types",),
+    ("access",),
+    ("observability",),
 )
 """Parts of an environment that a construct is told; of the others nothing is known here."""
 
@@ -60,6 +66,8 @@ class Parts:
     mirror: str | None = None
     instance_types: Mapping[str, DeclaredInstanceType] | None = None
     tags: Mapping[str, str] | None = None
+    access: Access | None = None
+    metrics: MetricsDestination | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +86,8 @@ class Given:
     def configurations(self) -> ScriptConfigurations:
         """What its nodes read as `cluster.json`."""
         # a lock lies beside a file; without a file there is none
-        return script_configurations(self.cluster, locked=None if self.from_file else {})
+        slurm = slurm_configuration(self.cluster).for_controller if self.cluster.traits.slurm else None
+        return script_configurations(self.cluster, locked=None if self.from_file else {}, slurm=slurm)
 
     @contextmanager
     def in_words_of_rules(self) -> Generator[None]:
@@ -122,10 +131,14 @@ def given_cluster(
     """
     construct = type(scope).__name__
     if resolved:
-        told = (parts.node_groups, parts.cluster_name, parts.release, parts.mirror, parts.instance_types)
+        told = (
+            *(parts.node_groups, parts.cluster_name, parts.release, parts.mirror, parts.instance_types),
+            parts.access,
+        )
         if any(one is not None for one in told):
             raise ValueError(
-                f"{construct}: resolved= holds node groups, names, release, mirror and types; leave them out"
+                f"{construct}: resolved= holds node groups, names, release, mirror, types and access; "
+                "leave them out"
             )
         return Given(cluster=resolved, from_file=True)
     if parts.node_groups is None:
@@ -151,6 +164,8 @@ def given_cluster(
             mirror=parts.mirror,
             instance_types=parts.instance_types,
             tags=parts.tags,
+            access=parts.access,
+            observability=_observability(parts.metrics),
         )
     except ValidationError as error:
         raise ValueError(f"{construct}: {_shape(error)}") from None
@@ -159,6 +174,12 @@ def given_cluster(
     ]
     report_findings(scope, findings)
     return Given(cluster=cluster, from_file=False, findings=findings, path=scope.node.path)
+
+
+def _observability(metrics: MetricsDestination | None) -> Observability | None:
+    if metrics is None:
+        return None
+    return Observability(workspace=ExistingWorkspace(arn=metrics.workspace_arn, role_arn=metrics.role_arn))
 
 
 def _check_name(settings: OrchestratorSettings, name: str, construct: str) -> None:

@@ -57,7 +57,7 @@ class JobScheduling(Construct):
         if scheduling.namespaces:
             self.namespaces = kubectl.add_manifest("TeamNamespaces", *scheduling.namespaces)
         if scheduling.rights:
-            rights = kubectl.add_manifest("TeamRights", *scheduling.rights)
+            rights = kubectl.add_manifest("TeamMembers", *scheduling.rights)
             if self.namespaces:
                 rights.node.add_dependency(self.namespaces)
         if scheduling.objects:

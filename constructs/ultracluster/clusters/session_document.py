@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict, Unpack, cast
 
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
 from aws_cdk import aws_ssm as ssm
 from constructs import Construct
 
@@ -34,6 +35,9 @@ class SessionDocument(Construct):
         user: str,
         access: Access | None = None,
         key: kms.IKey | None = None,
+        log_group: logs.ILogGroup | None = None,
+        purpose: str = "A login shell on a node of the cluster",
+        name: str | None = None,
         **settings: Unpack[AccessArguments],
     ) -> None:
         """Make the document.
@@ -41,7 +45,12 @@ class SessionDocument(Construct):
         Args:
             user: who a session logs in as; the image must have it, Session Manager creates no user.
             access: time-outs as an environment file has them, instead of `settings`.
-            key: encrypts the session's data on top of TLS; the nodes' role must be able to decrypt.
+            key: encrypts the session's data on top of TLS; the nodes' role must be able to decrypt, and
+                whoever opens a session to generate data keys with it.
+            log_group: gets what is typed and shown, while it is; it must be encrypted with a key, and the
+                nodes' role must be able to write to it.
+            purpose: what the document is for.
+            name: of the document, unique in account and Region; from its place in the app by default.
             settings: `idle_timeout_minutes`, `max_session_minutes`.
 
         Raises:
@@ -53,12 +62,13 @@ class SessionDocument(Construct):
         document = ssm.CfnDocument(
             self,
             "Resource",
+            name=name,
             document_type="Session",
             document_format="JSON",
             update_method="NewVersion",
             content={
                 "schemaVersion": "1.0",
-                "description": "A login shell on a node of the cluster",
+                "description": purpose,
                 "sessionType": "Standard_Stream",
                 "inputs": {
                     "runAsEnabled": True,
@@ -66,8 +76,19 @@ class SessionDocument(Construct):
                     "idleSessionTimeout": str(access.idle_timeout_minutes),
                     "maxSessionDuration": str(access.max_session_minutes),
                     "kmsKeyId": key.key_arn if key else "",
+                    **_logged(log_group),
                     "shellProfile": {"linux": "exec bash --login"},
                 },
             },
         )
         self.name = document.ref
+
+
+def _logged(log_group: logs.ILogGroup | None) -> dict[str, object]:
+    if log_group is None:
+        return {}
+    return {
+        "cloudWatchLogGroupName": log_group.log_group_name,
+        "cloudWatchEncryptionEnabled": True,
+        "cloudWatchStreamingEnabled": True,
+    }

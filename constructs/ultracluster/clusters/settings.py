@@ -33,6 +33,8 @@ class HyperPodSlurmSettings(TypedDict, total=False):
     provisioning: Literal["continuous", "classic"]
     node_recovery: Literal["automatic", "none"]
     slurm_config_strategy: Literal["merge", "managed", "overwrite"] | None
+    node_roles: Literal["each", "one"]
+    slurm_settings: dict[str, str | int]
     lifecycle: Literal["on-init-complete", "on-create", "none"]
 
 
@@ -100,6 +102,8 @@ class KubernetesSettings(TypedDict, total=False):
     chart_repository: str | None
     chart_values: dict[str, dict[str, Any]]
     capabilities: Capabilities
+    pod_security: Literal["restricted", "baseline"]
+    network_policies: bool
 
 
 class EksSettings(KubernetesSettings, total=False):

@@ -15,6 +15,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct, IDependable
 
 from ultracluster.clusters.cluster import ClusterConstruct
+from ultracluster.clusters.composition.alarms import add_cluster_alarms
 from ultracluster.clusters.composition.buckets import add_buckets, existing_buckets
 from ultracluster.clusters.composition.egress import add_egress
 from ultracluster.clusters.composition.foundation import add_foundation
@@ -25,14 +26,16 @@ from ultracluster.clusters.composition.parts import (
     FileSystemParts,
     MadeNetwork,
     NetworkParts,
+    ObservabilityParts,
     StorageParts,
     stay,
 )
 from ultracluster.clusters.composition.protection import add_protection
 from ultracluster.clusters.composition.repositories import add_repositories
+from ultracluster.clusters.composition.service_logs import add_cluster_logs
+from ultracluster.clusters.composition.sessions import add_sessions
 from ultracluster.clusters.composition.storage import add_storage, existing_file_systems
 from ultracluster.clusters.given import nodes_groups
-from ultracluster.clusters.session_document import SessionDocument
 from ultracluster.config import Environment, Loaded, load
 from ultracluster.config.environment import ENVIRONMENT_TAG
 from ultracluster.config.kubernetes import Eks, HyperPodEks
@@ -64,12 +67,14 @@ class TrainingCluster(Construct):
 
     It is an `IConnectable` and an `IGrantable`, as its cluster is: `bucket.grant_read(training)` works.
 
-    To make a part in another way, override `make_key`, `make_network`, `make_storage` or `make_cluster`.
+    To make a part in another way, override `make_key`, `make_network`, `make_storage`, `make_observability`
+    or `make_cluster`.
 
     Attributes:
         key: encrypts everything.
         network: what the nodes are in.
         storage: what the nodes mount, and where their scripts are.
+        observability: where metrics and alerts go; None where the environment asks for nothing.
         cluster: of the orchestrator: a `HyperPodSlurmCluster`, `HyperPodEksCluster`, `PcsCluster`,
             `EksCluster` or `ParallelClusterCluster`.
         resolved: what the environment comes to; None for a cluster from parts.
@@ -147,6 +152,7 @@ class TrainingCluster(Construct):
         self.key = self.make_key()
         self.network = self.make_network()
         self.storage = self.make_storage()
+        self.observability = self.make_observability()
         self.cluster = self.make_cluster()
         self._finish()
 
@@ -209,6 +215,16 @@ class TrainingCluster(Construct):
         """Buckets and file systems: those that were given, and those of the environment."""
         return StorageParts(buckets=self._buckets(), file_systems=self._file_systems())
 
+    def make_observability(self) -> ObservabilityParts | None:
+        """Workspace of metrics, topic of alerts and Grafana, as the environment asks."""
+        if self.resolved is None or self.resolved.environment.observability is None:
+            return None
+        # loaded when it is needed: it brings CDK modules that the others do not need
+        from ultracluster.clusters.composition.observability import add_observability
+
+        home = Construct(self, "Watching")
+        return add_observability(home, self.resolved, key=self.key, cross=stay)
+
     def make_cluster(self) -> ClusterConstruct:
         """The cluster of the orchestrator, in the network, with the storage."""
         settings = self.resolved.settings if self.resolved else self._orchestrator
@@ -229,6 +245,7 @@ class TrainingCluster(Construct):
         upload_role = buckets.upload_role(self)
         secrets = self._key_for("secrets")
         accounting = files.accounting_in(self, secrets)
+        metrics = self.observability.metrics if self.observability else None
         tags = (
             {ENVIRONMENT_TAG: self.resolved.name, **self.resolved.environment.tags} if self.resolved else None
         )
@@ -243,6 +260,7 @@ class TrainingCluster(Construct):
                     accounting=accounting,
                     scripts_bucket=scripts,
                     upload_role=upload_role,
+                    metrics=metrics,
                     **what,
                 )
             case HyperPodEks():
@@ -256,6 +274,7 @@ class TrainingCluster(Construct):
                     secrets_key=secrets,
                     scripts_bucket=scripts,
                     upload_role=upload_role,
+                    metrics=metrics,
                     **what,
                 )
             case ParallelCluster():
@@ -263,7 +282,13 @@ class TrainingCluster(Construct):
                 from ultracluster.clusters.parallelcluster.ways_out import ways_out
 
                 cluster = ParallelClusterCluster(
-                    self, "Cluster", accounting=accounting, scripts_bucket=scripts, node_tags=tags, **what
+                    self,
+                    "Cluster",
+                    accounting=accounting,
+                    scripts_bucket=scripts,
+                    node_tags=tags,
+                    metrics=metrics,
+                    **what,
                 )
                 self._waits += ways_out(
                     self,
@@ -275,7 +300,9 @@ class TrainingCluster(Construct):
             case Pcs():
                 from ultracluster.clusters.pcs.cluster import PcsCluster
 
-                return PcsCluster(self, "Cluster", scripts_bucket=scripts, node_tags=tags, **what)
+                return PcsCluster(
+                    self, "Cluster", scripts_bucket=scripts, node_tags=tags, metrics=metrics, **what
+                )
             case Eks():
                 from ultracluster.clusters.eks.cluster import EksCluster
 
@@ -286,6 +313,7 @@ class TrainingCluster(Construct):
                     control_plane_subnets=subnets,
                     secrets_key=secrets,
                     node_tags=tags,
+                    metrics=metrics,
                     **what,
                 )
             case _ as never:
@@ -352,14 +380,23 @@ class TrainingCluster(Construct):
         if self.resolved.kubernetes and self._vpc is None:
             acknowledge(self.cluster, {UNTAGGED: "ClusterNetwork tags the subnets that it makes."})
         if not isinstance(self.resolved.settings, Eks):  # there, people come in with kubectl
-            SessionDocument(self, "Session", user=asked.session_user, access=asked.access)
+            add_sessions(self, self.resolved, nodes=self.cluster, key=self.key)
+        add_cluster_logs(self, self.resolved, made=self.cluster, key=self.key)
+        if self.observability:
+            watched = Construct(self, "Watched")
+            add_cluster_alarms(
+                watched,
+                self.resolved,
+                storage=self.storage,
+                observability=self.observability,
+                key=self.key,
+            )
         if asked.data_repositories and self._lustre is None:
             add_repositories(Construct(self, "Repositories"), self.resolved, storage=self.storage)
         database_id = self.storage.file_systems.database_id
         if asked.protect and (self.resolved.kubernetes or database_id):
-            protection = add_protection(
-                Construct(self, "Protection"), self.resolved, key=self.key, database_id=database_id
-            )
+            protection = Construct(self, "Protection")
+            add_protection(protection, self.resolved, key=self.key, database_id=database_id)
             protection.node.add_dependency(self.cluster)
 
 

@@ -14,6 +14,7 @@ from ultracluster.catalog.gpu_names import types_of_gpu_name
 from ultracluster.catalog.instances import example_type
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.hints import in_unit_of
+from ultracluster.config.plain_text import clipped, foreign_in, named, unseen_in
 from ultracluster.config.remedy import Remedy, ask, beside, rename, write
 from ultracluster.config.source import Source
 
@@ -47,9 +48,30 @@ def meant(name: str, given: str, allowed: list[str]) -> str:
 
 def wrong_value(source: Source, path: YamlPath, error: ErrorDetails) -> tuple[str, Remedy]:
     """What is wrong with the value at `path`, and what fixes it."""
+    message, remedy = _advice(source, path, error)
+    known = remedy.relative or remedy.options or remedy.note
+    return message, remedy if known else ask("decision", _needed(error))
+
+
+_NEEDED = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "string_type": "a text",
+    "tuple_type": "a list",
+}
+
+
+def _needed(error: ErrorDetails) -> str:
+    """What belongs there where nothing better is known."""
+    text = error["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    return _NEEDED.get(error["type"], f"{text[0].lower()}{text[1:]}")
+
+
+def _advice(source: Source, path: YamlPath, error: ErrorDetails) -> tuple[str, Remedy]:
     value = error["input"]
     context = error.get("ctx", {})
-    shown = source.raw(path) or repr(value)
+    shown = source.raw(path) or clipped(repr(value))
     name = str(path[-1]) if path else ""
     nothing = ask("decision", "")
     match error["type"]:
@@ -71,7 +93,14 @@ def wrong_value(source: Source, path: YamlPath, error: ErrorDetails) -> tuple[st
         case "literal_error":
             return _one_of(name, shown, value, str(context["expected"]))
         case "string_pattern_mismatch":
+            if odd := foreign_in(str(value)) or unseen_in(str(value)):
+                message = f"`{shown}` holds {named(odd)}; the form is {context['pattern']}."
+                return message, ask("fact", "the same in plain ASCII characters")
             return _form(source, path, shown, str(context["pattern"]))
+        case "unseen":
+            return f"{error['msg']}, which does not show or begins another line.", ask("action", "remove it")
+        case "slurm_value":
+            return f"`{shown}`: {error['msg']}.", ask("decision", "one word")
         case "value_error":
             return f"`{shown}` is {context['error']}.", _network(shown)
         case "greater_than_equal" | "less_than_equal" | "greater_than" | "less_than":
@@ -90,11 +119,15 @@ def wrong_value(source: Source, path: YamlPath, error: ErrorDetails) -> tuple[st
 def wrong_key(path: YamlPath, error: ErrorDetails) -> tuple[str, Remedy]:
     """What is wrong with the name that `path` ends in, and what fixes it."""
     name, pattern = str(path[-1]), error.get("ctx", {}).get("pattern", "")
+    shown = clipped(name)
+    if odd := foreign_in(name) or unseen_in(name):
+        message = f"the name `{shown}` holds {named(odd)}."
+        return message, ask("decision", "another name")
     if pattern:
         near = _reshaped(name, pattern)
-        words = f"the name `{name}` does not have the form {pattern}."
+        words = f"the name `{shown}` does not have the form {pattern}."
         return words, rename(near) if near and near != name else ask("decision", "another name")
-    return f"the name `{name}`: {error['msg'].lower()}.", ask("decision", "another name")
+    return f"the name `{shown}`: {error['msg'].lower()}.", ask("decision", "another name")
 
 
 def _one_of(name: str, shown: str, value: Any, expected: str) -> tuple[str, Remedy]:

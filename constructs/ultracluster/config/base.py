@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Annotated, Any, Final, TypeGuard, TypeVar
+from typing import Annotated, Any, Final, TypeGuard, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
@@ -14,6 +14,9 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     WrapValidator,
 )
+from pydantic_core import PydanticCustomError
+
+from ultracluster.config.plain_text import named, unseen_in
 
 T = TypeVar("T")
 
@@ -56,6 +59,56 @@ def _network(text: str) -> str:
     return text
 
 
+def _one_line(text: str) -> str:
+    if (found := unseen_in(text)) is not None:
+        raise PydanticCustomError("unseen", "the text holds {character}", {"character": named(found)})
+    return text
+
+
+def _lines(text: str) -> str:
+    for line in text.split("\n"):
+        _one_line(line.replace("\t", " "))
+    return text
+
+
+def _setting(value: str | float) -> str | float:
+    return _one_line(value) if isinstance(value, str) else value
+
+
+def _plain_values(value: object) -> object:
+    """Values of any shape, as those of a chart: each key and each line of their texts is seen as it is."""
+    if isinstance(value, str):
+        _lines(value)
+    elif isinstance(value, dict):
+        for key, one in cast("dict[Any, Any]", value).items():
+            _one_line(str(key))
+            _plain_values(one)
+    elif isinstance(value, list):
+        for one in cast("list[Any]", value):
+            _plain_values(one)
+    return cast("object", value)
+
+
+SEEN = r"[^\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+"""In a pattern: a character that shows, and ends no line. `.` takes others, and `\\d` that of any script."""
+ON_ONE_LINE = AfterValidator(_one_line)
+"""Behind other conditions of a text: `Annotated[str, Field(min_length=1), ON_ONE_LINE]`."""
+IN_LINES = AfterValidator(_lines)
+"""The same for text with lines."""
+Line = Annotated[
+    str,
+    ON_ONE_LINE,
+    Field(json_schema_extra={"pattern": f"^{SEEN}*$"}),
+]
+"""Text on one line in any language. It ends up in settings, manifests, tags and scripts, where a line break
+would begin another setting: so nothing is in it that does not show."""
+Prose = Annotated[str, IN_LINES]
+"""Text for people; it may have lines. Nothing but a report shows it."""
+Setting = Annotated[bool | int | float | str, AfterValidator(_setting)]
+"""A value of a file in which each setting is a line."""
+Values = Annotated[Any, AfterValidator(_plain_values)]
+"""What is passed on as it is; its texts may have lines."""
+
 # YAML has lists; the models hold tuples, so that an environment cannot be changed after its rules ran.
 Many = Annotated[tuple[T, ...], Field(strict=False)]
 
@@ -64,11 +117,11 @@ Cidr = Annotated[
 ]
 """An IPv4 network as `a.b.c.d/prefix`, no host bits set."""
 AbsolutePath = Annotated[str, Field(pattern=r"^/[A-Za-z0-9._/-]*[A-Za-z0-9._-]$", max_length=4096)]
-Arn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:(\d{12})?:.+$"), OR_TOKEN]
+Arn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:([0-9]{12})?:[!-~]+$"), OR_TOKEN]
 AmiId = Annotated[str, Field(pattern=r"^ami-[0-9a-f]{8,17}$"), OR_TOKEN]
 ImageName = Annotated[
     str,
-    Field(pattern=r"^(ami-[0-9a-f]{8,17}|(/[A-Za-z0-9._-]+)+(:[1-9]\d{0,9})?)$", max_length=1024),
+    Field(pattern=r"^(ami-[0-9a-f]{8,17}|(/[A-Za-z0-9._-]+)+(:[1-9][0-9]{0,9})?)$", max_length=1024),
     OR_TOKEN,
 ]
 """An AMI id, or a parameter of Systems Manager that holds one, with `:3` its version 3."""
@@ -76,7 +129,7 @@ SecurityGroupId = Annotated[str, Field(pattern=r"^sg-[0-9a-f]{8,17}$"), OR_TOKEN
 SubnetId = Annotated[str, Field(pattern=r"^subnet-[0-9a-f]{8,17}$"), OR_TOKEN]
 VpcId = Annotated[str, Field(pattern=r"^vpc-[0-9a-f]{8,17}$"), OR_TOKEN]
 BucketName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"), OR_TOKEN]
-TimeOfDay = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$", examples=["03:00"])]
+TimeOfDay = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$", examples=["03:00"])]
 """`HH:MM`, UTC."""
 
 

@@ -6,9 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ultracluster.config.base import OR_TOKEN, Arn, Model
+from ultracluster.config.base import ON_ONE_LINE, OR_TOKEN, Arn, Model
 
 ReservationId = Annotated[str, Field(pattern=r"^cr-[0-9a-f]{8,17}$"), OR_TOKEN]
+
+STAND_IN = "cr-0123456789abcdef0"
+"""In drafts and examples, where a reservation or block must be named and none is bought yet."""
 
 
 class OnDemand(Model):
@@ -33,7 +36,7 @@ class Reservation(Model):
     """The reservation to target; without one, open reservations of the account match."""
     resource_group_arn: Arn | None = None
     """A resource group of reservations to target instead of one reservation."""
-    placement_group: Annotated[str, Field(min_length=1, max_length=255)] | None = None
+    placement_group: Annotated[str, Field(min_length=1, max_length=255), ON_ONE_LINE] | None = None
     """Name of the cluster placement group in which the reservation was made (it then has a
     `PlacementGroupArn`). Without one the nodes are launched into none: in any other group they would not
     match the reservation."""
@@ -49,7 +52,7 @@ class CapacityBlock(Model):
         Annotated[
             str,
             Field(
-                pattern=r"^20\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$",
+                pattern=r"^20[0-9][0-9]-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z$",
                 examples=["2026-12-01T11:30:00Z"],
             ),
         ]
@@ -65,7 +68,7 @@ class TrainingPlan(Model):
     kind: Literal["training-plan"] = "training-plan"
     arn: Annotated[
         str,
-        Field(pattern=r"^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:training-plan/[a-z0-9-]+$"),
+        Field(pattern=r"^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:[0-9]{12}:training-plan/[a-z0-9-]+$"),
         OR_TOKEN,
     ]
     """ARN of a plan that is Scheduled or Active, in the zone of this environment."""

@@ -7,20 +7,25 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, PrivateAttr
 
-from ultracluster.config.base import OR_TOKEN, Many, Model
+from ultracluster.config.base import IN_LINES, ON_ONE_LINE, OR_TOKEN, SEEN, Line, Many, Model
+from ultracluster.config.directory import Directory
 from ultracluster.config.governance import Governance
+from ultracluster.config.health import Health
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.lifecycle_steps import StepFile
 from ultracluster.config.lustre import LustreFacts, lustre_of
 from ultracluster.config.network import Network
 from ultracluster.config.nodes import DeclaredInstanceType, GroupName, NodeGroup
+from ultracluster.config.observability import Observability
 from ultracluster.config.orchestrator import KUBERNETES, Orchestrator
-from ultracluster.config.session_user import image_user
+from ultracluster.config.session_user import SESSION_USER, image_user
 from ultracluster.config.storage import DataRepository, Storage
 from ultracluster.config.teams import Team, TeamName
+from ultracluster.config.users import User, UserName
 
 StackPart = Literal[
     "foundation",
+    "observability",
     "network",
     "egress",
     "buckets",
@@ -31,6 +36,7 @@ StackPart = Literal[
     "system",
     "cluster",
     "workloads",
+    "alarms",
 ]
 """Last part of the name of a stack: `<environment>-<part>`."""
 STACK_PARTS: tuple[StackPart, ...] = get_args(StackPart)
@@ -38,7 +44,7 @@ STACK_PARTS: tuple[StackPart, ...] = get_args(StackPart)
 
 ENVIRONMENT_TAG = "ultracluster:environment"
 """On everything that is made for an environment, with its name."""
-RELEASE_FORM = r"^([a-z][a-z0-9-]*-)?\d+\.\d+(\.\d+)?$"
+RELEASE_FORM = r"^([a-z][a-z0-9-]*-)?[0-9]+\.[0-9]+(\.[0-9]+)?$"
 
 
 class Software(Model):
@@ -72,23 +78,39 @@ class Software(Model):
 class Access(Model):
     """How people log in: through SSM Session Manager, without SSH ingress."""
 
-    session_user: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")] | None = None
-    """Operating-system user of a session; by default the one that the image has: `ubuntu` on HyperPod with
-    Slurm and on Ubuntu, `ec2-user` on Amazon Linux and Red Hat, `rocky` on Rocky."""
+    session_user: UserName | None = None
+    """Operating-system user of a session; by default `ultracluster`, who may not sudo. Nodes make the user,
+    with the same id everywhere, unless their image or directory has one of that name. The user of the image
+    (`ubuntu`, `ec2-user`, `rocky`) may sudo: sessions of administrators have a document of their own."""
+    session_logs: Literal["cloudwatch", "none"] = "cloudwatch"
+    """Where what is typed and shown in sessions is kept: a log group of the cluster's stack, encrypted with
+    the environment's key; or nowhere."""
+    session_log_days: Literal[30, 60, 90, 120, 180, 365, 731] = 365
+    """Days until CloudWatch Logs drops a record of a session."""
     idle_timeout_minutes: Annotated[int, Field(ge=1, le=60)] = 20
     """Minutes without input until a session ends."""
     max_session_minutes: Annotated[int, Field(ge=1, le=1440)] = 720
     """Minutes until a session ends in any case."""
+    node_ssh: Literal["jobs", "open"] | None = None
+    """Who reaches compute nodes of a Slurm cluster by SSH from other nodes: users whose job runs there, and
+    nobody else but the image's own user; or every user. By default `jobs` where `users` or a directory gives
+    people accounts of their own, else `open`."""
+    node_metadata: Literal["services", "everyone"] = "services"
+    """Who on the nodes of a Slurm cluster reaches the instance metadata, and with it the credentials of the
+    node's role: root and the agents of AWS, or every user. On Kubernetes the hop limit keeps pods from it."""
+    metadata_users: Many[UserName] = ()
+    """Users of further services on Slurm nodes that need the instance metadata, e.g. of a monitoring agent;
+    never of people."""
 
 
 class Acknowledgement(Model):
     """A warning that someone has read and accepts."""
 
-    rule: Annotated[str, Field(pattern=r"^[A-Z]{2,4}\d{3}$", examples=["FSX012"])]
+    rule: Annotated[str, Field(pattern=r"^[A-Z]{2,4}[0-9]{3}$", examples=["FSX012"])]
     """Id of the rule."""
-    at: str | None = None
+    at: Line | None = None
     """Path of the finding (`storage.lustre.efa`), or of a part that contains it; everywhere by default."""
-    reason: Annotated[str, Field(min_length=15)]
+    reason: Annotated[str, Field(min_length=15), IN_LINES]
     """Why it is right here; shown wherever the finding is."""
 
 
@@ -97,15 +119,15 @@ class Environment(Model):
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=30)]
     """In the name of every stack: `<name>-network`, `<name>-storage`, `<name>-cluster` and others."""
-    account: Annotated[str, Field(pattern=r"^\d{12}$")] | None = None
+    account: Annotated[str, Field(pattern=r"^[0-9]{12}$")] | None = None
     """AWS account, twelve digits in quotes; by default the one whose credentials deploy."""
-    region: Annotated[str, Field(examples=["us-east-1"])]
+    region: Annotated[str, Field(examples=["us-east-1"]), ON_ONE_LINE]
     """AWS Region."""
     protect: bool = False
     """Retain and protect against deletion what holds data; terminate-protect every stack."""
     tags: dict[
-        Annotated[str, Field(min_length=1, max_length=128)],
-        Annotated[str, Field(max_length=256)],
+        Annotated[str, Field(min_length=1, max_length=128), ON_ONE_LINE],
+        Annotated[str, Field(max_length=256), ON_ONE_LINE],
     ] = {}
     """Tags on every resource, beside `ultracluster:environment`; for cost allocation."""
     governance: Governance = Governance()
@@ -113,20 +135,31 @@ class Environment(Model):
     network: Network
     storage: Storage = Storage()
     orchestrator: Orchestrator
-    node_groups: Annotated[dict[GroupName, NodeGroup], Field(min_length=1)]
-    """Node groups by name."""
+    node_groups: Annotated[dict[GroupName, NodeGroup], Field(min_length=1, max_length=1000)]
+    """Node groups by name. HyperPod takes 100 (CreateCluster, InstanceGroups), the others fewer."""
     teams: dict[TeamName, Team] = {}
     """Teams that share the accelerators, by name: queues on Kubernetes, accounts in Slurm. Without any,
     everybody shares everything."""
+    users: dict[UserName, User] = {}
+    """People with an account on the nodes of a Slurm cluster, by name: the same ids, groups and keys
+    everywhere, homes on the shared file system, no sudo (docs/users.md). `ultracluster users apply` brings a
+    change to the nodes without a deploy."""
+    directory: Directory | None = None
+    """Accounts of people from an LDAP directory or Microsoft Active Directory, on HyperPod with Slurm and
+    PCS, also beside `users` (docs/directory.md)."""
     software: Software
+    health: Health = Health()
+    """What is done about faulty nodes under Slurm."""
+    observability: Observability | None = None
+    """Metrics, alerts, dashboards and a budget; by default nothing of it is made."""
     lifecycle_steps: Many[StepFile] = ()
     """Node steps of your own, `NN_name.sh` with the functions of a step (docs/own-steps.md): paths from the
     folder of the file that names them. Nodes run them after ours, in the order of their numbers."""
-    prices: Annotated[str, Field(pattern=r"^\S.*\.csv$", examples=["../prices.csv"])] | None = None
+    prices: Annotated[str, Field(pattern=f"^{SEEN}+\\.csv$", examples=["../prices.csv"])] | None = None
     """Your own prices, which take precedence over the shipped ones: path from the folder of the file that
     names it; by default `prices.csv` next to this file, where there is one (docs/cost.md)."""
     access: Access = Access()
-    instance_types: dict[str, DeclaredInstanceType] = {}
+    instance_types: dict[Line, DeclaredInstanceType] = {}
     """Instance types that the catalogue does not have, by name as EC2 will write it."""
     acknowledge: Many[Acknowledgement] = ()
     """Warnings that are accepted, each with its reason."""
@@ -159,7 +192,12 @@ class Environment(Model):
     @property
     def session_user(self) -> str:
         """Who a session logs in as."""
-        return self.access.session_user or image_user(self.orchestrator)
+        return self.access.session_user or SESSION_USER
+
+    @property
+    def admin_user(self) -> str:
+        """Who a session of an administrator logs in as: the image's own user, who may sudo."""
+        return image_user(self.orchestrator)
 
     @property
     def kubernetes(self) -> Eks | HyperPodEks | None:
@@ -184,10 +222,13 @@ class Environment(Model):
 
     @property
     def makes_egress(self) -> bool:
-        """Whether any way out of the network is ours to make: NAT gateway, route to one, VPC endpoints."""
+        """Whether any way out of the network is ours to make: NAT gateway, route to one, VPC endpoints, or
+        the rules that let nodes reach endpoints."""
         network = self.network
         if not self.makes_network or network.vpc is None:
             return self.makes_network
+        if network.egress == "closed" and network.security_group is None:
+            return True  # the rules that let nodes out to endpoints
         if network.subnet is None:
             return network.egress == "nat" or network.vpc.create_endpoints
         # a gateway endpoint is an entry in the route table of a subnet that is made here
@@ -208,6 +249,13 @@ class Environment(Model):
             or (storage.openzfs is not None and storage.openzfs.deployment != "existing")
             or self.makes_database
         )
+
+    @property
+    def makes_protection(self) -> bool:
+        """Whether anything is ours to protect: a control plane, or a stack that holds data."""
+        watched = self.observability is not None
+        holds = self.makes_foundation or watched or self.makes_buckets or self.makes_storage
+        return self.protect and (self.orchestrator.kind in KUBERNETES or holds)
 
     @property
     def makes_database(self) -> bool:
@@ -231,16 +279,18 @@ class Environment(Model):
         kubernetes = self.orchestrator.kind in KUBERNETES
         parts: dict[StackPart, bool] = {
             "foundation": self.makes_foundation,
+            "observability": self.observability is not None,
             "network": self.makes_network,
             "egress": self.makes_egress,
             "buckets": self.makes_buckets,
             "storage": self.makes_storage,
             "repositories": bool(self.data_repositories),
             "control-plane": kubernetes,
-            "protection": self.protect and (kubernetes or self.makes_database),
+            "protection": self.makes_protection,
             "system": kubernetes,
             "cluster": True,
             "workloads": kubernetes,
+            "alarms": self.observability is not None,
         }
         return tuple(self.stack_name(part) for part in STACK_PARTS if parts[part])
 

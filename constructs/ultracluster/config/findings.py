@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ultracluster.config.plain_text import clipped, one_line, visible
 from ultracluster.config.remedy import Remedy, YamlPath
 
 __all__ = ["Finding", "InvalidEnvironmentError", "Location", "Remedy", "Severity", "dotted", "render"]
@@ -85,16 +86,37 @@ def render(findings: Iterable[Finding]) -> str:
 
 def _render_one(finding: Finding) -> str:
     place = f"{finding.location}: " if finding.location else ""
-    where = f" {finding.dotted}" if finding.path else ""
-    lines = [f"{place}{finding.severity} {finding.code}{where}"]
+    where = f" {clipped(finding.dotted)}" if finding.path else ""
+    lines = [one_line(f"{place}{finding.severity} {finding.code}{where}")]
     if finding.location and finding.location.text.strip():
-        number = str(finding.location.line)
-        lines.append(f"  {number} | {finding.location.text}")
-        caret = " " * (finding.location.column - 1) + "^" * max(1, finding.location.length)
-        lines.append(f"  {' ' * len(number)} | {caret}")
-    lines.append(f"  {finding.message}")
+        lines += _source_line(finding.location)
+    lines.append(f"  {_quoted(finding.message)}")
     if finding.instead:
-        lines.append(f"  instead: {finding.instead}")
+        lines.append(f"  instead: {_quoted(finding.instead)}")
     if finding.acknowledged:
-        lines.append(f"  acknowledged: {finding.acknowledged}")
+        lines.append(f"  acknowledged: {_quoted(finding.acknowledged)}")
     return "\n".join(lines)
+
+
+def _source_line(place: Location) -> list[str]:
+    """The line of the file with a caret below the place; of a long line what is near."""
+    first = max(0, place.column - 1 - _NEAR)
+    before = visible(place.text[first : place.column - 1])
+    value = visible(place.text[place.column - 1 : place.column - 1 + min(max(1, place.length), _NEAR)])
+    after = visible(place.text[place.column - 1 + max(1, place.length) :][:_NEAR])
+    if place.length > _NEAR:
+        after = "..."
+    number = str(place.line)
+    return [
+        f"  {number} | {before}{value}{after}",
+        f"  {' ' * len(number)} | {' ' * len(before)}{'^' * max(1, len(value))}",
+    ]
+
+
+_NEAR = 160
+"""Characters of a line that are shown on each side of a place, and of the value there."""
+
+
+def _quoted(text: str) -> str:
+    """Text that may hold what a file says; a line of it never begins where ours do."""
+    return visible(text).replace("\n", "\n    ")

@@ -11,7 +11,7 @@ from ultracluster.config.base import Model
 PolicyArn = Annotated[
     str,
     Field(
-        pattern=r"^arn:aws[a-z-]*:iam::(\d{12}|aws):policy/[A-Za-z0-9_+=,.@/-]+$",
+        pattern=r"^arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[A-Za-z0-9_+=,.@/-]+$",
         max_length=2048,
         examples=["arn:aws:iam::111122223333:policy/TeamBoundary"],
     ),

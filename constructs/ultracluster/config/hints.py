@@ -55,11 +55,13 @@ _UNITS = {
 
 def in_unit_of(name: str, text: str) -> tuple[int | float | None, str]:
     """`("capacity_gib", "2 TiB")` gives 2048 and a note on the unit; None when there is nothing sensible."""
-    match = re.fullmatch(r"\s*([\d_]+(?:\.\d+)?)\s*([A-Za-z/]*)\s*", text)
+    match = re.fullmatch(r"\s*([0-9_]+(?:\.[0-9]+)?)\s*([A-Za-z/]*)\s*", text[:100])
     digits = match[1].strip("_").replace("_", "") if match else ""
     if not match or not digits:
         return None, ""
     number, unit = float(digits), match[2].upper()
+    if number >= 1e15:
+        return None, ""
     if not unit:
         return (int(number) if number.is_integer() else number), "without quotes"
     for suffix, (factors, shown) in _UNITS.items():

@@ -24,7 +24,7 @@ class HyperPodObservability(Model):
     Prometheus."""
 
     workspace_arn: Annotated[
-        str, Field(pattern=r"^arn:aws[a-z-]*:aps:[a-z0-9-]+:\d{12}:workspace/ws-[0-9a-f-]+$"), OR_TOKEN
+        str, Field(pattern=r"^arn:aws[a-z-]*:aps:[a-z0-9-]+:[0-9]{12}:workspace/ws-[0-9a-f-]+$"), OR_TOKEN
     ]
     """ARN of the Prometheus workspace that metrics are written to."""
 

@@ -7,15 +7,17 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, model_validator
 
-from ultracluster.config.base import OR_TOKEN, Cidr, Many, Model, SubnetId
+from ultracluster.config.base import OR_TOKEN, Cidr, Line, Many, Model, SubnetId, Values
 from ultracluster.config.hyperpod_eks import HyperPodInference, HyperPodObservability, KarpenterAutoscaling
 from ultracluster.config.nodes import GroupName
 
 ClusterName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}$")]
 KubernetesName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 PrincipalArn = Annotated[
-    str, Field(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+$"), OR_TOKEN
+    str, Field(pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/[A-Za-z0-9_+=,.@/-]+$"), OR_TOKEN
 ]
+PodSecurity = Literal["restricted", "baseline"]
+"""A level of Kubernetes' Pod Security Standards. Their third, `privileged`, forbids nothing."""
 HyperPodAddon = Literal[
     "cert-manager",
     "amazon-sagemaker-hyperpod-taskgovernance",
@@ -44,9 +46,9 @@ class ArgoCdRole(Model):
 
     role: Literal["admin", "editor", "viewer"]
     """Role in Argo CD."""
-    users: Many[str] = ()
+    users: Many[Line] = ()
     """Ids of users in IAM Identity Center."""
-    groups: Many[str] = ()
+    groups: Many[Line] = ()
     """Ids of groups in IAM Identity Center."""
 
 
@@ -57,7 +59,7 @@ class ArgoCd(Model):
         str, Field(pattern=r"^arn:aws[a-z-]*:sso:::instance/ssoins-[0-9a-f]+$"), OR_TOKEN
     ]
     """ARN of the IAM Identity Center instance. Cannot change later."""
-    idc_region: str
+    idc_region: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
     """Region of the IAM Identity Center instance. Cannot change later."""
     namespace: KubernetesName = "argocd"
     """Namespace of Argo CD's own objects. Cannot change later."""
@@ -88,11 +90,12 @@ class _Kubernetes(Model):
 
     cluster_name: ClusterName | None = None
     """Name of the cluster; the environment's name by default. A new name is a new cluster."""
-    kubernetes_version: Annotated[str, Field(pattern=r"^1\.\d\d$", examples=["1.36"])] = "1.36"
+    kubernetes_version: Annotated[str, Field(pattern=r"^1\.[0-9][0-9]$", examples=["1.36"])] = "1.36"
     """Kubernetes release of the control plane; moves up one release at a time. The default is the newest in
     standard support that the orchestrator has images for."""
     node_image_release: (
-        Annotated[str, Field(pattern=r"^(1\.\d\d\.\d+-)?20\d{6}$", examples=["1.34.12-20261012"])] | None
+        Annotated[str, Field(pattern=r"^(1\.[0-9][0-9]\.[0-9]+-)?20[0-9]{6}$", examples=["1.34.12-20261012"])]
+        | None
     ) = None
     """Release of EKS's own images for nodes: in full (`1.34.12-20261012`), or only its date, which
     `ultracluster release lock --for` completes; by default the one that this package knows. Not for nodes of
@@ -137,12 +140,21 @@ class _Kubernetes(Model):
     chart_repository: Annotated[str, Field(pattern=r"^oci://[a-zA-Z0-9.-]+(/[a-zA-Z0-9._/-]+)?$")] | None = (
         None
     )
-    """A registry that holds copies of the charts under their own names, e.g. in Amazon ECR. By default charts
-    come from their makers' public repositories, which a network with `egress: closed` does not reach."""
-    chart_values: dict[str, dict[str, Any]] = {}
+    """A registry that holds copies of the charts under their own names, e.g. in Amazon ECR, and of the images
+    of what collects metrics (docs/metrics-kubernetes.md). By default charts and these images come from their
+    makers' public repositories, which a network with `egress: closed` does not reach."""
+    chart_values: dict[Line, dict[Line, Values]] = {}
     """Values of charts by the chart's name, on top of ours; e.g. where copies of container images are."""
     capabilities: Capabilities = Capabilities()
     """EKS Capabilities."""
+    pod_security: PodSecurity = "baseline"
+    """What pods in the namespace `default` may be (Kubernetes documentation, Pod Security Standards):
+    `baseline` lets a container be root, which the acceptance test's SSH server is, `restricted` does not. A
+    team's namespace has a level of its own."""
+    network_policies: bool = True
+    """Pods of `default` and of teams' namespaces speak only within their namespace, to DNS and to HTTPS: the
+    VPC CNI enforces network policies. Off for clusters with another network plugin. It does not hold for EFA,
+    which goes past the kernel."""
 
 
 class HyperPodEks(_Kubernetes):
@@ -170,7 +182,9 @@ class HyperPodEks(_Kubernetes):
     """HyperPod's observability add-on."""
     inference: HyperPodInference | None = None
     """HyperPod's inference operator."""
-    addon_versions: dict[HyperPodAddon, Annotated[str, Field(pattern=r"^v\d+\.\d+\.\d+-eksbuild\.\d+$")]] = {}
+    addon_versions: dict[
+        HyperPodAddon, Annotated[str, Field(pattern=r"^v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+$")]
+    ] = {}
     """Versions of HyperPod's add-ons by name, instead of ours, as `aws eks describe-addon-versions` lists
     them."""
 
@@ -185,9 +199,9 @@ class HyperPodEks(_Kubernetes):
 class RepairOverride(Model):
     """What is done about one kind of fault, instead of EKS's own choice."""
 
-    condition: str
+    condition: Line
     """Condition that the node monitoring agent sets, e.g. `AcceleratedHardwareReady`."""
-    reason: str
+    reason: Line
     """Reason that it gives, e.g. `NvidiaXID64Error`."""
     action: Literal["replace", "reboot", "none"]
     """What to do."""

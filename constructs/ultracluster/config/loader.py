@@ -16,7 +16,7 @@ from ultracluster.config.environment import RELEASE_FORM, Environment
 from ultracluster.config.findings import Finding, InvalidEnvironmentError, YamlPath
 from ultracluster.config.remedy import Change, apply, ask
 from ultracluster.config.shape_findings import finding_of, keys_there, value_at
-from ultracluster.config.source import Source, read
+from ultracluster.config.source import MOST_FINDINGS, Source, more_findings, read
 from ultracluster.scripts_folder import add_own_release
 
 
@@ -40,11 +40,13 @@ class ShapeError(InvalidEnvironmentError):
 
         So that what is wrong elsewhere is found in the same run. None where too little is left.
         """
+        if len(self.findings) > _MOST_PARTS:
+            return None
         data: Any = self.source.data
         places: list[YamlPath] = []
         findings: Sequence[Finding] = self.findings
         for _ in range(_ROUNDS):
-            for finding in findings:
+            for finding in sorted(findings, key=_from_the_end):
                 data = _without(data, finding)
                 # an unknown role leaves nothing of its group to judge
                 guessed = finding.path[-1:] == ("role",) and not finding.remedy.options
@@ -54,11 +56,20 @@ class ShapeError(InvalidEnvironmentError):
                 return Loaded(rest, self.source), tuple(places)
             except ValidationError as error:
                 trial = replace(self.source, data=data)
-                findings = [finding_of(trial, detail) for detail in error.errors(include_url=False)]
+                findings = _findings(trial, error)
+                if len(findings) > _MOST_PARTS:
+                    return None
         return None
 
 
+def _from_the_end(finding: Finding) -> tuple[int, ...]:
+    """Of a list the last part first: what is taken away moves those behind it."""
+    return tuple(-part if isinstance(part, int) else 1 for part in finding.path)
+
+
 _ROUNDS = 6
+_MOST_PARTS = 30
+"""Wrong parts with which it is worth looking for what else is wrong."""
 _STAND_INS: dict[str, Any] = {"role": "compute", "count": 1, "instance_type": "unknown.unknown"}
 """For a group whose own is missing or cannot be read; rules say nothing of an unknown type."""
 
@@ -116,7 +127,7 @@ def _own_release(source: Source) -> None:
             location=location,
         )
         raise InvalidEnvironmentError([finding]) from None
-    if not re.match(RELEASE_FORM, name):
+    if not re.fullmatch(RELEASE_FORM, name):
         finding = Finding(
             code="CFG008",
             severity="error",
@@ -150,6 +161,11 @@ def parse(source: Source) -> Loaded:
     try:
         return Loaded(Environment.model_validate(source.data, context=FROM_FILE), source)
     except ValidationError as error:
-        details = error.errors(include_url=False)
-        findings = [finding_of(source, detail) for detail in details]
-        raise ShapeError(findings, source) from None
+        raise ShapeError(_findings(source, error), source) from None
+
+
+def _findings(source: Source, error: ValidationError) -> list[Finding]:
+    """What pydantic refuses, at most as much of it as somebody reads."""
+    details = error.errors(include_url=False)
+    findings = [finding_of(source, detail) for detail in details[:MOST_FINDINGS]]
+    return [*findings, more_findings(findings[-1].location)] if details[MOST_FINDINGS:] else findings

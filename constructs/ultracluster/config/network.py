@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ultracluster.config.base import Cidr, Many, Model, SecurityGroupId, SubnetId, VpcId
+from ultracluster.config.base import BucketName, Cidr, Many, Model, SecurityGroupId, SubnetId, VpcId
 
 
 class ExistingVpc(Model):
@@ -20,6 +20,9 @@ class ExistingVpc(Model):
     create_endpoints: bool = False
     """Add the interface and gateway endpoints to this VPC. Leave it off where they exist: a second
     endpoint with private DNS for the same service is refused by EC2."""
+    endpoint_networks: Many[Cidr] = ()
+    """IPv4 networks of the interface endpoints that nodes may reach with `egress: closed`, where they are in
+    another VPC or in a further block of this one; by default `cidr`."""
 
 
 class ExistingSubnet(Model):
@@ -45,6 +48,29 @@ class FlowLogs(Model):
     """Days until CloudWatch Logs drops a record."""
 
 
+class Perimeter(Model):
+    """What may be reached through the VPC endpoints, besides this account and what this file names.
+
+    The policies of the endpoints hold the data in, not the nodes' permissions: a node reaches a bucket of
+    another account only if its role may, that bucket lets it in, and the endpoint lets it through.
+    """
+
+    organization: Annotated[str, Field(pattern=r"^o-[a-z0-9]{10,32}$", examples=["o-a1b2c3d4e5"])] | None = (
+        None
+    )
+    """Id of your organization in AWS Organizations: principals and resources of all its accounts pass, as
+    those of this account do. `aws organizations describe-organization` prints it."""
+    accounts: Many[Annotated[str, Field(pattern=r"^[0-9]{12}$")]] = ()
+    """Further AWS accounts, twelve digits in quotes, that are trusted as this one is: their principals and
+    resources pass. E.g. the account of a container registry."""
+    buckets: Many[BucketName] = ()
+    """Further buckets, of any account, that the principals of these accounts may read and write. What the
+    file names elsewhere (data repositories, mirror, scripts, logs) passes without being repeated here."""
+    readable_buckets: Many[BucketName] = ()
+    """Further buckets that anybody on the nodes may read, without signing the request, as package managers do
+    it; e.g. public data sets."""
+
+
 class Network(Model):
     """VPC, node subnet, egress and security group."""
 
@@ -67,5 +93,8 @@ class Network(Model):
     """Use this security group for the nodes instead of making one; needs `vpc`."""
     extra_endpoints: Many[Annotated[str, Field(pattern=r"^[a-z0-9.-]+$")]] = ()
     """Further interface endpoints by service name as in `com.amazonaws.<region>.<name>`."""
+    perimeter: Perimeter = Perimeter()
+    """What may be reached through the VPC endpoints that are made, besides this account. With `egress: nat`
+    S3 may be read anywhere, and written only here and in what is named."""
     flow_logs: FlowLogs = FlowLogs()
     """Flow logs of a VPC that is made."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ultracluster.catalog.instances import example_type
-from ultracluster.config.base import ImageName, Many, Model
+from ultracluster.config.base import IN_LINES, ON_ONE_LINE, ImageName, Line, Many, Model
 from ultracluster.config.capacity import Capacity, OnDemand
 from ultracluster.config.lifecycle_steps import StepName
 from ultracluster.config.slurm import PartitionName, SlurmSettings
@@ -26,13 +26,13 @@ class ScheduledPatching(Model):
     """Software updates of HyperPod at fixed times (`ScheduledUpdateConfig`)."""
 
     kind: Literal["scheduled"] = "scheduled"
-    schedule: Annotated[str, Field(pattern=r"^cron\(.+\)$", max_length=256)]
+    schedule: Annotated[str, Field(pattern=r"^cron\([A-Za-z0-9*?,/#: -]+\)$", max_length=256)]
     """When, as `cron(minutes hours day-of-month month day-of-week year)`, UTC."""
     batch_percent: Annotated[int, Field(ge=1, le=100)] | None = None
     """Share of the group that is updated at once; all at once by default."""
     wait_seconds: Annotated[int, Field(ge=0, le=3600)] = 0
     """Pause in seconds before an old node is ended."""
-    rollback_alarms: Annotated[Many[str], Field(max_length=10)] = ()
+    rollback_alarms: Annotated[Many[Line], Field(max_length=10)] = ()
     """CloudWatch alarm names; one in alarm rolls the update back."""
 
 
@@ -44,7 +44,7 @@ class AutomaticPatching(Model):
     """Share of the group that is updated at once; all at once by default."""
     wait_seconds: Annotated[int, Field(ge=0, le=3600)] = 0
     """Pause in seconds before an old node is ended."""
-    rollback_alarms: Annotated[Many[str], Field(max_length=10)] = ()
+    rollback_alarms: Annotated[Many[Line], Field(max_length=10)] = ()
     """CloudWatch alarm names; one in alarm rolls the update back."""
 
 
@@ -54,9 +54,9 @@ Patching = Annotated[ScheduledPatching | AutomaticPatching, Field(discriminator=
 class Taint(Model):
     """A Kubernetes taint: only pods that tolerate it are placed on the nodes."""
 
-    key: Annotated[str, Field(min_length=1, max_length=316)]
+    key: Annotated[str, Field(min_length=1, max_length=316), ON_ONE_LINE]
     """Key, with a prefix as `nvidia.com/gpu` has it."""
-    value: Annotated[str, Field(max_length=63)] = ""
+    value: Annotated[str, Field(max_length=63), ON_ONE_LINE] = ""
     """Value; may be empty."""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
     """What happens to pods that do not tolerate it."""
@@ -105,7 +105,7 @@ class NodeGroup(Model):
     """AMI of the nodes, or the parameter of Systems Manager that holds its id, e.g.
     `/aws/service/pcs/ami/dlami-base-ubuntu2404/x86_64/latest/ami-id`, with `:3` in its version 3; by default
     the orchestrator's own. On HyperPod one made from its image; PCS has no default."""
-    image_release: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+$", max_length=64)] | None = None
+    image_release: Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$", max_length=64)] | None = None
     """HyperPod: release of its own image, `2.1.0`, in which a new group is made; the newest by default."""
     patching: Patching | None = None
     """HyperPod: software updates; by default only by hand."""
@@ -114,11 +114,11 @@ class NodeGroup(Model):
     `[]` is none."""
     slurm_settings: SlurmSettings = {}
     """ParallelCluster and PCS: parameters of these nodes in slurm.conf, e.g. `Weight: 10`."""
-    labels: dict[str, str] = {}
+    labels: dict[Line, Line] = {}
     """Kubernetes labels of the nodes."""
     taints: Many[Taint] = ()
     """Kubernetes taints of the nodes."""
-    mig_profile: Annotated[str, Field(pattern=r"^[1-9]g\.\d+gb$", examples=["1g.10gb"])] | None = None
+    mig_profile: Annotated[str, Field(pattern=r"^[1-9]g\.[0-9]+gb$", examples=["1g.10gb"])] | None = None
     """Kubernetes: cut each GPU into as many MIG instances of this profile as fit, each with memory of its
     own; needs `gpu_plugin: gpu-operator`, whose MIG manager does it when a node joins."""
     gpu_time_slices: Annotated[int, Field(ge=2, le=64)] | None = None
@@ -152,7 +152,7 @@ class DeclaredInstanceType(Model):
     vcpu: Annotated[int, Field(gt=0)]
     memory_gib: Annotated[float, Field(gt=0)]
     architecture: Literal["x86_64", "arm64"] = "x86_64"
-    accelerator: str
+    accelerator: Line
     """Name of one accelerator, e.g. `NVIDIA GB300`."""
     accelerators: Annotated[int, Field(ge=0)]
     """Accelerators per instance."""
@@ -175,7 +175,7 @@ class DeclaredInstanceType(Model):
     """EFA interfaces that FSx's client set-up binds; 0: it mounts Lustre over TCP."""
     lustre_gds_client: bool | None = None
     """FSx supports GPUDirect Storage on it."""
-    source: Annotated[str, Field(min_length=10)]
+    source: Annotated[str, Field(min_length=10), IN_LINES]
     """Where these figures come from."""
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ultracluster.config.base import Arn, Cidr, Many, Model
+from ultracluster.config.base import Arn, Cidr, Line, Many, Model, Setting
 from ultracluster.config.slurm import Partition, PartitionName, SlurmSettings
 
 
@@ -36,23 +36,23 @@ class ParallelClusterMonitoring(Model):
 class DirectoryService(Model):
     """An Active Directory or LDAP that holds the users; passed through to ParallelCluster."""
 
-    domain_name: str
+    domain_name: Line
     """`corp.example.com`, or a distinguished name."""
-    domain_address: str
+    domain_address: Line
     """URI, or several separated by commas: `ldaps://corp.example.com`."""
     password_secret_arn: Arn
     """Secret with the read-only user's password in plain text."""
-    read_only_user: str
+    read_only_user: Line
     """Distinguished name of the user that looks others up."""
-    tls_ca_certificate: str | None = None
+    tls_ca_certificate: Line | None = None
     """Path on the nodes of the certificates that are trusted."""
     tls_require_certificate: Literal["never", "allow", "try", "demand", "hard"] = "hard"
     """How strictly the server's certificate is checked."""
-    access_filter: str | None = None
+    access_filter: Line | None = None
     """LDAP filter of the users that may log in."""
     generate_ssh_keys: bool = True
     """Make a key pair for each user at first login, so that they reach the compute nodes."""
-    sssd_settings: dict[str, Any] = {}
+    sssd_settings: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")], Setting] = {}
     """Further settings of sssd, by their own names."""
     server_networks: Many[Cidr] = ()
     """IPv4 networks of the directory's servers: nodes may reach ports 389 and 636 there. Not needed with
@@ -66,7 +66,7 @@ class ParallelCluster(Model):
     cluster_name: Annotated[str, Field(pattern=r"^[a-zA-Z][a-zA-Z0-9-]*$", max_length=60)] | None = None
     """Name of the cluster, at most 40 characters with an accounting database; the environment's name by
     default. A new name is a new cluster."""
-    version: Annotated[str, Field(pattern=r"^3\.\d+\.\d+$")] = "3.16.3"
+    version: Annotated[str, Field(pattern=r"^3\.[0-9]+\.[0-9]+$")] = "3.16.3"
     """Release of ParallelCluster; it decides the images of the nodes. Ours checks with the schema and
     validators of 3.16.1, the newest that can be installed."""
     deploy_with: Literal["cloudformation", "pcluster"] = "cloudformation"

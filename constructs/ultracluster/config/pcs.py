@@ -32,7 +32,7 @@ class Pcs(Model):
     size: Literal["small", "medium", "large"] | None = None
     """Size of the controller: 32, 512 or 2048 nodes. By default the smallest that holds the node groups at
     their greatest. A new size is a new cluster."""
-    slurm_version: Annotated[str, Field(pattern=r"^\d\d\.\d\d$", examples=["25.11"])] = "25.11"
+    slurm_version: Annotated[str, Field(pattern=r"^[0-9][0-9]\.[0-9][0-9]$", examples=["25.11"])] = "25.11"
     """Slurm's release; nodes need an image that has it."""
     accounting: PcsAccounting = PcsAccounting()
     """Slurm accounting, which the service runs."""
@@ -56,7 +56,7 @@ class Pcs(Model):
     address, is accepted is open (unverified: one node group in an account shows it)."""
     lifecycle: Literal["node-bootstrapped", "none"] = "node-bootstrapped"
     """When our scripts run: before slurmd starts, or not at all."""
-    agent_version: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+(-\d+)?$")] = "1.5.0-1"
+    agent_version: Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+(-[0-9]+)?$")] = "1.5.0-1"
     """Version of the PCS agent that the images have; lifecycle actions need 1.5.0-1."""
     imex: bool = True
     """On UltraServers: write the NVIDIA IMEX configuration of each job from a prolog (Slurm's Prolog and

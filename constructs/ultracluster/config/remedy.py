@@ -185,6 +185,8 @@ def _change(data: Any, change: Change) -> None:
     for part, following in zip(parents, change.path[1:], strict=True):
         if isinstance(target, dict) and cast("dict[Any, Any]", target).get(part) is None:
             target[part] = [] if isinstance(following, int) else {}
+        if not _has(target, part):
+            return  # another change took it away
         target = cast("Any", target)[part]
     if change.rename:
         renamed = {change.rename if key == last else key: value for key, value in target.items()}
@@ -192,13 +194,20 @@ def _change(data: Any, change: Change) -> None:
         target.update(renamed)
     elif change.value is DROP:
         if isinstance(target, list):
-            del cast("list[Any]", target)[int(last)]
+            if _has(target, last):
+                del cast("list[Any]", target)[int(last)]
         else:
             target.pop(last, None)
     elif isinstance(target, list) and isinstance(last, int) and last >= len(cast("list[Any]", target)):
         cast("list[Any]", target).append(copy.deepcopy(change.value))
     else:
         cast("dict[Any, Any]", target)[last] = copy.deepcopy(change.value)
+
+
+def _has(target: Any, part: str | int) -> bool:
+    if isinstance(target, list):
+        return isinstance(part, int) and part < len(cast("list[Any]", target))
+    return isinstance(target, dict) and part in target
 
 
 def _in_words(options: Sequence[Option], path: YamlPath) -> str:

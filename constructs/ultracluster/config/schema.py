@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from pydantic import BaseModel
 
@@ -40,18 +40,33 @@ def environment_schema(releases: Iterable[str] = ()) -> dict[str, Any]:
     }
     schema["patternProperties"] = {r"^\.": {"description": "A place for YAML anchors; ignored."}}
     schema["required"] = []
-    _name_kinds(schema["$defs"])
+    _name_kinds(schema)
     offer_values(schema, releases)
     return schema
 
 
-def _name_kinds(definitions: dict[str, dict[str, Any]]) -> None:
-    """A file says which kind it means; only in Python the class says it already."""
-    for name, definition in definitions.items():
+def _name_kinds(schema: dict[str, Any]) -> None:
+    """A file says which of several models it means; only in Python the class says it already."""
+    definitions: dict[str, dict[str, Any]] = schema["$defs"]
+    for name in set(_told_apart(schema)):
+        definition = definitions[name]
         for tag in DISCRIMINATORS:
             if definition.get("properties", {}).get(tag, {}).pop("default", None):
                 required = {"required": [tag, *definition.get("required", [])]}
                 definitions[name] = dict(sorted((definition | required).items()))
+
+
+def _told_apart(part: object) -> Iterator[str]:
+    """Names of the models that are told apart by a key, anywhere in a part of the schema."""
+    if isinstance(part, list):
+        for one in cast("list[object]", part):
+            yield from _told_apart(one)
+    elif isinstance(part, dict):
+        known = cast("dict[str, Any]", part)
+        if "propertyName" in known.get("discriminator", {}):
+            yield from (str(one).rpartition("/")[2] for one in known["discriminator"]["mapping"].values())
+        for one in known.values():
+            yield from _told_apart(one)
 
 
 def field_docstrings(model: type[BaseModel]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The operating-system user that the images of each orchestrator have for people who log in."""
+"""The operating-system users whom sessions log in as: people's, and the image's, who may sudo."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from ultracluster.config.orchestrator import (
     Pcs,
 )
 
+SESSION_USER = "ultracluster"
+"""The user of people's sessions: made on every node, without sudo."""
 IMAGE_USERS = ("ec2-user", "rocky", "ubuntu")
 """One of them is in each image of AWS's, and the others are not."""
 

@@ -7,9 +7,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ultracluster.config.base import (
+    ON_ONE_LINE,
     OR_TOKEN,
+    SEEN,
     AbsolutePath,
     BucketName,
+    Line,
     Many,
     Model,
     SecurityGroupId,
@@ -18,7 +21,9 @@ from ultracluster.config.base import (
 )
 
 Event = Literal["new", "changed", "deleted"]
-KeyArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/.+$"), OR_TOKEN]
+KeyArn = Annotated[
+    str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$"), OR_TOKEN
+]
 FileSystemId = Annotated[str, Field(pattern=r"^fs-[0-9a-f]{8,17}$"), OR_TOKEN]
 
 
@@ -49,7 +54,7 @@ class DataRepository(Model):
 
     bucket: BucketName | None = None
     """An existing bucket; without one the environment's own data bucket is made and used."""
-    prefix: Annotated[str, Field(pattern=r"^[^/].*$", max_length=900)] | None = None
+    prefix: Annotated[str, Field(pattern=f"^([^/]{SEEN}*)?$", max_length=900), ON_ONE_LINE] | None = None
     """Key prefix within the bucket, without a leading slash; the whole bucket by default."""
     import_events: Many[Event] = ()
     """Changes in S3 that appear in the file system by themselves."""
@@ -75,7 +80,9 @@ class RootSquash(Model):
 
     uid: Annotated[int, Field(ge=0, le=4_294_967_294)]
     gid: Annotated[int, Field(ge=0, le=4_294_967_294)]
-    exempt_clients: Annotated[Many[str], Field(max_length=64)] = ()
+    exempt_clients: Annotated[
+        Many[Annotated[str, Field(pattern=r"^[A-Za-z0-9.,:*\[\]@-]+$", max_length=255)]], Field(max_length=64)
+    ] = ()
     """NIDs whose root stays root, e.g. `10.0.1.6@tcp` or `10.0.[2-10].[1-255]@tcp`."""
 
 
@@ -86,7 +93,7 @@ class _NewLustre(Model):
     """Lustre server version. Clients of 2.15 are refused by 2.10."""
     compression: Literal["none", "lz4"] = "lz4"
     """Transparent compression of file data."""
-    maintenance_window: Annotated[str, Field(pattern=r"^[1-7]:([01]\d|2[0-3]):[0-5]\d$")] | None = None
+    maintenance_window: Annotated[str, Field(pattern=r"^[1-7]:([01][0-9]|2[0-3]):[0-5][0-9]$")] | None = None
     """`d:HH:MM` UTC, 1 is Monday."""
     log_level: Literal["disabled", "warn-only", "error-only", "warn-error"] = "disabled"
     """Data repository events that go to CloudWatch Logs. CloudFormation's schema has it only since
@@ -105,7 +112,7 @@ class ScratchLustre(_NewLustre):
     deployment: Literal["scratch-1", "scratch-2"] = "scratch-2"
     capacity_gib: Annotated[int, Field(gt=0)]
     """Storage in GiB."""
-    data_repositories: dict[str, DataRepository] = {}
+    data_repositories: dict[Line, DataRepository] = {}
     """Folder of the file system -> S3 (scratch-2 only)."""
 
 
@@ -117,7 +124,7 @@ class Persistent1SsdLustre(_Persistent):
     """Storage in GiB."""
     throughput_mbps_per_tib: Annotated[int, Field(gt=0)]
     """Throughput tier in MB/s per TiB: 50, 100 or 200."""
-    data_repositories: dict[str, DataRepository] = {}
+    data_repositories: dict[Line, DataRepository] = {}
     """Folder of the file system -> S3."""
 
 
@@ -131,7 +138,7 @@ class Persistent1HddLustre(_Persistent):
     """Throughput tier in MB/s per TiB: 12 or 40."""
     drive_cache: Literal["none", "read"]
     """SSD read cache in front of the disks."""
-    data_repositories: dict[str, DataRepository] = {}
+    data_repositories: dict[Line, DataRepository] = {}
     """Folder of the file system -> S3."""
 
 
@@ -149,7 +156,7 @@ class Persistent2SsdLustre(_Persistent):
     """EFA between clients and servers; only at creation."""
     gds: bool = False
     """Clients read into accelerator memory (GPUDirect Storage); needs `efa`."""
-    data_repositories: dict[str, DataRepository] = {}
+    data_repositories: dict[Line, DataRepository] = {}
     """Folder of the file system -> S3."""
 
 
@@ -204,6 +211,19 @@ Lustre = Annotated[
 ]
 
 
+class NfsRootSquash(Model):
+    """Root of a client is nobody on the OpenZFS file system (exports(5), `root_squash`).
+
+    Folders for users and teams are made by root: by an exempt client, or before this is switched on. Nodes
+    that came up before have made the homes of their image's users."""
+
+    exempt_clients: Annotated[
+        Many[Annotated[str, Field(pattern=r"^[0-9]{1,3}(\.[0-9]{1,3}){3}(/[0-9]{1,2})?$")]],
+        Field(max_length=24),
+    ] = ()
+    """Hosts and networks whose root stays root: IPv4, as `10.0.1.6` or `10.0.1.0/28`."""
+
+
 class NewOpenZfs(Model):
     """An FSx for OpenZFS file system for home directories."""
 
@@ -216,8 +236,12 @@ class NewOpenZfs(Model):
     mount_path: AbsolutePath = "/home"
     """Where nodes mount it."""
     backups: Backups = Backups(retention_days=7)
-    maintenance_window: Annotated[str, Field(pattern=r"^[1-7]:([01]\d|2[0-3]):[0-5]\d$")] | None = None
+    maintenance_window: Annotated[str, Field(pattern=r"^[1-7]:([01][0-9]|2[0-3]):[0-5][0-9]$")] | None = None
     """`d:HH:MM` UTC, 1 is Monday."""
+    root_squash: NfsRootSquash | None = None
+    """Root of nodes and pods is nobody on it. Off by default, because nodes make homes as root; people need
+    none on Slurm nodes, and pods are not root in a `restricted` namespace. It is switched by a call of
+    UpdateVolume and keeps the files; CloudFormation may replace the file system for it."""
 
 
 class ExistingOpenZfs(Model):
@@ -238,7 +262,7 @@ OpenZfs = Annotated[NewOpenZfs | ExistingOpenZfs, Field(discriminator="deploymen
 
 
 class RdsMySql(Model):
-    """An RDS for MySQL instance that keeps Slurm's accounting; its password is in Secrets Manager."""
+    """An RDS for MySQL instance that keeps Slurm's accounting; passwords are in Secrets Manager."""
 
     kind: Literal["rds-mysql"] = "rds-mysql"
     instance_class: Annotated[str, Field(pattern=r"^[a-z0-9]+\.[a-z0-9]+$")] = "m7g.large"
@@ -247,7 +271,7 @@ class RdsMySql(Model):
     """Allocated storage in GiB."""
     multi_az: bool = False
     """A standby in `second_zone_id`."""
-    second_zone_id: str | None = None
+    second_zone_id: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")] | None = None
     """RDS requires subnets in two zones; this is the other one. Only with a VPC that is made."""
     subnet_ids: Annotated[Many[SubnetId], Field(max_length=2)] = ()
     """Two private subnets in two zones; only with `network.vpc`."""
@@ -255,6 +279,9 @@ class RdsMySql(Model):
     """Days that automatic backups are kept."""
     database_name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_$]{0,62}$")] = "slurm_acct_db"
     """Schema that slurmdbd creates."""
+    require_tls: bool | None = None
+    """Refuse connections without TLS; by default where the controller's slurmdbd is known to speak it: with
+    ParallelCluster (its User Guide, "Slurm accounting with AWS ParallelCluster"). TLS is always offered."""
 
 
 class ExistingDatabase(Model):
@@ -266,10 +293,12 @@ class ExistingDatabase(Model):
     database_name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_$]{0,62}$")] = "slurm_acct_db"
     """Schema that slurmdbd creates."""
     secret_arn: Annotated[
-        str, Field(pattern=r"^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:.+$"), OR_TOKEN
+        str,
+        Field(pattern=r"^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@!-]+$"),
+        OR_TOKEN,
     ]
     """Secret with `username` and `password`."""
-    username: Annotated[str, Field(min_length=1, max_length=32)] | None = None
+    username: Annotated[str, Field(min_length=1, max_length=32), ON_ONE_LINE] | None = None
     """The secret's `username`; ParallelCluster requires it in its configuration."""
     secret_key_arn: KeyArn | None = None
     """KMS key of that secret, if it has its own."""
@@ -284,6 +313,25 @@ class ExistingBucket(Model):
     """A bucket made elsewhere."""
 
     name: BucketName
+
+
+class JobBucket(Model):
+    """What jobs on Slurm nodes may reach in a bucket of S3, by a role of their own (docs/security.md)."""
+
+    bucket: BucketName
+    """A bucket made elsewhere, in the Region of the cluster; its policy must not refuse the role."""
+    prefix: (
+        Annotated[
+            str, Field(pattern=r"^[A-Za-z0-9_.=+@-][A-Za-z0-9_.=+@/-]*$", max_length=900, examples=["runs"])
+        ]
+        | None
+    ) = None
+    """Folder within the bucket, without a leading slash; the whole bucket by default."""
+    write: bool = False
+    """Write and delete objects, too; by default jobs only list and read."""
+    key: ExistingKey | None = None
+    """KMS key of the bucket, where it has a customer-managed one. Its policy must let the account's IAM
+    policies decide, or name the role."""
 
 
 class Storage(Model):
@@ -303,3 +351,6 @@ class Storage(Model):
     """The file system for home directories."""
     accounting_database: AccountingDatabase | None = None
     """Slurm accounting; without one it is kept on the controller's own disk."""
+    job_buckets: Many[JobBucket] = ()
+    """Buckets that jobs on Slurm nodes reach directly. A data repository of `lustre` is the faster way to
+    training data; this is for what does not go through a file system."""

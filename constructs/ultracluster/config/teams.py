@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ultracluster.config.base import Many, Model
-from ultracluster.config.kubernetes import KubernetesName, PrincipalArn
+from ultracluster.config.kubernetes import KubernetesName, PodSecurity, PrincipalArn
 from ultracluster.config.nodes import GroupName
 
 TeamName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$")]
@@ -35,6 +35,14 @@ class Team(Model):
     """Kubernetes namespace, which is made; the team's name by default."""
     members: Many[PrincipalArn] = ()
     """Kubernetes: IAM roles and users that may run jobs in the namespace, and nothing elsewhere."""
+    pod_security: PodSecurity = "restricted"
+    """Kubernetes: what pods of the namespace may be (Kubernetes documentation, Pod Security Standards).
+    Neither level allows a privileged pod or one with the host's network or folders; `baseline` lets a
+    container be root, for images that need it."""
+    uid: Annotated[int, Field(ge=1000, le=2_147_483_647)] | None = None
+    """Kubernetes: user and group id of the team's files. Pods of the namespace run as it and as no other, so
+    that permissions on the shared file systems hold between teams. Without it each pod says which it is, and
+    `ultracluster job` says 1000 in a namespace that is `restricted`."""
     users: Many[Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")]] = ()
     """Slurm: Unix users that may run jobs in the account."""
 

@@ -15,9 +15,12 @@ from ultracluster.catalog.eks import charts
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.kubernetes.gpu_sharing import WHOLE, plugin_configurations
 from ultracluster.kubernetes.labels import GPU_LABEL
+from ultracluster.kubernetes.metrics.objects import dcgm_values
 from ultracluster.kubernetes.tolerations import Tolerations, system_tolerations, with_tolerations
 from ultracluster.model import Cluster
+from ultracluster.model.observability import collects
 
+DCGM = "dcgm-exporter"
 TOLERATIONS: list[dict[str, str]] = [{"operator": "Exists"}]
 """Of what must run on every node with the device, whatever taints its group has."""
 
@@ -84,24 +87,23 @@ def device_charts(cluster: Cluster) -> tuple[Chart, ...]:
             "tolerations": TOLERATIONS,
         }
     if "NVIDIA" in makers and settings.gpu_plugin == "device-plugin":
-        shared = {"config": {"map": turns, "default": WHOLE}} if turns else {}
+        by_turns = {"config": {"map": turns, "default": WHOLE}} if turns else {}
         charts["nvidia-device-plugin"] = {
             "tolerations": TOLERATIONS,
             # on by default, the mounts of Mellanox's devices take those of EFA from pods (0.19.0 and newer)
             "mofedEnabled": False,
             # off by default: pods then do not see gdrdrv, which nodes have
             "gdrcopyEnabled": True,
-            **shared,
+            **by_turns,
         }
-        charts["dcgm-exporter"] = {
-            "nodeSelector": {GPU_LABEL: "true"},
-            "serviceMonitor": {"enabled": False},
-            "tolerations": TOLERATIONS,
-            **_host_engine(cluster, types),
-        }
+        charts[DCGM] = _dcgm(cluster, types)
     if "NVIDIA" in makers and settings.gpu_plugin == "gpu-operator":
         named = {"create": True, "name": "device-plugin-configs", "default": WHOLE, "data": turns}
-        shared = {"devicePlugin": {"config": named}} if turns else {}
+        shared: dict[str, Any] = {"devicePlugin": {"config": named}} if turns else {}
+        if collects(cluster):
+            # the operator's own exporter can name no host engine by the node's address, and starts another
+            shared["dcgmExporter"] = {"enabled": False}
+            charts[DCGM] = _dcgm(cluster, types)
         charts["gpu-operator"] = {
             # the image has both
             "driver": {"enabled": False},
@@ -134,6 +136,16 @@ def job_charts(cluster: Cluster) -> tuple[Chart, ...]:
     if settings.kubeflow_trainer:
         charts["kubeflow-trainer"] = {"jobset": {"install": False}}
     return tuple(_with_settings(cluster, charts))
+
+
+def _dcgm(cluster: Cluster, types: list[InstanceType]) -> dict[str, Any]:
+    return {
+        "nodeSelector": {GPU_LABEL: "true"},
+        "serviceMonitor": {"enabled": False},
+        "tolerations": TOLERATIONS,
+        **_host_engine(cluster, types),
+        **(dcgm_values() if collects(cluster) else {}),
+    }
 
 
 def _host_engine(cluster: Cluster, types: list[InstanceType]) -> dict[str, Any]:

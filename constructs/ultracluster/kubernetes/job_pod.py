@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ultracluster.config.nodes import GROUP_LABEL
+from ultracluster.kubernetes.isolation import job_namespace, job_user
+from ultracluster.kubernetes.pod_security import container_context, pod_context
 from ultracluster.kubernetes.tolerations import job_tolerations
 from ultracluster.model import Cluster
+from ultracluster.model.observability import collects
 from ultracluster.model.team_shares import Pool
 
 Manifest = dict[str, Any]
@@ -16,11 +19,15 @@ PORT = 29500
 """torchrun's own default, where the nodes of a job find each other."""
 NO_LOCAL = "^docker,lo,veth"
 """Interfaces that NCCL does not open its connections on; the traffic itself goes over EFA."""
+METRICS_PORT = 9475
+"""Where one process of a pod answers for all of them (docs/training-metrics.md)."""
 _GRACE_SECONDS = 120
 """For a last checkpoint, when the job must go."""
 HUGE_PAGES_MIB = 5120
 """Of 2 MiB pages that EFA's installer reserves on a node (EKS User Guide, Run machine learning training on
 Amazon EKS with Elastic Fabric Adapter)."""
+_NO_HOME = {"HOME": "/tmp", "USER": "trainer"}  # noqa: S108 - only of the container
+"""For a user that the image does not know: PyTorch asks for its name, and others write below its home."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +46,12 @@ class PyTorchJob:
     priority: str
     within: str | None = None
     """The level of the network that the job must not leave; close to each other by default."""
+    time_limit: str | None = None
+    """As sbatch takes it, on Slurm; the partition's by default."""
+    checkpoints: str | None = None
+    """Folder of checkpoints on Slurm: the program is told the newest one."""
+    look: bool = True
+    """Look at the nodes first, on Slurm."""
 
 
 def pod_template(
@@ -51,7 +64,8 @@ def pod_template(
     annotations: dict[str, str] | None = None,
     scheduler_name: str | None = None,
 ) -> Manifest:
-    pool = job.pool
+    pool, namespace = job.pool, job_namespace(cluster, job.team)
+    user = job_user(cluster, job.team)
     resources = whole_node(pool)
     mounts = [{"name": "shared-memory", "mountPath": "/dev/shm"}]  # noqa: S108 - only of the pod
     volumes: list[Manifest] = [{"name": "shared-memory", "emptyDir": {"medium": "Memory"}}]
@@ -68,14 +82,16 @@ def pod_template(
         "command": ["torchrun"],
         "args": torchrun(job, rank=rank, master=master),
         "resources": {"limits": resources, "requests": resources},
-        # EFA pins memory
-        "securityContext": {"capabilities": {"add": ["IPC_LOCK"]}},
+        "securityContext": container_context(namespace.level),
         "volumeMounts": mounts,
     }
-    if variables := environment_variables(pool):
+    variables = {**environment_variables(pool), **metrics_variables(cluster, job)}
+    if variables := {**variables, **({} if user is None else _NO_HOME)}:
         container["env"] = [{"name": key, "value": value} for key, value in variables.items()]
     spec: Manifest = {
         "restartPolicy": "Never",
+        "securityContext": pod_context(namespace.level, user),
+        "automountServiceAccountToken": False,
         "terminationGracePeriodSeconds": _GRACE_SECONDS,
         "nodeSelector": {GROUP_LABEL: pool.group},
         "tolerations": job_tolerations(pool),
@@ -84,6 +100,7 @@ def pod_template(
     }
     if scheduler_name:
         spec["schedulerName"] = scheduler_name
+    annotations = {**(annotations or {}), **(metrics_annotations() if collects(cluster) else {})}
     metadata = {key: value for key, value in (("labels", labels), ("annotations", annotations)) if value}
     return {**({"metadata": metadata} if metadata else {}), "spec": spec}
 
@@ -111,6 +128,26 @@ def environment_variables(pool: Pool) -> dict[str, str]:
     return variables
 
 
+def metrics_annotations() -> dict[str, str]:
+    """By which the cluster's agent finds a pod whose program tells its steps."""
+    return {
+        "prometheus.io/scrape": "true",
+        "prometheus.io/port": str(METRICS_PORT),
+        "prometheus.io/path": "/metrics",
+    }
+
+
+def metrics_variables(cluster: Cluster, job: PyTorchJob) -> dict[str, str]:
+    """What `ultracluster_metrics` reads in a pod, where metrics are collected; nothing of it is needed."""
+    if not collects(cluster):
+        return {}
+    told = {"ULTRACLUSTER_METRICS_PORT": str(METRICS_PORT), "ULTRACLUSTER_JOB_ID": job.name}
+    accelerator = job.pool.instance_type.accelerator
+    if accelerator and job.pool.resource == "nvidia.com/gpu":  # of a part of one no peak is known
+        told["ULTRACLUSTER_ACCELERATOR"] = accelerator.name.lower()
+    return told
+
+
 def whole_node(pool: Pool) -> dict[str, str]:
     """Requests of a pod that has a node to itself, besides what runs on every node.
 
@@ -129,9 +166,12 @@ def whole_node(pool: Pool) -> dict[str, str]:
 
 __all__ = [
     "HUGE_PAGES_MIB",
+    "METRICS_PORT",
     "PORT",
     "PyTorchJob",
     "environment_variables",
+    "metrics_annotations",
+    "metrics_variables",
     "pod_template",
     "torchrun",
     "whole_node",

@@ -10,7 +10,7 @@ from typing import Any
 
 from ultracluster.config.nodes import GROUP_LABEL
 from ultracluster.config.teams import Team
-from ultracluster.kubernetes.teams import TEAM_LABEL
+from ultracluster.kubernetes.isolation import TEAM_LABEL
 from ultracluster.kubernetes.tolerations import job_tolerations
 from ultracluster.kubernetes.topology import kinds_of, levels, topology_of
 from ultracluster.kubernetes.yaml_text import yaml_text

@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ultracluster.kubernetes.isolation import job_namespace
 from ultracluster.model import Cluster
 from ultracluster.model.team_shares import PRIORITIES, namespace_of
 
 Manifest = dict[str, Any]
 
-TEAM_LABEL = "ultracluster/team"
-"""On a team's namespace."""
-JOBS_ROLE = "ultracluster-team-jobs"
+MEMBER_ROLE = "ultracluster-team-member"
 _RBAC = "rbac.authorization.k8s.io"
 _JOBS: Mapping[str, tuple[str, ...]] = {
+    "batch": ("cronjobs", "jobs"),
     "batch.volcano.sh": ("jobs",),
     "jobset.x-k8s.io": ("jobsets",),
     "kubeflow.org": ("mpijobs", "pytorchjobs"),
     "leaderworkerset.x-k8s.io": ("leaderworkersets",),
-    "trainer.kubeflow.org": ("trainjobs",),
+    "sagemaker.amazonaws.com": ("hyperpodpytorchjobs",),
+    "trainer.kubeflow.org": ("trainingruntimes", "trainjobs"),
 }
+"""What starts pods, and what its scheduler counts."""
+_OWN = ("configmaps", "persistentvolumeclaims", "secrets", "services")
 _SEEN: Mapping[str, tuple[str, ...]] = {
+    "": ("endpoints", "events", "limitranges", "namespaces", "resourcequotas", "serviceaccounts"),
+    "discovery.k8s.io": ("endpointslices",),
+    "events.k8s.io": ("events",),
     "kueue.x-k8s.io": ("localqueues", "workloads"),
+    "metrics.k8s.io": ("pods",),
+    "networking.k8s.io": ("networkpolicies",),
     "scheduling.run.ai": ("podgroups",),
     "scheduling.volcano.sh": ("podgroups",),
 }
+_READ = ("get", "list", "watch")
+_EVERY = ("create", "delete", "deletecollection", *_READ, "patch", "update")
 
 
 def group_of(team: str) -> str:
@@ -34,49 +44,55 @@ def group_of(team: str) -> str:
 
 
 def team_namespaces(cluster: Cluster) -> tuple[Manifest, ...]:
-    """A namespace for each team."""
+    """A namespace for each team, with the level of its pods."""
+    spaces = [job_namespace(cluster, name) for name in cluster.environment.teams]
     return tuple(
         {
             "apiVersion": "v1",
             "kind": "Namespace",
-            "metadata": {"name": namespace_of(cluster, name), "labels": {TEAM_LABEL: name}},
+            "metadata": {"name": space.name, "labels": dict(space.labels)},
         }
-        for name in cluster.environment.teams
+        for space in spaces
     )
 
 
 def team_rights(cluster: Cluster) -> tuple[Manifest, ...]:
-    """In its namespace a team has Kubernetes' own role `edit`, and may run jobs of every installed kind."""
+    """In its namespace a team may run jobs of every installed kind, and look into their pods.
+
+    Kubernetes' own role `edit` would let it undo what keeps teams apart: it writes network policies, makes
+    pods that no queue counts, and takes tokens of service accounts.
+    """
     if not cluster.environment.teams:
         return ()
-    every = ["create", "delete", "get", "list", "patch", "update", "watch"]
     role: Manifest = {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "ClusterRole",
-        "metadata": {"name": JOBS_ROLE},
+        "metadata": {"name": MEMBER_ROLE},
         "rules": [
-            *({"apiGroups": [group], "resources": list(of), "verbs": every} for group, of in _JOBS.items()),
-            *(
-                {"apiGroups": [group], "resources": list(of), "verbs": ["get", "list", "watch"]}
-                for group, of in _SEEN.items()
-            ),
+            *(_rule(group, of, _EVERY) for group, of in _JOBS.items()),
+            _rule("", _OWN, _EVERY),
+            # they are made by jobs only, so that each is counted
+            _rule("", ("pods",), ("delete", "deletecollection", *_READ)),
+            _rule("", ("pods/log", "pods/status"), ("get",)),
+            _rule("", ("pods/attach", "pods/exec", "pods/portforward"), ("create", "get")),
+            *(_rule(group, of, _READ) for group, of in _SEEN.items()),
         ],
     }
     bindings = [
         {
             "apiVersion": f"{_RBAC}/v1",
             "kind": "RoleBinding",
-            "metadata": {
-                "name": f"ultracluster-team-{short}",
-                "namespace": namespace_of(cluster, name),
-            },
-            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": of},
+            "metadata": {"name": MEMBER_ROLE, "namespace": namespace_of(cluster, name)},
+            "roleRef": {"apiGroup": _RBAC, "kind": "ClusterRole", "name": MEMBER_ROLE},
             "subjects": [{"apiGroup": _RBAC, "kind": "Group", "name": group_of(name)}],
         }
         for name in cluster.environment.teams
-        for short, of in (("edit", "edit"), ("jobs", JOBS_ROLE))
     ]
     return (role, *bindings)
+
+
+def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> Manifest:
+    return {"apiGroups": [group], "resources": sorted(resources), "verbs": sorted(verbs)}
 
 
 def team_members(cluster: Cluster) -> dict[str, tuple[str, ...]]:
@@ -103,8 +119,7 @@ def priority_classes() -> tuple[Manifest, ...]:
 
 
 __all__ = [
-    "JOBS_ROLE",
-    "TEAM_LABEL",
+    "MEMBER_ROLE",
     "group_of",
     "priority_classes",
     "team_members",

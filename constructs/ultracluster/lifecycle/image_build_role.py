@@ -17,7 +17,7 @@ from constructs import Construct
 
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.node_statements import SESSION_CHANNELS, read_below
-from ultracluster.security.principals import service
+from ultracluster.security.principals import trusted
 
 _AGENT = [
     "ssm:DescribeAssociation",
@@ -71,7 +71,7 @@ class BuildRole(Construct):
         self.role = iam.Role(
             self,
             "Resource",
-            assumed_by=service("ec2.amazonaws.com"),
+            assumed_by=trusted(self, "ec2.amazonaws.com"),
             description=f"Instances that build and test the image {name}",
         )
         self.instance_profile = iam.InstanceProfile(self, "Profile", role=cast("iam.IRole", self.role))

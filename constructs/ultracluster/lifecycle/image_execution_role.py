@@ -17,7 +17,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from ultracluster.security.acknowledgements import acknowledge, wildcard
-from ultracluster.security.principals import service
+from ultracluster.security.principals import trusted
 
 _BY_IMAGE_BUILDER = "EC2 Image Builder"
 _NO_RESOURCE = "These calls know no resources (Service Authorization Reference)."
@@ -77,10 +77,7 @@ class ExecutionRole(Construct):
         self.role = iam.Role(
             self,
             "Resource",
-            assumed_by=iam.PrincipalWithConditions(
-                service("imagebuilder.amazonaws.com"),
-                {"StringEquals": {"aws:SourceAccount": stack.account}},
-            ),
+            assumed_by=trusted(self, "imagebuilder.amazonaws.com"),
             description="Image Builder builds, tests and publishes one image",
         )
         self._stack = stack

@@ -23,7 +23,7 @@ from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.assets import allow_reading_assets
 from ultracluster.security.cdk_tree import policy_of, singletons
 from ultracluster.security.cluster_key import allow_use
-from ultracluster.security.principals import service
+from ultracluster.security.principals import trusted
 
 MEMORY_MIB = 1024
 """Of the uploading function: it copies file by file, 100 groups have some 5000, and nodes wait for it."""
@@ -104,7 +104,7 @@ class ScriptBundle(Construct):
         role = iam.Role(
             self,
             "Role",
-            assumed_by=service("lambda.amazonaws.com"),
+            assumed_by=trusted(self, "lambda.amazonaws.com"),
             description="Uploads lifecycle scripts",
         )
         target = bucket.arn_for_objects(f"{name}/*")
@@ -144,7 +144,7 @@ class _Archive:
         for bundle in bundles:
             content |= {f"{bundle.folder}/{path}": data for path, data in bundle.files.items()}
             if bundle.configuration is not None:
-                text = configuration_text({**bundle.configuration, **marked})
+                text = configuration_text(_merged(bundle.configuration, marked))
                 content[f"{bundle.folder}/{CONFIGURATION}"] = text
         with tempfile.TemporaryDirectory() as folder:  # the CDK copies it at once
             file = Path(folder) / "scripts.zip"
@@ -165,6 +165,15 @@ class _Archive:
             self._markers[marker] = value
             return marker
         return value
+
+
+def _merged(known: Mapping[str, Any], deployed: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known at synth with what is deployed: an object in both has the keys of both."""
+    merged = {**known, **deployed}
+    for key in known.keys() & deployed.keys():
+        if isinstance(known[key], Mapping) and isinstance(deployed[key], Mapping):
+            merged[key] = {**known[key], **deployed[key]}
+    return merged
 
 
 def _zipped(content: Mapping[str, bytes]) -> bytes:

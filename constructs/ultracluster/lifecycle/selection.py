@@ -18,6 +18,11 @@ TOOLS = ("acceptance/", "lib/", "verify/")
 OWN = "own"
 """Stands in the table of the steps where the team's own run; their files come with `cluster.json`."""
 
+_WHOLE = {
+    "health": ("health/", "health_loop/", "lib/health", "lib/run_check.sh"),
+    "metrics": ("metrics/", "lib/telemetry.sh"),
+}
+"""What a step installs as a whole, and no other step reads: by how the paths begin."""
 _STEPS = "lib/steps.sh"
 _VARIABLE = re.compile(r'^readonly (STEPS_\w+)="([^"]*)"$', re.MULTILINE)
 _ENTRY = re.compile(r'^\s*\[(\w+)\]="([^"]*)"$', re.MULTILINE)
@@ -42,8 +47,8 @@ def files_of(
 ) -> list[Path]:
     """The scripts that nodes with these entries read, sorted.
 
-    These are the entries, all libraries, the steps of the entries, the lock of the release, and of `files/`
-    and `verify/` what any of them names.
+    These are the entries, their libraries, the steps of the entries, the lock of the release, of `files/` and
+    `verify/` what any of them names, and what a step installs as a whole.
 
     Args:
         folder: the lifecycle scripts.
@@ -57,10 +62,13 @@ def files_of(
     names = {file.relative_to(folder).as_posix(): file for file in script_files(folder)}
     if release and (own := own_release(release)):
         names[f"releases/{release}.lock"] = own
-    chosen = {name for name in names if name.startswith("lib/")} | set(also)
+    apart = tuple(path for paths in _WHOLE.values() for path in paths)
+    chosen = {name for name in names if name.startswith("lib/") and not name.startswith(apart)} | set(also)
     for entry in entries:
-        steps = (step for step in steps_of(folder, entry) if step != OWN)
+        steps = [step for step in steps_of(folder, entry) if step != OWN]
         chosen |= {f"{entry}.sh", *(f"steps/{step}.sh" for step in steps)}
+        whole = tuple(path for step in steps for path in _WHOLE.get(step, ()))
+        chosen |= {name for name in names if whole and name.startswith(whole)}
     chosen |= {f"releases/{release}.lock"} if release else {n for n in names if n.startswith("releases/")}
     if missing := sorted(chosen - names.keys()):
         raise ValueError(f"{folder} has no {', '.join(missing)}")

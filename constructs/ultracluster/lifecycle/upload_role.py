@@ -9,7 +9,7 @@ from constructs import Construct
 
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.assets import allow_reading_assets
-from ultracluster.security.principals import service
+from ultracluster.security.principals import trusted
 
 
 def upload_role(
@@ -26,7 +26,7 @@ def upload_role(
     role = iam.Role(
         scope,
         construct_id,
-        assumed_by=service("lambda.amazonaws.com"),
+        assumed_by=trusted(scope, "lambda.amazonaws.com"),
         description="Uploads lifecycle scripts",
     )
     logs = here.format_arn(

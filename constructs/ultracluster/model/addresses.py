@@ -34,7 +34,7 @@ class Subnets:
     public: IPv4Network | None
     """For the NAT gateway."""
     database: tuple[IPv4Network, IPv4Network] | None
-    """For the accounting database, in two zones."""
+    """For the accounting database, in two zones; the function that makes its user has an address in each."""
     control_plane: tuple[IPv4Network, IPv4Network] | None = None
     """For the interfaces of an EKS control plane, in two zones."""
 

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ultracluster.catalog import InstanceType
 from ultracluster.config import Environment
+from ultracluster.config.environment import Access
 from ultracluster.config.orchestrator import ParallelCluster, Pcs
+from ultracluster.config.session_user import IMAGE_USERS
 from ultracluster.model import mounts
 from ultracluster.model.cluster import Cluster, Group
+from ultracluster.model.directory import told_directory, told_ssh
+from ultracluster.model.health import health_settings
+from ultracluster.model.job_access import job_access_roles
 from ultracluster.model.mounts import LustreMount
+from ultracluster.model.observability import metrics_settings
 from ultracluster.model.own_steps import steps_of_group
+from ultracluster.model.slurm_topology import head_writes_topology
 from ultracluster.software.environment_lock import environment_lock
 
 HYPERPOD_DATA_VOLUME = "/opt/sagemaker"
 """Where HyperPod mounts the second volume of a node (SageMaker API reference, ClusterEbsVolumeConfig)."""
+_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
+"""What is no token: in an app the Region may be known only at deploy."""
 _PARALLELCLUSTER_OWN_MINUTES = 5
 """Of ParallelCluster's bootstrap timeout, for what it does itself."""
 
@@ -36,11 +46,24 @@ class ScriptConfigurations:
 
 
 def script_configurations(
-    cluster: Cluster, *, locked: Mapping[str, object] | None = None
+    cluster: Cluster,
+    *,
+    locked: Mapping[str, object] | None = None,
+    slurm: Mapping[str, object] | None = None,
 ) -> ScriptConfigurations:
-    """Those of a cluster; `locked` as `script_configuration` takes it."""
+    """Those of a cluster.
+
+    Args:
+        cluster: what the environment comes to.
+        locked: as `script_configuration` takes it.
+        slurm: settings of slurm.conf, for controllers that the service runs.
+    """
     return ScriptConfigurations(
-        by_group={name: script_configuration(cluster, name, locked=locked) for name in cluster.groups},
+        by_group={
+            name: script_configuration(cluster, name, locked=locked)
+            | ({"slurm": dict(slurm)} if slurm and group.role == "controller" else {})
+            for name, group in cluster.groups.items()
+        },
         of_all=script_configuration(cluster, locked=locked),
     )
 
@@ -78,10 +101,28 @@ def script_configuration(
             if not groups or name in groups or group.role == "controller"
         },
     }
+    if config.session_user not in IMAGE_USERS:
+        told["session_user"] = config.session_user
     if config.software.strict:
         told["strict"] = True
-    if found := _locked(config) if locked is None else locked:
-        told["locked"] = dict(found)
+    if cluster.traits.slurm:
+        told["metadata"] = _metadata(config.access)
+        if found := health_settings(cluster):
+            told["health"] = found
+    # nodes without a controller among them do not change with it
+    if head_writes_topology(cluster) and any(cluster.groups[name].role == "controller" for name in groups):
+        told["topology"] = "tree"
+    pulls = cluster.traits.slurm and cluster.runs_scripts and _REGION.fullmatch(cluster.region)
+    if job_access_roles(cluster) or pulls or "topology" in told:
+        told["region"] = cluster.region
+    if directory := told_directory(cluster):
+        told["directory"] = directory
+    if ssh := told_ssh(cluster):
+        told["job_ssh"] = ssh
+    if metrics := metrics_settings(cluster, *groups):
+        told["metrics"] = metrics
+    if kept := _locked(config) if locked is None else locked:
+        told["locked"] = dict(kept)
     if cluster.traits.kubernetes and lustre:
         # Pods mount, through the CSI driver. The name of the file system is not known yet and not needed;
         # that there is one, and how it is reached, is.
@@ -110,8 +151,14 @@ def _group(cluster: Cluster, group: Group) -> dict[str, object]:
         **(type_facts(group.type) if group.type else {}),
         **_gpudirect_storage(cluster, group.type),
         "data_volume": HYPERPOD_DATA_VOLUME if cluster.traits.hyperpod else None,
+        **({"job_access": True} if group.role in job_access_roles(cluster) else {}),
         **_own_steps(cluster, group),
     }
+
+
+def _metadata(access: Access) -> dict[str, object]:
+    users = {"users": list(access.metadata_users)} if access.metadata_users else {}
+    return {"for": access.node_metadata, **users}
 
 
 def _own_steps(cluster: Cluster, group: Group) -> dict[str, object]:
@@ -129,6 +176,8 @@ def type_facts(kind: InstanceType) -> dict[str, object]:
         "local_nvme_disks": kind.local_nvme_disks,
         # of a type that is no more than a name, not even that is known
         "accelerator": {"NVIDIA": "nvidia", "AWS": "neuron"}.get(maker, "none" if kind.vcpu else None),
+        # by which health checks know the generation
+        "accelerator_name": kind.accelerator.name if kind.accelerator else None,
         # several are right where AWS describes layouts instead of a maximum
         "efa_layouts": list(kind.recommended_efa_interfaces) or None,
         "gpu_direct_rdma": kind.gpu_direct_rdma,

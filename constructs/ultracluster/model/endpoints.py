@@ -1,6 +1,6 @@
 """VPC endpoints: which ones the nodes need without the internet, and which ones we make.
 
-`catalog/endpoints.json` holds the services, each with its reason and source.
+`catalog/endpoints.json` holds the services, each with its reason and source, and what AWS takes policies for.
 """
 
 from __future__ import annotations
@@ -11,8 +11,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.network import Network
+from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.model.cluster import Cluster
+from ultracluster.model.directory import directory_of
+from ultracluster.model.observability import uses_addon, writes_metrics
+
+PolicyKind = Literal["full", "principals"]
+"""What a policy confines: principals and resources, or only who asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +36,7 @@ class Endpoint:
 
 def closed_endpoints(cluster: Cluster) -> tuple[Endpoint, ...]:
     """The endpoints without which nodes that have no internet route do not come up."""
-    words = _true_of(cluster)
+    words = words_of(cluster)
     return tuple(endpoint for endpoint, when in _rows() if when in words)
 
 
@@ -61,26 +68,53 @@ def made_endpoints_of(network: Network, closed: tuple[Endpoint, ...] | None = No
     return (*needed, *extra)
 
 
-def _true_of(cluster: Cluster) -> set[str]:
+def policy_kind(service: str) -> PolicyKind | None:
+    """What a policy confines at the endpoint of a service; None where AWS is not known to take one."""
+    return _policies().get(service)
+
+
+def words_of(cluster: Cluster) -> set[str]:
     """Words of endpoints.json that hold of a cluster."""
     words: set[str] = {"always", cluster.traits.kind, cluster.traits.scheduler}
     if cluster.traits.hyperpod:
         words.add("hyperpod")
-    if cluster.environment.storage.accounting_database is not None:
-        words.add("accounting-database")
+    settings = cluster.settings
+    own = isinstance(settings, ParallelCluster) and settings.directory_service
+    directory = own or directory_of(cluster)
+    if cluster.environment.storage.accounting_database is not None or directory:
+        words.add("secrets")
     if cluster.lustre is not None and cluster.lustre.efa:
         words.add("lustre-efa")
+    if writes_metrics(cluster):
+        words.add("observability")
+    if isinstance(settings, HyperPodEks) and (
+        settings.task_governance
+        or settings.training_operator
+        or uses_addon(cluster)
+        or settings.inference is not None
+    ):
+        words.add("hyperpod-addons")
     return words
 
 
 @cache
 def _rows() -> tuple[tuple[Endpoint, str], ...]:
-    file = Path(__file__).parents[1] / "catalog" / "endpoints.json"
-    rows: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["endpoints"]
     return tuple(
         (
             Endpoint(service=row["service"], kind=row["kind"], reason=row["reason"]),
             str(row["when"]),
         )
-        for row in rows
+        for row in _document()["endpoints"]
     )
+
+
+@cache
+def _policies() -> dict[str, PolicyKind | None]:
+    document = _document()
+    return {row["service"]: row["policy"] for row in (*document["endpoints"], *document["further"])}
+
+
+@cache
+def _document() -> dict[str, Any]:
+    file = Path(__file__).parents[1] / "catalog" / "endpoints.json"
+    return json.loads(file.read_text(encoding="utf-8"))

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ultracluster.config import Environment
+
 DESCRIPTION = "needs the AWS CLI with its Session Manager plugin"
 
 
@@ -32,6 +34,12 @@ def start_session(
     if profile and profile != "default":
         words += ["--profile", profile]
     return words
+
+
+def user_document(environment: Environment, user: str) -> str:
+    """Name of the session document of one user, known before it is deployed: policies name it whole, because
+    `al*` would be `alice`'s as well."""
+    return f"{environment.stack_name('cluster')}-as-{user}"
 
 
 def login_command(target: str, *, region: str, document: str) -> str:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 OPENZFS_ROOT = "/fsx"
 """Where FSx for OpenZFS has the root volume of a file system."""
 
+SLURMDBD_USER = "slurmdbd"
+"""slurmdbd's user in an accounting database that is made here; it has rights on its own schema only."""
+
 Mounts = Mapping[str, Mapping[str, str | bool]]
 """The key `mounts` of `cluster.json`, by kind of file system: `lustre`, `openzfs`."""
 

@@ -63,13 +63,34 @@ class Traits:
     log_group: str = ""
     """How the name of the cluster's log group begins, with `{cluster}` for the cluster's name; empty where
     the service has none."""
+    delivered_logs: tuple[str, ...] = ()
+    """Types of logs that the service delivers to a log group of ours, where it is told to."""
+    instance_tags: tuple[tuple[str, str], ...] = ()
+    """Tags by which its instances in the user's account are known, each enough on its own: key, and value
+    with `{cluster}` for the cluster's name or `{name}` for the environment's."""
     own_stack: bool = False
     """The service makes a CloudFormation stack with the cluster's name."""
+    shares_home: bool = False
+    """Its controller has /home on its own disk, or on storage that it attaches, and other nodes mount it."""
+    slurm_nodes: str = ""
+    """A regular expression of the names of a group's nodes in Slurm, with `{partition}` and `{group}`; empty
+    where they are named by their addresses."""
     last_entry: str = ""
     """The entry script that runs last on a node, where there are two."""
     until_block: Literal["fills-later", "stays-empty"] | None = None
     """What a group does until its Capacity Block begins: it is filled at `starts`, or it must have
     `count: 0`. None where a launch before that time is not judged."""
+
+    slurmdbd_tls: bool | None = None
+    """Whether its slurmdbd logs in over TLS to a MySQL server of ours that offers it; None where that is
+    unknown, or where it uses none. A server that requires TLS of a client that has none is a cluster without
+    accounting. Linked with MySQL's client library slurmdbd uses TLS where it is offered; with MariaDB
+    Connector/C before 3.4 only where StorageParameters names a certificate (SchedMD/slurm
+    src/database/mysql_common.c)."""
+    slurmdbd_unknown: str = ""
+    """Why that is unknown."""
+    plain_password: bool = False
+    """slurmdbd's password is copied into a secret that is nothing else."""
 
     @property
     def kubernetes(self) -> bool:
@@ -98,6 +119,9 @@ _EKS_LINKED = (
     "AWSServiceRoleForAutoScaling",
 )
 
+# of its managed groups, and of Karpenter
+_EKS_TAGS = (("eks:cluster-name", "{cluster}"), ("eks:eks-cluster-name", "{cluster}"))
+
 _ROWS = (
     Traits(
         kind="hyperpod-slurm",
@@ -112,6 +136,10 @@ _ROWS = (
         named_partitions=True,
         linked_roles=(_HYPERPOD_LINKED,),
         log_group=_HYPERPOD_LOGS,
+        # SageMaker Developer Guide, "Using an external accounting database with SageMaker HyperPod Slurm
+        # clusters"
+        slurmdbd_unknown="the service writes slurmdbd.conf, and its StorageParameters and the client library "
+        "are not published",
     ),
     Traits(
         kind="hyperpod-eks",
@@ -125,6 +153,7 @@ _ROWS = (
         security_groups=3,  # control plane, kubectl's handler, nodes
         launches_system_nodes="eks",
         linked_roles=(_HYPERPOD_LINKED, *_EKS_LINKED),
+        instance_tags=_EKS_TAGS,
         log_group=_HYPERPOD_LOGS,
     ),
     Traits(
@@ -139,8 +168,15 @@ _ROWS = (
         one_efa_interface=True,
         spot_allocation=True,
         log_group="/aws/parallelcluster/{cluster}-",
+        instance_tags=(("parallelcluster:cluster-name", "{cluster}"),),
         own_stack=True,
+        shares_home=True,  # ParallelCluster User Guide, HeadNode / SharedStorageType
+        slurm_nodes="{partition}-(st|dy)-{group}-[0-9]+",
         last_entry="parallelcluster_on_node_configured",
+        # ParallelCluster User Guide, "Slurm accounting with AWS ParallelCluster", Configuring TLS encryption;
+        # its own database template requires TLS (aws/aws-parallelcluster cloudformation/database)
+        slurmdbd_tls=True,
+        plain_password=True,
     ),
     Traits(
         kind="pcs",
@@ -158,6 +194,10 @@ _ROWS = (
         one_efa_interface=True,
         spot_allocation=True,
         linked_roles=("AWSServiceRoleForPCS",),
+        # job completions and the audit log are left out (AWS PCS User Guide, "Monitoring AWS PCS")
+        delivered_logs=("PCS_SCALING_LOGS", "PCS_SCHEDULER_LOGS"),
+        instance_tags=(("ultracluster:environment", "{name}"),),
+        slurm_nodes="{group}-[0-9]+",
         until_block="stays-empty",
     ),
     Traits(
@@ -170,6 +210,7 @@ _ROWS = (
         joining_minutes=12,  # a node group waits 15 for a node that is running (field reports)
         security_groups=3,
         linked_roles=_EKS_LINKED,
+        instance_tags=_EKS_TAGS,
         until_block="fills-later",
     ),
 )

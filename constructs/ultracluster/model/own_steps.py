@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from ultracluster.config import Environment
+from ultracluster.config.file_text import bytes_of
 from ultracluster.scripts_folder import add_own_step
 
 FORM = re.compile(r"(?P<number>\d\d)_(?P<name>[a-z][a-z0-9_]{0,29})\.sh")
@@ -40,7 +41,7 @@ class OwnStep:
     def content(self) -> bytes | None:
         """None where it cannot be read."""
         try:
-            return self.file.read_bytes()
+            return bytes_of(self.file)
         except OSError:
             return None
 

@@ -56,6 +56,7 @@ def needs(cluster: Cluster) -> list[Need]:
         *_network(cluster),
         *_kubernetes(cluster),
         *_storage(cluster),
+        *_observability(cluster),
     ]
     return [need for need in _joined(found) if need.amount]
 
@@ -151,7 +152,7 @@ def _groups(cluster: Cluster, endpoints: int) -> int:
         + (endpoints > 0)
         + (storage.lustre is not None and storage.lustre.deployment != "existing")
         + (storage.openzfs is not None and storage.openzfs.deployment != "existing")
-        + (database is not None and database.kind == "rds-mysql")
+        + 2 * (database is not None and database.kind == "rds-mysql")  # and the function that makes its user
         + (cluster.environment.network.vpc is None)  # the default group of a VPC
         + cluster.traits.security_groups
     )
@@ -162,7 +163,8 @@ def _interfaces(cluster: Cluster, nat: int) -> Iterator[Need]:
     # without nodes the budget holds what else has an interface in the node subnet
     servers = other_addresses(cluster)
     database = cluster.environment.storage.accounting_database
-    databases = 1 + database.multi_az if database is not None and database.kind == "rds-mysql" else 0
+    # and one in each of its two subnets for the function that makes its user
+    databases = 3 + database.multi_az if database is not None and database.kind == "rds-mysql" else 0
     control_plane = 4 if cluster.traits.kubernetes else 0  # 2 to 4, EKS User Guide
     amount = nodes + servers + databases + control_plane + nat
     yield Need(
@@ -195,6 +197,14 @@ def _storage(cluster: Cluster) -> Iterator[Need]:
     database = cluster.environment.storage.accounting_database
     if database is not None and database.kind == "rds-mysql":
         yield Need(quota=quota("db-instances"), amount=1, why="accounting database")
+
+
+def _observability(cluster: Cluster) -> Iterator[Need]:
+    wanted = cluster.environment.observability
+    if wanted is None:
+        return
+    yield Need(quota=quota("prometheus-workspaces"), amount=int(wanted.makes_workspace), why="metrics")
+    yield Need(quota=quota("grafana-workspaces"), amount=int(wanted.makes_grafana), why="dashboards")
 
 
 def _lustre(cluster: Cluster) -> Iterator[Need]:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 
 from ultracluster.config import Environment
-from ultracluster.config.environment import Software
+from ultracluster.config.environment import Access, Software
 from ultracluster.config.network import ExistingSecurityGroup, ExistingSubnet, ExistingVpc, Network
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
+from ultracluster.config.observability import Observability
 from ultracluster.config.orchestrator import OrchestratorSettings
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs, Storage
 from ultracluster.model.cluster import Cluster, resolve
@@ -35,6 +36,8 @@ def standalone(
     mirror: str | None = None,
     instance_types: Mapping[str, DeclaredInstanceType] | None = None,
     tags: Mapping[str, str] | None = None,
+    access: Access | None = None,
+    observability: Observability | None = None,
 ) -> Cluster:
     """What the parts come to.
 
@@ -50,6 +53,8 @@ def standalone(
         mirror: `s3://bucket/prefix` of mirrored releases.
         instance_types: those that the catalogue does not have, by name.
         tags: of everything that the cluster itself tags.
+        access: who reaches the instance metadata of Slurm nodes; services only by default.
+        observability: metrics of its nodes; none by default.
 
     Raises:
         pydantic.ValidationError: a part has the wrong shape, as a name of a group has; its places are those
@@ -71,6 +76,8 @@ def standalone(
             ),
             instance_types=dict(instance_types or {}),
             tags=dict(tags or {}),
+            access=access or Access(),
+            observability=observability,
         )
     )
 

@@ -15,10 +15,15 @@ from constructs import Construct, DependencyGroup
 from ultracluster.config.network import Network
 from ultracluster.model.addresses import subnets_of
 from ultracluster.model.endpoints import Endpoint, made_endpoints_of
+from ultracluster.model.perimeter import Perimeter, perimeter_of_network
 from ultracluster.network.admission import NOWHERE
+from ultracluster.network.closed_egress import ClosedEgress
+from ultracluster.network.default_group import EmptyDefaultGroup
 from ultracluster.network.subnets import associated_routes, zone_subnet
 from ultracluster.security.cluster_key import allow_use
-from ultracluster.security.principals import service
+from ultracluster.security.log_retention import retention
+from ultracluster.security.perimeter import endpoint_policy
+from ultracluster.security.principals import trusted
 
 
 class ClusterEgress(Construct):
@@ -29,6 +34,7 @@ class ClusterEgress(Construct):
     Attributes:
         routes: the way out of the nodes' subnet, for dependencies.
         endpoints: the VPC endpoints, for dependencies.
+        endpoint_group: the security group of the interface endpoints; None where none is made.
     """
 
     def __init__(
@@ -41,7 +47,10 @@ class ClusterEgress(Construct):
         subnet: ec2.ISubnet,
         route_table_id: str | None = None,
         endpoints: Sequence[Endpoint] | None = None,
+        perimeter: Perimeter | None = None,
+        default_security_group_id: str | None = None,
         flow_log_key: kms.IKey | None = None,
+        flow_log_removal: RemovalPolicy = RemovalPolicy.DESTROY,
     ) -> None:
         """Make what does not exist yet.
 
@@ -52,24 +61,57 @@ class ClusterEgress(Construct):
                 `internet_connectivity_established` waits for routes and endpoints that are made here.
             route_table_id: that of the nodes' subnet; None where the subnet is someone else's.
             endpoints: the VPC endpoints to make; by default those that every cluster needs there.
-            flow_log_key: encrypts the flow logs.
+            perimeter: what may be reached through them; by default `config.perimeter`.
+            default_security_group_id: that of a VPC that is made here; its rules are taken away.
+            flow_log_key: encrypts the flow logs, and the log of the calls that take those rules away.
+            flow_log_removal: of the flow logs.
         """
         super().__init__(scope, construct_id)
         self._network = config
         self._vpc_id = vpc.vpc_id
+        self._key = flow_log_key
+        self._perimeter = perimeter or perimeter_of_network(config)
+        self.endpoint_group: ec2.CfnSecurityGroup | None = None
         self.routes: list[ec2.CfnRoute] = []
         self.endpoints: list[ec2.CfnVPCEndpoint] = []
         if config.vpc is None:
-            self._flow_log(flow_log_key)
+            self._flow_log(flow_log_key, flow_log_removal)
         if route_table_id and config.egress == "nat":
             # the order of zones and sizes is that of the whole network; neither moves the public subnet
             public = subnets_of(config, database=False, control_plane=False).public
             self._nat(public, route_table_id)
         made = made_endpoints_of(config) if endpoints is None else endpoints
         self._endpoints(subnet.subnet_id, route_table_id, made)
+        self._gateways = [one.service for one in made if one.kind == "gateway"]
+        if default_security_group_id:
+            EmptyDefaultGroup(self, "DefaultGroup", group_id=default_security_group_id, key=flow_log_key)
         established: object = subnet.internet_connectivity_established
         if isinstance(established, DependencyGroup):
             established.add(*self.routes, *self.endpoints)
+
+    def admit(
+        self, construct_id: str, *, clients: ec2.IConnectable, gateways: Sequence[str] | None = None
+    ) -> ClosedEgress:
+        """Let members of security groups reach the endpoints, and nothing else outside of the VPC.
+
+        Of `egress: closed`, for groups that let nothing out themselves.
+
+        Args:
+            construct_id: id below this.
+            clients: a security group, or what is in some.
+            gateways: services with a gateway endpoint; by default those that are made here, and S3.
+        """
+        group, vpc = self.endpoint_group, self._network.vpc
+        networks = (vpc.endpoint_networks or (vpc.cidr,)) if vpc else (self._network.cidr,)
+        return ClosedEgress(
+            self,
+            construct_id,
+            clients=clients,
+            endpoint_group_id=group.attr_group_id if group else None,
+            networks=networks,
+            gateways=gateways or self._gateways or ("s3",),
+            key=self._key,
+        )
 
     def _nat(self, public: IPv4Network | None, route_table_id: str) -> None:
         if self._network.vpc:
@@ -110,16 +152,18 @@ class ClusterEgress(Construct):
                 gateway = ec2.CfnVPCEndpoint(
                     self, f"Gateway-{endpoint.service}", vpc_id=self._vpc_id, vpc_endpoint_type="Gateway",
                     service_name=f"{prefix}.{endpoint.service}", route_table_ids=[route_table_id],
+                    policy_document=endpoint_policy(self, endpoint.service, self._perimeter),
                 )  # fmt: skip
                 self.endpoints.append(gateway)
         interfaces = [endpoint.service for endpoint in endpoints if endpoint.kind == "interface"]
-        group = self._endpoint_group() if interfaces else None
+        self.endpoint_group = group = self._endpoint_group() if interfaces else None
         for name in interfaces:
             assert group is not None
             interface = ec2.CfnVPCEndpoint(
                 self, f"Endpoint-{name}", vpc_id=self._vpc_id, vpc_endpoint_type="Interface",
                 private_dns_enabled=True, service_name=f"{prefix}.{name}",
                 subnet_ids=[subnet_id], security_group_ids=[group.attr_group_id],
+                policy_document=endpoint_policy(self, name, self._perimeter),
             )  # fmt: skip
             self.endpoints.append(interface)
 
@@ -136,15 +180,15 @@ class ClusterEgress(Construct):
             security_group_egress=[NOWHERE],  # endpoints only answer
         )  # fmt: skip
 
-    def _flow_log(self, key: kms.IKey | None) -> None:
+    def _flow_log(self, key: kms.IKey | None, removal: RemovalPolicy) -> None:
         wanted = self._network.flow_logs
         if key:
             allow_use(self, key, "logs")
         group = logs.LogGroup(
-            self, "FlowLogs", encryption_key=key, removal_policy=RemovalPolicy.DESTROY,
-            retention=logs.RetentionDays[_RETENTION[wanted.retention_days]],
+            self, "FlowLogs", encryption_key=key, removal_policy=removal,
+            retention=retention(wanted.retention_days),
         )  # fmt: skip
-        role = iam.Role(self, "FlowLogRole", assumed_by=service("vpc-flow-logs.amazonaws.com"))
+        role = iam.Role(self, "FlowLogRole", assumed_by=trusted(self, "vpc-flow-logs.amazonaws.com"))
         role.add_to_policy(
             iam.PolicyStatement(
                 actions=["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
@@ -156,10 +200,3 @@ class ClusterEgress(Construct):
             traffic_type=wanted.traffic.upper(), log_group_name=group.log_group_name,
             deliver_logs_permission_arn=role.role_arn, max_aggregation_interval=600,
         )  # fmt: skip
-
-
-_RETENTION = {
-    1: "ONE_DAY", 3: "THREE_DAYS", 5: "FIVE_DAYS", 7: "ONE_WEEK", 14: "TWO_WEEKS", 30: "ONE_MONTH",
-    60: "TWO_MONTHS", 90: "THREE_MONTHS", 120: "FOUR_MONTHS", 150: "FIVE_MONTHS", 180: "SIX_MONTHS",
-    365: "ONE_YEAR", 400: "THIRTEEN_MONTHS", 545: "EIGHTEEN_MONTHS", 731: "TWO_YEARS", 1827: "FIVE_YEARS",
-}  # fmt: skip

@@ -11,7 +11,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from ultracluster.config.network import FlowLogs, Network
+from ultracluster.config.network import FlowLogs, Network, Perimeter
 from ultracluster.guard import report, settings_of
 from ultracluster.model.addresses import subnets_of
 from ultracluster.model.endpoints import Endpoint
@@ -29,6 +29,7 @@ class NetworkArguments(TypedDict, total=False):
     node_cidr: str | None
     egress: Literal["nat", "closed"]
     extra_endpoints: Sequence[str]
+    perimeter: Perimeter
     flow_logs: FlowLogs
 
 
@@ -45,6 +46,7 @@ class ClusterNetwork(Construct):
         route_table_id: that of the node subnet; None where the subnet exists.
         database_subnets: two subnets in two zones for RDS; empty unless asked for.
         control_plane_subnets: two subnets in two zones for an EKS control plane; empty unless asked for.
+        default_security_group_id: the group that EC2 makes with a VPC; None where the VPC exists.
         egress: the ways out; None where another stack has them.
     """
 
@@ -70,7 +72,7 @@ class ClusterNetwork(Construct):
             endpoints: the VPC endpoints to make; by default those that every cluster needs there.
             second_zone_id: zone of the second database subnet.
             control_plane_zone_id: zone of the second subnet of an EKS control plane.
-            flow_log_key: encrypts the flow logs.
+            flow_log_key: encrypts the flow logs, and the log of the calls of the deploy.
             own_egress: with NAT gateway, endpoints and flow logs; False where a `ClusterEgress` in another
                 stack has them, so that file systems need not wait for them.
             removal_policy: of the VPC and of the subnets of file systems and database: what is retained in
@@ -92,6 +94,7 @@ class ClusterNetwork(Construct):
         subnets = subnets_of(
             network, database=second_zone_id is not None, control_plane=control_plane_zone_id is not None
         )
+        self.default_security_group_id: str | None = None
         vpc_id = network.vpc.id if network.vpc else self._make_vpc(own_egress)
         self.route_table_id: str | None = None
         if network.subnet:
@@ -119,6 +122,7 @@ class ClusterNetwork(Construct):
                 subnet=self.subnet,
                 route_table_id=self.route_table_id,
                 endpoints=endpoints,
+                default_security_group_id=self.default_security_group_id,
                 flow_log_key=flow_log_key,
             )
         if subnets.database and second_zone_id:
@@ -170,7 +174,8 @@ class ClusterNetwork(Construct):
         Tags.of(vpc).add("Name", self.node.path)
         if not egress:
             acknowledge(vpc, {"AwsSolutions-VPC7": "A ClusterEgress in another stack has its flow log."})
-        # the group that EC2 makes with every VPC stays, but nothing here is ever put into it
+        # the group that EC2 makes with every VPC stays, without rules: a `ClusterEgress` takes them away
+        self.default_security_group_id = vpc.attr_default_security_group
         return vpc.attr_vpc_id
 
     def _subnet(self, name: str, vpc_id: str, cidr: IPv4Network, zone_id: str) -> ec2.CfnSubnet:

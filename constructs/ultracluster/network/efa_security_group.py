@@ -121,9 +121,9 @@ class EfaSecurityGroup(Construct):
 
         Args:
             vpc: the VPC of the nodes.
-            web_ports: TCP ports open to any IPv4 address, outbound. Without an internet route only S3 and the
-                VPC's endpoints answer there. There is no rule for all traffic to 0.0.0.0/0: HyperPod's
-                prerequisites warn that it may fail the EFA health checks.
+            web_ports: TCP ports open to any IPv4 address, outbound. A network without an internet route needs
+                none: `ClusterEgress.admit` opens the way to endpoints and gateways. There is no rule for all
+                traffic to 0.0.0.0/0: HyperPod's prerequisites warn that it may fail the EFA health checks.
         """
         super().__init__(scope, construct_id)
         group = ec2.CfnSecurityGroup(

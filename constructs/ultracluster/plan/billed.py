@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Literal, assert_never
+from dataclasses import replace
+from typing import assert_never
 
 from ultracluster.catalog import ultraservers
 from ultracluster.catalog.eks_calendar import standard_support_ends
@@ -14,40 +14,10 @@ from ultracluster.config.orchestrator import Pcs
 from ultracluster.config.storage import IntelligentTieringLustre, Persistent1HddLustre, Persistent2SsdLustre
 from ultracluster.model import Cluster, Group
 from ultracluster.model.endpoints import made_endpoints
+from ultracluster.model.node_price import price_key
 from ultracluster.model.root_volume import INCLUDED_IOPS, INCLUDED_MBPS, root_iops, root_throughput
-
-PREPAID = ("capacity-block", "training-plan")
-"""What is paid upfront, for a number of days."""
-
-Area = Literal["nodes", "storage", "network", "control plane", "security", "by use"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """Something that is billed."""
-
-    area: Area
-    what: str
-    key: str
-    """Name of its price, as in `catalog/service_prices.json`; empty where none can be asked for."""
-    purchase: str
-    """`on-demand`, `spot`, `reservation`, `capacity-block`, `training-plan`, or `usage` for the rest."""
-    unit: str
-    """What is counted: `instance`, `GiB`, `MB/s`, `gateway` ..."""
-    quantity: float = 0
-    """How many there always are."""
-    greatest: float = 0
-    """How many there may be."""
-    group: str = ""
-    """The node group, for instances."""
-    note: str = ""
-
-
-def standing(area: Area, what: str, key: str, unit: str, quantity: float = 1) -> Item:
-    """What is always there, as many as `quantity` says."""
-    return Item(
-        area=area, what=what, key=key, purchase="usage", unit=unit, quantity=quantity, greatest=quantity
-    )
+from ultracluster.plan.billed_item import Item, standing
+from ultracluster.plan.billed_observability import observability_items
 
 
 def billed(cluster: Cluster, today: dt.date | None = None) -> Iterator[Item]:
@@ -60,7 +30,7 @@ def billed(cluster: Cluster, today: dt.date | None = None) -> Iterator[Item]:
         if group.most_nodes:
             yield from _nodes(group)
     yield from _control_plane(cluster, today or dt.date.today())
-    for part in (_lustre, _open_zfs, _database, _network, _security, _by_use):
+    for part in (_lustre, _open_zfs, _database, _network, _security, observability_items, _by_use):
         yield from part(cluster)
 
 
@@ -106,7 +76,7 @@ def _instances(group: Group) -> Item:
     item = Item(
         area="nodes",
         what=f"{group.name}: {kind}",
-        key=f"{'hyperpod' if hyperpod else 'ec2'}.{kind}",
+        key=price_key(group),
         purchase=capacity,
         unit="instance",
         quantity=group.settings.count,
@@ -119,14 +89,13 @@ def _instances(group: Group) -> Item:
             return replace(item, note=f"or {others} where it cannot be had") if others else item
         case "spot":
             asks = "" if hyperpod else "; --live asks for its price"
-            key = f"{'hyperpod-spot' if hyperpod else 'spot'}.{kind}"
-            return replace(item, key=key, note=f"on demand is the most that Spot costs{asks}")
+            return replace(item, note=f"on demand is the most that Spot costs{asks}")
         case "reservation":
             return replace(item, note="billed whether or not nodes run in it")
         case "training-plan":
-            return replace(item, key=f"training-plan.{kind}", note=_PREPAID)
+            return replace(item, note=_PREPAID)
         case "capacity-block":
-            return _in_ultraservers(replace(item, key=f"capacity-block.{kind}", note=_PREPAID))
+            return _in_ultraservers(replace(item, note=_PREPAID))
         case _ as never:
             assert_never(never)
 
@@ -268,7 +237,8 @@ def _security(cluster: Cluster) -> Iterator[Item]:
         yield standing("security", "KMS keys", "kms.key", "key", keys)
     database = cluster.environment.storage.accounting_database
     if database is not None and database.kind != "existing":
-        yield standing("security", "secret of the database", "secret", "secret")
+        secrets = 2 + cluster.traits.plain_password  # of the master user and of slurmdbd
+        yield standing("security", "secrets of the database", "secret", "secret", secrets)
 
 
 def _by_use(cluster: Cluster) -> Iterator[Item]:

@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ultracluster.catalog import InstanceType
-from ultracluster.config.capacity import Capacity, CapacityBlock, OnDemand, Reservation, Spot, TrainingPlan
+from ultracluster.config.capacity import (
+    STAND_IN,
+    Capacity,
+    CapacityBlock,
+    OnDemand,
+    Reservation,
+    Spot,
+    TrainingPlan,
+)
 from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.model import TRAITS
 from ultracluster.model.capacity import decide
@@ -18,14 +26,12 @@ from ultracluster.model.capacity import decide
 Answer = Literal["yes", "partly", "no"]
 _LACKS: Mapping[Answer, int] = {"yes": 0, "partly": 1, "no": 3}
 
-RESERVATION = "cr-0123456789abcdef0"
-"""Stands where a reservation or block must be named and none is bought yet."""
 _PLAN = "arn:aws:sagemaker:us-east-2:111122223333:training-plan/any"
 CAPACITIES: Mapping[str, Capacity] = {
     "on-demand": OnDemand(),
     "spot": Spot(kind="spot"),
-    "reservation": Reservation(kind="reservation", id=RESERVATION),
-    "capacity-block": CapacityBlock(kind="capacity-block", id=RESERVATION),
+    "reservation": Reservation(kind="reservation", id=STAND_IN),
+    "capacity-block": CapacityBlock(kind="capacity-block", id=STAND_IN),
     "training-plan": TrainingPlan(kind="training-plan", arn=_PLAN),
 }
 """A sample of each kind, to be judged."""
@@ -120,7 +126,7 @@ def _takes(kind: OrchestratorKind, capacity: str, instance_type: InstanceType) -
         return Reason(title=capacity, answer="no", words=words, source=source)
     found = decide(CAPACITIES[capacity], orchestrator=kind, placement="none", instance_type=instance_type)
     answer: Answer = "yes" if found.legal else "partly" if found.severity == "warning" else "no"
-    words = found.reason.replace(RESERVATION, "cr-...")
+    words = found.reason.replace(STAND_IN, "cr-...")
     return Reason(title=capacity, answer=answer, words=words, source=found.source)
 
 

@@ -12,17 +12,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ultracluster.catalog import is_local_zone, ultraservers, zone_region
-from ultracluster.catalog.prices import Figure, Own, derived_figure, figure
+from ultracluster.catalog.prices import REFERENCE_REGIONS, Figure, Own, derived_figure, figure
 from ultracluster.model import Cluster, Group
-from ultracluster.plan.billed import PREPAID, Item, billed
+from ultracluster.plan.billed import billed
+from ultracluster.plan.billed_item import PREPAID, Item
 
 Mark = Literal["", "old", "undated", "derived", "elsewhere", "not priced", "by use"]
 """Empty: the thing's own price in this Region, of the last 90 days; such lines are the strict sum. `old` and
 `undated`: its own. `derived`: follows from another thing's price. `elsewhere`: that of another Region, or
 that of the Region in a Local Zone."""
-
-REFERENCE_REGIONS = ("us-east-1", "us-west-2")
-"""Where a price is looked for when the environment's Region has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,9 @@ from typing import assert_never, get_args
 from ultracluster.catalog import InstanceType, instance_type
 from ultracluster.catalog.guidelines import Guideline, guideline
 from ultracluster.catalog.pcs import pcs_image_parameter
+from ultracluster.config.capacity import STAND_IN
 from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.model import TRAITS, Traits
-from ultracluster.plan.choice import RESERVATION
 from ultracluster.plan.draft_place import (
     capacity_for,
     general_type,
@@ -230,7 +230,7 @@ def _capacity(wishes: Wishes) -> Iterator[str]:
     yield from _comment(f"{_first_large(wishes.capacity_reason)}.", "      ")
     yield f"      kind: {wishes.capacity}"
     if wishes.capacity in ("reservation", "capacity-block"):
-        yield f"      id: {_scalar(wishes.capacity_id or RESERVATION)}" + _stands_in(
+        yield f"      id: {_scalar(wishes.capacity_id or STAND_IN)}" + _stands_in(
             wishes.capacity_id, "id of yours"
         )
     if wishes.capacity == "capacity-block" and wishes.traits.until_block:

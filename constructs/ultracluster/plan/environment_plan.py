@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, cast
 
 from ultracluster.config import Finding
-from ultracluster.config.orchestrator import OrchestratorKind
+from ultracluster.config.orchestrator import OrchestratorKind, ParallelCluster
 from ultracluster.model import Cluster
 from ultracluster.model.orchestrators import Traits
 from ultracluster.model.quota_needs import needs
@@ -24,13 +24,23 @@ from ultracluster.plan.network import (
     EndpointPlan,
     address_plan,
     endpoint_plans,
+    perimeter_words,
+)
+from ultracluster.plan.observability import (
+    GroupSeries,
+    ObservabilityPlan,
+    observability_lines,
+    observability_plan,
 )
 from ultracluster.plan.price_file import PriceFile
+from ultracluster.plan.slurm import SlurmPlan, slurm_lines, slurm_plan
 from ultracluster.plan.storage import (
     FileSystemPlan,
+    JobBucketPlan,
     RepositoryPlan,
     accounting_place,
     home_plan,
+    job_bucket_plans,
     lustre_plan,
     repository_plans,
 )
@@ -45,16 +55,21 @@ __all__ = [
     "EndpointPlan",
     "FileSystemPlan",
     "GroupPlan",
+    "GroupSeries",
     "ModelPlan",
+    "ObservabilityPlan",
     "Plan",
     "QuotaPlan",
     "RepositoryPlan",
+    "SlurmPlan",
     "WarningPlan",
     "bandwidth",
     "boot_lines",
+    "observability_lines",
     "parameters",
     "plan",
     "size_text",
+    "slurm_lines",
     "step_lines",
 ]
 
@@ -103,21 +118,31 @@ class Plan:
     groups: tuple[GroupPlan, ...]
     lustre: FileSystemPlan | None
     repositories: tuple[RepositoryPlan, ...]
+    job_buckets: tuple[JobBucketPlan, ...]
+    """What users' jobs reach in S3 by a role of their own."""
     home: FileSystemPlan | None
     accounting: str
     """Where Slurm's accounting is kept; empty without Slurm."""
+    slurm: SlurmPlan | None
+    """What slurm.conf says; None without Slurm."""
     egress: str
     """`nat` or `closed`."""
     makes_vpc: bool
     endpoints: tuple[EndpointPlan, ...]
+    perimeter: str
+    """Whose resources pass the endpoints; empty where none is made."""
     addresses: AddressPlan
     quotas: tuple[QuotaPlan, ...]
     model: ModelPlan | None
+    observability: ObservabilityPlan | None
+    """What is collected of the cluster, and how much; None where nothing watches it."""
     cost: CostPlan
     software: str
     first_boot: tuple[BootPlan, ...]
     protect: bool
     stacks: tuple[str, ...]
+    stacks_of_aws: tuple[str, ...]
+    """Stacks of a deploy whose templates are not ours, with roles of their own."""
     warnings: tuple[WarningPlan, ...]
 
     @property
@@ -166,11 +191,14 @@ def plan(
         groups=groups,
         lustre=lustre_plan(cluster),
         repositories=repository_plans(cluster),
+        job_buckets=job_bucket_plans(cluster),
         home=home_plan(cluster),
         accounting=accounting_place(cluster),
+        slurm=slurm_plan(cluster),
         egress=network.egress,
         makes_vpc=network.vpc is None,
         endpoints=endpoint_plans(cluster),
+        perimeter=perimeter_words(cluster),
         addresses=address_plan(cluster),
         quotas=tuple(
             QuotaPlan(
@@ -185,11 +213,13 @@ def plan(
             for need in needs(cluster)
         ),
         model=None if model is None else model_plan(cluster, model, groups),
+        observability=observability_plan(cluster),
         cost=cost_plan(cluster, today, prices),
         software=environment.software.release,
         first_boot=boot_plans(cluster),
         protect=environment.protect,
         stacks=environment.stack_names,
+        stacks_of_aws=_stacks_of_aws(cluster),
         warnings=tuple(
             WarningPlan(
                 code=one.code, path=one.dotted, message=one.message, acknowledged=one.acknowledged or ""
@@ -209,3 +239,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_plain(one) for one in cast("Sequence[Any]", value)]
     return value
+
+
+def _stacks_of_aws(cluster: Cluster) -> tuple[str, ...]:
+    """docs/parallelcluster.md has their templates and rights."""
+    settings = cluster.settings
+    if not isinstance(settings, ParallelCluster):
+        return ()
+    own = f"{cluster.cluster_name} (ParallelCluster's own)"
+    if settings.deploy_with != "cloudformation":
+        return (own,)
+    inside = cluster.environment.stack_name("cluster")
+    return (f"ParallelCluster's provider, nested in {inside}", "its policies, nested in the provider", own)

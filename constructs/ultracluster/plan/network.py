@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ultracluster.model import Cluster
 from ultracluster.model.addresses import address_budget
 from ultracluster.model.endpoints import made_endpoints
+from ultracluster.model.perimeter import perimeter_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,3 +67,18 @@ def endpoint_plans(cluster: Cluster) -> tuple[EndpointPlan, ...]:
     return tuple(
         EndpointPlan(service=one.service, kind=one.kind, reason=one.reason) for one in made_endpoints(cluster)
     )
+
+
+def perimeter_words(cluster: Cluster) -> str:
+    """Whose resources pass the endpoints that are made; empty where none is."""
+    if not made_endpoints(cluster):
+        return ""
+    perimeter, account = perimeter_of(cluster), cluster.environment.account
+    words = [f"account {account}" if account else "this account"]
+    words += [f"organization {perimeter.organization}"] if perimeter.organization else []
+    words += [f"account {one}" for one in perimeter.accounts]
+    words += [f"bucket {one}" for one in perimeter.buckets]
+    read = (*perimeter.read_buckets, *perimeter.readable_buckets)
+    words += [f"bucket {one} (to read)" for one in dict.fromkeys(read)]
+    words += ["every bucket of S3 (to read)"] if perimeter.reads_anywhere else []
+    return ", ".join((*words, "what AWS itself keeps for nodes"))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
+from ultracluster.config.plain_text import visible
 from ultracluster.plan.picture_icons import icon
 
 FONT = "Arial, Helvetica, 'DejaVu Sans', sans-serif"
@@ -80,6 +81,7 @@ class Canvas:
         self, x: float, y: float, text: str, *, size: int = 13, bold: bool = False, color: str = INK
     ) -> None:
         """A line of text that begins at x and stands on y."""
+        text = visible(text)
         element = ElementTree.SubElement(
             self._body,
             "text",
@@ -144,7 +146,7 @@ class Canvas:
         root = ElementTree.Element(
             "svg", {"xmlns": "http://www.w3.org/2000/svg", "font-family": FONT, "role": "img", **size}
         )
-        ElementTree.SubElement(root, "title").text = title
+        ElementTree.SubElement(root, "title").text = visible(title)
         definitions = ElementTree.SubElement(root, "defs")
         for name in self._used:
             ElementTree.SubElement(

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ultracluster.catalog.prices import UNITS, Figure, price_kinds
 from ultracluster.config import Environment
+from ultracluster.config.file_text import text_of
 
 NAME = "prices.csv"
 """Its name, in the folder of the environment file, unless that names another."""
@@ -45,7 +46,7 @@ def read_prices(path: Path, *, today: dt.date | None = None) -> PriceFile:
     found = PriceFile(path)
     on = today or dt.date.today()
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = text_of(path)
     except FileNotFoundError:
         return found
     except (OSError, UnicodeDecodeError) as error:

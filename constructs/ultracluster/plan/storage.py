@@ -10,6 +10,7 @@ from ultracluster.config.orchestrator import HyperPodSlurm, ParallelCluster, Pcs
 from ultracluster.config.storage import ExistingLustre
 from ultracluster.model import Cluster
 from ultracluster.model.checkpoints import lustre_speed
+from ultracluster.model.job_access import job_access_roles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +90,29 @@ def home_plan(cluster: Cluster) -> FileSystemPlan | None:
         capacity_gib=home.capacity_gib,
         read_mbps=home.throughput_mbps,
         write_mbps=home.throughput_mbps,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobBucketPlan:
+    """A bucket that users' jobs reach by a role of their own."""
+
+    bucket: str
+    prefix: str
+    """Empty: the whole bucket."""
+    write: bool
+
+    def __str__(self) -> str:
+        does = "read and write" if self.write else "read"
+        return f"{does} {'/'.join(part for part in (f's3://{self.bucket}', self.prefix) if part)}"
+
+
+def job_bucket_plans(cluster: Cluster) -> tuple[JobBucketPlan, ...]:
+    """What jobs reach in S3 besides file systems; nothing where no node hands out the role."""
+    asked = cluster.environment.storage.job_buckets if job_access_roles(cluster) else ()
+    return tuple(
+        JobBucketPlan(bucket=one.bucket, prefix=(one.prefix or "").rstrip("/"), write=one.write)
+        for one in asked
     )
 
 

@@ -20,7 +20,7 @@ def pinned_cdk() -> str:
     package = Path(__file__).resolve().parents[1]
     candidates = (package / "package.json", package.parents[1] / "package.json")
     file = next(one for one in candidates if one.is_file())
-    return json.loads(file.read_text(encoding="utf-8"))["devDependencies"]["aws-cdk"]
+    return json.loads(file.read_text(encoding="utf-8"))["dependencies"]["aws-cdk"]
 
 
 def cdk_command(root: Path, environment: Mapping[str, str]) -> list[str]:

@@ -26,6 +26,20 @@ def unpack_all(root: Path, revision: str, into: Path, *, option: str) -> str:
     return _unpack(root, revision, into, (".",), option)
 
 
+def earlier_names(root: Path, file: Path) -> list[str]:
+    """Names of the environment that a file had in earlier revisions, the last first; none without git."""
+    import re
+
+    try:
+        told = _git(
+            "", root, "log", "--follow", "-n50", "-p", "-U0", "--format=", "-G^name:", "--", str(file)
+        )
+    except ProjectError:
+        return []
+    names = re.findall(r"^-name:\s*[\"']?([a-z0-9-]+)", (told or b"").decode(errors="replace"), re.MULTILINE)
+    return list(dict.fromkeys(names))
+
+
 def _unpack(root: Path, revision: str, into: Path, patterns: tuple[str, ...], option: str) -> str:
     import tarfile
     from io import BytesIO

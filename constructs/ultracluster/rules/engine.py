@@ -60,6 +60,9 @@ class Rule:
     settles: bool = False
     """What it warns of may end without a change of the file, as by a lock: an acknowledgement of it is never
     out of date."""
+    until_acknowledged: bool = False
+    """An error that an acknowledgement turns into a warning: AWS would take it, and only its user knows
+    whether it is meant."""
 
     @cached_property
     def takes(self) -> tuple[Any, ...]:
@@ -119,6 +122,7 @@ class RuleSet:
         by_hand: str = "",
         kinds: frozenset[OrchestratorKind] | None = None,
         settles: bool = False,
+        until_acknowledged: bool = False,
     ) -> Callable[[Check], Check]:
         """Add the decorated check as `<prefix><number>`.
 
@@ -130,6 +134,7 @@ class RuleSet:
             by_hand: a command with which the same thing can be seen in an account.
             kinds: orchestrators that it is about, where those of the set are too many.
             settles: what it warns of may end without a change of the file.
+            until_acknowledged: an error that an acknowledgement turns into a warning.
 
         Raises:
             ValueError: the number is taken, or was that of a rule that is gone.
@@ -146,6 +151,7 @@ class RuleSet:
                 by_hand=by_hand,
                 kinds=self.kinds if kinds is None else kinds,
                 settles=settles,
+                until_acknowledged=until_acknowledged,
             )
             if rule.id in self._rules:
                 raise ValueError(
@@ -222,7 +228,8 @@ def judge(
 def _acknowledged(findings: list[Finding], loaded: Loaded, rules: dict[str, Rule]) -> list[Finding]:
     result = list(findings)
     # where something is wrong, a rule may be silent because it could not judge
-    wrong = any(finding.severity == "error" for finding in findings)
+    named = {rule.id for rule in rules.values() if rule.until_acknowledged}
+    wrong = any(finding.severity == "error" and finding.code not in named for finding in findings)
     for index, entry in enumerate(loaded.environment.acknowledge):
         path: YamlPath = ("acknowledge", index)
         hits = [
@@ -238,7 +245,7 @@ def _acknowledged(findings: list[Finding], loaded: Loaded, rules: dict[str, Rule
             near = difflib.get_close_matches(entry.rule, list(rules), n=1)
             remedy = inside(rule=near[0]) if near and _may_be_meant(near[0], findings, rules) else remedy
             remedy = remedy.noting("docs/rules.md lists the rules")
-        elif rules[entry.rule].severity == "error":
+        elif rules[entry.rule].severity == "error" and entry.rule not in named:
             problem = f"{entry.rule} is an error: AWS refuses it or data is lost, so it cannot be silenced."
             remedy = drop().noting("fix the problem that it reports")
         elif not hits and not rules[entry.rule].settles and not wrong:
@@ -258,13 +265,14 @@ def _acknowledged(findings: list[Finding], loaded: Loaded, rules: dict[str, Rule
             )
             continue
         for number in hits:
-            result[number] = replace(result[number], acknowledged=entry.reason)
+            result[number] = replace(result[number], severity="warning", acknowledged=entry.reason)
     return result
 
 
 def _may_be_meant(rule: str, findings: list[Finding], rules: dict[str, Rule]) -> bool:
     """Whether it is a warning that speaks here: another rule would be no better than the unknown one."""
-    return rules[rule].severity == "warning" and any(finding.code == rule for finding in findings)
+    silent = rules[rule].severity == "warning" or rules[rule].until_acknowledged
+    return silent and any(finding.code == rule for finding in findings)
 
 
 def _covers(at: str | None, finding: Finding) -> bool:

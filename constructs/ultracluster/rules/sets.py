@@ -19,6 +19,7 @@ KUBERNETES = kinds_with(lambda traits: traits.kubernetes)
 SLURM = kinds_with(lambda traits: traits.slurm)
 
 ENV = RuleSet("ENV", "The environment as a whole")
+CPY = RuleSet("CPY", "Environments beside each other")
 NET = RuleSet("NET", "Network and IP budget")
 GRP = RuleSet("GRP", "Node groups")
 EFA = RuleSet("EFA", "EFA")
@@ -36,12 +37,16 @@ PCL = RuleSet(
     retired={24: "GRP027 says the same for every orchestrator"},
 )
 PCS = RuleSet("PCS", "AWS PCS", kinds=frozenset({"pcs"}))
+SLU = RuleSet("SLU", "Slurm's configuration, topology and health")
 TEA = RuleSet("TEA", "Teams")
+USR = RuleSet("USR", "People on the nodes")
 SOF = RuleSet("SOF", "Software release")
 IMG = RuleSet("IMG", "Machine images")
 STP = RuleSet("STP", "Node steps of your own")
+OBS = RuleSet("OBS", "What watches the cluster")
 GOV = RuleSet("GOV", "A company's rules for its accounts")
 
 RULE_SETS: tuple[RuleSet, ...] = (
-    ENV, NET, GRP, EFA, FSX, MNT, DATA, HYP, HPS, HPE, EKS, PCL, PCS, TEA, SOF, IMG, STP, GOV,
+    ENV, CPY, NET, GRP, EFA, FSX, MNT, DATA, HYP, HPS, HPE, EKS, PCL, PCS, SLU, TEA, USR, SOF, IMG, STP, OBS,
+    GOV,
 )  # fmt: skip

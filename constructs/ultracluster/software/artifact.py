@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from ultracluster.config.base import Many, Model
+from ultracluster.config.base import Line, Many, Model, Prose
+from ultracluster.software.address import PATTERN, refused
 
 Integrity = Literal["checksum", "signature", "to-be-locked"]
 Architecture = Literal["x86_64", "aarch64"]
 OperatingSystem = Annotated[str, Field(pattern=r"^[a-z]+[0-9][0-9.]*$", examples=["ubuntu22.04", "al2023"])]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-# plain HTTP only from this machine, where a rehearsal or a test serves it
-Url = Annotated[str, Field(pattern=r"^(https://|http://127\.0\.0\.1[:/])[^\s]+$")]
+
+
+def _address(url: str) -> str:
+    if why := refused(url):
+        raise ValueError(f"{url} {why}")
+    return url
+
+
+Url = Annotated[str, Field(pattern=PATTERN, max_length=2048), AfterValidator(_address)]
 
 _STRING = {"type": "string"}
 _DIGEST: dict[str, Any] = {
@@ -59,7 +67,7 @@ class Artifact(Model):
     """Public key of the signer."""
     key_fingerprint: Annotated[str, Field(pattern=r"^[0-9A-F]{40}$")] | None = None
     """Fingerprint of that key, without spaces."""
-    note: str = ""
+    note: Prose = ""
 
     @model_validator(mode="after")
     def _integrity_is_backed(self) -> Artifact:
@@ -98,7 +106,7 @@ class Repository(Model):
     """A package repository with its signing key."""
 
     url: Url
-    suite: str | None = None
+    suite: Line | None = None
     """apt: suite and component (`jammy main`); dnf: module stream; none for a flat repository."""
     key_url: Url | None = None
     key_fingerprint: Annotated[str, Field(pattern=r"^[0-9A-F]{40}$")] | None = None
@@ -115,4 +123,4 @@ class PackageSet(Model):
     """As the package manager of this system takes them: `name=version` for apt, `name-version` for dnf."""
     repository: Repository | None = None
     """Where from; None is the system's own repositories."""
-    note: str = ""
+    note: Prose = ""

@@ -38,7 +38,7 @@ class Case(Model):
 class Constraint(Model):
     """One sourced constraint between components."""
 
-    id: Annotated[str, Field(pattern=r"^SWC\d{3}$")]
+    id: Annotated[str, Field(pattern=r"^SWC[0-9]{3}$")]
     title: Annotated[str, Field(min_length=10)]
     """What must hold, as a statement."""
     components: Annotated[Many[str], Field(min_length=1)]
@@ -47,21 +47,21 @@ class Constraint(Model):
     why: Annotated[str, Field(min_length=10)]
     """What happens otherwise."""
     source: Annotated[str, Field(min_length=10)]
-    date: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    date: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
     cases: Annotated[Many[Case], Field(min_length=1)]
 
 
 class InstanceConstraint(Model):
     """What instance types with certain accelerators require of a release."""
 
-    id: Annotated[str, Field(pattern=r"^SWI\d{3}$")]
+    id: Annotated[str, Field(pattern=r"^SWI[0-9]{3}$")]
     title: Annotated[str, Field(min_length=10)]
     accelerators: Annotated[Many[str], Field(min_length=1)]
     """Names as the EC2 API has them: `B200`."""
     severity: Literal["error", "warning"]
     why: Annotated[str, Field(min_length=10)]
     source: Annotated[str, Field(min_length=10)]
-    date: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    date: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
     require: Annotated[Many[Condition], Field(min_length=1)]
 
 

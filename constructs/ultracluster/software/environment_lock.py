@@ -12,11 +12,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from ultracluster.config.base import Model
+from ultracluster.config.base import Line, Model
+from ultracluster.config.file_text import text_of
 from ultracluster.software.artifact import Sha256, Url
 from ultracluster.software.lock import RELEASE_NAME, InvalidLockError, Release, no_duplicates
 
-Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
 
 UNVERSIONED = "unversioned"
 """Version of a component whose maker changes the file under one name."""
@@ -44,9 +45,9 @@ class LockedImage(Model):
     """The image that the nodes of one group boot."""
 
     image: Annotated[str, Field(pattern=r"^ami-[0-9a-f]{8,17}$")] | None = None
-    release: str | None = None
+    release: Line | None = None
     """Its maker's number, where the orchestrator takes one: `1.34.12-20261012`."""
-    parameter: str | None = None
+    parameter: Line | None = None
     """SSM parameter that gave it."""
     recorded: Day
 
@@ -55,7 +56,7 @@ class EnvironmentLock(Model):
     """Everything that was locked for one environment."""
 
     schema_version: Annotated[Literal[1], Field(alias="schema")]
-    environment: str
+    environment: Line
     """Name of the environment."""
     release: Annotated[str, Field(pattern=RELEASE_NAME)]
     """The release that it completes."""
@@ -63,7 +64,7 @@ class EnvironmentLock(Model):
     """By the name of the file."""
     keys: dict[Url, LockedKey] = {}
     """By the address of the key."""
-    images: dict[str, LockedImage] = {}
+    images: dict[Line, LockedImage] = {}
     """By node group."""
 
     def for_nodes(self) -> dict[str, dict[str, str]]:
@@ -99,7 +100,7 @@ def environment_lock(environment: Path | str) -> EnvironmentLock | None:
     """
     file = lock_file_of(environment)
     try:
-        text = file.read_text(encoding="utf-8")
+        text = text_of(file)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -115,6 +116,8 @@ def environment_lock(environment: Path | str) -> EnvironmentLock | None:
             for fault in error.errors(include_url=False, include_input=False)
         ]
         raise InvalidLockError("\n".join([f"{file} is no lock of an environment:", *faults])) from None
+    except RecursionError:
+        raise InvalidLockError(f"{file} is no lock file: its values lie in one another too deep") from None
     except ValueError as error:
         raise InvalidLockError(f"{file} is not JSON: {error}") from None
 

@@ -10,7 +10,7 @@ from ultracluster.config.environment import Environment
 from ultracluster.config.instance_types import instance_type_of
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.software.environment_lock import completed, environment_lock
-from ultracluster.software.fit import Fit, Node, fit
+from ultracluster.software.fit import METRICS, Fit, Node, fit
 from ultracluster.software.installing import Sources
 from ultracluster.software.lock import Release, load_release
 from ultracluster.software.node_image import node_image
@@ -103,10 +103,17 @@ def node_of(environment: Environment, group: NodeGroup) -> Node:
         gds=gds and group.role == "compute",
         kubernetes=environment.kubernetes is not None,
         local_nvme_disks=kind.local_nvme_disks if kind else 0,
-        components=frozenset({"nvidia-fs"} if gds else ()),
+        components=frozenset({"nvidia-fs"} if gds else ()) | asked_components(environment),
         strict=environment.software.strict,
         sources=_sources(environment),
     )
+
+
+def asked_components(environment: Environment) -> frozenset[str]:
+    """Optional components that an environment's nodes have for its metrics (`observability`)."""
+    wanted = environment.observability
+    on_nodes = wanted is not None and wanted.kind == "prometheus" and environment.kubernetes is None
+    return METRICS if on_nodes else frozenset()
 
 
 def _accelerator(environment: Environment, group: NodeGroup) -> Literal["nvidia", "neuron", "none"]:

@@ -33,7 +33,9 @@ ON_KUBERNETES = frozenset(
     }
 )
 """What reaches into the kernel, and the toolkit: pods bring the rest themselves (`lib/steps.sh`)."""
-_EVERY_ROLE = frozenset({"lustre-client", "pyxis", "slurm"})
+METRICS = frozenset({"node-exporter", "dcgm-exporter", "prometheus"})
+"""What collects metrics on Slurm nodes: without it the view is the poorer, and no node is refused."""
+_EVERY_ROLE = frozenset({"lustre-client", "pyxis", "slurm", "node-exporter", "prometheus"})
 _WITH_EFA = frozenset({"efa-installer", "libfabric", "aws-ofi-nccl"})
 _MACHINES = {"x86_64": "x86_64", "arm64": "aarch64"}  # as EC2 and as `uname -m` name them
 
@@ -171,7 +173,8 @@ def _fit(
     if way.source:
         doubt = _kernel_doubt(name, image)
         return answer("installs", f"{why}{doubt}", source=way.source, certain=sure and not doubt)
-    fatal = node.strict or (part.need == "required" and (state == "absent" or _confirmed(part)))
+    strict = node.strict and name not in METRICS
+    fatal = strict or (part.need == "required" and (state == "absent" or _confirmed(part)))
     return answer("refuses" if fatal else "degraded", f"{why}; {way.why_not}", certain=sure, lack=way.lack)
 
 

@@ -29,7 +29,7 @@ _FIELDS: Mapping[str, str] = {
     "neuron-collectives": "neuron_collectives",
 }
 """Component -> field of a record. cuda-runtime, gdrcopy and what no image brings are in `found`."""
-_NO_IMAGE_HAS = frozenset({"nccl-tests", "nixl"})
+_NO_IMAGE_HAS = frozenset({"nccl-tests", "nixl", "node-exporter", "dcgm-exporter", "prometheus"})
 ANY_VERSION = frozenset({"pyxis", "lustre-efa-setup"})
 """The image's own was made for the image: whatever its version, it stays."""
 

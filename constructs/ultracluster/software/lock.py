@@ -17,7 +17,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field, ValidationError, model_validator
 
 from ultracluster.catalog.images import NodeFamily as ImageFamily
-from ultracluster.config.base import Many, Model
+from ultracluster.config.base import IN_LINES, ON_ONE_LINE, Line, Many, Model, Prose
+from ultracluster.config.file_text import text_of
 from ultracluster.scripts_folder import own_release, scripts_folder
 from ultracluster.software.artifact import Artifact, PackageSet
 
@@ -39,6 +40,9 @@ ComponentName = Literal[
     "pyxis",
     "dcgm",
     "nixl",
+    "node-exporter",
+    "dcgm-exporter",
+    "prometheus",
     "neuron-driver",
     "neuron-runtime",
     "neuron-collectives",
@@ -48,15 +52,15 @@ ComponentName = Literal[
 Kind = Literal["artifact", "packages", "source", "bundled", "image"]
 Need = Literal["required", "wanted", "optional"]
 NodeFamily = Literal[ImageFamily, "plain"]
-Text = Annotated[str, Field(min_length=1)]
+Text = Annotated[str, Field(min_length=1), IN_LINES]
 
-RELEASE_NAME = r"^([a-z][a-z0-9-]*-)?\d+\.\d+(\.\d+)?$"
+RELEASE_NAME = r"^([a-z][a-z0-9-]*-)?[0-9]+\.[0-9]+(\.[0-9]+)?$"
 
 
 class Floor(Model):
     """The lowest version of a component that works, and who says so."""
 
-    version: Annotated[str, Field(pattern=r"^[0-9]")]
+    version: Annotated[str, Field(pattern=r"^[0-9][!-~]*$")]
     mark: Literal["confirmed", "reported", "inferred"]
     """Only a floor that is `confirmed` ends a node."""
     source: Text
@@ -65,15 +69,15 @@ class Floor(Model):
 class Component(Model):
     """One part of the software on a node."""
 
-    version: Text
+    version: Annotated[str, Field(min_length=1), ON_ONE_LINE]
     """The preferred version, as upstream writes it; `image` where only the image decides, `bundled` or
     `unversioned` where none is published."""
     kind: Kind
     """`artifact`: a file. `packages`: from a repository. `source`: compiled on the node. `bundled`: comes
     with another component. `image`: never installed, only detected."""
-    provides: dict[str, str] = {}
+    provides: dict[Line, Line] = {}
     """Versions and properties that come along, by name; what is not known is left out."""
-    install_path: str | None = None
+    install_path: Line | None = None
     need: Need
     """`required`: training cannot run without it. `wanted`: a node without it joins, degraded. `optional`:
     only where the environment asks for it."""
@@ -87,7 +91,7 @@ class Component(Model):
     """What ties its version to the others, in one sentence."""
     source: Text
     """Where version and facts come from."""
-    note: str = ""
+    note: Prose = ""
     artifacts: Many[Artifact] = ()
     packages: Many[PackageSet] = ()
 
@@ -123,7 +127,7 @@ class Release(Model):
     """Image families that it serves, as nodes detect them (`lib/image_family.sh`)."""
     images: Many[Text] = ()
     """Ids of the images (`catalog/images.json`) that it was put together for."""
-    date: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    date: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
     """When it was put together."""
     summary: Text
     components: dict[ComponentName, Component]
@@ -249,7 +253,7 @@ def read_lock(file: Path) -> Release:
         InvalidLockError: it cannot be read, is no JSON, has another shape or another name.
     """
     try:
-        data: Any = json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=no_duplicates)
+        data: Any = json.loads(text_of(file), object_pairs_hook=no_duplicates)
         release = Release.model_validate(data)
     except OSError as error:
         raise InvalidLockError(f"{file}: {error.strerror or error}") from None
@@ -259,6 +263,8 @@ def read_lock(file: Path) -> Release:
             for fault in error.errors(include_url=False, include_input=False)
         ]
         raise InvalidLockError("\n".join([f"{file} is no lock file of a release:", *faults])) from None
+    except RecursionError:
+        raise InvalidLockError(f"{file} is no lock file: its values lie in one another too deep") from None
     except ValueError as error:  # JSON and its encoding
         raise InvalidLockError(f"{file} is not JSON: {error}") from None
     if file.stem != release.release:

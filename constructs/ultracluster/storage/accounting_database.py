@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, Protocol, TypedDict, Unpack, cast
 
@@ -16,14 +17,19 @@ from constructs import Construct
 
 from ultracluster.config.storage import ExistingDatabase, RdsMySql
 from ultracluster.guard import Figure, holds_token, report, settings_of
-from ultracluster.model.mounts import Accounting
+from ultracluster.model.mounts import SLURMDBD_USER, Accounting
 from ultracluster.network.admission import MYSQL, Admission, Traffic, isolated_group
 from ultracluster.network.server_connections import ServerConnections
 from ultracluster.security.acknowledgements import acknowledge
+from ultracluster.security.cdk_tree import below
 from ultracluster.security.cluster_key import ClusterKey
+from ultracluster.storage.accounting_user import AccountingUser
 
 _PORT = 3306
 _USER = "slurm"
+_MASTER = "slurm"
+"""Of a database that is made here. It was also slurmdbd's until that got a user of its own, and can never be
+another: RDS would replace the database."""
 
 
 class AccountingArguments(TypedDict, total=False):
@@ -34,6 +40,7 @@ class AccountingArguments(TypedDict, total=False):
     multi_az: bool
     backup_retention_days: int
     database_name: str
+    require_tls: bool | None
 
 
 class IAccountingDatabase(Protocol):
@@ -58,7 +65,7 @@ class IAccountingDatabase(Protocol):
 
     @property
     def secret(self) -> secretsmanager.ISecret:
-        """Secret with `username` and `password`."""
+        """Secret with `username` and `password` of slurmdbd's user."""
         ...
 
     @property
@@ -153,7 +160,11 @@ class _Database(Construct):
 
 @jsii.implements(ec2.IConnectable)
 class AccountingDatabase(_Database):
-    """A MySQL instance for slurmdbd, with user and password in Secrets Manager.
+    """A MySQL instance for slurmdbd, which has a user of its own there, with its password in Secrets Manager.
+
+    The user is made over TLS by a function in the database's subnets that reaches nothing but the database; a
+    function outside of the VPC hands it the secrets. It has all rights on its schema, and none elsewhere. No
+    grant here gives anyone the master user's secret.
 
     Attributes:
         resource: the CDK's `DatabaseInstance`.
@@ -162,9 +173,11 @@ class AccountingDatabase(_Database):
         instance_identifier: name of the instance.
         port: TCP port.
         database_name: schema that slurmdbd creates.
-        username: the secret's `username`.
-        secret: holds `username` and `password`.
+        username: slurmdbd's user.
+        secret: holds `username` and `password` of slurmdbd's user.
         secret_arn: its ARN.
+        master_secret: the master user's, for administrators only.
+        user: the functions and the custom resource that make slurmdbd's user.
         security_group: the database's own group.
         security_group_id: its id.
         key: encrypts data, backups, insights and the secret.
@@ -230,7 +243,8 @@ class AccountingDatabase(_Database):
             removal_policy: what happens to it when it leaves the stack. By default it stays, with its secret
                 and its groups, but for a creation that is rolled back; `SNAPSHOT` takes a last snapshot.
                 `DeletionProtection` protects it, once it is there.
-            settings: fields of the configuration's model, e.g. `instance_class`, `storage_gib`.
+            settings: fields of the configuration's model, e.g. `instance_class`, `storage_gib`. `require_tls`
+                is off unless it is asked for: slurmdbd has to speak TLS then.
 
         Raises:
             ValueError: settings of the wrong shape, or the VPC has no private subnets in two zones.
@@ -249,11 +263,13 @@ class AccountingDatabase(_Database):
         leaves = removal_policy in (RemovalPolicy.DESTROY, RemovalPolicy.SNAPSHOT)
         stays = RemovalPolicy.DESTROY if leaves else removal_policy
         group = security_group or self._own_group(vpc, stays)
+        within = list(_private(vpc) if subnets is None else subnets)
+        require_tls = config.require_tls is True
         subnet_group = rds.CfnDBSubnetGroup(
             self,
             "Subnets",
             db_subnet_group_description="Slurm accounting",
-            subnet_ids=[subnet.subnet_id for subnet in (_private(vpc) if subnets is None else subnets)],
+            subnet_ids=[subnet.subnet_id for subnet in within],
         )
         engine = rds.DatabaseInstanceEngine.mysql(version=rds.MysqlEngineVersion.VER_8_4_10)
         self.resource = instance = rds.DatabaseInstance(
@@ -272,11 +288,11 @@ class AccountingDatabase(_Database):
             storage_encryption_key=key,
             publicly_accessible=False,
             auto_minor_version_upgrade=True,
-            credentials=rds.Credentials.from_generated_secret(_USER, encryption_key=key),
+            credentials=rds.Credentials.from_generated_secret(_MASTER, encryption_key=key),
             backup_retention=Duration.days(config.backup_retention_days),
             copy_tags_to_snapshot=True,
             removal_policy=removal_policy,
-            cloudwatch_logs_exports=["error", "slowquery"],
+            cloudwatch_logs_exports=["error", "slowquery"],  # observability.log_groups settles their groups
             parameter_group=rds.ParameterGroup(
                 self,
                 "Parameters",
@@ -286,17 +302,18 @@ class AccountingDatabase(_Database):
                     # lock wait and packet size that roll-ups and archives need
                     "innodb_lock_wait_timeout": "900",
                     "max_allowed_packet": "16777216",
-                    # slurmdbd on managed images offers no TLS setting to us; traffic stays in the VPC
-                    "require_secure_transport": "OFF",
+                    # TLS is always offered; `Traits.slurmdbd_tls` says whose slurmdbd is known to use it
+                    "require_secure_transport": "ON" if require_tls else "OFF",
                 },
             ),
         )
         assert instance.secret is not None
         self.endpoint = instance.db_instance_endpoint_address
         self.port = _PORT
-        self.username = _USER
-        self.secret = instance.secret
-        self.secret_arn = instance.secret.secret_arn
+        self.username = SLURMDBD_USER
+        self.master_secret = instance.secret
+        self.secret = self._user_secret()
+        self.secret_arn = self.secret.secret_arn
         self.instance_identifier = instance.instance_identifier
         self.security_group_id = group.security_group_id
         self.database_name = config.database_name
@@ -305,9 +322,48 @@ class AccountingDatabase(_Database):
             for child in self.node.find_all():
                 if isinstance(child, CfnResource):
                     child.apply_removal_policy(stays)
+        self.user = self._own_user(vpc, within, instance, require_tls)
         acknowledge(self, ACCEPTED | {"AwsSolutions-RDS10": UNPROTECTED if leaves else LATER})
         if not config.multi_az:
             acknowledge(self, {"AwsSolutions-RDS3": "multi_az is off: a stop of accounting holds no job up."})
+
+    def _user_secret(self) -> secretsmanager.ISecret:
+        secret = secretsmanager.Secret(
+            self,
+            "UserSecret",
+            description="User and password of slurmdbd in the Slurm accounting database",
+            encryption_key=self.key,
+            generate_secret_string=secretsmanager.SecretStringGenerator(
+                secret_string_template=json.dumps({"username": SLURMDBD_USER}),
+                generate_string_key="password",
+                # in slurmdbd.conf a `#` begins a comment, and ParallelCluster's script does not quote it
+                exclude_punctuation=True,
+                password_length=40,
+            ),
+        )
+        # the CDK's class and interface differ in names of arguments
+        return cast("secretsmanager.ISecret", secret)
+
+    def _own_user(
+        self, vpc: ec2.IVpc, subnets: Sequence[ec2.ISubnet], instance: rds.DatabaseInstance, require_tls: bool
+    ) -> AccountingUser:
+        user = AccountingUser(
+            self,
+            "User",
+            vpc=vpc,
+            subnets=subnets,
+            host=self.endpoint,
+            port=self.port,
+            schema=self.database_name,
+            require_tls=require_tls,
+            # the secret itself: whoever waits for its attachment to the database waits for the database
+            master=cast("secretsmanager.ISecret", below(instance, secretsmanager.Secret, "Secret")),
+            user=self.secret,
+            key=self.key,
+        )
+        admitted = self.admit(self, "AdmitUser", clients=user.security_group)
+        user.wait_for(instance, self.master_secret, self.secret, *admitted)
+        return user
 
     def _own_group(self, vpc: ec2.IVpc, stays: RemovalPolicy) -> ec2.ISecurityGroup:
         group = isolated_group(
@@ -365,7 +421,9 @@ def _private(vpc: ec2.IVpc) -> Sequence[ec2.ISubnet]:
 LATER = "Deletion protection is switched on in a later stack: from the start it would block a rollback."
 UNPROTECTED = "The environment is not protected: it is meant to be deleted; a final snapshot is taken."
 ACCEPTED = {
-    "AwsSolutions-SMG4": "slurmdbd is given the password when the controller is configured; a rotation "
-    "behind its back would cut accounting off.",
-    "AwsSolutions-RDS11": "A port other than 3306 hides nothing from the one group that may connect.",
+    "AwsSolutions-SMG4": "slurmdbd is given its password when the controller is configured: a rotation "
+    "behind its back would cut accounting off. The master's no node can read. docs/security.md says how to "
+    "rotate both.",
+    "AwsSolutions-RDS11": "All nodes may connect, and slurmdbd.conf tells them the port; who may log in is "
+    "decided by passwords, of which the controller reads slurmdbd's and no node the master's.",
 }

@@ -11,6 +11,7 @@ from constructs import Construct
 
 from ultracluster.security.acknowledgements import acknowledge
 from ultracluster.security.cluster_key import ClusterKey
+from ultracluster.security.perimeter import Perimeter, bucket_statement
 from ultracluster.security.principals import service
 
 
@@ -26,11 +27,13 @@ class LogBucket(Construct):
         scope: Construct,
         construct_id: str,
         *,
+        perimeter: Perimeter | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         """Make the bucket.
 
         Args:
+            perimeter: whose principals it answers; by default this account's.
             removal_policy: what happens to it when it leaves the stack. By default it stays, but for a
                 creation that is rolled back.
         """
@@ -56,6 +59,7 @@ class LogBucket(Construct):
                 conditions={"StringEquals": {"aws:SourceAccount": Stack.of(self).account}},
             )
         )
+        _confine(self.bucket, perimeter)
 
 
 class DataBucket(Construct):
@@ -76,6 +80,7 @@ class DataBucket(Construct):
         key: kms.IKey | None = None,
         log_bucket: s3.IBucket | None = None,
         log_prefix: str | None = None,
+        perimeter: Perimeter | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         """Make the bucket.
@@ -84,12 +89,16 @@ class DataBucket(Construct):
             key: encrypts every object; by default a `ClusterKey`.
             log_bucket: receives the access logs; by default a `LogBucket` of its own.
             log_prefix: key prefix of those logs, ending in a slash; by default the construct's id.
+            perimeter: whose principals it answers; by default this account's. A partner whom a statement of
+                yours lets in must be in one of its accounts, or of its organization.
             removal_policy: what happens to it when it leaves the stack. By default it stays, but for a
                 creation that is rolled back.
         """
         super().__init__(scope, construct_id)
         self.key = ClusterKey.of(self, key)
-        log_bucket = log_bucket or LogBucket(self, "Log", removal_policy=removal_policy).bucket
+        log_bucket = (
+            log_bucket or LogBucket(self, "Log", perimeter=perimeter, removal_policy=removal_policy).bucket
+        )
         logs = s3.Bucket.from_bucket_name(self, "Logs", log_bucket.bucket_name)
         self.bucket = s3.Bucket(
             self,
@@ -111,6 +120,7 @@ class DataBucket(Construct):
             ],
             removal_policy=removal_policy,
         )
+        _confine(self.bucket, perimeter)
         acknowledge(
             self.bucket,
             {
@@ -118,3 +128,7 @@ class DataBucket(Construct):
                 "that of a log bucket made elsewhere is its owner's (rule DATA008)."
             },
         )
+
+
+def _confine(bucket: s3.Bucket, perimeter: Perimeter | None) -> None:
+    bucket.add_to_resource_policy(bucket_statement(bucket, bucket.bucket_arn, perimeter or Perimeter()))

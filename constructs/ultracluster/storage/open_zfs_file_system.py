@@ -12,7 +12,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from ultracluster.config.storage import Backups, ExistingOpenZfs, NewOpenZfs
+from ultracluster.config.storage import Backups, ExistingOpenZfs, NewOpenZfs, NfsRootSquash
 from ultracluster.guard import Figure, report, settings_of
 from ultracluster.model.mounts import OpenZfsMount
 from ultracluster.network.admission import NFS, Admission, isolated_group
@@ -20,6 +20,7 @@ from ultracluster.network.existing import cidr_of
 from ultracluster.network.server_connections import ServerConnections
 from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.storage.file_system_grants import grant_describe
+from ultracluster.storage.nfs_root_squash import EXPORT, NfsRootSquashSetting
 
 
 class OpenZfsArguments(TypedDict, total=False):
@@ -31,6 +32,7 @@ class OpenZfsArguments(TypedDict, total=False):
     mount_path: str
     backups: Backups
     maintenance_window: str | None
+    root_squash: NfsRootSquash | None
 
 
 USUAL_DEPLOYMENT = "single-az-2"
@@ -249,8 +251,9 @@ class OpenZfsFileSystem(_OpenZfs):
                             client_configurations=[
                                 file_system.ClientConfigurationsProperty(
                                     clients=clients_cidr or cidr_of(vpc, self),
-                                    # nodes make home directories for users as root
-                                    options=["rw", "crossmnt", "no_root_squash"],
+                                    # nodes make home directories for users as root; `root_squash` is
+                                    # set by a call, because a change here may replace the file system
+                                    options=[*EXPORT, "no_root_squash"],
                                 )
                             ]
                         )
@@ -265,6 +268,15 @@ class OpenZfsFileSystem(_OpenZfs):
         self.root_volume_id = self.resource.attr_root_volume_id
         self.security_group_id = group.security_group_id
         self._connect(group)
+        if config.root_squash:
+            NfsRootSquashSetting(
+                self,
+                "RootSquash",
+                file_system=self.resource,
+                clients=clients_cidr or cidr_of(vpc, self),
+                exempt=config.root_squash.exempt_clients,
+                key=self.key,
+            )
 
     def _own_group(self, vpc: ec2.IVpc, removal_policy: RemovalPolicy) -> ec2.ISecurityGroup:
         group = isolated_group(

@@ -9,13 +9,15 @@ import boto3
 import pytest
 from hyperpod_service import account, answer, node
 from moto import mock_aws
-from nodes_support import DEV, node_id, other
+from nodes_support import DEV, Slurm, node_id, other
 from typer.testing import CliRunner
 
 from ultracluster.account import aws
 from ultracluster.account.nodes.fleet import Fleet
+from ultracluster.cli import node_actions
 from ultracluster.cli import nodes as command
 from ultracluster.config import load
+from ultracluster.config.kubernetes import Karpenter
 from ultracluster.model import resolve
 
 
@@ -83,8 +85,30 @@ def test_instances_take_their_own_route(kind: str, tags: dict[str, str], group: 
 
 
 @mock_aws
+def test_nodes_of_karpenter_are_listed_beside_those_of_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """EKS marks instances of its groups by one tag, Karpenter its own by another."""
+    made = account()
+    environment = other("eks")
+    group = next(name for name, one in environment.node_groups.items() if one.role == "compute")
+    settings = environment.orchestrator.model_copy(update={"karpenter": Karpenter(groups=(group,))})
+    file = DEV.with_name("eks-p5en.yaml")
+    environment = environment.model_copy(
+        update={"orchestrator": settings, "name": "hpc", "region": made.region}
+    )
+    managed = _instances({"eks:cluster-name": "hpc", "eks:nodegroup-name": "system"}, 1)
+    launched = _instances({"eks:eks-cluster-name": "hpc", "karpenter.sh/nodepool": group}, 2)
+    _instances({"eks:eks-cluster-name": "another", "karpenter.sh/nodepool": group}, 1)
+    monkeypatch.setattr(aws, "Account", lambda **_: made)
+    monkeypatch.setattr(node_actions, "load_environment", lambda path: environment)
+    result = CliRunner().invoke(command.app, ["list", str(file), "--json"])
+    assert result.exit_code == 0, result.output
+    listed = {one["id"]: one["group"] for one in json.loads(result.stdout)["nodes"]}
+    assert listed == {managed[0]: "system", **dict.fromkeys(launched, group)}
+
+
+@mock_aws
 def test_the_command_replaces_instances_and_says_what_to_run_first(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, slurm: Slurm
 ) -> None:
     names = {"parallelcluster:cluster-name": "parallelcluster-p5", "parallelcluster:node-type": "Compute"}
     node = _instances({**names, "parallelcluster:queue-name": "gpu"}, 1)[0]

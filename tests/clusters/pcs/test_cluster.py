@@ -70,8 +70,10 @@ def test_it_stands_alone_in_a_strangers_stack(tmp_path: Path) -> None:
         "pcs_node",
         *("--lustre", "/fsx", "fs-0123456789abcdef0.fsx.us-east-2.amazonaws.com", "abcdefgh", "yes"),
         *("--openzfs", "/home", "fs-0fedcba9876543210.fsx.us-east-2.amazonaws.com", "/fsx"),
+        *("--state", script["Arguments"][11]),
         *("--group", "train"),
     ]
+    assert script["Arguments"][11] == "s3://example-scripts/cluster/state"
     assert (script["ExecutionPolicy"], script["OnError"]) == ("EVERY_BOOT", "TERMINATE")
 
 
@@ -165,14 +167,22 @@ def test_the_smallest_size_that_holds_login_and_compute_nodes(
 
 def test_who_the_nodes_are_and_that_they_wait_for_their_policy(tmp_path: Path) -> None:
     result = bare(tmp_path, node_tags={"project": "models"})
-    (role,) = result.resources("AWS::IAM::Role").values()
-    profile = only(result, "AWS::IAM::InstanceProfile")
-    policy_id, policy = next(iter(result.resources("AWS::IAM::Policy").items()))
-    actions = {s["Sid"]: s["Action"] for s in policy["Properties"]["PolicyDocument"]["Statement"]}
     tags = template_of(result, "train")["TagSpecifications"]
+    profiles = result.resources("AWS::IAM::InstanceProfile")
+    policies = {
+        policy["Properties"]["Roles"][0]["Ref"]: (name.split("/")[1], policy["Properties"]["PolicyDocument"])
+        for name, policy in result.resources("AWS::IAM::Policy").items()
+    }
 
-    assert role["Properties"]["Path"] == profile["Path"] == ROLE_PATH
-    assert actions["RegisterNode"] == "pcs:RegisterComputeNodeGroupInstance"
-    for group in result.resources("AWS::PCS::ComputeNodeGroup").values():
-        assert policy_id.split("/")[1] in group["DependsOn"]
+    for one in (*result.resources("AWS::IAM::Role").values(), *profiles.values()):
+        assert one["Properties"]["Path"] == ROLE_PATH
+    groups = result.resources("AWS::PCS::ComputeNodeGroup").values()
+    assert len({str(group["Properties"]["IamInstanceProfileArn"]) for group in groups}) == len(profiles) == 2
+    for group in groups:
+        profile = group["Properties"]["IamInstanceProfileArn"]["Fn::GetAtt"][0]
+        (role,) = next(p["Properties"]["Roles"] for name, p in profiles.items() if name.endswith(profile))
+        policy, document = policies[role["Ref"]]
+        actions = {s["Sid"]: s["Action"] for s in document["Statement"]}
+        assert policy in group["DependsOn"]
+        assert actions["RegisterNode"] == "pcs:RegisterComputeNodeGroupInstance"
     assert [{"Key": "project", "Value": "models"} in one["Tags"] for one in tags] == [True] * 3

@@ -124,6 +124,14 @@ CLUSTER_CASES = [
         "acknowledge this for a new cluster",
         {"storage.accounting_database": ...},
     ),
+    Case(
+        "HPS070",
+        {"orchestrator.node_roles": "one", "storage.accounting_database": EXISTING_DATABASE},
+        "orchestrator.node_roles",
+        "whoever gets the credentials of any node",
+        "node_roles: each",
+        {"orchestrator.node_roles": "each"},
+    ),
 ]
 
 CASES = [*GROUP_CASES, *TYPE_CASES, *CLUSTER_CASES]

@@ -50,6 +50,34 @@ def database(**more: Any) -> dict[str, Any]:
 
 CASES = [
     Case(
+        "DATA040",
+        {"storage.job_buckets": [{"bucket": "example-datasets"}]},
+        "storage.job_buckets",
+        "EKS Pod Identity",
+        "remove job_buckets",
+        {"storage.job_buckets": []},
+        base="eks-p5en",
+    ),
+    Case(
+        "DATA041",
+        {
+            "storage.scripts_bucket": {"name": "example-cluster"},
+            "storage.job_buckets": [{"bucket": "example-cluster", "write": True}],
+        },
+        "storage.job_buckets[0].write",
+        "the lifecycle scripts, which nodes run as root",
+        "write: false",
+        {"storage.job_buckets": [{"bucket": "example-cluster", "prefix": "runs", "write": True}]},
+    ),
+    Case(
+        "DATA042",
+        {"storage.job_buckets": [{"bucket": "example-data"}, {"bucket": "example-data", "write": True}]},
+        "storage.job_buckets[1]",
+        "overlap, and one of them may be written",
+        "remove it",
+        {"storage.job_buckets": [{"bucket": "example-data"}]},
+    ),
+    Case(
         "DATA001",
         {**ON, **SCRATCH},
         f"{L}.deployment",
@@ -149,6 +177,14 @@ CASES = [
         "no price of db.m7g",
         ".large",
         {"region": "us-west-2"},
+    ),
+    Case(
+        "DATA029",
+        database(require_tls=True),
+        "storage.accounting_database.require_tls",
+        "whether this slurmdbd logs in over TLS is unknown",
+        "remove require_tls",
+        database(),
     ),
     Case(
         "DATA008",

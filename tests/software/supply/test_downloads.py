@@ -118,6 +118,40 @@ def test_https_never_falls_back_to_http() -> None:
         )
 
 
+@pytest.mark.parametrize("elsewhere", ["file:///etc/passwd", "ftp://x.example/x", "http://x.example/x"])
+def test_a_redirect_leads_to_no_other_kind_of_address(elsewhere: str, shop: Any, target: Path) -> None:
+    shop.redirects["tool.bin"] = elsewhere
+
+    with pytest.raises(DownloadError, match=r"redirect|not allowed"):
+        download(shop.url("tool.bin"), target, pause=_stop)
+    assert not target.exists()
+
+
+def test_no_more_is_written_than_the_file_has(shop: Any, target: Path) -> None:
+    """A server that names no length could fill the disk."""
+    shop.names_length = False
+
+    with pytest.raises(DownloadError, match="sends more than 10 bytes"):
+        download(shop.url("tool.bin"), target, size=10, pause=_stop)
+    assert not target.exists()
+    assert list(target.parent.iterdir()) == []
+
+
+def test_what_an_earlier_run_left_beyond_the_size_is_thrown_away(shop: Any, target: Path) -> None:
+    target.parent.mkdir()
+    target.with_name("tool.bin.part").write_bytes(CONTENT * 2)
+
+    download(shop.url("tool.bin"), target, size=len(CONTENT))
+
+    assert target.read_bytes() == CONTENT
+
+
+def test_a_file_of_unknown_size_has_a_bound(shop: Any, target: Path) -> None:
+    with pytest.raises(DownloadError, match="sends more than 1,000 bytes"):
+        download(shop.url("tool.bin"), target, most=1000, pause=_stop)
+    assert not target.exists()
+
+
 def test_a_full_disk_is_not_retried(shop: Any, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")

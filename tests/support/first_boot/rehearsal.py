@@ -27,8 +27,11 @@ from ultracluster.config.instance_types import instance_type_of
 from ultracluster.config.storage import ExistingLustre, ExistingOpenZfs
 from ultracluster.model import resolve
 from ultracluster.model.cluster_json import script_configuration
+from ultracluster.model.job_access import job_access_roles
 from ultracluster.model.mounts import LustreMount, Mounts, OpenZfsMount, as_arguments, told
 from ultracluster.model.own_steps import steps_of_group
+from ultracluster.model.state_documents import state_documents
+from ultracluster.slurm.configuration import slurm_configuration
 from ultracluster.software import Release, load_release
 from ultracluster.software.first_boot import first_boot, scripts_run
 
@@ -40,6 +43,9 @@ ENTRIES: dict[str, tuple[str, ...]] = {
 }
 _HYPERPOD_SLURM = {"on-init-complete": "hyperpod_on_init_complete", "on-create": "hyperpod_on_create"}
 _PATIENCE_SECONDS = 300
+_JOB_ROLE = "arn:aws:iam::111122223333:role/jobs"
+_STATE_URI = "s3://example-scripts/cluster/state"
+METRICS_URL = "https://aps-workspaces.us-east-2.amazonaws.com/workspaces/ws-0123/api/v1/remote_write"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +156,16 @@ def node_of(environment: Environment, group: str) -> NodeOf:
             else {k: v for k, v in mounts.items() if k == "lustre"}
         )
         cluster |= {"mounts": shown}
+        if wanted.role in job_access_roles(resolve(environment)):
+            cluster |= {"job_role": _JOB_ROLE}
+        if wanted.role == "controller" and (
+            slurm := slurm_configuration(resolve(environment)).for_controller
+        ):
+            cluster |= {"slurm": slurm}
+        if state_documents(resolve(environment)):
+            cluster |= {"state_uri": _STATE_URI}
+        if isinstance(settings := cluster.get("metrics"), dict):
+            cluster |= {"metrics": {**settings, "remote_write_url": METRICS_URL}}
     return NodeOf(
         group=group,
         role=wanted.role,
@@ -220,6 +236,11 @@ def _arguments(boot: Boot) -> list[str]:
     arguments: list[str] = []
     if kind == "pcs":
         arguments = as_arguments(boot.node.mounts)
+        if boot.node.cluster["node_groups"][boot.group].get("job_access"):
+            arguments += ["--job-role", _JOB_ROLE]
+        arguments += ["--state", _STATE_URI]
+        if "metrics" in boot.node.cluster:
+            arguments += ["--metrics-url", METRICS_URL]
     return [*arguments, "--group", boot.group]
 
 

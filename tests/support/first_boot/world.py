@@ -47,6 +47,15 @@ class NodeOf:
         return int(self.cluster["node_groups"][self.group].get("efa_interfaces") or 0)
 
 
+def _documents(box: Sandbox, node: NodeOf) -> None:
+    """What the node pulls: a document without users, which nothing of it changes."""
+    text = {"schema": 1, "document": "users", "cluster": node.cluster["cluster"], "users": [], "groups": []}
+    text["homes"] = {"root": "/home", "mount": None}
+    folder = box.fake / "state"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "users.json").write_text(json.dumps(text))
+
+
 def make_world(
     folder: Path, *, node: NodeOf, image: Image, found: Contents, release: Release, lustre_module: bool
 ) -> Sandbox:
@@ -64,6 +73,7 @@ def make_world(
         (box.scripts / name).parent.mkdir(exist_ok=True)
         (box.scripts / name).write_bytes(content)
     (box.scripts / "cluster.json").write_text(json.dumps(node.cluster, indent=1))
+    _documents(box, node)
     _system(box, node, image, found)
     _hardware(box, node, image)
     lay_image(box, image=image, kind=node.kind, found=found)

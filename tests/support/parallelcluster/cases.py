@@ -535,7 +535,7 @@ SLURM_CASES = [
         "orchestrator.slurm_settings.PrologFlags",
         "without NoHold",
         "Alloc,NoHold",
-        {"orchestrator.slurm_settings": {"PrologFlags": "Alloc,NoHold,Contain"}},
+        {"orchestrator.slurm_settings": {"PrologFlags": "Alloc,NoHold"}},
     ),
     case(
         "PCL050",
@@ -544,6 +544,14 @@ SLURM_CASES = [
         "Requested topology configuration is not available",
         "remove TopologyPlugin",
         {"orchestrator.slurm_settings": {"TopologyPlugin": "topology/flat"}},
+    ),
+    case(
+        "PCL051",
+        {"orchestrator.partitions": {"gpu": {"slurm_settings": {"topology": "rack"}}}},
+        "orchestrator.partitions.gpu.slurm_settings.topology",
+        "slurmctld does not start",
+        "remove topology",
+        {"orchestrator.partitions": {"gpu": {"slurm_settings": {"Topology": "default"}}}},
     ),
 ]
 

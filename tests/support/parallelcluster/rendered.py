@@ -63,6 +63,8 @@ def deployed(environment: Environment) -> DeployedValues:
         "subnet_id": SUBNET,
         "security_group_id": NODES,
         "node_policy_arn": f"arn:aws:iam::{ACCOUNT}:policy/example-nodes",
+        "head_policy_arn": f"arn:aws:iam::{ACCOUNT}:policy/example-head",
+        "login_policy_arn": f"arn:aws:iam::{ACCOUNT}:policy/example-login",
         "scripts_bucket": BUCKET,
         "scripts_prefix": f"{environment.cluster_name}/0123456789abcdef",
         "queue_scripts": ",".join(f"{queue}=fedcba9876543210" for queue in resolve(environment).partitions),
@@ -91,7 +93,12 @@ def facts_of(environment: Environment, values: DeployedValues) -> Facts:
     _rename(facts["volumes"], "VolumeId", OPENZFS_VOLUME, values.openzfs_volume_id)
     if values.security_group_id != NODES:  # made elsewhere: with the same rules
         _renamed_group(facts, values.security_group_id)
-    policies = [values.node_policy_arn, environment.governance.permissions_boundary]
+    policies = [
+        values.node_policy_arn,
+        values.head_policy_arn,
+        values.login_policy_arn,
+        environment.governance.permissions_boundary,
+    ]
     facts["policies"] = {arn: {"Arn": arn, "PolicyName": arn.split("/")[-1]} for arn in policies if arn}
     queues = [values.queue_scripts_uri(queue) for queue in resolve(environment).partitions]
     for uri in (values.scripts_uri, values.current_scripts_uri(environment.cluster_name), *queues):

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
 from ultracluster.account.aws import AWS_ERRORS, Account, message
-from ultracluster.account.doctor.examination import Examination, Fact, Source, ask, said
+from ultracluster.account.doctor.examination import BUDGET, STACK, Examination, Fact, Inquiry, Source, said
 from ultracluster.account.doctor.hyperpod import examine_hyperpod
 from ultracluster.account.doctor.instances import examine_instances
+from ultracluster.account.doctor.metrics import examine_metrics
 from ultracluster.model import Cluster
 
 __all__ = ["Examination", "Fact", "Source", "examine"]
@@ -24,26 +25,29 @@ def examine(
     nodes: Mapping[str, str] | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     progress: Callable[[str], None] = lambda step: None,
+    budget: float = BUDGET,
 ) -> Examination:
-    """Ask every source of a deployed environment.
+    """Ask every source of a deployed environment, side by side.
 
     Args:
         hours: how far back events and logs are read.
         nodes: instances whose logs are read whatever their state, also when they are gone: group by id.
-        progress: called with the name of each source before it is asked.
+        progress: called with the name of each source that is waited for.
+        budget: seconds for all of them; one that has not answered by then is a row that says so.
     """
-    found = Examination()
+    inquiry = Inquiry(progress, budget)
     since = now() - timedelta(hours=hours)
     stacks = list(cluster.environment.stack_names)
     if cluster.traits.own_stack:
         stacks.append(cluster.cluster_name)
     for stack in stacks:
-        ask(found, f"stack {stack}", progress, lambda name=stack: _stack(account, name, since))
+        inquiry.ask(f"{STACK}{stack}", lambda name=stack: _stack(account, name, since))
     if cluster.traits.hyperpod:
-        examine_hyperpod(account, cluster, found, since, progress, nodes or {})
+        examine_hyperpod(account, cluster, inquiry, since, nodes or {})
     else:
-        examine_instances(account, cluster, found, since, progress)
-    return found
+        examine_instances(account, cluster, inquiry, since)
+    examine_metrics(account, cluster, inquiry)
+    return inquiry.collect()
 
 
 def _stack(account: Account, name: str, since: datetime) -> list[Fact] | None:

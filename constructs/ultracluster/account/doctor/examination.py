@@ -5,15 +5,21 @@ A source that cannot be read takes nothing from the others: it becomes a row tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from threading import Event, Thread
 from typing import Literal
 
 from ultracluster.account.aws import AWS_ERRORS, AccountError, explain
 from ultracluster.account.doctor.known_failures import Diagnosis, diagnose
 
 Level = Literal["error", "warning", "info"]
+BUDGET = 30.0
+"""Seconds for all sources: somebody waits for the answer in an incident."""
+STACK = "stack "
+"""How the name of a source begins that is a stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,14 @@ class Examination:
         return diagnose(self.texts)
 
     @property
+    def deployed(self) -> bool | None:
+        """Whether any of the environment's stacks is there; None where that could not be read."""
+        states = [source.state for source in self.sources if source.name.startswith(STACK)]
+        if "read" in states:
+            return True
+        return None if "not readable" in states or not states else False
+
+    @property
     def healthy(self) -> bool:
         """Whether every source was read and none has anything to complain of."""
         return not any(source.state == "not readable" for source in self.sources) and all(
@@ -74,22 +88,98 @@ class Examination:
         )
 
 
-def ask(
-    found: Examination, name: str, progress: Callable[[str], None], question: Callable[[], list[Fact] | None]
-) -> list[Fact]:
-    """Put a question and add its answer (None: there is nothing); its failure is a row."""
-    progress(name)
-    try:
-        facts = question()
-    except AccountError as error:
-        found.sources.append(Source(name, "not readable", str(error)))
-        return []
-    except AWS_ERRORS as error:
-        found.sources.append(Source(name, "not readable", explain(error)))
-        return []
-    found.sources.append(Source(name, "nothing there" if facts is None else "read"))
-    found.facts += facts or []
-    return facts or []
+class Asked:
+    """A question that is being put to one source."""
+
+    def __init__(self, name: str, logs: dict[str, list[str]]) -> None:
+        self.name, self.logs = name, logs
+        self.source: Source | None = None
+        """How it ended; None where there was nothing to ask."""
+        self.facts: list[Fact] = []
+        self.ended = Event()
+
+
+class Inquiry:
+    """Questions put side by side: a source that is slow, or throttled, delays no other.
+
+    What a question finds out for others it leaves in variables of its own; `needs` is what they wait for.
+    """
+
+    def __init__(
+        self,
+        progress: Callable[[str], None] = lambda step: None,
+        budget: float = BUDGET,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin.
+
+        Args:
+            progress: called with the name of the source that is waited for.
+            budget: seconds for all sources together.
+            clock: seconds of a clock that never goes back.
+        """
+        self._progress, self._budget, self._clock = progress, budget, clock
+        self._end = clock() + budget
+        self._asked: list[Asked] = []
+
+    def ask(
+        self,
+        name: str,
+        question: Callable[[], list[Fact] | Source | None],
+        *,
+        needs: Sequence[Asked] = (),
+        when: Callable[[], bool] = lambda: True,
+        logs: dict[str, list[str]] | None = None,
+    ) -> Asked:
+        """Put a question; its failure is a row.
+
+        Args:
+            question: gives what the source says, None if there is nothing, or its row.
+            needs: questions that must have ended before.
+            when: whether there is anything to ask, once those have ended; else it has no row.
+            logs: what it adds to the logs by stream.
+        """
+        asked = Asked(name, {} if logs is None else logs)
+        self._asked.append(asked)
+
+        def put() -> None:
+            for one in needs:
+                one.ended.wait()
+            try:
+                if when():
+                    answer = question()
+                    if isinstance(answer, Source):
+                        asked.source = answer
+                    else:
+                        asked.facts = answer or []
+                        asked.source = Source(name, "nothing there" if answer is None else "read")
+            except AccountError as error:
+                asked.source = Source(name, "not readable", str(error))
+            except AWS_ERRORS as error:
+                asked.source = Source(name, "not readable", explain(error))
+            except Exception as error:
+                asked.source = Source(name, "not readable", f"{type(error).__name__}: {error}")
+            finally:
+                asked.ended.set()
+
+        # no pool: the interpreter would wait at its end for a call that nobody waits for any more
+        Thread(target=put, daemon=True).start()
+        return asked
+
+    def collect(self) -> Examination:
+        """Everything that was found before the time was up, in the order of the questions."""
+        found = Examination()
+        for asked in self._asked:
+            if not asked.ended.is_set():
+                self._progress(asked.name)
+            if not asked.ended.wait(max(0.0, self._end - self._clock())):
+                why = f"no answer within {self._budget:g} seconds: ask again, AWS may be throttling"
+                found.sources.append(Source(asked.name, "not readable", why))
+            elif asked.source:
+                found.sources.append(asked.source)
+                found.facts += asked.facts
+                found.logs |= asked.logs
+        return found
 
 
 def said(head: str, tail: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from ultracluster.account.aws import AWS_ERRORS, Account, explain
-from ultracluster.account.doctor.examination import Examination, Fact, Level, Source, ask, said
+from ultracluster.account.doctor.examination import Fact, Inquiry, Level, Source, said
 from ultracluster.account.doctor.logs import health_facts, lifecycle_tails, newest_group
 from ultracluster.account.nodes import hyperpod as hyperpod_nodes
 from ultracluster.account.nodes.hyperpod import LiveCluster
@@ -21,12 +21,11 @@ EVENTS = 10
 def examine_hyperpod(
     account: Account,
     wanted: Cluster,
-    found: Examination,
+    inquiry: Inquiry,
     since: datetime,
-    progress: Callable[[str], None],
     troubled: Mapping[str, str] | None = None,
 ) -> None:
-    """Ask the cluster, its nodes, its events and its logs; what they say is added to `found`.
+    """Ask the cluster, then its nodes, its events and its logs.
 
     Args:
         troubled: instances whose logs are read whatever their state, also when they are gone: group by id.
@@ -34,9 +33,12 @@ def examine_hyperpod(
     name = wanted.cluster_name
     state: list[LiveCluster] = []
     nodes: list[Node] = []
+    groups: list[str] = []
+    tails: dict[str, list[str]] = {}
 
     def cluster() -> list[Fact]:
         state.append(hyperpod_nodes.read_cluster(account, name))
+        groups.append(f"{wanted.log_group}{state[0].id}")
         return [*_cluster_facts(state[0]), *_set_to_nothing(state[0], wanted)]
 
     def node_states() -> list[Fact]:
@@ -47,31 +49,37 @@ def examine_hyperpod(
             if node.status != "Running"
         ]
 
-    ask(found, f"cluster {name}", progress, cluster)
-    if state:
-        ask(found, "nodes", progress, node_states)
-        if state[0].continuous:
-            ask(found, "cluster events", progress, lambda: _events(account, name, since))
-        else:
-            found.sources.append(
-                Source("cluster events", "nothing there", "only continuous provisioning has them")
-            )
-    groups: list[str] = [f"{wanted.log_group}{state[0].id}"] if state else []
-    if not groups:
-        ask(
-            found,
-            "log groups",
-            progress,
-            lambda: newest_group(account, wanted.log_group, groups),
-        )
-    if groups:
-        ask(
-            found,
-            "lifecycle logs",
-            progress,
-            lambda: lifecycle_tails(account, groups[0], nodes, since, found, troubled or {}),
-        )
-        ask(found, "health monitoring", progress, lambda: health_facts(account, groups[0], since))
+    def events() -> list[Fact] | Source:
+        if not state[0].continuous:
+            return Source("cluster events", "nothing there", "only continuous provisioning has them")
+        return _events(account, name, since)
+
+    def there() -> bool:
+        return bool(state)
+
+    itself = inquiry.ask(f"cluster {name}", cluster)
+    listed = inquiry.ask("nodes", node_states, needs=[itself], when=there)
+    inquiry.ask("cluster events", events, needs=[itself], when=there)
+    # the cluster may be gone, and its logs have stayed
+    searched = inquiry.ask(
+        "log groups",
+        lambda: newest_group(account, wanted.log_group, groups),
+        needs=[itself],
+        when=lambda: not state,
+    )
+    inquiry.ask(
+        "lifecycle logs",
+        lambda: lifecycle_tails(account, groups[0], nodes, since, tails, troubled or {}),
+        needs=[listed, searched],
+        when=lambda: bool(groups),
+        logs=tails,
+    )
+    inquiry.ask(
+        "health monitoring",
+        lambda: health_facts(account, groups[0], since),
+        needs=[searched],
+        when=lambda: bool(groups),
+    )
 
 
 def _cluster_facts(cluster: LiveCluster) -> Iterable[Fact]:

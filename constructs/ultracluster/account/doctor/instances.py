@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 
 from ultracluster.account.aws import Account
-from ultracluster.account.doctor.examination import Examination, Fact, ask, said
+from ultracluster.account.doctor.examination import Fact, Inquiry, said
 from ultracluster.account.doctor.logs import error_lines, newest_group
 from ultracluster.account.nodes import ec2 as ec2_nodes
 from ultracluster.account.services import service_of
 from ultracluster.model import Cluster
 
 
-def examine_instances(
-    account: Account,
-    cluster: Cluster,
-    found: Examination,
-    since: datetime,
-    progress: Callable[[str], None],
-) -> None:
-    """Ask for the nodes, and their service for its reasons; what they say is added to `found`."""
+def examine_instances(account: Account, cluster: Cluster, inquiry: Inquiry, since: datetime) -> None:
+    """Ask for the nodes, their service for its reasons, and the logs."""
 
     def states() -> list[Fact]:
         nodes = ec2_nodes.list_nodes(account, cluster)
@@ -30,7 +23,7 @@ def examine_instances(
             if node.status != "running"
         ]
 
-    ask(found, "nodes", progress, states)
+    inquiry.ask("nodes", states)
     service = service_of(cluster)
     if service and (complaints := service.complaints):
 
@@ -38,9 +31,13 @@ def examine_instances(
             answers = complaints(account, cluster.cluster_name)
             return [Fact(service.title, where, text) for where, text in answers]
 
-        ask(found, service.title, progress, reasons)
+        inquiry.ask(service.title, reasons)
     if cluster.log_group:
         groups: list[str] = []
-        ask(found, "log groups", progress, lambda: newest_group(account, cluster.log_group, groups))
-        if groups:
-            ask(found, "node logs", progress, lambda: error_lines(account, groups[0], since))
+        searched = inquiry.ask("log groups", lambda: newest_group(account, cluster.log_group, groups))
+        inquiry.ask(
+            "node logs",
+            lambda: error_lines(account, groups[0], since),
+            needs=[searched],
+            when=lambda: bool(groups),
+        )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from ultracluster.account.aws import AWS_ERRORS, Account, message
-from ultracluster.account.doctor.examination import Examination, Fact, Level
+from ultracluster.account.doctor.examination import Fact, Level
 from ultracluster.account.nodes.node import Node
 
 TAIL = 40
@@ -20,7 +21,10 @@ def newest_group(account: Account, prefix: str, groups: list[str]) -> list[Fact]
     """Add the newest log group of a prefix to `groups`: the cluster may be gone, and its logs have stayed."""
     logs = account.client("logs")
     pages = logs.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=prefix)
-    found = [group for page in pages for group in page["logGroups"]]
+    # what follows is an id or a time: `prod-` is also how the groups of `prod-eu` begin
+    own = re.compile(re.escape(prefix) + "[0-9a-z]+")
+    named = [group for page in pages for group in page["logGroups"] if group.get("logGroupName")]
+    found = [group for group in named if own.fullmatch(group["logGroupName"])]
     if not found:
         return None
     groups.append(max(found, key=lambda group: group.get("creationTime", 0))["logGroupName"])
@@ -32,10 +36,10 @@ def lifecycle_tails(
     group: str,
     nodes: list[Node],
     since: datetime,
-    found: Examination,
+    tails: dict[str, list[str]],
     wanted: Mapping[str, str] | None = None,
 ) -> list[Fact] | None:
-    """Add the tails of the nodes in trouble to `found`; of the newest logs where no node is.
+    """Add the last lines of the nodes in trouble to `tails`; of the newest logs where no node is.
 
     Args:
         wanted: instances that are in trouble whatever their state: group by id.
@@ -73,7 +77,7 @@ def lifecycle_tails(
             )  # fmt: skip
             lines = [event["message"].rstrip() for event in answer["events"]]
             if lines:
-                found.logs[name] = lines
+                tails[name] = lines
     except AWS_ERRORS as error:
         if "does not exist" in message(error):
             return None

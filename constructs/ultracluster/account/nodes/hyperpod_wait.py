@@ -89,11 +89,35 @@ def wait(
     Raises:
         AccountError: the cluster cannot be read any more; what was asked goes on all the same.
     """
+
+    def once() -> Seen:
+        state = read_cluster(account, cluster)
+        return look(state, list_nodes(account, state), groups, leaving)
+
+    return follow(once, settle=settle, timeout=timeout, report=report, sleep=sleep, clock=clock)
+
+
+def follow(
+    once: Callable[[], Seen],
+    *,
+    settle: float,
+    timeout: float,
+    report: Callable[[Seen], None],
+    sleep: Callable[[float], None],
+    clock: Callable[[], float],
+) -> Seen:
+    """Look until nothing is busy, or `timeout` seconds have passed.
+
+    Args:
+        once: one look.
+        settle: seconds in which nothing busy is not yet believed.
+        sleep: takes seconds; exchanged in tests.
+        clock: seconds of a clock that never goes back.
+    """
     start = clock()
     was_busy = settle <= 0
     while True:
-        state = read_cluster(account, cluster)
-        seen = look(state, list_nodes(account, state), groups, leaving)
+        seen = once()
         report(seen)
         passed = clock() - start
         was_busy = was_busy or bool(seen.busy) or passed >= settle

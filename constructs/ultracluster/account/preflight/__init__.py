@@ -22,11 +22,13 @@ from ultracluster.account.preflight import (
     capacity,
     images,
     network,
+    observability,
     permissions,
     quotas,
     roles,
     software,
     storage,
+    watch,
     zone,
 )
 from ultracluster.account.preflight.rows import Group, Level, Question, Row, Situation, worst
@@ -36,7 +38,8 @@ from ultracluster.model import Cluster
 WORKERS = 8
 """Questions asked at the same time; a client's own retries slow them down where AWS asks for it."""
 _FAMILIES: tuple[ModuleType, ...] = (
-    _account, quotas, zone, capacity, network, storage, roles, permissions, software, images,
+    _account, watch, quotas, zone, capacity, network, storage, observability, roles, permissions,
+    software, images,
 )  # fmt: skip
 
 

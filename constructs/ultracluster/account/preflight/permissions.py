@@ -17,6 +17,7 @@ from ultracluster.config.capacity import CapacityBlock
 from ultracluster.config.governance import CDK_QUALIFIER
 from ultracluster.config.storage import RdsMySql
 from ultracluster.model import TRAITS, Cluster
+from ultracluster.model.observability import collects
 
 _ROLES = ("deploy-role", "file-publishing-role", "cfn-exec-role")
 _ASSUMED = _ROLES[:2]
@@ -52,7 +53,7 @@ def role_arn(situation: Situation, arn: str) -> str:
 def deploy_actions(cluster: Cluster) -> list[str]:
     """Actions that CloudFormation's role needs to make the stacks: `catalog/deploy_actions.json`."""
     environment, traits = cluster.environment, cluster.traits
-    storage, network = environment.storage, environment.network
+    storage, network, watching = environment.storage, environment.network, environment.observability
     blocks = [one.capacity for one in cluster.groups.values() if isinstance(one.capacity, CapacityBlock)]
     true = {
         **{kind: kind == traits.kind for kind in TRAITS},
@@ -70,6 +71,13 @@ def deploy_actions(cluster: Cluster) -> list[str]:
         "hyperpod": traits.hyperpod,
         "kubernetes": traits.kubernetes,
         "instances": traits.has_instances,
+        "observability": watching is not None,
+        "budget": watching is not None and watching.monthly_budget_usd is not None,
+        "counted-logs": watching is not None and (traits.hyperpod or bool(traits.delivered_logs)),
+        "delivered-logs": watching is not None and bool(traits.delivered_logs),
+        "workspace": watching is not None and watching.makes_workspace,
+        "grafana": watching is not None and watching.makes_grafana,
+        "scraper": watching is not None and collects(cluster) and watching.collector == "managed",
         "block-start": traits.until_block == "fills-later" and any(block.starts for block in blocks),
     }
     rows: list[dict[str, Any]] = _actions()

@@ -43,7 +43,7 @@ class Question:
     group: Group
     what: str
     ask: Callable[[], Iterable[Row]]
-    """May raise any of `AWS_ERRORS` or `AccountError`: `answer` makes a row of it."""
+    """May raise any of `AWS_ERRORS`, `AccountError` or `LookupError`: `answer` makes a row of it."""
 
     def answer(self) -> list[Row]:
         """The rows; where the question cannot be put, one that says why."""
@@ -51,6 +51,13 @@ class Question:
             return list(self.ask())
         except (AccountError, *AWS_ERRORS) as error:
             return [unreadable(self.what, error)]
+        except LookupError as error:  # a member that AWS's models do not require, or a list without elements
+            found = f"an answer of AWS lacks what is read here ({type(error).__name__}: {error})"
+            return [Row(self.what, "unknown", found, unread=True)]
+        except UnicodeEncodeError:  # half a character, which no call takes
+            return [
+                Row(self.what, "unknown", "an answer of AWS is no text that can be asked for", unread=True)
+            ]
 
 
 @dataclass(frozen=True, slots=True)

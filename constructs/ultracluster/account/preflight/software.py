@@ -10,7 +10,8 @@ from ultracluster.account.preflight.rows import Question, Row, Situation
 from ultracluster.catalog.eks import addon_version, addons
 from ultracluster.catalog.hyperpod_eks import hyperpod_addon_version
 from ultracluster.config.orchestrator import Eks, HyperPodEks
-from ultracluster.model import Group
+from ultracluster.model import Cluster, Group
+from ultracluster.model.observability import OBSERVABILITY_ADDON, uses_addon
 
 
 def questions(situation: Situation) -> Iterator[Question]:
@@ -22,15 +23,17 @@ def questions(situation: Situation) -> Iterator[Question]:
     for image, groups in images.items():
         yield Question("software", image, lambda image=image, groups=groups: _image(situation, image, groups))
     if plane := cluster.kubernetes:
-        for name, version in wanted_addons(plane).items():
+        for name, version in wanted_addons(cluster).items():
             yield Question(
                 "software", f"add-on {name}",
                 lambda name=name, version=version: _addon(situation, name, version, plane.kubernetes_version),
             )  # fmt: skip
 
 
-def wanted_addons(plane: Eks | HyperPodEks) -> dict[str, str]:
+def wanted_addons(cluster: Cluster) -> dict[str, str]:
     """The add-ons of a Kubernetes control plane and the version of each."""
+    plane = cluster.kubernetes
+    assert plane
     try:
         found = {name: addon_version(name, plane.kubernetes_version) for name in addons()}
     except KeyError:  # a release that the catalogue lacks: rules say so
@@ -39,16 +42,16 @@ def wanted_addons(plane: Eks | HyperPodEks) -> dict[str, str]:
         case Eks():
             return found
         case HyperPodEks():
-            return found | _hyperpod_addons(plane)
+            return found | _hyperpod_addons(cluster, plane)
         case _ as never:
             assert_never(never)
 
 
-def _hyperpod_addons(plane: HyperPodEks) -> dict[str, str]:
+def _hyperpod_addons(cluster: Cluster, plane: HyperPodEks) -> dict[str, str]:
     parts = {
         "amazon-sagemaker-hyperpod-taskgovernance": plane.task_governance,
         "amazon-sagemaker-hyperpod-training-operator": plane.training_operator,
-        "amazon-sagemaker-hyperpod-observability": plane.observability,
+        OBSERVABILITY_ADDON: uses_addon(cluster),
         "amazon-sagemaker-hyperpod-inference": plane.inference,
     }
     given = {str(name): version for name, version in plane.addon_versions.items()}

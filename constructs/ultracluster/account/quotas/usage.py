@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from ultracluster.account.aws import AWS_ERRORS, Account, code
 from ultracluster.account.services import Marks, service_of
@@ -61,6 +61,8 @@ class Usage:
                 [*self._in_vpc("vpc-id"), {"Name": "vpc-endpoint-type", "Values": ["Interface"]}],
             ),
             "security-groups": lambda: self._described("describe_security_groups", "SecurityGroups"),
+            "prometheus-workspaces": lambda: self._workspaces("amp"),
+            "grafana-workspaces": lambda: self._workspaces("grafana"),
             "eks-clusters": self._eks_clusters,
             "db-instances": self._databases,
             "openzfs-file-systems": lambda: sum(1 for _ in self._file_systems("OPENZFS")),
@@ -106,6 +108,13 @@ class Usage:
     def _in_vpc(self, name: str) -> list[dict[str, Any]]:
         vpc = self._cluster.environment.network.vpc
         return [{"Name": name, "Values": [vpc.id]}] if vpc else []
+
+    def _workspaces(self, service: Literal["amp", "grafana"]) -> int:
+        """Of Prometheus or Grafana, by their tags."""
+        own = {ENVIRONMENT_TAG: self._cluster.name}.items()
+        client = self._account.client("amp") if service == "amp" else self._account.client("grafana")
+        pages = client.get_paginator("list_workspaces").paginate()
+        return sum(not own <= (one.get("tags") or {}).items() for page in pages for one in page["workspaces"])
 
     def _nat_gateways(self) -> int:
         ec2 = self._account.client("ec2")

@@ -12,6 +12,7 @@ import ssl
 import urllib.error
 import urllib.request
 from typing import Any
+from urllib.parse import quote
 
 from ultracluster.account.aws import AWS_ERRORS, Account, AccountError, explain
 from ultracluster.account.nodes.node import Node
@@ -84,15 +85,20 @@ class KubernetesApi:
 
     def nodes(self) -> list[dict[str, Any]]:
         """Every node."""
+        return self.items("/api/v1/nodes")
+
+    def items(self, path: str) -> list[dict[str, Any]]:
+        """Every object of a list, page by page; `path` may have a query."""
         items: list[dict[str, Any]] = []
         more = ""
+        first = "&" if "?" in path else "?"
         while True:
-            page = self.get(f"/api/v1/nodes?limit=200{more}")
+            page = self.get(f"{path}{first}limit=200{more}")
             items += page.get("items", [])
             token_of_more = page.get("metadata", {}).get("continue")
             if not token_of_more:
                 return items
-            more = f"&continue={token_of_more}"
+            more = f"&continue={quote(str(token_of_more), safe='')}"
 
     def _refused(self, error: urllib.error.HTTPError) -> str:
         with error:
@@ -125,7 +131,7 @@ def token(account: Account, cluster: str) -> str:
 
 def registered(node: Node, expected: Expected, items: list[dict[str, Any]]) -> Registered:
     """Whether Kubernetes places pods on a node that ask for all it has."""
-    found = next((one for one in items if _is(one, node)), None)
+    found = next((one for one in items if is_node(one, node)), None)
     if found is None:
         return Registered(False, "Kubernetes does not know it")
     status: dict[str, Any] = found.get("status", {})
@@ -141,7 +147,8 @@ def registered(node: Node, expected: Expected, items: list[dict[str, Any]]) -> R
     return Registered(True)
 
 
-def _is(item: dict[str, Any], node: Node) -> bool:
+def is_node(item: dict[str, Any], node: Node) -> bool:
+    """Whether an object of the API is a node of ours: by its instance id."""
     spec, metadata = item.get("spec", {}), item.get("metadata", {})
     names = (str(spec.get("providerID", "")).rpartition("/")[2], str(metadata.get("name", "")))
     return bool(node.id) and any(name == node.id or name.endswith(f"-{node.id}") for name in names)

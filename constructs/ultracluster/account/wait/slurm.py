@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ultracluster.account.nodes.node import Node
+from ultracluster.account.nodes.slurm_reason import explain
 from ultracluster.account.wait.evidence import Registered
 
 SINFO = "sinfo --Node --noheader --format='%N|%o|%R|%T|%E'"
@@ -59,6 +60,8 @@ def registered(node: Node, nodes: Iterable[SlurmNode]) -> Registered:
         return Registered(False, "slurmctld does not know it")
     state = found.state.rstrip("*~#!%^$@+-")
     reason = f": {found.reason}" if found.reason else ""
+    if known := explain(found.reason):
+        reason += f" ({known.meaning})"
     for sign, why in _FLAGS.items():
         if found.state.endswith(sign):
             return Registered(False, f"Slurm's node {found.name} {why}{reason}")

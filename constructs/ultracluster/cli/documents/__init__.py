@@ -44,6 +44,12 @@ DOCUMENTS: dict[str, Document] = {
     "images": Document(1, ("image list",), "Known machine images", "cli.documents.software:ImageList"),
     "node": Document(1, ("nodes describe",), "A node in AWS's words", "cli.documents.cluster:NodeDocument"),
     "nodes": Document(1, ("nodes list",), "The nodes of an environment", "cli.documents.cluster:NodeList"),
+    "observability": Document(
+        1,
+        ("observability apply",),
+        "What was put into Grafana, and of HyperPod's extension",
+        "cli.documents.observability:ObservabilityApplied",
+    ),
     "outcomes": Document(
         1,
         (*_NODES, "software update"),
@@ -52,6 +58,12 @@ DOCUMENTS: dict[str, Document] = {
     ),
     "permissions": Document(
         1, ("permissions",), "IAM actions that the command needs", "cli.documents.software:Permissions"
+    ),
+    "placement": Document(
+        1,
+        ("explain-placement",),
+        "How far apart the nodes of a job are",
+        "cli.documents.cluster:PlacementDocument",
     ),
     "plan": Document(1, ("plan",), "What an environment is made of", "plan.environment_plan:Plan"),
     "preflight": Document(
@@ -66,6 +78,10 @@ DOCUMENTS: dict[str, Document] = {
         1, ("release list",), "The releases of this package", "cli.documents.software:ReleaseList"
     ),
     "rules": Document(1, ("rules",), "Rules with examples", "cli.documents.checks:RuleList"),
+    "teams": Document(1, ("teams apply",), "Teams as accounts of Slurm", "cli.documents.people:Teams"),
+    "users": Document(
+        1, ("users apply", "users list"), "People's accounts on the nodes", "cli.documents.people:Users"
+    ),
     "validate": Document(
         1, ("validate",), "Findings in environment files", "cli.documents.checks:Validation"
     ),

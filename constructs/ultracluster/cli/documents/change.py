@@ -23,7 +23,7 @@ class ChangedProperty(TypedDict):
     replaces: bool
     """The resource as a whole goes."""
     accepted: bool
-    """Its data may be lost: --accept-data-loss."""
+    """Its data may be lost, or lose a guard: --accept."""
     reason: str
     source: str
     before: Any
@@ -42,6 +42,8 @@ class Diff(TypedDict):
     """The worst of all changes."""
     exit_code: int
     data_loss_not_accepted: list[str]
-    """`STACK/LOGICAL_ID`, as --accept-data-loss takes it."""
+    """`STACK/LOGICAL_ID`, as --accept takes it."""
+    data_at_risk_not_accepted: list[str]
+    """Of what loses a guard, or is left behind; `STACK/TerminationProtection` and `STACK/data` of a stack."""
     changes: list[ChangedProperty]
     """The worst first."""

@@ -37,6 +37,39 @@ class NodeList(TypedDict):
     nodes: list[NodeRow]
 
 
+class PlacedNode(TypedDict):
+    """One node of a job."""
+
+    name: str
+    """As Slurm calls it, or its instance id."""
+    path: list[str]
+    """Ids of its switches, from the widest to the leaf; empty where nobody tells."""
+    ultraserver: str | None
+
+
+class LayerRow(TypedDict):
+    """One layer of the network below a job."""
+
+    layer: str
+    """`layer-1` (widest) to the one of the leaves; `ultraserver`."""
+    switches: dict[str, int]
+    """Nodes of the job by id."""
+    best: list[int]
+    """Nodes by switch on as few switches as the cluster's nodes allow, busy or not."""
+
+
+class PlacementDocument(TypedDict):
+    job: str | None
+    nodes: list[PlacedNode]
+    unknown: list[str]
+    """Nodes of the job of which nobody says where they are."""
+    layers: list[LayerRow]
+    good: bool
+    """Whether the job spans no more switches than it must."""
+    topology: dict[str, str] | None
+    """What Slurm knows of it: `kind` (tree, block, flat, unknown), `writer`, `why`; null without Slurm."""
+
+
 class NodeDocument(TypedDict):
     node: dict[str, Any]
     """What AWS answers, in AWS's own words: these keys are not part of the contract."""
@@ -53,8 +86,26 @@ class OutcomeRow(TypedDict):
     group: str
 
 
-class OutcomeList(TypedDict):
+class JobRow(TypedDict):
+    """A job that ran on nodes which somebody wished to take."""
+
+    id: str
+    """Slurm's number; on Kubernetes `namespace/name` of what the pods belong to."""
+    user: str
+    """On Kubernetes the namespace."""
+    name: str
+    nodes: list[str]
+
+
+class Outcomes(TypedDict):
     outcomes: list[OutcomeRow]
+
+
+class OutcomeList(Outcomes, total=False):
+    jobs: list[JobRow]
+    """Where nodes were to be taken: what ran there when it was asked."""
+    jobs_unknown: str | None
+    """Why jobs could not be asked; null where `jobs` is all."""
 
 
 class Session(TypedDict):
@@ -101,6 +152,8 @@ class Examined(TypedDict):
     """What `doctor` found."""
 
     healthy: bool
+    deployed: bool | None
+    """Whether any of its stacks is there; null: that could not be read."""
     causes: list[Cause]
     """The most likely first."""
     facts: list[FactRow]

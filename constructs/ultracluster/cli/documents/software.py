@@ -111,3 +111,7 @@ class Permissions(TypedDict):
     """What each group of rights is for."""
     policy: Policy
     """For IAM; `ultracluster permissions --policy` prints only this."""
+    environment: str | None
+    """To which it is limited; null: to none."""
+    notes: list[str]
+    """What keeps it from being narrower, or from being taken."""

@@ -16,6 +16,7 @@ from ultracluster.clusters.composition.parts import BucketParts, Cross
 from ultracluster.config.storage import Storage
 from ultracluster.lifecycle.upload_role import upload_role
 from ultracluster.model import Cluster
+from ultracluster.model.perimeter import perimeter_of
 from ultracluster.storage.buckets import DataBucket, LogBucket
 
 
@@ -35,11 +36,11 @@ def add_buckets(
         scripts: takes the place of the environment's own bucket for scripts.
     """
     storage = cluster.environment.storage
-    key = key_for(scope, cluster.environment, "buckets", key)
+    key, perimeter = key_for(scope, cluster.environment, "buckets", key), perimeter_of(cluster)
     if storage.log_bucket:
         log: s3.IBucket = s3.Bucket.from_bucket_name(scope, "Log", storage.log_bucket.name)
     else:
-        log = LogBucket(scope, "Log").bucket
+        log = LogBucket(scope, "Log", perimeter=perimeter).bucket
     made: dict[str, s3.IBucket] = {}
     role: iam.IRole | None = None
     role_arn: str | None = None
@@ -50,7 +51,9 @@ def add_buckets(
     elif storage.scripts_bucket:
         name = storage.scripts_bucket.name
     else:
-        scripts = DataBucket(scope, "Scripts", key=key, log_bucket=log, log_prefix="scripts/").bucket
+        scripts = DataBucket(
+            scope, "Scripts", key=key, log_bucket=log, log_prefix="scripts/", perimeter=perimeter
+        ).bucket
         made["scripts"] = scripts
         name = cross(scope, "ScriptsBucketName", scripts.bucket_name)
         if cluster.traits.hyperpod:
@@ -61,7 +64,9 @@ def add_buckets(
             role = made_role.without_policy_updates()
             role_arn = cross(scope, "UploadRoleArn", role.role_arn)
     if cluster.environment.makes_data_bucket:
-        bucket = DataBucket(scope, "Data", key=key, log_bucket=log, log_prefix="data/").bucket
+        bucket = DataBucket(
+            scope, "Data", key=key, log_bucket=log, log_prefix="data/", perimeter=perimeter
+        ).bucket
         made["data"] = bucket
         data = cross(scope, "DataBucketName", bucket.bucket_name)
     return BucketParts(scripts=name, data=data, upload_role_arn=role_arn, made=made, made_upload_role=role)

@@ -6,21 +6,31 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct
 
 from ultracluster.clusters.composition.keys import key_for
-from ultracluster.clusters.composition.parts import NetworkParts
+from ultracluster.clusters.composition.parts import NetworkParts, removal
 from ultracluster.model import Cluster
-from ultracluster.model.endpoints import made_endpoints
+from ultracluster.model.endpoints import closed_endpoints, made_endpoints
+from ultracluster.model.perimeter import perimeter_of
 from ultracluster.network.cluster_egress import ClusterEgress
 
 
 def add_egress(scope: Construct, cluster: Cluster, *, network: NetworkParts, key: kms.IKey) -> ClusterEgress:
     """Add what nodes need of the network besides the network itself."""
-    return ClusterEgress(
+    settings = cluster.environment.network
+    egress = ClusterEgress(
         scope,
         "Egress",
-        config=cluster.environment.network,
+        config=settings,
         vpc=network.vpc(scope),
         subnet=network.subnet(scope),
         route_table_id=network.route_table_id,
         endpoints=made_endpoints(cluster),
+        perimeter=perimeter_of(cluster),
+        default_security_group_id=network.default_security_group_id,
         flow_log_key=key_for(scope, cluster.environment, "logs", key),
+        flow_log_removal=removal(cluster.environment),
     )
+    # the rules of a group that exists are its owner's
+    if settings.egress == "closed" and settings.security_group is None:
+        gateways = [one.service for one in closed_endpoints(cluster) if one.kind == "gateway"]
+        egress.admit("Nodes", clients=network.connectable(scope), gateways=gateways)
+    return egress

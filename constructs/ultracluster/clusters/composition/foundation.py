@@ -8,7 +8,8 @@ from constructs import Construct
 from ultracluster.clusters.composition.keys import key_for
 from ultracluster.clusters.composition.parts import removal
 from ultracluster.model import Cluster
-from ultracluster.security.cluster_key import ClusterKey
+from ultracluster.model.observability import key_uses
+from ultracluster.security.cluster_key import ClusterKey, allow_use
 
 
 def add_foundation(scope: Construct, cluster: Cluster, *, logs: bool = True) -> kms.IKey:
@@ -26,6 +27,7 @@ def add_foundation(scope: Construct, cluster: Cluster, *, logs: bool = True) -> 
     else:
         alias = f"ultracluster/{cluster.name}"
         key = ClusterKey(scope, "Key", alias=alias, launched_by=cluster.launched_by).key
+        allow_use(scope, key, *key_uses(cluster))
     if logs:
         _add_control_plane_logs(scope, cluster, key)
     return key

@@ -9,7 +9,7 @@ from ultracluster.clusters.composition.parts import Cross, MadeNetwork, NetworkP
 from ultracluster.model import Cluster
 from ultracluster.model.addresses import subnets
 from ultracluster.network.cluster_network import ClusterNetwork
-from ultracluster.network.efa_security_group import EfaSecurityGroup
+from ultracluster.network.efa_security_group import WEB_PORTS, EfaSecurityGroup
 
 
 def add_network(scope: Construct, cluster: Cluster, *, cross: Cross) -> NetworkParts:
@@ -29,8 +29,10 @@ def add_network(scope: Construct, cluster: Cluster, *, cross: Cross) -> NetworkP
             scope, "NodeSecurityGroup", settings.security_group.id, mutable=False
         )
     else:
-        group = EfaSecurityGroup(scope, "Nodes", vpc=network.vpc).security_group
-    routes = network.route_table_id
+        # in a closed network their way out is `add_egress`'s
+        ports = () if settings.egress == "closed" else WEB_PORTS
+        group = EfaSecurityGroup(scope, "Nodes", vpc=network.vpc, web_ports=ports).security_group
+    routes, default = network.route_table_id, network.default_security_group_id
     given = _given_control_plane(cluster)
     return NetworkParts(
         vpc_id=cross(scope, "VpcId", network.vpc.vpc_id),
@@ -39,6 +41,7 @@ def add_network(scope: Construct, cluster: Cluster, *, cross: Cross) -> NetworkP
         subnet_id=cross(scope, "NodeSubnetId", network.subnet.subnet_id),
         security_group_ids=(cross(scope, "NodeSecurityGroupId", group.security_group_id),),
         route_table_id=cross(scope, "NodeRouteTableId", routes) if routes else None,
+        default_security_group_id=cross(scope, "DefaultSecurityGroupId", default) if default else None,
         database_subnet_ids=tuple(
             cross(scope, f"DatabaseSubnetId{letter}", subnet.subnet_id)
             for letter, subnet in zip("AB", network.database_subnets, strict=False)

@@ -22,6 +22,7 @@ from constructs import Construct
 from ultracluster.config import Environment
 from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount
 from ultracluster.network.existing import existing_subnet, existing_vpc
+from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.storage.accounting_database import AccountingDatabase, IAccountingDatabase
 from ultracluster.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem, OpenZfsFileSystem
@@ -72,6 +73,8 @@ class NetworkParts:
     """Of the nodes' subnet; None where it is not known."""
     route_table_id: str | None = None
     """Of the nodes' subnet; None where the subnet exists."""
+    default_security_group_id: str | None = None
+    """The group that EC2 makes with a VPC; None where the VPC exists."""
     database_subnet_ids: tuple[str, ...] = ()
     control_plane_subnet_ids: tuple[str, ...] = ()
     """Of an EKS control plane, in two zones or more."""
@@ -286,6 +289,16 @@ class FileSystemParts:
     def ids_only(self) -> FileSystemParts:
         """For other stacks."""
         return replace(self, made=MadeFileSystems())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservabilityParts:
+    """Where metrics and alerts go."""
+
+    topic_arn: str
+    metrics: MetricsDestination | None = None
+    """None where nothing collects metrics of nodes."""
+    grafana_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

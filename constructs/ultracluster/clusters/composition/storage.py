@@ -22,6 +22,7 @@ from ultracluster.config.lustre import NewLustre, lustre_of
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs, Storage
 from ultracluster.model import Cluster
 from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount
+from ultracluster.observability.log_groups import add_lustre_errors
 from ultracluster.storage.accounting_database import AccountingDatabase
 from ultracluster.storage.lustre_file_system import LustreFileSystem
 from ultracluster.storage.open_zfs_file_system import OpenZfsFileSystem
@@ -88,6 +89,7 @@ class _Storage:
             removal_policy=removal(self._cluster.environment),
         )
         file_system.admit(self._scope, "LustreClients", clients=self._nodes)
+        add_lustre_errors(file_system, self._cluster, log_group=file_system.log_group)
         file_system_id = self._cross(self._scope, "LustreId", file_system.file_system_id)
         assert file_system.security_group
         self._cross(self._scope, "LustreSecurityGroupId", file_system.security_group.security_group_id)
@@ -129,6 +131,8 @@ class _Storage:
         if config is None or isinstance(config, ExistingDatabase):
             return existing_accounting(config), None, None
         protect = self._cluster.environment.protect
+        if config.require_tls is None:
+            config = config.model_copy(update={"require_tls": self._cluster.traits.slurmdbd_tls is True})
         database = AccountingDatabase(
             self._scope,
             "Accounting",
@@ -139,11 +143,16 @@ class _Storage:
             removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if protect else RemovalPolicy.SNAPSHOT,
         )
         database.admit(self._scope, "AccountingClients", clients=self._nodes)
+        # the master's: clusters that were deployed before slurmdbd had a user of its own import it until they
+        # are updated, and CloudFormation neither changes nor removes an export in use
+        self._cross(self._scope, "AccountingSecretArn", database.master_secret.secret_arn)
+        self._cross(self._scope, "AccountingUserFunction", database.user.function_name)  # run by people
         accounting = Accounting(
             endpoint=self._cross(self._scope, "AccountingEndpoint", database.endpoint),
-            secret_arn=self._cross(self._scope, "AccountingSecretArn", database.secret.secret_arn),
+            secret_arn=self._cross(self._scope, "AccountingUserSecretArn", database.secret_arn),
             port=database.port,
             database_name=config.database_name,
+            username=database.username,
         )
         return accounting, database, self._cross(self._scope, "AccountingId", database.instance_identifier)
 

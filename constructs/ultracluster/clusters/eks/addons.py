@@ -13,7 +13,8 @@ from constructs import Construct, IConstruct
 
 from ultracluster.catalog.eks import addon_tolerations, addon_version
 from ultracluster.clusters.eks.interface import IEksControlPlane, arn_of
-from ultracluster.clusters.eks.roles import addon_role, allow_file_systems, allow_volumes
+from ultracluster.clusters.eks.roles import addon_role, allow_file_systems
+from ultracluster.clusters.eks.volume_rights import allow_volumes
 from ultracluster.kubernetes.tolerations import Tolerations, with_tolerations
 from ultracluster.security.cluster_key import ClusterKey
 
@@ -56,7 +57,7 @@ class EksAddons(Construct):
             return addon_role(self, f"{_pascal(addon)}Role", cluster_arn=arn, addon=addon)
 
         volumes = role("aws-ebs-csi-driver")
-        allow_volumes(volumes, key)
+        allow_volumes(volumes, key, cluster_name=cluster.cluster_name)
         accounts: dict[str, dict[str, iam.Role]] = {
             "coredns": {},
             "aws-ebs-csi-driver": {"ebs-csi-controller-sa": volumes},

@@ -8,8 +8,6 @@ EventBridge Scheduler asks EKS instead. Forty minutes before the block ends EKS 
 
 from __future__ import annotations
 
-from typing import cast
-
 from aws_cdk import Stack
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
@@ -18,6 +16,7 @@ from constructs import Construct
 
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.cdk_tree import policy_of
+from ultracluster.security.principals import trusted
 
 
 def fill_when_block_begins(
@@ -72,13 +71,7 @@ def _role(stack: Stack, cluster_name: str) -> iam.Role:
     role = iam.Role(
         stack,
         "BlockStarts",
-        assumed_by=cast(
-            "iam.IPrincipal",
-            iam.ServicePrincipal(
-                "scheduler.amazonaws.com",
-                conditions={"StringEquals": {"aws:SourceAccount": stack.account}},
-            ),
-        ),
+        assumed_by=trusted(stack, "scheduler.amazonaws.com"),
         description="Fills node groups when their Capacity Blocks begin",
     )
     groups = stack.format_arn(service="eks", resource="nodegroup", resource_name=f"{cluster_name}/*")

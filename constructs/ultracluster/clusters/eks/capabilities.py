@@ -9,7 +9,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from ultracluster.config.kubernetes import ArgoCd, Capabilities
-from ultracluster.security.principals import service
+from ultracluster.security.principals import trusted
 
 
 def add_capabilities(scope: Construct, config: Capabilities, *, cluster_name: str) -> None:
@@ -39,7 +39,8 @@ def _add(
         scope,
         f"{name}CapabilityRole",  # without a path: EKS refuses one here
         assumed_by=cast(
-            "iam.IPrincipal", iam.SessionTagsPrincipal(service("capabilities.eks.amazonaws.com"))
+            "iam.IPrincipal",
+            iam.SessionTagsPrincipal(trusted(scope, "capabilities.eks.amazonaws.com")),
         ),
         description=f"EKS capability {kind}",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Unpack
+from typing import Unpack, cast
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
@@ -21,9 +21,11 @@ from ultracluster.clusters.eks.workers import add_workers
 from ultracluster.clusters.given import Parts, admitted, given_cluster, nodes_groups, settings_for
 from ultracluster.clusters.settings import EksSettings
 from ultracluster.config.kubernetes import Eks
-from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
+from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup, Role
 from ultracluster.model import Cluster
+from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.security.cluster_key import ClusterKey, allow_use
+from ultracluster.security.every_role import every
 from ultracluster.storage.lustre_file_system import ILustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
@@ -41,6 +43,7 @@ class EksCluster(ClusterConstruct):
         control_plane: the control plane; `control_plane.kubectl` applies charts and manifests.
         groups: what runs nodes, by name of the group, system groups included.
         role: of the managed compute nodes; None where Karpenter launches all of them.
+        roles: by role of node: `compute` (the managed ones', else that of Karpenter's nodes) and `system`.
         key: encrypts volumes, secrets and logs.
         security_groups: of nodes and control plane.
         cluster: what it was worked out to be, as rules and plans take it.
@@ -67,6 +70,7 @@ class EksCluster(ClusterConstruct):
         node_tags: Mapping[str, str] | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
         config: Eks | None = None,
+        metrics: MetricsDestination | None = None,
         resolved: Cluster | None = None,
         **settings: Unpack[EksSettings],
     ) -> None:
@@ -92,6 +96,8 @@ class EksCluster(ClusterConstruct):
             node_tags: of what Karpenter launches; the CDK's own `Tags` do not get there.
             removal_policy: of the control plane's logs.
             config: the settings as a model, instead of by keyword.
+            metrics: where pods write metrics: `ClusterObservability(...).destination`; none collect any by
+                default.
             resolved: what an environment file comes to, instead of groups, names, release and settings.
             settings: fields of `Eks`: `kubernetes_version`, `admins`, `scheduler`, `karpenter` and others.
 
@@ -113,6 +119,7 @@ class EksCluster(ClusterConstruct):
                 mirror=mirror,
                 instance_types=instance_types,
                 tags=node_tags,
+                metrics=metrics,
             ),
         )
         self.cluster = made.cluster
@@ -142,6 +149,8 @@ class EksCluster(ClusterConstruct):
                 subnet=subnet,
                 security_groups=self.security_groups,
                 key=self.key,
+                metrics=metrics,
+                control_plane_subnets=control_plane_subnets,
             )
             workers = add_workers(
                 Construct(self, "Workers"),
@@ -167,9 +176,10 @@ class EksCluster(ClusterConstruct):
                     group.pool.node.add_dependency(*system.karpenter.ready)
         managed = [group.role for group in workers.values() if isinstance(group, EksNodeGroup)]
         self.role: iam.IRole | None = managed[0] if managed else None
-        self._principal = self.role or (
-            system.karpenter.node_role if system.karpenter else system.groups[0].role
-        )
+        launched = system.karpenter.node_role if system.karpenter else None
+        found = {"compute": self.role or launched, "system": system.groups[0].role if system.groups else None}
+        self.roles = {cast("Role", name): role for name, role in found.items() if role}
+        self._principal = every([*self.roles.values(), *([launched] if launched else ())])
         give_volumes(
             plane.kubectl,
             made.cluster,

@@ -138,7 +138,7 @@ class EksControlPlane(Construct):
             "Resource",
             cluster_name=cluster_name,
             version=eks.KubernetesVersion.of(config.kubernetes_version),
-            role=control_plane_role(self, "Role", key=key).without_policy_updates(),
+            role=control_plane_role(self, "Role", cluster_arn=arn, key=key).without_policy_updates(),
             vpc=vpc,
             vpc_subnets=[ec2.SubnetSelection(subnets=list(subnets))],
             security_group=self.security_groups[0],
@@ -190,7 +190,7 @@ class EksControlPlane(Construct):
         self.kubectl = Kubectl(self, cast("eks.ICluster", self.cluster))
         for number, principal in enumerate(config.admins, start=1):
             self.cluster.grant_cluster_admin(f"Admin{number}", principal)
-        self.before_nodes: list[IConstruct] = self._node_addons()
+        self.before_nodes: list[IConstruct] = self._node_addons(vpc)
         add_capabilities(self, config.capabilities, cluster_name=self.cluster.cluster_name)
 
     @staticmethod
@@ -249,18 +249,22 @@ class EksControlPlane(Construct):
         """Install a chart; see `Kubectl.add_chart`."""
         return self.kubectl.add_chart(construct_id, chart, wait=wait)
 
-    def _node_addons(self) -> list[IConstruct]:
+    def _node_addons(self, vpc: ec2.IVpc) -> list[IConstruct]:
         """The three wait for each other on a node, where they all are; EKS takes them in any order
         (terraform-aws-modules/terraform-aws-eks#3260)."""
         interfaces = addon_role(
             self, "VpcCniRole", cluster_arn=arn_of(self, self.cluster_name), addon="vpc-cni"
         )
-        allow_interfaces(interfaces)
+        allow_interfaces(interfaces, vpc=vpc)
         # by default a node keeps one whole interface's addresses in stock, up to fifty
-        stock = {"env": {"MINIMUM_IP_TARGET": "12", "WARM_IP_TARGET": "4"}}
+        values: dict[str, Any] = {"env": {"MINIMUM_IP_TARGET": "12", "WARM_IP_TARGET": "4"}}
+        if self._config.network_policies:
+            # else policies are accepted and not enforced (EKS User Guide, Restrict Pod network traffic with
+            # Kubernetes network policies). What enforces them is a container of the same pod in any case
+            values["enableNetworkPolicy"] = "true"
         return [
             self._addon("eks-pod-identity-agent"),
-            self._addon("vpc-cni", accounts={"aws-node": interfaces}, values=stock),
+            self._addon("vpc-cni", accounts={"aws-node": interfaces}, values=values),
             self._addon("kube-proxy"),
         ]
 

@@ -22,19 +22,18 @@ from ultracluster.kubernetes.charts import Chart
 from ultracluster.lifecycle.script_bundle import RUNTIME
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.cdk_tree import below, policy_of
-from ultracluster.security.principals import service
+from ultracluster.security.principals import trusted
 
 INTERFACES = [
     "ec2:AssignPrivateIpAddresses",
     "ec2:CreateNetworkInterface",
     "ec2:DeleteNetworkInterface",
     "ec2:DescribeNetworkInterfaces",
-    "ec2:DescribeSecurityGroups",
     "ec2:DescribeSubnets",
-    "ec2:DescribeVpcs",
     "ec2:UnassignPrivateIpAddresses",
 ]
-"""AWS Lambda Developer Guide, "Giving Lambda functions access to resources in an Amazon VPC"."""
+"""AWS Lambda Developer Guide, "Giving Lambda functions access to resources in an Amazon VPC", which asks to
+allow them on all resources."""
 
 HELM_WAITS = Duration.minutes(10)
 """The CDK's function has 15 minutes (aws-cdk-lib, KubectlProvider); ended by Lambda it reports nothing."""
@@ -47,10 +46,39 @@ class Kubectl:
     scope: Construct
     cluster: eks.ICluster
 
-    def add_manifest(self, construct_id: str, *objects: Mapping[str, Any]) -> eks.KubernetesManifest:
-        """Apply Kubernetes objects; they are deleted with the resource."""
+    def add_manifest(
+        self, construct_id: str, *objects: Mapping[str, Any], overwrite: bool = False
+    ) -> eks.KubernetesManifest:
+        """Apply Kubernetes objects; they are deleted with the resource.
+
+        Args:
+            overwrite: what is there already is changed, instead of refused.
+        """
         return eks.KubernetesManifest(
-            self.scope, construct_id, cluster=self.cluster, manifest=[dict(one) for one in objects]
+            self.scope,
+            construct_id,
+            cluster=self.cluster,
+            manifest=[dict(one) for one in objects],
+            overwrite=overwrite or None,
+        )
+
+    def add_patch(
+        self, construct_id: str, name: str, *, change: Mapping[str, Any], restore: Mapping[str, Any]
+    ) -> eks.KubernetesPatch:
+        """Change an object that Kubernetes makes itself in the namespace `default`, and never deletes.
+
+        Args:
+            name: as `namespace/default`.
+            change: what is merged into it.
+            restore: what is merged into it when the resource goes.
+        """
+        return eks.KubernetesPatch(
+            self.scope,
+            construct_id,
+            cluster=self.cluster,
+            resource_name=name,
+            apply_patch=dict(change),
+            restore_patch=dict(restore),
         )
 
     def add_chart(self, construct_id: str, chart: Chart, *, wait: bool = False) -> eks.HelmChart:
@@ -83,7 +111,7 @@ def handler_role(scope: Construct, construct_id: str, *, cluster_arn: str) -> ia
     role = iam.Role(
         scope,
         construct_id,
-        assumed_by=service("lambda.amazonaws.com"),
+        assumed_by=trusted(scope, "lambda.amazonaws.com"),
         description="Applies charts and manifests",
     )
     registries = stack.format_arn(service="ecr", resource="repository", resource_name="*")
@@ -150,12 +178,24 @@ def _run_in_vpc(role: iam.Role) -> None:
     )
     _add(role, "WriteLogs", ["logs:CreateLogStream", "logs:PutLogEvents"], [groups])
     _add(role, "RunInVpc", INTERFACES, ["*"])
+    # they are for Lambda, which makes the interfaces; its own code is refused them (same page, "Security best
+    # practices"): only a call of the code names a function
+    role.add_to_policy(
+        iam.PolicyStatement(
+            sid="NotFromCode",
+            effect=iam.Effect.DENY,
+            actions=[*INTERFACES, "ec2:DetachNetworkInterface"],
+            resources=["*"],
+            conditions={"Null": {"lambda:SourceFunctionArn": "false"}},
+        )
+    )
     acknowledge(
         role,
         {
             wildcard(role, groups): "The CDK names the function, and Lambda its log streams.",
-            "AwsSolutions-IAM5[Resource::*]": "Lambda's interfaces do not exist when the role is written; "
-            "registry tokens know no resources (Service Authorization Reference).",
+            "AwsSolutions-IAM5[Resource::*]": "Lambda asks for calls about interfaces on all resources, to "
+            "attach the function (Lambda Developer Guide); the function's code is refused them. Registry "
+            "tokens know no resources (Service Authorization Reference).",
         },
     )
 

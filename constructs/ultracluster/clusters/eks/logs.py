@@ -7,6 +7,8 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from ultracluster.security.log_retention import retention
+
 
 def control_plane_logs(
     scope: Construct,
@@ -28,12 +30,6 @@ def control_plane_logs(
         construct_id,
         log_group_name=f"/aws/eks/{cluster_name}/cluster",
         encryption_key=key,
-        retention=logs.RetentionDays[_RETENTION[days]],
+        retention=retention(days),
         removal_policy=removal_policy,
     )
-
-
-_RETENTION = {
-    30: "ONE_MONTH", 60: "TWO_MONTHS", 90: "THREE_MONTHS", 120: "FOUR_MONTHS", 180: "SIX_MONTHS",
-    365: "ONE_YEAR", 731: "TWO_YEARS",
-}  # fmt: skip

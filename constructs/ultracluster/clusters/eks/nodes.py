@@ -150,6 +150,7 @@ class EksNodeGroup(Construct):
                 self,
                 "Role",
                 cluster_arn=cluster.cluster_arn,
+                nodes=made.cluster.groups[name].role,
                 mirror=made.cluster.environment.software.mirror,
                 role=role,
             )

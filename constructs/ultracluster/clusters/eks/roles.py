@@ -10,30 +10,41 @@ from collections.abc import Mapping
 from typing import cast
 
 from aws_cdk import CfnResource, Stack
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from ultracluster.config.nodes import Role
 from ultracluster.security.acknowledgements import acknowledge, wildcard
+from ultracluster.security.interfaces import InterfacePlace, instances
 from ultracluster.security.node_statements import MIRROR_IS_READ, SESSION_CHANNELS, read_below
-from ultracluster.security.principals import service
+from ultracluster.security.principals import trusted
 
 ANY = "AwsSolutions-IAM5[Resource::*]"
 DESCRIBES = "Describe calls and tokens know no resources (Service Authorization Reference)."
 
 
-def control_plane_role(scope: Construct, construct_id: str, *, key: kms.IKey) -> iam.Role:
-    """What the control plane may do: tag and look at nodes, and where they are in the network."""
+def control_plane_role(scope: Construct, construct_id: str, *, cluster_arn: str, key: kms.IKey) -> iam.Role:
+    """What the control plane may do: tag and look at nodes, and where they are in the network.
+
+    Args:
+        cluster_arn: the only cluster that EKS may use it for.
+        key: encrypts secrets in the cluster.
+    """
     stack = Stack.of(scope)
     role = iam.Role(
-        scope, construct_id, assumed_by=service("eks.amazonaws.com"), description="EKS control plane"
+        scope,
+        construct_id,
+        assumed_by=trusted(scope, "eks.amazonaws.com", source_arn=cluster_arn),
+        description="EKS control plane",
     )
-    instances = stack.format_arn(service="ec2", resource="instance", resource_name="*")
+    nodes = stack.format_arn(service="ec2", resource="instance", resource_name="*")
     _add(
         role,
         "TagNodes",
         ["ec2:CreateTags"],
-        [instances],
+        [nodes],
         {"ForAnyValue:StringLike": {"aws:TagKeys": ["kubernetes.io/cluster/*"]}},
     )
     _add(role, "DescribeNetwork", _CONTROL_PLANE_SEES, ["*"])
@@ -42,7 +53,8 @@ def control_plane_role(scope: Construct, construct_id: str, *, key: kms.IKey) ->
         role,
         {
             ANY: DESCRIBES,
-            wildcard(scope, instances): "Nodes that do not exist yet; only the cluster's own tag.",
+            wildcard(scope, nodes): "Nodes that do not exist yet; only calls with a tag of a "
+            "Kubernetes cluster, as in AWS's AmazonEKSClusterPolicy.",
         },
     )
     return role
@@ -53,15 +65,17 @@ def node_role(
     construct_id: str,
     *,
     cluster_arn: str,
+    nodes: Role = "compute",
     mirror: str | None = None,
     role: iam.IRole | None = None,
 ) -> iam.IRole:
-    """What nodes may do: join, pull images, open sessions, read a mirrored release.
+    """What nodes may do: join, pull images, open sessions; those that run jobs read a mirrored release, too.
 
     Pods do not get it: the instance metadata service answers no further than the node itself.
 
     Args:
         cluster_arn: the cluster that they join.
+        nodes: their role; `system` nodes run no scripts of ours, and mount nothing over EFA.
         mirror: `s3://bucket/prefix` of mirrored software releases.
         role: gets the statements, instead of a role that is made.
     """
@@ -70,7 +84,12 @@ def node_role(
         # the CDK's class and interface differ in names of arguments
         role = cast(
             "iam.IRole",
-            iam.Role(scope, construct_id, assumed_by=service("ec2.amazonaws.com"), description="EKS nodes"),
+            iam.Role(
+                scope,
+                construct_id,
+                assumed_by=trusted(scope, "ec2.amazonaws.com"),
+                description="EKS nodes" if nodes == "compute" else f"EKS {nodes} nodes",
+            ),
         )
     # the images of EKS and its add-ons are in accounts of AWS
     images = stack.format_arn(service="ecr", account="*", resource="repository", resource_name="*")
@@ -79,14 +98,16 @@ def node_role(
     _add(role, "PodIdentity", ["eks-auth:AssumeRoleForPodIdentity"], [cluster_arn])
     _add(role, "PullImages", _PULL, [images])
     _add(role, "RegistryTokens", ["ecr:GetAuthorizationToken"], ["*"])
-    # Lustre over EFA asks for it (awslabs/awsome-distributed-ai#1202)
-    _add(role, "DescribeFileSystems", ["fsx:DescribeFileSystems"], ["*"])
+    if nodes == "compute":
+        # Lustre over EFA asks for it (awslabs/awsome-distributed-ai#1202)
+        _add(role, "DescribeFileSystems", ["fsx:DescribeFileSystems"], ["*"])
     _add(role, "SessionManager", _SESSIONS, ["*"])
     accepted = {
-        ANY: DESCRIBES,
+        ANY: f"{DESCRIBES} Nor do Systems Manager's channels; UpdateInstanceInformation only tells it what "
+        "runs on a node.",
         wildcard(scope, images): "EKS's own images are in accounts of AWS; read-only.",
     }
-    if mirror:
+    if mirror and nodes == "compute":
         statements, files = read_below(scope, mirror, "Mirror")
         for statement in statements:
             role.add_to_principal_policy(statement)
@@ -100,7 +121,7 @@ def addon_role(scope: Construct, construct_id: str, *, cluster_arn: str, addon: 
     role = iam.Role(
         scope,
         construct_id,
-        assumed_by=service("pods.eks.amazonaws.com"),
+        assumed_by=trusted(scope, "pods.eks.amazonaws.com", source_arn=cluster_arn),
         description=f"EKS add-on {addon}",
     )
     # the CDK's own statement lacks the session tags of Pod Identity and says nothing of whose pods they are
@@ -118,61 +139,25 @@ def addon_role(scope: Construct, construct_id: str, *, cluster_arn: str, addon: 
     return role
 
 
-def allow_interfaces(role: iam.Role) -> None:
-    """The VPC CNI: addresses for pods on the nodes' interfaces."""
-    stack = Stack.of(role)
-    # HyperPod's instances are in an account of the service, and a shared subnet or group is its owner's
-    resources = [
-        stack.format_arn(service="ec2", account=account, resource=resource, resource_name="*")
-        for resource, account in (
-            ("instance", "*"),
-            ("network-interface", None),
-            ("security-group", "*"),
-            ("subnet", "*"),
-        )
-    ]
-    _add(role, "PodAddresses", _CNI, resources)
-    _add(role, "TagInterfaces", ["ec2:CreateTags"], resources[1:2])
+def allow_interfaces(role: iam.Role, *, vpc: ec2.IVpc) -> None:
+    """The VPC CNI: addresses for pods on the nodes' interfaces, in one VPC."""
+    # which subnets and groups nodes have, their groups say; HyperPod's instances are in the service's account
+    place = InterfacePlace.of(role, vpc=vpc)
+    resources = [*place.resources, instances(role)]
+    _add(role, "PodAddresses", _CNI, resources, place.inside)
+    _add(role, "TagInterfaces", ["ec2:CreateTags"], [place.interfaces], place.inside)
     _add(role, "DescribeNetwork", _CNI_SEES, ["*"])
-    why = "The interfaces of nodes that do not exist yet."
-    acknowledge(role, {ANY: DESCRIBES} | {wildcard(role, arn): why for arn in resources})
-
-
-def allow_volumes(role: iam.Role, key: kms.IKey) -> None:
-    """The EBS CSI driver: volumes that carry its own tag, encrypted with the key."""
-    stack = Stack.of(role)
-    volumes, instances = (
-        stack.format_arn(service="ec2", resource=resource, resource_name="*")
-        for resource in ("volume", "instance")
+    why = (
+        "Nodes are added later, in any subnet and group of the cluster's VPC; what is in another is refused."
     )
-    own = {"StringLike": {"aws:RequestTag/ebs.csi.aws.com/cluster": "true"}}
-    marked = {"StringLike": {"ec2:ResourceTag/ebs.csi.aws.com/cluster": "true"}}
-    _add(role, "MakeVolumes", ["ec2:CreateVolume"], [volumes], own)
-    _add(
+    attached = "Of nodes that do not exist yet, and for HyperPod's in an account of the service; only an "
+    attached += "interface of the cluster's VPC can be attached to them."
+    acknowledge(
         role,
-        "TagNewVolumes",
-        ["ec2:CreateTags"],
-        [volumes],
-        {"StringEquals": {"ec2:CreateAction": "CreateVolume"}},
+        {ANY: DESCRIBES}
+        | {wildcard(role, arn): why for arn in place.resources}
+        | {wildcard(role, instances(role)): attached},
     )
-    _add(role, "UseOwnVolumes", ["ec2:DeleteVolume", "ec2:ModifyVolume"], [volumes], marked)
-    _add(role, "Attach", ["ec2:AttachVolume", "ec2:DetachVolume"], [volumes, instances])
-    _add(role, "DescribeVolumes", _EBS_SEES, ["*"])
-    _add(
-        role,
-        "UseKey",
-        ["kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext"],
-        [key.key_arn],
-    )
-    _add(
-        role,
-        "UseKeyForVolumes",
-        ["kms:CreateGrant"],
-        [key.key_arn],
-        {"Bool": {"kms:GrantIsForAWSResource": "true"}},
-    )
-    why = "Volumes that do not exist yet; what is made, changed or deleted carries the driver's tag."
-    acknowledge(role, {ANY: DESCRIBES, wildcard(role, volumes): why, wildcard(role, instances): why})
 
 
 def allow_file_systems(role: iam.Role) -> None:
@@ -218,15 +203,6 @@ _CNI_SEES = [
     "ec2:DescribeNetworkInterfaces",
     "ec2:DescribeSubnets",
     "ec2:DescribeTags",
-]
-_EBS_SEES = [
-    "ec2:DescribeAvailabilityZones",
-    "ec2:DescribeInstances",
-    "ec2:DescribeSnapshots",
-    "ec2:DescribeTags",
-    "ec2:DescribeVolumeStatus",
-    "ec2:DescribeVolumes",
-    "ec2:DescribeVolumesModifications",
 ]
 
 

@@ -12,14 +12,16 @@ from constructs import Construct, IConstruct
 
 from ultracluster.clusters.eks.addons import EksAddons
 from ultracluster.clusters.eks.interface import IEksControlPlane
+from ultracluster.clusters.eks.job_namespaces import isolate_namespaces
 from ultracluster.clusters.eks.karpenter import EksKarpenter
+from ultracluster.clusters.eks.metrics import add_metrics
 from ultracluster.clusters.eks.nodes import EksNodeGroup
 from ultracluster.clusters.eks.roles import node_role
 from ultracluster.clusters.eks.scripts import NodeScripts
 from ultracluster.clusters.hyperpod.addons import cert_manager
 from ultracluster.clusters.job_scheduling import JobScheduling
 from ultracluster.config.kubernetes import Eks, HyperPodEks
-from ultracluster.kubernetes.charts import device_charts, job_charts
+from ultracluster.kubernetes.charts import DCGM, device_charts, job_charts
 from ultracluster.kubernetes.karpenter import karpenter_charts
 from ultracluster.kubernetes.mpi_operator import mpi_operator
 from ultracluster.kubernetes.scheduling import scheduling
@@ -27,6 +29,7 @@ from ultracluster.kubernetes.storage import block_storage_class
 from ultracluster.kubernetes.tolerations import system_tolerations
 from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import ScriptConfigurations
+from ultracluster.observability.workspace import MetricsDestination
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,8 @@ def add_system(
     subnet: ec2.ISubnet,
     security_groups: Sequence[ec2.ISecurityGroup],
     key: kms.IKey,
+    metrics: MetricsDestination | None = None,
+    control_plane_subnets: Sequence[ec2.ISubnet] = (),
 ) -> System:
     """Add system nodes, add-ons, charts, the scheduler with its queues, and Karpenter if it is asked for.
 
@@ -59,6 +64,8 @@ def add_system(
         subnet: of the nodes.
         security_groups: of the nodes.
         key: encrypts volumes.
+        metrics: where metrics are written to; None where none are collected.
+        control_plane_subnets: in two zones or more, for the collector that AWS runs.
     """
     settings = cluster.kubernetes
     assert settings
@@ -75,7 +82,18 @@ def add_system(
         after=system,
         tolerations=system_tolerations(cluster),
     )
-    made = _install(scope, cluster, settings, plane=plane, key=key, system=system)
+    watching = add_metrics(
+        scope,
+        cluster,
+        plane=plane,
+        metrics=metrics,
+        subnets=control_plane_subnets,
+        security_groups=security_groups,
+        after=system,
+    )
+    made = _install(
+        scope, cluster, settings, plane=plane, key=key, system=system, first=[watching] if watching else []
+    )
     karpenter = None
     match settings:
         case Eks():
@@ -117,8 +135,7 @@ def _groups(
             repair, max_unavailable = None, 1
         case _ as never:
             assert_never(never)
-    mirror = cluster.environment.software.mirror
-    role = node_role(scope, "NodeRole", cluster_arn=plane.cluster_arn, mirror=mirror)
+    role = node_role(scope, "NodeRole", cluster_arn=plane.cluster_arn, nodes="system")
     return [
         EksNodeGroup(
             scope,
@@ -146,15 +163,19 @@ def _install(
     plane: IEksControlPlane,
     key: kms.IKey,
     system: Sequence[IConstruct],
+    first: Sequence[IConstruct],
 ) -> JobScheduling:
     kubectl = plane.kubectl
     for chart in (*device_charts(cluster), *job_charts(cluster)):
-        kubectl.add_chart(f"Chart-{chart.name}", chart)
+        made_chart = kubectl.add_chart(f"Chart-{chart.name}", chart)
+        if chart.name == DCGM and first:
+            # the class of its priority
+            made_chart.node.add_dependency(*first)
     if settings.mpi_operator:
         operator = mpi_operator(image=settings.mpi_operator_image, tolerations=system_tolerations(cluster))
         kubectl.add_manifest("MpiOperator", *operator)
     kubectl.add_manifest("BlockStorage", block_storage_class(key_arn=key.key_arn))
-    return JobScheduling(
+    made = JobScheduling(
         scope,
         "Scheduling",
         kubectl=kubectl,
@@ -162,6 +183,8 @@ def _install(
         scheduling=scheduling(cluster),
         after=system,
     )
+    isolate_namespaces(kubectl, cluster, made=made.namespaces)
+    return made
 
 
 def _karpenter(

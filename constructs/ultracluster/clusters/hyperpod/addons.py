@@ -16,11 +16,12 @@ from constructs import Construct, IConstruct
 
 from ultracluster.catalog.hyperpod_eks import hyperpod_addon_tolerations, hyperpod_addon_version
 from ultracluster.clusters.eks.roles import addon_role
-from ultracluster.config.hyperpod_eks import HyperPodInference, HyperPodObservability
+from ultracluster.config.hyperpod_eks import HyperPodInference
 from ultracluster.config.kubernetes import HyperPodAddon, HyperPodEks
 from ultracluster.kubernetes.hyperpod_eks import NAMESPACE
 from ultracluster.kubernetes.tolerations import Tolerations, with_tolerations
 from ultracluster.observability.hyperpod import COLLECTOR, addon_values, allow_collecting
+from ultracluster.observability.workspace import MetricsDestination
 
 
 class HyperPodAddons(Construct):
@@ -40,6 +41,7 @@ class HyperPodAddons(Construct):
         cluster_name: str,
         eks_cluster_arn: str,
         hyperpod_cluster_arn: str,
+        metrics: MetricsDestination | None = None,
         after: Sequence[IConstruct] = (),
     ) -> None:
         """Add them.
@@ -49,6 +51,7 @@ class HyperPodAddons(Construct):
             cluster_name: name of the EKS cluster.
             eks_cluster_arn: its ARN, in which roles may be used.
             hyperpod_cluster_arn: what the training operator may look at, and inference runs on.
+            metrics: where the observability add-on writes, which is added then; by default `config` says.
             after: what must be there first, in the same stack: the HyperPod cluster, cert-manager.
         """
         super().__init__(scope, construct_id)
@@ -62,7 +65,9 @@ class HyperPodAddons(Construct):
         if config.training_operator:
             self._training_operator(hyperpod_cluster_arn)
         if config.observability:
-            self._observability(config.observability)
+            metrics = MetricsDestination.of(config.observability.workspace_arn)
+        if metrics:
+            self._observability(metrics)
         if config.inference:
             self._inference(config.inference, hyperpod_cluster_arn)
 
@@ -86,11 +91,11 @@ class HyperPodAddons(Construct):
         addon = self._add(name)
         addon.node.add_dependency(identity)
 
-    def _observability(self, wanted: HyperPodObservability) -> None:
+    def _observability(self, metrics: MetricsDestination) -> None:
         name = "amazon-sagemaker-hyperpod-observability"
         role = addon_role(self, "ObservabilityRole", cluster_arn=self._eks_cluster_arn, addon=name)
-        allow_collecting(role, workspace_arn=wanted.workspace_arn)
-        self._add(name, values=addon_values(wanted.workspace_arn), identities={COLLECTOR: role})
+        allow_collecting(role, workspace_arn=metrics.workspace_arn)
+        self._add(name, values=addon_values(metrics), identities={COLLECTOR: role})
 
     def _inference(self, wanted: HyperPodInference, hyperpod_cluster_arn: str) -> None:
         self._add(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Unpack, cast
 
-from aws_cdk import Fn
+from aws_cdk import CfnTag, Fn
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -31,8 +31,9 @@ from ultracluster.clusters.given import (
     waits_of_nodes,
 )
 from ultracluster.clusters.hyperpod.addons import HyperPodAddons
-from ultracluster.clusters.hyperpod.karpenter import karpenter_role
+from ultracluster.clusters.hyperpod.karpenter import CLUSTER_TAG, karpenter_role
 from ultracluster.clusters.hyperpod.kubernetes_group import EKS_ENTRY, checked_types, kubernetes_group
+from ultracluster.clusters.metrics import addon_destination
 from ultracluster.clusters.settings import HyperPodEksSettings
 from ultracluster.config.base import is_token
 from ultracluster.config.hyperpod_eks import KarpenterAutoscaling
@@ -42,7 +43,9 @@ from ultracluster.kubernetes.hyperpod_eks import health_agent, karpenter_pools, 
 from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.model import Cluster, Group
+from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.security.cluster_key import ClusterKey, allow_use
+from ultracluster.security.every_role import every
 from ultracluster.security.execution_role import HyperPodExecutionRole
 from ultracluster.storage.lustre_file_system import ILustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
@@ -64,7 +67,8 @@ class HyperPodEksCluster(ClusterConstruct):
         cluster_arn: its ARN.
         cluster_id: last part of the ARN; names log streams and session targets.
         control_plane: the EKS cluster.
-        role: what the nodes may do; their pods have roles of their own, through EKS Pod Identity.
+        role: what HyperPod's nodes may do; their pods have roles of their own, through EKS Pod Identity.
+        roles: the same as `compute`, and that of the `system` nodes where they are made.
         key: encrypts volumes and scripts.
         security_groups: of the nodes.
         scripts_bucket: where the lifecycle scripts are.
@@ -97,6 +101,7 @@ class HyperPodEksCluster(ClusterConstruct):
         after: Sequence[IConstruct] = (),
         config: HyperPodEks | None = None,
         upload_role: iam.IRole | None = None,
+        metrics: MetricsDestination | None = None,
         resolved: Cluster | None = None,
         **settings: Unpack[HyperPodEksSettings],
     ) -> None:
@@ -130,6 +135,8 @@ class HyperPodEksCluster(ClusterConstruct):
             after: what else must be there first, for instance device plugins.
             config: the settings as a model, instead of by keyword.
             upload_role: uploads the scripts, from `ultracluster.lifecycle.upload_role`; made here by default.
+            metrics: where pods write metrics: `ClusterObservability(...).destination`; none collect any by
+                default. To a `control_plane` that is given only HyperPod's own add-on is added.
             resolved: what an environment file comes to, instead of groups, names, release and settings.
             settings: fields of `HyperPodEks`: `provisioning`, `autoscaling`, `admins` and others.
 
@@ -151,10 +158,12 @@ class HyperPodEksCluster(ClusterConstruct):
                 release=release,
                 mirror=mirror,
                 instance_types=instance_types,
+                metrics=metrics,
             ),
             judged=None if control_plane is None else [("node_groups", name) for name in node_groups or {}],
         )
         self.cluster = made.cluster
+        self._metrics = metrics
         self._config = cast("HyperPodEks", made.cluster.settings)
         self.cluster_name = made.cluster.cluster_name
         known = control_plane.security_groups if control_plane else None
@@ -187,6 +196,8 @@ class HyperPodEksCluster(ClusterConstruct):
                     subnet=subnet,
                     security_groups=self.security_groups,
                     key=self.key,
+                    metrics=metrics,
+                    control_plane_subnets=control_plane_subnets,
                 )
         self.control_plane = control_plane
         self._rights = HyperPodExecutionRole(
@@ -194,10 +205,17 @@ class HyperPodEksCluster(ClusterConstruct):
             "Role",
             cluster_name=self.cluster_name,
             key=self.key,
+            nodes=("compute",),
+            subnet=subnet,
+            security_groups=self.security_groups,
             eks_cluster_arn=control_plane.cluster_arn,
             role=role,
         )
-        self.role = self._principal = self._rights.role
+        self.role = self._rights.role
+        self.roles = {"compute": self.role}
+        if system and system.groups:  # one role for all of them
+            self.roles["system"] = system.groups[0].role
+        self._principal = every(self.roles.values())
         software = made.cluster.environment.software
         if software.mirror:
             self._rights.grant_read_mirror(software.mirror)
@@ -279,7 +297,9 @@ class HyperPodEksCluster(ClusterConstruct):
                 if scales
                 else None
             ),
-            cluster_role=karpenter_role(self, "AutoScalingRole", key=self.key).role_arn if scales else None,
+            cluster_role=self._karpenter_role() if scales else None,
+            # what Karpenter's role asks for; the CDK adds the stack's own tags
+            tags=[CfnTag(key=CLUSTER_TAG, value=self.cluster_name)] if scales else None,
             tiered_storage_config=(
                 cluster.TieredStorageConfigProperty(
                     mode="Enable", instance_memory_allocation_percentage=config.tiered_checkpoints_percent
@@ -298,6 +318,10 @@ class HyperPodEksCluster(ClusterConstruct):
                 for name, group in self._groups.items()
             ],
         )
+
+    def _karpenter_role(self) -> str:
+        role = karpenter_role(self, "AutoScalingRole", key=self.key, cluster_name=self.cluster_name)
+        return role.role_arn
 
     def _pools(self, autoscaling: KarpenterAutoscaling) -> None:
         idle = {name: group for name, group in self._groups.items() if group.settings.count == 0}
@@ -326,6 +350,7 @@ class HyperPodEksCluster(ClusterConstruct):
             cluster_name=self.control_plane.cluster_name,
             eks_cluster_arn=self.control_plane.cluster_arn,
             hyperpod_cluster_arn=self.cluster_arn,
+            metrics=addon_destination(self.cluster, self._metrics),
             after=[self.resource],
         )
         give_volumes(

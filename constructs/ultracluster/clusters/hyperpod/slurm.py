@@ -14,6 +14,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from ultracluster.clusters.cluster import ClusterConstruct
+from ultracluster.clusters.directory import let_ask_directory
 from ultracluster.clusters.given import (
     Given,
     Parts,
@@ -26,14 +27,24 @@ from ultracluster.clusters.given import (
     waits_of_nodes,
 )
 from ultracluster.clusters.hyperpod.group import common_properties, volumes
+from ultracluster.clusters.job_access import deployed, job_role
+from ultracluster.clusters.metrics import deployed as metrics_deployed
+from ultracluster.clusters.metrics import let_write_metrics
+from ultracluster.clusters.node_roles import GivenRoles, role_shares
 from ultracluster.clusters.settings import HyperPodSlurmSettings
-from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
+from ultracluster.clusters.state import deployed as state_deployed
+from ultracluster.clusters.state import state_bundles
+from ultracluster.config.environment import Access
+from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup, Role
 from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.model import Cluster
+from ultracluster.model.leases import asked_of
 from ultracluster.model.mounts import told
+from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.security.cluster_key import ClusterKey
+from ultracluster.security.every_role import every
 from ultracluster.security.execution_role import HyperPodExecutionRole
 from ultracluster.storage.accounting_database import IAccountingDatabase
 from ultracluster.storage.lustre_file_system import ILustreFileSystem
@@ -49,14 +60,16 @@ ENTRIES = {
 class HyperPodSlurmCluster(ClusterConstruct):
     """A HyperPod cluster with Slurm in one subnet.
 
-    What is not given is made below it: security group, key, role, bucket of the scripts. Its nodes bring
+    What is not given is made below it: security group, key, roles, bucket of the scripts. Its nodes bring
     themselves to a software release and mount the file systems.
 
     Attributes:
         cluster_name: name of the cluster.
         cluster_arn: its ARN.
         cluster_id: last part of the ARN; names log streams and session targets.
-        role: what the nodes may do.
+        roles: what nodes may do, by their role: `controller`, `login`, `compute`.
+        role: that of the compute nodes.
+        job_role: what users' jobs may do in S3; None without `storage.job_buckets`.
         key: encrypts volumes and scripts.
         security_groups: of the nodes.
         scripts_bucket: where the lifecycle scripts are; None without any.
@@ -72,7 +85,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
         subnet: ec2.ISubnet,
         vpc: ec2.IVpc | None = None,
         security_groups: Sequence[ec2.ISecurityGroup] | None = None,
-        role: iam.IRole | None = None,
+        role: GivenRoles = None,
         key: kms.IKey | None = None,
         cluster_name: str | None = None,
         node_groups: Mapping[str, NodeGroup] | None = None,
@@ -83,8 +96,10 @@ class HyperPodSlurmCluster(ClusterConstruct):
         release: str | None = None,
         mirror: str | None = None,
         instance_types: Mapping[str, DeclaredInstanceType] | None = None,
+        access: Access | None = None,
         config: HyperPodSlurm | None = None,
         upload_role: iam.IRole | None = None,
+        metrics: MetricsDestination | None = None,
         resolved: Cluster | None = None,
         **settings: Unpack[HyperPodSlurmSettings],
     ) -> None:
@@ -95,7 +110,9 @@ class HyperPodSlurmCluster(ClusterConstruct):
             vpc: of the subnet; needed where no `security_groups` are given.
             security_groups: of the nodes; each must allow all traffic from and to itself (`EfaSecurityGroup`,
                 of which one is made by default).
-            role: of the nodes; it gets the statements that they need. Made by default.
+            role: of all nodes, or a mapping by role of node; each gets the statements that these nodes need.
+                By default one is made for each role of node. One for all lets every node read what only the
+                controller needs: the accounting database's password.
             key: encrypts volumes, where the service can (continuous provisioning), and scripts. Made by
                 default.
             cluster_name: unique in account and Region, by default from the construct's path; a new name is a
@@ -108,11 +125,15 @@ class HyperPodSlurmCluster(ClusterConstruct):
             release: software release of the nodes; the newest one for HyperPod with Slurm by default.
             mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read.
             instance_types: those that the catalogue does not have, by name.
+            access: `node_metadata` and `metadata_users`: who on a node reaches the instance metadata, and
+                with it what the nodes' roles may; services only by default.
             config: the settings as a model, instead of by keyword.
             upload_role: uploads the scripts, from `ultracluster.lifecycle.upload_role`; made here by default.
+            metrics: where nodes write metrics: `ClusterObservability(...).destination`; by default they
+                collect none.
             resolved: what an environment file comes to, instead of groups, names, release and settings.
             settings: fields of `HyperPodSlurm`: `provisioning`, `node_recovery`, `slurm_config_strategy`,
-                `lifecycle`.
+                `node_roles`, `slurm_settings`, `lifecycle`.
 
         Raises:
             ValueError: what is given contradicts itself, or no cluster can be made of it. What AWS would
@@ -132,6 +153,8 @@ class HyperPodSlurmCluster(ClusterConstruct):
                 release=release,
                 mirror=mirror,
                 instance_types=instance_types,
+                access=access,
+                metrics=metrics,
             ),
         )
         self.cluster = made.cluster
@@ -140,16 +163,23 @@ class HyperPodSlurmCluster(ClusterConstruct):
         self.security_groups = nodes_groups(self, security_groups, vpc, subnet)
         self._connections = ec2.Connections(security_groups=self.security_groups)
         self.key = ClusterKey.of(self, key)
-        self._rights = HyperPodExecutionRole(
-            self, "Role", cluster_name=self.cluster_name, key=self.key, role=role
+        self._rights = self._make_rights(subnet, role)
+        self.roles = {name: rights.role for name, rights in self._rights.items()}
+        self.role = self.roles.get("compute") or next(iter(self.roles.values()))
+        self._principal = every(self.roles.values())
+        controller = self._rights.get("controller")  # that there is one is for the rules to say
+        if accounting and controller:
+            # slurmdbd runs there, and nowhere else (SageMaker Developer Guide, "Using an external accounting
+            # database with SageMaker HyperPod Slurm clusters")
+            controller.grant_read_secret(
+                accounting.accounting.secret_arn, accounting.accounting.secret_key_arn
+            )
+        ways = let_ask_directory(
+            self, made.cluster, rights=self._distinct_rights, security_groups=self.security_groups
         )
-        self.role = self._principal = self._rights.role
-        if accounting:
-            told = accounting.accounting
-            self._rights.grant_read_secret(told.secret_arn, told.secret_key_arn)
-        software = made.cluster.environment.software
-        if software.mirror:
-            self._rights.grant_read_mirror(software.mirror)
+        self.job_role = job_role(self, made.cluster, self.roles)
+        self._metrics = metrics
+        let_write_metrics(made.cluster, metrics, self.roles.values())
         self._mounts = _mounts(lustre, open_zfs)
         self.scripts_bucket = (
             scripts_bucket_of(self, scripts_bucket, self.key) if made.cluster.runs_scripts else None
@@ -158,14 +188,44 @@ class HyperPodSlurmCluster(ClusterConstruct):
             self._bundle = self._upload(made, lustre, open_zfs, upload_role)
             self.resource = self._resource(subnet, accounting)
         # its policy, not only the role, must be there before the first node is
-        self._rights.depend_on_policy(self.resource)
+        for rights in self._distinct_rights:
+            rights.depend_on_policy(self.resource)
         self.resource.node.add_dependency(
             *waits_of_nodes(subnet, self.security_groups),
             *admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs, accounting=accounting),
+            *ways,
             *([self._bundle] if self._bundle else ()),
         )
         self.cluster_arn = self.resource.attr_cluster_arn
         self.cluster_id = Fn.select(1, Fn.split("/", self.cluster_arn))
+
+    def _make_rights(self, subnet: ec2.ISubnet, given: GivenRoles) -> dict[Role, HyperPodExecutionRole]:
+        """Of each role of node; one object where several have one role."""
+        mirror = self.cluster.environment.software.mirror
+        plans = asked_of(self.cluster, "training-plan")
+        made: dict[Role, HyperPodExecutionRole] = {}
+        one_for_all = self._config.node_roles == "one"
+        for share in role_shares(self, self.cluster, given, one_for_all=one_for_all):
+            rights = HyperPodExecutionRole(
+                self,
+                share.construct_id,
+                cluster_name=self.cluster_name,
+                key=self.key,
+                nodes=share.nodes,
+                subnet=subnet,
+                security_groups=self.security_groups,
+                role=share.given,
+            )
+            if mirror:
+                rights.grant_read_mirror(mirror)
+            if "controller" in share.nodes and plans:
+                rights.grant_read_plans(plans)
+            made |= dict.fromkeys(share.nodes, rights)
+        return made
+
+    @property
+    def _distinct_rights(self) -> list[HyperPodExecutionRole]:
+        return list(dict.fromkeys(self._rights.values()))
 
     def _resource(self, subnet: ec2.ISubnet, accounting: IAccountingDatabase | None) -> sagemaker.CfnCluster:
         config, cluster = self._config, sagemaker.CfnCluster
@@ -207,13 +267,17 @@ class HyperPodSlurmCluster(ClusterConstruct):
             bucket=self.scripts_bucket,
             name=self.cluster_name,
             bundles=files.bundles(made.configurations.by_group, list(made.cluster.groups)),
-            others=tools(made.configurations.of_all),
+            others=[*tools(made.configurations.of_all), *state_bundles(made.cluster)],
             deployed_values={
-                "mounts": told(lustre.mount if lustre else None, open_zfs.mount if open_zfs else None)
+                "mounts": told(lustre.mount if lustre else None, open_zfs.mount if open_zfs else None),
+                **deployed(self.job_role),
+                **state_deployed(made.cluster, self.scripts_bucket),
+                **metrics_deployed(made.cluster, self._metrics),
             },
             role=role,
         )
-        self._rights.grant_read_scripts(self.scripts_bucket, self.cluster_name)
+        for rights in self._distinct_rights:
+            rights.grant_read_scripts(self.scripts_bucket, self.cluster_name)
         use_bucket_key(self.scripts_bucket, self.key, self)
         return bundle
 
@@ -224,7 +288,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
         return cluster.ClusterInstanceGroupProperty(
             instance_group_name=name,
             instance_type=f"ml.{group.instance_type}",
-            execution_role=self.role.role_arn,
+            execution_role=self.roles[group.role].role_arn,
             slurm_config=cluster.ClusterSlurmConfigProperty(
                 node_type=group.role.capitalize(),
                 partition_names=[group.partition] if group.partition else None,

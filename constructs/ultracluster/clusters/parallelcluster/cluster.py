@@ -24,6 +24,9 @@ from ultracluster.clusters.given import (
     use_bucket_key,
     waits_of_nodes,
 )
+from ultracluster.clusters.job_access import deployed, job_role_by_path
+from ultracluster.clusters.metrics import deployed as metrics_deployed
+from ultracluster.clusters.metrics import write_statements
 from ultracluster.clusters.parallelcluster.configuration_file import cluster_configuration
 from ultracluster.clusters.parallelcluster.deployed_values import DeployedValues
 from ultracluster.clusters.parallelcluster.nodes import (
@@ -33,13 +36,19 @@ from ultracluster.clusters.parallelcluster.nodes import (
 )
 from ultracluster.clusters.parallelcluster.ways_out import ways_out
 from ultracluster.clusters.settings import ParallelClusterSettings
-from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
+from ultracluster.clusters.state import deployed as state_deployed
+from ultracluster.config.environment import Access
+from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup, Role
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.model import Cluster
+from ultracluster.model.leases import asked_of
 from ultracluster.model.mounts import told
+from ultracluster.model.slurm_topology import head_writes_topology
 from ultracluster.network.existing import cidr_of
+from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.cluster_key import ClusterKey
+from ultracluster.security.every_role import every
 from ultracluster.storage.accounting_database import IAccountingDatabase
 from ultracluster.storage.lustre_file_system import ILustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
@@ -53,15 +62,18 @@ class ParallelClusterCluster(ClusterConstruct):
     """A ParallelCluster with Slurm in one subnet, and what its nodes are given.
 
     What is not given is made below it: security group, key, bucket of the scripts. ParallelCluster makes the
-    nodes' roles; a grant is written into a policy that all of them have. With `deploy_with: pcluster` the
+    nodes' roles; a grant is written into the policies that they have. With `deploy_with: pcluster` the
     cluster itself is not made: `values` is then what the file for the `pcluster` command is rendered with.
 
     Attributes:
         cluster_name: name of the cluster.
         cluster_arn: of ParallelCluster's own stack, with `*` for the id that CloudFormation gives it.
+        job_role: what users' jobs may do in S3; None without `storage.job_buckets`.
         key: encrypts scripts and the copy of the database's password.
         security_groups: of all nodes.
         scripts_bucket: where the lifecycle scripts are.
+        policies: what nodes may do beyond ParallelCluster's own policies, by their role: `controller` (the
+            head node), `compute`, `login`.
         values: ids and names that its configuration holds.
         cluster: what it was worked out to be, as rules and plans take it.
         resource: the cluster; None with `deploy_with: pcluster`.
@@ -88,7 +100,9 @@ class ParallelClusterCluster(ClusterConstruct):
         instance_types: Mapping[str, DeclaredInstanceType] | None = None,
         node_tags: Mapping[str, str] | None = None,
         removal_policy: RemovalPolicy = RemovalPolicy.DESTROY,
+        access: Access | None = None,
         config: ParallelCluster | None = None,
+        metrics: MetricsDestination | None = None,
         resolved: Cluster | None = None,
         **settings: Unpack[ParallelClusterSettings],
     ) -> None:
@@ -112,7 +126,11 @@ class ParallelClusterCluster(ClusterConstruct):
             instance_types: those that the catalogue does not have, by name.
             node_tags: of all that ParallelCluster makes; the CDK's own `Tags` do not get there.
             removal_policy: RETAIN leaves the cluster where it is when it leaves the stack.
+            access: `node_metadata` and `metadata_users`: who on a node reaches the instance metadata, and
+                with it what the nodes' roles may; services only by default.
             config: the settings as a model, instead of by keyword.
+            metrics: where nodes write metrics: `ClusterObservability(...).destination`; by default they
+                collect none.
             resolved: what an environment file comes to, instead of groups, names, release and settings.
             settings: fields of `ParallelCluster`: `os`, `partitions`, `monitoring` and others.
 
@@ -134,7 +152,9 @@ class ParallelClusterCluster(ClusterConstruct):
                 release=release,
                 mirror=mirror,
                 instance_types=instance_types,
+                access=access,
                 tags=node_tags,
+                metrics=metrics,
             ),
             longest_name=LONGEST_NAME,
         )
@@ -150,6 +170,10 @@ class ParallelClusterCluster(ClusterConstruct):
         self.key = ClusterKey.of(self, key)
         self.scripts_bucket = scripts_bucket_of(self, scripts_bucket, self.key)
         software = made.cluster.environment.software
+        self.policies = self._node_policies(software.mirror)
+        self.job_role = job_role_by_path(self, made.cluster, self.policies)
+        for policy in self.policies.values():
+            policy.add_statements(*write_statements(made.cluster, metrics))
         with made.in_words_of_rules():
             self._scripts = ParallelClusterScripts(
                 self,
@@ -158,17 +182,15 @@ class ParallelClusterCluster(ClusterConstruct):
                 cluster=made.cluster,
                 locked=None if made.from_file else {},
                 # it mounts itself; our scripts set up EFA for Lustre, and ask for what the mount will be
-                deployed_values={"mounts": told(lustre.mount if lustre else None)},
+                deployed_values={
+                    "mounts": told(lustre.mount if lustre else None),
+                    **deployed(self.job_role),
+                    **state_deployed(made.cluster, self.scripts_bucket),
+                    **metrics_deployed(made.cluster, metrics),
+                },
             )
-        self._policy = ParallelClusterNodePolicy(
-            self,
-            "NodePolicy",
-            cluster_name=self.cluster_name,
-            scripts_bucket=self.scripts_bucket,
-            key=self.key,
-            mirror=software.mirror,
-        )
-        self._principal = self._policy.policy.grant_principal
+        self.roles = {}
+        self._principal = every(one.grant_principal for one in self.policies.values())
         use_bucket_key(self.scripts_bucket, self.key, self)
         password = None
         if accounting:
@@ -180,7 +202,9 @@ class ParallelClusterCluster(ClusterConstruct):
             subnet_id=subnet.subnet_id,
             security_group_id=first,
             further_security_groups=",".join(further),
-            node_policy_arn=self._policy.policy.managed_policy_arn,
+            node_policy_arn=self.policies["compute"].managed_policy_arn,
+            head_policy_arn=self.policies["controller"].managed_policy_arn,
+            login_policy_arn=self.policies["login"].managed_policy_arn if "login" in self.policies else "",
             scripts_bucket=self.scripts_bucket.bucket_name,
             scripts_prefix=self._scripts.prefix,
             queue_scripts=self._scripts.queues,
@@ -200,6 +224,26 @@ class ParallelClusterCluster(ClusterConstruct):
                 *admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs, accounting=accounting),
                 *(self._ways_out(vpc) if vpc else ()),
             )
+
+    def _node_policies(self, mirror: str | None) -> dict[Role, iam.ManagedPolicy]:
+        """One for each role of node; ParallelCluster attaches it to the roles that it makes."""
+        ids: dict[Role, str] = {"compute": "NodePolicy", "controller": "HeadPolicy"}
+        if self.cluster.with_role("login"):
+            ids["login"] = "LoginPolicy"
+        return {
+            role: ParallelClusterNodePolicy(
+                self,
+                construct_id,
+                cluster_name=self.cluster_name,
+                scripts_bucket=self.scripts_bucket,
+                key=self.key,
+                nodes=role,
+                mirror=mirror,
+                blocks=role == "controller" and bool(asked_of(self.cluster, "capacity-block")),
+                topology=role == "controller" and head_writes_topology(self.cluster),
+            ).policy
+            for role, construct_id in ids.items()
+        }
 
     def _ways_out(self, vpc: ec2.IVpc) -> list[ec2.CfnSecurityGroupEgress]:
         (group, *_) = self.security_groups
@@ -233,7 +277,7 @@ class ParallelClusterCluster(ClusterConstruct):
             },
         )
         # nodes need scripts and permissions before the first of them starts
-        resource.node.add_dependency(self._scripts, self._policy)
+        resource.node.add_dependency(self._scripts, *self.policies.values())
         return resource
 
     def _keys_read(self) -> list[str]:

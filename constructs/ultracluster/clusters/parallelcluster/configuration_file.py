@@ -98,7 +98,7 @@ def _head(cluster: Cluster, settings: ParallelCluster, head: Group, values: Depl
         "Ssh": {"AllowedIps": NO_SSH},
         "LocalStorage": {"RootVolume": root_volume([head], group.root_volume_gib)},
         "SharedStorageType": settings.head_storage.capitalize(),
-        "Iam": node_iam(values),
+        "Iam": node_iam(values, values.head_policy_arn),
     }
     if settings.head_storage == "efs":
         # the managed EFS is not encrypted unless one asks
@@ -128,7 +128,7 @@ def _login_pools(cluster: Cluster, values: DeployedValues) -> list[Mapped]:
             "Count": group.count,
             "Networking": {"SubnetIds": [values.subnet_id], "SecurityGroups": values.security_group_ids},
             "Ssh": {"AllowedIps": NO_SSH},
-            "Iam": node_iam(values),
+            "Iam": node_iam(values, values.login_policy_arn),
         }
         if group.image:
             pool["Image"] = {"CustomAmi": group.image_in_template}

@@ -21,7 +21,8 @@ class DeployedValues:
     security_group_id: str
     """The group of all nodes; it admits itself, both ways."""
     node_policy_arn: str
-    """Managed policy with what our scripts and Session Manager need."""
+    """Managed policy with what our scripts and Session Manager need: that of compute nodes, and of the others
+    where they have none of their own."""
     scripts_bucket: str
     """Bucket of the lifecycle scripts."""
     scripts_prefix: str
@@ -37,6 +38,10 @@ class DeployedValues:
     """`fsvol-...` of the root volume."""
     database_endpoint: str = ""
     """Host of the accounting database, without the port."""
+    head_policy_arn: str = ""
+    """That of the head node, which may also decrypt the database's password."""
+    login_policy_arn: str = ""
+    """That of login nodes."""
     database_secret_arn: str = ""
     """Secret whose whole text is the database's password; ParallelCluster takes no other form."""
 
@@ -152,6 +157,8 @@ def value_sources(environment: Environment) -> ValueSources:
         else:
             of("storage", [("database_endpoint", "AccountingEndpoint")])
         of("cluster", [("database_secret_arn", "AccountingPasswordSecretArn")])
-    of("cluster", [("node_policy_arn", "NodePolicyArn")])
+    of("cluster", [("node_policy_arn", "NodePolicyArn"), ("head_policy_arn", "HeadPolicyArn")])
+    if any(group.role == "login" for group in environment.node_groups.values()):
+        of("cluster", [("login_policy_arn", "LoginPolicyArn")])
     of("cluster", [("scripts_prefix", "ScriptsPrefix"), ("queue_scripts", "QueueScripts")])
     return ValueSources(known=known, outputs=outputs)

@@ -16,13 +16,15 @@ from constructs import Construct
 
 from ultracluster.clusters.parallelcluster.actions import FETCH, IMEX, ON_CONFIGURED, ON_START
 from ultracluster.clusters.parallelcluster.deployed_values import current_prefix
+from ultracluster.clusters.state import state_bundles
+from ultracluster.config.nodes import Role
 from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import MEMORY_MIB, ScriptBundle
 from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import script_configuration
 from ultracluster.scripts_folder import scripts_folder
 from ultracluster.security.acknowledgements import acknowledge, wildcard
-from ultracluster.security.node_statements import MIRROR_IS_READ, SESSION_CHANNELS, read_below
+from ultracluster.security.node_statements import MIRROR_IS_READ, SESSION_CHANNELS, named, read_below
 
 ENTRIES = (ON_START, ON_CONFIGURED)
 
@@ -75,7 +77,7 @@ class ParallelClusterScripts(Construct):
             bucket=bucket,
             name=cluster_name,
             bundles={"": head.in_folder(script_configuration(cluster, *own, locked=locked)), **queues},
-            others=tools(script_configuration(cluster, locked=locked)),
+            others=[*tools(script_configuration(cluster, locked=locked)), *state_bundles(cluster)],
             deployed_values=deployed_values,
         )
         self.prefix = self.bundle.prefixes[""]
@@ -140,6 +142,9 @@ class PlainPasswordSecret(Construct):
 class ParallelClusterNodePolicy(Construct):
     """What nodes may do beyond ParallelCluster's own policies, instead of AWS's wider ones for SSM and S3.
 
+    ParallelCluster makes a role for the head node, for each queue and for each pool of login nodes; a cluster
+    has one such policy for each role of node.
+
     Attributes:
         policy: the managed policy. Its path begins with `/parallelcluster/`: only such policies may
             ParallelCluster's own role for CloudFormation attach (its parallelcluster-policies.yaml).
@@ -153,7 +158,10 @@ class ParallelClusterNodePolicy(Construct):
         cluster_name: str,
         scripts_bucket: s3.IBucket,
         key: kms.IKey,
+        nodes: Role = "compute",
         mirror: str | None = None,
+        blocks: bool = False,
+        topology: bool = False,
     ) -> None:
         """Make the policy.
 
@@ -161,12 +169,16 @@ class ParallelClusterNodePolicy(Construct):
             cluster_name: first part of the scripts' prefix.
             scripts_bucket: where the scripts are.
             key: encrypts scripts and the password.
+            nodes: role of the nodes that have it. Only the head node decrypts the database's password.
             mirror: `s3://bucket/prefix` of mirrored software releases.
+            blocks: it asks when Capacity Blocks end.
+            topology: they ask where EC2 has put the nodes.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
         scripts = scripts_bucket.arn_for_objects(f"{cluster_name}/*")
-        services = [f"{service}.{stack.region}.{stack.url_suffix}" for service in ("s3", "secretsmanager")]
+        through = ("s3", "secretsmanager") if nodes == "controller" else ("s3",)
+        services = [f"{service}.{stack.region}.{stack.url_suffix}" for service in through]
         statements = [
             _statement("SessionManager", _SESSIONS, ["*"]),
             _statement(
@@ -180,12 +192,18 @@ class ParallelClusterNodePolicy(Construct):
         ]  # fmt: skip
         accepted = {
             "AwsSolutions-IAM5[Resource::*]": "ssmmessages knows no resources (Service Authorization "
-            "Reference), and an agent registers its own instance.",
+            "Reference); UpdateInstanceInformation only tells Systems Manager what runs on a node.",
             wildcard(
                 self, scripts
             ): "Every content hash of this cluster's scripts: while an update runs, some "
             "nodes still read the older one.",
         }
+        if blocks:
+            statements.append(_statement("ReadCapacityBlocks", ["ec2:DescribeCapacityReservations"], ["*"]))
+            accepted["AwsSolutions-IAM5[Resource::*]"] += " Reservations cannot be named, either."
+        if topology:
+            statements.append(_statement("ReadPlaces", _PLACES, ["*"]))
+            accepted["AwsSolutions-IAM5[Resource::*]"] += " Nor does EC2 for describing instances."
         if mirror:
             reading, files = read_below(self, mirror, "Mirror")
             statements += reading
@@ -194,7 +212,7 @@ class ParallelClusterNodePolicy(Construct):
             self,
             "Resource",
             path="/parallelcluster/",
-            description=f"Nodes of the cluster {cluster_name}",
+            description=f"{named([nodes])} of the cluster {cluster_name}",
             statements=statements,
         )
         acknowledge(self, accepted)
@@ -206,6 +224,9 @@ _SESSIONS = [
 ]
 """What the agent needs for Session Manager (Systems Manager User Guide, "Add Session Manager permissions to
 an existing IAM role")."""
+
+_PLACES = ["ec2:DescribeInstances", "ec2:DescribeInstanceTopology"]
+"""What lifecycle_scripts/files/topology_update.py asks."""
 
 
 def _statement(

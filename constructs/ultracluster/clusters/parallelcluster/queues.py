@@ -9,24 +9,17 @@ from ultracluster.clusters.parallelcluster.actions import has_imex, queue_action
 from ultracluster.clusters.parallelcluster.deployed_values import DeployedValues
 from ultracluster.config.capacity import Capacity, Reservation, Spot
 from ultracluster.config.parallelcluster import ParallelCluster, ParallelClusterPartition
-from ultracluster.config.slurm import SlurmSettings
 from ultracluster.model import Cluster, Group
 from ultracluster.model.capacity import fabric_of, market_options
+from ultracluster.model.mounts import SLURMDBD_USER
 from ultracluster.model.root_volume import INCLUDED_MBPS, root_iops, root_throughput
-from ultracluster.slurm.prolog import slurm_prolog
+from ultracluster.slurm.configuration import slurm_configuration
 
 Mapped = dict[str, Any]
 Value = TypeVar("Value", bound=Hashable)
 
 CAPACITY_TYPES = {"spot": "SPOT", "capacity-block": "CAPACITY_BLOCK"}
 """CapacityType of a queue; ONDEMAND where the kind of capacity is another."""
-
-ULTRASERVER_SETTINGS: SlurmSettings = {
-    **slurm_prolog(),
-    # seconds; while the IMEX domain of a job comes up, nodes answer late
-    "MessageTimeout": 240,
-}
-"""ParallelCluster User Guide, "Support NVIDIA-Imex"."""
 
 
 def queues(cluster: Cluster, settings: ParallelCluster, values: DeployedValues) -> list[Mapped]:
@@ -49,20 +42,19 @@ def slurm_settings(cluster: Cluster, settings: ParallelCluster, values: Deployed
         # Route 53, where names of nodes would be entered, is reached through no endpoint of a VPC
         scheduler["Dns"] = {"DisableManagedDns": True, "UseEc2Hostnames": True}
     if database := cluster.environment.storage.accounting_database:
-        port = database.port if database.kind == "existing" else 3306
-        username = (database.username if database.kind == "existing" else None) or "slurm"
+        existing = database.kind == "existing"
+        port = database.port if existing else 3306
+        username = (database.username or "slurm") if existing else SLURMDBD_USER
         scheduler["Database"] = {
             "Uri": f"{values.database_endpoint}:{port}",
             "UserName": username,
             "PasswordSecretArn": values.database_secret_arn,
             "DatabaseName": database.database_name,
         }
-    custom = dict(settings.slurm_settings)
-    if any(has_imex(group) for group in cluster.with_role("compute").values()):
-        custom = ULTRASERVER_SETTINGS | custom
-    if custom:
-        # one key per entry: ParallelCluster lets pass what it denies when an entry has two
-        scheduler["CustomSlurmSettings"] = [{key: value} for key, value in custom.items()]
+    # one key per entry: ParallelCluster lets pass what it denies when an entry has two
+    scheduler["CustomSlurmSettings"] = [
+        {name: one.value} for name, one in slurm_configuration(cluster).handed_over.items()
+    ]
     return scheduler
 
 
@@ -75,9 +67,13 @@ def root_volume(groups: Iterable[Group], gib: int) -> Mapped:
     return volume
 
 
-def node_iam(values: DeployedValues) -> Mapped:
-    """What nodes may do beyond what ParallelCluster itself needs: one small policy of ours."""
-    return {"AdditionalIamPolicies": [{"Policy": values.node_policy_arn}]}
+def node_iam(values: DeployedValues, own: str = "") -> Mapped:
+    """What nodes may do beyond what ParallelCluster itself needs: one small policy of ours.
+
+    Args:
+        own: that of the role of node; by default the compute nodes'.
+    """
+    return {"AdditionalIamPolicies": [{"Policy": own or values.node_policy_arn}]}
 
 
 def _queue(

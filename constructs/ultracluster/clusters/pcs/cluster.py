@@ -10,7 +10,6 @@ from typing import Unpack, cast
 
 from aws_cdk import Stack, Stage
 from aws_cdk import aws_ec2 as ec2
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_pcs as pcs
 from aws_cdk import aws_s3 as s3
@@ -18,6 +17,7 @@ from constructs import Construct
 
 from ultracluster.catalog.pcs import pcs_size_for
 from ultracluster.clusters.cluster import ClusterConstruct
+from ultracluster.clusters.directory import let_ask_directory
 from ultracluster.clusters.given import (
     Given,
     Parts,
@@ -29,20 +29,28 @@ from ultracluster.clusters.given import (
     use_bucket_key,
     waits_of_nodes,
 )
+from ultracluster.clusters.job_access import job_role
+from ultracluster.clusters.metrics import arguments as metrics_arguments
+from ultracluster.clusters.metrics import let_write_metrics
+from ultracluster.clusters.node_roles import GivenRoles, role_shares
 from ultracluster.clusters.pcs.groups import ENTRY, ComputeGroups, GroupScripts
-from ultracluster.clusters.pcs.slurm import check_groups, queues, slurm_configuration
+from ultracluster.clusters.pcs.slurm import check_groups, cluster_configuration, queues
 from ultracluster.clusters.settings import PcsSettings
-from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
-from ultracluster.config.pcs import PROLOG, Pcs
-from ultracluster.config.slurm import SlurmSettings
+from ultracluster.clusters.state import arguments, state_bundles
+from ultracluster.config.environment import Access
+from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup, Role
+from ultracluster.config.pcs import Pcs
 from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.model import Cluster
+from ultracluster.model.leases import asked_of
 from ultracluster.model.mounts import as_arguments, told
-from ultracluster.network.admission import Admission
+from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.security.cluster_key import ClusterKey, allow_use
+from ultracluster.security.every_role import every
+from ultracluster.security.job_role import JobRole
 from ultracluster.security.node_role import NodeRole
-from ultracluster.slurm.prolog import slurm_prolog
+from ultracluster.slurm.configuration import slurm_configuration
 from ultracluster.storage.lustre_file_system import ILustreFileSystem
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
@@ -56,14 +64,16 @@ _CLUSTER = pcs.CfnCluster
 class PcsCluster(ClusterConstruct):
     """A PCS cluster with Slurm in one subnet.
 
-    What is not given is made below it: security group, key, role, bucket of the scripts. PCS makes one
+    What is not given is made below it: security group, key, roles, bucket of the scripts. PCS makes one
     cluster at a time in a Region: a cluster of the same app and Region that was added before is waited for.
 
     Attributes:
         cluster_name: name of the cluster.
         cluster_id: `pcs_...`.
         cluster_arn: its ARN.
-        role: what the nodes may do.
+        roles: what nodes may do, by their role: `compute`, `login`.
+        role: that of the compute nodes.
+        job_role: what users' jobs may do in S3; None without `storage.job_buckets`.
         key: encrypts volumes and scripts.
         security_groups: of controller and nodes.
         scripts_bucket: where the lifecycle scripts are; None without any.
@@ -82,7 +92,7 @@ class PcsCluster(ClusterConstruct):
         subnet: ec2.ISubnet,
         vpc: ec2.IVpc | None = None,
         security_groups: Sequence[ec2.ISecurityGroup] | None = None,
-        role: iam.IRole | None = None,
+        role: GivenRoles = None,
         key: kms.IKey | None = None,
         cluster_name: str | None = None,
         node_groups: Mapping[str, NodeGroup] | None = None,
@@ -93,7 +103,9 @@ class PcsCluster(ClusterConstruct):
         mirror: str | None = None,
         instance_types: Mapping[str, DeclaredInstanceType] | None = None,
         node_tags: Mapping[str, str] | None = None,
+        access: Access | None = None,
         config: Pcs | None = None,
+        metrics: MetricsDestination | None = None,
         resolved: Cluster | None = None,
         **settings: Unpack[PcsSettings],
     ) -> None:
@@ -104,8 +116,9 @@ class PcsCluster(ClusterConstruct):
             vpc: of the subnet; needed where no `security_groups` are given.
             security_groups: of controller and nodes; each must allow all traffic from and to itself
                 (`EfaSecurityGroup`, of which one is made by default).
-            role: of the nodes; PCS requires it below `/aws-pcs/`, or a name that begins with `AWSPCS`. It
-                gets the statements that nodes need. Made by default.
+            role: of all nodes, or a mapping by role of node; PCS requires each below `/aws-pcs/`, or a name
+                that begins with `AWSPCS`. Each gets the statements that these nodes need. By default one is
+                made for each role of node.
             key: encrypts root volumes and scripts; made by default. PCS's service-linked role is added to its
                 policy; that of an imported key is its owner's, and a warning says what must be in it.
             cluster_name: unique in account and Region, by default from the construct's path; a new name is a
@@ -118,7 +131,11 @@ class PcsCluster(ClusterConstruct):
             mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read.
             instance_types: those that the catalogue does not have, by name.
             node_tags: of instances, volumes and interfaces; the CDK's own `Tags` do not get there.
+            access: `node_metadata` and `metadata_users`: who on a node reaches the instance metadata, and
+                with it what the nodes' roles may; services only by default.
             config: the settings as a model, instead of by keyword.
+            metrics: where nodes write metrics: `ClusterObservability(...).destination`; by default they
+                collect none.
             resolved: what an environment file comes to, instead of groups, names, release and settings.
             settings: fields of `Pcs`: `size`, `slurm_version`, `accounting`, `partitions` and others.
 
@@ -140,7 +157,9 @@ class PcsCluster(ClusterConstruct):
                 release=release,
                 mirror=mirror,
                 instance_types=instance_types,
+                access=access,
                 tags=node_tags,
+                metrics=metrics,
             ),
             longest_name=LONGEST_NAME,
         )
@@ -152,29 +171,72 @@ class PcsCluster(ClusterConstruct):
         self._connections = ec2.Connections(security_groups=self.security_groups)
         self.key = ClusterKey.of(self, key)
         allow_use(self, self.key, *made.cluster.launched_by)
-        self._rights = NodeRole(
-            self, "Role", cluster_name=self.cluster_name, key=self.key, path=ROLE_PATH, role=role
-        )
-        self.role = self._principal = self._rights.role
-        # the API names no resource type that the policy could be limited to
-        self._rights.allow("RegisterNode", ["pcs:RegisterComputeNodeGroupInstance"], ["*"])
-        software = made.cluster.environment.software
-        if software.mirror:
-            self._rights.grant_read_mirror(software.mirror)
+        self._rights = self._make_rights(role)
+        self.roles = {name: rights.role for name, rights in self._rights.items()}
+        self.role = self.roles.get("compute") or next(iter(self.roles.values()))
+        self._principal = every(self.roles.values())
         self.scripts_bucket = (
             scripts_bucket_of(self, scripts_bucket, self.key) if made.cluster.runs_scripts else None
         )
+        ways = let_ask_directory(
+            self, made.cluster, rights=self._distinct_rights, security_groups=self.security_groups
+        )
+        self.job_role = job_role(self, made.cluster, self.roles)
+        let_write_metrics(made.cluster, metrics, self.roles.values())
         mounts = told(lustre.mount if lustre else None, open_zfs.mount if open_zfs else None)
         self._scripts: GroupScripts | None = None
         with made.in_words_of_rules():
-            self._bundle = self._upload(made, as_arguments(mounts))
-            self._make(admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs))
+            state = arguments(self.cluster, self.scripts_bucket) if self.scripts_bucket else []
+            told_at_deploy = [*as_arguments(mounts), *_arguments(self.job_role), *state]
+            self._bundle = self._upload(made, [*told_at_deploy, *metrics_arguments(self.cluster, metrics)])
+            self._make([*admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs), *ways])
 
-    def _make(self, admissions: Sequence[Admission]) -> None:
+    def _make_rights(self, given: GivenRoles) -> dict[Role, NodeRole]:
+        """Of each role of node; one object where several have one role."""
+        mirror = self.cluster.environment.software.mirror
+        made: dict[Role, NodeRole] = {}
+        for share in role_shares(self, self.cluster, given):
+            rights = NodeRole(
+                self,
+                share.construct_id,
+                cluster_name=self.cluster_name,
+                key=self.key,
+                nodes=share.nodes,
+                path=ROLE_PATH,
+                role=share.given,
+            )
+            if mirror:
+                rights.grant_read_mirror(mirror)
+            if "login" in share.nodes and asked_of(self.cluster, "capacity-block"):
+                rights.allow("ReadCapacityBlocks", ["ec2:DescribeCapacityReservations"], ["*"])
+            made |= dict.fromkeys(share.nodes, rights)
+        return made
+
+    @property
+    def _distinct_rights(self) -> list[NodeRole]:
+        return list(dict.fromkeys(self._rights.values()))
+
+    def _let_nodes_register(self) -> None:
+        """Only with this cluster: the answer holds the key with which Slurm's daemons trust each other.
+
+        AWS's own example allows every cluster; its Service Authorization Reference ("AWS Parallel Computing
+        Service") limits the call to one. The agent names the cluster by id or by name, so both may stand in
+        the ARN that is asked for.
+        """
+        by_name = Stack.of(self).format_arn(
+            service="pcs", resource="cluster", resource_name=self.cluster_name
+        )
+        for rights in self._distinct_rights:
+            rights.allow(
+                "RegisterNode", ["pcs:RegisterComputeNodeGroupInstance"], [self.cluster_arn, by_name]
+            )
+
+    def _make(self, admissions: Sequence[Construct]) -> None:
         node_groups = self.cluster.environment.node_groups
         check_groups(node_groups)
         before = _clusters_before(self)
         nodes = sum(group.most_nodes for group in self.cluster.groups.values())
+        slurm = slurm_configuration(self.cluster)
         self.resource = _CLUSTER(
             self,
             "Resource",
@@ -185,12 +247,13 @@ class PcsCluster(ClusterConstruct):
                 subnet_ids=[self._subnet.subnet_id],
                 security_group_ids=[group.security_group_id for group in self.security_groups],
             ),
-            slurm_configuration=slurm_configuration(self._config, self._cluster_settings()),
+            slurm_configuration=cluster_configuration(self._config, slurm),
         )
         # the controller is in the nodes' group, and speaks to them
         self.resource.node.add_dependency(*before, *self.security_groups)
         self.cluster_id = self.resource.attr_id
         self.cluster_arn = self.resource.attr_arn
+        self._let_nodes_register()
         groups = ComputeGroups(
             scope=self,
             cluster_id=self.cluster_id,
@@ -198,32 +261,22 @@ class PcsCluster(ClusterConstruct):
             subnet=self._subnet,
             security_groups=self.security_groups,
             key=self.key,
-            instance_profile=self._rights.instance_profile,
+            instance_profiles={name: one.instance_profile for name, one in self._rights.items()},
             scripts=self._scripts,
             tags=self._tags,
         )
         self.groups = {name: groups.add(group) for name, group in self.cluster.groups.items()}
-        for made in self.groups.values():
+        for name, made in self.groups.items():
             # its policy, not only the role, must be there before the first node is
-            self._rights.depend_on_policy(made)
+            self._rights[self.cluster.groups[name].role].depend_on_policy(made)
             made.node.add_dependency(
                 *waits_of_nodes(self._subnet, self.security_groups, *admissions),
                 *([self._bundle] if self._bundle else ()),
             )
         self.placement_groups = groups.placement_groups
-        self.queues = queues(self, self._config, node_groups, self.groups)
+        self.queues = queues(self, slurm.partitions, node_groups, self.groups)
 
-    def _cluster_settings(self) -> SlurmSettings:
-        """Those that are asked for; with UltraServers also what runs the prolog of our scripts."""
-        asked = self._config.slurm_settings
-        compute = self.cluster.with_role("compute").values()
-        runs_prolog = self._config.imex and self.cluster.runs_scripts
-        if not runs_prolog or not any(group.checked_type.imex for group in compute):
-            return asked
-        given = {key.lower() for key in asked}
-        return {key: value for key, value in slurm_prolog(PROLOG).items() if key.lower() not in given} | asked
-
-    def _upload(self, made: Given, mounts: Sequence[str]) -> ScriptBundle | None:
+    def _upload(self, made: Given, told_at_deploy: Sequence[str]) -> ScriptBundle | None:
         """The scripts in S3, for each group as the one file that PCS hands to its nodes."""
         if self.scripts_bucket is None:
             return None
@@ -235,13 +288,18 @@ class PcsCluster(ClusterConstruct):
             bucket=self.scripts_bucket,
             name=self.cluster_name,
             bundles=bundles,
-            others=tools(made.configurations.of_all),
+            others=[*tools(made.configurations.of_all), *state_bundles(self.cluster)],
         )
         checksums = {name: bundle.sha256 for name, bundle in bundles.items()}
-        self._scripts = GroupScripts(uris=uploaded.uris, checksums=checksums, mounts=mounts)
-        self._rights.grant_read_scripts(self.scripts_bucket, self.cluster_name)
+        self._scripts = GroupScripts(uris=uploaded.uris, checksums=checksums, arguments=told_at_deploy)
+        for rights in self._distinct_rights:
+            rights.grant_read_scripts(self.scripts_bucket, self.cluster_name)
         use_bucket_key(self.scripts_bucket, self.key, self)
         return uploaded
+
+
+def _arguments(role: JobRole | None) -> list[str]:
+    return ["--job-role", role.role.role_arn] if role else []
 
 
 def _clusters_before(scope: Construct) -> list[pcs.CfnCluster]:

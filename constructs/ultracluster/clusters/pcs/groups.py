@@ -16,7 +16,7 @@ from ultracluster.clusters.launch_template import NodeLaunchTemplate
 from ultracluster.clusters.pcs.slurm import node_configuration
 from ultracluster.clusters.placement import ClusterPlacementGroup
 from ultracluster.config.capacity import Reservation, Spot
-from ultracluster.config.nodes import NodeGroup
+from ultracluster.config.nodes import NodeGroup, Role
 from ultracluster.config.pcs import Pcs
 from ultracluster.lifecycle.bundles import NODE_FILE
 from ultracluster.model import Group
@@ -38,8 +38,8 @@ class GroupScripts:
     """Of the folder of the file, by group."""
     checksums: Mapping[str, str]
     """Of the file, by group."""
-    mounts: Sequence[str]
-    """Arguments that tell of file systems."""
+    arguments: Sequence[str]
+    """Those that tell of file systems, and of the role of jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,8 @@ class ComputeGroups:
     subnet: ec2.ISubnet
     security_groups: Sequence[ec2.ISecurityGroup]
     key: kms.IKey
-    instance_profile: iam.IInstanceProfile
+    instance_profiles: Mapping[Role, iam.IInstanceProfile]
+    """By role of node."""
     scripts: GroupScripts | None
     """None where no scripts run."""
     tags: Mapping[str, str] | None
@@ -102,7 +103,7 @@ class ComputeGroups:
             custom_launch_template=_GROUP.CustomLaunchTemplateProperty(
                 template_id=template.launch_template_id, version=template.latest_version_number
             ),
-            iam_instance_profile_arn=self.instance_profile.instance_profile_arn,
+            iam_instance_profile_arn=self.instance_profiles[group.role].instance_profile_arn,
             instance_configs=[_GROUP.InstanceConfigProperty(instance_type=group.instance_type)],
             scaling_configuration=_GROUP.ScalingConfigurationProperty(
                 min_instance_count=group.count, max_instance_count=group.max_nodes
@@ -140,7 +141,7 @@ class ComputeGroups:
                 script_location=f"{self.scripts.uris[group]}/{NODE_FILE}",
                 checksum=self.scripts.checksums[group],
             ),
-            arguments=[ENTRY, *self.scripts.mounts, "--group", group],
+            arguments=[ENTRY, *self.scripts.arguments, "--group", group],
             # it mounts file systems; what is there already takes seconds
             execution_policy="EVERY_BOOT",
             # a node without its file systems or fabric must not take jobs

@@ -11,7 +11,8 @@ from ultracluster.catalog import InstanceType
 from ultracluster.catalog.pcs import pcs_since
 from ultracluster.config.nodes import NodeGroup
 from ultracluster.config.pcs import Pcs
-from ultracluster.config.slurm import Partition, SlurmSettings
+from ultracluster.slurm.configuration import SlurmConfiguration
+from ultracluster.slurm.nodes import node_line
 
 _CLUSTER = pcs.CfnCluster
 _GROUP = pcs.CfnComputeNodeGroup
@@ -26,23 +27,10 @@ def check_groups(node_groups: Mapping[str, NodeGroup]) -> None:
             raise ValueError(f"group {name!r} has no image: PCS has no default")
 
 
-def _partition_settings(config: Pcs, name: str, *, first: bool) -> dict[str, str]:
-    """The parameters of a queue: whole nodes if its partition is exclusive, the first one is the default."""
-    partition = config.partitions.get(name, Partition())
-    settings = {key: str(value) for key, value in partition.slurm_settings.items()}
-    if partition.exclusive and not _says(partition, "OverSubscribe"):
-        settings["OverSubscribe"] = "EXCLUSIVE"
-    if first and not any(_says(one, "Default") for one in config.partitions.values()):
-        settings["Default"] = "YES"
-    return settings
-
-
-def _says(partition: Partition, name: str) -> bool:
-    """Whether a parameter is given; Slurm does not tell names apart by case."""
-    return any(key.lower() == name.lower() for key in partition.slurm_settings)
-
-
-def slurm_configuration(config: Pcs, settings: SlurmSettings) -> pcs.CfnCluster.SlurmConfigurationProperty:
+def cluster_configuration(
+    config: Pcs, slurm: SlurmConfiguration
+) -> pcs.CfnCluster.SlurmConfigurationProperty:
+    """What the cluster as a whole is told."""
     accounted = config.accounting.mode == "standard"
     return _CLUSTER.SlurmConfigurationProperty(
         accounting=_CLUSTER.AccountingProperty(
@@ -52,8 +40,8 @@ def slurm_configuration(config: Pcs, settings: SlurmSettings) -> pcs.CfnCluster.
         slurm_rest=_CLUSTER.SlurmRestProperty(mode="STANDARD") if config.rest else None,
         scale_down_idle_time_in_seconds=config.scaledown_seconds,
         slurm_custom_settings=[
-            _CLUSTER.SlurmCustomSettingProperty(parameter_name=key, parameter_value=str(value))
-            for key, value in settings.items()
+            _CLUSTER.SlurmCustomSettingProperty(parameter_name=name, parameter_value=one.value)
+            for name, one in slurm.handed_over.items()
         ]
         or None,
         slurmdbd_custom_settings=[
@@ -62,8 +50,8 @@ def slurm_configuration(config: Pcs, settings: SlurmSettings) -> pcs.CfnCluster.
         ]
         or None,
         cgroup_custom_settings=[
-            _CLUSTER.CgroupCustomSettingProperty(parameter_name=key, parameter_value=str(value))
-            for key, value in config.cgroup_settings.items()
+            _CLUSTER.CgroupCustomSettingProperty(parameter_name=name, parameter_value=one.value)
+            for name, one in slurm.cgroup.items()
         ]
         or None,
     )
@@ -79,9 +67,8 @@ def _gpu_record(config: Pcs, known: InstanceType) -> dict[str, str] | None:
     named = config.slurm_version < pcs_since("detects_gpus") if config.gpu_types is None else config.gpu_types
     if not named or gpus is None or gpus.manufacturer != "NVIDIA":
         return None
-    name = "".join(sign for sign in gpus.name.lower() if sign.isalnum())
-    files = f"/dev/nvidia[0-{gpus.count - 1}]" if gpus.count > 1 else "/dev/nvidia0"
-    return {"Name": "gpu", "Type": name, "File": files}
+    line = node_line("", "", 1, known)
+    return {"Name": "gpu", "Type": line.gpu_type, "File": line.gpu_files}
 
 
 def node_configuration(
@@ -105,7 +92,7 @@ def node_configuration(
 
 def queues(
     scope: Construct,
-    config: Pcs,
+    partitions: Mapping[str, Mapping[str, str]],
     node_groups: Mapping[str, NodeGroup],
     resources: Mapping[str, pcs.CfnComputeNodeGroup],
 ) -> dict[str, pcs.CfnQueue]:
@@ -113,7 +100,7 @@ def queues(
 
     Args:
         scope: the cluster.
-        config: partitions and their settings.
+        partitions: parameters of each.
         node_groups: groups by name.
         resources: the same groups as PCS has them.
     """
@@ -123,7 +110,7 @@ def queues(
             members.setdefault(group.partition or name, []).append(name)
     found: dict[str, pcs.CfnQueue] = {}
     for partition, names in members.items():
-        settings = _partition_settings(config, partition, first=partition == next(iter(members)))
+        settings = partitions[partition]
         found[partition] = pcs.CfnQueue(
             scope,
             f"Queue{partition}",

@@ -11,6 +11,7 @@ from ultracluster.config.network import Network
 from ultracluster.config.remedy import ask, beside, drop, rename
 from ultracluster.config.storage import ExistingDatabase, RdsMySql
 from ultracluster.model import Cluster
+from ultracluster.model.observability import collects
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import EKS
 
@@ -113,7 +114,8 @@ def closed_mpi_operator(settings: Eks | HyperPodEks, network: Network) -> Iterat
 
 
 def _has_charts(settings: Eks | HyperPodEks, cluster: Cluster) -> bool:
-    """Whether any Helm chart is installed: device plugins, a scheduler, what jobs ask for, Karpenter."""
+    """Whether anything is installed out of public registries: device plugins, a scheduler, what jobs ask for,
+    Karpenter, what collects metrics."""
     types = [kind for group in cluster.with_role("compute").values() for kind in group.types if kind]
     makers = {kind.accelerator.manufacturer for kind in types if kind.accelerator}
     return any(
@@ -126,5 +128,6 @@ def _has_charts(settings: Eks | HyperPodEks, cluster: Cluster) -> bool:
             settings.leader_worker_set,
             settings.kubeflow_trainer,
             cluster.karpenter,
+            collects(cluster),
         )
     )

@@ -9,6 +9,7 @@ from ultracluster.catalog.eks import system_pods
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import Remedy, ask, inside
 from ultracluster.model import Cluster, Group
+from ultracluster.model.observability import collects, observability_of
 from ultracluster.model.team_shares import scheduler_of
 from ultracluster.rules.eks.groups import EKS_ONLY
 from ultracluster.rules.engine import Breach
@@ -104,6 +105,9 @@ def _pods(cluster: Cluster, settings: Eks | HyperPodEks) -> tuple[int, int]:
     has = {"always", scheduler_of(cluster), *(key for key, value in settings if value)}
     if cluster.lustre:
         has.add("lustre")
+    wanted = observability_of(cluster)
+    if wanted and collects(cluster):
+        has |= {"metrics", *(["metrics-agent"] if wanted.collector == "agent" else ())}
     if settings.gpu_plugin == "gpu-operator":
         has.add("gpu-operator")
     if has & {"training_operator", "inference"}:

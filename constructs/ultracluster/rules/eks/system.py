@@ -11,6 +11,7 @@ from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.nodes import Taint
 from ultracluster.config.remedy import drop
 from ultracluster.model import Cluster
+from ultracluster.model.observability import OBSERVABILITY_ADDON, uses_addon
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import EKS
 
@@ -57,7 +58,7 @@ def tolerations_that_shut_out(settings: Eks | HyperPodEks, cluster: Cluster) -> 
 )
 def addons_without_tolerations(cluster: Cluster, settings: HyperPodEks) -> Iterator[Breach]:
     tainted = _hard_taints(cluster)
-    names = [name for name in _addons(settings) if hyperpod_addon_tolerations(name) is None]
+    names = [name for name in _addons(cluster, settings) if hyperpod_addon_tolerations(name) is None]
     if not tainted or not names:
         return
     first = next(iter(tainted))
@@ -69,12 +70,12 @@ def addons_without_tolerations(cluster: Cluster, settings: HyperPodEks) -> Itera
     )
 
 
-def _addons(settings: HyperPodEks) -> list[str]:
+def _addons(cluster: Cluster, settings: HyperPodEks) -> list[str]:
     """Add-ons of HyperPod that are switched on and have pods."""
     switched_on = {
         "amazon-sagemaker-hyperpod-taskgovernance": settings.task_governance,
         "amazon-sagemaker-hyperpod-training-operator": settings.training_operator,
-        "amazon-sagemaker-hyperpod-observability": settings.observability,
+        OBSERVABILITY_ADDON: uses_addon(cluster),
         "amazon-sagemaker-hyperpod-inference": settings.inference,
     }
     return [name for name, value in switched_on.items() if value]

@@ -4,11 +4,24 @@ from ultracluster.rules.environment import (
     access,
     arns,
     buckets,
+    copies,
     governance,
     instance_types,
+    metadata,
     place,
     prices,
     tags,
 )
 
-__all__ = ["access", "arns", "buckets", "governance", "instance_types", "place", "prices", "tags"]
+__all__ = [
+    "access",
+    "arns",
+    "buckets",
+    "copies",
+    "governance",
+    "instance_types",
+    "metadata",
+    "place",
+    "prices",
+    "tags",
+]

@@ -12,6 +12,10 @@ from ultracluster.config.remedy import ask
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import ENV
 
+MAY_BE_ELSEWHERE: frozenset[YamlPath] = frozenset(
+    {("observability", "workspace", "arn"), ("observability", "workspace", "role_arn")}
+)
+"""What is reached over the network, in any Region and account: rules OBS002 and OBS003 speak of it."""
 _ARNS = "IAM User Guide: Amazon Resource Names (ARNs)"
 
 
@@ -26,7 +30,7 @@ def arn_region(environment: Environment, home: Region) -> Iterator[Breach]:
                 f"`{home.partition}`. Partitions share neither accounts nor resources.",
                 ask("fact", f"an ARN that begins with arn:{home.partition}:{service}:{home.name}:"),
             )
-        elif where and where != home.name:
+        elif where and where != home.name and path not in MAY_BE_ELSEWHERE:
             yield Breach(
                 path,
                 f"the ARN is of {where}, and the environment is in {home.name}. What is deployed "
@@ -41,7 +45,7 @@ def arn_account(environment: Environment) -> Iterator[Breach]:
         return
     for path, arn in arns(environment):
         owner = arn.split(":")[4]
-        if owner and owner != environment.account:
+        if owner and owner != environment.account and path not in MAY_BE_ELSEWHERE:
             yield Breach(
                 path,
                 f"the ARN is of account {owner}, and the environment is deployed to "

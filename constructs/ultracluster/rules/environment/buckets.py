@@ -9,7 +9,7 @@ from ultracluster.config.base import s3_place
 from ultracluster.config.environment import Software
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import ask
-from ultracluster.config.storage import DataRepository, ExistingBucket
+from ultracluster.config.storage import DataRepository, ExistingBucket, JobBucket
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import ENV
 
@@ -30,10 +30,10 @@ _RESERVED_ENDINGS = {
     source="Amazon S3 User Guide, General purpose bucket naming rules",
     date="2026-11-22",
 )
-def bucket_names(owner: DataRepository | ExistingBucket | Software) -> Iterator[Breach]:
+def bucket_names(owner: DataRepository | ExistingBucket | JobBucket | Software) -> Iterator[Breach]:
     path: YamlPath
     match owner:
-        case DataRepository(bucket=name):
+        case DataRepository(bucket=name) | JobBucket(bucket=name):
             path = ("bucket",)
         case ExistingBucket(name=name):
             path = ("name",)

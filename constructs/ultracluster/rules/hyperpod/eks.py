@@ -15,6 +15,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.remedy import DROP, anywhere, ask, beside, drop, rename, write
 from ultracluster.model import Cluster, Group
+from ultracluster.model.observability import OBSERVABILITY_ADDON, uses_addon
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.hyperpod.groups import continuous
 from ultracluster.rules.sets import HPE
@@ -60,9 +61,9 @@ def release_of_images(hyperpod: HyperPodEks) -> Iterator[Breach]:
     by_hand="aws eks describe-addon-versions --addon-name <name> "
     "--query 'addons[].addonVersions[].[addonVersion,compatibilities[].clusterVersion]'",
 )
-def release_of_addons(hyperpod: HyperPodEks) -> Iterator[Breach]:
+def release_of_addons(hyperpod: HyperPodEks, cluster: Cluster | None) -> Iterator[Breach]:
     wanted = hyperpod.kubernetes_version
-    for name, place in _addons(hyperpod).items():
+    for name, place in _addons(hyperpod, cluster).items():
         first, last = hyperpod_addon_window(name)
         early, late = _minor(wanted) < _minor(first), last and _minor(wanted) > _minor(last)
         if name in hyperpod.addon_versions or not (early or late):
@@ -126,8 +127,8 @@ def agent_in_region(home: Region) -> Iterator[Breach]:
     "`addon_versions` only names add-ons that are installed",
     source="this configuration: orchestrator.addon_versions",
 )
-def version_of_nothing(hyperpod: HyperPodEks) -> Iterator[Breach]:
-    wanted = _addons(hyperpod)
+def version_of_nothing(hyperpod: HyperPodEks, cluster: Cluster | None) -> Iterator[Breach]:
+    wanted = _addons(hyperpod, cluster)
     for name in hyperpod.addon_versions:
         if name not in wanted:
             yield Breach(
@@ -244,19 +245,21 @@ def ultraserver_domain(group: Group) -> Iterator[Breach]:
         )
 
 
-def _addons(hyperpod: HyperPodEks) -> dict[str, YamlPath]:
+def _addons(hyperpod: HyperPodEks, cluster: Cluster | None) -> dict[str, YamlPath]:
     """The add-ons that are installed, and the key that asks for each."""
     wanted: dict[str, YamlPath] = {}
     for key, name, on in (
         ("task_governance", "amazon-sagemaker-hyperpod-taskgovernance", hyperpod.task_governance),
         ("training_operator", "amazon-sagemaker-hyperpod-training-operator", hyperpod.training_operator),
-        ("observability", "amazon-sagemaker-hyperpod-observability", hyperpod.observability),
+        ("observability", OBSERVABILITY_ADDON, hyperpod.observability),
         ("inference", "amazon-sagemaker-hyperpod-inference", hyperpod.inference),
     ):
         if on:
             wanted[name] = (key,)
             if key in ("training_operator", "inference"):
                 wanted["cert-manager"] = (key,)
+    if cluster and uses_addon(cluster):
+        wanted.setdefault(OBSERVABILITY_ADDON, ())
     return wanted
 
 

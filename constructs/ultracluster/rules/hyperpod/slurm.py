@@ -164,3 +164,20 @@ def accounting_one_way(_: Database) -> Iterator[Breach]:
             "its image first",
         ),
     )
+
+
+@HPS.rule(
+    70,
+    "warning",
+    "One IAM role for all nodes lets every node read the accounting database's password",
+    source="SageMaker Developer Guide: IAM role for SageMaker HyperPod (one for each instance group)",
+    date="2026-11-22",
+)
+def one_role_reads_the_password(hyperpod: HyperPodSlurm, storage: Storage) -> Iterator[Breach]:
+    if storage.accounting_database and hyperpod.node_roles == "one":
+        yield Breach(
+            ("node_roles",),
+            "with one role for all nodes whoever gets the credentials of any node reads the password with "
+            "which slurmdbd writes all jobs, accounts and limits.",
+            write("each").noting("or acknowledge this for a cluster that was made so and must stay"),
+        )

@@ -1,5 +1,5 @@
 """Rules on the network and its addresses."""
 
-from ultracluster.rules.network import ranges, vpc
+from ultracluster.rules.network import perimeter, ranges, vpc
 
-__all__ = ["ranges", "vpc"]
+__all__ = ["perimeter", "ranges", "vpc"]

@@ -109,10 +109,14 @@ def closed_needs_endpoints(network: Network, cluster: Cluster) -> Iterator[Breac
             f"{endpoint.service} (gateway)" if endpoint.kind == "gateway" else endpoint.service
             for endpoint in closed_endpoints(cluster)
         )
+        out = ""
+        if network.security_group is None:
+            networks = ", ".join(network.vpc.endpoint_networks or (network.vpc.cidr,))
+            out = f" Nodes are let out to {networks} (vpc.endpoint_networks) and the gateways only."
         yield Breach(
             ("vpc", "create_endpoints"),
             f"nodes reach AWS through endpoints only, and none is made in {network.vpc.id}. It "
-            f"must have, with private DNS and open to the nodes on TCP 443: {names}.",
+            f"must have, with private DNS and open to the nodes on TCP 443: {names}.{out}",
             write(True).noting("if it has none; else look, and acknowledge this"),
         )
 

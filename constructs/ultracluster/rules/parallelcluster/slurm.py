@@ -223,8 +223,30 @@ def topology_file(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breac
                 ("slurm_settings", key),
                 f"{value} reads topology.conf, and ParallelCluster writes one for UltraServers only: without "
                 "it Slurm refuses jobs (`Requested topology configuration is not available`).",
-                drop().noting("or acknowledge this if a script of yours writes the file on the head node"),
+                drop().noting(
+                    "the head node then writes topology.yaml itself, from where EC2 has put the nodes; or "
+                    "acknowledge this if a script of yours writes the file on the head node"
+                ),
             )
+
+
+@PCL.rule(
+    51,
+    "warning",
+    "A partition's topology is there when Slurm starts",
+    source="Slurm 26.05, seen to end: `Invalid partition topology`; topology.yaml(5)",
+    date="2026-11-22",
+)
+def partition_topology(settings: ParallelCluster) -> Iterator[Breach]:
+    for name, partition in settings.partitions.items():
+        for key, value in partition.slurm_settings.items():
+            if key.lower() == "topology" and str(value).lower() != "default":
+                yield Breach(
+                    ("partitions", name, "slurm_settings", key),
+                    f"slurmctld does not start while no topology is called {value}, and the only one that is "
+                    "written here is called default.",
+                    drop().noting("or acknowledge this if topology.yaml of your image has it"),
+                )
 
 
 def _imex(group: Group) -> bool:

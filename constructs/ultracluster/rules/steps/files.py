@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from ultracluster.config import Environment
+from ultracluster.config.file_text import kind_of
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.remedy import Remedy, ask, drop, write
 from ultracluster.model.own_steps import FORM, OwnStep, named_steps
@@ -173,15 +174,15 @@ def _is_text(content: bytes) -> bool:
 
 
 def _why_unread(step: OwnStep) -> str:
-    if step.file.is_dir():
-        return "is a folder"
-    return "cannot be read" if step.file.exists() else "does not exist"
+    words = {"folder": "is a folder", "none": "does not exist"}
+    return words.get(kind_of(step.file), "cannot be read")
 
 
 def _near(step: OwnStep) -> Remedy:
     """Another file of that name or number beside it, where there is one."""
     folder = step.file.parent
-    beside = sorted(file.name for file in folder.glob("*.sh") if file.is_file()) if folder.is_dir() else []
+    there = folder.glob("*.sh") if kind_of(folder) == "folder" else ()
+    beside = sorted(file.name for file in there if file.is_file())
     name = step.file.name.lower()
     near = [one for one in beside if one.lower() == name or one[3:] == name[3:] or one[3:] == name]
     parent = step.path.rpartition("/")[0]

@@ -212,3 +212,24 @@ def class_family(database: RdsMySql, home: Region) -> Iterator[Breach]:
         f"no price of db.{family} for MySQL is known in {home.name}.",
         write(f"{near[0]}.{size if size in rds_sizes()[near[0]] else rds_sizes()[near[0]][0]}"),
     )
+
+
+@DATA.rule(
+    29,
+    "warning",
+    "TLS is required of a slurmdbd that is known to speak it",
+    source="SageMaker Developer Guide, Using an external accounting database with SageMaker HyperPod Slurm "
+    "clusters (says nothing of TLS); RDS User Guide, Requiring SSL/TLS for all connections",
+    date=_DATE,
+    by_hand="on the controller: ldd /opt/slurm/lib/slurm/accounting_storage_mysql.so; "
+    "grep StorageParameters /opt/slurm/etc/slurmdbd.conf",
+)
+def tls_of_slurmdbd(database: RdsMySql, cluster: Cluster) -> Iterator[Breach]:
+    why = cluster.traits.slurmdbd_unknown
+    if database.require_tls and why:
+        yield Breach(
+            ("require_tls",),
+            f"whether this slurmdbd logs in over TLS is unknown: {why}. If it does not, the database refuses "
+            "it, and there is no accounting.",
+            drop().noting("TLS stays on offer, and is used by who can"),
+        )

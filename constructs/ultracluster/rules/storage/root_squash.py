@@ -1,4 +1,4 @@
-"""Rules on: root squash of a Lustre file system."""
+"""Rules on: root squash of file systems."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from ultracluster.catalog.fsx import limits
 from ultracluster.config.lustre import NewLustre
-from ultracluster.config.remedy import DROP, ask, whole, write
+from ultracluster.config.remedy import DROP, ask, drop, whole, write
+from ultracluster.config.storage import NewOpenZfs
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.sets import FSX
+from ultracluster.rules.sets import FSX, SLURM
 
 
 @FSX.rule(
@@ -48,6 +49,29 @@ def root_squash_clients(settings: NewLustre) -> Iterator[Breach]:
                 if _is_nid(f"{address}@tcp")
                 else ask("fact", "a client such as 10.0.1.6@tcp or 10.0.[2-10].[1-255]@tcp"),
             )
+
+
+@FSX.rule(
+    70,
+    "warning",
+    "Nodes can make homes on an OpenZFS file system with root squash",
+    source="lifecycle_scripts/steps/homes.sh; exports(5), root_squash",
+    date="2026-11-22",
+    kinds=SLURM,
+)
+def homes_without_root(settings: NewOpenZfs) -> Iterator[Breach]:
+    if settings.root_squash and not settings.root_squash.exempt_clients:
+        yield Breach(
+            ("root_squash",),
+            "no client's root may make folders: on a fresh file system the image's users get no homes, and "
+            "their sessions begin in /.",
+            drop()
+            | ask(
+                "decision",
+                "deploy without it first, and acknowledge this once the homes are there; or name the network "
+                "of a controller that makes them in exempt_clients",
+            ),
+        )
 
 
 def _is_nid(text: str) -> bool:

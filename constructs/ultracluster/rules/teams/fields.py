@@ -68,6 +68,14 @@ _OPTIONS: Mapping[str, _Option] = {
         note="with Slurm use users: [...]; with task governance create access entries of your own once the "
         "quota exists",
     ),
+    "pod_security": _Option(
+        schedulers=frozenset({"kueue", "volcano", "kai", "task-governance"}),
+        why="Slurm has no pods",
+    ),
+    "uid": _Option(
+        schedulers=frozenset({"kueue", "volcano", "kai", "task-governance"}),
+        why="Slurm jobs run as the Unix user that submits them",
+    ),
     "users": _Option(
         schedulers=frozenset({"slurm"}),
         why="Kubernetes uses IAM principals, not Unix users",
@@ -89,7 +97,7 @@ def option_of_another_scheduler(team: Team, cluster: Cluster) -> Iterator[Breach
         case "none":
             keys: tuple[str, ...] = ()
         case "slurm":
-            keys = ("namespace", "members")  # TEA009 warns of the others
+            keys = ("namespace", "members", "pod_security", "uid")  # TEA009 warns of the others
         case _:
             keys = tuple(_OPTIONS)
     for key in keys:

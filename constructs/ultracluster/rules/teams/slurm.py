@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ultracluster.catalog.node_accounts import taken_names
+from ultracluster.catalog.slurm import words
+from ultracluster.config.orchestrator import HyperPodSlurm
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.pcs import Pcs
-from ultracluster.config.remedy import anywhere, ask
-from ultracluster.config.teams import Team
+from ultracluster.config.remedy import anywhere, ask, drop
 from ultracluster.model import Cluster
+from ultracluster.model.people import team_users
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.remedies import new_database
 from ultracluster.rules.sets import SLURM, TEA
@@ -47,31 +50,28 @@ def no_accounting(cluster: Cluster, settings: ParallelCluster | Pcs) -> Iterator
     12,
     "warning",
     "Slurm enforces the teams' limits and shares",
-    source="slurm.conf manual (AccountingStorageEnforce, PriorityWeightFairshare)",
+    source="slurm.conf manual (AccountingStorageEnforce, PriorityType, PriorityWeightFairshare)",
     date=DATE,
     kinds=SLURM,
 )
-def not_enforced(settings: ParallelCluster | Pcs, cluster: Cluster) -> Iterator[Breach]:
-    # HyperPod writes its slurm.conf itself: docs/kubernetes.md, Slurm
+def not_enforced(settings: ParallelCluster | Pcs | HyperPodSlurm, cluster: Cluster) -> Iterator[Breach]:
+    # what they need is set by us; here it is replaced
     teams = cluster.environment.teams
     if not teams:
         return
-    have = {key.lower() for key in settings.slurm_settings}
-    enforced = any(team.limit is not None for team in teams.values())
-    missing = [
-        setting
-        for setting, required in (
-            (("AccountingStorageEnforce", "associations,limits,qos,safe"), enforced),
-            (("PriorityWeightFairshare", 100000), True),
-        )
-        if required and setting[0].lower() not in have
-    ]
-    if missing:
-        yield Breach(
-            ("slurm_settings",) if settings.slurm_settings else (),
-            "by default slurmctld ignores the shares and limits of accounts.",
-            anywhere({("orchestrator", "slurm_settings", key): value for key, value in missing}),
-        )
+    limited = any(team.limit is not None for team in teams.values())
+    for key, value in settings.slurm_settings.items():
+        given = {word.lower() for word in words(str(value))}
+        match key.lower():
+            case "accountingstorageenforce" if limited and not given & {"limits", "safe", "all"}:
+                why = "without `limits` slurmctld ignores the limits of accounts."
+            case "prioritytype" if "priority/multifactor" not in given:
+                why = f"{value} knows no shares: the teams' jobs start in the order of their arrival."
+            case "priorityweightfairshare" if given == {"0"}:
+                why = "a weight of 0 ignores the teams' shares."
+            case _:
+                continue
+        yield Breach(("slurm_settings", key), why, drop().noting("what teams need is set already"))
 
 
 @TEA.rule(
@@ -82,10 +82,54 @@ def not_enforced(settings: ParallelCluster | Pcs, cluster: Cluster) -> Iterator[
     date=DATE,
     kinds=SLURM,
 )
-def no_users(team: Team) -> Iterator[Breach]:
-    if not team.users:
+def no_users(cluster: Cluster) -> Iterator[Breach]:
+    for name in cluster.environment.teams:
+        if not team_users(cluster.environment, name):
+            yield Breach(
+                ("teams", name),
+                "the account has no users: no one can submit a job for it.",
+                ask("fact", "users: [...]; or team: in an entry of users:, beside the uid"),
+            )
+
+
+@TEA.rule(
+    30,
+    "error",
+    "A user of a team is a person",
+    source="lifecycle_scripts/files/slurm_accounts.py: users of the system become no members",
+    date="2026-11-22",
+    kinds=SLURM,
+)
+def system_users(cluster: Cluster) -> Iterator[Breach]:
+    for name, team in cluster.environment.teams.items():
+        for number, user in enumerate(team.users):
+            if user in taken_names() and user not in _SHARED:
+                yield Breach(
+                    ("teams", name, "users", number),
+                    f"the name `{user}` is {taken_names()[user]}: nodes make it no member of an account.",
+                    drop(),
+                )
+
+
+_SHARED = frozenset({"ubuntu", "ec2-user", "rocky", "centos", "ultracluster", "ssm-user"})
+"""Accounts that people share where they have none of their own."""
+
+
+@TEA.rule(
+    31,
+    "warning",
+    "Something applies the teams to Slurm's accounting",
+    source="lifecycle_scripts/steps/slurm_admin.sh",
+    date="2026-11-22",
+    kinds=SLURM,
+)
+def nobody_applies(cluster: Cluster) -> Iterator[Breach]:
+    if cluster.environment.teams and not cluster.runs_scripts:
         yield Breach(
-            (),
-            "the account has no users: no one can submit a job for it.",
-            ask("fact", "users: [...]; or acknowledge this, and add users with sacctmgr"),
+            ("teams",),
+            "orchestrator.lifecycle is `none`: no node of the cluster makes their accounts.",
+            ask(
+                "fact",
+                "acknowledge this, and run the script of `ultracluster render slurm-accounts` by hand",
+            ),
         )

@@ -22,7 +22,7 @@ from debian.debian_support import Version
 
 from ultracluster.software import Artifact
 from ultracluster.software.supply.artifacts import fetch
-from ultracluster.software.supply.downloads import download
+from ultracluster.software.supply.downloads import SMALL, download
 from ultracluster.software.supply.integrity import IntegrityError, check_signature
 from ultracluster.software.supply.package_closure import Closure, ClosureError, Index, Need, Package
 
@@ -90,7 +90,7 @@ def _release(source: AptSource, root: str, cache: Path) -> Release:
     ):
         file.with_name(f"{name}.part").unlink(missing_ok=True)  # half of an older one would be mixed in
         file.unlink(missing_ok=True)
-        download(url, file)
+        download(url, file, most=SMALL)
     try:
         check_signature(files["Release"], files["Release.gpg"], files["key"], source.key_fingerprint)
         release = Release(files["Release"].read_text(encoding="utf-8"))

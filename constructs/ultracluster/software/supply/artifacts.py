@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from ultracluster.software import Artifact
-from ultracluster.software.supply.downloads import Advance, DownloadError, download
+from ultracluster.software.supply.downloads import SMALL, Advance, DownloadError, download
 from ultracluster.software.supply.integrity import (
     Digests,
     IntegrityError,
@@ -116,7 +116,7 @@ def _verified(artifact: Artifact, file: Path, signature: bool) -> Digests:
         detached, key = file.with_name(f"{file.name}.sig"), file.with_name(f"{file.name}.key")
         for url, target in ((artifact.signature_url, detached), (artifact.key_url, key)):
             target.unlink(missing_ok=True)
-            download(url, target)
+            download(url, target, most=SMALL)
         check_signature(file, detached, key, artifact.key_fingerprint)
     return found
 

@@ -19,7 +19,7 @@ from univers.rpm import vercmp  # pyright: ignore[reportUnknownVariableType]
 
 from ultracluster.software import Artifact
 from ultracluster.software.supply.artifacts import fetch
-from ultracluster.software.supply.downloads import download
+from ultracluster.software.supply.downloads import SMALL, download
 from ultracluster.software.supply.integrity import IntegrityError, check_signature
 from ultracluster.software.supply.package_closure import Index, Need, Package
 
@@ -69,7 +69,7 @@ def read(url: str, key_url: str, key_fingerprint: str, arch: str, cache: Path, i
     ):
         file.with_name(f"{name}.part").unlink(missing_ok=True)  # half of an older one would be mixed in
         file.unlink(missing_ok=True)
-        download(address, file)
+        download(address, file, most=SMALL)
     try:
         check_signature(files["repomd.xml"], files["repomd.xml.asc"], files["key"], key_fingerprint)
     except IntegrityError as error:

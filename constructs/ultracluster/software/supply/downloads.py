@@ -11,12 +11,19 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from ultracluster.config.plain_text import clipped, visible
+from ultracluster.software.address import refused
+
 CHUNK = 1 << 20
 ATTEMPTS = 5
 OFFLINE_ATTEMPTS = 2
 """Where the name of the host is not known: most likely there is no network, and every file would wait."""
 _PASSING = {408, 425, 429, 500, 502, 503, 504}  # worth another attempt
-_OFFLINE = "127.0.0.1"
+MOST_BYTES = 32 << 30
+"""Of a file whose size is not known; the greatest installer has 5 GB."""
+
+SMALL = 64 << 20
+"""Of a key, a signature, the head of an index, or an answer of an API."""
 
 Advance = Callable[[int], None]
 
@@ -31,6 +38,10 @@ class _PassingError(Exception):
     attempts = ATTEMPTS
 
 
+class _TooLongError(Exception):
+    """More arrives than the file has."""
+
+
 class _NoHostError(_PassingError):
     """The name of the host could not be looked up."""
 
@@ -38,7 +49,7 @@ class _NoHostError(_PassingError):
 
 
 class _SafeRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects, but never from HTTPS to plain HTTP."""
+    """Follows redirects to addresses that would be fetched from, but never from HTTPS to plain HTTP."""
 
     def redirect_request(
         self,
@@ -49,8 +60,9 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
         headers: http.client.HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
-        if urlsplit(req.full_url).scheme == "https" and urlsplit(newurl).scheme != "https":
-            raise DownloadError(f"{req.full_url} redirects to {newurl}, which is not HTTPS")
+        secure = urlsplit(req.full_url).scheme == "https" and urlsplit(newurl).scheme != "https"
+        if why := "is not HTTPS" if secure else refused(newurl):
+            raise DownloadError(f"{req.full_url} redirects to {visible(clipped(newurl))}, which {why}")
         return super().redirect_request(req, fp, code, msg, headers, newurl)  # pyright: ignore[reportArgumentType]
 
 
@@ -62,6 +74,7 @@ def download(
     target: Path,
     *,
     size: int | None = None,
+    most: int = MOST_BYTES,
     advance: Advance | None = None,
     timeout: float = 60,
     pause: Callable[[float], None] = time.sleep,
@@ -72,7 +85,8 @@ def download(
     file (its ETag). Completeness is judged by the length that the server names, and by `size` if known.
 
     Args:
-        size: bytes that the file must have.
+        size: bytes that the file must have; no more than that is ever written.
+        most: bytes that are written at most where no size is known.
         advance: called with the bytes of each part that arrives, and a negative number when what was
             there is thrown away.
         timeout: seconds without an answer after which an attempt ends.
@@ -90,15 +104,17 @@ def download(
             pause(min(5 * 2 ** (attempt - 1), 60))
         attempt += 1
         try:
-            _fetch(url, target, size, advance or _nothing, timeout)
+            _fetch(url, target, size, most if size is None else size, advance or _nothing, timeout)
             return
         except _PassingError as error:
             if attempt >= error.attempts:
                 raise DownloadError(f"{url}: {error} ({attempt} attempts)") from None
 
 
-def _fetch(url: str, target: Path, size: int | None, advance: Advance, timeout: float) -> None:
+def _fetch(url: str, target: Path, size: int | None, most: int, advance: Advance, timeout: float) -> None:
     part, tag = _beside(target, ".part"), _beside(target, ".etag")
+    if part.exists() and part.stat().st_size > most:
+        _forget(part, tag)
     there = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Accept-Encoding": "identity"})  # noqa: S310 - checked
     if there:
@@ -117,9 +133,16 @@ def _fetch(url: str, target: Path, size: int | None, advance: Advance, timeout: 
                 _forget(part, tag)
                 raise DownloadError(f"{url} has {whole:,} bytes, not {size:,}")
             with part.open("ab" if start else "wb") as file:
-                while chunk := answer.read(CHUNK):
+                room = most - start
+                while chunk := answer.read(min(CHUNK, room + 1)):
+                    if len(chunk) > room:
+                        raise _TooLongError
                     file.write(chunk)
+                    room -= len(chunk)
                     advance(len(chunk))
+    except _TooLongError:
+        _forget(part, tag)
+        raise DownloadError(f"{url} sends more than {most:,} bytes") from None
     except urllib.error.HTTPError as error:
         with error:
             if error.code == 416:  # what is here is no beginning of what the server has now
@@ -147,9 +170,8 @@ def _fetch(url: str, target: Path, size: int | None, advance: Advance, timeout: 
 
 
 def _check(url: str) -> None:
-    parts = urlsplit(url)
-    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname == _OFFLINE):
-        raise DownloadError(f"{url} is not HTTPS")
+    if why := refused(url):
+        raise DownloadError(f"{visible(clipped(url))} {why}")
 
 
 def _continues(answer: http.client.HTTPResponse, there: int) -> bool:

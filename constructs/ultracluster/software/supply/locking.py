@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from ultracluster.software import Artifact
 from ultracluster.software.supply.artifacts import fetch, has_source, served
-from ultracluster.software.supply.downloads import Advance, DownloadError, download
+from ultracluster.software.supply.downloads import SMALL, Advance, DownloadError, download
 from ultracluster.software.supply.integrity import Digests, IntegrityError, NoGpgError, key_fingerprints
 
 FIRST_USE = "its maker publishes neither digest nor signature: what came today is trusted from now on"
@@ -82,7 +82,7 @@ def fingerprint(key_url: str, options: Options) -> str:
     """
     file = options.cache / "keys" / key_url.rpartition("/")[2]
     file.unlink(missing_ok=True)
-    download(key_url, file)
+    download(key_url, file, most=SMALL)
     found = key_fingerprints(file)
     if len(found) != 1:
         raise IntegrityError(f"{key_url} holds {len(found)} keys: choose one by hand")
@@ -119,7 +119,7 @@ def asset_sha256(url: str) -> str | None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "release.json"
-        download(f"{API}/repos/{found['repository']}/releases/tags/{found['tag']}", file)
+        download(f"{API}/repos/{found['repository']}/releases/tags/{found['tag']}", file, most=SMALL)
         try:
             release: Any = json.loads(file.read_bytes())
             assets: list[dict[str, Any]] = release["assets"]

@@ -1,0 +1,1 @@
+"""What CloudFormation cannot put into Amazon Managed Grafana: data sources, boards, administrators."""

@@ -1,0 +1,1 @@
+"""What a change of people means, before nodes pull it."""

@@ -1,0 +1,56 @@
+"""Documents of people and teams: their accounts, and what a change of them is."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+
+class UserRow(TypedDict):
+    """One account."""
+
+    name: str
+    uid: int
+    gid: int
+    groups: list[str]
+    """Names of further groups."""
+    home: str
+    keys: int
+    """Public keys that nodes keep for the user."""
+    principals: list[str]
+    """IAM roles and users who may open sessions as this user."""
+    team: str | None
+    change: Literal["new", "changed", "removed", "same"] | None
+    """Beside the document that nodes have; null where that was not asked for."""
+    details: list[str]
+    """What is changed, in words."""
+
+
+class Users(TypedDict):
+    environment: str
+    users: list[UserRow]
+    document: str | None
+    """Where nodes find it; null where the account was not asked."""
+    uploaded: bool
+    """Whether this command wrote it."""
+    notes: list[str]
+
+
+class TeamChange(TypedDict):
+    """One account or QOS of Slurm."""
+
+    what: Literal["account", "qos"]
+    name: str
+    change: Literal["new", "changed", "removed", "same"]
+    """Beside the document that nodes have."""
+    details: list[str]
+    """What is changed, in words."""
+
+
+class Teams(TypedDict):
+    environment: str
+    changes: list[TeamChange]
+    document: str
+    """Where nodes find it."""
+    uploaded: bool
+    """Whether this command wrote it."""
+    notes: list[str]

@@ -1,0 +1,169 @@
+"""`ultracluster observability`: what no deploy does, and rules and boards for servers of your own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ultracluster.cli.environments import (
+    EnvironmentArgument,
+    JsonOption,
+    ProfileOption,
+    confirm,
+    load_accepted,
+    open_account,
+    refuse,
+)
+from ultracluster.cli.json_output import write_json
+
+if TYPE_CHECKING:
+    from ultracluster.account.observability_apply import Plan, Row
+    from ultracluster.model import Cluster
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Dashboards, rules, HyperPod's extension.")
+WORDS = {"keep": "keep a person's", "none": "same"}
+
+
+@app.callback()
+def observability() -> None:
+    """Dashboards, rules, HyperPod's extension."""
+
+
+@app.command()
+def apply(
+    environment: EnvironmentArgument,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace boards that a person has changed, too.")
+    ] = False,
+    runbooks: Annotated[
+        str, typer.Option(help="URL of a copy of docs/runbooks, for links from alerts; the same each time.")
+    ] = "",
+    profile: ProfileOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Fill Grafana after a deploy: data sources, boards, administrators; and HyperPod's extension on Slurm.
+
+    Shows what differs, then asks. Looking makes a token in Grafana that is deleted at once. Exit code 1 if a
+    part failed, 3 if the extension is still on its way.
+    """
+    from ultracluster.account.aws import AccountError
+    from ultracluster.account.observability_apply import perform, plan
+
+    cluster = _watched(environment)
+    account = open_account(cluster.environment, profile)
+    try:
+        made = plan(account, cluster, overwrite=overwrite, runbooks=runbooks)
+    except AccountError as error:
+        refuse(str(error))
+    rows: Sequence[Row] = made.rows
+    if not as_json:
+        _show(made)
+    wanted = made.changes or any(one.state == "under way" for one in rows)
+    if wanted and not dry_run:
+        confirm(f"Apply it to {cluster.name}?", yes)
+        rows = perform(
+            account, made, environment=cluster.name, report=lambda line: typer.echo(line, err=True)
+        )
+    notes = [*made.notes, *_closing(rows, dry_run=dry_run, wanted=wanted)]
+    if as_json:
+        write_json("observability", _document(cluster, made, rows, notes, applied=wanted and not dry_run))
+    else:
+        for row in rows:
+            if row.state in ("failed", "not tried", "under way"):
+                typer.echo(f"{row.state}: {row.kind} {row.name}: {'; '.join(row.details)}")
+        for note in notes:
+            typer.echo(note)
+    states = {row.state for row in rows}
+    if states & {"failed", "not tried"}:
+        raise typer.Exit(1)
+    if "under way" in states and not dry_run:
+        raise typer.Exit(3)
+
+
+@app.command()
+def render(
+    environment: EnvironmentArgument,
+    to: Annotated[Path, typer.Option("--to", help="Folder to write to; made where it is not there.")],
+    runbooks: Annotated[
+        str, typer.Option(help="What stands before `/<alert>.md` in alerts: a folder, or the URL of a copy.")
+    ] = "docs/runbooks",
+) -> None:
+    """Write rules, the alert manager and boards as files, for a Prometheus and a Grafana of your own.
+
+    Asks nothing of AWS. Files of these names are replaced, others stay.
+    """
+    from ultracluster.metrics.files import observability_files
+
+    cluster = _watched(environment)
+    files = observability_files(cluster, runbooks=runbooks)
+    if not files:
+        refuse(f"{environment}: rules and boards read the metrics of `observability.kind: prometheus`")
+    for name, text in files.items():
+        place = to / name
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8")
+        except OSError as error:
+            refuse(f"{place}: {error.strerror}")
+        typer.echo(f"wrote {place}")
+
+
+def _watched(environment: Path) -> Cluster:
+    from ultracluster.model import resolve
+
+    cluster = resolve(load_accepted(environment))
+    if cluster.environment.observability is None:
+        refuse(f"{environment}: the environment has no `observability:`: there is nothing to fill")
+    return cluster
+
+
+def _show(made: Plan) -> None:
+    if made.workspace:
+        version = ".".join(map(str, made.workspace.version))
+        typer.echo(f"Grafana {version}, workspace {made.workspace.id}: {made.workspace.url}")
+    for row in made.rows:
+        details = f": {'; '.join(row.details)}" if row.details else ""
+        typer.echo(f"{WORDS.get(row.action, row.action)} {row.kind} {row.name}{details}")
+
+
+def _closing(rows: Sequence[Row], *, dry_run: bool, wanted: bool) -> list[str]:
+    notes: list[str] = []
+    if any(row.state == "kept" and row.kind == "board" for row in rows):
+        notes.append("boards that a person has saved stay as they are; --overwrite replaces them")
+    if not wanted:
+        notes.append("nothing to do")
+    elif dry_run:
+        notes.append("dry run: nothing changed")
+    return notes
+
+
+def _document(
+    cluster: Cluster, made: Plan, rows: Sequence[Row], notes: Sequence[str], *, applied: bool
+) -> dict[str, Any]:
+    workspace = made.workspace
+    return {
+        "environment": cluster.name,
+        "grafana": workspace
+        and {
+            "id": workspace.id,
+            "url": workspace.url,
+            "version": ".".join(map(str, workspace.version)),
+        },
+        "applied": applied,
+        "rows": [
+            {
+                "kind": row.kind,
+                "name": row.name,
+                "action": row.action,
+                "state": row.state,
+                "details": list(row.details),
+            }
+            for row in rows
+        ],
+        "notes": list(notes),
+    }

@@ -1,0 +1,76 @@
+"""What stands between a command and the terminal: text from outside is shown as it is, and obeyed by nobody.
+
+Names, messages and log lines of AWS and of nodes, and what a file says, go through the streams that
+`seen_output` puts in the place of standard output and standard error. Only `Drawn` text, which a page of ours
+made out of text that was made visible first, keeps its colours.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from typing import Any, cast
+
+from ultracluster.config.plain_text import visible
+
+_COMMAND = re.compile(r"^([ \t]*):(?=:)|#(?=#\[)", re.MULTILINE)
+_COLOUR = re.compile("\x1b\\[[0-9;]*m")
+
+
+class Drawn(str):
+    """Text whose control characters are ours: of a page with colours, or a command to a workflow."""
+
+    __slots__ = ()
+
+
+class SeenStream:
+    """A stream of text that writes what it gets as `visible` shows it."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        """Write, and say how many characters of `text` that were: all."""
+        self.stream.write(text if isinstance(text, Drawn) else seen(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+def seen(text: str) -> str:
+    """The text as it is shown."""
+    return spoken(visible(text))
+
+
+def spoken(text: str) -> str:
+    """The text without orders: a log of GitHub Actions obeys lines that begin with `::`, and `##[`
+    (actions/runner, src/Runner.Common/ActionCommand.cs), so that a space goes between."""
+    return _COMMAND.sub(r"\g<0> ", text) if os.environ.get("GITHUB_ACTIONS") == "true" else text
+
+
+def draw(text: str) -> None:
+    """Print lines of ours with colours, which only a terminal gets; what is from outside was made visible."""
+    shown = spoken(text if sys.stdout.isatty() else _COLOUR.sub("", text))
+    sys.stdout.write(Drawn(shown + "\n"))
+    sys.stdout.flush()
+
+
+@contextmanager
+def seen_output() -> Generator[None]:
+    """For one command."""
+    before = sys.stdout, sys.stderr
+    streams = tuple(one if one is None else SeenStream(one) for one in before)
+    sys.stdout, sys.stderr = cast("Any", streams)
+    try:
+        yield
+    finally:
+        if (sys.stdout, sys.stderr) == streams:
+            sys.stdout, sys.stderr = before

@@ -1,0 +1,194 @@
+"""`ultracluster users`: the accounts of people, and how a change of them reaches the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ultracluster.cli.environments import (
+    EnvironmentArgument,
+    JsonOption,
+    ProfileOption,
+    load_accepted,
+    open_account,
+    refuse,
+)
+from ultracluster.cli.json_output import write_json
+from ultracluster.model import Cluster, resolve
+from ultracluster.model.people import People, people
+from ultracluster.model.state_documents import USERS, users_document
+
+if TYPE_CHECKING:
+    from ultracluster.account.people.differences import Difference
+    from ultracluster.cli.documents.people import UserRow
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="People's accounts on the nodes.")
+STATUS = "ultracluster-state status users"
+"""What a node says of it; everybody may ask."""
+
+
+@app.callback()
+def users() -> None:
+    """People's accounts on the nodes."""
+
+
+@app.command("list")
+def list_users(environment: EnvironmentArgument, as_json: JsonOption = False) -> None:
+    """Print the accounts of an environment file: ids, groups, homes. Asks nothing of AWS."""
+    cluster = _cluster(environment)
+    known = people(cluster)
+    if as_json:
+        rows = [_row(known, one.name, _user(one.name, cluster)) for one in known.accounts]
+        _write(cluster, rows)
+        return
+    for one in known.accounts:
+        groups = f" groups {', '.join(one.groups)}" if one.groups else ""
+        team = f" team {one.team}" if one.team else ""
+        typer.echo(f"{one.name}  {one.uid}:{one.gid}  {one.home}{groups}{team}")
+    if not known.accounts:
+        typer.echo("no users")
+
+
+@app.command()
+def apply(
+    environment: EnvironmentArgument,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change.")] = False,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Users who are no longer in the file lose their accounts.")
+    ] = False,
+    remove_all: Annotated[
+        bool, typer.Option("--remove-all", help="The same where these are more than half of the users.")
+    ] = False,
+    profile: ProfileOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give the accounts of the file to the nodes, without a deploy. They pull them within two minutes.
+
+    Data of users who are removed stays where it is. Exit code 2 if ids would change hands, or if users would
+    be removed and --remove does not say so; then nothing is written.
+    """
+    from ultracluster.account.aws import AccountError
+    from ultracluster.account.people.differences import (
+        differences,
+        groups_changed,
+        impossible,
+        is_most,
+    )
+    from ultracluster.account.state_store import store, stored
+
+    cluster = _cluster(environment)
+    account = open_account(cluster.environment, profile)
+    try:
+        before = stored(account, cluster, USERS)
+    except AccountError as error:
+        refuse(str(error))
+    new = users_document(cluster, removals="any" if remove_all else "few")
+    found = differences(before.content, new)
+    known, notes = people(cluster), groups_changed(before.content, new)
+    if not as_json:
+        _tell(found, notes)
+    if faults := impossible(before.content, new):
+        refuse("; ".join(faults))
+    gone = [one.name for one in found if one.kind == "removed"]
+    if gone and not (remove or remove_all or dry_run):
+        refuse(f"{', '.join(gone)} would lose their accounts: say so with --remove (their files stay)")
+    if gone and is_most(found) and not (remove_all or dry_run):
+        refuse(f"{', '.join(gone)} are more than half of the users: say so with --remove-all")
+    same = before.content == new
+    if not (dry_run or same):
+        try:
+            store(account, before, new)
+        except AccountError as error:
+            refuse(str(error))
+    notes += _notes(known, found, dry_run=dry_run, same=same, uri=before.uri)
+    if as_json:
+        rows = [_row(known, one.name, one.user, one) for one in found]
+        _write(cluster, rows, place=before.uri, uploaded=not (dry_run or same), notes=notes)
+        return
+    for note in notes:
+        typer.echo(note)
+
+
+def _cluster(environment: Any) -> Cluster:
+    config = load_accepted(environment)
+    cluster = resolve(config)
+    if not cluster.traits.slurm:
+        refuse(
+            f"{environment}: {config.orchestrator.kind} has no accounts on nodes; there people are members "
+            "of teams (docs/kubernetes.md)"
+        )
+    if not cluster.runs_scripts:
+        refuse(f"{environment}: orchestrator.lifecycle is `none`: nothing on the nodes makes accounts")
+    return cluster
+
+
+def _tell(found: Sequence[Difference], notes: Sequence[str]) -> None:
+    for one in found:
+        if one.kind == "same":
+            continue
+        uid = one.user.get("uid")
+        what = {
+            "new": f"new, {uid}",
+            "removed": f"removed; files of {uid} stay, as {one.user.get('home')}",
+        }.get(one.kind, "; ".join(one.details))
+        typer.echo(f"{one.name}: {what}")
+    for note in notes:
+        typer.echo(note)
+
+
+def _notes(known: People, found: Sequence[Difference], *, dry_run: bool, same: bool, uri: str) -> list[str]:
+    if same:
+        return [f"nothing to do: {uri} says the same"]
+    if dry_run:
+        return ["dry run: nothing written"]
+    notes = [
+        f"wrote {uri}; nodes have it within two minutes",
+        f"on a login node, `srun --nodes=N --ntasks-per-node=1 {STATUS}` says which do, and who was refused",
+    ]
+    new = {one.name for one in found if one.kind == "new"}
+    if waiting := [one.name for one in known.accounts if one.name in new and one.principals]:
+        notes.append(f"session documents of {', '.join(waiting)} come with the next `ultracluster deploy`")
+    return notes
+
+
+def _user(name: str, cluster: Cluster) -> Mapping[str, Any]:
+    rows: list[dict[str, Any]] = users_document(cluster)["users"]
+    return next(row for row in rows if row["name"] == name)
+
+
+def _row(known: People, name: str, user: Mapping[str, Any], difference: Difference | None = None) -> UserRow:
+    account = next((one for one in known.accounts if one.name == name), None)
+    return {
+        "name": name,
+        "uid": int(user["uid"]),
+        "gid": int(user["gid"]),
+        "groups": list(user.get("groups", [])),
+        "home": str(user.get("home", "")),
+        "keys": len(user.get("keys", [])),
+        "principals": list(account.principals) if account else [],
+        "team": account.team if account else None,
+        "change": difference.kind if difference else None,
+        "details": list(difference.details) if difference else [],
+    }
+
+
+def _write(
+    cluster: Cluster,
+    rows: list[UserRow],
+    *,
+    place: str | None = None,
+    uploaded: bool = False,
+    notes: Sequence[str] = (),
+) -> None:
+    write_json(
+        "users",
+        {
+            "environment": cluster.name,
+            "users": rows,
+            "document": place,
+            "uploaded": uploaded,
+            "notes": list(notes),
+        },
+    )

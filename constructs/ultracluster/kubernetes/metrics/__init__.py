@@ -1,0 +1,1 @@
+"""What collects metrics in a Kubernetes cluster: objects, and what is asked of whom."""

@@ -1,0 +1,51 @@
+"""Rules on: Kubernetes on EKS. What pods may be, and what they need all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.config.remedy import ask, write
+from ultracluster.model import Cluster
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import EKS
+
+
+@EKS.rule(
+    57,
+    "warning",
+    "The acceptance job is let into the namespace `default`",
+    source="Kubernetes documentation, Pod Security Standards (restricted: no root); acceptance/mpijob.yaml",
+    date="2026-11-22",
+)
+def acceptance_is_refused(cluster: Cluster) -> Iterator[Breach]:
+    settings = cluster.kubernetes
+    if settings and settings.mpi_operator and settings.pod_security == "restricted":
+        yield Breach(
+            ("orchestrator", "pod_security"),
+            "`restricted` refuses root, and the SSH server of the acceptance job's workers is root: "
+            "`ultracluster wait` cannot measure the fabric, whose job runs in `default`.",
+            write("baseline"),
+        )
+
+
+@EKS.rule(
+    58,
+    "warning",
+    "Pods on nodes with EFA may lock memory",
+    source="awslabs/amazon-eks-ami, nodeadm base-runtime-spec.json (no RLIMIT_MEMLOCK); systemd-system.conf, "
+    "DefaultLimitMEMLOCK; libfabric, prov/efa/docs/overview.md",
+    date="2026-11-22",
+)
+def little_locked_memory(cluster: Cluster) -> Iterator[Breach]:
+    if cluster.runs_scripts:
+        return
+    for group in cluster.with_role("compute").values():
+        if group.type and group.type.efa_interfaces:
+            yield Breach(
+                ("orchestrator", "lifecycle"),
+                "without our scripts containers may lock 8 MiB on EKS's image, and no level of Pod Security "
+                f"lets a pod raise that: EFA on {group.name} ends in `Cannot allocate memory`.",
+                write("user-data")
+                | ask("action", "acknowledge this where the image sets LimitMEMLOCK=infinity for containerd"),
+            )
+            return

@@ -1,0 +1,51 @@
+"""Rules on: who on Slurm nodes reaches the instance metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.config import Environment
+from ultracluster.config.environment import Access
+from ultracluster.config.remedy import drop
+from ultracluster.config.session_user import IMAGE_USERS
+from ultracluster.model import Cluster
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import ENV
+
+_DATE = "2026-11-22"
+_PEOPLE = (*IMAGE_USERS, "ssm-user")
+_SOURCE = "EC2 User Guide, Limit access to the Instance Metadata Service"
+
+
+@ENV.rule(
+    30,
+    "warning",
+    "metadata_users are of services, not of people",
+    source=f"{_SOURCE}: by the user who opens the socket",
+    date=_DATE,
+)
+def people_pass(access: Access, environment: Environment) -> Iterator[Breach]:
+    for number, user in enumerate(access.metadata_users):
+        if user in (*_PEOPLE, environment.session_user):
+            yield Breach(
+                ("metadata_users", number),
+                f"people log in as {user}: they, and every job that they start, would have the credentials "
+                "of the node's role. Jobs get to S3 by storage.job_buckets.",
+                drop(),
+            )
+
+
+@ENV.rule(
+    31,
+    "warning",
+    "On Slurm nodes the instance metadata is for services",
+    source=_SOURCE,
+    date=_DATE,
+)
+def everyone_passes(access: Access, cluster: Cluster) -> Iterator[Breach]:
+    if cluster.traits.slurm and access.node_metadata == "everyone":
+        yield Breach(
+            ("node_metadata",),
+            "every user, and every job, has the credentials of the node's role: what it may, all may.",
+            drop(),
+        )

@@ -1,0 +1,59 @@
+"""Rules on: who is told of alerts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.config.observability import Alerts
+from ultracluster.config.remedy import DROP, ask, beside, drop
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.observability.workspace import DATE
+from ultracluster.rules.sets import OBS
+
+
+@OBS.rule(
+    7,
+    "warning",
+    "Somebody is told of alerts",
+    source="SNS Developer Guide, Subscribing: a topic without subscriptions drops what it is told",
+    date=DATE,
+)
+def nobody(alerts: Alerts) -> Iterator[Breach]:
+    if not alerts.emails and alerts.topic_arn is None:
+        yield Breach(
+            (),
+            "a topic is made, and nobody is subscribed to it: alerts fire unheard.",
+            ask("fact", "alerts.emails: [oncall@example.com], or alerts.topic_arn of a topic of yours"),
+        )
+
+
+@OBS.rule(
+    8,
+    "error",
+    "A topic that exists has its own subscribers",
+    source="docs/observability-setup.md: subscriptions are made with the topic",
+    date=DATE,
+)
+def not_subscribed(alerts: Alerts) -> Iterator[Breach]:
+    if alerts.emails and alerts.topic_arn:
+        yield Breach(
+            ("emails",),
+            "the topic exists, and its owner decides who is subscribed: these addresses would not be told.",
+            drop() | beside(topic_arn=DROP).noting("subscribe them to the topic by hand"),
+        )
+
+
+@OBS.rule(
+    9,
+    "error",
+    "Each address is subscribed once",
+    source="SNS API Reference, Subscribe: the same endpoint of a topic has one subscription",
+    date=DATE,
+)
+def address_twice(alerts: Alerts) -> Iterator[Breach]:
+    for at, address in enumerate(alerts.emails):
+        if address in alerts.emails[:at]:
+            yield Breach(("emails", at), f"{address} is named twice.", drop())
+
+
+__all__ = ["address_twice", "nobody", "not_subscribed"]

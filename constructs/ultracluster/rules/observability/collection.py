@@ -1,0 +1,216 @@
+"""Rules on: who collects metrics, and never two at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.config.kubernetes import HyperPodEks
+from ultracluster.config.observability import Observability
+from ultracluster.config.orchestrator import HyperPodSlurm, Pcs
+from ultracluster.config.remedy import DROP, anywhere, ask, drop, write
+from ultracluster.model import Cluster
+from ultracluster.model.metric_series import series_of_node
+from ultracluster.model.observability import collects, collects_on_nodes, scrapes_slurm, uses_addon
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.observability.workspace import DATE
+from ultracluster.rules.sets import HPE, HPS, HYPERPOD, OBS, PCS, SLURM
+
+_ADDON = "SageMaker Developer Guide, Amazon SageMaker HyperPod observability: set up the add-on"
+_OLD = ("orchestrator", "observability")
+
+
+@OBS.rule(
+    16,
+    "error",
+    "HyperPod's own collection is for HyperPod",
+    source=_ADDON,
+    date=DATE,
+)
+def not_hyperpod(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
+    if wanted.kind == "hyperpod" and cluster.traits.kind not in HYPERPOD:
+        yield Breach(
+            ("kind",),
+            f"{cluster.traits.kind} has no collection of its own.",
+            write("prometheus", "cloudwatch"),
+        )
+
+
+@OBS.rule(
+    17,
+    "error",
+    "HyperPod's extension needs continuous provisioning",
+    source="SageMaker API Reference, CreateClusterExtension",
+    date=DATE,
+    kinds=HPS.kinds,
+)
+def not_continuous(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
+    settings = cluster.settings
+    if wanted.kind != "hyperpod" or not isinstance(settings, HyperPodSlurm):
+        return
+    if settings.provisioning != "continuous":
+        yield Breach(
+            ("kind",),
+            f"the cluster's provisioning is {settings.provisioning}, and such a cluster takes no extension.",
+            write("prometheus").noting(
+                "or orchestrator.provisioning: continuous, for a cluster that is not made yet"
+            ),
+        )
+
+
+@OBS.rule(
+    18,
+    "error",
+    "One collection runs on a node, not two",
+    source=f"{_ADDON}: exporters of your own beside those of the add-on count everything twice",
+    date=DATE,
+    kinds=HPE.kinds,
+)
+def beside_the_addon(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
+    settings = cluster.settings
+    if not isinstance(settings, HyperPodEks) or settings.observability is None:
+        return
+    if wanted.kind == "prometheus":
+        yield Breach(
+            ("kind",),
+            "orchestrator.observability installs HyperPod's add-on, whose exporters would run beside ours.",
+            anywhere({_OLD: DROP}) | write("cloudwatch"),
+        )
+    elif wanted.kind == "hyperpod":
+        workspace = {"arn": settings.observability.workspace_arn}
+        yield Breach(
+            ("kind",),
+            "orchestrator.observability asks for the same add-on: one of them says where it writes to.",
+            anywhere({_OLD: DROP, ("observability", "workspace"): workspace})
+            if wanted.workspace is None and "retention_days" not in wanted.model_fields_set
+            else anywhere({_OLD: DROP}),
+        )
+
+
+@OBS.rule(
+    19,
+    "warning",
+    "HyperPod's observability add-on has a node of 4xlarge or larger",
+    source=_ADDON,
+    date=DATE,
+    kinds=HPE.kinds,
+)
+def no_large_node(cluster: Cluster) -> Iterator[Breach]:
+    if not uses_addon(cluster):
+        return
+    types = [group.type for group in cluster.groups.values() if group.in_service]
+    if types and all(one is not None and one.vcpu < _VCPU for one in types):
+        ours = cluster.environment.observability is not None
+        yield Breach(
+            ("observability", "kind") if ours else _OLD,
+            "no group of HyperPod has nodes of 4xlarge (16 vCPU) or larger, which its central collector asks "
+            "for.",
+            write("prometheus").noting("or a group with larger nodes")
+            if ours
+            else ask("decision", "a group with larger nodes, or observability with kind: prometheus"),
+        )
+
+
+_VCPU = 16
+
+
+@OBS.rule(
+    20,
+    "error",
+    "HyperPod's own collection writes as itself",
+    source=f"{_ADDON}: ampWorkspace has an ARN and an endpoint, and no role",
+    date=DATE,
+    kinds=HYPERPOD,
+)
+def role_for_the_service(wanted: Observability) -> Iterator[Breach]:
+    if wanted.kind == "hyperpod" and wanted.workspace and wanted.workspace.role_arn:
+        yield Breach(
+            ("workspace", "role_arn"),
+            "HyperPod's own collection assumes no role: it writes with the rights of its pods or nodes.",
+            drop().noting("the workspace's resource policy may let them in"),
+        )
+
+
+@OBS.rule(
+    21,
+    "error",
+    "Nodes run the scripts that install exporters",
+    source="lifecycle_scripts/steps/metrics.sh",
+    date=DATE,
+    kinds=SLURM,
+)
+def no_scripts(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
+    if wanted.kind == "prometheus" and collects_on_nodes(cluster) and not cluster.runs_scripts:
+        yield Breach(
+            ("kind",),
+            "orchestrator.lifecycle is `none`: nothing on the nodes collects.",
+            write("cloudwatch").noting("or let nodes run the scripts: remove orchestrator.lifecycle"),
+        )
+
+
+@OBS.rule(
+    22,
+    "warning",
+    "Slurm's own metrics have a node that asks for them",
+    source="AWS PCS User Guide, Slurm metrics: the controller's port 6817, from nodes of the cluster",
+    date=DATE,
+    kinds=PCS.kinds,
+)
+def nobody_asks_slurm(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
+    if wanted.kind == "prometheus" and isinstance(cluster.settings, Pcs) and not cluster.with_role("login"):
+        yield Breach(
+            (),
+            "PCS runs the controller, and no login group is there to ask it: queues, nodes and jobs of "
+            "Slurm have no metrics.",
+            ask("decision", "a login group"),
+        )
+
+
+@OBS.rule(
+    23,
+    "error",
+    "A managed collector is for Kubernetes",
+    source="Amazon Managed Service for Prometheus User Guide, Managed collectors",
+    date=DATE,
+    kinds=SLURM,
+)
+def managed_without_kubernetes(wanted: Observability) -> Iterator[Breach]:
+    if wanted.collector == "managed" and wanted.kind != "cloudwatch":
+        yield Breach(("collector",), "AWS's collector finds pods, and nodes of Slurm are none.", drop())
+
+
+@OBS.rule(
+    24,
+    "warning",
+    "A node's series fit into its budget",
+    source="Prometheus documentation, sample_limit: a scrape with more samples fails as a whole",
+    date=DATE,
+)
+def over_budget(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
+    budget = wanted.budget_series_per_node
+    if budget is None or not collects(cluster):
+        return
+    most = {
+        group.name: series_of_node(cluster, group, asks_slurm=scrapes_slurm(cluster, group)).of_node
+        for group in cluster.groups.values()
+    }
+    group = max(most, key=lambda name: most[name])
+    if most[group] > budget:
+        yield Breach(
+            ("budget_series_per_node",),
+            f"a node of {group} has up to {most[group]:,} series: of an exporter with more than {budget:,} "
+            "nothing is taken in.",
+            drop() | write(most[group]).noting("or more"),
+        )
+
+
+__all__ = [
+    "beside_the_addon",
+    "managed_without_kubernetes",
+    "no_large_node",
+    "no_scripts",
+    "nobody_asks_slurm",
+    "not_continuous",
+    "not_hyperpod",
+    "over_budget",
+    "role_for_the_service",
+]

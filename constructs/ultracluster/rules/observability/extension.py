@@ -1,0 +1,45 @@
+"""Rules on: the settings of HyperPod's extension, which are passed on as they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from ultracluster.config.observability import Extension, Observability
+from ultracluster.config.orchestrator import HyperPodSlurm
+from ultracluster.config.remedy import ask, drop
+from ultracluster.model import Cluster
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.observability.workspace import DATE
+from ultracluster.rules.sets import OBS
+
+MOST_CHARACTERS = 10_240
+"""Of the configuration's JSON."""
+_API = "SageMaker API Reference, CreateClusterExtension (botocore 1.44.5)"
+
+
+@OBS.rule(30, "error", "The extension's settings belong to HyperPod's extension", source=_API, date=DATE)
+def out_of_place(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
+    if wanted.extension is None:
+        return
+    if not isinstance(cluster.settings, HyperPodSlurm):
+        why = f"{cluster.traits.kind} takes no such extension: it is HyperPod's on Slurm"
+    elif wanted.kind != "hyperpod":
+        why = f"kind is {wanted.kind}, and the extension never runs beside other exporters"
+    else:
+        return
+    yield Breach(("extension",), f"{why}.", drop())
+
+
+@OBS.rule(31, "error", "The extension's configuration is not too long", source=_API, date=DATE)
+def too_long(extension: Extension) -> Iterator[Breach]:
+    length = len(json.dumps(extension.configuration, separators=(",", ":"), ensure_ascii=False))
+    if length > MOST_CHARACTERS:
+        yield Breach(
+            ("configuration",),
+            f"as JSON it has {length:,} characters; AWS takes {MOST_CHARACTERS:,} at most.",
+            ask("decision", "fewer settings: what is left out keeps the extension's default"),
+        )
+
+
+__all__ = ["out_of_place", "too_long"]

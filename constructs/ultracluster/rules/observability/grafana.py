@@ -1,0 +1,148 @@
+"""Rules on: Amazon Managed Grafana and who gets in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ultracluster.catalog import Region
+from ultracluster.config.observability import IDENTITY_ID, Grafana
+from ultracluster.config.remedy import ask, drop, write
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.observability.workspace import DATE
+from ultracluster.rules.sets import OBS
+
+_GUIDE = "Amazon Managed Grafana User Guide"
+OLDEST = (10, 0)
+"""First Grafana that takes our dashboards."""
+_OF_A_MADE_ONE = ("authentication", "saml_metadata_url", "saml_role_attribute", "version")
+
+
+@OBS.rule(
+    10,
+    "error",
+    "Grafana is in the Region",
+    source="CloudFormation registry schemas (AWS::Grafana::Workspace), botocore's endpoints",
+    date=DATE,
+)
+def region_without(grafana: Grafana, home: Region) -> Iterator[Breach]:
+    if grafana.workspace_id is None and home.grafana is False:
+        yield Breach(
+            (),
+            f"Amazon Managed Grafana is not in {home.name}.",
+            drop().noting(
+                "`ultracluster observability render` writes the dashboards as files, for a Grafana of yours; "
+                "or workspace_id of one that `observability apply` reaches"
+            ),
+        )
+
+
+@OBS.rule(
+    11,
+    "error",
+    "SAML needs the metadata of who identifies people",
+    source=f"{_GUIDE}, Use SAML with your Amazon Managed Grafana workspace",
+    date=DATE,
+)
+def saml_without_provider(grafana: Grafana) -> Iterator[Breach]:
+    if grafana.workspace_id is None and grafana.authentication == "SAML" and not grafana.saml_metadata_url:
+        yield Breach(
+            (),
+            "nothing says who identifies people: nobody could log in.",
+            ask("fact", "saml_metadata_url: https://id.example.com/metadata"),
+        )
+
+
+@OBS.rule(
+    12,
+    "warning",
+    "Somebody may enter a new Grafana",
+    source=f"{_GUIDE}, Manage user and group access: a workspace has no user at first",
+    date=DATE,
+)
+def nobody_enters(grafana: Grafana) -> Iterator[Breach]:
+    if grafana.workspace_id is None and not grafana.admins and not grafana.admin_groups:
+        yield Breach(
+            (),
+            "no admin is named, and a new workspace has no user: nobody can enter it."
+            if grafana.authentication == "AWS_SSO"
+            else "no admin is named: everybody whom the provider lets in can look, and nobody administer.",
+            ask(
+                "fact",
+                "admins: ids of IAM Identity Center, or with SAML values of the role attribute",
+            ),
+        )
+
+
+@OBS.rule(
+    13,
+    "error",
+    "Admins are named in the way people log in",
+    source=f"{_GUIDE}, API UpdatePermissions: ids of IAM Identity Center; SamlConfiguration: roleValues",
+    date=DATE,
+)
+def admins_of_another_kind(grafana: Grafana) -> Iterator[Breach]:
+    if grafana.authentication == "SAML":
+        if grafana.admin_groups:
+            yield Breach(
+                ("admin_groups",),
+                "groups of IAM Identity Center are unknown to SAML.",
+                drop().noting("name the role's value that such people have in admins"),
+            )
+        return
+    for number, admin in enumerate(grafana.admins):
+        if not re.fullmatch(IDENTITY_ID, admin):
+            yield Breach(
+                ("admins", number),
+                f"`{admin}` is no id of a user in IAM Identity Center.",
+                ask(
+                    "fact",
+                    "aws identitystore get-user-id prints it, e.g. 12345678-90ab-cdef-1234-567890abcdef",
+                ),
+            )
+
+
+@OBS.rule(
+    14,
+    "error",
+    "Settings are of the log-in that is asked for",
+    source=f"{_GUIDE}, API CreateWorkspace",
+    date=DATE,
+)
+def does_nothing(grafana: Grafana) -> Iterator[Breach]:
+    given = grafana.model_fields_set
+    if grafana.workspace_id:
+        for key in _OF_A_MADE_ONE:
+            if key in given:
+                yield Breach((key,), "the Grafana exists, so this is its owner's: it does nothing.", drop())
+    elif grafana.authentication == "AWS_SSO":
+        for key in ("saml_metadata_url", "saml_role_attribute"):
+            if key in given:
+                yield Breach((key,), "with IAM Identity Center there is no SAML: it does nothing.", drop())
+
+
+@OBS.rule(
+    15,
+    "error",
+    "Grafana is new enough for the dashboards",
+    source=f"{_GUIDE}, Differences between versions: 8.4, 9.4, 10.4, 12.4, 13",
+    date=DATE,
+)
+def too_old(grafana: Grafana) -> Iterator[Breach]:
+    major, minor = (int(part) for part in grafana.version.split("."))
+    if grafana.workspace_id is None and (major, minor) < OLDEST:
+        yield Breach(
+            ("version",),
+            f"Grafana {grafana.version} does not take our dashboards, which are in the form of Grafana 10.",
+            write("10.4", "12.4"),
+        )
+
+
+__all__ = [
+    "admins_of_another_kind",
+    "does_nothing",
+    "nobody_enters",
+    "region_without",
+    "saml_without_provider",
+    "too_old",
+]

@@ -1,0 +1,78 @@
+"""Rules on: metrics of a Kubernetes cluster, and what AWS's own collector cannot do there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.config.observability import Observability
+from ultracluster.config.remedy import anywhere, write
+from ultracluster.model import Cluster
+from ultracluster.model.observability import collects
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import KUBERNETES, OBS
+
+DATE = "2026-11-23"
+_COLLECTOR = (
+    "Amazon Managed Service for Prometheus User Guide, Set up managed Prometheus collectors for Amazon EKS"
+)
+LEAST_SECONDS = 30
+
+
+@OBS.rule(
+    50,
+    "error",
+    "A managed collector scrapes every 30 seconds at the most",
+    source=f"{_COLLECTOR}: limitations of the scraper configuration",
+    date=DATE,
+    kinds=KUBERNETES,
+)
+def too_often(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
+    if collects(cluster) and wanted.collector == "managed" and wanted.scrape_seconds < LEAST_SECONDS:
+        yield Breach(
+            ("scrape_seconds",),
+            f"AWS's collector takes no interval below {LEAST_SECONDS} seconds and refuses the configuration.",
+            write(LEAST_SECONDS).noting("or collector: agent"),
+        )
+
+
+@OBS.rule(
+    51,
+    "warning",
+    "What training scripts say of themselves is collected",
+    source=f"{_COLLECTOR}: it scrapes from network interfaces of its own; Kubernetes documentation, Network "
+    "Policies",
+    date=DATE,
+    kinds=KUBERNETES,
+)
+def shut_out(wanted: Observability, cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+    if collects(cluster) and wanted.collector == "managed" and settings.network_policies:
+        yield Breach(
+            ("collector",),
+            "AWS's collector is no pod, so that no network policy can let it in alone: step time, loss and "
+            "tokens of jobs, and Kueue's queues, are not collected.",
+            write("agent"),
+        )
+
+
+@OBS.rule(
+    52,
+    "warning",
+    "GPUs are watched",
+    source="this configuration: dcgm-exporter is installed with what makes GPUs resources",
+    date=DATE,
+    kinds=KUBERNETES,
+)
+def no_gpu_metrics(wanted: Observability, cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+    types = [known for group in cluster.with_role("compute").values() for known in group.known_types]
+    gpus = any(known.accelerator and known.accelerator.manufacturer == "NVIDIA" for known in types)
+    if wanted.kind == "prometheus" and gpus and settings.gpu_plugin == "none":
+        yield Breach(
+            ("kind",),
+            "orchestrator.gpu_plugin is `none`, so that dcgm-exporter is not installed either: nothing is "
+            "known of the GPUs but their XIDs.",
+            anywhere({("orchestrator", "gpu_plugin"): "device-plugin"}).noting("or acknowledge this"),
+        )
+
+
+__all__ = ["no_gpu_metrics", "shut_out", "too_often"]

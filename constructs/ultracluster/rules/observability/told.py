@@ -1,0 +1,101 @@
+"""Rules on: what AWS's events, logs and budgets can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.catalog import Region
+from ultracluster.config.base import is_token
+from ultracluster.config.lustre import NewLustre
+from ultracluster.config.observability import Observability
+from ultracluster.config.parallelcluster import ParallelClusterMonitoring
+from ultracluster.config.remedy import DROP, drop, relative, write
+from ultracluster.model import Cluster
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.observability.workspace import DATE
+from ultracluster.rules.sets import OBS, PCL
+
+
+@OBS.rule(
+    32,
+    "error",
+    "AWS Budgets tells a topic of its own account",
+    source="AWS Cost Management User Guide, Creating an Amazon SNS topic for budget notifications",
+    date=DATE,
+)
+def budget_elsewhere(wanted: Observability, cluster: Cluster) -> Iterator[Breach]:
+    topic, account = wanted.alerts.topic_arn, cluster.environment.account
+    if wanted.monthly_budget_usd is None or topic is None or is_token(topic) or account is None:
+        return
+    other = topic.split(":")[4]
+    if other != account:
+        yield Breach(
+            ("monthly_budget_usd",),
+            f"the topic of alerts is of account {other}: a budget of {account} cannot tell it.",
+            drop() | relative({("alerts", "topic_arn"): DROP}, up=1).noting("a topic is made then"),
+        )
+
+
+@OBS.rule(
+    35,
+    "error",
+    "CloudFormation makes budgets in the Region",
+    source="CloudFormation registry schemas (AWS::Budgets::Budget)",
+    date=DATE,
+)
+def region_without_budgets(wanted: Observability, home: Region) -> Iterator[Breach]:
+    if wanted.monthly_budget_usd is not None and home.budgets is False:
+        yield Breach(
+            ("monthly_budget_usd",),
+            f"in {home.name} CloudFormation cannot make a budget.",
+            drop().noting(
+                "make it by hand: a monthly budget on the environment's tag, which tells the topic"
+            ),
+        )
+
+
+@OBS.rule(
+    33,
+    "warning",
+    "What S3 refuses is told",
+    source="FSx for Lustre User Guide, Data repository event logs: logging is off by default",
+    date=DATE,
+)
+def repositories_without_log(lustre: NewLustre, cluster: Cluster) -> Iterator[Breach]:
+    if cluster.environment.observability and lustre.log_level == "disabled" and _tied(lustre):
+        yield Breach(
+            ("log_level",),
+            "folders are tied to S3, and Lustre logs nothing: a file that is not exported is told by nobody.",
+            write("warn-error"),
+        )
+
+
+def _tied(lustre: NewLustre) -> bool:
+    return bool(getattr(lustre, "data_repositories", None))
+
+
+@OBS.rule(
+    34,
+    "warning",
+    "ParallelCluster makes what alarms listen to",
+    source="aws-parallelcluster 3.16.1, templates/cw_dashboard_builder.py and cluster_stack.py",
+    date=DATE,
+    kinds=PCL.kinds,
+)
+def nothing_to_listen_to(monitoring: ParallelClusterMonitoring, cluster: Cluster) -> Iterator[Breach]:
+    if cluster.environment.observability is None:
+        return
+    for field, on, loses in (
+        ("dashboard", monitoring.dashboard, "metrics of failed launches, nodes and scripts come with it"),
+        ("alarms", monitoring.alarms, "nothing watches the head node then"),
+    ):
+        if not on:
+            yield Breach((field,), f"without ParallelCluster's own {field}, {loses}.", write(True))
+
+
+__all__ = [
+    "budget_elsewhere",
+    "nothing_to_listen_to",
+    "region_without_budgets",
+    "repositories_without_log",
+]

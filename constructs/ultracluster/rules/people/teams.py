@@ -1,0 +1,60 @@
+"""Rules on: users and the teams that their jobs count for."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from ultracluster.config import Environment
+from ultracluster.config.remedy import ask, drop, write
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.people.accounts import DATE
+from ultracluster.rules.sets import SLURM, USR
+
+SACCTMGR = "sacctmgr manual (associations, DefaultAccount)"
+
+
+@USR.rule(6, "error", "A user's team exists", source=SACCTMGR, date=DATE)
+def unknown_team(environment: Environment) -> Iterator[Breach]:
+    for name, user in environment.users.items():
+        if user.team is not None and user.team not in environment.teams:
+            near = difflib.get_close_matches(user.team, environment.teams, 1) or list(environment.teams)[:1]
+            yield Breach(
+                ("users", name, "team"),
+                f"there is no team `{user.team}`: the user's jobs would have no account.",
+                write(near[0]) if near else drop().noting("or write the team below teams"),
+            )
+
+
+@USR.rule(7, "warning", "A user is in one team", source=SACCTMGR, date=DATE, kinds=SLURM)
+def two_teams(environment: Environment) -> Iterator[Breach]:
+    for name, user in environment.users.items():
+        listed = [team for team, one in environment.teams.items() if name in one.users]
+        first = user.team or (listed[0] if listed else None)
+        for team in listed:
+            if team == first:
+                continue
+            yield Breach(
+                ("teams", team, "users", environment.teams[team].users.index(name)),
+                f"`{name}` is in `{first}` as well: jobs without --account count for `{first}`, and the user "
+                "has the shares of both.",
+                drop(),
+            )
+
+
+@USR.rule(
+    8, "warning", "Users of teams have an account on the nodes", source=SACCTMGR, date=DATE, kinds=SLURM
+)
+def no_account(environment: Environment) -> Iterator[Breach]:
+    if not environment.users:
+        return  # accounts are made in another way
+    for team_name, team in environment.teams.items():
+        for number, name in enumerate(team.users):
+            if name not in environment.users:
+                near = difflib.get_close_matches(name, environment.users, 1, 0.8)
+                yield Breach(
+                    ("teams", team_name, "users", number),
+                    f"`{name}` is not among the users: nodes have no account of that name, unless a "
+                    "directory has.",
+                    write(near[0]) if near else ask("fact", f"users: {name}: {{uid: ...}}"),
+                )

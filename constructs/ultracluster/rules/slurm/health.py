@@ -1,0 +1,160 @@
+"""Rules on: `health:`, what is done about faulty nodes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from ultracluster.config import Environment
+from ultracluster.config.orchestrator import HyperPodSlurm
+from ultracluster.config.parallelcluster import ParallelCluster
+from ultracluster.config.pcs import Pcs
+from ultracluster.config.remedy import ask, drop, write
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import HPS, KUBERNETES, PCL, PCS, SLU
+from ultracluster.scripts_folder import scripts_folder
+
+DATE = "2026-11-22"
+WATCHED = ("kernel", "sxid", "xid")
+"""What the watcher of the kernel's log calls its findings."""
+_OURS = {
+    "Prolog": "before jobs",
+    "Epilog": "after failed jobs",
+    "HealthCheckProgram": "between jobs",
+}
+
+
+@SLU.rule(
+    40,
+    "error",
+    "Only Slurm nodes have our health checks",
+    source="this package: on Kubernetes the EKS node monitoring agent and HyperPod's health monitoring agent "
+    "find faults, and the services repair nodes (Amazon EKS User Guide, node health)",
+    date=DATE,
+    kinds=KUBERNETES,
+)
+def on_kubernetes(environment: Environment) -> Iterator[Breach]:
+    if "health" in environment.model_fields_set and environment.health.mode != "off":
+        yield Breach(
+            ("health",),
+            "`health` is about nodes of Slurm. On Kubernetes the agents of the service look after nodes: "
+            "`orchestrator.node_recovery` (HyperPod) and node repair (EKS).",
+            drop(),
+        )
+
+
+@SLU.rule(
+    41,
+    "error",
+    "Checks that are left out exist",
+    source="this package: lifecycle_scripts/health",
+    date=DATE,
+)
+def unknown_check(environment: Environment) -> Iterator[Breach]:
+    known = check_names()
+    for index, name in enumerate(environment.health.ignore):
+        if name not in known:
+            nearest = difflib.get_close_matches(name, known, 1, 0)
+            yield Breach(
+                ("health", "ignore", index),
+                f"there is no check `{name}`: the checks are {', '.join(known)}.",
+                write(nearest[0]),
+            )
+
+
+@SLU.rule(
+    42,
+    "warning",
+    "HyperPod repairs the nodes that our checks take out",
+    source="SageMaker Developer Guide, automatic node recovery and auto-resume (NodeRecovery Automatic)",
+    date=DATE,
+    kinds=HPS.kinds,
+)
+def nobody_repairs(environment: Environment, settings: HyperPodSlurm) -> Iterator[Breach]:
+    if environment.health.mode == "enforce" and settings.node_recovery == "none":
+        yield Breach(
+            ("orchestrator", "node_recovery"),
+            "nodes with a fault are drained, and nobody reboots or replaces them: HyperPod does nothing for "
+            "a node in state FAIL where `node_recovery` is `none`.",
+            write("automatic"),
+        )
+
+
+@SLU.rule(
+    43,
+    "warning",
+    "ParallelCluster replaces what is drained",
+    source="aws/aws-parallelcluster-node, slurm_plugin/clustermgtd.py (terminate_drain_nodes, by default on)",
+    date=DATE,
+    kinds=PCL.kinds,
+)
+def replaced_anyway(environment: Environment) -> Iterator[Breach]:
+    health = environment.health
+    if health.mode == "enforce" and not health.replace:
+        yield Breach(
+            ("health", "replace"),
+            "ParallelCluster terminates a node that is drained and has no job within a minute or two, "
+            "whatever `replace` says.",
+            write(True),
+        )
+
+
+@SLU.rule(
+    44,
+    "warning",
+    "Slurm's own programs run our checks",
+    source="slurm.conf manual (Prolog, Epilog, HealthCheckProgram)",
+    date=DATE,
+    kinds=(PCL.kinds or frozenset()) | (PCS.kinds or frozenset()),
+)
+def not_called(environment: Environment, settings: ParallelCluster | Pcs) -> Iterator[Breach]:
+    if environment.health.mode == "off":
+        return
+    # ParallelCluster has its own prolog and epilog, and refuses others.
+    ours = _OURS if isinstance(settings, Pcs) else {"HealthCheckProgram": _OURS["HealthCheckProgram"]}
+    for key in settings.slurm_settings:
+        when = next((when for name, when in ours.items() if name.lower() == key.lower()), "")
+        value = str(settings.slurm_settings[key])
+        if when and not value.startswith("/opt/ultracluster/"):
+            yield Breach(
+                ("orchestrator", "slurm_settings", key),
+                f"your own `{key}` takes the place of ours: nodes are not checked {when}.",
+                drop() | ask("action", f"let {value.split()[0]} call ours, and acknowledge this"),
+            )
+
+
+@SLU.rule(
+    45,
+    "warning",
+    "The nodes' Python runs our programs",
+    source="Red Hat, RHEL 8: python3 is 3.6, without security updates since December 2021; this package's "
+    "programs for nodes are written for 3.9 and newer",
+    date=DATE,
+    kinds=PCL.kinds,
+)
+def old_python(environment: Environment, settings: ParallelCluster) -> Iterator[Breach]:
+    if settings.os not in ("rhel8", "rocky8"):
+        return
+    lost = [
+        words
+        for words, asked in (
+            ("no node is checked", environment.health.mode != "off"),
+            ("no account of `users` is made", bool(environment.users)),
+            ("Slurm does not learn of the teams", bool(environment.teams)),
+        )
+        if asked
+    ]
+    if lost:
+        yield Breach(
+            ("orchestrator", "os"),
+            f"`python3` of {settings.os} is 3.6, too old for our programs: {', '.join(lost)}.",
+            write(settings.os.replace("8", "9")),
+        )
+
+
+def check_names() -> list[str]:
+    """The checks of the health folder, and what the watcher of the kernel's log finds."""
+    return sorted({*WATCHED, *(file.stem for file in (scripts_folder() / "health").glob("*.sh"))})
+
+
+__all__ = ["check_names"]

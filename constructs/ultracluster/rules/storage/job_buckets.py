@@ -1,0 +1,99 @@
+"""Rules on: buckets that users' jobs reach by a role of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.config import Environment
+from ultracluster.config.base import s3_place
+from ultracluster.config.remedy import drop, either, write
+from ultracluster.config.storage import JobBucket, Storage
+from ultracluster.model import Cluster
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import DATA
+
+_DATE = "2026-11-22"
+Place = tuple[str, str]
+
+
+@DATA.rule(
+    40,
+    "error",
+    "Buckets for jobs are named where nodes hand out the role that reaches them",
+    source="this file: the step `job_access` of the nodes of a Slurm cluster",
+    date=_DATE,
+)
+def nobody_hands_out(storage: Storage, cluster: Cluster) -> Iterator[Breach]:
+    if not storage.job_buckets or (cluster.traits.slurm and cluster.runs_scripts):
+        return
+    if cluster.traits.kubernetes:
+        why = (
+            "pods get no role from their node: give a service account of the team's namespace one, by EKS "
+            "Pod Identity (aws eks create-pod-identity-association)."
+        )
+    else:
+        why = "with lifecycle: none no step of ours runs, and nothing would hand out the role."
+    yield Breach(("job_buckets",), why, drop())
+
+
+@DATA.rule(
+    41,
+    "error",
+    "Jobs do not write what nodes run as root, or what tells of them",
+    source="this file: scripts and mirrored software run as root; access logs are evidence",
+    date=_DATE,
+)
+def jobs_write_what_root_runs(storage: Storage, environment: Environment) -> Iterator[Breach]:
+    kept: dict[str, Place] = {}
+    if storage.scripts_bucket:
+        kept["the lifecycle scripts, which nodes run as root"] = (
+            storage.scripts_bucket.name,
+            environment.cluster_name,
+        )
+    if environment.software.mirror:
+        kept["the mirrored software, which nodes install as root"] = s3_place(environment.software.mirror)
+    if storage.log_bucket:
+        kept["access logs"] = (storage.log_bucket.name, "")
+    for number, asked in enumerate(storage.job_buckets):
+        for what, place in kept.items():
+            if asked.write and _overlap(_place(asked), place):
+                yield Breach(
+                    ("job_buckets", number, "write"),
+                    f"s3://{'/'.join(part for part in place if part)} holds {what}: every user who may "
+                    "start a job could change it.",
+                    either(write(False), drop()).noting("or name a folder apart from it"),
+                )
+
+
+@DATA.rule(
+    42,
+    "warning",
+    "No bucket for jobs is named twice for the same files",
+    source="this file: the rights of a role add up",
+    date=_DATE,
+)
+def named_twice(storage: Storage) -> Iterator[Breach]:
+    for number, asked in enumerate(storage.job_buckets):
+        for other in storage.job_buckets[:number]:
+            if asked.write != other.write and _overlap(_place(asked), _place(other)):
+                reader = asked if not asked.write else other
+                yield Breach(
+                    ("job_buckets", number),
+                    f"{_words(asked)} and {_words(other)} overlap, and one of them may be written: what is "
+                    f"in both may, although {_words(reader)} is without write.",
+                    drop(),
+                )
+
+
+def _place(asked: JobBucket) -> Place:
+    return asked.bucket, (asked.prefix or "").rstrip("/")
+
+
+def _words(asked: JobBucket) -> str:
+    return "s3://" + "/".join(part for part in _place(asked) if part)
+
+
+def _overlap(one: Place, other: Place) -> bool:
+    """Whether files can be below both."""
+    first, second = (f"{prefix}/" if prefix else "" for _, prefix in (one, other))
+    return one[0] == other[0] and (first.startswith(second) or second.startswith(first))

@@ -1,0 +1,96 @@
+"""Jobs on nodes, as a real slurmctld tells them, and as they are read."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+import slurm_nodes
+
+from ultracluster.account.aws import AccountError
+from ultracluster.account.jobs import slurm
+from ultracluster.account.jobs.job import Job
+from ultracluster.account.nodes.node import Node
+from ultracluster.account.wait.shell import Answer, command, unpack
+
+HERE = Node("i-1", "gpu", "Running", dns="ip-127-0-0-1.us-west-2.compute.internal")
+NEVER = Node("i-2", "gpu", "Running", dns="ip-10-1-0-17.us-west-2.compute.internal")
+UNKNOWN = Node("i-3", "gpu", "Running", dns="ip-10-1-0-18.us-west-2.compute.internal")
+
+
+class Local:
+    """Runs on this machine what a node would run."""
+
+    def __init__(self, variables: dict[str, str]) -> None:
+        self.variables = variables
+
+    def run(self, nodes: Sequence[Node], script: str, *, seconds: int = 90) -> Mapping[str, Answer]:
+        words = ["bash", "-c", command(script)]
+        done = subprocess.run(words, env=self.variables, capture_output=True, text=True, check=False)
+        return {node.id: unpack(done.stdout) for node in nodes}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[dict[str, str]]:
+    """A real cluster, whose node that runs has a name of Slurm's own, as on PCS and ParallelCluster."""
+    if missing := slurm_nodes.missing():
+        pytest.skip(f"without {', '.join(missing)}")
+    with slurm_nodes.slurm("gpu-st-p5-1", "ip-10-1-0-17") as variables:
+        yield variables
+
+
+def test_jobs_of_a_real_cluster_are_found_by_address_and_by_name(cluster: dict[str, str]) -> None:
+    def run(*words: str) -> str:
+        return subprocess.run(words, env=cluster, capture_output=True, text=True, check=True).stdout
+
+    shell = Local(cluster)
+    nodes = [HERE, NEVER, UNKNOWN]
+    none = slurm.jobs_on_slurm(nodes, HERE, shell)
+    assert none.jobs == () and none.unknown == ""
+
+    number = run("sbatch", "--parsable", "--job-name=a b|c", "--output=/dev/null", "--wrap=sleep 300").strip()
+    run("sbatch", "--hold", "--output=/dev/null", "--wrap=true")
+    for _ in range(100):
+        if "R" in run("squeue", "--noheader", "--jobs", number, "--format=%t"):
+            break
+        time.sleep(0.2)
+    found = slurm.jobs_on_slurm(nodes, HERE, shell)
+    run("scancel", number)
+
+    assert found.unknown == "" and found.jobs == (Job(number, "root", "a b|c", ("i-1",)),)
+    assert slurm.jobs_on_slurm([NEVER], HERE, shell).jobs == ()
+
+
+def test_a_slurm_that_does_not_answer_is_not_one_without_jobs(
+    cluster: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "squeue").write_text("#!/bin/sh\necho Unable to contact slurm controller >&2\nexit 1\n")
+    (tmp_path / "squeue").chmod(0o755)
+    gone = Local({**cluster, "PATH": f"{tmp_path}:{cluster['PATH']}"})
+
+    found = slurm.jobs_on_slurm([HERE], HERE, gone)
+
+    assert found.jobs == () and "Slurm did not answer on i-1" in found.unknown
+
+
+def test_a_job_over_nodes_is_one_job() -> None:
+    text = "node|a|127.0.0.1\njob|a|7|ada|x\nnode|b|10.1.0.17\njob|b|7|ada|x\njob|b|8_1|bo|\njob|z|9|c|d\n"
+
+    found = slurm.read(text, [HERE, NEVER])
+
+    assert found.jobs == (Job("7", "ada", "x", ("i-1", "i-2")), Job("8_1", "bo", "", ("i-2",)))
+    assert [str(one) for one in found.jobs] == ["job 7 (x) of ada on i-1, i-2", "job 8_1 of bo on i-2"]
+
+
+def test_what_cannot_be_asked_is_said() -> None:
+    class Refusing:
+        def run(self, nodes: Sequence[Node], script: str, *, seconds: int = 90) -> Mapping[str, Answer]:
+            raise AccountError("access denied: SendCommand")
+
+    assert slurm.jobs_on_slurm([HERE], None, Refusing()).unknown.startswith("no node runs")
+    assert slurm.jobs_on_slurm([HERE], HERE, Refusing()).unknown == "access denied: SendCommand"
+    nameless = slurm.jobs_on_slurm([HERE, Node("i-9", "gpu", "Failure")], HERE, Refusing())
+    assert "i-9 has no host name" in nameless.unknown

@@ -1,0 +1,306 @@
+"""Faults of nodes in a real Slurm: each is injected, and the node is drained or failed with the right reason
+within its budget, its job is queued again, and no other node is changed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from subprocess import Popen
+
+import pytest
+from slurm_twin import health
+from slurm_twin.root import NoTwinError
+from slurm_twin.twin import Twin
+
+NODES = ["n1", "n2", "n3", "n4"]
+XID_79 = "NVRM: Xid (PCI:0000:{:02x}:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
+XID_94 = "NVRM: Xid (PCI:0000:10:1c): 94, pid=1896, name=python, Contained: SM (0x1). RST: No, D-RST: No"
+CONF = {
+    "Prolog": "/opt/ultracluster/prolog",
+    "Epilog": "/opt/ultracluster/epilog",
+    "PrologFlags": "Alloc",
+    "SchedulerParameters": "bf_interval=1,sched_interval=2,batch_sched_delay=0,nohold_on_prolog_fail,"
+    "requeue_delay=1",
+    "RebootProgram": "/usr/sbin/reboot",
+    "KillWait": "2",
+}
+SETTINGS = {
+    "mode": "enforce",
+    "orchestrator": "hyperpod-slurm",  # which reboots and replaces nothing with
+    "node_recovery": "none",
+    "boot_gate": True,
+    # four nodes share two processors: the checks that nothing here breaks are left out
+    "ignore": [
+        "clocks",
+        "dcgm",
+        "disks",
+        "ecc",
+        "efa",
+        "fabric_manager",
+        "limits",
+        "neuron",
+        "nvlink",
+        "time_sync",
+    ],
+    "max_drained_percent": 50,
+    "max_drained_per_hour": 1000,
+    "replace": True,
+    "max_resumes_per_day": 20,
+    "checkpoint_seconds": 3,
+    "fresh_seconds": 0,
+}
+HOME = "/opt/ultracluster/health"
+CLUSTER = {
+    "schema": 1,
+    "environment": "twin",
+    "cluster": "twin",
+    "orchestrator": "pcs",
+    "release": None,
+    "node_groups": {
+        "gpu": {
+            "role": "compute",
+            "instance_type": "p5.48xlarge",
+            "accelerators": 8,
+            "accelerator": "nvidia",
+            "efa_interfaces": 0,
+            "local_nvme_disks": 0,
+        }
+    },
+    "health": SETTINGS,
+}
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Twin]:
+    twin = Twin(nodes=4, conf=CONF, boot=health.boot(CLUSTER, "gpu"))
+    try:
+        twin.__enter__()
+    except NoTwinError as error:
+        pytest.skip(str(error))
+    try:
+        yield twin
+    finally:
+        twin.__exit__(None, None, None)
+
+
+@pytest.fixture
+def twin(running: Twin) -> Iterator[Twin]:
+    """Four healthy nodes, and none of them changed by the test before."""
+    yield running
+    running.run("scancel --user=alice; scancel --user=bob")
+    for node in NODES:
+        running.on(
+            node,
+            "rm -rf /run/fake/gpus/* /run/ultracluster/health/{nvidia-smi,later.json}"
+            " /var/log/ultracluster/health.log /var/lib/ultracluster/health/drained.json;"
+            # what the kernel has said until now is seen
+            f" {HOME}/lib/run_check.sh xid quick",
+            check=False,
+        )
+        tell(running, node)
+    for node in NODES:
+        running.run(f"scontrol update NodeName={node} Comment=''")
+        if running.state(node).states & {"DRAIN", "FAIL", "DOWN"}:
+            running.run(f"scontrol update NodeName={node} State=RESUME", check=False)
+    running.wait(lambda: running.up() == 4, 40, "four idle nodes")
+
+
+def tell(twin: Twin, node: str, **changes: object) -> None:
+    """Settings of one node."""
+    twin.put(node, f"{HOME}/settings.json", json.dumps({**SETTINGS, **changes}))
+
+
+BUSES = iter(range(16, 256))
+
+
+def falls_off_the_bus(twin: Twin, node: str) -> None:
+    """Another GPU each time: the same line again within a minute is no further fault."""
+    twin.journal(node, XID_79.format(next(BUSES)))
+
+
+def fewer_gpus(twin: Twin, node: str) -> None:
+    """One does not answer; and what the checks of one moment share is forgotten."""
+    twin.on(node, "echo 7 >/run/fake/gpus/count; rm -f /run/ultracluster/health/nvidia-smi")
+
+
+def log(twin: Twin, node: str) -> str:
+    return twin.on(node, "cat /var/log/ultracluster/health.log", check=False).stdout
+
+
+def held(twin: Twin) -> dict[str, str]:
+    """The reasons of the nodes that take no job."""
+    found = {node: twin.state(node) for node in NODES}
+    return {node: one.reason for node, one in found.items() if one.states & {"DRAIN", "FAIL", "DOWN"}}
+
+
+def gang(
+    twin: Twin, *options: str, user: str = "alice", script: str = "srun sleep 300", first: str = ":"
+) -> int:
+    """A job whose script has begun: Slurm calls it running before its prolog has ended."""
+    text = f"#!/bin/bash\n{first}\ntouch ~/ready.$SLURM_JOB_ID\n{script}\n"
+    job = twin.submit(text, "--requeue", "--exclusive", *options, user=user)
+    ready = f"test -e /home/{user}/ready.{job}"
+    twin.wait(lambda: not twin.run(ready, check=False).returncode, 30, f"job {job} to run")
+    return job
+
+
+def nodes_of(twin: Twin, job: int) -> set[str]:
+    names = twin.run(f"squeue --noheader --jobs={job} --format=%N").stdout.strip()
+    return set(twin.run(f"scontrol show hostnames {names}").stdout.split()) if names else set()
+
+
+def test_the_step_lays_the_loop_and_healthy_nodes_run_jobs(twin: Twin) -> None:
+    job = gang(twin, "--nodes=4", script="srun hostname")
+    twin.wait(lambda: twin.job(job)["job_state"] == ["COMPLETED"], what="the job to end")
+    assert held(twin) == {}
+    said = twin.on("n1", f"cat {HOME}/settings.json /var/lib/ultracluster/health/gpu_count.json").stdout
+    assert '"mode": "enforce"' in said
+    assert '"result": "ok"' in said
+
+
+def test_a_gpu_that_falls_off_the_bus_drains_its_node_and_sends_the_job_elsewhere(twin: Twin) -> None:
+    broken = gang(twin, "--nodes=2")
+    other = gang(twin, "--nodes=1", user="bob")
+    first, before = sorted(nodes_of(twin, broken))[0], nodes_of(twin, other)
+
+    falls_off_the_bus(twin, first)
+    seconds = twin.wait(lambda: held(twin), 10, "the node to be drained")
+    assert held(twin) == {first: "ultracluster:xid:79"}
+
+    twin.wait(
+        lambda: first not in nodes_of(twin, broken) and twin.job(broken)["job_state"] == ["RUNNING"],
+        40,
+        "the job to run elsewhere",
+    )
+    assert twin.job(broken)["restart_cnt"] == 1
+    assert nodes_of(twin, other) == before, "the job of another node was left alone"
+    assert twin.job(other)["restart_cnt"] == 0
+    assert seconds < 10
+
+
+def test_a_job_has_time_for_a_checkpoint_if_it_asks_for_a_signal(twin: Twin) -> None:
+    job = gang(
+        twin,
+        "--nodes=1",
+        "--nodelist=n4",
+        "--comment=ultracluster:signal=USR1",
+        first="trap 'date +%s >checkpoint' USR1",
+        script="srun sleep 300 & while sleep 0.1; do continue; done",
+    )
+    falls_off_the_bus(twin, "n4")
+    twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, 40, "the job to be queued again")
+    assert int(twin.run("cat /home/alice/checkpoint").stdout) <= time.time() - 2
+
+
+def test_a_contained_memory_error_requeues_the_job_and_the_node_stays(twin: Twin) -> None:
+    job = gang(twin, "--nodes=1")
+    (node,) = nodes_of(twin, job)
+    twin.journal(node, XID_94)
+    twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, 20, "the job to be queued again")
+
+
+def test_before_a_job_a_lost_gpu_is_found_and_the_job_runs_on_another_node(twin: Twin) -> None:
+    fewer_gpus(twin, "n1")
+    job = twin.submit("#!/bin/bash\nsrun hostname\n", "--nodes=4", "--requeue", "--exclusive")
+    twin.wait(lambda: "n1" in held(twin), 30, "n1 to be drained")
+    assert held(twin) == {"n1": "ultracluster:gpu_count:missing"}
+    # a prolog that fails leaves the reason, and holds no job
+    assert "PENDING" in twin.job(job)["job_state"]
+    assert not twin.job(job)["hold"]
+
+
+def test_a_file_system_that_is_gone_drains_its_node_and_leaves_the_job_alone(twin: Twin) -> None:
+    job = gang(twin, "--nodes=1", "--nodelist=n2")
+    twin.on("n2", "sed -i 's,^LUSTRE_PATH=.*,LUSTRE_PATH=/fsx,' /var/lib/ultracluster/health/node")
+    try:
+        twin.on("n2", f"SLURMD_NODENAME=n2 {HOME}/program")
+        assert held(twin) == {"n2": "ultracluster:lustre:unmounted"}
+        assert twin.job(job)["job_state"] == ["RUNNING"]
+    finally:
+        twin.on("n2", "sed -i 's,^LUSTRE_PATH=.*,LUSTRE_PATH=,' /var/lib/ultracluster/health/node")
+
+
+def test_a_tool_that_hangs_holds_no_job_for_ten_seconds(twin: Twin) -> None:
+    twin.on("n2", "touch /run/fake/gpus/hangs")
+    began = time.monotonic()
+    done = twin.on("n2", "SLURMD_NODENAME=n2 /opt/ultracluster/prolog.d/10_ultracluster_health; echo $?")
+    assert time.monotonic() - began < 10
+    assert done.stdout.strip() == "0", "slow once is no fault"
+    assert held(twin) == {}
+
+
+def test_a_false_alarm_everywhere_drains_no_more_than_the_share(twin: Twin) -> None:
+    for node in NODES:
+        tell(twin, node, max_drained_percent=25)
+        fewer_gpus(twin, node)
+    environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+    programs = [
+        Popen(twin.enter(node, "root", "env", f"SLURMD_NODENAME={node}", f"{HOME}/program"), env=environment)
+        for node in NODES
+    ]
+    for process in programs:
+        assert process.wait(60) == 0
+    assert len(held(twin)) == 1
+    (drained,) = held(twin)
+    others = "".join(log(twin, node) for node in NODES if node != drained)
+    assert "ALERT only" in others or "later" in others
+
+
+@pytest.mark.parametrize("reason", ["bad fan, ask Anna", "Action:Replace"])
+def test_what_an_operator_or_hyperpod_has_taken_is_left_alone(twin: Twin, reason: str) -> None:
+    state = "FAIL" if reason.startswith("Action:") else "DRAIN"
+    twin.run(f"scontrol update NodeName=n3 State={state} Reason='{reason}'")
+    before = twin.state("n3")
+    fewer_gpus(twin, "n3")
+    falls_off_the_bus(twin, "n3")
+    twin.on("n3", f"SLURMD_NODENAME=n3 {HOME}/program")
+    twin.wait(lambda: "which is not ours" in log(twin, "n3"), 15, "the loop to see it")
+    assert twin.state("n3") == before
+
+
+def test_on_hyperpod_the_node_fails_with_the_words_that_it_acts_on(twin: Twin) -> None:
+    tell(twin, "n2", node_recovery="automatic")
+    job = gang(twin, "--nodes=1", "--nodelist=n2")
+    falls_off_the_bus(twin, "n2")
+    twin.wait(lambda: twin.state("n2").reason.startswith("Action:"), 30, "HyperPod to be asked")
+    found = twin.state("n2")
+    assert found.reason in ("Action:Replace", "Action:Reboot")
+    assert "FAIL" in found.states
+    twin.wait(lambda: twin.job(job)["restart_cnt"] == 1, 20, "the job to be queued again")
+
+
+def test_a_dry_run_changes_nothing_and_says_what_it_would_do(twin: Twin) -> None:
+    tell(twin, "n1", mode="dry-run")
+    job = gang(twin, "--nodes=1", "--nodelist=n1")
+    falls_off_the_bus(twin, "n1")
+    twin.wait(
+        lambda: "DRY RUN, would do: drain=ultracluster:xid:79" in log(twin, "n1"), 15, "the log to say it"
+    )
+    time.sleep(3)
+    assert held(twin) == {}
+    assert twin.job(job)["job_state"] == ["RUNNING"]
+
+
+def test_a_node_comes_back_after_a_reboot_and_two_passes_and_not_before(twin: Twin) -> None:
+    before = twin.on("n4", "cat /proc/sys/kernel/random/boot_id").stdout
+    tell(twin, "n4", orchestrator="pcs")
+    fewer_gpus(twin, "n4")
+    twin.on("n4", f"SLURMD_NODENAME=n4 {HOME}/program")
+    assert list(held(twin)) == ["n4"]
+    # It has no job, so Slurm reboots it at once; with that the fault is gone, as all of /run is.
+    twin.wait(lambda: not held(twin), 60, "the node to be given back")
+    assert twin.on("n4", "cat /proc/sys/kernel/random/boot_id").stdout != before
+    comment = twin.run("scontrol --oneliner show node n4").stdout
+    assert re.search(r"Comment=ultracluster .*by=gpu_count:missing.* resumed=\d+", comment)
+    assert "its checks passed" in log(twin, "n4")
+
+
+def test_after_a_failed_job_the_node_is_looked_at(twin: Twin) -> None:
+    job = gang(twin, "--nodes=1", "--nodelist=n3", "--no-requeue", script="sleep 2; exit 7")
+    fewer_gpus(twin, "n3")
+    twin.wait(lambda: held(twin), 20, "the node to be drained")
+    assert held(twin) == {"n3": "ultracluster:gpu_count:missing"}
+    assert twin.job(job)["job_state"] == ["FAILED"]

@@ -1,0 +1,66 @@
+"""Both tables of environments as Markdown, with what the evaluator says: `python -m iam_proof [NAME...]`.
+
+Names are those of environments/; with `, closed` after one, its network is closed. By default all that the
+tests ask about. Ends with 1 where a row turns out otherwise than its table says.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from iam_proof.environments import NAMES, config_of, rows_for, worlds_of
+from iam_proof.evaluator import Evaluator, why_not_here
+from iam_proof.verdicts import Verdict, verdicts
+
+HEADS = {"allowed": "What must be allowed", "denied": "What must be denied"}
+
+
+def page(name: str, found: Sequence[Verdict]) -> Iterator[str]:
+    """Lines of one environment."""
+    yield f"# {name}\n"
+    for table, head in HEADS.items():
+        yield f"## {head}\n"
+        yield "| | who | calls | on | by |"
+        yield "|---|---|---|---|---|"
+        for verdict in found:
+            if verdict.row.table == table:
+                yield line(verdict)
+        yield ""
+
+
+def line(verdict: Verdict) -> str:
+    row = verdict.row
+    who = sorted({one.call.who.label for one in verdict.outcomes})
+    resources = sorted({one.call.resource for one in verdict.outcomes})
+    by = sorted({one.because for one in verdict.outcomes if one.because} if row.table == "denied" else set())
+    mark = "**NO**: " if verdict.surprises else ""
+    more = f" and {len(resources) - 2} more" if len(resources) > 2 else ""
+    cells = [f"{mark}{row.row}", ", ".join(who), ", ".join(row.calls), ", ".join(resources[:2]) + more]
+    return "| " + " | ".join(one.replace("|", "\\|") for one in [*cells, ", ".join(by)]) + " |"
+
+
+def main(names: Sequence[str]) -> int:
+    from templates import templates_alone
+
+    if missing := why_not_here():
+        sys.stderr.write(f"{missing}\n")
+        return 2
+    if unknown := [name for name in names if name not in NAMES]:
+        sys.stderr.write(f"no environment is called {', '.join(unknown)}; there are: {'; '.join(NAMES)}\n")
+        return 2
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder, Evaluator() as evaluator:
+        for number, name in enumerate(names or NAMES):
+            templates = templates_alone(config_of(name), Path(folder) / str(number))
+            world, neighbour = worlds_of(name, templates)
+            found = verdicts(world, evaluator, rows_for(name), others=[neighbour])
+            sys.stdout.write("\n".join(page(name, list(found.values()))) + "\n")
+            wrong += sum(bool(one.surprises) for one in found.values())
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

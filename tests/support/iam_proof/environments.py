@@ -1,0 +1,99 @@
+"""The environments that are asked about: all that are here, and each orchestrator with its network closed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from project import ENVIRONMENTS, ROOT
+
+from iam_proof.resolved import Resolved
+from iam_proof.rows import Row, facts_of, rows_of
+from iam_proof.world import World
+from ultracluster.config import Environment, load
+from ultracluster.config.directory import Directory
+from ultracluster.config.observability import Alerts, Grafana, Observability
+from ultracluster.config.storage import JobBucket
+
+CLOSED, JOBS, DIRECTORY = "no way out", "buckets of jobs", "a directory"
+WATCHED = "observability"
+VARIANTS = {
+    "eks-p5en": (CLOSED,),
+    "hyperpod-eks-p5": (CLOSED, WATCHED),
+    "parallelcluster-p5": (CLOSED, JOBS, WATCHED),
+    "pcs-p6-b200": (CLOSED, JOBS, DIRECTORY, WATCHED),
+    "prod": (JOBS, DIRECTORY, WATCHED),
+}
+"""With these every orchestrator is asked about without a way out, and Slurm with access of jobs to S3 and
+with a directory; and HyperPod, ParallelCluster and PCS with what watches them."""
+ASKED = {"job-buckets", "directory"}
+"""Words of rows that no shipped environment has."""
+NAMES = (
+    *ENVIRONMENTS,
+    *(f"{name}, {' and '.join(words)}" for name, words in VARIANTS.items() if name in ENVIRONMENTS),
+)
+Templates = Mapping[str, Any]
+READER = "arn:aws:secretsmanager:{region}:111122223333:secret:directory/reader-AbCdEf"
+READERS_KEY = "arn:aws:kms:{region}:111122223333:key/88888888-2222-4333-8444-555555555555"
+RESULTS = "arn:aws:kms:{region}:111122223333:key/99999999-2222-4333-8444-555555555555"
+
+
+@cache
+def config_of(name: str) -> Environment:
+    """The environment; what comes after a comma is changed in it."""
+    file, _, words = name.partition(", ")
+    config = load(ROOT / "environments" / f"{file}.yaml").environment
+    changed: dict[str, Any] = {}
+    if CLOSED in words:
+        changed["network"] = config.network.model_copy(update={"egress": "closed"})
+    if JOBS in words:
+        buckets = (
+            {"bucket": "example-public"},
+            {"bucket": "example-results", "prefix": "runs", "write": True, "key": {"arn": RESULTS}},
+        )
+        text = json.dumps(buckets).replace("{region}", config.region)
+        made = tuple(JobBucket.model_validate(one) for one in json.loads(text))
+        changed["storage"] = config.storage.model_copy(update={"job_buckets": made})
+    if DIRECTORY in words:
+        changed["directory"] = Directory(
+            kind="ldap",
+            uris=("ldaps://ldap.example.com",),
+            search_base="dc=example,dc=com",
+            bind_dn="cn=reader,dc=example,dc=com",
+            password_secret_arn=READER.replace("{region}", config.region),
+            password_key_arn=READERS_KEY.replace("{region}", config.region),
+            server_networks=("10.200.0.0/24",),
+        )
+    if WATCHED in words:
+        changed["observability"] = Observability(
+            alerts=Alerts(emails=("oncall@example.com",)),
+            grafana=Grafana(),
+            monthly_budget_usd=50_000,
+        )
+    return config.model_copy(update=changed)
+
+
+@cache
+def rows_for(name: str) -> tuple[Row, ...]:
+    """Rows about an environment; of one that was changed those that may turn out otherwise for it."""
+    found = rows_of(facts_of(config_of(name)))
+    if "," not in name:
+        return found
+    return tuple(
+        one
+        for one in found
+        if one.table == "allowed" or one.by == "vpce" or not ASKED.isdisjoint(one.when.split())
+    )
+
+
+def worlds_of(name: str, templates: Templates) -> tuple[World, World]:
+    """An environment, and a second one beside it, whose name begins like its own: its nearest neighbour."""
+    config = config_of(name)
+    other = json.loads(re.sub(rf"\b{re.escape(config.name)}\b", f"{config.name}2", json.dumps(templates)))
+    return (
+        World(config.name, config, Resolved(templates, config.region)),
+        World(f"{config.name}2", config, Resolved(other, config.region)),
+    )

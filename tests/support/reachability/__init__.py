@@ -1,0 +1,1 @@
+"""Who may open a connection to whom, told from templates: groups, routes, endpoints, and who stands where."""

@@ -1,0 +1,110 @@
+"""Writes docs/faults.md from lifecycle_scripts/health/faults.json. Run by `make generate`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from ultracluster.catalog.node_faults import Fault, about_faults, generations, node_faults
+
+HEAD = """# Faults of nodes
+
+What health checks and the watcher of the kernel's log know, how grave each fault is, and what is done.
+Written by `make generate` from [`health/faults.json`](../lifecycle_scripts/health/faults.json), which has the
+sources of each row; [health.md](health.md) explains it. A node's reason is `ultracluster:<check>:<code>`.
+"""
+
+
+def page() -> str:
+    """The page as Markdown."""
+    return "\n".join([HEAD, *_words(), "", *_tables(), *_lines()])
+
+
+def _words() -> Iterator[str]:
+    about = about_faults()
+    yield f"Sources were read on {about['date']}. {about['sources'][0].upper()}{about['sources'][1:]}."
+    yield ""
+    for key in ("severity", "action", "repeats", "other", "order"):
+        yield f"- **{key}**: {about[key]}."
+    yield ""
+    yield "| Generation | Accelerators |"
+    yield "|---|---|"
+    for one in generations():
+        yield f"| {one.name} | {', '.join(one.accelerators)} |"
+
+
+def _tables() -> Iterator[str]:
+    faults = node_faults()
+    for check in dict.fromkeys(row.check for row in faults):
+        yield f"## {check}"
+        yield ""
+        rows = [row for row in faults if row.check == check]
+        makers = any(row.nvidia or row.other for row in rows)
+        yield f"| Code | Means | Severity | Action |{' NVIDIA | Other lists |' if makers else ''}"
+        yield f"|---|---|---|---|{'---|---|' if makers else ''}"
+        for row in rows:
+            end = f" {row.nvidia or '-'} | {_others(row)} |" if makers else ""
+            means = ". ".join(filter(None, [row.meaning, row.note]))
+            yield f"| {_code(row)} | {means} | {row.severity} | {_action(row)} |{end}"
+        yield ""
+
+
+def _code(row: Fault) -> str:
+    """The code, with what else has to fit."""
+    only = [", ".join(row.generations)] if row.generations else []
+    only += [f"text `{_cell(row.text)}`"] if row.text else []
+    code = _ranges(row.codes)
+    return f"{code} ({'; '.join(only)})" if only else code
+
+
+def _ranges(codes: tuple[str, ...]) -> str:
+    """`1-7, 9` of numbers in a row."""
+    if len(codes) < 3 or not all(code.isdecimal() for code in codes):
+        return ", ".join(code.replace("*", "any other") for code in codes)
+    parts: list[list[int]] = []
+    for number in map(int, codes):
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    return ", ".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
+
+
+def _action(row: Fault) -> str:
+    words = [row.action] if row.action != "none" or row.when_idle == "none" else []
+    if row.when_idle != "none":
+        words.append(f"{row.when_idle} when no job runs")
+    if row.repeats and row.repeats.action != row.action:
+        words.append(f"{row.repeats.action} after {row.repeats.times} in {row.repeats.within_hours} h")
+    return "; ".join(words)
+
+
+def _others(row: Fault) -> str:
+    return (
+        "; ".join(f"{one.who}: {one.action}{f' ({one.why})' if one.why else ''}" for one in row.other) or "-"
+    )
+
+
+def _lines() -> Iterator[str]:
+    rows = [row for row in node_faults() if row.line]
+    made = sum(row.line_from.startswith("constructed") for row in rows)
+    yield "## Lines"
+    yield ""
+    yield (
+        f"Each of these lines is a test: it must come to its row. {len(rows) - made} were logged; for {made} "
+        "no public one was found, and they are made from the driver's own format."
+    )
+    yield ""
+    yield "| Row | Line | From |"
+    yield "|---|---|---|"
+    for row in rows:
+        yield f"| {row.id} | `{_cell(row.line)}` | {_cell(row.line_from)} |"
+    yield ""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
