@@ -15,6 +15,8 @@ sys.path[:0] = [str(ROOT / "tests" / "support")]
 
 from intents import KINDS, Cell, cells  # noqa: E402 (only once the folder is on the path)
 
+from ultracluster.catalog.wishes import field_names, wishes  # noqa: E402
+
 HEAD = """# Back-ends
 
 What becomes of a wish under each orchestrator: a cluster (✓), or the rules that refuse it. Written by
@@ -29,7 +31,8 @@ def page() -> str:
     by_intent: dict[str, list[Cell]] = {}
     for cell in cells():
         by_intent.setdefault(cell.intent.title, []).append(cell)
-    return "\n".join([HEAD, *_table(by_intent), "", *_refusals(by_intent), ""])
+    parts = (_table(by_intent), _wishes(), _names(), _refusals(by_intent))
+    return "\n".join([HEAD, *(line for part in parts for line in (*part, ""))])
 
 
 def _table(by_intent: dict[str, list[Cell]]) -> Iterator[str]:
@@ -37,6 +40,33 @@ def _table(by_intent: dict[str, list[Cell]]) -> Iterator[str]:
     yield f"|---|{'---|' * len(KINDS)}"
     for title, row in by_intent.items():
         yield f"| {title} | {' | '.join(_mark(cell) for cell in row)} |"
+
+
+def _wishes() -> Iterator[str]:
+    """What each orchestrator answers to each wish, with the words below the table."""
+    yield "## Wishes\n"
+    yield "What `ultracluster choose --wish NAME` knows. Each has an environment that is synthesised in the"
+    yield "tests and accepted by every authority, and is refused there without what it requires.\n"
+    yield f"| | {' | '.join(KINDS)} | environment |"
+    yield f"|---|{'---|' * (len(KINDS) + 1)}"
+    for name, wish in wishes().items():
+        page = wish.page.removeprefix("docs/")
+        answers = (wish.answers[kind][0] for kind in KINDS)
+        overlay = f"[`{wish.overlay}`](../{wish.overlay})"
+        yield f"| [{wish.title}]({page}) (`{name}`) | {' | '.join(answers)} | {overlay} |"
+    for wish in wishes().values():
+        yield f"\n### {wish.title}\n"
+        for kind in KINDS:
+            answer, words, source = wish.answers[kind]
+            yield f"- **{kind}** {answer}: {words} ({source})"
+
+
+def _names() -> Iterator[str]:
+    yield "## Other names of the field\n"
+    yield "| name | here | how, or why not | source |"
+    yield "|---|---|---|---|"
+    for row in field_names():
+        yield f"| {row.name} | {row.how} | {row.words} | {row.source} |"
 
 
 def _mark(cell: Cell) -> str:

@@ -170,7 +170,20 @@ def asked(monkeypatch: pytest.MonkeyPatch, *answers: str) -> dict[str, Any]:
 
 def test_questions_are_asked_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     document = asked(
-        monkeypatch, "n", "y", "y", "n", "n", "n", "n", "p5.49xlarge", "p5.48xlarge", "block", "training-plan"
+        monkeypatch,
+        "n",
+        "y",
+        "y",
+        "n",
+        "n",
+        "n",
+        "n",
+        "p5.49xlarge",
+        "p5.48xlarge",
+        "block",
+        "training-plan",
+        "nonsense",
+        "none",
     )
 
     assert document["wanted"] == {
@@ -180,7 +193,7 @@ def test_questions_are_asked_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_who_wants_slurm_is_not_asked_for_pods(monkeypatch: pytest.MonkeyPatch) -> None:
-    document = asked(monkeypatch, "y", "n", "y", "n", "n", "n", "", "")
+    document = asked(monkeypatch, "y", "n", "y", "n", "n", "n", "", "", "")
 
     assert document["wanted"] == {"features": ["slurm", "managed"], "capacity": "", "instance_type": ""}
     assert document["ranking"][0]["orchestrator"] == "pcs"

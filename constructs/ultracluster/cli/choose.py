@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import shlex
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -32,6 +33,14 @@ def choose(
         bool, typer.Option("--own-nodes", help="Instances, placement and launch templates of your account.")
     ] = False,
     cheap: Annotated[bool, typer.Option("--cheap", help="Nodes cost no more than EC2 itself.")] = False,
+    wish: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--wish",
+            help="A further wish, again for each; `--wish list` names them.",
+            show_default=False,
+        ),
+    ] = None,
     capacity: Annotated[
         str | None,
         typer.Option(
@@ -56,11 +65,14 @@ def choose(
     """
     from ultracluster.plan.choice import CAPACITIES, ranking
 
+    if wish and "list" in wish:
+        sys.stdout.write(_wish_list())
+        return
     flags = {
         "slurm": slurm, "kubernetes": kubernetes, "recovery": recovery, "managed": managed,
         "elastic": elastic, "own_nodes": own_nodes, "cheap": cheap,
     }  # fmt: skip
-    features = tuple(name for name, asked in flags.items() if asked)
+    features = (*(name for name, asked in flags.items() if asked), *_wishes(wish or []))
     if capacity is not None and capacity not in CAPACITIES:
         refuse(f"--capacity {capacity}: write one of {', '.join(CAPACITIES)}")
     if not features and capacity is None and instance_type is None:
@@ -68,7 +80,7 @@ def choose(
             refuse(
                 "Cannot prompt: stdin is not a terminal. Pass what you need: "
                 + ", ".join(f"--{name.replace('_', '-')}" for name in flags)
-                + ", --capacity KIND or --instance-type TYPE"
+                + ", --wish NAME, --capacity KIND or --instance-type TYPE"
             )
         wanted = _ask()
     else:
@@ -91,7 +103,40 @@ def _ask() -> Wanted:
             features.append(name)
     kind = ask("Instance type or accelerators of the compute nodes", "not decided", kind=_type)
     capacity = ask_one_of("Capacity that you have or will buy", ("any", *CAPACITIES), "any")
+    features += ask("Further wishes, with spaces between", "none", kind=_asked_wishes)
     return _wanted(tuple(features), "" if capacity == "any" else capacity, kind)
+
+
+def _wishes(names: list[str]) -> tuple[str, ...]:
+    """The wishes of these names.
+
+    Exits with code 2 where there is none of a name.
+    """
+    try:
+        return _known_wishes(names)
+    except ValueError as error:
+        refuse(f"--wish {error}")
+
+
+def _asked_wishes(text: str) -> tuple[str, ...]:
+    return () if text == "none" else _known_wishes(text.replace(",", " ").split())
+
+
+def _known_wishes(names: list[str]) -> tuple[str, ...]:
+    from ultracluster.catalog.wishes import wishes
+
+    for name in names:
+        if name not in wishes():
+            near = difflib.get_close_matches(name, wishes(), n=1, cutoff=0.4)
+            raise ValueError(f"{name}: " + (f"write {near[0]}" if near else f"one of {', '.join(wishes())}"))
+    return tuple(dict.fromkeys(names))
+
+
+def _wish_list() -> str:
+    from ultracluster.catalog.wishes import wishes
+
+    width = max(map(len, wishes()), default=0)
+    return "".join(f"{name:{width}}  {wish.question}\n" for name, wish in wishes().items())
 
 
 def _type(text: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ultracluster.catalog import InstanceType
+from ultracluster.catalog.wishes import wishes
 from ultracluster.config.capacity import (
     STAND_IN,
     Capacity,
@@ -47,7 +48,7 @@ class Wanted:
     """What is asked for; what is left out does not matter."""
 
     features: tuple[str, ...] = ()
-    """Names of features in `orchestrators.json`."""
+    """Names of features in `orchestrators.json`, and of wishes."""
     capacity: str = ""
     """One of `CAPACITIES`."""
     instance_type: InstanceType | None = None
@@ -84,7 +85,7 @@ class Rank:
 
 
 def questions() -> Mapping[str, str]:
-    """The question of each feature, by its name."""
+    """The question of each feature, by its name. Wishes have questions of their own."""
     return {name: row["question"] for name, row in _document()["features"].items()}
 
 
@@ -99,7 +100,8 @@ def ranking(wanted: Wanted) -> list[Rank]:
 
 def comparison() -> dict[str, dict[OrchestratorKind, Reason]]:
     """Every feature and every kind of capacity by title, with the answer of each orchestrator."""
-    rows = [[_feature(kind, name) for kind in _orchestrators()] for name in _document()["features"]]
+    names = (*_document()["features"], *wishes())
+    rows = [[_feature(kind, name) for kind in _orchestrators()] for name in names]
     rows += [[_takes(kind, name, _ANY_TYPE) for kind in _orchestrators()] for name in CAPACITIES]
     return {row[0].title: dict(zip(_orchestrators(), row, strict=True)) for row in rows}
 
@@ -114,6 +116,9 @@ def _reasons(kind: OrchestratorKind, wanted: Wanted) -> Iterator[Reason]:
 
 
 def _feature(kind: OrchestratorKind, name: str) -> Reason:
+    if wish := wishes().get(name):
+        answer, words, source = wish.answers[kind]
+        return Reason(title=wish.title, answer=answer, words=words, source=source)
     answer, words, source = _orchestrators()[kind][name]
     return Reason(title=_document()["features"][name]["title"], answer=answer, words=words, source=source)
 
