@@ -97,7 +97,7 @@ def packages_of_image(resilience: str) -> tuple[str, ...]:
 
 
 def tiered_checkpoints() -> Mapping[str, Any]:
-    """Managed tiered checkpoints: `percent` of memory (least and most), `port`, `log_folder`, `s3_actions`."""
+    """Managed tiered checkpoints: `percent` of memory (least, most), `port`, `log_folder`, `s3_actions`."""
     return MappingProxyType(_document()["tiered_checkpoints"])
 
 

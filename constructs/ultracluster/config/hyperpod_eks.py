@@ -49,7 +49,7 @@ class HyperPodInference(Model):
 
 class CheckpointTier(Model):
     """Where tiered checkpoints go that outlast the nodes' memory: a folder of a bucket, with one folder in it
-    for each namespace. Whoever writes there can run code in the jobs that load it: checkpoints are pickles."""
+    for each namespace. Who writes there can run code in jobs that load it: checkpoints are pickles."""
 
     bucket: BucketName
     """A bucket made elsewhere, in the Region of the cluster; its policy must not refuse the role."""

@@ -211,7 +211,7 @@ def tier_of_nothing(hyperpod: HyperPodEks) -> Iterator[Breach]:
     80,
     "error",
     "Nobody writes checkpoints where nodes take what they run as root",
-    source=f"{_GUIDE}Security considerations for managed tiered checkpointing; this file: scripts run as root",
+    source=f"{_GUIDE}Security considerations for managed tiered checkpointing",
     date=_DATE,
 )
 def tier_apart(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
