@@ -12,6 +12,7 @@ from ultracluster.catalog.eks_calendar import kubernetes_releases
 from ultracluster.catalog.instance_facts import InstanceType
 
 __all__ = [
+    "NEURON",
     "addon_tolerations",
     "addon_version",
     "addons",
@@ -33,6 +34,10 @@ AmiType = Literal[
     "AL2023_ARM_64_NVIDIA",
     "AL2023_x86_64_NEURON",
 ]
+
+
+NEURON = "neuron-helm-chart"
+"""Neuron's chart: its device plugin, and its scheduler extension."""
 
 
 def kubectl_release() -> str:

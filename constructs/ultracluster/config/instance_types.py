@@ -47,6 +47,8 @@ def made_from(name: str, declared: DeclaredInstanceType) -> InstanceType:
         efa_on_card_0=bool(model and model.efa_on_card_0),
         efa_cards=model.efa_cards if model else (),
         efa_layout_rule=model.efa_layout_rule if model else "",
+        network_interfaces=model.network_interfaces if model else None,
+        ipv4_per_interface=model.ipv4_per_interface if model else None,
         network_interfaces_per_card=model.network_interfaces_per_card if model else None,
         network_cards_api=model.network_cards_api if model else (),
         hyperpod_addresses_slurm=declared.addresses,

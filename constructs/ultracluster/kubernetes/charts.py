@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ultracluster.catalog import InstanceType
-from ultracluster.catalog.eks import charts, kube_scheduler_tag
+from ultracluster.catalog.eks import NEURON, charts, kube_scheduler_tag
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.kubernetes.gpu_sharing import WHOLE, plugin_configurations
 from ultracluster.kubernetes.labels import GPU_LABEL
@@ -21,7 +21,6 @@ from ultracluster.model import Cluster
 from ultracluster.model.observability import collects
 
 DCGM = "dcgm-exporter"
-NEURON = "neuron-helm-chart"
 TOLERATIONS: list[dict[str, str]] = [{"operator": "Exists"}]
 """Of what must run on every node with the device, whatever taints its group has."""
 
