@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ultracluster.config.nodes import GROUP_LABEL
+from ultracluster.kubernetes.claims import job_claims
 from ultracluster.kubernetes.isolation import job_namespace, job_user
 from ultracluster.kubernetes.pod_security import container_context, pod_context
 from ultracluster.kubernetes.tolerations import job_tolerations
 from ultracluster.model import Cluster
+from ultracluster.model.devices import claims_efa, has_compute_domains
 from ultracluster.model.observability import collects
 from ultracluster.model.team_shares import Pool
 
@@ -66,7 +68,8 @@ def pod_template(
 ) -> Manifest:
     pool, namespace = job.pool, job_namespace(cluster, job.team)
     user = job_user(cluster, job.team)
-    resources = whole_node(pool)
+    claims = job_claims(cluster, pool, name=job.name, namespace=namespace.name)
+    resources = whole_node(pool, efa=not claims_efa(cluster))
     mounts = [{"name": "shared-memory", "mountPath": "/dev/shm"}]  # noqa: S108 - only of the pod
     volumes: list[Manifest] = [{"name": "shared-memory", "emptyDir": {"medium": "Memory"}}]
     for claim, storage in (
@@ -81,11 +84,16 @@ def pod_template(
         "image": job.image,
         "command": ["torchrun"],
         "args": torchrun(job, rank=rank, master=master),
-        "resources": {"limits": resources, "requests": resources},
+        "resources": {
+            "limits": resources,
+            "requests": resources,
+            **({"claims": claims.of_container} if claims.templates else {}),
+        },
         "securityContext": container_context(namespace.level),
         "volumeMounts": mounts,
     }
-    variables = {**environment_variables(pool), **metrics_variables(cluster, job)}
+    joined = has_compute_domains(cluster, pool.instance_type)
+    variables = {**environment_variables(pool, joined=joined), **metrics_variables(cluster, job)}
     if variables := {**variables, **({} if user is None else _NO_HOME)}:
         container["env"] = [{"name": key, "value": value} for key, value in variables.items()]
     spec: Manifest = {
@@ -98,6 +106,8 @@ def pod_template(
         "containers": [container],
         "volumes": volumes,
     }
+    if claims.templates:
+        spec["resourceClaims"] = claims.of_pod
     if scheduler_name:
         spec["schedulerName"] = scheduler_name
     annotations = {**(annotations or {}), **(metrics_annotations() if collects(cluster) else {})}
@@ -117,13 +127,18 @@ def torchrun(job: PyTorchJob, *, rank: str, master: str) -> list[str]:
     ]
 
 
-def environment_variables(pool: Pool) -> dict[str, str]:
-    """Of the processes of a job: few, because libfabric and the EFA plugin know the types themselves."""
+def environment_variables(pool: Pool, *, joined: bool = False) -> dict[str, str]:
+    """Of the processes of a job: few, because libfabric and the EFA plugin know the types themselves.
+
+    Args:
+        pool: its nodes.
+        joined: NVLink joins them, by a ComputeDomain.
+    """
     if not pool.resource.startswith("nvidia.com/"):
         return {}
     variables = {"NCCL_SOCKET_IFNAME": NO_LOCAL}
-    if pool.instance_type.imex:
-        # NVLink between nodes requires a ComputeDomain (NVIDIA's DRA driver), which is not made here
+    if pool.instance_type.imex and not joined:
+        # NVLink between nodes requires a ComputeDomain (NVIDIA's DRA driver)
         variables["NCCL_MNNVL_ENABLE"] = "0"
     return variables
 
@@ -148,15 +163,20 @@ def metrics_variables(cluster: Cluster, job: PyTorchJob) -> dict[str, str]:
     return told
 
 
-def whole_node(pool: Pool) -> dict[str, str]:
+def whole_node(pool: Pool, *, efa: bool = True) -> dict[str, str]:
     """Requests of a pod that has a node to itself, besides what runs on every node.
 
     All accelerators and EFA interfaces, nine tenths of the processors, four fifths of the memory.
+
+    Args:
+        pool: the group of the node.
+        efa: interfaces are counted; else a claim holds them.
     """
     instance_type = pool.instance_type
     resources = {pool.resource: str(pool.per_node)}
     if interfaces := instance_type.least_efa_interfaces:
-        resources |= {"vpc.amazonaws.com/efa": str(interfaces), "hugepages-2Mi": f"{HUGE_PAGES_MIB}Mi"}
+        counted = {"vpc.amazonaws.com/efa": str(interfaces)} if efa else {}
+        resources |= {**counted, "hugepages-2Mi": f"{HUGE_PAGES_MIB}Mi"}
     if instance_type.vcpu:
         resources["cpu"] = str(max(1, instance_type.vcpu * 9 // 10))
     if instance_type.memory_gib:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
+from ultracluster.kubernetes.claims import CLIQUE
 from ultracluster.model import Cluster
+from ultracluster.model.devices import has_compute_domains
 from ultracluster.model.team_shares import Pool
 
 HOST = "kubernetes.io/hostname"
@@ -15,10 +17,14 @@ LAYERS: Mapping[str, str] = {
 """Of EC2's network, widest first; the cloud provider labels nodes with them (EKS User Guide, network topology
 labels), HyperPod its own. A fourth, which few types have, is left out: others would have no place."""
 ULTRASERVER = "topology.k8s.aws/ultraserver-id"
-"""Nodes that NVLink joins (SageMaker Developer Guide, UltraServers). Without HyperPod no label says so."""
+"""Nodes that NVLink joins, on HyperPod (SageMaker Developer Guide, UltraServers). Elsewhere NVIDIA's GPU
+feature discovery says so, where it runs: `nvidia.com/gpu.clique`."""
 
 _NETWORKS = ("network", "ultraserver")
-Kind = Literal["network", "ultraserver", "host", "none"]
+_DOMAINS: Mapping[str, tuple[str]] = {"ultraserver": (ULTRASERVER,), "clique": (CLIQUE,)}
+"""Where NVLink reaches. AWS does not say how the layers of the network lie to it: nodes with NVIDIA's label
+have no layers here, or a job within one UltraServer might not get all of it."""
+Kind = Literal["network", "ultraserver", "clique", "host", "none"]
 
 
 def topology_of(cluster: Cluster, pool: Pool) -> Kind:
@@ -36,7 +42,9 @@ def topology_of(cluster: Cluster, pool: Pool) -> Kind:
         and not instance_type.recommended_efa_interfaces
     ):
         return "host"
-    return "ultraserver" if instance_type.ultraserver and cluster.traits.hyperpod else "network"
+    if instance_type.ultraserver and cluster.traits.hyperpod:
+        return "ultraserver"
+    return "clique" if has_compute_domains(cluster, instance_type) else "network"
 
 
 def kinds_of(cluster: Cluster, pools: Iterable[Pool]) -> list[Kind]:
@@ -48,7 +56,14 @@ def kinds_of(cluster: Cluster, pools: Iterable[Pool]) -> list[Kind]:
 def levels(kind: Kind) -> tuple[str, ...]:
     """Labels, widest first; the last one is the node."""
     layers = tuple(LAYERS.values()) if kind in _NETWORKS else ()
-    return (*layers, *([ULTRASERVER] if kind == "ultraserver" else []), HOST)
+    return (*layers, *_DOMAINS.get(kind, ()), HOST)
+
+
+def nearest_level(kind: Kind) -> str | None:
+    """What nodes of a job share if they can: the narrowest layer, or NVLink; None where there is nothing."""
+    if kind == "clique":
+        return "ultraserver"
+    return "layer-3" if kind in _NETWORKS else None
 
 
 def label_of(kind: Kind, level: str) -> str:
@@ -58,12 +73,22 @@ def label_of(kind: Kind, level: str) -> str:
         ValueError: nodes of this kind do not have it; the message says which ones they have.
     """
     layers = dict(LAYERS) if kind in _NETWORKS else {}
-    if kind == "ultraserver":
-        layers["ultraserver"] = ULTRASERVER
+    for domain in _DOMAINS.get(kind, ()):
+        layers["ultraserver"] = domain
     if level not in layers:
         have = f"one of {', '.join(layers)}" if layers else "the nodes of this group have none"
         raise ValueError(f"there is no level `{level}`: {have}")
     return layers[level]
 
 
-__all__ = ["HOST", "LAYERS", "ULTRASERVER", "Kind", "kinds_of", "label_of", "levels", "topology_of"]
+__all__ = [
+    "HOST",
+    "LAYERS",
+    "ULTRASERVER",
+    "Kind",
+    "kinds_of",
+    "label_of",
+    "levels",
+    "nearest_level",
+    "topology_of",
+]

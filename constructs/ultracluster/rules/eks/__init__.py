@@ -1,6 +1,7 @@
 """Rules on EKS."""
 
 from ultracluster.rules.eks import (
+    claims,
     cluster,
     devices,
     groups,
@@ -15,6 +16,7 @@ from ultracluster.rules.eks import (
 )
 
 __all__ = [
+    "claims",
     "cluster",
     "devices",
     "groups",
