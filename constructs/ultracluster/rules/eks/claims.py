@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.eks import kubernetes_releases
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import DROP, beside, drop, relative, write
 from ultracluster.model import Cluster, Group
@@ -108,7 +109,7 @@ def release_of_chart(settings: Eks) -> Iterator[Breach]:
 )
 def claims_of_elastic_nodes(group: Group, settings: Eks) -> Iterator[Breach]:
     if settings.efa_devices == "dra" and group.for_pods and _has_efa(group):
-        fixed = {("count",): group.most_nodes, ("max_count",): DROP}
+        fixed: dict[YamlPath, Any] = {("count",): group.most_nodes, ("max_count",): DROP}
         yield Breach(
             ("count",),
             "Karpenter starts nodes of this group for waiting pods, and does not see their claims: no node "
