@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 import pytest
+from neuron_cases import EKS as NEURON
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
@@ -68,6 +69,7 @@ DRA: dict[str, Any] = {"orchestrator.efa_devices": "dra"}
 GPUS_OF_DRIVER = {"dra-driver-nvidia-gpu": {"resources": {"gpus": {"enabled": True}}}}
 
 CASES = [
+    *NEURON,
     case(
         "EKS080",
         {**RACK, "orchestrator.compute_domains": False},

@@ -130,6 +130,9 @@ class _Kubernetes(Model):
     """NVIDIA's DRA driver, by which NVLink joins the nodes of an UltraServer: each job on them gets a
     ComputeDomain. Installed only where a compute group has such nodes (P6e-GB200); GPUs stay with
     `gpu_plugin`."""
+    neuron_scheduler: bool = False
+    """Neuron's scheduler extension: pods that request some of a node's Neuron devices, but not all, get
+    devices that are joined. It is a second Kubernetes scheduler, `my-scheduler`, which pods name."""
     jobset: bool = True
     """JobSet, which runs several jobs as one."""
     leader_worker_set: bool = False

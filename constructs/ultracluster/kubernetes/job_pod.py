@@ -93,7 +93,8 @@ def pod_template(
         "volumeMounts": mounts,
     }
     joined = has_compute_domains(cluster, pool.instance_type)
-    variables = {**environment_variables(pool, joined=joined), **metrics_variables(cluster, job)}
+    ours = environment_variables(pool, job.processes, joined=joined)
+    variables = {**ours, **metrics_variables(cluster, job)}
     if variables := {**variables, **({} if user is None else _NO_HOME)}:
         container["env"] = [{"name": key, "value": value} for key, value in variables.items()]
     spec: Manifest = {
@@ -127,19 +128,34 @@ def torchrun(job: PyTorchJob, *, rank: str, master: str) -> list[str]:
     ]
 
 
-def environment_variables(pool: Pool, *, joined: bool = False) -> dict[str, str]:
+def environment_variables(
+    pool: Pool, processes: int | None = None, *, joined: bool = False
+) -> dict[str, str]:
     """Of the processes of a job: few, because libfabric and the EFA plugin know the types themselves.
 
     Args:
         pool: its nodes.
-        joined: NVLink joins them, by a ComputeDomain.
+        processes: of a node; as many as it has accelerators, or logical NeuronCores, by default.
+        joined: NVLink joins the nodes, by a ComputeDomain.
     """
     if not pool.resource.startswith("nvidia.com/"):
-        return {}
+        return _of_neuron(pool, processes)
     variables = {"NCCL_SOCKET_IFNAME": NO_LOCAL}
     if pool.instance_type.imex and not joined:
         # NVLink between nodes requires a ComputeDomain (NVIDIA's DRA driver)
         variables["NCCL_MNNVL_ENABLE"] = "0"
+    return variables
+
+
+def _of_neuron(pool: Pool, processes: int | None) -> dict[str, str]:
+    """Of EFA, which the Neuron runtime does not choose by itself (Neuron documentation, How to prepare
+    trn1.32xlarge for multi-node execution), and of cores, where each process has a physical one."""
+    kind = pool.instance_type
+    variables: dict[str, str] = {}
+    if kind.least_efa_interfaces:
+        variables = {"FI_PROVIDER": "efa", "FI_EFA_USE_DEVICE_RDMA": "1"}
+    if processes and processes > (kind.logical_neuron_cores or processes):
+        variables["NEURON_LOGICAL_NC_CONFIG"] = "1"
     return variables
 
 

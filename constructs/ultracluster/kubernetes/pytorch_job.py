@@ -20,6 +20,9 @@ from ultracluster.model.team_shares import namespace_of, scheduler_of
 
 Manifest = dict[str, Any]
 
+NEURON_DEVICES = "aws.amazon.com/neuron"
+NEURON_SCHEDULER = "my-scheduler"
+"""Name of the second scheduler that Neuron's chart installs (its `customScheduler.fullnameOverride`)."""
 RESTARTS = 3
 """How often all pods of a job start again when one of them has failed."""
 
@@ -65,7 +68,13 @@ def _check_domain(job: PyTorchJob) -> None:
 
 def _kueue_jobset(cluster: Cluster, job: PyTorchJob) -> Manifest:
     labels = {kueue.QUEUE_LABEL: kueue.queue(job.team), kueue.PRIORITY_LABEL: job.priority}
-    return _jobset(cluster, job, labels=labels, pod_annotations=_kueue_topology(cluster, job))
+    return _jobset(
+        cluster,
+        job,
+        labels=labels,
+        pod_annotations=_kueue_topology(cluster, job),
+        scheduler_name=_neuron_scheduler(cluster, job),
+    )
 
 
 def _kai_jobset(cluster: Cluster, job: PyTorchJob) -> Manifest:
@@ -136,6 +145,7 @@ def _governed_job(cluster: Cluster, job: PyTorchJob) -> tuple[Manifest, Manifest
         master=f"{job.name}-0.{job.name}",
         labels=selector,
         annotations=_kueue_topology(cluster, job),
+        scheduler_name=_neuron_scheduler(cluster, job),
     )
     pod["spec"]["subdomain"] = job.name
     service: Manifest = {
@@ -189,6 +199,12 @@ def _volcano_job(cluster: Cluster, job: PyTorchJob) -> Manifest:
             "tasks": [{"name": "node", "replicas": job.nodes, "template": pod}],
         },
     }
+
+
+def _neuron_scheduler(cluster: Cluster, job: PyTorchJob) -> str | None:
+    """Neuron's own, where it is: it must know of every pod that has devices."""
+    installed = cluster.kubernetes is not None and cluster.kubernetes.neuron_scheduler
+    return NEURON_SCHEDULER if installed and job.pool.resource.startswith(NEURON_DEVICES) else None
 
 
 def _kueue_topology(cluster: Cluster, job: PyTorchJob) -> dict[str, str]:
