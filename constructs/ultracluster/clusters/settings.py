@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypedDict
 
-from ultracluster.config.hyperpod_eks import HyperPodInference, HyperPodObservability, KarpenterAutoscaling
+from ultracluster.config.hyperpod_eks import (
+    CheckpointTier,
+    HyperPodInference,
+    HyperPodObservability,
+    KarpenterAutoscaling,
+    Resilience,
+)
 from ultracluster.config.kubernetes import (
     Capabilities,
     HyperPodAddon,
@@ -123,8 +129,10 @@ class HyperPodEksSettings(KubernetesSettings, total=False):
     node_recovery: Literal["automatic", "none"]
     autoscaling: KarpenterAutoscaling | None
     tiered_checkpoints_percent: int | None
+    checkpoint_tier: CheckpointTier | None
     task_governance: bool
     training_operator: bool
+    resilience: Sequence[Resilience]
     observability: HyperPodObservability | None
     inference: HyperPodInference | None
     addon_versions: dict[HyperPodAddon, str]
