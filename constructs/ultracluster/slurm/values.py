@@ -18,7 +18,7 @@ _IMEX_MESSAGE_TIMEOUT = 240
 _MESSAGE_TIMEOUT = 60
 _SLURM_MESSAGE_TIMEOUT = 10
 GPU_CHECK_SECONDS = 900
-"""Seconds that ParallelCluster's GPU check may take: 180 are typical on p4d.24xlarge, more with more memory
+"""Seconds that ParallelCluster's GPU check may take: 180 are typical with eight A100, more with more memory
 (ParallelCluster User Guide, HealthChecks)."""
 
 

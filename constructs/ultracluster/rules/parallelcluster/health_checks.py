@@ -100,7 +100,7 @@ def check_of_shared_nodes(settings: ParallelCluster, cluster: Cluster) -> Iterat
     86,
     "warning",
     "Prologs have the time that a GPU health check takes",
-    source=f"{GUIDE} (three minutes are typical on p4d.24xlarge); slurm.conf manual, PrologEpilogTimeout",
+    source=f"{GUIDE} (three minutes are typical with eight A100); slurm.conf manual, PrologEpilogTimeout",
     date="2026-11-23",
 )
 def check_is_cut_off(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
