@@ -26,6 +26,7 @@ from ultracluster.config.kubernetes import (
 )
 from ultracluster.config.parallelcluster import (
     DirectoryService,
+    LoginPool,
     ParallelClusterMonitoring,
     ParallelClusterPartition,
 )
@@ -80,7 +81,9 @@ class ParallelClusterSettings(TypedDict, total=False):
     bootstrap_timeout_minutes: int
     efa_interface: Literal["efa-only", "efa"]
     slurm_settings: dict[str, str | int]
+    topology: Literal["automatic", "tree", "block", "flat"]
     partitions: dict[str, ParallelClusterPartition]
+    login_pools: dict[str, LoginPool]
     monitoring: ParallelClusterMonitoring
     directory_service: DirectoryService | None
     lifecycle: Literal["on-node-configured", "none"]

@@ -132,6 +132,10 @@ class _Kubernetes(Model):
     gpu_plugin: Literal["device-plugin", "gpu-operator", "none"] = "device-plugin"
     """How NVIDIA GPUs become resources of Kubernetes: the device plugin with dcgm-exporter, or the GPU
     operator, whose driver and toolkit stay off because the image has both."""
+    compute_domains: bool = True
+    """NVIDIA's DRA driver, by which NVLink joins the nodes of an UltraServer: each job on them gets a
+    ComputeDomain. Installed only where a compute group has such nodes (P6e-GB200); GPUs stay with
+    `gpu_plugin`."""
     neuron_scheduler: bool = False
     """Neuron's scheduler extension: pods that request some of a node's Neuron devices, but not all, get
     devices that are joined. It is a second Kubernetes scheduler, `my-scheduler`, which pods name."""
@@ -262,3 +266,7 @@ class Eks(_Kubernetes):
     """Nodes of a group that are replaced at once when its image or launch template changes."""
     karpenter: Karpenter | None = None
     """Let Karpenter start the nodes of some compute groups."""
+    efa_devices: Literal["device-plugin", "dra"] = "device-plugin"
+    """How pods get EFA interfaces: they request a number of `vpc.amazonaws.com/efa`, or they claim them of
+    the EFA DRA driver (Kubernetes 1.34 or later), which also knows where each is attached. Change it while no
+    job runs."""

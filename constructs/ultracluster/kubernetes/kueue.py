@@ -17,6 +17,7 @@ from ultracluster.kubernetes.tolerations import job_tolerations
 from ultracluster.kubernetes.topology import kinds_of, levels, topology_of
 from ultracluster.kubernetes.yaml_text import yaml_text
 from ultracluster.model import Cluster
+from ultracluster.model.devices import claims_devices
 from ultracluster.model.team_shares import PRIORITIES, Pool, limits, namespace_of, pools, quotas
 
 Manifest = dict[str, Any]
@@ -56,6 +57,10 @@ def kueue_values(cluster: Cluster) -> dict[str, Any]:
         # quotas are of accelerators; what a job requests besides them is not counted
         "resources": {"quotaCheckStrategy": "IgnoreUndeclared"},
     }
+    if claims_devices(cluster):
+        # Kueue refuses jobs whose claims it has no resource for (since 0.18), and reads claims only from
+        # Kubernetes 1.34 on; here claims go with whole nodes, whose accelerators are counted
+        configuration["featureGates"] = dict.fromkeys(_CLAIM_GATES, False)
     if cluster.environment.teams:
         # a team's job without a queue would bypass the quota
         configuration["manageJobsWithoutQueueName"] = True
@@ -212,6 +217,14 @@ def _external(cluster: Cluster) -> Manifest:
     return {"externalFrameworks": list(operator_frameworks())} if asked else {}
 
 
+_CLAIM_GATES = (
+    "KueueDRAIntegration",
+    # each of these two requires the first
+    "KueueDRAIntegrationExtendedResource",
+    "KueueDRAIntegrationPartitionableDevices",
+    "KueueDRARejectWorkloadsWhenDRADisabled",
+)
+"""kubernetes-sigs/kueue v0.19.2, pkg/features/kube_features.go and pkg/config/validation.go."""
 _FRAMEWORKS = (
     "batch/job",
     "jobset.x-k8s.io/jobset",

@@ -146,6 +146,9 @@ def _arns(environment: Environment) -> Iterator[tuple[YamlPath, str]]:
     if isinstance(settings, ParallelCluster) and settings.directory_service:
         place = ("orchestrator", "directory_service", "password_secret_arn")
         yield place, settings.directory_service.password_secret_arn
+        if settings.directory_service.password_key_arn:
+            place = ("orchestrator", "directory_service", "password_key_arn")
+            yield place, settings.directory_service.password_key_arn
     if environment.directory:
         yield ("directory", "password_secret_arn"), environment.directory.password_secret_arn
         if environment.directory.password_key_arn:

@@ -184,11 +184,11 @@ CLUSTER_CASES = [
     ),
     case(
         "HPE065",
-        {TYPE: "p6e-gb200.36xlarge"},
+        {TYPE: "p6e-gb200.36xlarge", f"{ASKED}.compute_domains": False},
         TYPE,
         "ComputeDomain",
-        "dra-driver-nvidia-gpu",
-        {TYPE: "p6-b200.48xlarge"},
+        "compute_domains: true",
+        {f"{ASKED}.compute_domains": True},
     ),
 ]
 
