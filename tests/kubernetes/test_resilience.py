@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -279,3 +280,32 @@ def test_pods_reach_the_daemon_of_tiered_checkpoints_only_where_it_is(percent: i
     ]
 
     assert (9200 in ports) is (percent is not None)
+
+
+# --- the pages -------------------------------------------------------------------------------------------
+
+PAGES = ("checkpointless", "elastic-training", "tiered-checkpoints")
+COMMANDS = [
+    line
+    for page in PAGES
+    for block in re.findall(
+        r"```bash\n(.*?)```", (ROOT / "docs" / "wishes" / f"{page}.md").read_text(encoding="utf-8"), re.DOTALL
+    )
+    for line in block.replace("\\\n", " ").splitlines()
+    if line.startswith("ultracluster job")
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_commands_of_the_pages_run(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    words = shlex.split(re.split(r" [|>] ", command)[0])
+
+    result = CliRunner().invoke(job.app, words[2:])
+
+    assert result.exit_code == 0, result.stderr
+    assert [one for made in YAML(typ="safe").load_all(result.stdout) for one in problems(made)] == []
+
+
+def test_every_page_has_a_command() -> None:
+    assert len(COMMANDS) == len(PAGES)
