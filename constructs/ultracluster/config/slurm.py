@@ -40,8 +40,7 @@ _FLAGS = r"^[A-Za-z0-9_]+(,[A-Za-z0-9_]+)*$"
 
 
 class GresRecord(Model):
-    """A line of gres.conf: devices that nodes have. Jobs may ask for what `Gres` in the group's slurm_settings
-    counts."""
+    """A line of gres.conf: devices that nodes have. Jobs may ask for what `Gres` in slurm_settings counts."""
 
     auto_detect: Literal["nvml", "nvidia", "full", "nrt", "off"] | None = None
     """slurmd finds the GPUs itself, with their place among the cores; from Slurm 25.11 on."""

@@ -195,9 +195,7 @@ def market_options(capacity: Capacity, *, orchestrator: Launcher = "ec2") -> Mar
         case Reservation(interruptible=True, id=None):
             raise ValueError("an interruptible reservation is targeted by its id: nothing else matches it")
         case Reservation(interruptible=True):
-            return MarketOptions(
-                market_type="interruptible-capacity-reservation", reservation_id=capacity.id
-            )
+            return MarketOptions(market_type="interruptible-capacity-reservation", reservation_id=capacity.id)
         case Reservation(id=None, resource_group_arn=None):
             return MarketOptions(preference="open")
         case Reservation():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ultracluster.config.network import Network
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import DROP, anywhere, drop, write
 from ultracluster.rules.engine import Breach
@@ -38,4 +39,23 @@ def rest_without_accounting(settings: Pcs) -> Iterator[Breach]:
             ("rest",),
             "without accounting the whole of /slurmdb is refused: no history, accounts or QOS over REST.",
             anywhere({("orchestrator", "accounting"): {"mode": "standard"}}) | drop(),
+        )
+
+
+@PCS.rule(
+    96,
+    "error",
+    "The subnet of an IPv6 cluster has an IPv6 block",
+    source=f"{GUIDE}, AWS PCS VPC and subnet requirements and considerations",
+    date=DATE,
+)
+def ipv6_block(network: Network, settings: Pcs) -> Iterator[Breach]:
+    if settings.network_type == "ipv6" and network.vpc and not network.subnet:
+        yield Breach(
+            ("subnet",),
+            "with IPv6 all subnets of a PCS cluster have an IPv6 block, and that of a VPC which exists is "
+            "its owner's to divide: a node subnet that is made here would have none.",
+            anywhere({("orchestrator", "network_type"): "ipv4"}).noting(
+                "or name a dual-stack subnet that assigns IPv6 addresses, as network.subnet"
+            ),
         )

@@ -215,7 +215,7 @@ def _not_in_file(file: ConfigurationFile, given: SlurmSettings) -> Iterator[Brea
     82,
     "error",
     "Slurm parameters that exclude each other are not set together",
-    source=f"{CUSTOM} (notes on HealthCheckNodeState, SlurmctldParameters); {GUIDE}, Slurm metrics in AWS PCS",
+    source=f"{CUSTOM} (HealthCheckNodeState, SlurmctldParameters); {GUIDE}, Slurm metrics in AWS PCS",
     date="2026-11-23",
 )
 def settings_exclude(settings: Pcs) -> Iterator[Breach]:
