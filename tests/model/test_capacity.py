@@ -280,7 +280,12 @@ def test_what_the_orchestrators_own_field_is_set_to(
     assert decision.purchase == purchase
 
 
-RULES_OF_CAPACITY = {f"HYP{number:03d}" for number in range(20, 27)} | {"GRP020", "GRP021", "GRP023", "GRP070"}
+RULES_OF_CAPACITY = {f"HYP{number:03d}" for number in range(20, 27)} | {
+    "GRP020",
+    "GRP021",
+    "GRP023",
+    "GRP070",
+}
 BASES = {
     "hyperpod-slurm": ("dev", "gpu"),
     "hyperpod-eks": ("hyperpod-eks-p5", "train"),

@@ -97,7 +97,7 @@ def detection(group: Group, settings: Pcs) -> Iterator[Breach]:
             yield Breach(
                 path,
                 f"PCS takes AutoDetect from Slurm {since} on, and this cluster has {version}.",
-                anywhere({("orchestrator", "slurm_version"): since}),
+                anywhere({("orchestrator", "slurm_version"): own}).noting("which knows the sockets, too"),
             )
         elif record.detects and version < own and not _setting(group, "sockets"):
             yield Breach(
