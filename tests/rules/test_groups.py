@@ -207,7 +207,7 @@ CASES = [
         {f"{TRAIN}.capacity": {"kind": "reservation", "id": BOTH["id"], "interruptible": True}},
         f"{TRAIN}.capacity",
         "no capacity type for interruptible reservations",
-        "Karpenter",
+        "on-demand",
         {f"{TRAIN}.capacity.interruptible": False},
         base="eks-p5en",
     ),
