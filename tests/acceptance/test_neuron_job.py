@@ -46,24 +46,17 @@ def test_the_workers_take_whole_nodes(kind: str, devices: int, efa: int, cores: 
     assert resources["limits"]["aws.amazon.com/neuron"] == devices
     assert resources["limits"]["vpc.amazonaws.com/efa"] == efa
     assert pod["nodeSelector"] == {"node.kubernetes.io/instance-type": kind}
-    assert (
-        f"-r {cores} "
-        in job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]["containers"][0]["args"][0]
-    )
+    assert f"-r {cores} " in made["Launcher"]["containers"][0]["args"][0]
 
 
 def test_hyperpod_labels_its_nodes_otherwise() -> None:
-    worker = made("trn2.48xlarge", 4, hyperpod=True)["spec"]["mpiReplicaSpecs"]["Worker"]
-    assert worker["template"]["spec"]["nodeSelector"] == {
-        "node.kubernetes.io/instance-type": "ml.trn2.48xlarge"
-    }
+    worker = replicas("trn2.48xlarge", 4, hyperpod=True)["Worker"]
+    assert worker["nodeSelector"] == {"node.kubernetes.io/instance-type": "ml.trn2.48xlarge"}
 
 
 def test_the_workers_of_an_ultraserver_are_on_one() -> None:
     def affinity(nodes: int) -> Any:
-        return made("trn2u.48xlarge", nodes)["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"].get(
-            "affinity"
-        )
+        return replicas("trn2u.48xlarge", nodes)["Worker"].get("affinity")
 
     (term,) = affinity(4)["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     assert term["topologyKey"] == "neuron.amazonaws.com/ultraserver-server-id-4"
@@ -77,9 +70,7 @@ def test_a_type_without_efa_has_no_fabric() -> None:
 
 
 def test_the_launcher_writes_what_the_judge_reads(tmp_path: Path) -> None:
-    launcher = made("trn1.32xlarge", 2)["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"][
-        "containers"
-    ][0]
+    (launcher,) = replicas("trn1.32xlarge", 2)["Launcher"]["containers"]
     (script,) = launcher["args"]
     for name in ("mpirun", "getent", "nccom-test"):
         (tmp_path / name).write_text(FAKE)
