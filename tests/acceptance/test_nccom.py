@@ -11,7 +11,7 @@ from nccom_logs import FAILED, GIB, PUBLISHED, table
 from project import ROOT
 from typer.testing import CliRunner
 
-from ultracluster.acceptance import judge_nccom, parse_nccom, read_nccom
+from ultracluster.acceptance.nccom import judge_nccom, parse_nccom, read_nccom
 from ultracluster.acceptance.report import Report
 from ultracluster.cli.acceptance import app
 

@@ -21,7 +21,8 @@ DECLARED: dict[str, Any] = read(FILE).data["instance_types"]
 BLOCK = {"kind": "capacity-block", "id": "cr-0123456789abcdef0"}
 PLAN = {"kind": "training-plan", "arn": "arn:aws:sagemaker:{region}:111122223333:training-plan/announced"}
 BASES = {
-    "prod": PLAN, "hyperpod-eks-p5": PLAN, "parallelcluster-gb200": BLOCK, "pcs-p6-b200": BLOCK, "eks-p5en": BLOCK,
+    "prod": PLAN, "hyperpod-eks-p5": PLAN,
+    "parallelcluster-gb200": BLOCK, "pcs-p6-b200": BLOCK, "eks-p5en": BLOCK,
 }  # fmt: skip
 CARDS_UNKNOWN = {"PCS025"}
 """Without `network_like` only HyperPod can launch the type: these say so."""

@@ -7,7 +7,6 @@ from ultracluster.acceptance.curves import Figure, Gate, figures, gates
 from ultracluster.acceptance.job import manifest
 from ultracluster.acceptance.judge import judge
 from ultracluster.acceptance.log_reader import parse, read
-from ultracluster.acceptance.nccom import judge_nccom, parse_nccom, read_nccom
 from ultracluster.acceptance.report import Check, Curve, Report
 from ultracluster.acceptance.runs import Logs, Run
 
@@ -22,10 +21,7 @@ __all__ = [
     "figures",
     "gates",
     "judge",
-    "judge_nccom",
     "manifest",
     "parse",
-    "parse_nccom",
     "read",
-    "read_nccom",
 ]

@@ -113,7 +113,8 @@ def _judged(
 ) -> Report:
     """By the tool that measures the type: nccom-test on Trainium, nccl-tests on GPUs."""
     from ultracluster.acceptance import judge as judge_logs
-    from ultracluster.acceptance import judge_nccom, read, read_nccom
+    from ultracluster.acceptance import read
+    from ultracluster.acceptance.nccom import judge_nccom, read_nccom
     from ultracluster.catalog import instance_type as known_type
 
     known = known_type(instance_type.removeprefix("ml."))
