@@ -29,7 +29,7 @@ esac
 
 def replicas(kind: str, nodes: int, **more: Any) -> dict[str, Any]:
     """The pods' specifications by role."""
-    job = YAML(typ="safe").load(manifest(kind, nodes, image=IMAGE, **more))
+    job, *_ = YAML(typ="safe").load_all(manifest(kind, nodes, image=IMAGE, **more))
     assert (job["apiVersion"], job["kind"]) == ("kubeflow.org/v2beta1", "MPIJob")
     return {role: one["template"]["spec"] for role, one in job["spec"]["mpiReplicaSpecs"].items()}
 
@@ -63,6 +63,14 @@ def test_the_workers_of_an_ultraserver_are_on_one() -> None:
     assert term["topologyKey"] == "neuron.amazonaws.com/ultraserver-server-id-4"
     assert term["labelSelector"]["matchLabels"]["training.kubeflow.org/job-name"] == "nccl-acceptance"
     assert affinity(8) is None
+
+
+def test_the_workers_claim_efa_where_pods_do() -> None:
+    worker = replicas("trn2.48xlarge", 4, efa_claims=True)["Worker"]
+
+    assert "vpc.amazonaws.com/efa" not in worker["containers"][0]["resources"]["limits"]
+    assert worker["containers"][0]["resources"]["claims"] == [{"name": "efa"}]
+    assert worker["resourceClaims"][0]["resourceClaimTemplateName"] == "nccl-acceptance-efa"
 
 
 def test_a_type_without_efa_has_no_fabric() -> None:
