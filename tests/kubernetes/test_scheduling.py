@@ -66,6 +66,8 @@ def test_tables_are_of_the_releases_that_are_installed() -> None:
     of = {"KAI-Scheduler": "kai-scheduler"}
     for key, row in TABLE.items():
         repository = row["source"].split("/")[1]
+        if row["source"].startswith("aws/"):
+            continue  # of an add-on, whose version AWS chooses
         chart = charts()[of.get(repository, repository)]
         assert row["version"].removeprefix("v") == chart["version"].removeprefix("v"), key
 

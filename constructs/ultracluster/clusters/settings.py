@@ -105,6 +105,8 @@ class KubernetesSettings(TypedDict, total=False):
     gpu_plugin: Literal["device-plugin", "gpu-operator", "none"]
     jobset: bool
     leader_worker_set: bool
+    neuron_scheduler: bool
+    compute_domains: bool
     kubeflow_trainer: bool
     mpi_operator: bool
     mpi_operator_image: str | None
@@ -122,6 +124,7 @@ class EksSettings(KubernetesSettings, total=False):
     node_repair: NodeRepair
     max_unavailable: int
     karpenter: Karpenter | None
+    efa_devices: Literal["device-plugin", "dra"]
 
 
 class HyperPodEksSettings(KubernetesSettings, total=False):

@@ -99,7 +99,8 @@ def facts_of(environment: Environment, values: DeployedValues) -> Facts:
         _renamed_group(facts, values.security_group_id)
     # it names other networks, and no other group
     facts["security_groups"][SSH_GROUP] = {
-        **facts["security_groups"][NODES], "GroupId": SSH_GROUP, "IpPermissions": [], "IpPermissionsEgress": [],
+        **facts["security_groups"][NODES], "GroupId": SSH_GROUP,
+        "IpPermissions": [], "IpPermissionsEgress": [],
     }  # fmt: skip
     policies = [
         values.node_policy_arn,
