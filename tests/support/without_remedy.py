@@ -57,7 +57,6 @@ WITHOUT_REMEDY = {
     "HPE030": "decision",
     "HPE061": "decision",
     "HPE062": "decision",
-    "HPE065": "action",
     "HPS063": "action",
     "HPS068": "action",
     "HYP010": "decision",

@@ -90,6 +90,8 @@ def named_buckets(environment: Environment) -> Iterator[str]:
     settings = environment.orchestrator
     if isinstance(settings, HyperPodEks) and settings.inference:
         yield settings.inference.certificate_bucket
+    if isinstance(settings, HyperPodEks) and settings.checkpoint_tier:
+        yield settings.checkpoint_tier.bucket
 
 
 def foreign_registries(environment: Environment) -> Iterator[tuple[YamlPath, str]]:

@@ -95,7 +95,13 @@ def _instances(group: Group) -> Item:
             asks = "" if hyperpod else "; --live asks for its price"
             return replace(item, note=f"on demand is the most that Spot costs{asks}")
         case "reservation":
-            return replace(item, note="billed whether or not nodes run in it")
+            lent = group.capacity.takes_back
+            return replace(
+                item,
+                note="billed while nodes run; its owner pays for what stands idle"
+                if lent
+                else "billed whether or not nodes run in it",
+            )
         case "training-plan":
             return replace(item, note=_PREPAID)
         case "capacity-block":

@@ -1,6 +1,7 @@
 """Rules on EKS."""
 
 from ultracluster.rules.eks import (
+    claims,
     cluster,
     devices,
     groups,
@@ -16,6 +17,7 @@ from ultracluster.rules.eks import (
 )
 
 __all__ = [
+    "claims",
     "cluster",
     "devices",
     "groups",
