@@ -24,6 +24,8 @@ HyperPodAddon = Literal[
     "amazon-sagemaker-hyperpod-training-operator",
     "amazon-sagemaker-hyperpod-observability",
     "amazon-sagemaker-hyperpod-inference",
+    "aws-mountpoint-s3-csi-driver",
+    "metrics-server",
 ]
 
 
@@ -181,7 +183,8 @@ class HyperPodEks(_Kubernetes):
     observability: HyperPodObservability | None = None
     """HyperPod's observability add-on."""
     inference: HyperPodInference | None = None
-    """HyperPod's inference operator."""
+    """HyperPod's inference operator, with the add-ons and roles that it requires (docs/wishes/inference.md);
+    `{}` makes everything."""
     addon_versions: dict[
         HyperPodAddon, Annotated[str, Field(pattern=r"^v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+$")]
     ] = {}

@@ -88,7 +88,7 @@ def named_buckets(environment: Environment) -> Iterator[str]:
         if asked.write:
             yield asked.bucket
     settings = environment.orchestrator
-    if isinstance(settings, HyperPodEks) and settings.inference:
+    if isinstance(settings, HyperPodEks) and settings.inference and settings.inference.certificate_bucket:
         yield settings.inference.certificate_bucket
 
 

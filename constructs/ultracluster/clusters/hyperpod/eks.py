@@ -351,6 +351,7 @@ class HyperPodEksCluster(ClusterConstruct):
             eks_cluster_arn=self.control_plane.cluster_arn,
             hyperpod_cluster_arn=self.cluster_arn,
             metrics=addon_destination(self.cluster, self._metrics),
+            issuer_url=issuer_url_of(self.control_plane),
             after=[self.resource],
         )
         give_volumes(
