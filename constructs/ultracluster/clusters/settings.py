@@ -17,6 +17,7 @@ from ultracluster.config.kubernetes import (
     NodeRepair,
     PrivateEndpoint,
     PublicEndpoint,
+    Serving,
 )
 from ultracluster.config.parallelcluster import (
     DirectoryService,
@@ -96,6 +97,7 @@ class KubernetesSettings(TypedDict, total=False):
     gpu_plugin: Literal["device-plugin", "gpu-operator", "none"]
     jobset: bool
     leader_worker_set: bool
+    serving: Serving | None
     kubeflow_trainer: bool
     mpi_operator: bool
     mpi_operator_image: str | None

@@ -30,6 +30,12 @@ def inference_of(cluster: Cluster) -> HyperPodInference | None:
     return settings.inference if isinstance(settings, HyperPodEks) else None
 
 
+def serves(cluster: Cluster) -> bool:
+    """Whether pods serve models: of the operator, or plain ones."""
+    settings = cluster.kubernetes
+    return bool(settings and settings.serving) or inference_of(cluster) is not None
+
+
 def addon_version(settings: HyperPodEks, name: HyperPodAddon) -> str:
     """The version of one of HyperPod's add-ons: the written one, else ours, which is never below what the
     inference operator requires where there is one."""
@@ -52,6 +58,7 @@ def operator_role_name(cluster_name: str, region: str) -> str:
     digest = hashlib.sha256(f"{cluster_name}/{region}".encode()).hexdigest()[:_HASH]
     return f"{start}-{cluster_name[:room].rstrip('-')}-{digest}"
 
+
 __all__ = [
     "ADDON",
     "BEFORE",
@@ -60,4 +67,5 @@ __all__ = [
     "inference_has",
     "inference_of",
     "operator_role_name",
+    "serves",
 ]

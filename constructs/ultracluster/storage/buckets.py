@@ -164,7 +164,7 @@ class CertificateBucket(Construct):
         _confine(self.bucket, perimeter)
         acknowledge(
             self.bucket,
-            {"AwsSolutions-S1": "It holds certificates, whose readers nobody asks for; their uses are logged."},
+            {"AwsSolutions-S1": "It holds certificates, which are public."},
         )
 
 

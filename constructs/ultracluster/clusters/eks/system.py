@@ -28,8 +28,8 @@ from ultracluster.kubernetes.scheduling import scheduling
 from ultracluster.kubernetes.storage import block_storage_class
 from ultracluster.kubernetes.tolerations import system_tolerations
 from ultracluster.model import Cluster
-from ultracluster.model.inference import inference_of
 from ultracluster.model.cluster_json import ScriptConfigurations
+from ultracluster.model.inference import inference_of
 from ultracluster.observability.workspace import MetricsDestination
 
 

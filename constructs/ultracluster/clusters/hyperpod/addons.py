@@ -102,7 +102,9 @@ class HyperPodAddons(Construct):
 
     def _inference(self, hyperpod_cluster_arn: str, issuer_url: str | None) -> None:
         if issuer_url is None:
-            raise ValueError("HyperPodAddons: the inference operator's roles name the issuer of tokens: issuer_url=")
+            raise ValueError(
+                "HyperPodAddons: the inference operator's roles name the issuer of tokens: issuer_url="
+            )
         parts = InferenceParts(
             self,
             "Inference",

@@ -16,7 +16,7 @@ from constructs import Construct, IConstruct
 
 from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.clusters.eks.control_plane import EksControlPlane
-from ultracluster.clusters.eks.interface import IEksControlPlane
+from ultracluster.clusters.eks.interface import IEksControlPlane, issuer_url_of
 from ultracluster.clusters.eks.system import System, add_system
 from ultracluster.clusters.eks.volumes import give_volumes
 from ultracluster.clusters.given import (

@@ -10,6 +10,7 @@ from ultracluster.rules.eks import (
     network,
     pods,
     releases,
+    serving,
     sharing,
     system,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "network",
     "pods",
     "releases",
+    "serving",
     "sharing",
     "system",
 ]
