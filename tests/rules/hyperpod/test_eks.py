@@ -7,6 +7,7 @@ from typing import Any
 
 import botocore.session
 import pytest
+from inference_cases import INFERENCE_CASES
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
@@ -324,7 +325,12 @@ GROUP_CASES = [
 
 TYPE_CASES = []
 
-CASES = [*CLUSTER_CASES, *GROUP_CASES, *TYPE_CASES]
+CASES = [
+    *CLUSTER_CASES,
+    *GROUP_CASES,
+    *TYPE_CASES,
+    *INFERENCE_CASES,
+]
 
 
 test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(HPE, cases=CASES)
