@@ -8,6 +8,7 @@ from typing import Any
 import botocore.session
 import pytest
 from inference_cases import INFERENCE_CASES
+from resilience_cases import RESILIENCE_CASES
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
@@ -184,11 +185,11 @@ CLUSTER_CASES = [
     ),
     case(
         "HPE065",
-        {TYPE: "p6e-gb200.36xlarge"},
+        {TYPE: "p6e-gb200.36xlarge", f"{ASKED}.compute_domains": False},
         TYPE,
         "ComputeDomain",
-        "dra-driver-nvidia-gpu",
-        {TYPE: "p6-b200.48xlarge"},
+        "compute_domains: true",
+        {f"{ASKED}.compute_domains": True},
     ),
 ]
 
@@ -330,6 +331,7 @@ CASES = [
     *GROUP_CASES,
     *TYPE_CASES,
     *INFERENCE_CASES,
+    *RESILIENCE_CASES,
 ]
 
 

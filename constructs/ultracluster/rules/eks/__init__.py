@@ -1,6 +1,7 @@
 """Rules on EKS."""
 
 from ultracluster.rules.eks import (
+    claims,
     cluster,
     devices,
     groups,
@@ -8,6 +9,7 @@ from ultracluster.rules.eks import (
     karpenter,
     labels,
     network,
+    neuron,
     pods,
     releases,
     serving,
@@ -16,6 +18,7 @@ from ultracluster.rules.eks import (
 )
 
 __all__ = [
+    "claims",
     "cluster",
     "devices",
     "groups",
@@ -23,6 +26,7 @@ __all__ = [
     "karpenter",
     "labels",
     "network",
+    "neuron",
     "pods",
     "releases",
     "serving",
