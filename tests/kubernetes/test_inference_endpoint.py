@@ -194,7 +194,7 @@ TAINTED = {
         ({}, ("--model", "/home/llama"), "is not on Lustre"),
         ({}, ("--model", "/fsx/../etc"), "is not on Lustre"),
         ({}, ("--model", "llama"), "no s3://bucket/folder"),
-        (CLOSED, ("--model", "hf:a/b"), "does not reach Hugging Face"),
+        (CLOSED, ("--model", "hf:a/b"), "does not reach: S3 or Lustre"),
         ({}, (*S3, "--kv-cache", "l2-redis"), "--redis redis://host:6379"),
         ({}, (*S3, "--redis", "redis://a:1"), "is for --kv-cache l2-redis"),
         (

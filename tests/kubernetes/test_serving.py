@@ -183,7 +183,7 @@ def test_the_agent_finds_a_server_and_knows_its_engine(tmp_path: Path) -> None:
         ({}, ("--model", "s3://models/a", "--image", VLLM), "a plain server reads folders and Hugging Face"),
         ({}, ("--model", "/data/a", "--image", VLLM), "is not on Lustre"),
         ({"storage.lustre": ...}, FSX, "there is no Lustre file system"),
-        (CLOSED, ("--model", "hf:a/b", "--image", VLLM), "does not reach Hugging Face"),
+        (CLOSED, ("--model", "hf:a/b", "--image", VLLM), "does not reach: S3 or Lustre"),
         ({}, (*FSX, "--gpus", "9"), "has 8 GPUs"),
         ({}, (*FSX, "--replicas", "5"), "Use at most 4"),
         ({}, (*FSX, "--nodes", "2", "--replicas", "3"), "Use at most 2"),

@@ -96,10 +96,10 @@ class InferenceParts(Construct):
             }
         if inference_has(self._config, "gateway"):
             # on by default, and then its controller does not start without a role
-            values["inferenceGateway"] = {"enabled": wanted.gateway}
+            values["inferenceGateway"] = {"enabled": False}
             if wanted.gateway:
-                role = self._arn("gateway", wanted.gateway_role_arn)
-                values["inferenceGateway"]["serviceAccount"] = {"roleArn": role}
+                account = {"roleArn": self._arn("gateway", wanted.gateway_role_arn)}
+                values["inferenceGateway"] = {"enabled": True, "serviceAccount": account}
         return values
 
     def _reader_role(self) -> str | None:
