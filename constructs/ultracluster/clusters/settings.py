@@ -23,6 +23,7 @@ from ultracluster.config.kubernetes import (
     NodeRepair,
     PrivateEndpoint,
     PublicEndpoint,
+    Serving,
 )
 from ultracluster.config.parallelcluster import (
     DirectoryService,
@@ -51,6 +52,7 @@ class PcsSettings(TypedDict, total=False):
     size: Literal["small", "medium", "large"] | None
     slurm_version: str
     accounting: PcsAccounting
+    network_type: Literal["ipv4", "ipv6"]
     rest: bool
     scaledown_seconds: int
     slurm_settings: dict[str, str | int]
@@ -105,6 +107,7 @@ class KubernetesSettings(TypedDict, total=False):
     gpu_plugin: Literal["device-plugin", "gpu-operator", "none"]
     jobset: bool
     leader_worker_set: bool
+    serving: Serving | None
     neuron_scheduler: bool
     compute_domains: bool
     kubeflow_trainer: bool
