@@ -65,6 +65,14 @@ def test_buckets_of_models_are_only_read() -> None:
     assert found.read_buckets == ("models",) and "models" not in found.buckets
 
 
+def test_the_bucket_of_tiered_checkpoints_passes() -> None:
+    asked = environment(
+        {"orchestrator.checkpoint_tier": {"bucket": "example-checkpoints"}}, "hyperpod-eks-p5"
+    )
+
+    assert "example-checkpoints" in perimeter_of(resolve(asked)).buckets
+
+
 def models(model: type[BaseModel], seen: set[type[BaseModel]]) -> Iterator[type[BaseModel]]:
     if model in seen:
         return
@@ -92,6 +100,7 @@ def test_no_field_that_names_a_bucket_is_forgotten() -> None:
 
     # each is in `named_buckets`, or is the perimeter itself; a new one gets its line there and a case above
     assert naming == {
+        "CheckpointTier.bucket",
         "DataRepository.bucket",
         "ExistingBucket.name",
         "HyperPodInference.certificate_bucket",

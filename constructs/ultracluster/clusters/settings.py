@@ -52,6 +52,7 @@ class PcsSettings(TypedDict, total=False):
     size: Literal["small", "medium", "large"] | None
     slurm_version: str
     accounting: PcsAccounting
+    network_type: Literal["ipv4", "ipv6"]
     rest: bool
     scaledown_seconds: int
     slurm_settings: dict[str, str | int]

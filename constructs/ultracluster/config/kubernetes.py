@@ -200,9 +200,9 @@ class HyperPodEks(_Kubernetes):
     """Replace or reboot faulty nodes by itself."""
     autoscaling: KarpenterAutoscaling | None = None
     """Let HyperPod's Karpenter start and end nodes."""
-    tiered_checkpoints_percent: Annotated[int, Field(ge=1, le=100)] | None = None
+    tiered_checkpoints_percent: Annotated[int, Field(ge=0, le=100)] | None = None
     """Share of each node's memory, in percent, that holds checkpoints before they reach the file system; none
-    by default."""
+    by default. 0 disables them on a cluster that had them."""
     checkpoint_tier: CheckpointTier | None = None
     """Where jobs may save tiered checkpoints for good. A role for it is made, and a service account in each
     namespace of jobs that has it."""

@@ -98,10 +98,8 @@ def facts_of(environment: Environment, values: DeployedValues) -> Facts:
     if values.security_group_id != NODES:  # made elsewhere: with the same rules
         _renamed_group(facts, values.security_group_id)
     # it names other networks, and no other group
-    facts["security_groups"][SSH_GROUP] = {
-        **facts["security_groups"][NODES], "GroupId": SSH_GROUP,
-        "IpPermissions": [], "IpPermissionsEgress": [],
-    }  # fmt: skip
+    closed = {"GroupId": SSH_GROUP, "IpPermissions": [], "IpPermissionsEgress": []}
+    facts["security_groups"][SSH_GROUP] = {**facts["security_groups"][NODES], **closed}
     policies = [
         values.node_policy_arn,
         values.head_policy_arn,

@@ -301,13 +301,7 @@ class HyperPodEksCluster(ClusterConstruct):
             cluster_role=self._karpenter_role() if scales else None,
             # what Karpenter's role asks for; the CDK adds the stack's own tags
             tags=[CfnTag(key=CLUSTER_TAG, value=self.cluster_name)] if scales else None,
-            tiered_storage_config=(
-                cluster.TieredStorageConfigProperty(
-                    mode="Enable", instance_memory_allocation_percentage=config.tiered_checkpoints_percent
-                )
-                if config.tiered_checkpoints_percent
-                else None
-            ),
+            tiered_storage_config=_tiered(config.tiered_checkpoints_percent),
             instance_groups=[
                 kubernetes_group(
                     group,
@@ -375,3 +369,14 @@ class HyperPodEksCluster(ClusterConstruct):
             system=system,
             after=admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs),
         )
+
+
+def _tiered(percent: int | None) -> sagemaker.CfnCluster.TieredStorageConfigProperty | None:
+    """Left out, an update would leave them as they are: 0 says that they end."""
+    if percent is None:
+        return None
+    if percent == 0:
+        return sagemaker.CfnCluster.TieredStorageConfigProperty(mode="Disable")
+    return sagemaker.CfnCluster.TieredStorageConfigProperty(
+        mode="Enable", instance_memory_allocation_percentage=percent
+    )
