@@ -58,13 +58,6 @@ def test_the_inference_operators_bucket_passes() -> None:
     assert "certificates-of-endpoints" in perimeter_of(resolve(asked)).buckets
 
 
-def test_buckets_of_models_are_only_read() -> None:
-    asked = environment({"orchestrator.inference": {"model_buckets": ["models"]}}, "hyperpod-eks-p5")
-
-    found = perimeter_of(resolve(asked))
-    assert found.read_buckets == ("models",) and "models" not in found.buckets
-
-
 def test_the_bucket_of_tiered_checkpoints_passes() -> None:
     asked = environment(
         {"orchestrator.checkpoint_tier": {"bucket": "example-checkpoints"}}, "hyperpod-eks-p5"
