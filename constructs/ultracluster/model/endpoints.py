@@ -83,7 +83,7 @@ def words_of(cluster: Cluster) -> set[str]:
     directory = own or directory_of(cluster)
     if cluster.environment.storage.accounting_database is not None or directory:
         words.add("secrets")
-    if cluster.lustre is not None and cluster.lustre.efa:
+    if any(one.efa for one in cluster.lustres.values()):
         words.add("lustre-efa")
     if writes_metrics(cluster):
         words.add("observability")

@@ -10,8 +10,14 @@ from typing import assert_never
 from ultracluster.catalog import ultraservers
 from ultracluster.catalog.eks_calendar import standard_support_ends
 from ultracluster.catalog.pcs import pcs_size_for
+from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.orchestrator import Pcs
-from ultracluster.config.storage import IntelligentTieringLustre, Persistent1HddLustre, Persistent2SsdLustre
+from ultracluster.config.storage import (
+    FIRST_LUSTRE,
+    IntelligentTieringLustre,
+    Persistent1HddLustre,
+    Persistent2SsdLustre,
+)
 from ultracluster.model import Cluster, Group
 from ultracluster.model.endpoints import made_endpoints
 from ultracluster.model.node_price import price_key
@@ -30,7 +36,7 @@ def billed(cluster: Cluster, today: dt.date | None = None) -> Iterator[Item]:
         if group.most_nodes:
             yield from _nodes(group)
     yield from _control_plane(cluster, today or dt.date.today())
-    for part in (_lustre, _open_zfs, _database, _network, _security, observability_items, _by_use):
+    for part in (_all_lustre, _open_zfs, _database, _network, _security, observability_items, _by_use):
         yield from part(cluster)
 
 
@@ -161,9 +167,15 @@ def _pcs(item: Item) -> Item:
     return replace(item, note="AWS PCS has no price list that we know: see aws.amazon.com/pcs/pricing")
 
 
-def _lustre(cluster: Cluster) -> Iterator[Item]:
-    lustre = cluster.lustre.new if cluster.lustre else None
-    if lustre is None or cluster.lustre is None:
+def _all_lustre(cluster: Cluster) -> Iterator[Item]:
+    for name, facts in cluster.lustres.items():
+        for item in _lustre(facts):
+            yield item if name == FIRST_LUSTRE else replace(item, what=f"{item.what} ({name})")
+
+
+def _lustre(facts: LustreFacts) -> Iterator[Item]:
+    lustre = facts.new
+    if lustre is None:
         return
     key = f"lustre.{lustre.deployment}"
     if isinstance(lustre, IntelligentTieringLustre):
@@ -178,7 +190,7 @@ def _lustre(cluster: Cluster) -> Iterator[Item]:
             # FSx decides its size; without one there is nothing to multiply
             yield standing("storage", "Lustre read cache, size by throughput", "", "cache")
         return
-    tier = cluster.lustre.throughput_mbps_per_tib
+    tier = facts.throughput_mbps_per_tib
     speed, place = (f", {tier}/TiB", f".{tier}") if tier else ("", "")
     cache = "-cached" if isinstance(lustre, Persistent1HddLustre) and lustre.drive_cache == "read" else ""
     yield standing(
@@ -251,12 +263,13 @@ def _by_use(cluster: Cluster) -> Iterator[Item]:
         yield use("data through the NAT gateway", "nat.gb")
     if any(one.kind == "interface" for one in made_endpoints(cluster)):
         yield use("data through interface endpoints", "endpoint.gb")
-    if not storage.scripts_bucket or cluster.environment.data_repositories:
+    if not storage.scripts_bucket or cluster.environment.all_data_repositories:
         yield use("S3: objects and requests")
-    if isinstance(storage.lustre, IntelligentTieringLustre):
+    lustres = cluster.lustres.values()
+    if any(isinstance(one.settings, IntelligentTieringLustre) for one in lustres):
         yield use("Lustre: data in Intelligent-Tiering")
     home = storage.openzfs
-    backups = [cluster.lustre.backups if cluster.lustre else None]
+    backups = [one.backups for one in lustres]
     backups.append(home.backups if home and home.deployment != "existing" else None)
     if any(one and one.retention_days for one in backups):
         yield use("backups of file systems")
