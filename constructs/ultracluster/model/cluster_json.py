@@ -159,7 +159,11 @@ def _group(cluster: Cluster, group: Group) -> dict[str, object]:
         "instance_type": group.settings.instance_type,
         **(type_facts(group.type) if group.type else {}),
         **_gpudirect_storage(cluster, group),
-        **({"lustre": list(cluster.lustres_of(group.name))} if cluster.mounts_differ else {}),
+        **(
+            {"lustre": list(cluster.lustres_of(group.name))}
+            if cluster.mounts_differ and not cluster.traits.kubernetes
+            else {}
+        ),
         "data_volume": HYPERPOD_DATA_VOLUME if cluster.traits.hyperpod else None,
         **({"job_access": True} if group.role in job_access_roles(cluster) else {}),
         **_own_steps(cluster, group),

@@ -170,7 +170,7 @@ def _pcs(item: Item) -> Item:
 def _all_lustre(cluster: Cluster) -> Iterator[Item]:
     for name, facts in cluster.lustres.items():
         for item in _lustre(facts):
-            yield item if name == FIRST_LUSTRE else replace(item, what=f"{item.what} ({name})")
+            yield item if name == FIRST_LUSTRE else replace(item, what=f"{name}: {item.what}")
 
 
 def _lustre(facts: LustreFacts) -> Iterator[Item]:

@@ -138,7 +138,11 @@ def gds_clients(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
     if not facts.gds or not facts.efa:
         return
     types = [known for _, known in _clients(cluster, facts).values()]
-    if not types or _unknown_type(cluster, facts) or any(known.lustre_gds_client is not False for known in types):
+    if (
+        not types
+        or _unknown_type(cluster, facts)
+        or any(known.lustre_gds_client is not False for known in types)
+    ):
         return
     yield Breach(
         ("gds",),

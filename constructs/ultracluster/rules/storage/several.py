@@ -207,7 +207,9 @@ def pods_mount_apart(cluster: Cluster) -> Iterator[Breach]:
         for (_, first), (name, second) in pairwise(own):
             if first.mount_path == second.mount_path and name not in told:
                 told.add(name)
-                further = name if name != FIRST_LUSTRE else next(iter(cluster.environment.storage.further_lustre))
+                further = (
+                    name if name != FIRST_LUSTRE else next(iter(cluster.environment.storage.further_lustre))
+                )
                 yield Breach(
                     (*_place(further), "mount_path"),
                     f"{second.mount_path} is the mount of another Lustre file system on group {group} already.",
