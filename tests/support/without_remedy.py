@@ -40,6 +40,8 @@ WITHOUT_REMEDY = {
     "FSX050": "decision",
     "FSX052": "decision",
     "FSX053": "decision",
+    "FSX075": "fact",
+    "FSX076": "action",
     "GOV001": "fact",
     "GRP017": "decision",
     "GRP020": "fact",

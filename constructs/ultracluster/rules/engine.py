@@ -66,8 +66,9 @@ class Rule:
 
     @cached_property
     def takes(self) -> tuple[Any, ...]:
-        """Types of the arguments of `check`: first the part that it judges, then what it must know besides,
-        of which there is one in each environment, or the nearest to the part. `X | None` is None where there is none."""
+        """Types of the arguments of `check`: first the part that it judges, then what it must know besides:
+        the one of an environment, or of several the nearest to the part. `X | None` is None where there is
+        none."""
         hints = get_type_hints(self.check)
         return tuple(hints[name] for name in signature(self.check).parameters)
 
@@ -221,8 +222,8 @@ def judge(
 
 
 def _nearest(path: YamlPath, there: Sequence[tuple[YamlPath, object]]) -> object:
-    """Of several parts of a kind, as Lustre file systems, the one at the same place, else one that holds it, else
-    the first; None of none."""
+    """Of several parts of a kind, as Lustre file systems, the one at the same place, else one that holds it,
+    else the first; None of none."""
     if len(there) < 2:
         return there[0][1] if there else None
     holding = [(len(place), part) for place, part in there if path[: len(place)] == place]

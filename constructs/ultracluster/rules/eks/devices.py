@@ -51,8 +51,8 @@ def lustre_over_tcp(settings: Eks, cluster: Cluster) -> Iterator[Breach]:
     if settings.lifecycle == "none" and any(one.efa for one in cluster.lustres.values()):
         yield Breach(
             ("lifecycle",),
-            "a Lustre file system uses EFA, and no script sets nodes up for it before they join: Lustre would "
-            "silently use TCP.",
+            "a Lustre file system uses EFA, and no script sets nodes up for it before they join: Lustre "
+            "would silently use TCP.",
             drop().noting("the default runs our scripts"),
         )
 

@@ -89,8 +89,8 @@ def efa_type_on_tcp(group: Group, cluster: Cluster) -> Iterator[Breach]:
         )
         yield Breach(
             ("instance_type",),
-            f"{instance_type.name} has EFA and mounts {' and '.join(one.mount_path for one in served)} over TCP: {why}. Its "
-            "nodes read at 100 Gbit/s at most.",
+            f"{instance_type.name} has EFA and mounts {' and '.join(one.mount_path for one in served)} over "
+            f"TCP: {why}. Its nodes read at 100 Gbit/s at most.",
             ask("decision", "acknowledge it, or another instance type"),
         )
 

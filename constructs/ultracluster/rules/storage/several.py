@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ultracluster.catalog.fsx import limits, lustre
-from ultracluster.config import Environment
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.remedy import DROP, anywhere, ask, drop, write
-from ultracluster.config.storage import FIRST_LUSTRE, DataRepository, ExistingLustre, IntelligentTieringLustre
+from ultracluster.config.storage import (
+    FIRST_LUSTRE,
+    DataRepository,
+    ExistingLustre,
+    IntelligentTieringLustre,
+    Storage,
+)
 from ultracluster.model import Cluster
 from ultracluster.model.people import homes_of
 from ultracluster.rules.engine import Breach
@@ -23,13 +28,12 @@ _SHARED = "ParallelCluster User Guide, SharedStorage (a section of the cluster; 
 
 
 @FSX.rule(71, "error", "Further Lustre file systems stand beside a first one", source=_HERE, date=_DATE)
-def first_is_there(environment: Environment) -> Iterator[Breach]:
-    storage = environment.storage
+def first_is_there(storage: Storage) -> Iterator[Breach]:
     if storage.lustre is None and storage.further_lustre:
         name, first = next(iter(storage.further_lustre.items()))
         settings = first.model_dump(mode="json", exclude_unset=True)
         yield Breach(
-            ("storage", "further_lustre", name),
+            ("further_lustre", name),
             "there is no storage.lustre beside it: jobs, homes and checks look at that one first.",
             anywhere(
                 {
@@ -75,9 +79,8 @@ def every_node_mounts_all(facts: LustreFacts, cluster: Cluster) -> Iterator[Brea
     74,
     "error",
     "Lifecycle scripts mount the second Lustre file system of a HyperPod node",
-    source="SageMaker API reference, ClusterInstanceStorageConfig; SageMaker Developer Guide, SageMaker "
-    "HyperPod Slurm with FSx: one FsxLustreConfig in each example. (unverified: whether the service takes two; "
-    "it is given one)",
+    source="botocore 1.44.5 sagemaker: ClusterInstanceStorageConfigs has at most four entries, of which volumes "
+    "and homes take three",
     date=_DATE,
     kinds=frozenset({"hyperpod-slurm"}),
 )
@@ -163,8 +166,8 @@ def exports_apart(cluster: Cluster) -> Iterator[Breach]:
                 if other != name and link.bucket == before.bucket and _overlap(link, before):
                     yield Breach(
                         (*_place(name), "data_repositories", folder, "export_events"),
-                        f"`{folder}` and `{other_folder}` of {'.'.join(map(str, _place(other)))} are exported "
-                        "to one place in S3: a file of the one replaces that of the other.",
+                        f"`{folder}` and `{other_folder}` of {'.'.join(map(str, _place(other)))} are "
+                        "exported to one place in S3: a file of the one replaces that of the other.",
                         drop().noting("or give each a prefix of its own"),
                     )
             seen.append((name, folder, link))
@@ -212,7 +215,8 @@ def pods_mount_apart(cluster: Cluster) -> Iterator[Breach]:
                 )
                 yield Breach(
                     (*_place(further), "mount_path"),
-                    f"{second.mount_path} is the mount of another Lustre file system on group {group} already.",
+                    f"{second.mount_path} is the mount of another Lustre file system on group {group} "
+                    "already.",
                     write(f"/{further}"),
                 )
 
