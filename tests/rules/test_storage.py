@@ -636,7 +636,7 @@ SEVERAL = [
         f"{FURTHER}.fast",
         "with lifecycle `none` nothing mounts /fast",
         "remove orchestrator.lifecycle",
-        {"orchestrator.lifecycle": "on-create"},
+        {"orchestrator.lifecycle": ...},
     ),
     Case(
         "FSX075",

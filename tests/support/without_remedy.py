@@ -53,6 +53,7 @@ WITHOUT_REMEDY = {
     "GRP030": "fact",
     "GRP033": "decision",
     "GRP039": "fact",
+    "GRP072": "action",
     "HPE005": "decision",
     "HPE016": "decision",
     "HPE030": "decision",

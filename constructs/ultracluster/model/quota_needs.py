@@ -54,6 +54,7 @@ def needs(cluster: Cluster) -> list[Need]:
     """Every quota that the environment takes something of, each once, at the greatest node counts."""
     found = [
         *_ec2(cluster),
+        *_io2(cluster),
         *_hyperpod(cluster),
         *_network(cluster),
         *_kubernetes(cluster),
@@ -76,6 +77,17 @@ def _ec2(cluster: Cluster) -> Iterator[Need]:
                 quota=found,
                 amount=nodes * instance_type.vcpu,
                 why=f"{name}: {nodes} x {instance_type.vcpu} vCPUs",
+            )
+
+
+def _io2(cluster: Cluster) -> Iterator[Need]:
+    for name, group in cluster.in_account.items():
+        iops, nodes = group.settings.root_volume_iops, group.most_nodes
+        if iops:
+            gib = group.settings.root_volume_gib
+            yield Need(quota=quota("io2-iops"), amount=nodes * iops, why=f"{name}: {nodes} root volumes")
+            yield Need(
+                quota=quota("io2-storage"), amount=nodes * gib / 1024, why=f"{name}: {nodes} root volumes"
             )
 
 

@@ -21,7 +21,13 @@ from ultracluster.config.storage import (
 from ultracluster.model import Cluster, Group
 from ultracluster.model.endpoints import made_endpoints
 from ultracluster.model.node_price import price_key
-from ultracluster.model.root_volume import INCLUDED_IOPS, INCLUDED_MBPS, root_iops, root_throughput
+from ultracluster.model.root_volume import (
+    INCLUDED_IOPS,
+    INCLUDED_MBPS,
+    io2_tiers,
+    root_iops,
+    root_throughput,
+)
 from ultracluster.plan.billed_item import Item, standing
 from ultracluster.plan.billed_observability import observability_items
 
@@ -47,7 +53,7 @@ def _nodes(group: Group) -> Iterator[Item]:
     yield Item(
         area="nodes",
         what=f"{group.name}: {'root' if ours else 'second'} volumes",
-        key="ebs.gp3" if ours else "hyperpod-volume",
+        key=("ebs.io2" if group.settings.root_volume_iops else "ebs.gp3") if ours else "hyperpod-volume",
         purchase="usage",
         unit="GiB",
         quantity=gib * count,
@@ -60,10 +66,17 @@ def _nodes(group: Group) -> Iterator[Item]:
 def _speed(group: Group) -> Iterator[Item]:
     """What root volumes cost beyond the speed that is included."""
     throughput = root_throughput(group.settings, group.type)
-    for what, key, unit, more in (
+    io2 = io2_tiers(group.settings.root_volume_iops or 0)
+    of_gp3 = (
         ("MB/s", "ebs.gp3-throughput", "MB/s", throughput - INCLUDED_MBPS),
         ("IOPS", "ebs.gp3-iops", "IOPS", root_iops(throughput) - INCLUDED_IOPS),
-    ):
+    )
+    of_io2 = (
+        ("IOPS", "ebs.io2-iops", "IOPS", io2[0]),
+        ("IOPS > 32k", "ebs.io2-iops-2", "IOPS", io2[1]),
+        ("IOPS > 64k", "ebs.io2-iops-3", "IOPS", io2[2]),
+    )
+    for what, key, unit, more in of_io2 if any(io2) else of_gp3:
         if more:
             yield Item(
                 area="nodes",

@@ -1,5 +1,5 @@
 """Rules on node groups."""
 
-from ultracluster.rules.groups import capacity, efa, offerings, roles, settings, types
+from ultracluster.rules.groups import capacity, efa, ena_express, offerings, roles, settings, types, volumes
 
-__all__ = ["capacity", "efa", "offerings", "roles", "settings", "types"]
+__all__ = ["capacity", "efa", "ena_express", "offerings", "roles", "settings", "types", "volumes"]

@@ -79,8 +79,8 @@ def every_node_mounts_all(facts: LustreFacts, cluster: Cluster) -> Iterator[Brea
     74,
     "error",
     "Lifecycle scripts mount the second Lustre file system of a HyperPod node",
-    source="botocore 1.44.5 sagemaker: ClusterInstanceStorageConfigs has at most four entries; volumes and homes "
-    "take three",
+    source="botocore 1.44.5 sagemaker: ClusterInstanceStorageConfigs, four at most; volumes and homes take "
+    "three",
     date=_DATE,
     kinds=frozenset({"hyperpod-slurm"}),
 )
