@@ -20,7 +20,7 @@ from ultracluster.config.storage import (
 from ultracluster.model import Cluster
 from ultracluster.model.people import homes_of
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.sets import FSX, KUBERNETES, SLURM
+from ultracluster.rules.sets import FSX, HPS, KUBERNETES, PCL, SLURM
 
 _DATE = "2026-11-23"
 _HERE = "this configuration: storage.further_lustre"
@@ -63,7 +63,7 @@ def groups_exist(cluster: Cluster) -> Iterator[Breach]:
     "No Lustre file system of ParallelCluster is for some groups only",
     source=_SHARED,
     date=_DATE,
-    kinds=frozenset({"parallelcluster"}),
+    kinds=PCL.kinds,
 )
 def every_node_mounts_all(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
     if facts.groups and cluster.traits.shares_all_mounts:
@@ -82,7 +82,7 @@ def every_node_mounts_all(facts: LustreFacts, cluster: Cluster) -> Iterator[Brea
     source="botocore 1.44.5 sagemaker: ClusterInstanceStorageConfigs, four at most; volumes and homes take "
     "three",
     date=_DATE,
-    kinds=frozenset({"hyperpod-slurm"}),
+    kinds=HPS.kinds,
 )
 def second_needs_scripts(cluster: Cluster) -> Iterator[Breach]:
     if cluster.runs_scripts:
