@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from neuron_cases import GROUPS as ANNOUNCED
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
@@ -90,6 +91,7 @@ def kind(name: str) -> dict[str, Any]:
 
 LOGIN = "node_groups.login"
 CASES = [
+    *ANNOUNCED,
     Case(
         "GRP070",
         {f"{LOGIN}.root_volume_iops": 256_000},

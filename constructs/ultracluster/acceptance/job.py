@@ -21,15 +21,11 @@ LARGEST_SINGLE_GIB = 16
 PAIR_GIB = 4
 """GiB of the one message between two nodes that are compared with others."""
 
-_CLAIMS = """\
-                claims:
-                  - name: compute-domain-channel
+_COUNTED = """\
+                  vpc.amazonaws.com/efa: ${efa_interfaces}
 """
-_RESOURCE_CLAIMS = """\
-          resourceClaims:
-            - name: compute-domain-channel
-              resourceClaimTemplateName: ${name}-channel
-"""
+_CLAIMED = "                  - name: {name}\n"
+_TEMPLATE = "            - name: {name}\n              resourceClaimTemplateName: {job}-{template}\n"
 
 
 def manifest(
@@ -42,6 +38,7 @@ def manifest(
     hyperpod: bool = False,
     efa_interfaces: int | None = None,
     mnnvl: bool = True,
+    efa_claims: bool = False,
     program: str = "/opt/nccl-tests/build/all_reduce_perf",
 ) -> str:
     """The MPIJob as YAML, ready for `kubectl apply`.
@@ -55,6 +52,7 @@ def manifest(
         hyperpod: the nodes are HyperPod's, whose label has its prefix "ml.", too.
         efa_interfaces: per node, where AWS does not say how many there are.
         mnnvl: of UltraServers: NVLink joins the nodes; False measures EFA.
+        efa_claims: pods claim EFA interfaces of the EFA DRA driver, instead of counting the plugin's.
         program: path of all_reduce_perf in the image.
 
     Raises:
@@ -107,11 +105,28 @@ def manifest(
         "two_nodes": "default" if facts.nccl_two_nodes_judged else "ring",
         "mnnvl": int(domain),
         "mpi_extra": f"-x NCCL_MNNVL_ENABLE={int(domain)} " if facts.imex else "",
-        "claims": _CLAIMS if domain else "",
-        "resource_claims": Template(_RESOURCE_CLAIMS).substitute(name=name) if domain else "",
+        "efa_counted": "" if efa_claims else Template(_COUNTED).substitute(efa_interfaces=interfaces),
+        **_claims(name, domain=domain, efa=efa_claims),
     }
     text = (folder / "mpijob.yaml").read_text(encoding="utf-8")
     if domain:
         text += (folder / "compute_domain.yaml").read_text(encoding="utf-8")
+    if efa_claims:
+        text += (folder / "efa_claim.yaml").read_text(encoding="utf-8")
     rendered = Template(text).substitute(values)
     return "\n".join(line for line in rendered.splitlines() if line.strip()) + "\n"
+
+
+def _claims(job: str, *, domain: bool, efa: bool) -> dict[str, str]:
+    """What a worker's container claims, and which templates its pod makes the claims from."""
+    wanted = {"compute-domain-channel": "channel"} if domain else {}
+    if efa:
+        wanted["efa"] = "efa"
+    if not wanted:
+        return {"claims": "", "resource_claims": ""}
+    claims = "".join(_CLAIMED.format(name=name) for name in wanted)
+    templates = "".join(_TEMPLATE.format(name=name, job=job, template=one) for name, one in wanted.items())
+    return {
+        "claims": f"                claims:\n{claims}",
+        "resource_claims": f"          resourceClaims:\n{templates}",
+    }

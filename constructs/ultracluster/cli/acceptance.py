@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -74,6 +74,9 @@ def manifest(
         int | None, typer.Option(min=1, help="Per node, where AWS names no number.", show_default=False)
     ] = None,
     mnnvl: Annotated[bool, typer.Option(help="GB200: NVLink joins the nodes.")] = True,
+    efa_devices: Annotated[
+        Literal["device-plugin", "dra"], typer.Option(help="As orchestrator.efa_devices of the cluster.")
+    ] = "device-plugin",
 ) -> None:
     """Print the acceptance job for Kubernetes (an MPIJob). Exit code 2 if there can be none."""
     from ultracluster.acceptance import manifest as make
@@ -88,6 +91,7 @@ def manifest(
             hyperpod=hyperpod,
             efa_interfaces=efa_interfaces,
             mnnvl=mnnvl,
+            efa_claims=efa_devices == "dra",
         )
     except ValueError as error:
         refuse(str(error))

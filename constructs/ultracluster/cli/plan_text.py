@@ -16,6 +16,7 @@ from ultracluster.plan.environment_plan import (
     bandwidth,
     boot_lines,
     observability_lines,
+    resilience_lines,
     size_text,
     slurm_lines,
     step_lines,
@@ -81,7 +82,7 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
         place = f" in each {group.domain.ultraserver}" if group.domain and group.domain.ultraserver else ""
         yield (
             "" if number else _interconnect(linked),
-            f"{group.name}: {group_words(group)['linked by']}{place}",
+            f"{group.name}: {group_words(group)['linked by']}{place}{_topology(group)}",
         )
     yield "Lustre", str(plan.lustre or "none")
     yield from ((one.name, str(one)) for one in plan.further_lustre)
@@ -114,6 +115,9 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
         yield "" if number else "first boot", line
     for number, line in enumerate(step_lines(plan.first_boot)):
         yield "" if number else "your steps", line
+    if plan.resilience:
+        for number, line in enumerate(resilience_lines(plan.resilience)):
+            yield "" if number else "failures", line
     if plan.observability:
         for number, line in enumerate(observability_lines(plan.observability)):
             yield "" if number else "watched", line
@@ -185,6 +189,14 @@ def _domain(group: GroupPlan) -> str:
     if group.domain is None:
         return "?"
     return f"{group.domain.size} by {group.domain.link}" if group.domain.link else "PCIe (no NVLink)"
+
+
+def _topology(group: GroupPlan) -> str:
+    """Of Neuron devices: how they are joined, and how many such domains there are."""
+    if not group.domain or not group.domain.topology:
+        return ""
+    many = "1 domain" if group.domains == 1 else f"{group.domains:,} domains"
+    return f" ({group.domain.topology}), {many}"
 
 
 def _events(imports: tuple[str, ...], exports: tuple[str, ...]) -> str:

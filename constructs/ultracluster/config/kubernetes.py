@@ -8,7 +8,13 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import Field, model_validator
 
 from ultracluster.config.base import OR_TOKEN, Cidr, Line, Many, Model, SubnetId, Values
-from ultracluster.config.hyperpod_eks import HyperPodInference, HyperPodObservability, KarpenterAutoscaling
+from ultracluster.config.hyperpod_eks import (
+    CheckpointTier,
+    HyperPodInference,
+    HyperPodObservability,
+    KarpenterAutoscaling,
+    Resilience,
+)
 from ultracluster.config.nodes import GroupName
 
 ClusterName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}$")]
@@ -126,6 +132,13 @@ class _Kubernetes(Model):
     gpu_plugin: Literal["device-plugin", "gpu-operator", "none"] = "device-plugin"
     """How NVIDIA GPUs become resources of Kubernetes: the device plugin with dcgm-exporter, or the GPU
     operator, whose driver and toolkit stay off because the image has both."""
+    compute_domains: bool = True
+    """NVIDIA's DRA driver, by which NVLink joins the nodes of an UltraServer: each job on them gets a
+    ComputeDomain. Installed only where a compute group has such nodes (P6e-GB200); GPUs stay with
+    `gpu_plugin`."""
+    neuron_scheduler: bool = False
+    """Neuron's scheduler extension: pods that request some of a node's Neuron devices, but not all, get
+    devices that are joined. It is a second Kubernetes scheduler, `my-scheduler`, which pods name."""
     jobset: bool = True
     """JobSet, which runs several jobs as one."""
     leader_worker_set: bool = False
@@ -174,10 +187,16 @@ class HyperPodEks(_Kubernetes):
     tiered_checkpoints_percent: Annotated[int, Field(ge=1, le=100)] | None = None
     """Share of each node's memory, in percent, that holds checkpoints before they reach the file system; none
     by default."""
+    checkpoint_tier: CheckpointTier | None = None
+    """Where jobs may save tiered checkpoints for good. A role for it is made, and a service account in each
+    namespace of jobs that has it."""
     task_governance: bool = False
     """HyperPod's own Kueue with quotas for teams; `scheduler` is then `none` unless it is written."""
     training_operator: bool = False
     """HyperPod's training operator, which restarts single processes of a job instead of the job."""
+    resilience: Many[Resilience] = ()
+    """Kinds of resilient training that jobs may ask for. What they need is looked at then; `checkpointless`
+    recovers in the running processes, `elastic` goes on with fewer or more nodes."""
     observability: HyperPodObservability | None = None
     """HyperPod's observability add-on."""
     inference: HyperPodInference | None = None
@@ -247,3 +266,7 @@ class Eks(_Kubernetes):
     """Nodes of a group that are replaced at once when its image or launch template changes."""
     karpenter: Karpenter | None = None
     """Let Karpenter start the nodes of some compute groups."""
+    efa_devices: Literal["device-plugin", "dra"] = "device-plugin"
+    """How pods get EFA interfaces: they request a number of `vpc.amazonaws.com/efa`, or they claim them of
+    the EFA DRA driver (Kubernetes 1.34 or later), which also knows where each is attached. Change it while no
+    job runs."""

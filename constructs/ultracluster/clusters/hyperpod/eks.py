@@ -31,6 +31,7 @@ from ultracluster.clusters.given import (
     waits_of_nodes,
 )
 from ultracluster.clusters.hyperpod.addons import HyperPodAddons
+from ultracluster.clusters.hyperpod.checkpoint_tier import CheckpointTierAccess
 from ultracluster.clusters.hyperpod.karpenter import CLUSTER_TAG, karpenter_role
 from ultracluster.clusters.hyperpod.kubernetes_group import EKS_ENTRY, checked_types, kubernetes_group
 from ultracluster.clusters.metrics import addon_destination
@@ -357,6 +358,18 @@ class HyperPodEksCluster(ClusterConstruct):
             metrics=addon_destination(self.cluster, self._metrics),
             after=[self.resource],
         )
+        if self._config.checkpoint_tier:
+            tier = CheckpointTierAccess(
+                self,
+                "CheckpointTier",
+                cluster=self.cluster,
+                tier=self._config.checkpoint_tier,
+                kubectl=self.control_plane.kubectl,
+                cluster_name=self.control_plane.cluster_name,
+                eks_cluster_arn=self.control_plane.cluster_arn,
+            )
+            if tier.accounts and system.namespaces:
+                tier.accounts.node.add_dependency(system.namespaces)
         give_volumes(
             self.control_plane.kubectl,
             self.cluster,

@@ -1,6 +1,7 @@
 """Rules on EKS."""
 
 from ultracluster.rules.eks import (
+    claims,
     cluster,
     devices,
     groups,
@@ -8,6 +9,7 @@ from ultracluster.rules.eks import (
     karpenter,
     labels,
     network,
+    neuron,
     pods,
     releases,
     sharing,
@@ -15,6 +17,7 @@ from ultracluster.rules.eks import (
 )
 
 __all__ = [
+    "claims",
     "cluster",
     "devices",
     "groups",
@@ -22,6 +25,7 @@ __all__ = [
     "karpenter",
     "labels",
     "network",
+    "neuron",
     "pods",
     "releases",
     "sharing",

@@ -234,14 +234,16 @@ def tiered_share(hyperpod: HyperPodEks) -> Iterator[Breach]:
     "Nodes of an UltraServer can use NVLink between them",
     source="EKS User Guide, ml-eks-nvidia-ultraserver; NVIDIA/aicr#668",
 )
-def ultraserver_domain(group: Group) -> Iterator[Breach]:
+def ultraserver_domain(group: Group, hyperpod: HyperPodEks) -> Iterator[Breach]:
     kind = group.type
-    if group.in_service and kind and kind.ultraserver:
+    if group.in_service and kind and kind.imex and not hyperpod.compute_domains:
         yield Breach(
             ("instance_type",),
             f"nodes of an UltraServer ({kind.name}) only use NVLink between them inside a ComputeDomain of "
-            "NVIDIA's DRA driver, which is not installed here: without one nodes only have EFA.",
-            ask("action", "install dra-driver-nvidia-gpu, and acknowledge this"),
+            "NVIDIA's DRA driver, and `compute_domains` is off: without one nodes only have EFA.",
+            anywhere({("orchestrator", "compute_domains"): True}).noting(
+                "or install dra-driver-nvidia-gpu yourself, and acknowledge this"
+            ),
         )
 
 
