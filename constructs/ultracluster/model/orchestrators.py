@@ -72,6 +72,8 @@ class Traits:
     """The service makes a CloudFormation stack with the cluster's name."""
     shares_home: bool = False
     """Its controller has /home on its own disk, or on storage that it attaches, and other nodes mount it."""
+    shares_all_mounts: bool = False
+    """Every node mounts every file system: none can be for some groups only."""
     slurm_nodes: str = ""
     """A regular expression of the names of a group's nodes in Slurm, with `{partition}` and `{group}`; empty
     where they are named by their addresses."""
@@ -173,6 +175,7 @@ _ROWS = (
         instance_tags=(("parallelcluster:cluster-name", "{cluster}"),),
         own_stack=True,
         shares_home=True,  # ParallelCluster User Guide, HeadNode / SharedStorageType
+        shares_all_mounts=True,  # ParallelCluster User Guide, SharedStorage: of the cluster, not of a queue
         slurm_nodes="{partition}-(st|dy)-{group}-[0-9]+",
         last_entry="parallelcluster_on_node_configured",
         # ParallelCluster User Guide, "Slurm accounting with AWS ParallelCluster", Configuring TLS encryption;
