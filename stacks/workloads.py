@@ -13,7 +13,8 @@ from constructs import Construct
 
 from ultracluster.clusters.composition.parts import NetworkParts, ObservabilityParts, StorageParts
 from ultracluster.clusters.eks.volumes import DEFAULT, add_volumes
-from ultracluster.clusters.hyperpod.addons import HyperPodAddons
+from ultracluster.clusters.hyperpod.addons import SPACES, HyperPodAddons
+from ultracluster.clusters.hyperpod.spaces import give_spaces
 from ultracluster.clusters.metrics import addon_destination
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.model import Cluster
@@ -61,7 +62,7 @@ class WorkloadStack(PartStack):
             case Eks():
                 pass  # its add-ons need no nodes of another service: they are with the system nodes
             case HyperPodEks():
-                HyperPodAddons(
+                addons = HyperPodAddons(
                     self,
                     "Addons",
                     config=settings,
@@ -70,6 +71,7 @@ class WorkloadStack(PartStack):
                     hyperpod_cluster_arn=Fn.import_value(f"{stack_name(cluster, 'cluster')}-ClusterArn"),
                     metrics=addon_destination(cluster, observability.metrics if observability else None),
                 )
+                give_spaces(plane.kubectl, cluster, addon=addons.addons.get(SPACES))
             case _ as never:
                 assert_never(never)
         if not any(cdk.CfnResource.is_cfn_resource(child) for child in self.node.find_all()):

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from ultracluster.config.base import OR_TOKEN, Cidr, Line, Many, Model, SubnetId, Values
 from ultracluster.config.hyperpod_eks import HyperPodInference, HyperPodObservability, KarpenterAutoscaling
+from ultracluster.config.hyperpod_spaces import HyperPodSpaces
 from ultracluster.config.nodes import GroupName
 
 ClusterName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}$")]
@@ -24,6 +25,7 @@ HyperPodAddon = Literal[
     "amazon-sagemaker-hyperpod-training-operator",
     "amazon-sagemaker-hyperpod-observability",
     "amazon-sagemaker-hyperpod-inference",
+    "amazon-sagemaker-spaces",
 ]
 
 
@@ -189,6 +191,8 @@ class HyperPodEks(_Kubernetes):
     """HyperPod's observability add-on."""
     inference: HyperPodInference | None = None
     """HyperPod's inference operator."""
+    spaces: HyperPodSpaces | None = None
+    """Notebooks and editors on the cluster."""
     addon_versions: dict[
         HyperPodAddon, Annotated[str, Field(pattern=r"^v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+$")]
     ] = {}

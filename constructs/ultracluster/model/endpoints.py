@@ -92,6 +92,7 @@ def words_of(cluster: Cluster) -> set[str]:
         or settings.training_operator
         or uses_addon(cluster)
         or settings.inference is not None
+        or settings.spaces is not None
     ):
         words.add("hyperpod-addons")
     return words

@@ -9,6 +9,7 @@ import botocore.session
 import pytest
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
+from space_cases import CASES as SPACE_CASES
 
 from ultracluster.catalog import instance_types, regions
 from ultracluster.catalog.eks_calendar import read_on, releases_in_standard_support
@@ -324,7 +325,7 @@ GROUP_CASES = [
 
 TYPE_CASES = []
 
-CASES = [*CLUSTER_CASES, *GROUP_CASES, *TYPE_CASES]
+CASES = [*CLUSTER_CASES, *GROUP_CASES, *TYPE_CASES, *SPACE_CASES]
 
 
 test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(HPE, cases=CASES)

@@ -15,21 +15,22 @@ from iam_proof.rows import Row, facts_of, rows_of
 from iam_proof.world import World
 from ultracluster.config import Environment, load
 from ultracluster.config.directory import Directory
+from ultracluster.config.hyperpod_spaces import HyperPodSpaces, SpacesWebUi
 from ultracluster.config.observability import Alerts, Grafana, Observability
 from ultracluster.config.storage import JobBucket
 
 CLOSED, JOBS, DIRECTORY = "no way out", "buckets of jobs", "a directory"
-WATCHED = "observability"
+WATCHED, WITH_SPACES = "observability", "spaces"
 VARIANTS = {
     "eks-p5en": (CLOSED,),
-    "hyperpod-eks-p5": (CLOSED, WATCHED),
+    "hyperpod-eks-p5": (CLOSED, WATCHED, WITH_SPACES),
     "parallelcluster-p5": (CLOSED, JOBS, WATCHED),
     "pcs-p6-b200": (CLOSED, JOBS, DIRECTORY, WATCHED),
     "prod": (JOBS, DIRECTORY, WATCHED),
 }
 """With these every orchestrator is asked about without a way out, and Slurm with access of jobs to S3 and
 with a directory; and HyperPod, ParallelCluster and PCS with what watches them."""
-ASKED = {"job-buckets", "directory"}
+ASKED = {"job-buckets", "directory", "spaces"}
 """Words of rows that no shipped environment has."""
 NAMES = (
     *ENVIRONMENTS,
@@ -38,6 +39,12 @@ NAMES = (
 Templates = Mapping[str, Any]
 READER = "arn:aws:secretsmanager:{region}:111122223333:secret:directory/reader-AbCdEf"
 READERS_KEY = "arn:aws:kms:{region}:111122223333:key/88888888-2222-4333-8444-555555555555"
+SIGNING_KEY = "arn:aws:kms:us-east-2:111122223333:key/66666666-2222-4333-8444-555555555555"
+WEB_UI = SpacesWebUi(
+    domain="spaces.example.com",
+    certificate_arn="arn:aws:acm:us-east-2:111122223333:certificate/12345678-1234-1234-1234-123456789012",
+    key_arn=SIGNING_KEY,
+)
 RESULTS = "arn:aws:kms:{region}:111122223333:key/99999999-2222-4333-8444-555555555555"
 
 
@@ -73,6 +80,9 @@ def config_of(name: str) -> Environment:
             grafana=Grafana(),
             monthly_budget_usd=50_000,
         )
+    if WITH_SPACES in words:
+        spaces = HyperPodSpaces(group="train", images=("example/space:1",), remote_ide=True, web_ui=WEB_UI)
+        changed["orchestrator"] = config.orchestrator.model_copy(update={"spaces": spaces})
     return config.model_copy(update=changed)
 
 

@@ -53,6 +53,7 @@ def _hyperpod_addons(cluster: Cluster, plane: HyperPodEks) -> dict[str, str]:
         "amazon-sagemaker-hyperpod-training-operator": plane.training_operator,
         OBSERVABILITY_ADDON: uses_addon(cluster),
         "amazon-sagemaker-hyperpod-inference": plane.inference,
+        "amazon-sagemaker-spaces": plane.spaces,
     }
     given = {str(name): version for name, version in plane.addon_versions.items()}
     return {name: given.get(name) or hyperpod_addon_version(name) for name, wanted in parts.items() if wanted}

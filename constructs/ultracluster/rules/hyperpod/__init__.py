@@ -1,5 +1,5 @@
 """Rules on HyperPod."""
 
-from ultracluster.rules.hyperpod import eks, eks_groups, groups, slurm, slurm_groups, types
+from ultracluster.rules.hyperpod import eks, eks_groups, groups, slurm, slurm_groups, spaces, types
 
-__all__ = ["eks", "eks_groups", "groups", "slurm", "slurm_groups", "types"]
+__all__ = ["eks", "eks_groups", "groups", "slurm", "slurm_groups", "spaces", "types"]
