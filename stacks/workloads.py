@@ -14,6 +14,7 @@ from constructs import Construct
 from ultracluster.clusters.composition.parts import NetworkParts, ObservabilityParts, StorageParts
 from ultracluster.clusters.eks.volumes import DEFAULT, add_volumes
 from ultracluster.clusters.hyperpod.addons import SPACES, HyperPodAddons
+from ultracluster.clusters.hyperpod.checkpoint_tier import CheckpointTierAccess
 from ultracluster.clusters.hyperpod.spaces import give_spaces
 from ultracluster.clusters.metrics import addon_destination
 from ultracluster.config.kubernetes import Eks, HyperPodEks
@@ -72,6 +73,16 @@ class WorkloadStack(PartStack):
                     metrics=addon_destination(cluster, observability.metrics if observability else None),
                 )
                 give_spaces(plane.kubectl, cluster, addon=addons.addons.get(SPACES))
+                if settings.checkpoint_tier:
+                    CheckpointTierAccess(
+                        self,
+                        "CheckpointTier",
+                        cluster=cluster,
+                        tier=settings.checkpoint_tier,
+                        kubectl=plane.kubectl,
+                        cluster_name=plane.cluster_name,
+                        eks_cluster_arn=plane.cluster_arn,
+                    )
             case _ as never:
                 assert_never(never)
         if not any(cdk.CfnResource.is_cfn_resource(child) for child in self.node.find_all()):

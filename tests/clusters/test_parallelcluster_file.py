@@ -200,8 +200,13 @@ def test_every_deployed_value_is_used() -> None:
     marks = {
         field.name: f"mark-{field.name.replace('_', '-')}" for field in dataclasses.fields(DeployedValues)
     }
-    values = {**marks, "queue_scripts": f"train={marks['queue_scripts']}"}
-    text = str(cluster_configuration(resolve(environment()), DeployedValues(**values)))
+    values = {
+        **marks,
+        "queue_scripts": f"train={marks['queue_scripts']}",
+        "ssh_groups": f"login={marks['ssh_groups']}",
+    }
+    reached = environment({"orchestrator.login_pools": {"login": {"ssh_networks": ["10.0.0.0/8"]}}})
+    text = str(cluster_configuration(resolve(reached), DeployedValues(**values)))
 
     assert [name for name, mark in marks.items() if mark not in text] == []
 

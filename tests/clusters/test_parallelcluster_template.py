@@ -194,7 +194,7 @@ DIRECTORY = {
     [
         ({}, set()),
         ({"orchestrator.head_storage": "efs"}, {("10.0.0.0/16", 2049)}),
-        ({"orchestrator.directory_service": DIRECTORY}, {("10.9.0.0/16", 389), ("10.9.0.0/16", 636)}),
+        ({"orchestrator.directory_service": DIRECTORY}, {("10.9.0.0/16", 636)}),
     ],
 )
 def test_nodes_reach_what_parallelcluster_adds_no_rule_for(

@@ -72,6 +72,8 @@ def test_tables_are_of_the_releases_that_are_installed() -> None:
                 row["version"].rpartition(".")[0]
             )
             continue
+        if row["source"].startswith("aws/"):
+            continue  # of an add-on, whose version AWS chooses
         chart = charts()[of.get(repository, repository)]
         assert row["version"].removeprefix("v") == chart["version"].removeprefix("v"), key
 

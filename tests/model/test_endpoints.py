@@ -41,7 +41,9 @@ def services(kind: str) -> set[str]:
 def test_endpoints_of_a_closed_network_follow_the_orchestrator() -> None:
     everyone = services("hyperpod-slurm") - {"sagemaker.api"}
     assert services("hyperpod-slurm") - everyone == {"sagemaker.api"}
-    assert services("parallelcluster") - everyone == {"dynamodb", "cloudformation"}
+    assert services("parallelcluster") - everyone == {
+        "dynamodb", "cloudformation", "elasticloadbalancing", "autoscaling",
+    }  # fmt: skip
     assert services("pcs") - everyone == {"pcs"}
     assert services("eks") - everyone == {
         "eks", "eks-auth", "elasticloadbalancing", "lambda", "autoscaling",

@@ -58,6 +58,14 @@ def test_the_inference_operators_bucket_passes() -> None:
     assert "certificates-of-endpoints" in perimeter_of(resolve(asked)).buckets
 
 
+def test_the_bucket_of_tiered_checkpoints_passes() -> None:
+    asked = environment(
+        {"orchestrator.checkpoint_tier": {"bucket": "example-checkpoints"}}, "hyperpod-eks-p5"
+    )
+
+    assert "example-checkpoints" in perimeter_of(resolve(asked)).buckets
+
+
 def models(model: type[BaseModel], seen: set[type[BaseModel]]) -> Iterator[type[BaseModel]]:
     if model in seen:
         return
@@ -85,6 +93,7 @@ def test_no_field_that_names_a_bucket_is_forgotten() -> None:
 
     # each is in `named_buckets`, or is the perimeter itself; a new one gets its line there and a case above
     assert naming == {
+        "CheckpointTier.bucket",
         "DataRepository.bucket",
         "ExistingBucket.name",
         "HyperPodInference.certificate_bucket",

@@ -64,6 +64,43 @@ def hyperpod_kubernetes_window() -> tuple[str, str]:
     return window["first"], window["last"]
 
 
+def training_operator_floor(resilience: str) -> str:
+    """The lowest version of the training operator for a kind of resilient training, as `v1.2.0`.
+
+    Raises:
+        KeyError: there is no such kind.
+    """
+    return _document()["training"]["operator_floor"][resilience]
+
+
+def governance_floor() -> str:
+    """The lowest version of task governance beside the training operator."""
+    return _document()["training"]["task_governance_floor"]
+
+
+def training_job() -> Mapping[str, Any]:
+    """The training operator's own kind of job: `api_version`, `kind`, and `agent_port` of its pods."""
+    return MappingProxyType(_document()["training"]["job"])
+
+
+def operator_frameworks() -> tuple[str, ...]:
+    """What Kueue calls that kind of job, which the operator itself suspends and starts."""
+    return tuple(_document()["training"]["kueue_frameworks"])
+
+
+def packages_of_image(resilience: str) -> tuple[str, ...]:
+    """What an image must have, as pip says it: of `restart`, `checkpointless`, `elastic` or
+    `tiered-checkpoints`."""
+    if resilience == "tiered-checkpoints":
+        return tuple(_document()["tiered_checkpoints"]["image"])
+    return tuple(_document()["training"]["image"][resilience])
+
+
+def tiered_checkpoints() -> Mapping[str, Any]:
+    """Managed tiered checkpoints: `percent` of memory (least, most), `port`, `log_folder`, `s3_actions`."""
+    return MappingProxyType(_document()["tiered_checkpoints"])
+
+
 def mig_profiles(instance_type: InstanceType) -> Mapping[str, int]:
     """How many instances each MIG profile makes of one GPU, smallest first; empty where it has no MIG."""
     gpu = _gpu(instance_type)

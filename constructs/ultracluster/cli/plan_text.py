@@ -16,6 +16,7 @@ from ultracluster.plan.environment_plan import (
     bandwidth,
     boot_lines,
     observability_lines,
+    resilience_lines,
     size_text,
     slurm_lines,
     step_lines,
@@ -112,6 +113,9 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
         yield "" if number else "first boot", line
     for number, line in enumerate(step_lines(plan.first_boot)):
         yield "" if number else "your steps", line
+    if plan.resilience:
+        for number, line in enumerate(resilience_lines(plan.resilience)):
+            yield "" if number else "failures", line
     if plan.observability:
         for number, line in enumerate(observability_lines(plan.observability)):
             yield "" if number else "watched", line

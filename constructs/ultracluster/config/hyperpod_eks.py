@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from ultracluster.config.base import OR_TOKEN, Arn, BucketName, Model
+from ultracluster.config.storage import ExistingKey
+
+Resilience = Literal["checkpointless", "elastic"]
+"""Kinds of training that need more than the training operator."""
 
 
 class KarpenterAutoscaling(Model):
@@ -43,4 +47,30 @@ class HyperPodInference(Model):
     """S3 bucket for the TLS certificates of endpoints."""
 
 
-__all__ = ["HyperPodInference", "HyperPodObservability", "KarpenterAutoscaling"]
+class CheckpointTier(Model):
+    """Where tiered checkpoints go that outlast the nodes' memory: a folder of a bucket, with one folder in it
+    for each namespace. Who writes there can run code in jobs that load it: checkpoints are pickles."""
+
+    bucket: BucketName
+    """A bucket made elsewhere, in the Region of the cluster; its policy must not refuse the role."""
+    prefix: Annotated[
+        str,
+        Field(pattern=r"^[A-Za-z0-9_.=+@-][A-Za-z0-9_.=+@/-]*$", max_length=800, examples=["checkpoints"]),
+    ] = "tiered-checkpoints"
+    """Folder within the bucket, without a leading slash."""
+    key: ExistingKey | None = None
+    """KMS key of the bucket, where it has a customer-managed one. Its policy must let the account's IAM
+    policies decide, or name the role."""
+    metrics_namespace: (
+        Annotated[str, Field(pattern=r"^[A-Za-z0-9_./#:-]{1,255}$", examples=["TieredCheckpoints"])] | None
+    ) = None
+    """Namespace of CloudWatch that jobs may write metrics of checkpoints to; none by default."""
+
+
+__all__ = [
+    "CheckpointTier",
+    "HyperPodInference",
+    "HyperPodObservability",
+    "KarpenterAutoscaling",
+    "Resilience",
+]

@@ -8,7 +8,13 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import Field, model_validator
 
 from ultracluster.config.base import OR_TOKEN, Cidr, Line, Many, Model, SubnetId, Values
-from ultracluster.config.hyperpod_eks import HyperPodInference, HyperPodObservability, KarpenterAutoscaling
+from ultracluster.config.hyperpod_eks import (
+    CheckpointTier,
+    HyperPodInference,
+    HyperPodObservability,
+    KarpenterAutoscaling,
+    Resilience,
+)
 from ultracluster.config.hyperpod_spaces import HyperPodSpaces
 from ultracluster.config.nodes import GroupName
 
@@ -180,13 +186,19 @@ class HyperPodEks(_Kubernetes):
     """Replace or reboot faulty nodes by itself."""
     autoscaling: KarpenterAutoscaling | None = None
     """Let HyperPod's Karpenter start and end nodes."""
-    tiered_checkpoints_percent: Annotated[int, Field(ge=1, le=100)] | None = None
+    tiered_checkpoints_percent: Annotated[int, Field(ge=0, le=100)] | None = None
     """Share of each node's memory, in percent, that holds checkpoints before they reach the file system; none
-    by default."""
+    by default. 0 disables them on a cluster that had them."""
+    checkpoint_tier: CheckpointTier | None = None
+    """Where jobs may save tiered checkpoints for good. A role for it is made, and a service account in each
+    namespace of jobs that has it."""
     task_governance: bool = False
     """HyperPod's own Kueue with quotas for teams; `scheduler` is then `none` unless it is written."""
     training_operator: bool = False
     """HyperPod's training operator, which restarts single processes of a job instead of the job."""
+    resilience: Many[Resilience] = ()
+    """Kinds of resilient training that jobs may ask for. What they need is looked at then; `checkpointless`
+    recovers in the running processes, `elastic` goes on with fewer or more nodes."""
     observability: HyperPodObservability | None = None
     """HyperPod's observability add-on."""
     inference: HyperPodInference | None = None

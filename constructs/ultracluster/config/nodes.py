@@ -10,7 +10,7 @@ from ultracluster.catalog.instances import example_type
 from ultracluster.config.base import IN_LINES, ON_ONE_LINE, ImageName, Line, Many, Model
 from ultracluster.config.capacity import Capacity, OnDemand
 from ultracluster.config.lifecycle_steps import StepName
-from ultracluster.config.slurm import PartitionName, SlurmSettings
+from ultracluster.config.slurm import GresRecord, PartitionName, SlurmSettings
 
 Role = Literal["controller", "login", "compute", "system"]
 GroupName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$", max_length=63)]
@@ -114,6 +114,12 @@ class NodeGroup(Model):
     `[]` is none."""
     slurm_settings: SlurmSettings = {}
     """ParallelCluster and PCS: parameters of these nodes in slurm.conf, e.g. `Weight: 10`."""
+    gres: Many[GresRecord] = ()
+    """PCS: lines of gres.conf for these nodes, in place of what is written for their GPUs. What jobs may ask
+    for is counted in `slurm_settings: {Gres: ...}`."""
+    scaledown_seconds: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    """PCS: seconds after which idle nodes of this group above `count` end; by default the cluster's. From
+    Slurm 25.11 on."""
     labels: dict[Line, Line] = {}
     """Kubernetes labels of the nodes."""
     taints: Many[Taint] = ()

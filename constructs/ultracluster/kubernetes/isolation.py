@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ultracluster.catalog.hyperpod_eks import tiered_checkpoints
 from ultracluster.config.kubernetes import HyperPodEks, PodSecurity
 from ultracluster.kubernetes.hyperpod_eks import NAMESPACE as HYPERPOD
 from ultracluster.kubernetes.metrics.names import AGENT, APP_LABEL, METRICS_NAMESPACE, TRAINING_PORT
@@ -109,6 +110,7 @@ def network_policies(cluster: Cluster, namespace: str) -> tuple[Manifest, ...]:
             {"to": [dns], "ports": _ports("UDP 53", "TCP 53")},
             {"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}], "ports": _ports("TCP 443")},
             {"to": [{"ipBlock": {"cidr": POD_IDENTITY}}], "ports": _ports("TCP 80")},
+            *_to_checkpoint_memory(hyperpod),
         ],
         **({"ingress": [{"from": sources}]} if "Ingress" in both else {}),
     }
@@ -118,6 +120,15 @@ def network_policies(cluster: Cluster, namespace: str) -> tuple[Manifest, ...]:
         # where nothing is kept out, a policy that lets one in would keep out everybody else
         *(_scraped(cluster, namespace) if "Ingress" in both else ()),
     )
+
+
+def _to_checkpoint_memory(hyperpod: HyperPodEks | None) -> list[Manifest]:
+    """The daemon of tiered checkpoints answers by a headless service on each node: its pods' addresses can be
+    those of their nodes, which no selector of pods knows."""
+    if hyperpod is None or not hyperpod.tiered_checkpoints_percent:
+        return []
+    ports = _ports(f"TCP {tiered_checkpoints()['port']}")
+    return [{"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}], "ports": ports}]
 
 
 def _scraped(cluster: Cluster, namespace: str) -> tuple[Manifest, ...]:
@@ -176,6 +187,35 @@ def resource_quota(cluster: Cluster, team: str) -> Manifest:
     }
 
 
+def elastic_quota(cluster: Cluster) -> tuple[Manifest, ...]:
+    """What elastic jobs in `default` can ask Karpenter for: all the nodes that there may be, and no more.
+
+    The guide's example names `nvidia.com/gpu`, which Kubernetes counts as `requests.nvidia.com/gpu` only
+    (Kubernetes documentation, Resource Quotas, "Resource quota for extended resources"). Processors and
+    memory are left out: with them Kubernetes refuses every pod of `default` that does not say its needs.
+    """
+    settings = cluster.kubernetes
+    if not isinstance(settings, HyperPodEks) or not settings.autoscaling:
+        return ()
+    if "elastic" not in settings.resilience:
+        return ()
+    hard: dict[str, int] = {}
+    for pool in pools(cluster):
+        efa = pool.instance_type.least_efa_interfaces or 0
+        for resource, amount in ((pool.resource, pool.per_node), ("vpc.amazonaws.com/efa", efa)):
+            if amount:
+                key = f"requests.{resource}"
+                hard[key] = hard.get(key, 0) + amount * pool.nodes
+    return (
+        {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "ultracluster-elastic", "namespace": DEFAULT},
+            "spec": {"hard": {key: str(amount) for key, amount in sorted(hard.items())}},
+        },
+    )
+
+
 def no_system_priority(namespace: str) -> Manifest:
     """No pod with a priority that Kubernetes keeps for itself, before which every job would have to go."""
     names = ["system-cluster-critical", "system-node-critical"]
@@ -232,6 +272,7 @@ __all__ = [
     "TEAM_LABEL",
     "UID_LABEL",
     "JobNamespace",
+    "elastic_quota",
     "job_namespace",
     "job_user",
     "limit_range",

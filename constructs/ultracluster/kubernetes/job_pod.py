@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ultracluster.config.nodes import GROUP_LABEL
+from ultracluster.kubernetes.checkpoints import Place, with_checkpoints
 from ultracluster.kubernetes.claims import job_claims
 from ultracluster.kubernetes.isolation import job_namespace, job_user
 from ultracluster.kubernetes.pod_security import container_context, pod_context
+from ultracluster.kubernetes.resilience import Resilience
 from ultracluster.kubernetes.tolerations import job_tolerations
 from ultracluster.model import Cluster
+from ultracluster.model.checkpoint_memory import checkpoints_percent, memory_for_pods_gib
 from ultracluster.model.devices import claims_efa, has_compute_domains
 from ultracluster.model.observability import collects
 from ultracluster.model.team_shares import Pool
@@ -54,6 +57,10 @@ class PyTorchJob:
     """Folder of checkpoints on Slurm: the program is told the newest one."""
     look: bool = True
     """Look at the nodes first, on Slurm."""
+    resilience: Resilience | None = None
+    """A job of HyperPod's training operator; by default one of the scheduler's own."""
+    checkpoints_to: Place | None = None
+    """Tiered checkpoints, and where the last tier is; none by default."""
 
 
 def pod_template(
@@ -69,7 +76,9 @@ def pod_template(
     pool, namespace = job.pool, job_namespace(cluster, job.team)
     user = job_user(cluster, job.team)
     claims = job_claims(cluster, pool, name=job.name, namespace=namespace.name)
-    resources = whole_node(pool, efa=not claims_efa(cluster))
+    resources = whole_node(
+        pool, efa=not claims_efa(cluster), checkpoints_percent=checkpoints_percent(cluster)
+    )
     mounts = [{"name": "shared-memory", "mountPath": "/dev/shm"}]  # noqa: S108 - only of the pod
     volumes: list[Manifest] = [{"name": "shared-memory", "emptyDir": {"medium": "Memory"}}]
     for claim, storage in (
@@ -111,6 +120,7 @@ def pod_template(
         spec["resourceClaims"] = claims.of_pod
     if scheduler_name:
         spec["schedulerName"] = scheduler_name
+    spec = with_checkpoints(cluster, spec, name=job.name, namespace=namespace.name, place=job.checkpoints_to)
     annotations = {**(annotations or {}), **(metrics_annotations() if collects(cluster) else {})}
     metadata = {key: value for key, value in (("labels", labels), ("annotations", annotations)) if value}
     return {**({"metadata": metadata} if metadata else {}), "spec": spec}
@@ -148,8 +158,8 @@ def environment_variables(
 
 
 def _of_neuron(pool: Pool, processes: int | None) -> dict[str, str]:
-    """Of EFA, which the Neuron runtime does not choose by itself (Neuron documentation, How to prepare
-    trn1.32xlarge for multi-node execution), and of cores, where each process has a physical one."""
+    """Of EFA, which the Neuron runtime does not choose by itself (Neuron documentation, multi-node
+    execution), and of cores, where each process has a physical one."""
     kind = pool.instance_type
     variables: dict[str, str] = {}
     if kind.least_efa_interfaces:
@@ -179,7 +189,7 @@ def metrics_variables(cluster: Cluster, job: PyTorchJob) -> dict[str, str]:
     return told
 
 
-def whole_node(pool: Pool, *, efa: bool = True) -> dict[str, str]:
+def whole_node(pool: Pool, *, efa: bool = True, checkpoints_percent: int = 0) -> dict[str, str]:
     """Requests of a pod that has a node to itself, besides what runs on every node.
 
     All accelerators and EFA interfaces, nine tenths of the processors, four fifths of the memory.
@@ -187,6 +197,7 @@ def whole_node(pool: Pool, *, efa: bool = True) -> dict[str, str]:
     Args:
         pool: the group of the node.
         efa: interfaces are counted; else a claim holds them.
+        checkpoints_percent: share of the memory that tiered checkpoints take first.
     """
     instance_type = pool.instance_type
     resources = {pool.resource: str(pool.per_node)}
@@ -195,8 +206,8 @@ def whole_node(pool: Pool, *, efa: bool = True) -> dict[str, str]:
         resources |= {**counted, "hugepages-2Mi": f"{HUGE_PAGES_MIB}Mi"}
     if instance_type.vcpu:
         resources["cpu"] = str(max(1, instance_type.vcpu * 9 // 10))
-    if instance_type.memory_gib:
-        resources["memory"] = f"{max(1, int(instance_type.memory_gib) * 4 // 5)}Gi"
+    if memory := memory_for_pods_gib(instance_type, checkpoints_percent):
+        resources["memory"] = f"{max(1, memory * 4 // 5)}Gi"
     return resources
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ultracluster.catalog.hyperpod_eks import operator_frameworks
+from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import GROUP_LABEL
 from ultracluster.config.teams import Team
 from ultracluster.kubernetes.isolation import TEAM_LABEL
@@ -50,7 +52,7 @@ def kueue_values(cluster: Cluster) -> dict[str, Any]:
             "blockAdmission": False,
             "requeuingStrategy": {"timestamp": "Eviction", "backoffBaseSeconds": 60, "backoffLimitCount": 10},
         },
-        "integrations": {"frameworks": list(_FRAMEWORKS)},
+        "integrations": {"frameworks": list(_FRAMEWORKS), **_external(cluster)},
         "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
         # quotas are of accelerators; what a job requests besides them is not counted
         "resources": {"quotaCheckStrategy": "IgnoreUndeclared"},
@@ -206,6 +208,13 @@ def _object(kind: str, name: str, spec: Manifest) -> Manifest:
 
 def _filled(**fields: Any) -> Manifest:
     return {key: value for key, value in fields.items() if value}
+
+
+def _external(cluster: Cluster) -> Manifest:
+    """Kinds of jobs whose own operator speaks to Kueue: HyperPod's training operator does."""
+    settings = cluster.kubernetes
+    asked = isinstance(settings, HyperPodEks) and settings.training_operator
+    return {"externalFrameworks": list(operator_frameworks())} if asked else {}
 
 
 _CLAIM_GATES = (

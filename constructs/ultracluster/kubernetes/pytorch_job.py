@@ -11,8 +11,10 @@ from typing import Any, assert_never
 
 from ultracluster.catalog import ultraservers
 from ultracluster.kubernetes import kai, kueue
+from ultracluster.kubernetes.checkpoints import check_checkpoints
 from ultracluster.kubernetes.claims import CLIQUE, job_claims
 from ultracluster.kubernetes.job_pod import PyTorchJob, pod_template
+from ultracluster.kubernetes.resilience import check_resilience, operator_job
 from ultracluster.kubernetes.topology import LAYERS, label_of, nearest_level, topology_of
 from ultracluster.kubernetes.volcano import TIERS
 from ultracluster.model import Cluster
@@ -39,8 +41,12 @@ def pytorch_manifests(cluster: Cluster, job: PyTorchJob) -> tuple[Manifest, ...]
     if not job.image:
         raise ValueError("a pod needs an image: --image, with PyTorch, libfabric and the EFA plugin of NCCL")
     _check_domain(job)
+    if job.checkpoints_to:
+        check_checkpoints(cluster, job.checkpoints_to)
     namespace = namespace_of(cluster, job.team) if job.team else "default"
     claimed = job_claims(cluster, job.pool, name=job.name, namespace=namespace).objects
+    if job.resilience:
+        return (*claimed, _resilient_job(cluster, job))
     match scheduler:
         case "volcano":
             return (*claimed, _volcano_job(cluster, job))
@@ -128,15 +134,35 @@ def _jobset(
     }
 
 
-def _governed_job(cluster: Cluster, job: PyTorchJob) -> tuple[Manifest, Manifest]:
-    """A Job and the service that gives its pods names."""
+def _resilient_job(cluster: Cluster, job: PyTorchJob) -> Manifest:
+    """One of HyperPod's training operator, in the queue of its team."""
+    check_resilience(cluster, job)
+    if scheduler_of(cluster) == "task-governance":
+        labels = _governed_labels(_governed_namespace(cluster, job), job)
+    else:
+        labels = {kueue.QUEUE_LABEL: kueue.queue(job.team), kueue.PRIORITY_LABEL: job.priority}
+    # ranks and addresses are the operator's to give
+    pod = pod_template(cluster, job, rank="0", master="", annotations=_kueue_topology(cluster, job))
+    return operator_job(job, pod, _metadata(cluster, job, labels))
+
+
+def _governed_namespace(cluster: Cluster, job: PyTorchJob) -> str:
     if job.team is None:
         raise ValueError("with task governance a job is a team's: give the environment `teams`")
-    namespace = namespace_of(cluster, job.team)
-    labels = {
+    return namespace_of(cluster, job.team)
+
+
+def _governed_labels(namespace: str, job: PyTorchJob) -> dict[str, str]:
+    return {
         kueue.QUEUE_LABEL: f"{namespace}-localqueue",
         kueue.PRIORITY_LABEL: f"{job.priority}-priority",
     }
+
+
+def _governed_job(cluster: Cluster, job: PyTorchJob) -> tuple[Manifest, Manifest]:
+    """A Job and the service that gives its pods names."""
+    namespace = _governed_namespace(cluster, job)
+    labels = _governed_labels(namespace, job)
     selector = {"ultracluster/job": job.name}
     pod = pod_template(
         cluster,

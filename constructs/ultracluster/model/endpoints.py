@@ -83,6 +83,8 @@ def words_of(cluster: Cluster) -> set[str]:
     directory = own or directory_of(cluster)
     if cluster.environment.storage.accounting_database is not None or directory:
         words.add("secrets")
+    if isinstance(settings, ParallelCluster) and cluster.with_role("login"):
+        words.add("login-pools")
     if cluster.lustre is not None and cluster.lustre.efa:
         words.add("lustre-efa")
     if writes_metrics(cluster):

@@ -90,6 +90,8 @@ def named_buckets(environment: Environment) -> Iterator[str]:
     settings = environment.orchestrator
     if isinstance(settings, HyperPodEks) and settings.inference:
         yield settings.inference.certificate_bucket
+    if isinstance(settings, HyperPodEks) and settings.checkpoint_tier:
+        yield settings.checkpoint_tier.bucket
 
 
 def foreign_registries(environment: Environment) -> Iterator[tuple[YamlPath, str]]:
@@ -146,6 +148,9 @@ def _arns(environment: Environment) -> Iterator[tuple[YamlPath, str]]:
     if isinstance(settings, ParallelCluster) and settings.directory_service:
         place = ("orchestrator", "directory_service", "password_secret_arn")
         yield place, settings.directory_service.password_secret_arn
+        if settings.directory_service.password_key_arn:
+            place = ("orchestrator", "directory_service", "password_key_arn")
+            yield place, settings.directory_service.password_key_arn
     if environment.directory:
         yield ("directory", "password_secret_arn"), environment.directory.password_secret_arn
         if environment.directory.password_key_arn:

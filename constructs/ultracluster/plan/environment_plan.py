@@ -33,6 +33,7 @@ from ultracluster.plan.observability import (
     observability_plan,
 )
 from ultracluster.plan.price_file import PriceFile
+from ultracluster.plan.resilience import CheckpointMemory, ResiliencePlan, resilience_lines, resilience_plan
 from ultracluster.plan.slurm import SlurmPlan, slurm_lines, slurm_plan
 from ultracluster.plan.storage import (
     FileSystemPlan,
@@ -51,6 +52,7 @@ __all__ = [
     "AddressPlan",
     "AddressRow",
     "BootPlan",
+    "CheckpointMemory",
     "CostPlan",
     "EndpointPlan",
     "FileSystemPlan",
@@ -61,6 +63,7 @@ __all__ = [
     "Plan",
     "QuotaPlan",
     "RepositoryPlan",
+    "ResiliencePlan",
     "SlurmPlan",
     "WarningPlan",
     "bandwidth",
@@ -68,6 +71,7 @@ __all__ = [
     "observability_lines",
     "parameters",
     "plan",
+    "resilience_lines",
     "size_text",
     "slurm_lines",
     "step_lines",
@@ -134,6 +138,8 @@ class Plan:
     addresses: AddressPlan
     quotas: tuple[QuotaPlan, ...]
     model: ModelPlan | None
+    resilience: ResiliencePlan | None
+    """What becomes of jobs when processes or nodes fail; None where HyperPod runs nothing for it."""
     observability: ObservabilityPlan | None
     """What is collected of the cluster, and how much; None where nothing watches it."""
     cost: CostPlan
@@ -213,6 +219,7 @@ def plan(
             for need in needs(cluster)
         ),
         model=None if model is None else model_plan(cluster, model, groups),
+        resilience=resilience_plan(cluster),
         observability=observability_plan(cluster),
         cost=cost_plan(cluster, today, prices),
         software=environment.software.release,

@@ -17,6 +17,9 @@ _QUEUE_DEPTH = 500
 _IMEX_MESSAGE_TIMEOUT = 240
 _MESSAGE_TIMEOUT = 60
 _SLURM_MESSAGE_TIMEOUT = 10
+GPU_CHECK_SECONDS = 900
+"""Seconds that ParallelCluster's GPU check may take: 180 are typical with eight A100, more with more memory
+(ParallelCluster User Guide, HealthChecks)."""
 
 
 def has(cluster: Cluster, *, checks: bool | None = None) -> frozenset[str]:
@@ -40,7 +43,7 @@ def has(cluster: Cluster, *, checks: bool | None = None) -> frozenset[str]:
             for group in cluster.with_role("compute").values()
         ),
         "metrics": True,
-        "tree": not _has_imex(cluster),
+        "tree": not _has_imex(cluster) and not _flat(cluster),
     }
     return frozenset(name for name, holds in conditions.items() if holds)
 
@@ -80,8 +83,7 @@ def own_value(cluster: Cluster, name: str) -> str:
         case "Epilog":
             return _program(cluster, EPILOG)
         case "PrologEpilogTimeout":
-            # the IMEX prolog waits for the nodes of its domain
-            return "600" if ultraservers(cluster) else "180"
+            return _prolog_seconds(cluster)
         case "MessageTimeout":
             return str(_message_timeout(cluster))
         case "UnkillableStepTimeout":
@@ -148,6 +150,24 @@ def _prolog_flags(cluster: Cluster) -> str:
     return "Alloc,Contain,DeferBatch"
 
 
+def _prolog_seconds(cluster: Cluster) -> str:
+    settings = cluster.settings
+    if isinstance(settings, ParallelCluster) and checks_gpus(settings, cluster):
+        return str(GPU_CHECK_SECONDS)
+    # the IMEX prolog waits for the nodes of its domain
+    return "600" if ultraservers(cluster) else "180"
+
+
+def checks_gpus(settings: ParallelCluster, cluster: Cluster) -> bool:
+    """Whether ParallelCluster tests GPUs before jobs on the nodes of a group."""
+    return any(
+        settings.partitions[queue].checks_gpus(name)
+        for queue, groups in cluster.partitions.items()
+        if queue in settings.partitions
+        for name in groups
+    )
+
+
 def _program(cluster: Cluster, path: str) -> str:
     """On HyperPod a file beside slurm.conf, which nodes get together with it, and which starts the program:
     nodes take jobs before our scripts have finished there, and a program that is missing drains a node."""
@@ -163,6 +183,10 @@ def _message_timeout(cluster: Cluster) -> int:
             return int(yours)
         return _IMEX_MESSAGE_TIMEOUT if ultraservers(cluster) else _MESSAGE_TIMEOUT
     return _SLURM_MESSAGE_TIMEOUT  # PCS takes no other
+
+
+def _flat(cluster: Cluster) -> bool:
+    return isinstance(cluster.settings, ParallelCluster) and cluster.settings.topology == "flat"
 
 
 def _imex_prolog(cluster: Cluster) -> bool:

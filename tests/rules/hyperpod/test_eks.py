@@ -7,6 +7,7 @@ from typing import Any
 
 import botocore.session
 import pytest
+from resilience_cases import RESILIENCE_CASES
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 from space_cases import CASES as SPACE_CASES
@@ -325,7 +326,13 @@ GROUP_CASES = [
 
 TYPE_CASES = []
 
-CASES = [*CLUSTER_CASES, *GROUP_CASES, *TYPE_CASES, *SPACE_CASES]
+CASES = [
+    *CLUSTER_CASES,
+    *GROUP_CASES,
+    *TYPE_CASES,
+    *RESILIENCE_CASES,
+    *SPACE_CASES,
+]
 
 
 test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(HPE, cases=CASES)

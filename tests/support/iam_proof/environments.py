@@ -15,22 +15,23 @@ from iam_proof.rows import Row, facts_of, rows_of
 from iam_proof.world import World
 from ultracluster.config import Environment, load
 from ultracluster.config.directory import Directory
+from ultracluster.config.hyperpod_eks import CheckpointTier
 from ultracluster.config.hyperpod_spaces import HyperPodSpaces, SpacesWebUi
 from ultracluster.config.observability import Alerts, Grafana, Observability
 from ultracluster.config.storage import JobBucket
 
 CLOSED, JOBS, DIRECTORY = "no way out", "buckets of jobs", "a directory"
-WATCHED, WITH_SPACES = "observability", "spaces"
+WATCHED, TIER, WITH_SPACES = "observability", "a tier of checkpoints", "spaces"
 VARIANTS = {
     "eks-p5en": (CLOSED,),
-    "hyperpod-eks-p5": (CLOSED, WATCHED, WITH_SPACES),
+    "hyperpod-eks-p5": (CLOSED, WATCHED, TIER, WITH_SPACES),
     "parallelcluster-p5": (CLOSED, JOBS, WATCHED),
     "pcs-p6-b200": (CLOSED, JOBS, DIRECTORY, WATCHED),
     "prod": (JOBS, DIRECTORY, WATCHED),
 }
 """With these every orchestrator is asked about without a way out, and Slurm with access of jobs to S3 and
 with a directory; and HyperPod, ParallelCluster and PCS with what watches them."""
-ASKED = {"job-buckets", "directory", "spaces"}
+ASKED = {"job-buckets", "directory", "checkpoint-tier", "spaces"}
 """Words of rows that no shipped environment has."""
 NAMES = (
     *ENVIRONMENTS,
@@ -80,9 +81,18 @@ def config_of(name: str) -> Environment:
             grafana=Grafana(),
             monthly_budget_usd=50_000,
         )
+    if TIER in words:
+        tier = {"bucket": "example-checkpoints", "prefix": "runs", "key": {"arn": RESULTS}}
+        text = json.dumps({**tier, "metrics_namespace": "Checkpoints"}).replace("{region}", config.region)
+        made_tier = CheckpointTier.model_validate(json.loads(text))
+        changed["orchestrator"] = changed.get("orchestrator", config.orchestrator).model_copy(
+            update={"checkpoint_tier": made_tier}
+        )
     if WITH_SPACES in words:
         spaces = HyperPodSpaces(group="train", images=("example/space:1",), remote_ide=True, web_ui=WEB_UI)
-        changed["orchestrator"] = config.orchestrator.model_copy(update={"spaces": spaces})
+        changed["orchestrator"] = changed.get("orchestrator", config.orchestrator).model_copy(
+            update={"spaces": spaces}
+        )
     return config.model_copy(update=changed)
 
 

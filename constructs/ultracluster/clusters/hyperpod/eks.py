@@ -31,6 +31,7 @@ from ultracluster.clusters.given import (
     waits_of_nodes,
 )
 from ultracluster.clusters.hyperpod.addons import SPACES, HyperPodAddons
+from ultracluster.clusters.hyperpod.checkpoint_tier import CheckpointTierAccess
 from ultracluster.clusters.hyperpod.karpenter import CLUSTER_TAG, karpenter_role
 from ultracluster.clusters.hyperpod.kubernetes_group import EKS_ENTRY, checked_types, kubernetes_group
 from ultracluster.clusters.hyperpod.spaces import give_spaces
@@ -301,13 +302,7 @@ class HyperPodEksCluster(ClusterConstruct):
             cluster_role=self._karpenter_role() if scales else None,
             # what Karpenter's role asks for; the CDK adds the stack's own tags
             tags=[CfnTag(key=CLUSTER_TAG, value=self.cluster_name)] if scales else None,
-            tiered_storage_config=(
-                cluster.TieredStorageConfigProperty(
-                    mode="Enable", instance_memory_allocation_percentage=config.tiered_checkpoints_percent
-                )
-                if config.tiered_checkpoints_percent
-                else None
-            ),
+            tiered_storage_config=_tiered(config.tiered_checkpoints_percent),
             instance_groups=[
                 kubernetes_group(
                     group,
@@ -355,6 +350,18 @@ class HyperPodEksCluster(ClusterConstruct):
             after=[self.resource],
         )
         give_spaces(self.control_plane.kubectl, self.cluster, addon=addons.addons.get(SPACES))
+        if self._config.checkpoint_tier:
+            tier = CheckpointTierAccess(
+                self,
+                "CheckpointTier",
+                cluster=self.cluster,
+                tier=self._config.checkpoint_tier,
+                kubectl=self.control_plane.kubectl,
+                cluster_name=self.control_plane.cluster_name,
+                eks_cluster_arn=self.control_plane.cluster_arn,
+            )
+            if tier.accounts and system.namespaces:
+                tier.accounts.node.add_dependency(system.namespaces)
         give_volumes(
             self.control_plane.kubectl,
             self.cluster,
@@ -363,3 +370,14 @@ class HyperPodEksCluster(ClusterConstruct):
             system=system,
             after=admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs),
         )
+
+
+def _tiered(percent: int | None) -> sagemaker.CfnCluster.TieredStorageConfigProperty | None:
+    """Left out, an update would leave them as they are: 0 says that they end."""
+    if percent is None:
+        return None
+    if percent == 0:
+        return sagemaker.CfnCluster.TieredStorageConfigProperty(mode="Disable")
+    return sagemaker.CfnCluster.TieredStorageConfigProperty(
+        mode="Enable", instance_memory_allocation_percentage=percent
+    )

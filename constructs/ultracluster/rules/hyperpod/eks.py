@@ -220,7 +220,7 @@ def karpenter_names(cluster: Cluster) -> Iterator[Breach]:
 )
 def tiered_share(hyperpod: HyperPodEks) -> Iterator[Breach]:
     percent = hyperpod.tiered_checkpoints_percent
-    if percent is not None and percent < 20:
+    if percent and percent < 20:
         yield Breach(
             ("tiered_checkpoints_percent",),
             f"{percent} %: the guide requires at least 20, the API nothing (the two disagree).",
