@@ -47,7 +47,7 @@ def perimeter_of(cluster: Cluster) -> Perimeter:
     return perimeter_of_network(
         environment.network,
         buckets=tuple(named_buckets(environment)),
-        read_buckets=tuple(one.bucket for one in environment.storage.job_buckets if not one.write),
+        read_buckets=tuple(read_only_buckets(environment)),
         words=words_of(cluster),
     )
 
@@ -88,10 +88,18 @@ def named_buckets(environment: Environment) -> Iterator[str]:
         if asked.write:
             yield asked.bucket
     settings = environment.orchestrator
-    if isinstance(settings, HyperPodEks) and settings.inference:
+    if isinstance(settings, HyperPodEks) and settings.inference and settings.inference.certificate_bucket:
         yield settings.inference.certificate_bucket
     if isinstance(settings, HyperPodEks) and settings.checkpoint_tier:
         yield settings.checkpoint_tier.bucket
+
+
+def read_only_buckets(environment: Environment) -> Iterator[str]:
+    """Buckets that the file names and that are only read."""
+    yield from (one.bucket for one in environment.storage.job_buckets if not one.write)
+    settings = environment.orchestrator
+    if isinstance(settings, HyperPodEks) and settings.inference:
+        yield from settings.inference.model_buckets
 
 
 def foreign_registries(environment: Environment) -> Iterator[tuple[YamlPath, str]]:

@@ -16,7 +16,7 @@ from constructs import Construct, IConstruct
 
 from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.clusters.eks.control_plane import EksControlPlane
-from ultracluster.clusters.eks.interface import IEksControlPlane
+from ultracluster.clusters.eks.interface import IEksControlPlane, issuer_url_of
 from ultracluster.clusters.eks.system import System, add_system
 from ultracluster.clusters.eks.volumes import give_volumes
 from ultracluster.clusters.given import (
@@ -347,6 +347,7 @@ class HyperPodEksCluster(ClusterConstruct):
             eks_cluster_arn=self.control_plane.cluster_arn,
             hyperpod_cluster_arn=self.cluster_arn,
             metrics=addon_destination(self.cluster, self._metrics),
+            issuer_url=issuer_url_of(self.control_plane),
             after=[self.resource],
         )
         give_spaces(self.control_plane.kubectl, self.cluster, addon=addons.addons.get(SPACES))

@@ -4,6 +4,7 @@ from ultracluster.rules.hyperpod import (
     eks,
     eks_groups,
     groups,
+    inference,
     resilience,
     slurm,
     slurm_groups,
@@ -11,4 +12,14 @@ from ultracluster.rules.hyperpod import (
     types,
 )
 
-__all__ = ["eks", "eks_groups", "groups", "resilience", "slurm", "slurm_groups", "spaces", "types"]
+__all__ = [
+    "eks",
+    "eks_groups",
+    "groups",
+    "inference",
+    "resilience",
+    "slurm",
+    "slurm_groups",
+    "spaces",
+    "types",
+]
