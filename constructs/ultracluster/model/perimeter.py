@@ -150,6 +150,8 @@ def _arns(environment: Environment) -> Iterator[tuple[YamlPath, str]]:
             yield (*place, "role_arn"), wanted.workspace.role_arn
     if isinstance(settings, HyperPodEks) and settings.observability:
         yield ("orchestrator", "observability", "workspace_arn"), settings.observability.workspace_arn
+    if isinstance(settings, HyperPodEks) and settings.spaces and settings.spaces.web_ui:
+        yield ("orchestrator", "spaces", "web_ui", "key_arn"), settings.spaces.web_ui.key_arn
     if isinstance(settings, ParallelCluster) and settings.directory_service:
         place = ("orchestrator", "directory_service", "password_secret_arn")
         yield place, settings.directory_service.password_secret_arn

@@ -19,6 +19,7 @@ from ultracluster.config.storage import (
     Persistent2SsdLustre,
 )
 from ultracluster.model import Cluster, Group
+from ultracluster.model.devices import spaces_of
 from ultracluster.model.endpoints import made_endpoints
 from ultracluster.model.node_price import price_key
 from ultracluster.model.root_volume import (
@@ -317,5 +318,10 @@ def _by_use(cluster: Cluster) -> Iterator[Item]:
     backups.append(home.backups if home and home.deployment != "existing" else None)
     if any(one and one.retention_days for one in backups):
         yield use("backups of file systems")
+    if wanted := spaces_of(cluster):
+        most = wanted.per_team * max(1, len(cluster.environment.teams))
+        yield use(f"EBS volumes of up to {most} spaces, {wanted.storage_gib} GiB each", "ebs.gp3")
+        if wanted.remote_ide:
+            yield use(f"editors: up to {most} spaces as managed nodes of Systems Manager", "ssm.advanced")
     yield use("CloudWatch: logs and metrics")
     yield use("traffic to other zones, Regions and the internet")

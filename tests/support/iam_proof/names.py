@@ -59,6 +59,11 @@ def _place(world: World) -> Names:
         "interface": [f"{ec2}:network-interface/eni-{digits}"],
         "volume": [f"{ec2}:volume/vol-{digits}"],
         "snapshot": [f"arn:aws:ec2:{world.region}::snapshot/snap-{digits}"],
+        "space": [f"arn:aws:ssm:{world.region}:{world.account}:managed-instance/mi-{digits}"],
+        "space_document": [f"arn:aws:ssm:{world.region}:{world.account}:document/SageMaker-SpaceSSH"],
+        "advanced_tier": [
+            f"arn:aws:ssm:{world.region}:{world.account}:servicesetting/ssm/managed-instance/activation-tier"
+        ],
         "assets_bucket": [f"arn:aws:s3:::cdk-hnb659fds-assets-{world.account}-{world.region}"],
     }
 
@@ -122,6 +127,7 @@ def _roles(world: World) -> Names:
         "role": list(world.roles),
         "role_but_jobs": [arn for arn, one in world.roles.items() if "JobRole" not in one.label],
         "job_role": [arn for arn, one in world.roles.items() if "JobRole" in one.label],
+        "space_role": [arn for arn in world.roles if "SpacesRolesAgent" in arn],
         "node_role": sorted({str(one.role) for many in of_nodes.values() for one in many}),
         "compute_role": sorted({str(one.role) for one in of_nodes.get("compute", [])}),
         "system_role": sorted({str(one.role) for one in of_nodes.get("system", [])}),

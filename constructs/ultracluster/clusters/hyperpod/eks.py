@@ -30,10 +30,11 @@ from ultracluster.clusters.given import (
     use_bucket_key,
     waits_of_nodes,
 )
-from ultracluster.clusters.hyperpod.addons import HyperPodAddons
+from ultracluster.clusters.hyperpod.addons import SPACES, HyperPodAddons
 from ultracluster.clusters.hyperpod.checkpoint_tier import CheckpointTierAccess
 from ultracluster.clusters.hyperpod.karpenter import CLUSTER_TAG, karpenter_role
 from ultracluster.clusters.hyperpod.kubernetes_group import EKS_ENTRY, checked_types, kubernetes_group
+from ultracluster.clusters.hyperpod.spaces import give_spaces
 from ultracluster.clusters.metrics import addon_destination
 from ultracluster.clusters.settings import HyperPodEksSettings
 from ultracluster.config.base import is_token
@@ -342,7 +343,7 @@ class HyperPodEksCluster(ClusterConstruct):
         open_zfs: IOpenZfsFileSystem | None,
     ) -> None:
         """HyperPod's add-ons, and claims of volumes."""
-        HyperPodAddons(
+        addons = HyperPodAddons(
             self,
             "Addons",
             config=self._config,
@@ -353,6 +354,7 @@ class HyperPodEksCluster(ClusterConstruct):
             issuer_url=issuer_url_of(self.control_plane),
             after=[self.resource],
         )
+        give_spaces(self.control_plane.kubectl, self.cluster, addon=addons.addons.get(SPACES))
         if self._config.checkpoint_tier:
             tier = CheckpointTierAccess(
                 self,

@@ -8,7 +8,18 @@ from ultracluster.rules.hyperpod import (
     resilience,
     slurm,
     slurm_groups,
+    spaces,
     types,
 )
 
-__all__ = ["eks", "eks_groups", "groups", "inference", "resilience", "slurm", "slurm_groups", "types"]
+__all__ = [
+    "eks",
+    "eks_groups",
+    "groups",
+    "inference",
+    "resilience",
+    "slurm",
+    "slurm_groups",
+    "spaces",
+    "types",
+]
