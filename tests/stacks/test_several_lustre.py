@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from parallelcluster.explained import unexplained
+from parallelcluster.rendered import validated
 from rules_support import changed, environment_data, loaded
 from templates import templates_alone
 
@@ -93,3 +95,12 @@ def test_parallelcluster_mounts_each_by_its_id(tmp_path: Path) -> None:
     assert fast["FsxLustreSettings"] == {"FileSystemId": "<parallelcluster-p5-cluster.FurtherLustreIds>"}
     outputs = templates_alone(asked, tmp_path)["parallelcluster-p5-cluster"]
     assert "fast=" in json.dumps(outputs)
+
+
+def test_parallelcluster_itself_takes_a_second_one_and_io2() -> None:
+    data = changed(
+        environment_data("parallelcluster-p5"),
+        {"storage.further_lustre": {"fast": FAST}, "node_groups.head.root_volume_iops": 20_000},
+    )
+    asked = loaded(data).environment
+    assert unexplained(validated({"several": asked})["several"], asked) == []
