@@ -14,6 +14,7 @@ from ultracluster.kubernetes.metrics.names import SERVING_PORT
 from ultracluster.kubernetes.pod_security import container_context, pod_context
 from ultracluster.kubernetes.serving_pod import BOOTSTRAP_PORT, Role, Server, labels_of, pod_template
 from ultracluster.model import Cluster
+from ultracluster.model.devices import claims_efa
 
 Manifest = dict[str, Any]
 
@@ -24,6 +25,11 @@ def serving_manifests(cluster: Cluster, server: Server) -> tuple[Manifest, ...]:
     Raises:
         ValueError: the cluster lacks what it requires.
     """
+    if server.fabric and claims_efa(cluster):
+        raise ValueError(
+            "pods of this cluster claim EFA through DRA, and servers request it from the device plugin: "
+            "orchestrator.efa_devices: device-plugin"
+        )
     if server.prefill:
         return _apart(cluster, server)
     entry = _service(cluster, server, server.name, labels_of(server))
