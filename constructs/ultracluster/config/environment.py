@@ -18,6 +18,7 @@ from ultracluster.config.network import Network
 from ultracluster.config.nodes import DeclaredInstanceType, GroupName, NodeGroup
 from ultracluster.config.observability import Observability
 from ultracluster.config.orchestrator import KUBERNETES, Orchestrator
+from ultracluster.config.pcs import Pcs
 from ultracluster.config.session_user import SESSION_USER, image_user
 from ultracluster.config.storage import DataRepository, Storage
 from ultracluster.config.teams import Team, TeamName
@@ -218,7 +219,7 @@ class Environment(Model):
     @property
     def dual_stack(self) -> bool:
         """Whether nodes have IPv6 addresses, too."""
-        return self.orchestrator.kind == "pcs" and self.orchestrator.network_type == "ipv6"
+        return isinstance(self.orchestrator, Pcs) and self.orchestrator.network_type == "ipv6"
 
     @property
     def makes_foundation(self) -> bool:

@@ -56,6 +56,8 @@ class Traits:
     """Each compute group has to name its partition, in the form that Slurm itself takes."""
     one_efa_interface: bool = False
     """The kind of EFA interfaces is chosen for the whole cluster, not for each group."""
+    own_devices: bool = False
+    """A group has lines of gres.conf, and an idle time, of its own."""
     spot_allocation: bool = False
     """It can be told how EC2 picks among Spot pools."""
     linked_roles: tuple[str, ...] = ()
@@ -192,6 +194,7 @@ _ROWS = (
         joining_minutes=25,
         named_partitions=True,
         one_efa_interface=True,
+        own_devices=True,
         spot_allocation=True,
         linked_roles=("AWSServiceRoleForPCS",),
         # job completions and the audit log are left out (AWS PCS User Guide, "Monitoring AWS PCS")

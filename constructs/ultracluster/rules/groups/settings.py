@@ -98,12 +98,12 @@ _SETTINGS: Mapping[str, _Setting] = {
         why="HyperPod writes slurm.conf itself, and Kubernetes has none",
     ),
     "gres": _Setting(
-        has=lambda group: group.launcher == "pcs",
+        has=lambda group: group.traits.own_devices,
         why="only PCS takes lines of gres.conf for a group",
         note="ParallelCluster and HyperPod write the lines of their GPUs themselves",
     ),
     "scaledown_seconds": _Setting(
-        has=lambda group: group.launcher == "pcs",
+        has=lambda group: group.traits.own_devices,
         why="only PCS ends idle nodes of a group after a time of its own",
         note="ParallelCluster has orchestrator.scaledown_minutes for all groups",
     ),
