@@ -66,6 +66,13 @@ def test_the_bucket_of_tiered_checkpoints_passes() -> None:
     assert "example-checkpoints" in perimeter_of(resolve(asked)).buckets
 
 
+def test_buckets_of_models_are_only_read() -> None:
+    asked = environment({"orchestrator.inference": {"model_buckets": ["models"]}}, "hyperpod-eks-p5")
+
+    found = perimeter_of(resolve(asked))
+    assert found.read_buckets == ("models",) and "models" not in found.buckets
+
+
 def models(model: type[BaseModel], seen: set[type[BaseModel]]) -> Iterator[type[BaseModel]]:
     if model in seen:
         return
@@ -97,6 +104,7 @@ def test_no_field_that_names_a_bucket_is_forgotten() -> None:
         "DataRepository.bucket",
         "ExistingBucket.name",
         "HyperPodInference.certificate_bucket",
+        "HyperPodInference.model_buckets",
         "JobBucket.bucket",
         "Perimeter.buckets",
         "Perimeter.readable_buckets",

@@ -23,6 +23,7 @@ from ultracluster.config.kubernetes import (
     NodeRepair,
     PrivateEndpoint,
     PublicEndpoint,
+    Serving,
 )
 from ultracluster.config.parallelcluster import (
     DirectoryService,
@@ -106,6 +107,7 @@ class KubernetesSettings(TypedDict, total=False):
     gpu_plugin: Literal["device-plugin", "gpu-operator", "none"]
     jobset: bool
     leader_worker_set: bool
+    serving: Serving | None
     neuron_scheduler: bool
     compute_domains: bool
     kubeflow_trainer: bool

@@ -30,6 +30,8 @@ HyperPodAddon = Literal[
     "amazon-sagemaker-hyperpod-training-operator",
     "amazon-sagemaker-hyperpod-observability",
     "amazon-sagemaker-hyperpod-inference",
+    "aws-mountpoint-s3-csi-driver",
+    "metrics-server",
 ]
 
 
@@ -91,6 +93,18 @@ class Capabilities(Model):
     """Kube Resource Orchestrator, which composes custom resources."""
 
 
+class Serving(Model):
+    """Model servers of vLLM or SGLang as plain objects of Kubernetes (`ultracluster job serve`)."""
+
+    groups: Annotated[Many[GroupName], Field(min_length=1)]
+    """Compute groups with NVIDIA GPUs whose nodes serve models; the first is that of `job serve` unless it
+    names another."""
+    over_nodes: bool = False
+    """One replica may span several nodes; needs `leader_worker_set`."""
+    disaggregated: bool = False
+    """Prefill and decode may run on nodes of their own, and hand caches over through NIXL and EFA."""
+
+
 class _Kubernetes(Model):
     """What HyperPod on EKS and plain EKS have in common."""
 
@@ -143,6 +157,8 @@ class _Kubernetes(Model):
     """JobSet, which runs several jobs as one."""
     leader_worker_set: bool = False
     """LeaderWorkerSet, for inference over several nodes."""
+    serving: Serving | None = None
+    """Groups whose nodes serve models; what collects metrics then asks model servers, too."""
     kubeflow_trainer: bool = False
     """Kubeflow Trainer; needs `jobset`."""
     mpi_operator: bool = False
@@ -200,7 +216,8 @@ class HyperPodEks(_Kubernetes):
     observability: HyperPodObservability | None = None
     """HyperPod's observability add-on."""
     inference: HyperPodInference | None = None
-    """HyperPod's inference operator."""
+    """HyperPod's inference operator, with the add-ons and roles that it requires (docs/wishes/inference.md);
+    `{}` makes everything."""
     addon_versions: dict[
         HyperPodAddon, Annotated[str, Field(pattern=r"^v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+$")]
     ] = {}

@@ -12,9 +12,16 @@ from typing import Any
 from ultracluster.catalog.hyperpod_eks import tiered_checkpoints
 from ultracluster.config.kubernetes import HyperPodEks, PodSecurity
 from ultracluster.kubernetes.hyperpod_eks import NAMESPACE as HYPERPOD
-from ultracluster.kubernetes.metrics.names import AGENT, APP_LABEL, METRICS_NAMESPACE, TRAINING_PORT
+from ultracluster.kubernetes.metrics.names import (
+    AGENT,
+    APP_LABEL,
+    METRICS_NAMESPACE,
+    SERVING_PORT,
+    TRAINING_PORT,
+)
 from ultracluster.kubernetes.pod_security import DEFAULT_UID, namespace_labels
 from ultracluster.model import Cluster
+from ultracluster.model.inference import serves
 from ultracluster.model.observability import collects, observability_of
 from ultracluster.model.team_shares import namespace_of, pools, quotas
 
@@ -135,7 +142,8 @@ def _scraped(cluster: Cluster, namespace: str) -> tuple[Manifest, ...]:
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": METRICS_NAMESPACE}},
         "podSelector": {"matchLabels": {APP_LABEL: AGENT}},
     }
-    let_in = {"from": [agent], "ports": _ports(f"TCP {TRAINING_PORT}")}
+    ports = [TRAINING_PORT, *([SERVING_PORT] if serves(cluster) else ())]
+    let_in = {"from": [agent], "ports": _ports(*(f"TCP {port}" for port in ports))}
     rules: Manifest = {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [let_in]}
     return (_policy("ultracluster-metrics", namespace, rules),)
 

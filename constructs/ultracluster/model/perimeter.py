@@ -47,7 +47,7 @@ def perimeter_of(cluster: Cluster) -> Perimeter:
     return perimeter_of_network(
         environment.network,
         buckets=tuple(named_buckets(environment)),
-        read_buckets=tuple(one.bucket for one in environment.storage.job_buckets if not one.write),
+        read_buckets=tuple(read_only_buckets(environment)),
         words=words_of(cluster),
     )
 
@@ -79,19 +79,26 @@ def named_buckets(environment: Environment) -> Iterator[str]:
     for existing in (storage.scripts_bucket, storage.log_bucket):
         if existing:
             yield existing.name
-    for link in environment.data_repositories.values():
-        if link.bucket:
-            yield link.bucket
+    for links in environment.all_data_repositories.values():
+        yield from (link.bucket for link in links.values() if link.bucket)
     if environment.software.mirror and not is_token(environment.software.mirror):
         yield s3_place(environment.software.mirror)[0]
     for asked in storage.job_buckets:
         if asked.write:
             yield asked.bucket
     settings = environment.orchestrator
-    if isinstance(settings, HyperPodEks) and settings.inference:
+    if isinstance(settings, HyperPodEks) and settings.inference and settings.inference.certificate_bucket:
         yield settings.inference.certificate_bucket
     if isinstance(settings, HyperPodEks) and settings.checkpoint_tier:
         yield settings.checkpoint_tier.bucket
+
+
+def read_only_buckets(environment: Environment) -> Iterator[str]:
+    """Buckets that the file names and that are only read."""
+    yield from (one.bucket for one in environment.storage.job_buckets if not one.write)
+    settings = environment.orchestrator
+    if isinstance(settings, HyperPodEks) and settings.inference:
+        yield from settings.inference.model_buckets
 
 
 def foreign_registries(environment: Environment) -> Iterator[tuple[YamlPath, str]]:

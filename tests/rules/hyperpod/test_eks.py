@@ -7,6 +7,7 @@ from typing import Any
 
 import botocore.session
 import pytest
+from inference_cases import INFERENCE_CASES
 from resilience_cases import RESILIENCE_CASES
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
@@ -329,6 +330,7 @@ CASES = [
     *CLUSTER_CASES,
     *GROUP_CASES,
     *TYPE_CASES,
+    *INFERENCE_CASES,
     *RESILIENCE_CASES,
 ]
 

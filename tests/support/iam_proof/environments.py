@@ -15,12 +15,12 @@ from iam_proof.rows import Row, facts_of, rows_of
 from iam_proof.world import World
 from ultracluster.config import Environment, load
 from ultracluster.config.directory import Directory
-from ultracluster.config.hyperpod_eks import CheckpointTier
+from ultracluster.config.hyperpod_eks import CheckpointTier, HyperPodInference
 from ultracluster.config.observability import Alerts, Grafana, Observability
 from ultracluster.config.storage import JobBucket
 
 CLOSED, JOBS, DIRECTORY = "no way out", "buckets of jobs", "a directory"
-WATCHED, TIER = "observability", "a tier of checkpoints"
+WATCHED, TIER, SERVED = "observability", "a tier of checkpoints", "models that are served"
 VARIANTS = {
     "eks-p5en": (CLOSED,),
     "hyperpod-eks-p5": (CLOSED, WATCHED, TIER),
@@ -30,11 +30,13 @@ VARIANTS = {
 }
 """With these every orchestrator is asked about without a way out, and Slurm with access of jobs to S3 and
 with a directory; and HyperPod, ParallelCluster and PCS with what watches them."""
-ASKED = {"job-buckets", "directory", "checkpoint-tier"}
+ASKED = {"job-buckets", "directory", "checkpoint-tier", "inference"}
 """Words of rows that no shipped environment has."""
 NAMES = (
     *ENVIRONMENTS,
     *(f"{name}, {' and '.join(words)}" for name, words in VARIANTS.items() if name in ENVIRONMENTS),
+    # with a way out: ACM, which keeps the certificates of endpoints, has no endpoint of the VPC
+    *(f"{name}, {SERVED}" for name in ENVIRONMENTS if name == "hyperpod-eks-p5"),
 )
 Templates = Mapping[str, Any]
 READER = "arn:aws:secretsmanager:{region}:111122223333:secret:directory/reader-AbCdEf"
@@ -79,6 +81,10 @@ def config_of(name: str) -> Environment:
         text = json.dumps({**tier, "metrics_namespace": "Checkpoints"}).replace("{region}", config.region)
         made_tier = CheckpointTier.model_validate(json.loads(text))
         changed["orchestrator"] = config.orchestrator.model_copy(update={"checkpoint_tier": made_tier})
+    if SERVED in words:
+        kubernetes = changed.get("orchestrator", config.orchestrator)
+        serving = HyperPodInference(model_buckets=("example-models",), gateway=True)
+        changed["orchestrator"] = kubernetes.model_copy(update={"inference": serving})
     return config.model_copy(update=changed)
 
 

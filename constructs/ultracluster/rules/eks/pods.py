@@ -104,7 +104,7 @@ def _most_groups() -> int:
 def _pods(cluster: Cluster, settings: Eks | HyperPodEks) -> tuple[int, int]:
     """Pods on every node, and pods that run once in the cluster."""
     has = {"always", scheduler_of(cluster), *(key for key, value in settings if value)}
-    if cluster.lustre:
+    if cluster.lustre or "inference" in has:
         has.add("lustre")
     wanted = observability_of(cluster)
     if wanted and collects(cluster):

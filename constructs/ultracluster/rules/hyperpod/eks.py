@@ -15,6 +15,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.remedy import DROP, anywhere, ask, beside, drop, rename, write
 from ultracluster.model import Cluster, Group
+from ultracluster.model.inference import BEFORE
 from ultracluster.model.observability import OBSERVABILITY_ADDON, uses_addon
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.hyperpod.groups import continuous
@@ -260,6 +261,8 @@ def _addons(hyperpod: HyperPodEks, cluster: Cluster | None) -> dict[str, YamlPat
             wanted[name] = (key,)
             if key in ("training_operator", "inference"):
                 wanted["cert-manager"] = (key,)
+            if key == "inference":
+                wanted |= dict.fromkeys(BEFORE, (key,))
     if cluster and uses_addon(cluster):
         wanted.setdefault(OBSERVABILITY_ADDON, ())
     return wanted
