@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypedDict
 
-from ultracluster.config.hyperpod_eks import HyperPodInference, HyperPodObservability, KarpenterAutoscaling
+from ultracluster.config.hyperpod_eks import (
+    HyperPodInference,
+    HyperPodObservability,
+    KarpenterAutoscaling,
+    SharedRestrictedLustre,
+)
 from ultracluster.config.kubernetes import (
     Capabilities,
     HyperPodAddon,
@@ -127,6 +132,7 @@ class HyperPodEksSettings(KubernetesSettings, total=False):
     training_operator: bool
     observability: HyperPodObservability | None
     inference: HyperPodInference | None
+    restricted_lustre: SharedRestrictedLustre | None
     addon_versions: dict[HyperPodAddon, str]
 
 

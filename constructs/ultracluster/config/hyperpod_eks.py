@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ultracluster.config.base import OR_TOKEN, Arn, BucketName, Model
+from ultracluster.config.base import OR_TOKEN, Arn, BucketName, Many, Model
 
 
 class KarpenterAutoscaling(Model):
@@ -17,6 +17,34 @@ class KarpenterAutoscaling(Model):
     """Nodes at the most in each of those groups."""
     idle_minutes: Annotated[int, Field(ge=1, le=1440)] = 10
     """Minutes that a node is empty before it is ended."""
+
+
+class RestrictedLustre(Model):
+    """A Lustre file system that HyperPod makes for restricted groups, and AWS bills to this account."""
+
+    capacity_gib: Annotated[int, Field(ge=1200, le=100_800)]
+    """Size in GiB."""
+    throughput_mbps_per_tib: Literal[125, 250, 500, 1000]
+    """Throughput in MB/s for each TiB."""
+
+
+class SharedRestrictedLustre(RestrictedLustre):
+    """One Lustre file system for all restricted groups of the cluster."""
+
+    keep: bool = True
+    """It stays when the last restricted group is gone; else HyperPod deletes it then, with its data."""
+
+
+class RestrictedGroup(Model):
+    """What makes a group restricted: its nodes only run AWS's images that customise Amazon Nova models, in a
+    network of AWS's without internet. Nobody logs in to them, and none of our scripts run there."""
+
+    lustre: RestrictedLustre | None = None
+    """A Lustre file system of the group's own; by default `orchestrator.restricted_lustre`."""
+    reads: Many[BucketName] = ()
+    """S3 buckets with training data, which its jobs read."""
+    writes: Many[BucketName] = ()
+    """S3 buckets that its jobs write results to."""
 
 
 class HyperPodObservability(Model):
@@ -43,4 +71,11 @@ class HyperPodInference(Model):
     """S3 bucket for the TLS certificates of endpoints."""
 
 
-__all__ = ["HyperPodInference", "HyperPodObservability", "KarpenterAutoscaling"]
+__all__ = [
+    "HyperPodInference",
+    "HyperPodObservability",
+    "KarpenterAutoscaling",
+    "RestrictedGroup",
+    "RestrictedLustre",
+    "SharedRestrictedLustre",
+]

@@ -8,7 +8,12 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import Field, model_validator
 
 from ultracluster.config.base import OR_TOKEN, Cidr, Line, Many, Model, SubnetId, Values
-from ultracluster.config.hyperpod_eks import HyperPodInference, HyperPodObservability, KarpenterAutoscaling
+from ultracluster.config.hyperpod_eks import (
+    HyperPodInference,
+    HyperPodObservability,
+    KarpenterAutoscaling,
+    SharedRestrictedLustre,
+)
 from ultracluster.config.nodes import GroupName
 
 ClusterName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}$")]
@@ -182,6 +187,8 @@ class HyperPodEks(_Kubernetes):
     """HyperPod's observability add-on."""
     inference: HyperPodInference | None = None
     """HyperPod's inference operator."""
+    restricted_lustre: SharedRestrictedLustre | None = None
+    """One Lustre file system for all groups that are `restricted` and have none of their own."""
     addon_versions: dict[
         HyperPodAddon, Annotated[str, Field(pattern=r"^v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+$")]
     ] = {}

@@ -9,7 +9,9 @@ from pydantic import Field
 from ultracluster.catalog.instances import example_type
 from ultracluster.config.base import IN_LINES, ON_ONE_LINE, ImageName, Line, Many, Model
 from ultracluster.config.capacity import Capacity, OnDemand
+from ultracluster.config.hyperpod_eks import RestrictedGroup
 from ultracluster.config.lifecycle_steps import StepName
+from ultracluster.config.network import ZoneId
 from ultracluster.config.slurm import PartitionName, SlurmSettings
 
 Role = Literal["controller", "login", "compute", "system"]
@@ -81,6 +83,9 @@ class NodeGroup(Model):
     HyperPod."""
     capacity: Capacity = OnDemand()
     """Where the instances come from."""
+    zone_id: ZoneId | None = None
+    """HyperPod: zone of the group, one of `network.further_zones`; that of the network by default. Cannot change
+    later. For Spot and for serving models: EFA does not leave a zone, so no job spans two."""
     placement_group: Literal["none"] | None = None
     """`none` launches nodes with EFA without the cluster placement group that they get by default, where EC2
     cannot find room for all of them close together. A reservation's own group is named in `capacity`. Not on
@@ -114,6 +119,9 @@ class NodeGroup(Model):
     `[]` is none."""
     slurm_settings: SlurmSettings = {}
     """ParallelCluster and PCS: parameters of these nodes in slurm.conf, e.g. `Weight: 10`."""
+    restricted: RestrictedGroup | None = None
+    """HyperPod on EKS: the nodes are kept for customising Amazon Nova models (a restricted instance group).
+    Cannot be added to, or taken from, a group that exists."""
     labels: dict[Line, Line] = {}
     """Kubernetes labels of the nodes."""
     taints: Many[Taint] = ()

@@ -26,7 +26,7 @@ from ultracluster.clusters.given import (
     use_bucket_key,
     waits_of_nodes,
 )
-from ultracluster.clusters.hyperpod.group import common_properties, volumes
+from ultracluster.clusters.hyperpod.group import FurtherNetworks, common_properties, volumes
 from ultracluster.clusters.job_access import deployed, job_role
 from ultracluster.clusters.metrics import deployed as metrics_deployed
 from ultracluster.clusters.metrics import let_write_metrics
@@ -83,6 +83,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
         construct_id: str,
         *,
         subnet: ec2.ISubnet,
+        further_subnets: Mapping[str, ec2.ISubnet] | None = None,
         vpc: ec2.IVpc | None = None,
         security_groups: Sequence[ec2.ISecurityGroup] | None = None,
         role: GivenRoles = None,
@@ -107,6 +108,8 @@ class HyperPodSlurmCluster(ClusterConstruct):
 
         Args:
             subnet: the one subnet, so that the service has no zone to choose.
+            further_subnets: in other zones of the same VPC, by zone id: of groups that name a `zone_id`. EFA does
+                not leave a zone.
             vpc: of the subnet; needed where no `security_groups` are given.
             security_groups: of the nodes; each must allow all traffic from and to itself (`EfaSecurityGroup`,
                 of which one is made by default).
@@ -155,6 +158,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
                 instance_types=instance_types,
                 access=access,
                 metrics=metrics,
+                further_zones=tuple(further_subnets or ()),
             ),
         )
         self.cluster = made.cluster
@@ -162,6 +166,9 @@ class HyperPodSlurmCluster(ClusterConstruct):
         self.cluster_name = made.cluster.cluster_name
         self.security_groups = nodes_groups(self, security_groups, vpc, subnet)
         self._connections = ec2.Connections(security_groups=self.security_groups)
+        self._further = FurtherNetworks(
+            self, cluster=made.cluster, subnets=further_subnets, security_groups=self.security_groups
+        )
         self.key = ClusterKey.of(self, key)
         self._rights = self._make_rights(subnet, role)
         self.roles = {name: rights.role for name, rights in self._rights.items()}
@@ -192,6 +199,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
             rights.depend_on_policy(self.resource)
         self.resource.node.add_dependency(
             *waits_of_nodes(subnet, self.security_groups),
+            *(one.internet_connectivity_established for one in self._further.subnets.values()),
             *admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs, accounting=accounting),
             *ways,
             *([self._bundle] if self._bundle else ()),
@@ -213,6 +221,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
                 key=self.key,
                 nodes=share.nodes,
                 subnet=subnet,
+                further_subnets=list(self._further.subnets.values()),
                 security_groups=self.security_groups,
                 role=share.given,
             )
@@ -295,7 +304,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
             ),
             life_cycle_config=self._lifecycle(name),
             instance_storage_configs=[*volumes(group, key), *self._mounts],
-            **common_properties(group),
+            **common_properties(group, self._further.of(group)),
         )
 
     def _lifecycle(self, group: str) -> sagemaker.CfnCluster.ClusterLifeCycleConfigProperty | None:

@@ -1,5 +1,25 @@
 """Rules on HyperPod."""
 
-from ultracluster.rules.hyperpod import eks, eks_groups, groups, slurm, slurm_groups, types
+from ultracluster.rules.hyperpod import (
+    eks,
+    eks_groups,
+    groups,
+    patching,
+    restricted,
+    slurm,
+    slurm_groups,
+    types,
+    zones,
+)
 
-__all__ = ["eks", "eks_groups", "groups", "slurm", "slurm_groups", "types"]
+__all__ = [
+    "eks",
+    "eks_groups",
+    "groups",
+    "patching",
+    "restricted",
+    "slurm",
+    "slurm_groups",
+    "types",
+    "zones",
+]
