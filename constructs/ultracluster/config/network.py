@@ -8,7 +8,6 @@ from pydantic import Field
 
 from ultracluster.config.base import BucketName, Cidr, Many, Model, SecurityGroupId, SubnetId, VpcId
 
-
 ZoneId = Annotated[str, Field(pattern=r"^[a-z0-9-]+$", examples=["use1-az6"])]
 """Id of an Availability Zone, which is the same zone in each account; a name is not."""
 
@@ -40,8 +39,8 @@ class FurtherZone(Model):
     """The nodes' subnet in another Availability Zone: for HyperPod's groups that name the zone."""
 
     cidr: Cidr
-    """IPv4 network of that subnet, within the VPC's. Cannot change later: HyperPod never changes the network of a
-    group."""
+    """IPv4 network of that subnet, within the VPC's. Cannot change later: HyperPod never changes the
+    network of a group."""
     subnet_id: SubnetId | None = None
     """A private subnet made elsewhere, in that zone; one is made by default."""
 

@@ -73,7 +73,7 @@ def standalone(
         Environment(
             name=_environment_name(cluster_name),
             region=region,
-            network=_NETWORK.model_copy(update={"further_zones": {zone: _FURTHER for zone in further_zones}}),
+            network=_NETWORK.model_copy(update={"further_zones": dict.fromkeys(further_zones, _FURTHER)}),
             storage=Storage(
                 lustre=_lustre(lustre), openzfs=_open_zfs(open_zfs), accounting_database=_database(accounting)
             ),

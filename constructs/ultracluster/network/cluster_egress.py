@@ -61,8 +61,8 @@ class ClusterEgress(Construct):
             subnet: the nodes' subnet, in which interface endpoints are. What depends on its
                 `internet_connectivity_established` waits for routes and endpoints that are made here.
             route_table_id: that of the nodes' subnet; None where the subnet is someone else's.
-            further_route_table_ids: those of nodes' subnets in other zones, by zone id. They take the same ways
-                out.
+            further_route_table_ids: those of nodes' subnets in other zones, by zone id. They take the same
+                ways out.
             endpoints: the VPC endpoints to make; by default those that every cluster needs there.
             perimeter: what may be reached through them; by default `config.perimeter`.
             default_security_group_id: that of a VPC that is made here; its rules are taken away.

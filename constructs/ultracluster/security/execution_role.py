@@ -185,9 +185,12 @@ class HyperPodExecutionRole(Construct):
         The buckets are made elsewhere; if KMS keys of their own encrypt them, their policies must admit the
         role.
         """
-        arns = {name: Stack.of(self).format_arn(service="s3", region="", account="", resource=name) for name in
-                (*reads, *writes)}  # fmt: skip
-        both = list(dict.fromkeys(arns.values()))
+        stack = Stack.of(self)
+        arns = {
+            name: stack.format_arn(service="s3", region="", account="", resource=name)
+            for name in (*reads, *writes)
+        }
+        both = list(arns.values())
         read, written = ([f"{arns[name]}/*" for name in names] for names in (reads, writes))
         if both:
             self._policy.add([_statement("ListData", ["s3:ListBucket"], both)])

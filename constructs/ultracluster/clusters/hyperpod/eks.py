@@ -31,7 +31,7 @@ from ultracluster.clusters.given import (
     waits_of_nodes,
 )
 from ultracluster.clusters.hyperpod.addons import HyperPodAddons
-from ultracluster.clusters.hyperpod.group import FurtherNetworks
+from ultracluster.clusters.hyperpod.group import FurtherNetworks, accept_pins
 from ultracluster.clusters.hyperpod.karpenter import CLUSTER_TAG, karpenter_role
 from ultracluster.clusters.hyperpod.kubernetes_group import (
     EKS_ENTRY,
@@ -117,8 +117,8 @@ class HyperPodEksCluster(ClusterConstruct):
 
         Args:
             subnet: the one subnet of the nodes, so that the service has no zone to choose.
-            further_subnets: in other zones of the same VPC, by zone id: of groups that name a `zone_id`. EFA does
-                not leave a zone.
+            further_subnets: in other zones of the same VPC, by zone id: of groups that name a `zone_id`. EFA
+                does not leave a zone.
             vpc: of the subnet; needed where no `control_plane` is given.
             control_plane: an EKS cluster with access entries (`API`), in the VPC of the subnet, with system
                 nodes and device plugins; made by default.
@@ -242,6 +242,7 @@ class HyperPodEksCluster(ClusterConstruct):
             bundle = self._upload(made, upload_role)
             first = self._prepare(agent_image)
             self.resource = self._resource(subnet, bundle)
+        accept_pins(self.resource, self.cluster)
         # its policy, not only the role, must be there before the first node is
         self._rights.depend_on_policy(self.resource)
         self.resource.node.add_dependency(

@@ -12,6 +12,7 @@ from constructs import IConstruct
 
 from ultracluster.config.nodes import AutomaticPatching, NodeGroup, ScheduledPatching
 from ultracluster.model import Cluster
+from ultracluster.security.acknowledgements import acknowledge
 
 _Cluster = sagemaker.CfnCluster
 
@@ -94,6 +95,22 @@ class FurtherNetworks:
             return None
         return _Cluster.VpcConfigProperty(
             security_group_ids=self._security_groups, subnets=[self.subnets[group.zone_id].subnet_id]
+        )
+
+
+def accept_pins(resource: _Cluster, cluster: Cluster) -> None:
+    """Let pinned images pass the CDK's own schema, which is older than the property.
+
+    cfn-lint's has it, and judges all other properties of the resource as well.
+    """
+    if any(group.settings.image_release for group in cluster.in_service.values()):
+        acknowledge(
+            resource,
+            {
+                "CloudFormation-Validate::F3002": "CloudFormation and cfn-lint 1.58.0 have "
+                "ImageReleaseVersion of an instance group; the "
+                "schemas inside the CDK (2.275.0) do not yet."
+            },
         )
 
 

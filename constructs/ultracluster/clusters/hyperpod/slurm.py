@@ -26,7 +26,7 @@ from ultracluster.clusters.given import (
     use_bucket_key,
     waits_of_nodes,
 )
-from ultracluster.clusters.hyperpod.group import FurtherNetworks, common_properties, volumes
+from ultracluster.clusters.hyperpod.group import FurtherNetworks, accept_pins, common_properties, volumes
 from ultracluster.clusters.job_access import deployed, job_role
 from ultracluster.clusters.metrics import deployed as metrics_deployed
 from ultracluster.clusters.metrics import let_write_metrics
@@ -108,8 +108,8 @@ class HyperPodSlurmCluster(ClusterConstruct):
 
         Args:
             subnet: the one subnet, so that the service has no zone to choose.
-            further_subnets: in other zones of the same VPC, by zone id: of groups that name a `zone_id`. EFA does
-                not leave a zone.
+            further_subnets: in other zones of the same VPC, by zone id: of groups that name a `zone_id`. EFA
+                does not leave a zone.
             vpc: of the subnet; needed where no `security_groups` are given.
             security_groups: of the nodes; each must allow all traffic from and to itself (`EfaSecurityGroup`,
                 of which one is made by default).
@@ -194,6 +194,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
         with made.in_words_of_rules():
             self._bundle = self._upload(made, lustre, open_zfs, upload_role)
             self.resource = self._resource(subnet, accounting)
+        accept_pins(self.resource, self.cluster)
         # its policy, not only the role, must be there before the first node is
         for rights in self._distinct_rights:
             rights.depend_on_policy(self.resource)

@@ -158,7 +158,8 @@ def setting_of_another_orchestrator(group: Group) -> Iterator[Breach]:
     40,
     "error",
     "Only HyperPod's groups are in further zones",
-    source="SageMaker API reference, ClusterInstanceGroupSpecification (OverrideVpcConfig); of the others each "
+    source="SageMaker API reference, ClusterInstanceGroupSpecification (OverrideVpcConfig); of the others "
+    "each "
     "launches into one subnet here",
     date="2026-11-23",
 )

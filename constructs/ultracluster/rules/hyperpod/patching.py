@@ -1,4 +1,5 @@
-"""Rules on HyperPod, with Slurm and on EKS: windows of software updates, pinned images, taints of the service."""
+"""Rules on HyperPod, with Slurm and on EKS: windows of software updates, pinned images, taints of the "
+"service."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ def batches_with_slurm(group: Group) -> Iterator[Breach]:
         if getattr(patching, key):
             yield Breach(
                 ("patching", key),
-                f"`{key}` with Slurm: AWS documents batches, and alarms that roll them back, on EKS only. The whole "
+                f"`{key}` with Slurm: AWS documents batches, and alarms that roll them back, on EKS only. "
+                "The whole "
                 "group is updated at once, or the request is refused.",
                 drop(),
             )
@@ -49,7 +51,8 @@ def pinned_and_patched(group: Group) -> Iterator[Breach]:
     if group.in_service and release and patching:
         yield Breach(
             ("patching",),
-            f"patching moves the nodes past {release}, and CloudFormation does not notice: the file then names an "
+            f"patching moves the nodes past {release}, and CloudFormation does not notice: the file then "
+            "names an "
             "image that no node runs, and a change of it wipes root volumes.",
             drop() | beside(image_release=DROP),
         )
@@ -77,7 +80,8 @@ def windows_apart(cluster: Cluster) -> Iterator[Breach]:
         if other != name:
             yield Breach(
                 ("node_groups", name, "patching", "schedule"),
-                f"`{other}` is updated at the same time: AWS says that updates whose schedules overlap might fail.",
+                f"`{other}` is updated at the same time: AWS says that updates whose schedules overlap "
+                "might fail.",
                 write(_later(patching.schedule, taken)),
             )
 
@@ -94,7 +98,8 @@ def batches_when_idle(patching: AutomaticPatching, hyperpod: HyperPod) -> Iterat
         if getattr(patching, key) and hyperpod.kind == "hyperpod-eks":
             yield Breach(
                 (key,),
-                f"`{key}` with `{patching.kind}`: the API counts it only with a rolling strategy, and nodes that are "
+                f"`{key}` with `{patching.kind}`: the API counts it only with a rolling strategy, and "
+                "nodes that are "
                 "patched when they are idle are none (unverified: a patch of one group shows it).",
                 drop() | inside_schedule(),
             )
@@ -104,7 +109,8 @@ def batches_when_idle(patching: AutomaticPatching, hyperpod: HyperPod) -> Iterat
     84,
     "warning",
     "With continuous provisioning all groups have a pinned image, or none has",
-    source="SageMaker API reference, ImageId: with continuous provisioning a new group inherits the image of the "
+    source="SageMaker API reference, ImageId: with continuous provisioning a new group inherits the image "
+    "of the "
     "oldest one",
     date=DATE,
 )
@@ -118,7 +124,8 @@ def pinned_together(cluster: Cluster, hyperpod: HyperPod) -> Iterator[Breach]:
         if not settings.image_release and not settings.image and not settings.patching:
             yield Breach(
                 ("node_groups", name),
-                f"other groups are pinned to a release of HyperPod's image ({pins[0]}), and this one gets that of the "
+                f"other groups are pinned to a release of HyperPod's image ({pins[0]}), and this one gets "
+                "that of the "
                 "oldest group, or the newest: which one shows only in the account.",
                 inside(image_release=pins[0]),
             )
@@ -138,7 +145,8 @@ def own_taints(group: Group) -> Iterator[Breach]:
         if group.in_service and prefix == "sagemaker.amazonaws.com":
             yield Breach(
                 ("taints", index, "key"),
-                f"`{taint.key}` is HyperPod's: it sets it while a node is checked or replaced, and takes it away.",
+                f"`{taint.key}` is HyperPod's: it sets it while a node is checked or replaced, and takes "
+                "it away.",
                 write(f"example.com/{last}"),
             )
 

@@ -17,9 +17,13 @@ API = (
     "SageMaker API reference, ClusterRestrictedInstanceGroupSpecification; CloudFormation, "
     "AWS::SageMaker::Cluster ClusterRestrictedInstanceGroup"
 )
-NOVA = "SageMaker Developer Guide, Creating a HyperPod EKS cluster with restricted instance group (nova-hp-cluster)"
+NOVA = (
+    "SageMaker Developer Guide, Creating a HyperPod EKS cluster with restricted instance group "
+    "(nova-hp-cluster)"
+)
 TERRAFORM = (
-    "awslabs/awsome-distributed-ai, 7.sagemaker-hyperpod-eks/terraform-modules/README.md, Creating a Restricted "
+    "awslabs/awsome-distributed-ai, 7.sagemaker-hyperpod-eks/terraform-modules/README.md, Creating a "
+    "Restricted "
     "Instance Group (RIG) for Nova Model Customization"
 )
 DATE = "2026-11-23"
@@ -80,7 +84,8 @@ def has_lustre(group: Group, hyperpod: HyperPodEks) -> Iterator[Breach]:
     elif own is not None and shared is not None:
         yield Breach(
             place,
-            "the cluster has a Lustre file system that restricted groups share, and this group asks for its own.",
+            "the cluster has a Lustre file system that restricted groups share, and this group asks for "
+            "its own.",
             drop() | anywhere({("orchestrator", "restricted_lustre"): DROP}),
         )
 
@@ -147,7 +152,8 @@ def classic_and_fixed(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breac
     if hyperpod.provisioning == "continuous":
         yield Breach(
             ("provisioning",),
-            f"`{names[0]}` is restricted: AWS's own templates switch continuous provisioning off beside such groups "
+            f"`{names[0]}` is restricted: AWS's own templates switch continuous provisioning off beside "
+            "such groups "
             "(unverified whether the API refuses it: one creation shows it).",
             write("classic"),
         )
@@ -163,7 +169,8 @@ def classic_and_fixed(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breac
     93,
     "warning",
     "A cluster with restricted groups has none of HyperPod's add-ons for jobs",
-    source=f"{TERRAFORM}: not supported with restricted groups; SageMaker Developer Guide, observability add-on "
+    source=f"{TERRAFORM}: not supported with restricted groups; SageMaker Developer Guide, observability "
+    "add-on "
     "(supported from v1.0.5-eksbuild.1)",
     date=DATE,
     kinds=KINDS,
@@ -175,7 +182,8 @@ def without_addons(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
         if getattr(hyperpod, key):
             yield Breach(
                 (key,),
-                f"`{names[0]}` is restricted: AWS's own templates say that `{key}` is not supported in such a "
+                f"`{names[0]}` is restricted: AWS's own templates say that `{key}` is not supported in "
+                "such a "
                 "cluster, also not added later.",
                 drop(),
             )
@@ -185,7 +193,8 @@ def without_addons(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
     94,
     "warning",
     "A cluster has restricted groups or others, not both",
-    source=f"{TERRAFORM}: a combination is not supported there; the observability add-on's page speaks of both",
+    source=f"{TERRAFORM}: a combination is not supported there; the observability add-on's page speaks of "
+    "both",
     date=DATE,
     kinds=KINDS,
 )
@@ -195,7 +204,8 @@ def not_beside_others(cluster: Cluster) -> Iterator[Breach]:
         if group.restricted is None:
             yield Breach(
                 ("node_groups", name),
-                f"`{restricted[0]}` is restricted and this group is not: AWS's own templates do not combine them "
+                f"`{restricted[0]}` is restricted and this group is not: AWS's own templates do not "
+                "combine them "
                 "(its pages disagree).",
                 drop().noting("and make another environment of it; or try it and acknowledge this"),
             )
@@ -205,7 +215,8 @@ def not_beside_others(cluster: Cluster) -> Iterator[Breach]:
     95,
     "warning",
     "HyperPod's charts for restricted groups are installed",
-    source="SageMaker Developer Guide, Creating a SageMaker HyperPod cluster (CLI): Nova needs a separate Helm "
+    source="SageMaker Developer Guide, Creating a SageMaker HyperPod cluster (CLI): Nova needs a separate "
+    "Helm "
     f"chart; {TERRAFORM}",
     date=DATE,
     kinds=KINDS,
@@ -215,7 +226,8 @@ def own_charts(cluster: Cluster) -> Iterator[Breach]:
     if names := _restricted(cluster):
         yield Breach(
             ("node_groups", names[0], "restricted"),
-            "AWS changes CoreDNS and the VPC CNI for restricted groups by a Helm chart and a script of its own, "
+            "AWS changes CoreDNS and the VPC CNI for restricted groups by a Helm chart and a script of its "
+            "own, "
             "before the cluster is made; they are not part of this package.",
             ask("action", "deploy the control plane, run AWS's script (docs/wishes), deploy the rest"),
         )
@@ -235,7 +247,8 @@ def buckets_of_group(group: Group) -> Iterator[Breach]:
         lacking = " and ".join(key for key in ("reads", "writes") if not getattr(restricted, key))
         yield Breach(
             ("restricted",),
-            f"without `{lacking}` its jobs reach no S3 bucket of yours: nothing but the execution role gives them "
+            f"without `{lacking}` its jobs reach no S3 bucket of yours: nothing but the execution role "
+            "gives them "
             "rights.",
             ask("fact", "reads: [bucket of the data], writes: [bucket of the results]"),
         )

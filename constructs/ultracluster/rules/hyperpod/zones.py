@@ -140,7 +140,8 @@ def partition_in_one_zone(cluster: Cluster) -> Iterator[Breach]:
             if group.zone_id != first.zone_id:
                 yield Breach(
                     ("node_groups", name, "zone_id"),
-                    f"partition `{partition}` would have nodes in {first.zone_id} and {group.zone_id}: Slurm may "
+                    f"partition `{partition}` would have nodes in {first.zone_id} and {group.zone_id}: "
+                    "Slurm may "
                     "give a job nodes of both, between which there is no EFA and the job does not run.",
                     beside(partition=own_partition(name)) | drop(),
                 )
@@ -168,8 +169,10 @@ def jobs_in_one_zone(cluster: Cluster) -> Iterator[Breach]:
             taint = {"key": "example.com/zone", "value": group.zone_id, "effect": "NoSchedule"}
             yield Breach(
                 ("node_groups", name, "zone_id"),
-                f"`{name}` in {group.zone_id} and `{others[0].name}` in {others[0].zone_id} have accelerators that "
-                "pods ask for by the same name: the scheduler may spread a job over both, between which there "
+                f"`{name}` in {group.zone_id} and `{others[0].name}` in {others[0].zone_id} have "
+                "accelerators that "
+                "pods ask for by the same name: the scheduler may spread a job over both, between which "
+                "there "
                 "is no EFA.",
                 drop() if group.settings.deep_health_checks else beside(taints=[taint]) | drop(),
             )
@@ -179,7 +182,8 @@ def jobs_in_one_zone(cluster: Cluster) -> Iterator[Breach]:
     77,
     "warning",
     "Groups in another zone than the file systems are there on purpose",
-    source=f"{ZONES}, and Setting up SageMaker HyperPod with Amazon FSx for Lustre; FSx for Lustre User Guide, "
+    source=f"{ZONES}, and Setting up SageMaker HyperPod with Amazon FSx for Lustre; FSx for Lustre User "
+    "Guide, "
     "Working with EFA-enabled file systems (same zone)",
     date=DATE,
 )
@@ -191,7 +195,8 @@ def far_from_storage(cluster: Cluster) -> Iterator[Breach]:
             if group.in_service:
                 yield Breach(
                     ("node_groups", name, "zone_id"),
-                    f"{' and '.join(there)} {'is' if len(there) == 1 else 'are'} in {home}: nodes in {zone} reach it "
+                    f"{' and '.join(there)} {'is' if len(there) == 1 else 'are'} in {home}: nodes in "
+                    f"{zone} reach it "
                     "over TCP only, with more latency, and AWS bills each GB between the zones, both ways.",
                     drop().noting("or acknowledge that its jobs read from S3, or seldom"),
                 )
@@ -216,7 +221,8 @@ def homes_reach_zones(cluster: Cluster) -> Iterator[Breach]:
             if group.in_service:
                 yield Breach(
                     ("node_groups", name, "zone_id"),
-                    f"the home directories (OpenZFS) are exported to the node subnet {inside} only, for good: nodes "
+                    f"the home directories (OpenZFS) are exported to the node subnet {inside} only, for "
+                    "good: nodes "
                     f"in {zone} cannot mount them.",
                     drop().noting("or an existing OpenZFS that admits both subnets"),
                 )
