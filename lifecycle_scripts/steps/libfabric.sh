@@ -24,7 +24,7 @@ libfabric::install() {
 libfabric::verify() {
   local first
   release::facts
-  first=$(ldconfig -p 2>/dev/null | awk '/libfabric\.so\.1 / { print $NF; exit }')
+  first=$(ldconfig -p 2>/dev/null | awk '/libfabric\.so\.1 / && !found { found = $NF } END { print found }')
   case $first in
     '' | /opt/amazon/efa/*) ;;
     *) step::fail "another libfabric comes before the one of EFA: $first (remove it, or its entry in /etc/ld.so.conf.d)" ;;

@@ -62,7 +62,7 @@ lustre_client::install() {
     software::clean lustre-client
     return 0
   fi
-  cause=$(sed -n 's/^\(cause\|message\) //p' <<<"$said" | head -n 1)
+  cause=$(sed -n '/^\(cause\|message\) /{s///p;q;}' <<<"$said")
   lustre_client::knows_kernel "$kernel" ||
     cause+="; release $CLUSTER_RELEASE knows Lustre clients for ${RELEASE["kernel.provides.$NODE_OS"]}: choose an image with such a kernel"
   lustre_client::lacks "no Lustre client for kernel $kernel: ${cause:-the installation ended without a reason}"

@@ -122,7 +122,7 @@ ofi_nccl::gdrcopy() {
 ofi_nccl::is_first() {
   local first
   [[ $LIBRARY == /opt/ultracluster/* ]] || return 0
-  first=$(ldconfig -p 2>/dev/null | awk -v name="${LIBRARY##*/}" '$1 == name { print $NF; exit }')
+  first=$(ldconfig -p 2>/dev/null | awk -v name="${LIBRARY##*/}" '$1 == name && !found { found = $NF } END { print found }')
   [[ -z $first || $first == "$LIBRARY" ]]
 }
 

@@ -111,13 +111,15 @@ slurm::daemon_serves() {
 # What the running daemon was started with, which may be older than our files.
 slurm::daemon_knows_controllers() {
   local -r command_line=$ULTRACLUSTER_ROOT/proc/$(systemctl show --property=MainPID --value slurmd.service)/cmdline
-  [[ ! -r $command_line ]] || tr '\0' ' ' <"$command_line" | grep -qF -- "${CLUSTER_CONTROLLERS// /,}"
+  [[ ! -r $command_line ]] || grep -qF -- "${CLUSTER_CONTROLLERS// /,}" <<<"$(tr '\0' ' ' <"$command_line")"
 }
 
 slurm::start_daemon() {
+  local unit
   [[ -n $CLUSTER_CONTROLLERS ]] || step::fail "neither resource_config.json nor cluster.json leads to a controller"
   slurm::has_unit slurmd || step::fail "this image has no slurmd.service"
-  systemctl cat slurmd.service | grep -q '^ExecStart=.*\(SLURMD_OPTIONS\|--conf-server\)' ||
+  unit=$(systemctl cat slurmd.service)
+  grep -q '^ExecStart=.*\(SLURMD_OPTIONS\|--conf-server\)' <<<"$unit" ||
     step::fail "slurmd.service of this image takes no SLURMD_OPTIONS, it cannot be pointed to the controllers"
   if ! slurm::is_configless; then
     slurm::options | files::write "$SLURM_OPTIONS"

@@ -58,6 +58,16 @@ load helpers
   assert::last_log_line "FAILED slurm: slurmctld did not start: see journalctl -u slurmctld"
 }
 
+@test "a unit with long drop-ins is read to its end" {
+  {
+    cat "$FAKE/units/slurmd/unit"
+    for number in {1..9000}; do echo "Environment=VARIABLE_$number=value"; done
+  } >"$FAKE/unit.new"
+  mv "$FAKE/unit.new" "$FAKE/units/slurmd/unit"
+  run run_steps slurm
+  assert::status 0
+}
+
 @test "a unit that cannot be pointed to the controllers is refused" {
   echo 'ExecStart=/opt/slurm/sbin/slurmd -D' >"$FAKE/units/slurmd/unit"
   run run_steps slurm

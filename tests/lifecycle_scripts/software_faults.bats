@@ -165,6 +165,17 @@ digest() {
   assert::last_log_line "FAILED nvidia_driver: the fabric manager does not start, without it CUDA does not (it is 580.159.04-1, the driver 595.91.07: they must have one version): see journalctl -u nvidia-fabricmanager"
 }
 
+@test "a loader that knows thousands of libraries is heard to its end" {
+  HAVE=efa node::renew
+  {
+    echo '	libfabric.so.1 (libc6,x86-64) => /opt/amazon/efa/lib/libfabric.so.1'
+    for number in {1..4000}; do echo "	library$number.so.1 (libc6,x86-64) => /lib/x86_64-linux-gnu/library$number.so.1"; done
+  } >"$FAKE/loader"
+  run run_steps libfabric
+  assert::status 0
+  assert::states libfabric=already
+}
+
 @test "another libfabric before the one of EFA is refused" {
   HAVE=efa node::renew
   echo '	libfabric.so.1 (libc6,x86-64) => /lib/x86_64-linux-gnu/libfabric.so.1' >"$FAKE/loader"
