@@ -36,6 +36,8 @@ VALUES: dict[str, Any] = {
     "gpu_time_slices": 4,
     "root_volume_throughput_mbps": 500,
     "image_release": "2.1.0",
+    "zone_id": "usw2-az1",
+    "restricted": {},
 }
 HAVE = {
     "placement_group": {"parallelcluster", "pcs", "eks"},
@@ -55,6 +57,8 @@ HAVE = {
     "instance_types": {"hyperpod-eks"},
     "mig_profile": KUBERNETES,
     "gpu_time_slices": {"eks"},
+    "zone_id": HYPERPOD,
+    "restricted": {"hyperpod-eks"},
 }
 SPOT = {"kind": "spot", "allocation": "capacity-optimized"}
 BOTH = {
@@ -108,6 +112,33 @@ CASES = [
         "instances outside that group do not match it",
         "remove placement_group",
         {"node_groups.train.placement_group": ...},
+        base="eks-p5en",
+    ),
+    Case(
+        "GRP001",
+        {"node_groups.train.zone_id": "use1-az1"},
+        "node_groups.train.zone_id",
+        "only HyperPod puts a group into another zone",
+        "remove zone_id",
+        {"node_groups.train.zone_id": ...},
+        base="eks-p5en",
+    ),
+    Case(
+        "GRP001",
+        {"node_groups.train.restricted": {}},
+        "node_groups.train.restricted",
+        "only HyperPod on EKS has restricted instance groups",
+        "remove restricted",
+        {"node_groups.train.restricted": ...},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP040",
+        {"network.further_zones": {"use2-az1": {"cidr": "10.0.0.0/20"}}},
+        "network.further_zones",
+        "all nodes of eks share one subnet",
+        "remove further_zones",
+        {"network.further_zones": {}},
         base="eks-p5en",
     ),
     Case(

@@ -19,7 +19,6 @@ from ultracluster.model.addresses import (
 )
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.zones import not_a_zone_of, usual_zones
-from ultracluster.rules.groups.roles import own_partition
 from ultracluster.rules.sets import HYP
 
 ZONES = (
@@ -135,15 +134,15 @@ def further_addresses_likely(cluster: Cluster) -> Iterator[Breach]:
 )
 def partition_in_one_zone(cluster: Cluster) -> Iterator[Breach]:
     for partition, groups in cluster.partitions.items():
-        first = next(iter(groups.values()))
-        for name, group in groups.items():
-            if group.zone_id != first.zone_id:
+        zones = {group.zone_id for group in groups.values()}
+        for name, group in groups.items() if len(zones) > 1 else ():
+            others = sorted(zones - {group.zone_id})
+            if group.zone_id != cluster.environment.network.zone_id:
                 yield Breach(
                     ("node_groups", name, "zone_id"),
-                    f"partition `{partition}` would have nodes in {first.zone_id} and {group.zone_id}: "
-                    "Slurm may "
-                    "give a job nodes of both, between which there is no EFA and the job does not run.",
-                    beside(partition=own_partition(name)) | drop(),
+                    f"partition `{partition}` would have nodes in {' and '.join((*others, group.zone_id))}: "
+                    "Slurm may give a job nodes of both, between which there is no EFA and the job does not run.",
+                    beside(partition=f"{name}-{group.zone_id}") | drop(),
                 )
 
 
