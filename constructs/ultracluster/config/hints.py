@@ -14,7 +14,8 @@ from ultracluster.config.environment import Environment
 from ultracluster.config.findings import YamlPath
 
 _RESTRICTED = (
-    "a group is restricted (Amazon Nova customisation) by its own key: `node_groups.<name>.restricted: {}`."
+    "a list of its own is not needed. A group is restricted (Amazon Nova customisation) by a key: "
+    "`node_groups.<name>.restricted: {}`."
 )
 _NO_SSH = "there is no SSH ingress; people log in through SSM Session Manager."
 

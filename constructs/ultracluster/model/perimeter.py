@@ -47,7 +47,7 @@ def perimeter_of(cluster: Cluster) -> Perimeter:
     return perimeter_of_network(
         environment.network,
         buckets=tuple(named_buckets(environment)),
-        read_buckets=tuple(one.bucket for one in environment.storage.job_buckets if not one.write),
+        read_buckets=tuple(read_buckets(environment)),
         words=words_of(cluster),
     )
 
@@ -87,9 +87,22 @@ def named_buckets(environment: Environment) -> Iterator[str]:
     for asked in storage.job_buckets:
         if asked.write:
             yield asked.bucket
+    for group in environment.node_groups.values():
+        if group.restricted:
+            yield from group.restricted.writes
     settings = environment.orchestrator
     if isinstance(settings, HyperPodEks) and settings.inference:
         yield settings.inference.certificate_bucket
+
+
+def read_buckets(environment: Environment) -> Iterator[str]:
+    """Buckets that the file names for reading only."""
+    for asked in environment.storage.job_buckets:
+        if not asked.write:
+            yield asked.bucket
+    for group in environment.node_groups.values():
+        if group.restricted:
+            yield from group.restricted.reads
 
 
 def foreign_registries(environment: Environment) -> Iterator[tuple[YamlPath, str]]:
