@@ -520,7 +520,9 @@ def test_an_overlay_changes_its_base_and_findings_name_the_file_that_holds_the_v
     [
         ("extends: nowhere.yaml\n", "does not exist"),
         ("extends: env.yaml\n", "extend each other"),
-        ("extends: [a, b]\n", "names one file"),
+        ("extends: [1, b]\n", "names one file"),
+        ("extends: []\n", "names one file"),
+        ("extends: [none.yaml]\n", "does not exist"),
         ("extends: .\n", "is not a file"),
     ],
 )

@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 import pytest
+from neuron_cases import EKS as NEURON
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
@@ -62,6 +63,7 @@ def case(
 
 
 CASES = [
+    *NEURON,
     case(
         "EKS001",
         {"orchestrator.kubernetes_version": "1.37"},

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from neuron_cases import GROUPS as ANNOUNCED
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
@@ -89,6 +90,7 @@ def kind(name: str) -> dict[str, Any]:
 
 
 CASES = [
+    *ANNOUNCED,
     Case(
         "GRP036",
         {"node_groups.train.capacity": {"kind": "on-demand"}, "node_groups.train.placement_group": "none"},

@@ -23,6 +23,7 @@ WITHOUT_REMEDY = {
     "EKS031": "decision",
     "EKS032": "decision",
     "EKS043": "fact",
+    "EKS104": "fact",
     "EKS054": "fact",
     "ENV002": "action",
     "ENV003": "fact",

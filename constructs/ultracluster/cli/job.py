@@ -17,6 +17,7 @@ from ultracluster.model import resolve
 if TYPE_CHECKING:
     from ultracluster.kubernetes.pytorch_job import PyTorchJob
     from ultracluster.model import Cluster
+    from ultracluster.model.team_shares import Pool
 
 app = typer.Typer(
     add_completion=False,
@@ -63,7 +64,7 @@ def pytorch(
         typer.Option(help="Do not start unless all nodes share this level of the network."),
     ] = None,
     processes: Annotated[
-        int | None, typer.Option(min=1, help="On a node; one for each GPU by default.")
+        int | None, typer.Option(min=1, help="On a node; one for each GPU or logical NeuronCore by default.")
     ] = None,
     time: Annotated[
         str | None,
@@ -119,10 +120,22 @@ def _user_note(cluster: Cluster, team: str | None) -> str:
 def _placement_note(cluster: Cluster, wanted: PyTorchJob) -> str:
     """What becomes of --within, where that is not certain."""
     if cluster.kubernetes:
-        return ""
+        return _neuron_link_note(wanted)
     from ultracluster.slurm.within import placement_note
 
     return placement_note(cluster, wanted)
+
+
+def _neuron_link_note(wanted: PyTorchJob) -> str:
+    """Near is not yet joined: the Neuron runtime must be told."""
+    kind = wanted.pool.instance_type
+    if wanted.within != "ultraserver" or kind.link != "NeuronLink":
+        return ""
+    return (
+        "The job stays in one UltraServer. Between its instances it uses NeuronLink when the program tells "
+        "the Neuron runtime each node's place (NEURON_RT_ULTRASERVER_MODE, _SERVER_ID, _NODE_ID from "
+        "/sys/class/neuron_device), else EFA: docs/wishes/trainium-ultraservers.md."
+    )
 
 
 def _on_slurm(
@@ -192,13 +205,7 @@ def _job(
     ):
         if value is not None and not form.fullmatch(value):
             raise ValueError(f"{what} {value!r} has characters that are not allowed there")
-    if processes is None:
-        if not pool.resource.startswith("nvidia.com/"):
-            raise ValueError(
-                f"how many processes a node of {pool.instance_type.name} has depends on how the job uses its "
-                "Neuron cores: --processes"
-            )
-        processes = pool.per_node
+    processes = _processes(pool, processes)
     if script is None:
         lustre = cluster.lustre
         script = f"{lustre.mount_path}/train.py" if lustre else "train.py"
@@ -213,6 +220,26 @@ def _job(
         priority=priority,
         within=within,
     )
+
+
+def _processes(pool: Pool, asked: int | None) -> int:
+    """Of a node: one for each GPU, or for each NeuronCore that programs see.
+
+    Raises:
+        ValueError: its cores are unknown, or fewer.
+    """
+    kind = pool.instance_type
+    if pool.resource.startswith("nvidia.com/"):
+        return asked or pool.per_node
+    cores = kind.logical_neuron_cores
+    if cores is None and asked is None:
+        raise ValueError(f"how many NeuronCores a node of {kind.name} has is not known: --processes")
+    if cores and asked and asked > cores * kind.neuron_cores_joined:
+        raise ValueError(
+            f"--processes {asked}: a node of {kind.name} has {cores * kind.neuron_cores_joined} NeuronCores. "
+            f"Use at most: --processes {cores * kind.neuron_cores_joined}"
+        )
+    return asked or cores or 1
 
 
 def _text(cluster: Cluster, wanted: PyTorchJob) -> str:

@@ -81,7 +81,7 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
         place = f" in each {group.domain.ultraserver}" if group.domain and group.domain.ultraserver else ""
         yield (
             "" if number else _interconnect(linked),
-            f"{group.name}: {group_words(group)['linked by']}{place}",
+            f"{group.name}: {group_words(group)['linked by']}{place}{_topology(group)}",
         )
     yield "Lustre", str(plan.lustre or "none")
     for one in plan.repositories:
@@ -183,6 +183,14 @@ def _domain(group: GroupPlan) -> str:
     if group.domain is None:
         return "?"
     return f"{group.domain.size} by {group.domain.link}" if group.domain.link else "PCIe (no NVLink)"
+
+
+def _topology(group: GroupPlan) -> str:
+    """Of Neuron devices: how they are joined, and how many such domains there are."""
+    if not group.domain or not group.domain.topology:
+        return ""
+    many = "1 domain" if group.domains == 1 else f"{group.domains:,} domains"
+    return f" ({group.domain.topology}), {many}"
 
 
 def _events(imports: tuple[str, ...], exports: tuple[str, ...]) -> str:

@@ -131,6 +131,9 @@ class _Kubernetes(Model):
     gpu_plugin: Literal["device-plugin", "gpu-operator", "none"] = "device-plugin"
     """How NVIDIA GPUs become resources of Kubernetes: the device plugin with dcgm-exporter, or the GPU
     operator, whose driver and toolkit stay off because the image has both."""
+    neuron_scheduler: bool = False
+    """Neuron's scheduler extension: pods that request some of a node's Neuron devices, but not all, get
+    devices that are joined. It is a second Kubernetes scheduler, `my-scheduler`, which pods name."""
     jobset: bool = True
     """JobSet, which runs several jobs as one."""
     leader_worker_set: bool = False

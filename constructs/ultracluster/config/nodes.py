@@ -183,6 +183,14 @@ class DeclaredInstanceType(Model):
     """EFA interfaces that FSx's client set-up binds; 0: it mounts Lustre over TCP."""
     lustre_gds_client: bool | None = None
     """FSx supports GPUDirect Storage on it."""
+    network_like: InstanceTypeName | None = None
+    """Type of the catalogue on whose network cards its EFA interfaces are laid out. Without it only HyperPod,
+    which lays them out itself, can launch the type."""
+    ultraservers: Many[Line] = ()
+    """UltraServers of the catalogue whose instances have this type, e.g. `trn3-gen1`."""
+    announced: bool = False
+    """AWS has announced it, and its API does not have the name yet: nodes cannot be launched until it does.
+    Groups may leave it unused."""
     source: Annotated[str, Field(min_length=10), IN_LINES]
     """Where these figures come from."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ultracluster.catalog import InstanceType
-from ultracluster.catalog.eks import charts
+from ultracluster.catalog.eks import NEURON, charts, kube_scheduler_tag
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.kubernetes.gpu_sharing import WHOLE, plugin_configurations
 from ultracluster.kubernetes.labels import GPU_LABEL
@@ -121,8 +121,22 @@ def device_charts(cluster: Cluster) -> tuple[Chart, ...]:
         # its own list has no `ml.` and lags behind, too; its problem detector would replace nodes as EKS does
         neuron = [known for known in types if known.accelerator and known.accelerator.manufacturer == "AWS"]
         names = dict.fromkeys(_label(cluster, known) for known in neuron)
-        charts["neuron-helm-chart"] = {"neuronInstances": list(names), "npd": {"enabled": False}}
+        charts[NEURON] = {
+            "neuronInstances": list(names),
+            "npd": {"enabled": False},
+            **({"scheduler": _neuron_scheduler(cluster)} if settings.neuron_scheduler else {}),
+        }
     return tuple(_with_settings(cluster, charts))
+
+
+def _neuron_scheduler(cluster: Cluster) -> dict[str, Any]:
+    """The extension, and the second scheduler that asks it where a pod's devices are."""
+    tolerations = system_tolerations(cluster)
+    own = {"tolerations": tolerations} if tolerations else {}
+    tag = kube_scheduler_tag(_settings(cluster).kubernetes_version)
+    # the chart's own is several releases older than the control plane, which Kubernetes does not support
+    image = {"image": {"tag": tag}} if tag else {}
+    return {"enabled": True, **own, "customScheduler": {"enabled": True, **image, **own}}
 
 
 def job_charts(cluster: Cluster) -> tuple[Chart, ...]:

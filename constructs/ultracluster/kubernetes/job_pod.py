@@ -85,7 +85,7 @@ def pod_template(
         "securityContext": container_context(namespace.level),
         "volumeMounts": mounts,
     }
-    variables = {**environment_variables(pool), **metrics_variables(cluster, job)}
+    variables = {**environment_variables(pool, job.processes), **metrics_variables(cluster, job)}
     if variables := {**variables, **({} if user is None else _NO_HOME)}:
         container["env"] = [{"name": key, "value": value} for key, value in variables.items()]
     spec: Manifest = {
@@ -117,14 +117,31 @@ def torchrun(job: PyTorchJob, *, rank: str, master: str) -> list[str]:
     ]
 
 
-def environment_variables(pool: Pool) -> dict[str, str]:
-    """Of the processes of a job: few, because libfabric and the EFA plugin know the types themselves."""
+def environment_variables(pool: Pool, processes: int | None = None) -> dict[str, str]:
+    """Of the processes of a job: few, because libfabric and the EFA plugin know the types themselves.
+
+    Args:
+        pool: the nodes.
+        processes: of a node; as many as it has accelerators, or logical NeuronCores, by default.
+    """
     if not pool.resource.startswith("nvidia.com/"):
-        return {}
+        return _of_neuron(pool, processes)
     variables = {"NCCL_SOCKET_IFNAME": NO_LOCAL}
     if pool.instance_type.imex:
         # NVLink between nodes requires a ComputeDomain (NVIDIA's DRA driver), which is not made here
         variables["NCCL_MNNVL_ENABLE"] = "0"
+    return variables
+
+
+def _of_neuron(pool: Pool, processes: int | None) -> dict[str, str]:
+    """Of EFA, which the Neuron runtime does not choose by itself (Neuron documentation, How to prepare
+    trn1.32xlarge for multi-node execution), and of cores, where each process has a physical one."""
+    kind = pool.instance_type
+    variables: dict[str, str] = {}
+    if kind.least_efa_interfaces:
+        variables = {"FI_PROVIDER": "efa", "FI_EFA_USE_DEVICE_RDMA": "1"}
+    if processes and processes > (kind.logical_neuron_cores or processes):
+        variables["NEURON_LOGICAL_NC_CONFIG"] = "1"
     return variables
 
 

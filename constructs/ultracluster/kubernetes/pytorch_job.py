@@ -11,13 +11,16 @@ from typing import Any, assert_never
 
 from ultracluster.kubernetes import kai, kueue
 from ultracluster.kubernetes.job_pod import PyTorchJob, pod_template
-from ultracluster.kubernetes.topology import LAYERS, label_of, topology_of
+from ultracluster.kubernetes.topology import LAYERS, close, label_of, topology_of
 from ultracluster.kubernetes.volcano import TIERS
 from ultracluster.model import Cluster
 from ultracluster.model.team_shares import namespace_of, scheduler_of
 
 Manifest = dict[str, Any]
 
+NEURON_DEVICES = "aws.amazon.com/neuron"
+NEURON_SCHEDULER = "my-scheduler"
+"""Name of the second scheduler that Neuron's chart installs (its `customScheduler.fullnameOverride`)."""
 RESTARTS = 3
 """How often all pods of a job start again when one of them has failed."""
 
@@ -50,13 +53,19 @@ def pytorch_manifests(cluster: Cluster, job: PyTorchJob) -> tuple[Manifest, ...]
 
 def _kueue_jobset(cluster: Cluster, job: PyTorchJob) -> Manifest:
     labels = {kueue.QUEUE_LABEL: kueue.queue(job.team), kueue.PRIORITY_LABEL: job.priority}
-    return _jobset(cluster, job, labels=labels, pod_annotations=_kueue_topology(cluster, job))
+    return _jobset(
+        cluster,
+        job,
+        labels=labels,
+        pod_annotations=_kueue_topology(cluster, job),
+        scheduler_name=_neuron_scheduler(cluster, job),
+    )
 
 
 def _kai_jobset(cluster: Cluster, job: PyTorchJob) -> Manifest:
     kind = topology_of(cluster, job.pool)
     annotations: dict[str, str] = {}
-    if kind in ("network", "ultraserver") or job.within:
+    if close(kind) or job.within:
         annotations[kai.TOPOLOGY] = kind
         key = kai.REQUIRED if job.within else kai.PREFERRED
         annotations[key] = label_of(kind, job.within or "layer-3")
@@ -121,6 +130,7 @@ def _governed_job(cluster: Cluster, job: PyTorchJob) -> tuple[Manifest, Manifest
         master=f"{job.name}-0.{job.name}",
         labels=selector,
         annotations=_kueue_topology(cluster, job),
+        scheduler_name=_neuron_scheduler(cluster, job),
     )
     pod["spec"]["subdomain"] = job.name
     service: Manifest = {
@@ -168,12 +178,17 @@ def _volcano_job(cluster: Cluster, job: PyTorchJob) -> Manifest:
     }
 
 
+def _neuron_scheduler(cluster: Cluster, job: PyTorchJob) -> str | None:
+    """Neuron's own, where it is: it must know of every pod that has devices."""
+    installed = cluster.kubernetes is not None and cluster.kubernetes.neuron_scheduler
+    return NEURON_SCHEDULER if installed and job.pool.resource.startswith(NEURON_DEVICES) else None
+
+
 def _kueue_topology(cluster: Cluster, job: PyTorchJob) -> dict[str, str]:
     kind = topology_of(cluster, job.pool)
     if job.within:
         return {kueue.REQUIRED: label_of(kind, job.within)}
-    close = kind in ("network", "ultraserver")
-    return {kueue.PREFERRED: label_of(kind, "layer-3")} if close else {}
+    return {kueue.PREFERRED: label_of(kind, "layer-3")} if close(kind) else {}
 
 
 def _job_spec(job: PyTorchJob, pod: Manifest) -> Manifest:

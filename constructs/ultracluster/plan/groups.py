@@ -57,6 +57,11 @@ class GroupPlan:
         return None if self.efa_gbps_per_node is None else self.efa_gbps_per_node * self.greatest
 
     @property
+    def domains(self) -> int | None:
+        """Domains of all nodes; a job that stays in one does not need the network for its collectives."""
+        return self.accelerators // self.domain.size if self.domain else None
+
+    @property
     def nodes(self) -> str:
         """`16 x TYPE`, `0-4 x TYPE`."""
         number = f"{self.count}-{self.greatest}" if self.greatest > self.count else str(self.count)

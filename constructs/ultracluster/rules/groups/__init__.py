@@ -1,5 +1,5 @@
 """Rules on node groups."""
 
-from ultracluster.rules.groups import capacity, efa, offerings, roles, settings, types
+from ultracluster.rules.groups import announced, capacity, efa, offerings, roles, settings, types
 
-__all__ = ["capacity", "efa", "offerings", "roles", "settings", "types"]
+__all__ = ["announced", "capacity", "efa", "offerings", "roles", "settings", "types"]
