@@ -141,7 +141,8 @@ def partition_in_one_zone(cluster: Cluster) -> Iterator[Breach]:
                 yield Breach(
                     ("node_groups", name, "zone_id"),
                     f"partition `{partition}` would have nodes in {' and '.join((*others, group.zone_id))}: "
-                    "Slurm may give a job nodes of both, between which there is no EFA and the job does not run.",
+                    "Slurm may give a job nodes of both, between which there is no EFA and the job does "
+                    "not run.",
                     beside(partition=f"{name}-{group.zone_id}") | drop(),
                 )
 
