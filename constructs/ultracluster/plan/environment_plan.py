@@ -17,14 +17,16 @@ from ultracluster.model.orchestrators import Traits
 from ultracluster.model.quota_needs import needs
 from ultracluster.plan.boot import BootPlan, boot_lines, boot_plans, step_lines
 from ultracluster.plan.cost_summary import CostPlan, cost_plan
-from ultracluster.plan.groups import GroupPlan, bandwidth, group_plan
+from ultracluster.plan.groups import GroupPlan, bandwidth, group_notes, group_plan
 from ultracluster.plan.network import (
     AddressPlan,
     AddressRow,
     EndpointPlan,
+    ZonePlan,
     address_plan,
     endpoint_plans,
     perimeter_words,
+    zone_plans,
 )
 from ultracluster.plan.observability import (
     GroupSeries,
@@ -63,8 +65,10 @@ __all__ = [
     "RepositoryPlan",
     "SlurmPlan",
     "WarningPlan",
+    "ZonePlan",
     "bandwidth",
     "boot_lines",
+    "group_notes",
     "observability_lines",
     "parameters",
     "plan",
@@ -132,6 +136,8 @@ class Plan:
     perimeter: str
     """Whose resources pass the endpoints; empty where none is made."""
     addresses: AddressPlan
+    further_zones: tuple[ZonePlan, ...]
+    """Other zones in which groups are."""
     quotas: tuple[QuotaPlan, ...]
     model: ModelPlan | None
     observability: ObservabilityPlan | None
@@ -200,6 +206,7 @@ def plan(
         endpoints=endpoint_plans(cluster),
         perimeter=perimeter_words(cluster),
         addresses=address_plan(cluster),
+        further_zones=zone_plans(cluster),
         quotas=tuple(
             QuotaPlan(
                 service=need.quota.service,

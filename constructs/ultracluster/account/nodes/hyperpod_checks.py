@@ -104,15 +104,18 @@ def start(
 def caution(nodes: Sequence[Node]) -> list[str]:
     """What to know before nodes are checked."""
     checked = sum(node.status == "DeepHealthCheckInProgress" for node in nodes)
-    lines = [
-        "Jobs that run there go on: HyperPod waits ten minutes for each node to be free, then leaves it out. "
-        "A node that fails is rebooted or replaced, if the cluster recovers nodes by itself."
-    ]
+    lines = [_GENTLE]
     if checked:
         lines.append(
             f"{checked} nodes are being checked: HyperPod may refuse a second request until they are done."
         )
     return lines
+
+
+_GENTLE = (
+    "Jobs that run there go on: HyperPod waits ten minutes for each node to be free, then leaves it out. "
+    "A node that fails is rebooted or replaced, if the cluster recovers nodes by itself."
+)
 
 
 def _unfit(wanted: Cluster, cluster: LiveCluster, node: Node) -> str:
