@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict, Unpack, cast
 from aws_cdk import RemovalPolicy, Tags
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
-from constructs import Construct
+from constructs import Construct, DependencyGroup
 
 from ultracluster.config.network import FlowLogs, FurtherZone, Network, Perimeter
 from ultracluster.guard import report, settings_of
@@ -133,6 +133,10 @@ class ClusterNetwork(Construct):
                 default_security_group_id=self.default_security_group_id,
                 flow_log_key=flow_log_key,
             )
+            for one in self.further_subnets.values():
+                established: object = one.internet_connectivity_established
+                if isinstance(established, DependencyGroup):
+                    established.add(*self.egress.routes, *self.egress.endpoints)
         if subnets.database and second_zone_id:
             for name, cidr, zone in zip(
                 ("DatabaseSubnetA", "DatabaseSubnetB"),

@@ -282,6 +282,8 @@ def _free(cluster: Cluster, addresses: int, *, without: str = "") -> IPv4Network
     """
     network, cut = cluster.environment.network, subnets(cluster)
     whole = _whole(network)
+    if whole.prefixlen < LARGEST_PREFIX:
+        return None  # no VPC is so large: nobody has said which one it is
     further = [IPv4Network(one.cidr) for zone, one in network.further_zones.items() if zone != without]
     for prefix in range(max(LARGEST_PREFIX, whole.prefixlen + 2), SMALLEST_PREFIX + 1):
         if addresses > _FILLED * usable_addresses(prefix):
