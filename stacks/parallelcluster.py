@@ -36,6 +36,7 @@ def add_cluster(
         "Cluster",
         resolved=cluster,
         subnet=network.subnet(stack),
+        vpc_id=network.vpc_id,
         security_groups=network.security_groups(stack),
         key=key_for(stack, cluster.environment, "secrets", key),
         scripts_bucket=storage.buckets.scripts_bucket(

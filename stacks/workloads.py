@@ -12,8 +12,10 @@ from aws_cdk import CfnOutput, CfnWaitConditionHandle, Fn
 from constructs import Construct
 
 from ultracluster.clusters.composition.parts import NetworkParts, ObservabilityParts, StorageParts
+from ultracluster.clusters.eks.interface import issuer_url_of
 from ultracluster.clusters.eks.volumes import DEFAULT, add_volumes
 from ultracluster.clusters.hyperpod.addons import HyperPodAddons
+from ultracluster.clusters.hyperpod.checkpoint_tier import CheckpointTierAccess
 from ultracluster.clusters.metrics import addon_destination
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.model import Cluster
@@ -69,7 +71,18 @@ class WorkloadStack(PartStack):
                     eks_cluster_arn=plane.cluster_arn,
                     hyperpod_cluster_arn=Fn.import_value(f"{stack_name(cluster, 'cluster')}-ClusterArn"),
                     metrics=addon_destination(cluster, observability.metrics if observability else None),
+                    issuer_url=issuer_url_of(plane),
                 )
+                if settings.checkpoint_tier:
+                    CheckpointTierAccess(
+                        self,
+                        "CheckpointTier",
+                        cluster=cluster,
+                        tier=settings.checkpoint_tier,
+                        kubectl=plane.kubectl,
+                        cluster_name=plane.cluster_name,
+                        eks_cluster_arn=plane.cluster_arn,
+                    )
             case _ as never:
                 assert_never(never)
         if not any(cdk.CfnResource.is_cfn_resource(child) for child in self.node.find_all()):

@@ -63,9 +63,12 @@ def test_a_value_that_does_not_fit_is_found(kind: str, path: tuple[str, ...], va
 
 
 def test_tables_are_of_the_releases_that_are_installed() -> None:
-    of = {"kueue": "kueue", "volcano": "volcano", "KAI-Scheduler": "kai-scheduler", "jobset": "jobset"}
+    of = {"KAI-Scheduler": "kai-scheduler"}
     for key, row in TABLE.items():
-        chart = charts()[of[row["source"].split("/")[1]]]
+        repository = row["source"].split("/")[1]
+        if row["source"].startswith("aws/"):
+            continue  # of an add-on, whose version AWS chooses
+        chart = charts()[of.get(repository, repository)]
         assert row["version"].removeprefix("v") == chart["version"].removeprefix("v"), key
 
 

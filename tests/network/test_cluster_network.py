@@ -122,3 +122,46 @@ def test_a_key_of_the_user_lets_flow_logs_use_it(stack: Stack) -> None:
     ClusterNetwork(stack, "Network", zone_id="use1-az6", flow_log_key=key)
 
     assert "CloudWatchLogs" in str(resources(stack, "AWS::KMS::Key"))
+
+
+def test_a_dual_stack_network_lets_nodes_out_over_ipv6_and_nobody_in(stack: Stack) -> None:
+    network = ClusterNetwork(stack, "Network", zone_id="use1-az6", ipv6=True)
+
+    (block,) = resources(stack, "AWS::EC2::VPCCidrBlock")
+    subnets = {
+        name: one
+        for name, one in resources(stack, "AWS::EC2::Subnet").items()
+        if "Ipv6CidrBlock" in one["Properties"]
+    }
+    ((name, nodes),) = subnets.items()
+    assert "NodeSubnet" in name and nodes["DependsOn"] == [block]
+    assert nodes["Properties"]["AssignIpv6AddressOnCreation"] is True
+    assert "Ipv6CidrBlocks" in str(nodes["Properties"]["Ipv6CidrBlock"])
+    (gateway,) = resources(stack, "AWS::EC2::EgressOnlyInternetGateway")
+    six = [
+        one["Properties"]
+        for one in resources(stack, "AWS::EC2::Route").values()
+        if one["Properties"].get("DestinationIpv6CidrBlock")
+    ]
+    assert [one["EgressOnlyInternetGatewayId"]["Fn::GetAtt"][0] for one in six] == [gateway]
+    assert network.egress and len(network.egress.routes) == 2
+    assert refusal(stack) == ""
+
+
+def test_a_closed_dual_stack_network_has_no_way_out(stack: Stack) -> None:
+    ClusterNetwork(stack, "Network", zone_id="use1-az6", egress="closed", ipv6=True)
+
+    assert resources(stack, "AWS::EC2::VPCCidrBlock")
+    assert not resources(stack, "AWS::EC2::EgressOnlyInternetGateway")
+
+
+def test_the_block_of_a_vpc_that_exists_is_its_owners(stack: Stack) -> None:
+    theirs = Network.model_validate(
+        {
+            "zone_id": "use1-az6",
+            "vpc": {"id": "vpc-0123456789abcdef0", "cidr": "10.0.0.0/16"},
+            "egress": "closed",
+        }
+    )
+    with pytest.raises(ValueError, match="name a dual-stack subnet"):
+        ClusterNetwork(stack, "Network", config=theirs, ipv6=True)

@@ -39,6 +39,8 @@ VALUES: dict[str, Any] = {
     "image_release": "2.1.0",
     "zone_id": "usw2-az1",
     "restricted": {},
+    "gres": [{"auto_detect": "nvml"}],
+    "scaledown_seconds": 300,
 }
 HAVE = {
     "placement_group": {"parallelcluster", "pcs", "eks"},
@@ -60,6 +62,8 @@ HAVE = {
     "gpu_time_slices": {"eks"},
     "zone_id": HYPERPOD,
     "restricted": {"hyperpod-eks"},
+    "gres": {"pcs"},
+    "scaledown_seconds": {"pcs"},
 }
 SPOT = {"kind": "spot", "allocation": "capacity-optimized"}
 BOTH = {
@@ -206,6 +210,65 @@ CASES = [
         "not by both",
         "remove resource_group_arn, or remove id",
         {f"{GPU}.capacity.id": ...},
+    ),
+    Case(
+        "GRP004",
+        {
+            f"{TRAIN}.capacity": {
+                "kind": "reservation",
+                "resource_group_arn": BOTH["resource_group_arn"],
+                "interruptible": True,
+            }
+        },
+        f"{TRAIN}.capacity.resource_group_arn",
+        "cannot be members of a resource group",
+        "id: cr-",
+        {f"{TRAIN}.capacity.resource_group_arn": ..., f"{TRAIN}.capacity.id": BOTH["id"]},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP004",
+        {f"{TRAIN}.capacity": {"kind": "reservation", "interruptible": True}},
+        f"{TRAIN}.capacity.interruptible",
+        "targeted ones",
+        "id: cr-",
+        {f"{TRAIN}.capacity.id": BOTH["id"]},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP070",
+        {f"{TRAIN}.capacity": {"kind": "reservation", "id": BOTH["id"], "interruptible": True}},
+        f"{TRAIN}.capacity",
+        "no capacity type for interruptible reservations",
+        "on-demand",
+        {f"{TRAIN}.capacity.interruptible": False},
+        base="eks-p5en",
+    ),
+    Case(
+        "GRP022",
+        {"node_groups.login.capacity": {"kind": "reservation", "id": BOTH["id"], "interruptible": True}},
+        "node_groups.login.capacity",
+        "Its owner takes a reservation back",
+        "on-demand",
+        {"node_groups.login.capacity.interruptible": False},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP001",
+        {f"{GPU}.gres": [{"auto_detect": "nvml"}]},
+        f"{GPU}.gres",
+        "only PCS takes lines of gres.conf",
+        "remove gres",
+        {f"{GPU}.gres": []},
+    ),
+    Case(
+        "GRP001",
+        {f"{TRAIN}.scaledown_seconds": 300},
+        f"{TRAIN}.scaledown_seconds",
+        "only PCS ends idle nodes",
+        "remove scaledown_seconds",
+        {f"{TRAIN}.scaledown_seconds": ...},
+        base="eks-p5en",
     ),
     Case(
         "GRP010",

@@ -10,7 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from ultracluster.cli import serving
 from ultracluster.cli.environments import EnvironmentArgument, load_file, refuse
+from ultracluster.cli.job_resilience import (
+    CheckpointsToOption,
+    LogLineOption,
+    LogSecondsOption,
+    MostNodesOption,
+    ResilienceOption,
+    SizesOption,
+    SparesOption,
+    StepOption,
+    check_room,
+    resilience_of,
+)
 from ultracluster.config import Environment, InvalidEnvironmentError
 from ultracluster.model import resolve
 
@@ -36,6 +49,10 @@ _TIME = re.compile(r"\d{1,4}-\d{1,2}(:\d{2}){0,2}|\d{1,6}(:\d{2}){0,2}")
 @app.callback()
 def job() -> None:
     """Jobs for the scheduler of an environment."""
+
+
+app.command("endpoint")(serving.endpoint)
+app.command("serve")(serving.serve)
 
 
 @app.command()
@@ -82,6 +99,14 @@ def pytorch(
         Literal["kueue", "volcano", "kai"] | None,
         typer.Option(help="As if the environment had this scheduler; its own by default."),
     ] = None,
+    resilience: ResilienceOption = None,
+    spares: SparesOption = 0,
+    most_nodes: MostNodesOption = None,
+    step: StepOption = 1,
+    sizes: SizesOption = None,
+    log_line: LogLineOption = None,
+    log_seconds: LogSecondsOption = 600,
+    checkpoints_to: CheckpointsToOption = None,
 ) -> None:
     """Print one PyTorch job that starts on all its nodes at once: for `kubectl apply -f -`, or for `sbatch`.
 
@@ -92,10 +117,21 @@ def pytorch(
     try:
         wanted = _job(cluster, nodes, team, image, script, name, group, priority, within, processes)
         wanted = _on_slurm(cluster, wanted, time, checkpoints, look=look)
+        asked = resilience_of(
+            resilience,
+            spares=spares,
+            most_nodes=most_nodes,
+            step=step,
+            sizes=sizes,
+            log_line=log_line,
+            log_seconds=log_seconds,
+        )
+        check_room(cluster, group, nodes, team, asked)
+        wanted = replace(wanted, resilience=asked, checkpoints_to=checkpoints_to)
         text = _text(cluster, wanted)
     except ValueError as error:
         refuse(f"{environment}: {error}")
-    for note in (_user_note(cluster, team), _placement_note(cluster, wanted)):
+    for note in (_user_note(cluster, team), _placement_note(cluster, wanted), _image_note(wanted)):
         if note:
             typer.echo(note, err=True)
     typer.echo(text, nl=False)
@@ -115,6 +151,13 @@ def _user_note(cluster: Cluster, team: str | None) -> str:
         f"The job runs as user {user} ({named}): folders that it writes must be that user's. "
         "An image that must run as root needs pod_security: baseline, and no uid."
     )
+
+
+def _image_note(wanted: PyTorchJob) -> str:
+    """What the image must have for HyperPod's operator and for tiered checkpoints."""
+    from ultracluster.kubernetes.resilience import image_note
+
+    return image_note(wanted)
 
 
 def _placement_note(cluster: Cluster, wanted: PyTorchJob) -> str:
@@ -249,6 +292,11 @@ def _text(cluster: Cluster, wanted: PyTorchJob) -> str:
     from ultracluster.slurm.pytorch_sbatch import sbatch_script
 
     if scheduler_of(cluster) == "slurm":
+        if wanted.resilience or wanted.checkpoints_to:
+            raise ValueError(
+                "--resilience and --checkpoints-to are for HyperPod on EKS, and this is "
+                f"{cluster.settings.kind}: its jobs load their newest checkpoint when they start again"
+            )
         return sbatch_script(cluster, wanted)
     return "---\n".join(yaml_text(one) for one in pytorch_manifests(cluster, wanted))
 

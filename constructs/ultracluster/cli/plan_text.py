@@ -17,6 +17,7 @@ from ultracluster.plan.environment_plan import (
     boot_lines,
     group_notes,
     observability_lines,
+    resilience_lines,
     size_text,
     slurm_lines,
     step_lines,
@@ -117,6 +118,9 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
         yield "" if number else "first boot", line
     for number, line in enumerate(step_lines(plan.first_boot)):
         yield "" if number else "your steps", line
+    if plan.resilience:
+        for number, line in enumerate(resilience_lines(plan.resilience)):
+            yield "" if number else "failures", line
     if plan.observability:
         for number, line in enumerate(observability_lines(plan.observability)):
             yield "" if number else "watched", line

@@ -216,6 +216,11 @@ class Environment(Model):
         return network.makes_subnet or not (network.vpc and network.security_group)
 
     @property
+    def dual_stack(self) -> bool:
+        """Whether nodes have IPv6 addresses, too."""
+        return self.orchestrator.kind == "pcs" and self.orchestrator.network_type == "ipv6"
+
+    @property
     def makes_foundation(self) -> bool:
         """Whether the key, or the log group of a Kubernetes control plane, is ours to make."""
         return not self.storage.key or self.orchestrator.kind in KUBERNETES

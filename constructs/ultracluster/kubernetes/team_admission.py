@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ultracluster.kubernetes.checkpoints import checkpoint_accounts
 from ultracluster.kubernetes.isolation import (
     TEAM_LABEL,
     UID_LABEL,
@@ -36,7 +37,7 @@ def team_objects(cluster: Cluster) -> tuple[Manifest, ...]:
         space = job_namespace(cluster, name).name
         objects += network_policies(cluster, space)
         objects += [resource_quota(cluster, name), no_system_priority(space)]
-        objects += [limit_range(space), service_account(space)]
+        objects += [limit_range(space), service_account(space), *checkpoint_accounts(cluster, [space])]
     return tuple(objects)
 
 

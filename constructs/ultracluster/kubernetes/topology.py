@@ -7,7 +7,9 @@ from typing import Literal
 
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.instances import ultraserver
+from ultracluster.kubernetes.claims import CLIQUE
 from ultracluster.model import Cluster
+from ultracluster.model.devices import has_compute_domains
 from ultracluster.model.team_shares import Pool
 
 HOST = "kubernetes.io/hostname"
@@ -17,13 +19,14 @@ LAYERS: Mapping[str, str] = {
 """Of EC2's network, widest first; the cloud provider labels nodes with them (EKS User Guide, network topology
 labels), HyperPod its own. A fourth, which few types have, is left out: others would have no place."""
 ULTRASERVER = "topology.k8s.aws/ultraserver-id"
-"""Nodes that NVLink joins (SageMaker Developer Guide, UltraServers). Without HyperPod no label says so."""
+"""Nodes that NVLink joins, on HyperPod (SageMaker Developer Guide, UltraServers). Elsewhere NVIDIA's GPU
+feature discovery says so, where it runs: `nvidia.com/gpu.clique`."""
 
 NEURON_ULTRASERVER = "neuron.amazonaws.com/ultraserver-server-id-4"
 """Nodes of one Trn2 UltraServer, which NeuronLink joins; set by Neuron's device plugin."""
 
 _NETWORKS = ("network", "ultraserver", "neuron-ultraserver")
-Kind = Literal["network", "ultraserver", "neuron-ultraserver", "host", "none"]
+Kind = Literal["network", "ultraserver", "neuron-ultraserver", "clique", "host", "none"]
 
 
 def topology_of(cluster: Cluster, pool: Pool) -> Kind:
@@ -43,12 +46,16 @@ def topology_of(cluster: Cluster, pool: Pool) -> Kind:
         return "host"
     if instance_type.ultraserver and cluster.traits.hyperpod:
         return "ultraserver"
+    if has_compute_domains(cluster, instance_type):
+        return "clique"
     return "neuron-ultraserver" if _labelled(instance_type) else "network"
 
 
-def close(kind: Kind) -> bool:
-    """Whether nodes of this kind can be near to each other at all."""
-    return kind in _NETWORKS
+def nearest_level(kind: Kind) -> str | None:
+    """What nodes of a job share if they can: the narrowest layer, or NVLink; None where there is nothing."""
+    if kind == "clique":
+        return "ultraserver"
+    return "layer-3" if kind in _NETWORKS else None
 
 
 def kinds_of(cluster: Cluster, pools: Iterable[Pool]) -> list[Kind]:
@@ -84,7 +91,13 @@ def _labelled(instance_type: InstanceType) -> bool:
     return any(one.node_label == NEURON_ULTRASERVER for one in found if one)
 
 
-_ULTRASERVERS: Mapping[Kind, str] = {"ultraserver": ULTRASERVER, "neuron-ultraserver": NEURON_ULTRASERVER}
+_ULTRASERVERS: Mapping[Kind, str] = {
+    "ultraserver": ULTRASERVER,
+    "neuron-ultraserver": NEURON_ULTRASERVER,
+    # without layers: AWS does not say how those of the network lie to it, and a job within one UltraServer
+    # must be able to have all of it
+    "clique": CLIQUE,
+}
 
 __all__ = [
     "HOST",
@@ -92,9 +105,9 @@ __all__ = [
     "NEURON_ULTRASERVER",
     "ULTRASERVER",
     "Kind",
-    "close",
     "kinds_of",
     "label_of",
     "levels",
+    "nearest_level",
     "topology_of",
 ]

@@ -13,11 +13,10 @@ from functools import cached_property
 from ultracluster.catalog import InstanceType, Region, region
 from ultracluster.catalog import instance_type as in_catalogue
 from ultracluster.config import Environment
-from ultracluster.config.hyperpod_eks import RestrictedGroup
 from ultracluster.config.instance_types import made_from
 from ultracluster.config.kubernetes import Eks, HyperPodEks, Karpenter, KarpenterAutoscaling
 from ultracluster.config.lustre import LustreFacts
-from ultracluster.config.nodes import NodeGroup, Role
+from ultracluster.config.nodes import NodeGroup, RestrictedGroup, Role
 from ultracluster.config.orchestrator import Orchestrator, OrchestratorKind, ParallelCluster, Pcs
 from ultracluster.model.capacity import Capacity, Placement, placement_for
 from ultracluster.model.network_cards import EfaKind, NetworkInterface, network_card_plan

@@ -47,7 +47,7 @@ def perimeter_of(cluster: Cluster) -> Perimeter:
     return perimeter_of_network(
         environment.network,
         buckets=tuple(named_buckets(environment)),
-        read_buckets=tuple(read_buckets(environment)),
+        read_buckets=tuple(read_only_buckets(environment)),
         words=words_of(cluster),
     )
 
@@ -91,15 +91,18 @@ def named_buckets(environment: Environment) -> Iterator[str]:
         if group.restricted:
             yield from group.restricted.writes
     settings = environment.orchestrator
-    if isinstance(settings, HyperPodEks) and settings.inference:
+    if isinstance(settings, HyperPodEks) and settings.inference and settings.inference.certificate_bucket:
         yield settings.inference.certificate_bucket
+    if isinstance(settings, HyperPodEks) and settings.checkpoint_tier:
+        yield settings.checkpoint_tier.bucket
 
 
-def read_buckets(environment: Environment) -> Iterator[str]:
-    """Buckets that the file names for reading only."""
-    for asked in environment.storage.job_buckets:
-        if not asked.write:
-            yield asked.bucket
+def read_only_buckets(environment: Environment) -> Iterator[str]:
+    """Buckets that the file names and that are only read."""
+    yield from (one.bucket for one in environment.storage.job_buckets if not one.write)
+    settings = environment.orchestrator
+    if isinstance(settings, HyperPodEks) and settings.inference:
+        yield from settings.inference.model_buckets
     for group in environment.node_groups.values():
         if group.restricted:
             yield from group.restricted.reads
@@ -157,6 +160,9 @@ def _arns(environment: Environment) -> Iterator[tuple[YamlPath, str]]:
     if isinstance(settings, ParallelCluster) and settings.directory_service:
         place = ("orchestrator", "directory_service", "password_secret_arn")
         yield place, settings.directory_service.password_secret_arn
+        if settings.directory_service.password_key_arn:
+            place = ("orchestrator", "directory_service", "password_key_arn")
+            yield place, settings.directory_service.password_key_arn
     if environment.directory:
         yield ("directory", "password_secret_arn"), environment.directory.password_secret_arn
         if environment.directory.password_key_arn:

@@ -123,6 +123,8 @@ def _network(cluster: Cluster) -> Iterator[Need]:
         scope="resource" if makes_vpc else "vpc",
     )  # fmt: skip
     yield Need(quota=quota("internet-gateways"), amount=int(nat), why="egress")
+    six = nat and cluster.environment.dual_stack
+    yield Need(quota=quota("egress-only-gateways"), amount=int(six), why="egress over IPv6")
     yield Need(quota=quota("nat-gateways"), amount=int(nat), why="egress", scope="zone")
     yield Need(quota=quota("elastic-ips"), amount=int(nat), why="the NAT gateway")
     yield Need(

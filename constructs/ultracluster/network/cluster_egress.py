@@ -52,6 +52,7 @@ class ClusterEgress(Construct):
         default_security_group_id: str | None = None,
         flow_log_key: kms.IKey | None = None,
         flow_log_removal: RemovalPolicy = RemovalPolicy.DESTROY,
+        ipv6: bool = False,
     ) -> None:
         """Make what does not exist yet.
 
@@ -68,6 +69,8 @@ class ClusterEgress(Construct):
             default_security_group_id: that of a VPC that is made here; its rules are taken away.
             flow_log_key: encrypts the flow logs, and the log of the calls that take those rules away.
             flow_log_removal: of the flow logs.
+            ipv6: nodes are dual stack: with `egress: nat` they reach IPv6 outside, and nothing there reaches
+                them.
         """
         super().__init__(scope, construct_id)
         self._network = config
@@ -85,6 +88,8 @@ class ClusterEgress(Construct):
             # the order of zones and sizes is that of the whole network; neither moves the public subnet
             public = subnets_of(config, database=False, control_plane=False).public
             self._nat(public, tables)
+            if ipv6 and route_table_id and config.vpc is None:
+                self._out_of_ipv6(route_table_id)
         made = made_endpoints_of(config) if endpoints is None else endpoints
         self._endpoints(subnet.subnet_id, list(tables.values()), made)
         self._gateways = [one.service for one in made if one.kind == "gateway"]
@@ -149,6 +154,14 @@ class ClusterEgress(Construct):
                 destination_cidr_block="0.0.0.0/0", nat_gateway_id=nat_id,
             )  # fmt: skip
             self.routes.append(route)
+
+    def _out_of_ipv6(self, route_table_id: str) -> None:
+        gateway = ec2.CfnEgressOnlyInternetGateway(self, "Ipv6Gateway", vpc_id=self._vpc_id)
+        route = ec2.CfnRoute(
+            self, "NodeIpv6Route", route_table_id=route_table_id,
+            destination_ipv6_cidr_block="::/0", egress_only_internet_gateway_id=gateway.attr_id,
+        )  # fmt: skip
+        self.routes.append(route)
 
     def _endpoints(self, subnet_id: str, table_ids: Sequence[str], endpoints: Sequence[Endpoint]) -> None:
         prefix = f"com.amazonaws.{Stack.of(self).region}"

@@ -64,6 +64,7 @@ class ClusterNetwork(Construct):
         control_plane_zone_id: str | None = None,
         flow_log_key: kms.IKey | None = None,
         own_egress: bool = True,
+        ipv6: bool = False,
         removal_policy: RemovalPolicy | None = None,
         **settings: Unpack[NetworkArguments],
     ) -> None:
@@ -78,6 +79,8 @@ class ClusterNetwork(Construct):
             flow_log_key: encrypts the flow logs, and the log of the calls of the deploy.
             own_egress: with NAT gateway, endpoints and flow logs; False where a `ClusterEgress` in another
                 stack has them, so that file systems need not wait for them.
+            ipv6: the VPC that is made gets a block of Amazon's, and the nodes' subnet one of it: nodes are
+                dual stack, and with `egress: nat` reach IPv6 outside by an egress-only internet gateway.
             removal_policy: of the VPC and of the subnets of file systems and database: what is retained in
                 a subnet keeps the subnet from being deleted, and the subnet the VPC.
             settings: `zone_id`, and the other fields of the model.
@@ -98,12 +101,22 @@ class ClusterNetwork(Construct):
             network, database=second_zone_id is not None, control_plane=control_plane_zone_id is not None
         )
         self.default_security_group_id: str | None = None
+        self._made: ec2.CfnVPC | None = None
         vpc_id = network.vpc.id if network.vpc else self._make_vpc(own_egress)
         self.route_table_id: str | None = None
         if network.subnet:
             self.subnet = existing_subnet(self, "Nodes", network.subnet.id)
         else:
-            cfn = self._subnet("NodeSubnet", vpc_id, subnets.nodes, network.zone_id)
+            cfn = zone_subnet(
+                self,
+                "NodeSubnet",
+                vpc_id,
+                subnets.nodes,
+                network.zone_id,
+                removal_policy=removal_policy,
+                ipv6=self._ipv6_block() if ipv6 else None,
+                vpc=self._made,
+            )
             routes = associated_routes(self, "NodeRoutes", vpc_id, cfn)
             self.route_table_id = routes.attr_route_table_id
             self.subnet = existing_subnet(
@@ -132,6 +145,7 @@ class ClusterNetwork(Construct):
                 endpoints=endpoints,
                 default_security_group_id=self.default_security_group_id,
                 flow_log_key=flow_log_key,
+                ipv6=ipv6,
             )
             for one in self.further_subnets.values():
                 established: object = one.internet_connectivity_established
@@ -189,8 +203,17 @@ class ClusterNetwork(Construct):
             )
             self.control_plane_subnets.append(self._imported(name, subnet, route_table_id))
 
+    def _ipv6_block(self) -> ec2.CfnVPCCidrBlock:
+        if self._made is None:
+            raise ValueError(
+                "ClusterNetwork: the IPv6 block of a VPC that exists is its owner's: name a dual-stack subnet"
+            )
+        return ec2.CfnVPCCidrBlock(
+            self, "Ipv6Block", vpc_id=self._made.attr_vpc_id, amazon_provided_ipv6_cidr_block=True
+        )
+
     def _make_vpc(self, egress: bool) -> str:
-        vpc = ec2.CfnVPC(
+        vpc = self._made = ec2.CfnVPC(
             self,
             "Resource",
             cidr_block=self._network.cidr,

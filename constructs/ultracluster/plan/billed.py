@@ -11,7 +11,7 @@ from ultracluster.catalog import ultraservers
 from ultracluster.catalog.eks_calendar import standard_support_ends
 from ultracluster.catalog.pcs import pcs_size_for
 from ultracluster.config.kubernetes import HyperPodEks
-from ultracluster.config.orchestrator import Pcs
+from ultracluster.config.orchestrator import ParallelCluster, Pcs
 from ultracluster.config.storage import IntelligentTieringLustre, Persistent1HddLustre, Persistent2SsdLustre
 from ultracluster.model import Cluster, Group
 from ultracluster.model.endpoints import made_endpoints
@@ -19,6 +19,9 @@ from ultracluster.model.node_price import price_key
 from ultracluster.model.root_volume import INCLUDED_IOPS, INCLUDED_MBPS, root_iops, root_throughput
 from ultracluster.plan.billed_item import Item, standing
 from ultracluster.plan.billed_observability import observability_items
+
+HEAD_NODE_ALARMS = 5
+"""Health, processor, memory, disk, heartbeat (aws-parallelcluster 3.16.1, templates/cluster_stack.py)."""
 
 
 def billed(cluster: Cluster, today: dt.date | None = None) -> Iterator[Item]:
@@ -31,16 +34,8 @@ def billed(cluster: Cluster, today: dt.date | None = None) -> Iterator[Item]:
         if group.most_nodes:
             yield from _nodes(group)
     yield from _control_plane(cluster, today or dt.date.today())
-    for part in (
-        _lustre,
-        _restricted_lustre,
-        _open_zfs,
-        _database,
-        _network,
-        _security,
-        observability_items,
-        _by_use,
-    ):
+    parts = (_lustre, _restricted_lustre, _open_zfs, _database, _network, _security, observability_items)
+    for part in (*parts, _own_monitoring, _by_use):
         yield from part(cluster)
 
 
@@ -101,7 +96,13 @@ def _instances(group: Group) -> Item:
             asks = "" if hyperpod else "; --live asks for its price"
             return replace(item, note=f"on demand is the most that Spot costs{asks}")
         case "reservation":
-            return replace(item, note="billed whether or not nodes run in it")
+            lent = group.capacity.takes_back
+            return replace(
+                item,
+                note="billed while nodes run; its owner pays for what stands idle"
+                if lent
+                else "billed whether or not nodes run in it",
+            )
         case "training-plan":
             return replace(item, note=_PREPAID)
         case "capacity-block":
@@ -250,6 +251,10 @@ def _network(cluster: Cluster) -> Iterator[Item]:
     interfaces = [one for one in made_endpoints(cluster) if one.kind == "interface"]
     if interfaces:
         yield standing("network", "interface endpoints, one zone", "endpoint", "endpoint", len(interfaces))
+    pools = cluster.with_role("login") if isinstance(cluster.settings, ParallelCluster) else {}
+    if pools:
+        item = standing("network", "load balancers of login pools", "nlb", "load balancer", len(pools))
+        yield replace(item, note="ParallelCluster makes one for each pool, also for one without nodes")
 
 
 def _makes_nat(cluster: Cluster) -> bool:
@@ -269,6 +274,21 @@ def _security(cluster: Cluster) -> Iterator[Item]:
         yield standing("security", "secrets of the database", "secret", "secret", secrets)
 
 
+def _own_monitoring(cluster: Cluster) -> Iterator[Item]:
+    """What ParallelCluster makes in CloudWatch by itself."""
+    settings = cluster.settings
+    if not isinstance(settings, ParallelCluster):
+        return
+    if settings.monitoring.dashboard:
+        item = standing("observability", "ParallelCluster's dashboard", "cloudwatch.dashboard", "dashboard")
+        yield replace(item, note="the first three of an account are free")
+    if settings.monitoring.alarms:
+        alarms = standing(
+            "observability", "ParallelCluster's alarms", "cloudwatch.alarm", "alarm", HEAD_NODE_ALARMS
+        )
+        yield replace(alarms, note="and a composite alarm of them, which costs more; the first ten are free")
+
+
 def _by_use(cluster: Cluster) -> Iterator[Item]:
     storage = cluster.environment.storage
 
@@ -281,6 +301,8 @@ def _by_use(cluster: Cluster) -> Iterator[Item]:
         yield use("data through interface endpoints", "endpoint.gb")
     if not storage.scripts_bucket or cluster.environment.data_repositories:
         yield use("S3: objects and requests")
+    if isinstance(cluster.settings, ParallelCluster) and cluster.with_role("login"):
+        yield use("data and connections through the load balancers of login pools", "nlb.capacity")
     if isinstance(storage.lustre, IntelligentTieringLustre):
         yield use("Lustre: data in Intelligent-Tiering")
     home = storage.openzfs

@@ -35,6 +35,7 @@ from ultracluster.plan.observability import (
     observability_plan,
 )
 from ultracluster.plan.price_file import PriceFile
+from ultracluster.plan.resilience import CheckpointMemory, ResiliencePlan, resilience_lines, resilience_plan
 from ultracluster.plan.slurm import SlurmPlan, slurm_lines, slurm_plan
 from ultracluster.plan.storage import (
     FileSystemPlan,
@@ -53,6 +54,7 @@ __all__ = [
     "AddressPlan",
     "AddressRow",
     "BootPlan",
+    "CheckpointMemory",
     "CostPlan",
     "EndpointPlan",
     "FileSystemPlan",
@@ -63,6 +65,7 @@ __all__ = [
     "Plan",
     "QuotaPlan",
     "RepositoryPlan",
+    "ResiliencePlan",
     "SlurmPlan",
     "WarningPlan",
     "ZonePlan",
@@ -72,6 +75,7 @@ __all__ = [
     "observability_lines",
     "parameters",
     "plan",
+    "resilience_lines",
     "size_text",
     "slurm_lines",
     "step_lines",
@@ -140,6 +144,8 @@ class Plan:
     """Other zones in which groups are."""
     quotas: tuple[QuotaPlan, ...]
     model: ModelPlan | None
+    resilience: ResiliencePlan | None
+    """What becomes of jobs when processes or nodes fail; None where HyperPod runs nothing for it."""
     observability: ObservabilityPlan | None
     """What is collected of the cluster, and how much; None where nothing watches it."""
     cost: CostPlan
@@ -220,6 +226,7 @@ def plan(
             for need in needs(cluster)
         ),
         model=None if model is None else model_plan(cluster, model, groups),
+        resilience=resilience_plan(cluster),
         observability=observability_plan(cluster),
         cost=cost_plan(cluster, today, prices),
         software=environment.software.release,

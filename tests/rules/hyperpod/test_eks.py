@@ -7,6 +7,8 @@ from typing import Any
 
 import botocore.session
 import pytest
+from inference_cases import INFERENCE_CASES
+from resilience_cases import RESILIENCE_CASES
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
@@ -183,11 +185,11 @@ CLUSTER_CASES = [
     ),
     case(
         "HPE065",
-        {TYPE: "p6e-gb200.36xlarge"},
+        {TYPE: "p6e-gb200.36xlarge", f"{ASKED}.compute_domains": False},
         TYPE,
         "ComputeDomain",
-        "dra-driver-nvidia-gpu",
-        {TYPE: "p6-b200.48xlarge"},
+        "compute_domains: true",
+        {f"{ASKED}.compute_domains": True},
     ),
 ]
 
@@ -324,7 +326,13 @@ GROUP_CASES = [
 
 TYPE_CASES = []
 
-CASES = [*CLUSTER_CASES, *GROUP_CASES, *TYPE_CASES]
+CASES = [
+    *CLUSTER_CASES,
+    *GROUP_CASES,
+    *TYPE_CASES,
+    *INFERENCE_CASES,
+    *RESILIENCE_CASES,
+]
 
 
 test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(HPE, cases=CASES)

@@ -15,21 +15,22 @@ from iam_proof.rows import Row, facts_of, rows_of
 from iam_proof.world import World
 from ultracluster.config import Environment, load
 from ultracluster.config.directory import Directory
+from ultracluster.config.hyperpod_eks import CheckpointTier
 from ultracluster.config.observability import Alerts, Grafana, Observability
 from ultracluster.config.storage import JobBucket
 
 CLOSED, JOBS, DIRECTORY = "no way out", "buckets of jobs", "a directory"
-WATCHED = "observability"
+WATCHED, TIER = "observability", "a tier of checkpoints"
 VARIANTS = {
     "eks-p5en": (CLOSED,),
-    "hyperpod-eks-p5": (CLOSED, WATCHED),
+    "hyperpod-eks-p5": (CLOSED, WATCHED, TIER),
     "parallelcluster-p5": (CLOSED, JOBS, WATCHED),
     "pcs-p6-b200": (CLOSED, JOBS, DIRECTORY, WATCHED),
     "prod": (JOBS, DIRECTORY, WATCHED),
 }
 """With these every orchestrator is asked about without a way out, and Slurm with access of jobs to S3 and
 with a directory; and HyperPod, ParallelCluster and PCS with what watches them."""
-ASKED = {"job-buckets", "directory"}
+ASKED = {"job-buckets", "directory", "checkpoint-tier"}
 """Words of rows that no shipped environment has."""
 NAMES = (
     *ENVIRONMENTS,
@@ -73,6 +74,11 @@ def config_of(name: str) -> Environment:
             grafana=Grafana(),
             monthly_budget_usd=50_000,
         )
+    if TIER in words:
+        tier = {"bucket": "example-checkpoints", "prefix": "runs", "key": {"arn": RESULTS}}
+        text = json.dumps({**tier, "metrics_namespace": "Checkpoints"}).replace("{region}", config.region)
+        made_tier = CheckpointTier.model_validate(json.loads(text))
+        changed["orchestrator"] = config.orchestrator.model_copy(update={"checkpoint_tier": made_tier})
     return config.model_copy(update=changed)
 
 

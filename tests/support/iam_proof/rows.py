@@ -85,6 +85,7 @@ def facts_of(config: Environment) -> frozenset[str]:
         "imports": any(one.bucket for one in repositories.values()),
         "protect": config.protect,
         "job-buckets": bool(storage.job_buckets),
+        "checkpoint-tier": getattr(config.orchestrator, "checkpoint_tier", None) is not None,
         "head-topology": head_writes_topology(resolve(config)),
         "directory": config.directory is not None,
         "observability": config.observability is not None,

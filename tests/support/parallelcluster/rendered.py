@@ -29,6 +29,8 @@ from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.model import resolve
 
+SSH_GROUP = "sg-0123456789abcde22"
+"""Lets SSH into login pools."""
 CHECKED_VERSION = "3.16.1"
 """Release of the package whose validators run."""
 
@@ -58,7 +60,8 @@ def case_of(name: str, environment: Environment, *, configuration: Any = None) -
 
 def deployed(environment: Environment) -> DeployedValues:
     """Values as after a deploy: the ids of the account's parts."""
-    region = environment.region
+    region, settings = environment.region, environment.orchestrator
+    assert isinstance(settings, ParallelCluster)
     made = {
         "subnet_id": SUBNET,
         "security_group_id": NODES,
@@ -70,6 +73,7 @@ def deployed(environment: Environment) -> DeployedValues:
         "queue_scripts": ",".join(f"{queue}=fedcba9876543210" for queue in resolve(environment).partitions),
         "lustre_id": LUSTRE,
         "openzfs_volume_id": OPENZFS_VOLUME,
+        "ssh_groups": ",".join(f"{pool}={SSH_GROUP}" for pool in settings.ssh_pools),
         "database_endpoint": f"slurm.example.{region}.rds.amazonaws.com",
         "database_secret_arn": f"arn:aws:secretsmanager:{region}:{ACCOUNT}:secret:slurm-password",
     }
@@ -93,6 +97,9 @@ def facts_of(environment: Environment, values: DeployedValues) -> Facts:
     _rename(facts["volumes"], "VolumeId", OPENZFS_VOLUME, values.openzfs_volume_id)
     if values.security_group_id != NODES:  # made elsewhere: with the same rules
         _renamed_group(facts, values.security_group_id)
+    # it names other networks, and no other group
+    closed = {"GroupId": SSH_GROUP, "IpPermissions": [], "IpPermissionsEgress": []}
+    facts["security_groups"][SSH_GROUP] = {**facts["security_groups"][NODES], **closed}
     policies = [
         values.node_policy_arn,
         values.head_policy_arn,

@@ -126,6 +126,16 @@ def _subnet(
             f"is in {subnet['VpcId']}",
             "name a subnet of network.vpc",
         ),
+        (
+            environment.dual_stack and not subnet.get("Ipv6CidrBlockAssociationSet"),
+            "has no IPv6 block",
+            "give it one, or write `network_type: ipv4`: all subnets of an IPv6 cluster of PCS have one",
+        ),
+        (
+            environment.dual_stack and not subnet.get("AssignIpv6AddressOnCreation"),
+            "assigns no IPv6 addresses",
+            f"aws ec2 modify-subnet-attribute --subnet-id {wanted.id} --assign-ipv6-address-on-creation",
+        ),
         (subnet["CidrBlock"] != wanted.cidr, f"has {cidr}", f"write `cidr: {cidr}`"),
         (
             bool(subnet.get("MapPublicIpOnLaunch")),

@@ -61,6 +61,7 @@ def deploy_actions(cluster: Cluster) -> list[str]:
         "network": environment.makes_network,
         "vpc": network.vpc is None,
         "nat": network.vpc is None and network.egress == "nat",
+        "ipv6": network.vpc is None and environment.dual_stack,
         "key": storage.key is None,
         "buckets": environment.makes_buckets,
         "storage": environment.makes_storage,

@@ -22,6 +22,7 @@ def add_network(scope: Construct, cluster: Cluster, *, cross: Cross) -> NetworkP
         second_zone_id=database.second_zone_id if database and database.kind == "rds-mysql" else None,
         control_plane_zone_id=cluster.kubernetes.second_zone_id if cluster.kubernetes else None,
         own_egress=False,
+        ipv6=cluster.environment.dual_stack and settings.subnet is None,
         removal_policy=removal(cluster.environment),
     )
     if settings.security_group:
@@ -31,7 +32,8 @@ def add_network(scope: Construct, cluster: Cluster, *, cross: Cross) -> NetworkP
     else:
         # in a closed network their way out is `add_egress`'s
         ports = () if settings.egress == "closed" else WEB_PORTS
-        group = EfaSecurityGroup(scope, "Nodes", vpc=network.vpc, web_ports=ports).security_group
+        six = cluster.environment.dual_stack
+        group = EfaSecurityGroup(scope, "Nodes", vpc=network.vpc, web_ports=ports, ipv6=six).security_group
     routes, default = network.route_table_id, network.default_security_group_id
     given = _given_control_plane(cluster)
     return NetworkParts(

@@ -29,6 +29,7 @@ from ultracluster.kubernetes.storage import block_storage_class
 from ultracluster.kubernetes.tolerations import system_tolerations
 from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import ScriptConfigurations
+from ultracluster.model.inference import inference_of
 from ultracluster.observability.workspace import MetricsDestination
 
 
@@ -78,7 +79,7 @@ def add_system(
         "Addons",
         cluster=plane,
         key=key,
-        file_systems=cluster.lustre is not None,
+        file_systems=cluster.lustre is not None or inference_of(cluster) is not None,
         after=system,
         tolerations=system_tolerations(cluster),
     )

@@ -16,7 +16,7 @@ from constructs import Construct, IConstruct
 
 from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.clusters.eks.control_plane import EksControlPlane
-from ultracluster.clusters.eks.interface import IEksControlPlane
+from ultracluster.clusters.eks.interface import IEksControlPlane, issuer_url_of
 from ultracluster.clusters.eks.system import System, add_system
 from ultracluster.clusters.eks.volumes import give_volumes
 from ultracluster.clusters.given import (
@@ -31,6 +31,7 @@ from ultracluster.clusters.given import (
     waits_of_nodes,
 )
 from ultracluster.clusters.hyperpod.addons import HyperPodAddons
+from ultracluster.clusters.hyperpod.checkpoint_tier import CheckpointTierAccess
 from ultracluster.clusters.hyperpod.group import FurtherNetworks, accept_pins
 from ultracluster.clusters.hyperpod.karpenter import CLUSTER_TAG, karpenter_role
 from ultracluster.clusters.hyperpod.kubernetes_group import (
@@ -325,13 +326,7 @@ class HyperPodEksCluster(ClusterConstruct):
             cluster_role=self._karpenter_role() if scales else None,
             # what Karpenter's role asks for; the CDK adds the stack's own tags
             tags=[CfnTag(key=CLUSTER_TAG, value=self.cluster_name)] if scales else None,
-            tiered_storage_config=(
-                cluster.TieredStorageConfigProperty(
-                    mode="Enable", instance_memory_allocation_percentage=config.tiered_checkpoints_percent
-                )
-                if config.tiered_checkpoints_percent
-                else None
-            ),
+            tiered_storage_config=_tiered(config.tiered_checkpoints_percent),
             instance_groups=[
                 kubernetes_group(
                     group,
@@ -391,8 +386,21 @@ class HyperPodEksCluster(ClusterConstruct):
             eks_cluster_arn=self.control_plane.cluster_arn,
             hyperpod_cluster_arn=self.cluster_arn,
             metrics=addon_destination(self.cluster, self._metrics),
+            issuer_url=issuer_url_of(self.control_plane),
             after=[self.resource],
         )
+        if self._config.checkpoint_tier:
+            tier = CheckpointTierAccess(
+                self,
+                "CheckpointTier",
+                cluster=self.cluster,
+                tier=self._config.checkpoint_tier,
+                kubectl=self.control_plane.kubectl,
+                cluster_name=self.control_plane.cluster_name,
+                eks_cluster_arn=self.control_plane.cluster_arn,
+            )
+            if tier.accounts and system.namespaces:
+                tier.accounts.node.add_dependency(system.namespaces)
         give_volumes(
             self.control_plane.kubectl,
             self.cluster,
@@ -401,3 +409,14 @@ class HyperPodEksCluster(ClusterConstruct):
             system=system,
             after=admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs),
         )
+
+
+def _tiered(percent: int | None) -> sagemaker.CfnCluster.TieredStorageConfigProperty | None:
+    """Left out, an update would leave them as they are: 0 says that they end."""
+    if percent is None:
+        return None
+    if percent == 0:
+        return sagemaker.CfnCluster.TieredStorageConfigProperty(mode="Disable")
+    return sagemaker.CfnCluster.TieredStorageConfigProperty(
+        mode="Enable", instance_memory_allocation_percentage=percent
+    )

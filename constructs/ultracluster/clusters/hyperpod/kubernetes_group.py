@@ -9,7 +9,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.hyperpod_eks import mig_profiles
 from ultracluster.clusters.hyperpod.group import common_properties, pascal, volumes
-from ultracluster.config.hyperpod_eks import RestrictedLustre, SharedRestrictedLustre
+from ultracluster.config.nodes import RestrictedLustre, SharedRestrictedLustre
 from ultracluster.kubernetes.labels import node_labels
 from ultracluster.model import Group
 from ultracluster.model.capacity import decide

@@ -34,7 +34,7 @@ from ultracluster.clusters.parallelcluster.nodes import (
     ParallelClusterScripts,
     PlainPasswordSecret,
 )
-from ultracluster.clusters.parallelcluster.ways_out import ways_out
+from ultracluster.clusters.parallelcluster.ways_out import ssh_groups, ways_out
 from ultracluster.clusters.settings import ParallelClusterSettings
 from ultracluster.clusters.state import deployed as state_deployed
 from ultracluster.config.environment import Access
@@ -87,6 +87,7 @@ class ParallelClusterCluster(ClusterConstruct):
         *,
         subnet: ec2.ISubnet,
         vpc: ec2.IVpc | None = None,
+        vpc_id: str | None = None,
         security_groups: Sequence[ec2.ISecurityGroup] | None = None,
         key: kms.IKey | None = None,
         cluster_name: str | None = None,
@@ -111,6 +112,7 @@ class ParallelClusterCluster(ClusterConstruct):
         Args:
             subnet: the one subnet of all nodes.
             vpc: of the subnet; needed where no `security_groups` are given.
+            vpc_id: its id, where no `vpc` is given; needed where `login_pools` are reached by SSH.
             security_groups: of all nodes; each must allow all traffic from and to itself
                 (`EfaSecurityGroup`, of which one is made by default).
             key: encrypts scripts and the copy of the database's password; made by default.
@@ -198,6 +200,7 @@ class ParallelClusterCluster(ClusterConstruct):
                 self, "Password", secret_arn=accounting.accounting.secret_arn, key=self.key
             )
         first, *further = (group.security_group_id for group in self.security_groups)
+        pools = self._ssh_groups(vpc.vpc_id if vpc else vpc_id)
         self.values = DeployedValues(
             subnet_id=subnet.subnet_id,
             security_group_id=first,
@@ -212,6 +215,7 @@ class ParallelClusterCluster(ClusterConstruct):
             openzfs_volume_id=open_zfs.root_volume_id if open_zfs else "",
             database_endpoint=accounting.endpoint if accounting else "",
             database_secret_arn=password.secret_arn if password else "",
+            ssh_groups=",".join(f"{pool}={group.attr_group_id}" for pool, group in pools.items()),
         )
         self.resource: CustomResource | None = None
         self.head_node_instance_id: str | None = None
@@ -230,6 +234,7 @@ class ParallelClusterCluster(ClusterConstruct):
         ids: dict[Role, str] = {"compute": "NodePolicy", "controller": "HeadPolicy"}
         if self.cluster.with_role("login"):
             ids["login"] = "LoginPolicy"
+        directory = self._settings.directory_service
         return {
             role: ParallelClusterNodePolicy(
                 self,
@@ -241,9 +246,17 @@ class ParallelClusterCluster(ClusterConstruct):
                 mirror=mirror,
                 blocks=role == "controller" and bool(asked_of(self.cluster, "capacity-block")),
                 topology=role == "controller" and head_writes_topology(self.cluster),
+                directory_key=directory.password_key_arn if directory and role == "controller" else None,
             ).policy
             for role, construct_id in ids.items()
         }
+
+    def _ssh_groups(self, vpc_id: str | None) -> dict[str, ec2.CfnSecurityGroup]:
+        if not self._settings.ssh_pools:
+            return {}
+        if vpc_id is None:
+            raise ValueError("login pools that are reached by SSH need `vpc` or `vpc_id`")
+        return ssh_groups(self, self._settings, vpc_id=vpc_id, cluster_name=self.cluster_name)
 
     def _ways_out(self, vpc: ec2.IVpc) -> list[ec2.CfnSecurityGroupEgress]:
         (group, *_) = self.security_groups

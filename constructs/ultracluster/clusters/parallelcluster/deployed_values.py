@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ultracluster.config import Environment
 from ultracluster.config.environment import StackPart
+from ultracluster.config.parallelcluster import ParallelCluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +45,24 @@ class DeployedValues:
     """That of login nodes."""
     database_secret_arn: str = ""
     """Secret whose whole text is the database's password; ParallelCluster takes no other form."""
+    ssh_groups: str = ""
+    """Security groups that let SSH into login pools: `<pool>=<group>` for each, separated by commas."""
 
     @property
     def security_group_ids(self) -> list[str]:
         """All groups of all nodes."""
         return [self.security_group_id, *filter(None, self.further_security_groups.split(","))]
+
+    def security_groups_of(self, pool: str) -> list[str]:
+        """Those of a login pool that is reached by SSH.
+
+        Raises:
+            KeyError: groups of pools are known, and that of this one is not.
+        """
+        if self.ssh_groups.startswith("<"):  # a placeholder for all of them
+            return [*self.security_group_ids, f"{self.ssh_groups[:-1]}.{pool}>"]
+        groups = dict(entry.split("=", 1) for entry in self.ssh_groups.split(",") if entry)
+        return [*self.security_group_ids, groups[pool]]
 
     @property
     def scripts_uri(self) -> str:
@@ -160,5 +174,7 @@ def value_sources(environment: Environment) -> ValueSources:
     of("cluster", [("node_policy_arn", "NodePolicyArn"), ("head_policy_arn", "HeadPolicyArn")])
     if any(group.role == "login" for group in environment.node_groups.values()):
         of("cluster", [("login_policy_arn", "LoginPolicyArn")])
+    if isinstance(environment.orchestrator, ParallelCluster) and environment.orchestrator.ssh_pools:
+        of("cluster", [("ssh_groups", "SshGroups")])
     of("cluster", [("scripts_prefix", "ScriptsPrefix"), ("queue_scripts", "QueueScripts")])
     return ValueSources(known=known, outputs=outputs)

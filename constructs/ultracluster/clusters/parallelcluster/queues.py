@@ -113,11 +113,11 @@ def _queue(
         queue["CustomSlurmSettings"] = dict(partition.slurm_settings)
     if actions := queue_actions(cluster, values, name, list(groups)):
         queue["CustomActions"] = actions
-    queue["ComputeResources"] = [_resource(group) for group in groups.values()]
+    queue["ComputeResources"] = [_resource(group, partition) for group in groups.values()]
     return queue
 
 
-def _resource(group: Group) -> Mapped:
+def _resource(group: Group, partition: ParallelClusterPartition) -> Mapped:
     settings = group.settings
     resource: Mapped = {
         "Name": group.name,
@@ -134,6 +134,8 @@ def _resource(group: Group) -> Mapped:
         resource["Networking"] = {"PlacementGroup": placement}
     if target := _target(group.capacity):
         resource["CapacityReservationTarget"] = target
+    if group.name in partition.gpu_health_checks_by_group:
+        resource["HealthChecks"] = {"Gpu": {"Enabled": partition.checks_gpus(group.name)}}
     if settings.slurm_settings:
         resource["CustomSlurmSettings"] = dict(settings.slurm_settings)
     return resource

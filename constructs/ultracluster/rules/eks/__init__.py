@@ -1,6 +1,7 @@
 """Rules on EKS."""
 
 from ultracluster.rules.eks import (
+    claims,
     cluster,
     devices,
     groups,
@@ -11,11 +12,13 @@ from ultracluster.rules.eks import (
     neuron,
     pods,
     releases,
+    serving,
     sharing,
     system,
 )
 
 __all__ = [
+    "claims",
     "cluster",
     "devices",
     "groups",
@@ -26,6 +29,7 @@ __all__ = [
     "neuron",
     "pods",
     "releases",
+    "serving",
     "sharing",
     "system",
 ]

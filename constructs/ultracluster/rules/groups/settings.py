@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ultracluster.config.capacity import Reservation
+from ultracluster.config.capacity import STAND_IN, Reservation
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.network import Network
 from ultracluster.config.remedy import DROP, Remedy, anywhere, beside, drop, write
@@ -102,6 +102,16 @@ _SETTINGS: Mapping[str, _Setting] = {
     "slurm_settings": _Setting(
         has=lambda group: group.traits.slurm and not group.traits.hyperpod,
         why="HyperPod writes slurm.conf itself, and Kubernetes has none",
+    ),
+    "gres": _Setting(
+        has=lambda group: group.launcher == "pcs",
+        why="only PCS takes lines of gres.conf for a group",
+        note="ParallelCluster and HyperPod write the lines of their GPUs themselves",
+    ),
+    "scaledown_seconds": _Setting(
+        has=lambda group: group.launcher == "pcs",
+        why="only PCS ends idle nodes of a group after a time of its own",
+        note="ParallelCluster has orchestrator.scaledown_minutes for all groups",
     ),
     "labels": _Setting(
         has=_kubernetes,
@@ -211,9 +221,10 @@ def max_nodes_below_count(group: Group) -> Iterator[Breach]:
 @GRP.rule(
     4,
     "error",
-    "A reservation is named by its id or by a resource group, not by both",
-    source="EC2 API reference, CapacityReservationTarget",
-    date="2026-11-21",
+    "A reservation is named in one way, an interruptible one by its id",
+    source="EC2 API reference, CapacityReservationTarget; EC2 User Guide, Interruptible Capacity "
+    "Reservations",
+    date="2026-11-23",
 )
 def reservation_named_twice(capacity: Reservation) -> Iterator[Breach]:
     if capacity.id and capacity.resource_group_arn:
@@ -222,6 +233,19 @@ def reservation_named_twice(capacity: Reservation) -> Iterator[Breach]:
             f"a reservation is targeted by id ({capacity.id}) or by resource group "
             f"({capacity.resource_group_arn}), not by both.",
             drop() | beside(id=DROP),
+        )
+    elif capacity.interruptible and capacity.resource_group_arn:
+        yield Breach(
+            ("resource_group_arn",),
+            "interruptible reservations cannot be members of a resource group: name the reservation itself.",
+            drop() & beside(id=STAND_IN).noting("with the id of your reservation"),
+        )
+    elif capacity.interruptible and not capacity.id:
+        yield Breach(
+            ("interruptible",),
+            "interruptible reservations are targeted ones: no instance is launched into one that does not "
+            "name its id.",
+            beside(id=STAND_IN).noting("with the id of your reservation") | drop(),
         )
 
 

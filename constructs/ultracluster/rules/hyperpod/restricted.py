@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ultracluster.config.findings import YamlPath
-from ultracluster.config.hyperpod_eks import RestrictedLustre
 from ultracluster.config.kubernetes import HyperPodEks
+from ultracluster.config.nodes import RestrictedLustre
 from ultracluster.config.remedy import DROP, anywhere, ask, drop, inside, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
