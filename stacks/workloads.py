@@ -22,6 +22,7 @@ from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.model import Cluster
 from ultracluster.stacks.control_plane import imported_control_plane
 from ultracluster.stacks.part import PartStack, stack_name
+from ultracluster.storage.lustre_file_system import mounts_of
 
 
 class WorkloadStack(PartStack):
@@ -46,14 +47,18 @@ class WorkloadStack(PartStack):
         )
         plane = imported_control_plane(self, cluster)
         lustre, open_zfs = storage.file_systems.lustre_in(self), storage.file_systems.open_zfs_in(self)
+        further = storage.file_systems.further_lustre_in(self)
         claims = add_volumes(
             plane.kubectl,
             cluster,
             lustre=lustre.mount if lustre else None,
+            further_lustre=mounts_of(further),
             open_zfs=open_zfs.mount if open_zfs else None,
         )
         nodes = network.connectable(self)
         rules = lustre.admit(self, "LustreClients", clients=nodes) if lustre else []
+        for name, one in further.items():
+            rules += one.admit(self, f"{name.capitalize()}LustreClients", clients=nodes)
         rules += open_zfs.admit(self, "OpenZfsClients", clients=nodes) if open_zfs else []
         for of_namespace in claims.values():
             for volume in of_namespace:

@@ -14,6 +14,7 @@ from ultracluster.kubernetes.metrics.names import SERVES, SERVING_PORT
 from ultracluster.kubernetes.pod_security import container_context, pod_context
 from ultracluster.kubernetes.tolerations import job_tolerations
 from ultracluster.model import Cluster
+from ultracluster.model.checkpoint_memory import checkpoints_percent
 from ultracluster.model.devices import claims_efa, has_compute_domains
 from ultracluster.model.observability import collects
 from ultracluster.model.serving_fit import Share
@@ -188,8 +189,7 @@ def share_resources(cluster: Cluster, server: Server) -> dict[str, str]:
 
 def memory_gib(cluster: Cluster, node_gib: float) -> float:
     """What tiered storage leaves of a node's memory."""
-    percent = getattr(cluster.settings, "tiered_checkpoints_percent", None) or 0
-    return node_gib * (100 - percent) / 100
+    return node_gib * (100 - checkpoints_percent(cluster)) / 100
 
 
 def _command(server: Server, role: Role | None, member: Member | None) -> Manifest:

@@ -79,9 +79,8 @@ def named_buckets(environment: Environment) -> Iterator[str]:
     for existing in (storage.scripts_bucket, storage.log_bucket):
         if existing:
             yield existing.name
-    for link in environment.data_repositories.values():
-        if link.bucket:
-            yield link.bucket
+    for links in environment.all_data_repositories.values():
+        yield from (link.bucket for link in links.values() if link.bucket)
     if environment.software.mirror and not is_token(environment.software.mirror):
         yield s3_place(environment.software.mirror)[0]
     for asked in storage.job_buckets:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from iam_proof.calls import USER_ID
-from iam_proof.people import functions, nodes, pods
+from iam_proof.people import functions, nodes, pods, web_pods
 from iam_proof.world import STRANGER, World
 from ultracluster.account.environment_policy import instance_tags
 from ultracluster.model import resolve
@@ -75,6 +75,11 @@ def _made(world: World) -> Names:
     }
     directory = world.config.directory
     return buckets | {
+        "certificates_bucket": _arns(world, "AWS::S3::Bucket", begins="AddonsInferenceCertificates"),
+        "issuer": [
+            world.resolved.properties(stack, logical)["Url"].removeprefix("https://")
+            for stack, logical, _ in world.resolved.resources("AWS::IAM::OIDCProvider")
+        ],
         "key": _arns(world, "AWS::KMS::Key"),
         "function": _arns(world, "AWS::Lambda::Function"),
         "kubectl_function": _arns(
@@ -128,6 +133,10 @@ def _roles(world: World) -> Names:
         "system_role": sorted({str(one.role) for one in of_nodes.get("system", [])}),
         "function_role": sorted({str(one.role) for one in functions(world).values()}),
         "pod_role": sorted({str(one.role) for one in pods(world).values()}),
+        **{
+            f"{account.replace('-', '_')}_role": [str(one.role)]
+            for account, (one, _) in web_pods(world).items()
+        },
         "flow_logs_role": [mine["DeliverLogsPermissionArn"] for _, mine in world.each("AWS::EC2::FlowLog")],
         "grafana_role": [mine["RoleArn"] for _, mine in world.each("AWS::Grafana::Workspace")],
         "control_plane_role": [mine["RoleArn"] for _, mine in world.each("AWS::EKS::Cluster")],

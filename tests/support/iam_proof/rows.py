@@ -86,6 +86,7 @@ def facts_of(config: Environment) -> frozenset[str]:
         "protect": config.protect,
         "job-buckets": bool(storage.job_buckets),
         "checkpoint-tier": getattr(config.orchestrator, "checkpoint_tier", None) is not None,
+        "inference": getattr(config.orchestrator, "inference", None) is not None,
         "head-topology": head_writes_topology(resolve(config)),
         "directory": config.directory is not None,
         "spaces": getattr(config.orchestrator, "spaces", None) is not None,

@@ -94,6 +94,7 @@ class HyperPodEksCluster(ClusterConstruct):
         cluster_name: str | None = None,
         node_groups: Mapping[str, NodeGroup] | None = None,
         lustre: ILustreFileSystem | None = None,
+        further_lustre: Mapping[str, ILustreFileSystem] | None = None,
         open_zfs: IOpenZfsFileSystem | None = None,
         scripts_bucket: s3.IBucket | None = None,
         release: str | None = None,
@@ -128,6 +129,7 @@ class HyperPodEksCluster(ClusterConstruct):
                 `control_plane` is given.
             lustre: mounted by pods; nodes prepare for it. With its claim `lustre` where no `control_plane` is
                 given.
+            further_lustre: mounted by pods, as claims `lustre-<name>`, by name.
             open_zfs: mounted by pods, as claim `home`; only where no `control_plane` is given.
             scripts_bucket: where the lifecycle scripts go; made by default.
             release: software release of the nodes; the newest one for HyperPod on EKS by default.
@@ -156,6 +158,7 @@ class HyperPodEksCluster(ClusterConstruct):
                 node_groups=node_groups,
                 cluster_name=cluster_name,
                 lustre=lustre,
+                further_lustre=further_lustre,
                 open_zfs=open_zfs,
                 release=release,
                 mirror=mirror,
@@ -238,7 +241,7 @@ class HyperPodEksCluster(ClusterConstruct):
         if self._config.autoscaling:
             self._pools(self._config.autoscaling)
         if system:
-            self._give_to_jobs(system, subnet, lustre, open_zfs)
+            self._give_to_jobs(system, subnet, lustre, further_lustre, open_zfs)
 
     @property
     def _groups(self) -> dict[str, Group]:
@@ -336,6 +339,7 @@ class HyperPodEksCluster(ClusterConstruct):
         system: System,
         subnet: ec2.ISubnet,
         lustre: ILustreFileSystem | None,
+        further_lustre: Mapping[str, ILustreFileSystem] | None,
         open_zfs: IOpenZfsFileSystem | None,
     ) -> None:
         """HyperPod's add-ons, and claims of volumes."""
@@ -367,9 +371,12 @@ class HyperPodEksCluster(ClusterConstruct):
             self.control_plane.kubectl,
             self.cluster,
             lustre=lustre,
+            further_lustre=further_lustre,
             open_zfs=open_zfs,
             system=system,
-            after=admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs),
+            after=admitted(
+                self, subnet=subnet, lustre=lustre, further_lustre=further_lustre, open_zfs=open_zfs
+            ),
         )
 
 
