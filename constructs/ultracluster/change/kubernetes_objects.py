@@ -14,8 +14,8 @@ _SOURCE: Final = (
 )
 
 _SPACES: Final = (
-    "SageMaker Developer Guide, Customize add-on (Spaces): template updates; EKS User Guide, Remove an Amazon "
-    "EKS add-on (2026-11-23)"
+    "SageMaker Developer Guide, Customize add-on (Spaces): template updates; EKS User Guide, Remove an "
+    "Amazon EKS add-on (2026-11-23)"
 )
 
 
@@ -43,8 +43,8 @@ def judge_manifest(before: Any, after: Any) -> Ruling | None:
     if _names(gone, "WorkspaceTemplate"):
         text = (
             "spaces lose their template: those that run stay, and none starts again; if the add-on of spaces "
-            "goes, too, its definitions may go with it, and with them every space and its volume (EKS does not "
-            "say: copy what is in them first)"
+            "goes, too, its definitions may go with it, and with them every space and its volume (EKS does "
+            "not say: copy what is in them first)"
         )
         return Ruling(Verdict.AT_RISK, text, _SPACES)
     claims = _names(gone, "PersistentVolumeClaim", "PersistentVolume")
