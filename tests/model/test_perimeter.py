@@ -58,6 +58,16 @@ def test_the_inference_operators_bucket_passes() -> None:
     assert "certificates-of-endpoints" in perimeter_of(resolve(asked)).buckets
 
 
+def test_the_buckets_of_restricted_groups_pass() -> None:
+    restricted = {"reads": ["data-of-nova"], "writes": ["results-of-nova"]}
+    asked = environment({"node_groups.train.restricted": restricted}, "hyperpod-eks-p5")
+
+    found = perimeter_of(resolve(asked))
+
+    assert "results-of-nova" in found.buckets
+    assert "data-of-nova" in found.read_buckets
+
+
 def test_the_bucket_of_tiered_checkpoints_passes() -> None:
     asked = environment(
         {"orchestrator.checkpoint_tier": {"bucket": "example-checkpoints"}}, "hyperpod-eks-p5"
@@ -108,6 +118,8 @@ def test_no_field_that_names_a_bucket_is_forgotten() -> None:
         "JobBucket.bucket",
         "Perimeter.buckets",
         "Perimeter.readable_buckets",
+        "RestrictedGroup.reads",
+        "RestrictedGroup.writes",
     }
 
 

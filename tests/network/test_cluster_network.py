@@ -11,11 +11,12 @@ from aws_cdk import aws_kms as kms
 from foreign import HOME, foreign_stack, refusal, resources
 
 from ultracluster import ClusterNetwork, LustreFileSystem
-from ultracluster.config.network import Network
+from ultracluster.config.network import FurtherZone, Network
 from ultracluster.network.cluster_network import NetworkArguments
 
 EXISTING = {"vpc", "subnet", "security_group"}
 """What a file names by id, and an app has as objects."""
+THEIRS = FurtherZone(cidr="10.0.144.0/20", subnet_id="subnet-0123456789abcdef0")
 
 
 def test_a_zone_is_enough(stack: Stack) -> None:
@@ -54,6 +55,35 @@ def test_what_needs_the_internet_waits_for_routes_and_endpoints(stack: Stack) ->
     waits = set(found["DependsOn"])
     assert set(resources(stack, "AWS::EC2::VPCEndpoint")) < waits
     assert any("NodeRoute" in name for name in waits)
+
+
+def test_nodes_in_another_zone_have_a_subnet_there_and_the_same_ways_out(stack: Stack) -> None:
+    zones = {"use1-az4": FurtherZone(cidr="10.0.128.0/20"), "use1-az2": THEIRS}
+    network = ClusterNetwork(stack, "Network", zone_id="use1-az6", further_zones=zones)
+    cluster = CfnResource(stack, "Cluster", type="AWS::SageMaker::Cluster")
+
+    cluster.node.add_dependency(network.further_subnets["use1-az4"].internet_connectivity_established)
+
+    made = [one["Properties"] for one in resources(stack, "AWS::EC2::Subnet").values()]
+    assert [one["CidrBlock"] for one in made if one["AvailabilityZoneId"] == "use1-az4"] == ["10.0.128.0/20"]
+    assert network.further_subnets["use1-az2"].subnet_id == THEIRS.subnet_id
+    assert set(network.further_route_table_ids) == {"use1-az4"}, "theirs is not ours to change"
+    tables = {network.route_table_id, *network.further_route_table_ids.values()}
+    routed = {
+        str(one["Properties"]["RouteTableId"])
+        for one in resources(stack, "AWS::EC2::Route").values()
+        if "NatGatewayId" in one["Properties"]
+    }
+    assert routed == {str(stack.resolve(one)) for one in tables}
+    (gateway,) = (
+        one["Properties"]
+        for one in resources(stack, "AWS::EC2::VPCEndpoint").values()
+        if one["Properties"]["VpcEndpointType"] == "Gateway"
+    )
+    assert {str(one) for one in gateway["RouteTableIds"]} == routed
+    (found,) = resources(stack, "AWS::SageMaker::Cluster").values()
+    assert any("NodeRouteuse1az4" in name for name in found["DependsOn"])
+    assert refusal(stack) == ""
 
 
 def test_the_arguments_are_the_fields_of_the_model() -> None:

@@ -69,6 +69,8 @@ class Parts:
     tags: Mapping[str, str] | None = None
     access: Access | None = None
     metrics: MetricsDestination | None = None
+    further_zones: Sequence[str] = ()
+    """Zones of which a subnet is given, besides that of the nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,6 +170,7 @@ def given_cluster(
             tags=parts.tags,
             access=parts.access,
             observability=_observability(parts.metrics),
+            further_zones=parts.further_zones,
         )
     except ValidationError as error:
         raise ValueError(f"{construct}: {_shape(error)}") from None

@@ -25,6 +25,7 @@ from ultracluster.config.kubernetes import (
     PublicEndpoint,
     Serving,
 )
+from ultracluster.config.nodes import SharedRestrictedLustre
 from ultracluster.config.parallelcluster import (
     DirectoryService,
     LoginPool,
@@ -144,6 +145,7 @@ class HyperPodEksSettings(KubernetesSettings, total=False):
     resilience: Sequence[Resilience]
     observability: HyperPodObservability | None
     inference: HyperPodInference | None
+    restricted_lustre: SharedRestrictedLustre | None
     addon_versions: dict[HyperPodAddon, str]
 
 

@@ -16,7 +16,7 @@ from ultracluster.config.hyperpod_eks import (
     Resilience,
 )
 from ultracluster.config.hyperpod_spaces import HyperPodSpaces
-from ultracluster.config.nodes import GroupName
+from ultracluster.config.nodes import GroupName, SharedRestrictedLustre
 
 ClusterName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}$")]
 KubernetesName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
@@ -222,6 +222,8 @@ class HyperPodEks(_Kubernetes):
     `{}` makes everything."""
     spaces: HyperPodSpaces | None = None
     """Notebooks and editors on the cluster."""
+    restricted_lustre: SharedRestrictedLustre | None = None
+    """One Lustre file system for all groups that are `restricted` and have none of their own."""
     addon_versions: dict[
         HyperPodAddon, Annotated[str, Field(pattern=r"^v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+$")]
     ] = {}

@@ -86,6 +86,9 @@ def named_buckets(environment: Environment) -> Iterator[str]:
     for asked in storage.job_buckets:
         if asked.write:
             yield asked.bucket
+    for group in environment.node_groups.values():
+        if group.restricted:
+            yield from group.restricted.writes
     settings = environment.orchestrator
     if isinstance(settings, HyperPodEks) and settings.inference and settings.inference.certificate_bucket:
         yield settings.inference.certificate_bucket
@@ -99,6 +102,9 @@ def read_only_buckets(environment: Environment) -> Iterator[str]:
     settings = environment.orchestrator
     if isinstance(settings, HyperPodEks) and settings.inference:
         yield from settings.inference.model_buckets
+    for group in environment.node_groups.values():
+        if group.restricted:
+            yield from group.restricted.reads
 
 
 def foreign_registries(environment: Environment) -> Iterator[tuple[YamlPath, str]]:

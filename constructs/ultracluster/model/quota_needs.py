@@ -128,7 +128,8 @@ def _network(cluster: Cluster) -> Iterator[Need]:
     makes_vpc = network.vpc is None
     nat = makes_vpc and network.egress == "nat"
     cut = subnets(cluster)
-    new_subnets = len(cut.small) + (network.subnet is None)
+    further = sum(zone.subnet_id is None for zone in network.further_zones.values())
+    new_subnets = len(cut.small) + (network.subnet is None) + further
     endpoints = sum(row.kind == "interface" for row in made_endpoints(cluster))
     yield Need(quota=quota("vpcs"), amount=int(makes_vpc), why="one for the environment")
     yield Need(

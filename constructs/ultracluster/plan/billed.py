@@ -10,6 +10,7 @@ from typing import assert_never
 from ultracluster.catalog import ultraservers
 from ultracluster.catalog.eks_calendar import standard_support_ends
 from ultracluster.catalog.pcs import pcs_size_for
+from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.orchestrator import ParallelCluster, Pcs
 from ultracluster.config.storage import (
@@ -46,8 +47,8 @@ def billed(cluster: Cluster, today: dt.date | None = None) -> Iterator[Item]:
         if group.most_nodes:
             yield from _nodes(group)
     yield from _control_plane(cluster, today or dt.date.today())
-    parts = (_all_lustre, _open_zfs, _database, _network, _security, observability_items, _own_monitoring)
-    for part in (*parts, _by_use):
+    parts = (_all_lustre, _restricted_lustre, _open_zfs, _database, _network, _security, observability_items)
+    for part in (*parts, _own_monitoring, _by_use):
         yield from part(cluster)
 
 
@@ -225,6 +226,24 @@ def _lustre(facts: LustreFacts) -> Iterator[Item]:
             standing("storage", "Lustre metadata IOPS", f"{key}.metadata", "IOPS", lustre.metadata_iops),
             note="some of them may come with the capacity",
         )
+
+
+def _restricted_lustre(cluster: Cluster) -> Iterator[Item]:
+    """What HyperPod makes for restricted groups, and AWS bills here; its kind is not published."""
+    own = {name: one.restricted.lustre for name, one in cluster.in_service.items() if one.restricted}
+    settings = cluster.kubernetes
+    shared = settings.restricted_lustre if isinstance(settings, HyperPodEks) else None
+    for what, lustre in (*own.items(), *([("restricted groups", shared)] if shared and own else ())):
+        if lustre:
+            speed = lustre.throughput_mbps_per_tib
+            item = standing(
+                "storage",
+                f"Lustre of {what}, {speed}/TiB",
+                f"lustre.persistent-2-ssd.{speed}",
+                "GiB",
+                lustre.capacity_gib,
+            )
+            yield replace(item, note="counted as persistent-2-ssd; HyperPod makes it, also for 0 nodes")
 
 
 def _open_zfs(cluster: Cluster) -> Iterator[Item]:

@@ -23,6 +23,7 @@ def add_egress(scope: Construct, cluster: Cluster, *, network: NetworkParts, key
         vpc=network.vpc(scope),
         subnet=network.subnet(scope),
         route_table_id=network.route_table_id,
+        further_route_table_ids=network.further_route_table_ids,
         endpoints=made_endpoints(cluster),
         perimeter=perimeter_of(cluster),
         default_security_group_id=network.default_security_group_id,

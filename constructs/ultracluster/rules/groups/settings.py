@@ -8,8 +8,9 @@ from typing import Any
 
 from ultracluster.config.capacity import STAND_IN, Reservation
 from ultracluster.config.findings import YamlPath
+from ultracluster.config.network import Network
 from ultracluster.config.remedy import DROP, Remedy, anywhere, beside, drop, write
-from ultracluster.model import Group
+from ultracluster.model import Group, Traits
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import GRP
 
@@ -47,6 +48,11 @@ _SETTINGS: Mapping[str, _Setting] = {
         has=_ec2,
         why="HyperPod keeps `count` nodes and adds none for a job",
         note="set `count` to the nodes that you need",
+    ),
+    "zone_id": _Setting(
+        has=_hyperpod,
+        why="only HyperPod puts a group into another zone, and all other nodes share one subnet",
+        note="make another environment, in that zone",
     ),
     "volume_gib": _Setting(
         has=_hyperpod,
@@ -131,6 +137,11 @@ _SETTINGS: Mapping[str, _Setting] = {
         why="only HyperPod on EKS takes several types for one group",
         note="make a group for each type",
     ),
+    "restricted": _Setting(
+        has=lambda group: group.traits.kubernetes and group.in_service,
+        why="only HyperPod on EKS has restricted instance groups",
+        note="customise Nova models with SageMaker training jobs instead",
+    ),
     "mig_profile": _Setting(
         has=_kubernetes,
         why="only the GPU operator of Kubernetes cuts the GPUs of a group",
@@ -160,6 +171,25 @@ def setting_of_another_orchestrator(group: Group) -> Iterator[Breach]:
                 f"`{key}` has no effect on {group.launcher}: {setting.why}.",
                 _moved(value, setting),
             )
+
+
+@GRP.rule(
+    40,
+    "error",
+    "Only HyperPod's groups are in further zones",
+    source="SageMaker API reference, ClusterInstanceGroupSpecification (OverrideVpcConfig); of the others "
+    "each "
+    "launches into one subnet here",
+    date="2026-11-23",
+)
+def further_zones_of_others(network: Network, traits: Traits) -> Iterator[Breach]:
+    if network.further_zones and not traits.hyperpod:
+        yield Breach(
+            ("further_zones",),
+            "no group can name these zones: only HyperPod puts a group into another zone, and all nodes of "
+            f"{traits.kind} share one subnet.",
+            drop().noting("make another environment, in that zone"),
+        )
 
 
 @GRP.rule(

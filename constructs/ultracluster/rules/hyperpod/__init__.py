@@ -5,11 +5,14 @@ from ultracluster.rules.hyperpod import (
     eks_groups,
     groups,
     inference,
+    patching,
     resilience,
+    restricted,
     slurm,
     slurm_groups,
     spaces,
     types,
+    zones,
 )
 
 __all__ = [
@@ -17,9 +20,12 @@ __all__ = [
     "eks_groups",
     "groups",
     "inference",
+    "patching",
     "resilience",
+    "restricted",
     "slurm",
     "slurm_groups",
     "spaces",
     "types",
+    "zones",
 ]
