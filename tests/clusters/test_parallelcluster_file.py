@@ -253,9 +253,16 @@ def test_every_deployed_value_is_used() -> None:
     values = {
         **marks,
         "queue_scripts": f"train={marks['queue_scripts']}",
+        "further_lustre_ids": f"fast={marks['further_lustre_ids']}",
         "ssh_groups": f"login={marks['ssh_groups']}",
     }
-    reached = environment({"orchestrator.login_pools": {"login": {"ssh_networks": ["10.0.0.0/8"]}}})
+    fast = {"deployment": "scratch-2", "capacity_gib": 1200, "mount_path": "/fast"}
+    reached = environment(
+        {
+            "orchestrator.login_pools": {"login": {"ssh_networks": ["10.0.0.0/8"]}},
+            "storage.further_lustre": {"fast": fast},
+        }
+    )
     text = str(cluster_configuration(resolve(reached), DeployedValues(**values)))
 
     assert [name for name, mark in marks.items() if mark not in text] == []

@@ -98,6 +98,20 @@ def test_several_nodes_are_one_group_over_efa(engine: str, words: set[str], tmp_
     assert selector["leaderworkerset.sigs.k8s.io/worker-index"] == "0", "only the leader answers"
 
 
+def test_servers_claim_their_part_of_the_interfaces_where_pods_claim_them(tmp_path: Path) -> None:
+    claims = {"orchestrator__efa_devices": "dra"}
+    asked = ("--gpus", "4", "--disaggregate", "1:2", "--router-image", "vllm/vllm-router:v0.1.9")
+    made = objects(tmp_path, *FSX, *asked, **claims)
+    template = made["ResourceClaimTemplate llama-efa"]
+    (request,) = template["spec"]["spec"]["devices"]["requests"]
+
+    assert request["exactly"]["count"] == 16  # half of the 32 of a node
+    serving = [one for one in made.values() if "resourceClaims" in str(one)]
+    assert len(serving) == 2 and "vpc.amazonaws.com/efa" not in str(made)
+    # alone, a server speaks to nobody
+    assert "ResourceClaimTemplate llama-efa" not in objects(tmp_path, *FSX, "--gpus", "4", **claims)
+
+
 def test_caches_of_vllm_go_over_nixl_and_libfabric(tmp_path: Path) -> None:
     router = ("--router-image", "vllm/vllm-router:v0.1.9")
     made = objects(tmp_path, *FSX, "--disaggregate", "1:2", *router)
@@ -196,6 +210,11 @@ def test_the_agent_finds_a_server_and_knows_its_engine(tmp_path: Path) -> None:
             {"orchestrator.leader_worker_set": False, "orchestrator.serving.over_nodes": False},
             (*FSX, "--nodes", "2"),
             "orchestrator.leader_worker_set is off",
+        ),
+        (
+            {"orchestrator.efa_devices": "dra"},
+            (*FSX, "--nodes", "2"),
+            "claim EFA through DRA",
         ),
         (
             {"node_groups.serve.instance_type": "g6.4xlarge", "orchestrator.serving.disaggregated": False},

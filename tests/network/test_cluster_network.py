@@ -145,6 +145,8 @@ def test_a_dual_stack_network_lets_nodes_out_over_ipv6_and_nobody_in(stack: Stac
     ]
     assert [one["EgressOnlyInternetGatewayId"]["Fn::GetAtt"][0] for one in six] == [gateway]
     assert network.egress and len(network.egress.routes) == 2
+    (s3,) = resources(stack, "AWS::EC2::VPCEndpoint").values()
+    assert s3["Properties"]["IpAddressType"] == "dualstack", "what its policy refuses passes over IPv6"
     assert refusal(stack) == ""
 
 

@@ -36,6 +36,8 @@ VALUES: dict[str, Any] = {
     "mig_profile": "1g.10gb",
     "gpu_time_slices": 4,
     "root_volume_throughput_mbps": 500,
+    "root_volume_iops": 3000,
+    "ena_express": "tcp",
     "image_release": "2.1.0",
     "zone_id": "usw2-az1",
     "restricted": {},
@@ -49,6 +51,8 @@ HAVE = {
     "volume_gib": HYPERPOD,
     "root_volume_gib": {"parallelcluster", "pcs", "eks"},
     "root_volume_throughput_mbps": {"parallelcluster", "pcs", "eks"},
+    "root_volume_iops": {"parallelcluster", "pcs", "eks"},
+    "ena_express": {"pcs", "eks"},
     "image_release": HYPERPOD,
     "deep_health_checks": HYPERPOD,
     "patching": HYPERPOD,
@@ -93,8 +97,45 @@ def kind(name: str) -> dict[str, Any]:
     return {"orchestrator": {"kind": name}}
 
 
+LOGIN = "node_groups.login"
 CASES = [
     *ANNOUNCED,
+    Case(
+        "GRP073",
+        {f"{LOGIN}.root_volume_iops": 256_000},
+        f"{LOGIN}.root_volume_iops",
+        "256000 I/O operations a second on 200 GiB",
+        "200000",
+        {f"{LOGIN}.root_volume_gib": 256},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP074",
+        {f"{LOGIN}.root_volume_iops": 4000, f"{LOGIN}.root_volume_throughput_mbps": 500},
+        f"{LOGIN}.root_volume_throughput_mbps",
+        "which moves 1,024 MiB/s",
+        "remove root_volume_throughput_mbps",
+        {f"{LOGIN}.root_volume_throughput_mbps": ...},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP075",
+        {f"{LOGIN}.root_volume_iops": 60_000},
+        f"{LOGIN}.root_volume_iops",
+        "have 120,000 I/O operations a second",
+        "raised first",
+        {f"{LOGIN}.root_volume_iops": 50_000},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP001",
+        {f"{LOGIN}.root_volume_iops": 3000},
+        f"{LOGIN}.root_volume_iops",
+        "those of ParallelCluster's login pools have a type",
+        "remove root_volume_iops",
+        {f"{LOGIN}.root_volume_iops": ...},
+        base="parallelcluster-p5",
+    ),
     Case(
         "GRP036",
         {"node_groups.train.capacity": {"kind": "on-demand"}, "node_groups.train.placement_group": "none"},

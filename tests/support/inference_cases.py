@@ -139,6 +139,14 @@ INFERENCE_CASES = [
         "kv_cache: node",
         {"teams": {"research": {}}},
     ),
+    _case(
+        "HPE100",
+        {ASKED: {}, "network.egress": "closed"},
+        ASKED,
+        "imports the certificates of endpoints",
+        "egress: nat",
+        {"network.egress": "nat"},
+    ),
 ]
 
 __all__ = ["INFERENCE_CASES"]

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ultracluster.catalog.instance_facts import InstanceType
+from ultracluster.catalog.instances import instance_types
 
 
 def health_agent_image(region: str) -> str:
@@ -85,7 +86,7 @@ def engine_floor(engine: str) -> str:
 
 def disaggregated_types() -> tuple[str, ...]:
     """Instance types on which prefill and decode may be apart, without `ml.`."""
-    return tuple(_document()["inference"]["disaggregated_types"])
+    return tuple(name for name, one in instance_types().items() if one.hyperpod_disaggregation)
 
 
 def addon_order(version: str) -> tuple[int, ...]:

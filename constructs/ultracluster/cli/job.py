@@ -195,8 +195,8 @@ def _on_slurm(
         if value is not None and not form.fullmatch(value):
             example = "2-00:00:00" if what == "--time" else "/fsx/checkpoints"
             raise ValueError(f"{what} {value!r} has another form than {example}")
-    if checkpoints is None and cluster.lustre:
-        checkpoints = f"{cluster.lustre.mount_path}/checkpoints/{wanted.name}"
+    if checkpoints is None and (lustre := cluster.lustre_of(wanted.pool.group)):
+        checkpoints = f"{lustre.mount_path}/checkpoints/{wanted.name}"
     return replace(wanted, time_limit=time, checkpoints=checkpoints, look=look)
 
 
@@ -250,7 +250,7 @@ def _job(
             raise ValueError(f"{what} {value!r} has characters that are not allowed there")
     processes = _processes(pool, processes)
     if script is None:
-        lustre = cluster.lustre
+        lustre = cluster.lustre_of(pool.group)
         script = f"{lustre.mount_path}/train.py" if lustre else "train.py"
     return PyTorchJob(
         pool=pool,

@@ -88,9 +88,11 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
     notes = [note for group in plan.groups for note in group_notes(group, plan.zone_id)]
     yield from (("" if number else "groups", note) for number, note in enumerate(notes))
     yield "Lustre", str(plan.lustre or "none")
+    yield from ((one.name, str(one)) for one in plan.further_lustre)
     for one in plan.repositories:
         place = f"s3://{one.bucket}/{one.prefix}" if one.bucket else f"the data bucket, {one.prefix or '/'}"
-        yield "", f"{one.folder} is {place} ({_events(one.import_events, one.export_events)})"
+        of = f"{one.file_system}: " if one.file_system else ""
+        yield "", f"{of}{one.folder} is {place} ({_events(one.import_events, one.export_events)})"
     for number, one in enumerate(plan.job_buckets):
         yield "" if number else "jobs in S3", str(one)
     if plan.model:

@@ -27,6 +27,9 @@ _HUB = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
 _FILE_SYSTEM = re.compile(r"fs-[0-9a-f]{8,17}")
 _TWO = re.compile(r"([0-9]{1,4}):([0-9]{1,4})")
 _RELEASE = re.compile(r":v?([0-9]+)\.([0-9]+)\.([0-9]+)")
+_FOR_ADMINISTRATORS = (
+    "Members of teams may not make this, which no queue counts: an administrator applies it."
+)
 _REDIS = re.compile(r"rediss?://[A-Za-z0-9._:@/-]{1,300}")
 
 Name = Annotated[str, typer.Argument(help="Of what is served; its endpoint and its objects have it.")]
@@ -472,7 +475,7 @@ def _endpoint_notes(cluster: Cluster, made: Endpoint) -> list[str]:
     from ultracluster.kubernetes.isolation import DEFAULT, job_namespace
 
     namespace = job_namespace(cluster, made.team)
-    notes: list[str] = []
+    notes: list[str] = [_FOR_ADMINISTRATORS] if made.team else []
     if made.routing == "kvaware" and not _RELEASE.search(made.image):
         notes.append(
             "kvaware routing: the image's versions of vLLM and LMCache cannot be told from its name."
@@ -501,6 +504,8 @@ def _serve_notes(cluster: Cluster, made: Server) -> list[str]:
         f"Reached within `{namespace}` at http://{made.name}:8000/v1; from elsewhere: {forward}",
         "Replicas stand outside of queues: no job ends them, and jobs have as many GPUs less.",
     ]
+    if made.team:
+        notes.append(_FOR_ADMINISTRATORS)
     if made.prefill:
         notes.append("The image needs NIXL with its libfabric backend and EFA's libfabric.")
     return notes

@@ -35,7 +35,7 @@ from ultracluster.rules import check
 from ultracluster.slurm.configuration import slurm_configuration
 from ultracluster.storage.accounting_database import IAccountingDatabase
 from ultracluster.storage.buckets import DataBucket, LogBucket
-from ultracluster.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
+from ultracluster.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem, mounts_of
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 S = TypeVar("S", bound=OrchestratorSettings)
@@ -60,6 +60,7 @@ class Parts:
     node_groups: Mapping[str, NodeGroup] | None = None
     cluster_name: str | None = None
     lustre: ILustreFileSystem | None = None
+    further_lustre: Mapping[str, ILustreFileSystem] | None = None
     open_zfs: IOpenZfsFileSystem | None = None
     accounting: IAccountingDatabase | None = None
     release: str | None = None
@@ -160,6 +161,7 @@ def given_cluster(
             or unique_name(scope, max_length=longest_name),
             region=Stack.of(scope).region,
             lustre=parts.lustre.mount if parts.lustre else None,
+            further_lustre=mounts_of(parts.further_lustre),
             open_zfs=parts.open_zfs.mount if parts.open_zfs else None,
             accounting=parts.accounting.accounting if parts.accounting else None,
             release=parts.release,
@@ -228,6 +230,7 @@ def admitted(
     *,
     subnet: ec2.ISubnet,
     lustre: ILustreFileSystem | None = None,
+    further_lustre: Mapping[str, ILustreFileSystem] | None = None,
     open_zfs: IOpenZfsFileSystem | None = None,
     accounting: IAccountingDatabase | None = None,
 ) -> list[Admission]:
@@ -235,11 +238,14 @@ def admitted(
 
     Of a file system with EFA in another zone than the nodes a warning tells.
     """
-    if isinstance(lustre, LustreFileSystem) and lustre.efa:
-        same_zone(clients, subnet, lustre=lustre.subnet)
+    further = further_lustre or {}
+    for one in (lustre, *further.values()):
+        if isinstance(one, LustreFileSystem) and one.efa:
+            same_zone(clients, subnet, lustre=one.subnet)
     rules: list[Admission] = []
     for construct_id, server in (
         ("LustreClients", lustre),
+        *((f"{name.capitalize()}LustreClients", one) for name, one in further.items()),
         ("OpenZfsClients", open_zfs),
         ("AccountingClients", accounting),
     ):

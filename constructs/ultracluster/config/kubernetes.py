@@ -15,6 +15,7 @@ from ultracluster.config.hyperpod_eks import (
     KarpenterAutoscaling,
     Resilience,
 )
+from ultracluster.config.hyperpod_spaces import HyperPodSpaces
 from ultracluster.config.nodes import GroupName, SharedRestrictedLustre
 
 ClusterName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}$")]
@@ -30,6 +31,7 @@ HyperPodAddon = Literal[
     "amazon-sagemaker-hyperpod-training-operator",
     "amazon-sagemaker-hyperpod-observability",
     "amazon-sagemaker-hyperpod-inference",
+    "amazon-sagemaker-spaces",
     "aws-mountpoint-s3-csi-driver",
     "metrics-server",
 ]
@@ -218,6 +220,8 @@ class HyperPodEks(_Kubernetes):
     inference: HyperPodInference | None = None
     """HyperPod's inference operator, with the add-ons and roles that it requires (docs/wishes/inference.md);
     `{}` makes everything."""
+    spaces: HyperPodSpaces | None = None
+    """Notebooks and editors on the cluster."""
     restricted_lustre: SharedRestrictedLustre | None = None
     """One Lustre file system for all groups that are `restricted` and have none of their own."""
     addon_versions: dict[

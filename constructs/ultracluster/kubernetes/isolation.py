@@ -32,6 +32,8 @@ TEAM_LABEL = "ultracluster/team"
 """On a team's namespace."""
 UID_LABEL = "ultracluster/uid"
 """On a namespace whose pods run as one user."""
+SPACES = "jupyter-k8s-system"
+"""Namespace of the add-on of SageMaker Spaces."""
 POD_IDENTITY = "169.254.170.23/32"
 """Where the agent of EKS Pod Identity answers pods, on port 80 (EKS User Guide, Set up the Amazon EKS Pod
 Identity Agent)."""
@@ -100,6 +102,9 @@ def network_policies(cluster: Cluster, namespace: str) -> tuple[Manifest, ...]:
     if hyperpod and hyperpod.training_operator:
         # it asks the agent in each pod of a job how the job does
         sources.append({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": HYPERPOD}}})
+    if hyperpod and hyperpod.spaces and hyperpod.spaces.web_ui:
+        # the router, through which web browsers reach spaces
+        sources.append({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": SPACES}}})
     dns: Manifest = {
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
         "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}},
@@ -271,6 +276,7 @@ def _policy(name: str, namespace: str, spec: Manifest) -> Manifest:
 
 __all__ = [
     "DEFAULT",
+    "SPACES",
     "TEAM_LABEL",
     "UID_LABEL",
     "JobNamespace",

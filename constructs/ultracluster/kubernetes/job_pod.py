@@ -11,6 +11,7 @@ from ultracluster.kubernetes.claims import job_claims
 from ultracluster.kubernetes.isolation import job_namespace, job_user
 from ultracluster.kubernetes.pod_security import container_context, pod_context
 from ultracluster.kubernetes.resilience import Resilience
+from ultracluster.kubernetes.storage import lustre_claim
 from ultracluster.kubernetes.tolerations import job_tolerations
 from ultracluster.model import Cluster
 from ultracluster.model.checkpoint_memory import checkpoints_percent, memory_for_pods_gib
@@ -81,13 +82,11 @@ def pod_template(
     )
     mounts = [{"name": "shared-memory", "mountPath": "/dev/shm"}]  # noqa: S108 - only of the pod
     volumes: list[Manifest] = [{"name": "shared-memory", "emptyDir": {"medium": "Memory"}}]
-    for claim, storage in (
-        ("lustre", cluster.environment.storage.lustre),
-        ("home", cluster.environment.storage.openzfs),
-    ):
-        if storage:
-            mounts.append({"name": claim, "mountPath": storage.mount_path})
-            volumes.append({"name": claim, "persistentVolumeClaim": {"claimName": claim}})
+    home = cluster.environment.storage.openzfs
+    places = {lustre_claim(name): one.mount_path for name, one in cluster.lustres_of(pool.group).items()}
+    for claim, path in {**places, **({"home": home.mount_path} if home else {})}.items():
+        mounts.append({"name": claim, "mountPath": path})
+        volumes.append({"name": claim, "persistentVolumeClaim": {"claimName": claim}})
     container: Manifest = {
         "name": "trainer",
         "image": job.image,

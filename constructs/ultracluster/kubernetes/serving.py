@@ -12,7 +12,14 @@ from typing import Any, Literal
 from ultracluster.kubernetes.isolation import job_namespace, job_user
 from ultracluster.kubernetes.metrics.names import SERVING_PORT
 from ultracluster.kubernetes.pod_security import container_context, pod_context
-from ultracluster.kubernetes.serving_pod import BOOTSTRAP_PORT, Role, Server, labels_of, pod_template
+from ultracluster.kubernetes.serving_pod import (
+    BOOTSTRAP_PORT,
+    Role,
+    Server,
+    labels_of,
+    pod_template,
+    server_claims,
+)
 from ultracluster.model import Cluster
 
 Manifest = dict[str, Any]
@@ -24,8 +31,9 @@ def serving_manifests(cluster: Cluster, server: Server) -> tuple[Manifest, ...]:
     Raises:
         ValueError: the cluster lacks what it requires.
     """
+    claimed = server_claims(cluster, server).objects
     if server.prefill:
-        return _apart(cluster, server)
+        return (*claimed, *_apart(cluster, server))
     entry = _service(cluster, server, server.name, labels_of(server))
     if server.over_nodes:
         settings = cluster.kubernetes
@@ -34,8 +42,8 @@ def serving_manifests(cluster: Cluster, server: Server) -> tuple[Manifest, ...]:
                 "a replica over several nodes is a LeaderWorkerSet, and orchestrator.leader_worker_set is off"
             )
         entry["spec"]["selector"]["leaderworkerset.sigs.k8s.io/worker-index"] = "0"
-        return entry, _leader_worker_set(cluster, server)
-    return entry, _deployment(cluster, server)
+        return (*claimed, entry, _leader_worker_set(cluster, server))
+    return (*claimed, entry, _deployment(cluster, server))
 
 
 def _deployment(cluster: Cluster, server: Server) -> Manifest:

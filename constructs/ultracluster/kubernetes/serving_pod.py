@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ultracluster.config.nodes import GROUP_LABEL
+from ultracluster.kubernetes.claims import Claims, job_claims
 from ultracluster.kubernetes.isolation import job_namespace, job_user
 from ultracluster.kubernetes.job_pod import HUGE_PAGES_MIB, environment_variables
 from ultracluster.kubernetes.metrics.names import SERVES, SERVING_PORT
 from ultracluster.kubernetes.pod_security import container_context, pod_context
 from ultracluster.kubernetes.tolerations import job_tolerations
 from ultracluster.model import Cluster
+from ultracluster.model.checkpoint_memory import checkpoints_percent
+from ultracluster.model.devices import claims_efa, has_compute_domains
 from ultracluster.model.observability import collects
 from ultracluster.model.serving_fit import Share
 from ultracluster.model.team_shares import Pool
@@ -22,6 +25,8 @@ Engine = Literal["vllm", "sglang"]
 Role = Literal["prefill", "decode"]
 Member = Literal["leader", "worker"]
 
+EFA = "vpc.amazonaws.com/efa"
+"""Interfaces that the device plugin counts."""
 SERVES_LABEL = SERVES
 """On the pods of one server, with its name."""
 NIXL_PORT = 5600
@@ -83,13 +88,18 @@ def pod_template(
     """
     namespace, user = job_namespace(cluster, server.team), job_user(cluster, server.team)
     answers = member != "worker"
-    resources = share_resources(cluster, server)
+    resources, claims = share_resources(cluster, server), server_claims(cluster, server)
+    counted = {key: value for key, value in resources.items() if key != EFA or not claims_efa(cluster)}
     container: Manifest = {
         "name": "server",
         "image": server.image,
         **_command(server, role, member),
-        "env": _variables(server),
-        "resources": {"limits": resources, "requests": resources},
+        "env": _variables(cluster, server),
+        "resources": {
+            "limits": counted,
+            "requests": counted,
+            **({"claims": claims.of_container} if claims.templates else {}),
+        },
         "securityContext": container_context(namespace.level),
         "volumeMounts": [
             {"name": "shared-memory", "mountPath": "/dev/shm"},  # noqa: S108 - only of the pod
@@ -117,9 +127,24 @@ def pod_template(
         "volumes": volumes,
     }
     metadata: Manifest = {"labels": labels_of(server, role)}
+    if claims.templates:
+        spec["resourceClaims"] = claims.of_pod
     if answers and collects(cluster):
         metadata["annotations"] = scrape_annotations(server.engine)
     return {"metadata": metadata, "spec": spec}
+
+
+def server_claims(cluster: Cluster, server: Server) -> Claims:
+    """What its pods claim, where they speak to each other; to be applied before the server."""
+    if not server.fabric:
+        return Claims()
+    return job_claims(
+        cluster,
+        server.pool,
+        name=server.name,
+        namespace=job_namespace(cluster, server.team).name,
+        efa_interfaces=int(share_resources(cluster, server).get(EFA, "0")),
+    )
 
 
 def labels_of(server: Server, role: Role | Literal["router"] | None = None) -> dict[str, str]:
@@ -153,7 +178,7 @@ def share_resources(cluster: Cluster, server: Server) -> dict[str, str]:
     kind, part = pool.instance_type, gpus / pool.per_node
     resources = {pool.resource: str(gpus)}
     if server.fabric and (interfaces := kind.least_efa_interfaces):
-        resources["vpc.amazonaws.com/efa"] = str(max(1, int(interfaces * part)))
+        resources[EFA] = str(max(1, int(interfaces * part)))
         resources["hugepages-2Mi"] = f"{int(HUGE_PAGES_MIB * part) // 2 * 2}Mi"
     if kind.vcpu:
         resources["cpu"] = str(max(1, int(kind.vcpu * 0.9 * part)))
@@ -164,8 +189,7 @@ def share_resources(cluster: Cluster, server: Server) -> dict[str, str]:
 
 def memory_gib(cluster: Cluster, node_gib: float) -> float:
     """What tiered storage leaves of a node's memory."""
-    percent = getattr(cluster.settings, "tiered_checkpoints_percent", None) or 0
-    return node_gib * (100 - percent) / 100
+    return node_gib * (100 - checkpoints_percent(cluster)) / 100
 
 
 def _command(server: Server, role: Role | None, member: Member | None) -> Manifest:
@@ -231,10 +255,12 @@ def _sglang(server: Server, role: Role | None) -> list[str]:
     return arguments
 
 
-def _variables(server: Server) -> list[Manifest]:
+def _variables(cluster: Cluster, server: Server) -> list[Manifest]:
     known = {"HF_HOME": _CACHE, "HOME": "/tmp"}  # noqa: S108 - only of the container
     if server.fabric:
-        known |= environment_variables(server.pool)
+        known |= environment_variables(
+            server.pool, joined=has_compute_domains(cluster, server.pool.instance_type)
+        )
     if server.prefill:
         known |= {"FI_PROVIDER": "efa", "FI_EFA_USE_DEVICE_RDMA": "1"}
         if server.engine == "vllm":

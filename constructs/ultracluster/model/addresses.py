@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 
+from ultracluster.config.lustre import NewLustre
 from ultracluster.config.network import Network
 from ultracluster.config.storage import (
-    ExistingLustre,
+    FIRST_LUSTRE,
     IntelligentTieringLustre,
     Persistent1HddLustre,
     Persistent2SsdLustre,
@@ -167,7 +168,7 @@ def address_budget(cluster: Cluster) -> AddressBudget:
     endpoints = [row for row in made_endpoints(cluster) if row.kind == "interface"]
     rows = [
         *nodes,
-        *_lustre(cluster.environment.storage),
+        *(row for name, one in cluster.lustres.items() for row in _lustre(name, one.new)),
         *_openzfs(cluster.environment.storage),
         Row("interface endpoints", len(endpoints), 1, 1),
     ]
@@ -233,32 +234,31 @@ def _own_node(group: Group) -> tuple[int, int]:
     return (max(plan, pods), plan) if group.traits.kubernetes else (plan, plan)
 
 
-def _lustre(storage: Storage) -> Iterator[Row]:
+def _lustre(name: str, lustre: NewLustre | None) -> Iterator[Row]:
     """One address per metadata server and per object server (FSx for Lustre User Guide)."""
-    lustre = storage.lustre
-    if lustre is None or isinstance(lustre, ExistingLustre):
+    if lustre is None:
         return
-    yield Row("Lustre metadata servers", _metadata_servers(storage), 1, 1)
+    what = "Lustre" if name == FIRST_LUSTRE else f"Lustre {name}"
+    yield Row(f"{what} metadata servers", _metadata_servers(lustre), 1, 1)
     if isinstance(lustre, IntelligentTieringLustre):
         servers = math.ceil(lustre.throughput_mbps / 4000)  # its step; servers are not published
-        yield Row("Lustre object servers", servers, 1, 0)
+        yield Row(f"{what} object servers", servers, 1, 0)
     elif isinstance(lustre, Persistent1HddLustre):
         servers = math.ceil(lustre.capacity_gib / 1800)  # the smaller step of the two tiers
-        yield Row("Lustre object servers", servers, 1, 0)
+        yield Row(f"{what} object servers", servers, 1, 0)
     else:
         step = 2400
         if isinstance(lustre, Persistent2SsdLustre) and lustre.efa:
             step = _EFA_STEP.get(lustre.throughput_mbps_per_tib, step)
-        yield Row("Lustre object servers", math.ceil(lustre.capacity_gib / step), 1, 1)
+        yield Row(f"{what} object servers", math.ceil(lustre.capacity_gib / step), 1, 1)
 
 
 _EFA_STEP = {125: 38_400, 250: 19_200, 500: 9_600, 1000: 4_800}
 """GiB per object server of a file system with EFA, by throughput in MB/s per TiB."""
 
 
-def _metadata_servers(storage: Storage) -> int:
+def _metadata_servers(lustre: NewLustre) -> int:
     """One per 12000 metadata operations per second, which is the step in which they grow."""
-    lustre = storage.lustre
     if not isinstance(lustre, Persistent2SsdLustre) or lustre.metadata_iops is None:
         return 1
     if lustre.metadata_iops == "automatic":  # 12000 per 24000 GiB from 48 TiB on

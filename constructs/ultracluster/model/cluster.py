@@ -182,7 +182,26 @@ class Cluster:
 
     @cached_property
     def lustre(self) -> LustreFacts | None:
+        """The first one."""
         return self.environment.lustre
+
+    @cached_property
+    def lustres(self) -> Mapping[str, LustreFacts]:
+        """All Lustre file systems by name, in the order of the file; the first is `storage.lustre`."""
+        return self.environment.lustres
+
+    def lustres_of(self, group: str) -> dict[str, LustreFacts]:
+        """Those that the nodes of a group mount, or its pods."""
+        return {name: one for name, one in self.lustres.items() if one.mounted_by(group)}
+
+    def lustre_of(self, group: str) -> LustreFacts | None:
+        """The first of those that a group mounts: where its jobs keep what they write."""
+        return next(iter(self.lustres_of(group).values()), None)
+
+    @property
+    def mounts_differ(self) -> bool:
+        """Whether some groups mount other Lustre file systems than others."""
+        return any(one.groups for one in self.lustres.values())
 
     @property
     def kubernetes(self) -> Eks | HyperPodEks | None:

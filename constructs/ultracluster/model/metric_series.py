@@ -185,7 +185,7 @@ def _things(cluster: Cluster, group: Group, *, asks_slurm: bool) -> dict[str, fl
         "disk": 2 + max((one.local_nvme_disks or 0 for one in types), default=0),
         # an EFA with an address is a network interface, too; containers add a few
         "interface": 4 + group.interface_count,
-        "lustre": 1 if cluster.lustre else 0,
+        "lustre": len(cluster.lustres_of(group.name)),
         "rank": ranks,
         "job": 4 if ranks else 0,
         "model": min(ranks, 8),

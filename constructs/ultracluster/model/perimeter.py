@@ -79,9 +79,8 @@ def named_buckets(environment: Environment) -> Iterator[str]:
     for existing in (storage.scripts_bucket, storage.log_bucket):
         if existing:
             yield existing.name
-    for link in environment.data_repositories.values():
-        if link.bucket:
-            yield link.bucket
+    for links in environment.all_data_repositories.values():
+        yield from (link.bucket for link in links.values() if link.bucket)
     if environment.software.mirror and not is_token(environment.software.mirror):
         yield s3_place(environment.software.mirror)[0]
     for asked in storage.job_buckets:
@@ -157,6 +156,8 @@ def _arns(environment: Environment) -> Iterator[tuple[YamlPath, str]]:
             yield (*place, "role_arn"), wanted.workspace.role_arn
     if isinstance(settings, HyperPodEks) and settings.observability:
         yield ("orchestrator", "observability", "workspace_arn"), settings.observability.workspace_arn
+    if isinstance(settings, HyperPodEks) and settings.spaces and settings.spaces.web_ui:
+        yield ("orchestrator", "spaces", "web_ui", "key_arn"), settings.spaces.web_ui.key_arn
     if isinstance(settings, ParallelCluster) and settings.directory_service:
         place = ("orchestrator", "directory_service", "password_secret_arn")
         yield place, settings.directory_service.password_secret_arn

@@ -36,6 +36,7 @@ def standalone(
     cluster_name: str,
     region: str = LATER,
     lustre: LustreMount | None = None,
+    further_lustre: Mapping[str, LustreMount] | None = None,
     open_zfs: OpenZfsMount | None = None,
     accounting: Accounting | None = None,
     release: str | None = None,
@@ -54,6 +55,7 @@ def standalone(
         cluster_name: as its service knows it.
         region: AWS Region; a token where it is known only at deploy.
         lustre: what its nodes or pods mount.
+        further_lustre: the same beside it, by name.
         open_zfs: what its nodes or pods mount.
         accounting: database of Slurm's accounting.
         release: software release; the newest one for this orchestrator by default.
@@ -75,7 +77,10 @@ def standalone(
             region=region,
             network=_NETWORK.model_copy(update={"further_zones": dict.fromkeys(further_zones, _FURTHER)}),
             storage=Storage(
-                lustre=_lustre(lustre), openzfs=_open_zfs(open_zfs), accounting_database=_database(accounting)
+                lustre=_lustre(lustre) if lustre else None,
+                further_lustre={name: _lustre(one) for name, one in (further_lustre or {}).items()},
+                openzfs=_open_zfs(open_zfs),
+                accounting_database=_database(accounting),
             ),
             orchestrator=settings.model_copy(update={"cluster_name": cluster_name}),
             node_groups=dict(node_groups),
@@ -107,9 +112,7 @@ def _environment_name(cluster_name: str) -> str:
     return name if name[:1].isalpha() else f"c{name}"[:_LONGEST_NAME].rstrip("-")
 
 
-def _lustre(mount: LustreMount | None) -> ExistingLustre | None:
-    if mount is None:
-        return None
+def _lustre(mount: LustreMount) -> ExistingLustre:
     return ExistingLustre(
         id=mount.file_system_id or LATER,
         dns_name=mount.dns_name,

@@ -76,6 +76,7 @@ class ClusterEgress(Construct):
         self._network = config
         self._vpc_id = vpc.vpc_id
         self._key = flow_log_key
+        self._ipv6 = ipv6
         self._perimeter = perimeter or perimeter_of_network(config)
         self.endpoint_group: ec2.CfnSecurityGroup | None = None
         self.routes: list[ec2.CfnRoute] = []
@@ -172,6 +173,8 @@ class ClusterEgress(Construct):
                     self, f"Gateway-{endpoint.service}", vpc_id=self._vpc_id, vpc_endpoint_type="Gateway",
                     service_name=f"{prefix}.{endpoint.service}", route_table_ids=list(table_ids),
                     policy_document=endpoint_policy(self, endpoint.service, self._perimeter),
+                    # else S3's IPv6 addresses are reached past the endpoint, and its policy
+                    ip_address_type="dualstack" if self._ipv6 and endpoint.service == "s3" else None,
                 )  # fmt: skip
                 self.endpoints.append(gateway)
         interfaces = [endpoint.service for endpoint in endpoints if endpoint.kind == "interface"]

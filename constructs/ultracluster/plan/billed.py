@@ -11,12 +11,25 @@ from ultracluster.catalog import ultraservers
 from ultracluster.catalog.eks_calendar import standard_support_ends
 from ultracluster.catalog.pcs import pcs_size_for
 from ultracluster.config.kubernetes import HyperPodEks
+from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.orchestrator import ParallelCluster, Pcs
-from ultracluster.config.storage import IntelligentTieringLustre, Persistent1HddLustre, Persistent2SsdLustre
+from ultracluster.config.storage import (
+    FIRST_LUSTRE,
+    IntelligentTieringLustre,
+    Persistent1HddLustre,
+    Persistent2SsdLustre,
+)
 from ultracluster.model import Cluster, Group
+from ultracluster.model.devices import spaces_of
 from ultracluster.model.endpoints import made_endpoints
 from ultracluster.model.node_price import price_key
-from ultracluster.model.root_volume import INCLUDED_IOPS, INCLUDED_MBPS, root_iops, root_throughput
+from ultracluster.model.root_volume import (
+    INCLUDED_IOPS,
+    INCLUDED_MBPS,
+    io2_tiers,
+    root_iops,
+    root_throughput,
+)
 from ultracluster.plan.billed_item import Item, standing
 from ultracluster.plan.billed_observability import observability_items
 
@@ -34,7 +47,7 @@ def billed(cluster: Cluster, today: dt.date | None = None) -> Iterator[Item]:
         if group.most_nodes:
             yield from _nodes(group)
     yield from _control_plane(cluster, today or dt.date.today())
-    parts = (_lustre, _restricted_lustre, _open_zfs, _database, _network, _security, observability_items)
+    parts = (_all_lustre, _restricted_lustre, _open_zfs, _database, _network, _security, observability_items)
     for part in (*parts, _own_monitoring, _by_use):
         yield from part(cluster)
 
@@ -46,7 +59,7 @@ def _nodes(group: Group) -> Iterator[Item]:
     yield Item(
         area="nodes",
         what=f"{group.name}: {'root' if ours else 'second'} volumes",
-        key="ebs.gp3" if ours else "hyperpod-volume",
+        key=("ebs.io2" if group.settings.root_volume_iops else "ebs.gp3") if ours else "hyperpod-volume",
         purchase="usage",
         unit="GiB",
         quantity=gib * count,
@@ -59,10 +72,17 @@ def _nodes(group: Group) -> Iterator[Item]:
 def _speed(group: Group) -> Iterator[Item]:
     """What root volumes cost beyond the speed that is included."""
     throughput = root_throughput(group.settings, group.type)
-    for what, key, unit, more in (
+    io2 = io2_tiers(group.settings.root_volume_iops or 0)
+    of_gp3 = (
         ("MB/s", "ebs.gp3-throughput", "MB/s", throughput - INCLUDED_MBPS),
         ("IOPS", "ebs.gp3-iops", "IOPS", root_iops(throughput) - INCLUDED_IOPS),
-    ):
+    )
+    of_io2 = (
+        ("IOPS", "ebs.io2-iops", "IOPS", io2[0]),
+        ("IOPS > 32k", "ebs.io2-iops-2", "IOPS", io2[1]),
+        ("IOPS > 64k", "ebs.io2-iops-3", "IOPS", io2[2]),
+    )
+    for what, key, unit, more in of_io2 if any(io2) else of_gp3:
         if more:
             yield Item(
                 area="nodes",
@@ -172,9 +192,15 @@ def _pcs(item: Item) -> Item:
     return replace(item, note="AWS PCS has no price list that we know: see aws.amazon.com/pcs/pricing")
 
 
-def _lustre(cluster: Cluster) -> Iterator[Item]:
-    lustre = cluster.lustre.new if cluster.lustre else None
-    if lustre is None or cluster.lustre is None:
+def _all_lustre(cluster: Cluster) -> Iterator[Item]:
+    for name, facts in cluster.lustres.items():
+        for item in _lustre(facts):
+            yield item if name == FIRST_LUSTRE else replace(item, what=f"{name}: {item.what}")
+
+
+def _lustre(facts: LustreFacts) -> Iterator[Item]:
+    lustre = facts.new
+    if lustre is None:
         return
     key = f"lustre.{lustre.deployment}"
     if isinstance(lustre, IntelligentTieringLustre):
@@ -189,7 +215,7 @@ def _lustre(cluster: Cluster) -> Iterator[Item]:
             # FSx decides its size; without one there is nothing to multiply
             yield standing("storage", "Lustre read cache, size by throughput", "", "cache")
         return
-    tier = cluster.lustre.throughput_mbps_per_tib
+    tier = facts.throughput_mbps_per_tib
     speed, place = (f", {tier}/TiB", f".{tier}") if tier else ("", "")
     cache = "-cached" if isinstance(lustre, Persistent1HddLustre) and lustre.drive_cache == "read" else ""
     yield standing(
@@ -299,16 +325,22 @@ def _by_use(cluster: Cluster) -> Iterator[Item]:
         yield use("data through the NAT gateway", "nat.gb")
     if any(one.kind == "interface" for one in made_endpoints(cluster)):
         yield use("data through interface endpoints", "endpoint.gb")
-    if not storage.scripts_bucket or cluster.environment.data_repositories:
+    if not storage.scripts_bucket or cluster.environment.all_data_repositories:
         yield use("S3: objects and requests")
     if isinstance(cluster.settings, ParallelCluster) and cluster.with_role("login"):
         yield use("data and connections through the load balancers of login pools", "nlb.capacity")
-    if isinstance(storage.lustre, IntelligentTieringLustre):
+    lustres = cluster.lustres.values()
+    if any(isinstance(one.settings, IntelligentTieringLustre) for one in lustres):
         yield use("Lustre: data in Intelligent-Tiering")
     home = storage.openzfs
-    backups = [cluster.lustre.backups if cluster.lustre else None]
+    backups = [one.backups for one in lustres]
     backups.append(home.backups if home and home.deployment != "existing" else None)
     if any(one and one.retention_days for one in backups):
         yield use("backups of file systems")
+    if wanted := spaces_of(cluster):
+        most = wanted.per_team * max(1, len(cluster.environment.teams))
+        yield use(f"EBS volumes of up to {most} spaces, {wanted.storage_gib} GiB each", "ebs.gp3")
+        if wanted.remote_ide:
+            yield use(f"editors: up to {most} spaces as managed nodes of Systems Manager", "ssm.advanced")
     yield use("CloudWatch: logs and metrics")
     yield use("traffic to other zones, Regions and the internet")

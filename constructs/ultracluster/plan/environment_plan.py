@@ -42,6 +42,7 @@ from ultracluster.plan.storage import (
     JobBucketPlan,
     RepositoryPlan,
     accounting_place,
+    further_lustre_plans,
     home_plan,
     job_bucket_plans,
     lustre_plan,
@@ -125,6 +126,8 @@ class Plan:
     zone_id: str
     groups: tuple[GroupPlan, ...]
     lustre: FileSystemPlan | None
+    further_lustre: tuple[FileSystemPlan, ...]
+    """Beside the first."""
     repositories: tuple[RepositoryPlan, ...]
     job_buckets: tuple[JobBucketPlan, ...]
     """What users' jobs reach in S3 by a role of their own."""
@@ -202,6 +205,7 @@ def plan(
         zone_id=network.zone_id,
         groups=groups,
         lustre=lustre_plan(cluster),
+        further_lustre=further_lustre_plans(cluster),
         repositories=repository_plans(cluster),
         job_buckets=job_bucket_plans(cluster),
         home=home_plan(cluster),

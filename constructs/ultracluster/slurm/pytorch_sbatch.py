@@ -86,7 +86,7 @@ def _settings(cluster: Cluster, job: PyTorchJob) -> Iterator[str]:
 
 
 def _look(cluster: Cluster, job: PyTorchJob) -> str:
-    pool, lustre = job.pool, cluster.environment.storage.lustre
+    pool, lustre = job.pool, cluster.lustre_of(job.pool.group)
     expected = {
         "gpus": str(pool.per_node) if pool.resource == "nvidia.com/gpu" else "0",
         "neuron": NEURON_LOOK.replace("@devices@", str(pool.per_node)) if pool.resource == NEURON else "",
@@ -105,9 +105,9 @@ def _srun(cluster: Cluster, job: PyTorchJob) -> Iterator[str]:
     if not job.image:
         return
     yield shlex.quote(f"--container-image={job.image}")
-    storage = cluster.environment.storage
-    shared = (storage.lustre, storage.openzfs)
-    mounts = [file_system.mount_path for file_system in shared if file_system]
+    home = cluster.environment.storage.openzfs
+    mounts = [one.mount_path for one in cluster.lustres_of(job.pool.group).values()]
+    mounts += [home.mount_path] if home else []
     mounts += [path for path in (_local_disks(cluster, job),) if path]
     if mounts:
         yield shlex.quote(f"--container-mounts={','.join(f'{path}:{path}' for path in mounts)}")

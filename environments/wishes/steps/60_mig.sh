@@ -18,14 +18,14 @@ mig::detect() {
 }
 
 mig::install() {
-  local profiles gpu
-  profiles=$(printf "$MIG_PROFILE,%.0s" $(seq "$MIG_PER_GPU"))
+  local profiles=$MIG_PROFILE gpu number
+  for ((number = 1; number < MIG_PER_GPU; number++)); do profiles+=,$MIG_PROFILE; done
   systemctl stop nvidia-dcgm 2>/dev/null || true # it uses every GPU
   for gpu in $(mig::gpus); do
     nvidia-smi -i "$gpu" -mig 1 || step::fail "GPU $gpu does not take MIG mode"
     nvidia-smi mig -i "$gpu" -dci >/dev/null 2>&1 || true
     nvidia-smi mig -i "$gpu" -dgi >/dev/null 2>&1 || true
-    nvidia-smi mig -i "$gpu" -cgi "${profiles%,}" -C || step::fail "GPU $gpu has no room for $MIG_PER_GPU instances of $MIG_PROFILE"
+    nvidia-smi mig -i "$gpu" -cgi "$profiles" -C || step::fail "GPU $gpu has no room for $MIG_PER_GPU instances of $MIG_PROFILE"
   done
   systemctl start nvidia-dcgm 2>/dev/null || true
 }

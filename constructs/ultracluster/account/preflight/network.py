@@ -8,7 +8,13 @@ from typing import Any
 
 from ultracluster.account.preflight.rows import Question, Row, Situation
 from ultracluster.config.network import ExistingSubnet, ExistingVpc, FurtherZone
-from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs, RdsMySql
+from ultracluster.config.storage import (
+    FIRST_LUSTRE,
+    ExistingDatabase,
+    ExistingLustre,
+    ExistingOpenZfs,
+    RdsMySql,
+)
 from ultracluster.model.addresses import AddressBudget, address_budget, further_budgets
 from ultracluster.model.endpoints import closed_endpoints
 
@@ -191,7 +197,9 @@ def _to_itself(rules: Sequence[Mapping[str, Any]], group_id: str) -> bool:
 def _other_groups(situation: Situation) -> dict[str, str]:
     """Security groups of file systems and database that exist, by what they are of."""
     storage = situation.environment.storage
-    parts = {"Lustre": storage.lustre, "OpenZFS": storage.openzfs, "accounting": storage.accounting_database}
+    parts: dict[str, object] = {"OpenZFS": storage.openzfs, "accounting": storage.accounting_database}
+    for name, one in situation.environment.lustres.items():
+        parts["Lustre" if name == FIRST_LUSTRE else f"Lustre {name}"] = one.settings
     existing = (ExistingLustre, ExistingOpenZfs, ExistingDatabase)
     return {name: part.security_group_id for name, part in parts.items() if isinstance(part, existing)}
 

@@ -55,6 +55,7 @@ def _hyperpod_addons(cluster: Cluster, plane: HyperPodEks) -> dict[str, str]:
         "amazon-sagemaker-hyperpod-training-operator": plane.training_operator,
         OBSERVABILITY_ADDON: uses_addon(cluster),
         "amazon-sagemaker-hyperpod-inference": plane.inference,
+        "amazon-sagemaker-spaces": plane.spaces,
     }
     if plane.inference:
         parts |= dict.fromkeys(BEFORE, True)

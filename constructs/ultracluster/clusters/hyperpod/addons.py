@@ -1,4 +1,4 @@
-"""HyperPod's add-ons of EKS: task governance, training operator, observability, inference; cert-manager.
+"""HyperPod's add-ons of EKS: task governance, training operator, observability, inference, spaces, certs.
 
 Their pods get roles through EKS Pod Identity, written out instead of AWS's managed policies.
 """
@@ -17,12 +17,17 @@ from constructs import Construct, IConstruct
 from ultracluster.catalog.hyperpod_eks import hyperpod_addon_tolerations
 from ultracluster.clusters.eks.roles import addon_role
 from ultracluster.clusters.hyperpod.inference import InferenceParts
+from ultracluster.clusters.hyperpod.spaces import SpacesRoles
+from ultracluster.config.hyperpod_spaces import HyperPodSpaces
 from ultracluster.config.kubernetes import HyperPodAddon, HyperPodEks
 from ultracluster.kubernetes.hyperpod_eks import NAMESPACE
+from ultracluster.kubernetes.spaces import space_values
 from ultracluster.kubernetes.tolerations import Tolerations, with_tolerations
 from ultracluster.model.inference import addon_version
 from ultracluster.observability.hyperpod import COLLECTOR, addon_values, allow_collecting
 from ultracluster.observability.workspace import MetricsDestination
+
+SPACES: HyperPodAddon = "amazon-sagemaker-spaces"
 
 
 class HyperPodAddons(Construct):
@@ -73,6 +78,8 @@ class HyperPodAddons(Construct):
             self._observability(metrics)
         if config.inference:
             self._inference(hyperpod_cluster_arn, issuer_url)
+        if config.spaces:
+            self._spaces(config.spaces)
 
     def _training_operator(self, hyperpod_cluster_arn: str) -> None:
         name = "amazon-sagemaker-hyperpod-training-operator"
@@ -117,6 +124,11 @@ class HyperPodAddons(Construct):
         addon = self._add("amazon-sagemaker-hyperpod-inference", values=parts.values)
         for one in parts.first:
             addon.node.add_dependency(one)
+
+    def _spaces(self, wanted: HyperPodSpaces) -> None:
+        roles = SpacesRoles(self, "SpacesRoles", wanted=wanted, eks_cluster_arn=self._eks_cluster_arn)
+        values = space_values(wanted, ssm_role_arn=roles.ssm.role_arn if roles.ssm else None)
+        self._add(SPACES, values=values, identities=roles.identities)
 
     def _add(
         self,

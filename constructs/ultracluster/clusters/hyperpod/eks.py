@@ -30,7 +30,7 @@ from ultracluster.clusters.given import (
     use_bucket_key,
     waits_of_nodes,
 )
-from ultracluster.clusters.hyperpod.addons import HyperPodAddons
+from ultracluster.clusters.hyperpod.addons import SPACES, HyperPodAddons
 from ultracluster.clusters.hyperpod.checkpoint_tier import CheckpointTierAccess
 from ultracluster.clusters.hyperpod.group import FurtherNetworks, accept_pins
 from ultracluster.clusters.hyperpod.karpenter import CLUSTER_TAG, karpenter_role
@@ -41,6 +41,7 @@ from ultracluster.clusters.hyperpod.kubernetes_group import (
     restricted_group,
     shared_environment,
 )
+from ultracluster.clusters.hyperpod.spaces import give_spaces
 from ultracluster.clusters.metrics import addon_destination
 from ultracluster.clusters.settings import HyperPodEksSettings
 from ultracluster.config.base import is_token
@@ -101,6 +102,7 @@ class HyperPodEksCluster(ClusterConstruct):
         cluster_name: str | None = None,
         node_groups: Mapping[str, NodeGroup] | None = None,
         lustre: ILustreFileSystem | None = None,
+        further_lustre: Mapping[str, ILustreFileSystem] | None = None,
         open_zfs: IOpenZfsFileSystem | None = None,
         scripts_bucket: s3.IBucket | None = None,
         release: str | None = None,
@@ -137,6 +139,7 @@ class HyperPodEksCluster(ClusterConstruct):
                 `control_plane` is given.
             lustre: mounted by pods; nodes prepare for it. With its claim `lustre` where no `control_plane` is
                 given.
+            further_lustre: mounted by pods, as claims `lustre-<name>`, by name.
             open_zfs: mounted by pods, as claim `home`; only where no `control_plane` is given.
             scripts_bucket: where the lifecycle scripts go; made by default.
             release: software release of the nodes; the newest one for HyperPod on EKS by default.
@@ -165,6 +168,7 @@ class HyperPodEksCluster(ClusterConstruct):
                 node_groups=node_groups,
                 cluster_name=cluster_name,
                 lustre=lustre,
+                further_lustre=further_lustre,
                 open_zfs=open_zfs,
                 release=release,
                 mirror=mirror,
@@ -257,7 +261,7 @@ class HyperPodEksCluster(ClusterConstruct):
         if self._config.autoscaling:
             self._pools(self._config.autoscaling)
         if system:
-            self._give_to_jobs(system, subnet, lustre, open_zfs)
+            self._give_to_jobs(system, subnet, lustre, further_lustre, open_zfs)
 
     @property
     def _groups(self) -> dict[str, Group]:
@@ -375,10 +379,11 @@ class HyperPodEksCluster(ClusterConstruct):
         system: System,
         subnet: ec2.ISubnet,
         lustre: ILustreFileSystem | None,
+        further_lustre: Mapping[str, ILustreFileSystem] | None,
         open_zfs: IOpenZfsFileSystem | None,
     ) -> None:
         """HyperPod's add-ons, and claims of volumes."""
-        HyperPodAddons(
+        addons = HyperPodAddons(
             self,
             "Addons",
             config=self._config,
@@ -389,6 +394,7 @@ class HyperPodEksCluster(ClusterConstruct):
             issuer_url=issuer_url_of(self.control_plane),
             after=[self.resource],
         )
+        give_spaces(self.control_plane.kubectl, self.cluster, addon=addons.addons.get(SPACES))
         if self._config.checkpoint_tier:
             tier = CheckpointTierAccess(
                 self,
@@ -405,9 +411,12 @@ class HyperPodEksCluster(ClusterConstruct):
             self.control_plane.kubectl,
             self.cluster,
             lustre=lustre,
+            further_lustre=further_lustre,
             open_zfs=open_zfs,
             system=system,
-            after=admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs),
+            after=admitted(
+                self, subnet=subnet, lustre=lustre, further_lustre=further_lustre, open_zfs=open_zfs
+            ),
         )
 
 

@@ -157,19 +157,14 @@ class InferenceParts(Construct):
         known = self._known(role_name)
         for pattern in patterns:
             if "{each_model_bucket}" not in pattern:
-                yield pattern.format(**known)
+                yield pattern.format_map(_Here(known))
                 continue
             for bucket in self._wanted.model_buckets:
-                yield pattern.format(**known, each_model_bucket=bucket)
+                yield pattern.format_map(_Here(known, each_model_bucket=bucket))
 
     def _known(self, role_name: str) -> dict[str, str]:
         stack = Stack.of(self)
-        here = {
-            short: f"arn:{stack.partition}:{service}:{stack.region}:{stack.account}"
-            for short, service in _SERVICES.items()
-        }
         return {
-            **here,
             "partition": stack.partition,
             "region": stack.region,
             "account": stack.account,
@@ -195,21 +190,17 @@ class InferenceParts(Construct):
         return addon
 
 
-_SERVICES = {
-    "acm": "acm",
-    "aps": "aps",
-    "ec2": "ec2",
-    "eks": "eks",
-    "elb": "elasticloadbalancing",
-    "logs": "logs",
-    "sagemaker": "sagemaker",
-}
+class _Here(dict[str, str]):
+    """Words for the braces of `inference_rights.json`; of a service, its ARNs of this account and Region."""
+
+    def __missing__(self, service: str) -> str:
+        return "arn:{partition}:{service}:{region}:{account}".format(**self, service=service)
 
 
 def _filled(value: Any, known: Mapping[str, str]) -> Any:
     """The same with its braces filled in."""
     if isinstance(value, str):
-        return value.format(**known)
+        return value.format_map(_Here(known))
     if isinstance(value, list):
         return [_filled(one, known) for one in value]  # pyright: ignore[reportUnknownVariableType]
     return {key: _filled(one, known) for key, one in value.items()}

@@ -37,6 +37,7 @@ from ultracluster.clusters.state import state_bundles
 from ultracluster.config.environment import Access
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup, Role
 from ultracluster.config.orchestrator import HyperPodSlurm
+from ultracluster.config.storage import FIRST_LUSTRE
 from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.model import Cluster
@@ -47,7 +48,7 @@ from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.security.every_role import every
 from ultracluster.security.execution_role import HyperPodExecutionRole
 from ultracluster.storage.accounting_database import IAccountingDatabase
-from ultracluster.storage.lustre_file_system import ILustreFileSystem
+from ultracluster.storage.lustre_file_system import ILustreFileSystem, mounts_of
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 ENTRIES = {
@@ -91,6 +92,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
         cluster_name: str | None = None,
         node_groups: Mapping[str, NodeGroup] | None = None,
         lustre: ILustreFileSystem | None = None,
+        further_lustre: Mapping[str, ILustreFileSystem] | None = None,
         open_zfs: IOpenZfsFileSystem | None = None,
         accounting: IAccountingDatabase | None = None,
         scripts_bucket: s3.IBucket | None = None,
@@ -122,6 +124,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
                 new cluster.
             node_groups: node groups by name: one of role `controller`, with one node, and others.
             lustre: mounted by the service.
+            further_lustre: mounted by the lifecycle scripts beside `lustre`, each at its own path, by name.
             open_zfs: mounted by the service.
             accounting: external accounting database; only with continuous provisioning.
             scripts_bucket: where the lifecycle scripts go; made by default.
@@ -151,6 +154,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
                 node_groups=node_groups,
                 cluster_name=cluster_name,
                 lustre=lustre,
+                further_lustre=further_lustre,
                 open_zfs=open_zfs,
                 accounting=accounting,
                 release=release,
@@ -187,12 +191,13 @@ class HyperPodSlurmCluster(ClusterConstruct):
         self.job_role = job_role(self, made.cluster, self.roles)
         self._metrics = metrics
         let_write_metrics(made.cluster, metrics, self.roles.values())
-        self._mounts = _mounts(lustre, open_zfs)
+        lustres = {**({FIRST_LUSTRE: lustre} if lustre else {}), **(further_lustre or {})}
+        self._lustres, self._open_zfs = lustres, open_zfs
         self.scripts_bucket = (
             scripts_bucket_of(self, scripts_bucket, self.key) if made.cluster.runs_scripts else None
         )
         with made.in_words_of_rules():
-            self._bundle = self._upload(made, lustre, open_zfs, upload_role)
+            self._bundle = self._upload(made, upload_role)
             self.resource = self._resource(subnet, accounting)
         accept_pins(self.resource, self.cluster)
         # its policy, not only the role, must be there before the first node is
@@ -201,7 +206,14 @@ class HyperPodSlurmCluster(ClusterConstruct):
         self.resource.node.add_dependency(
             *waits_of_nodes(subnet, self.security_groups),
             *(one.internet_connectivity_established for one in self._further.subnets.values()),
-            *admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs, accounting=accounting),
+            *admitted(
+                self,
+                subnet=subnet,
+                lustre=lustre,
+                further_lustre=further_lustre,
+                open_zfs=open_zfs,
+                accounting=accounting,
+            ),
             *ways,
             *([self._bundle] if self._bundle else ()),
         )
@@ -263,12 +275,12 @@ class HyperPodSlurmCluster(ClusterConstruct):
     def _upload(
         self,
         made: Given,
-        lustre: ILustreFileSystem | None,
-        open_zfs: IOpenZfsFileSystem | None,
         role: iam.IRole | None,
     ) -> ScriptBundle | None:
         if self.scripts_bucket is None:
             return None
+        further = mounts_of(self._lustres)
+        lustre = further.pop(FIRST_LUSTRE, None)
         entry = ENTRIES[self._config.lifecycle].removesuffix(".sh")
         files = NodeFiles.of(entry, release=made.configurations.release)
         bundle = ScriptBundle(
@@ -279,7 +291,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
             bundles=files.bundles(made.configurations.by_group, list(made.cluster.groups)),
             others=[*tools(made.configurations.of_all), *state_bundles(made.cluster)],
             deployed_values={
-                "mounts": told(lustre.mount if lustre else None, open_zfs.mount if open_zfs else None),
+                "mounts": told(lustre, self._open_zfs.mount if self._open_zfs else None, further),
                 **deployed(self.job_role),
                 **state_deployed(made.cluster, self.scripts_bucket),
                 **metrics_deployed(made.cluster, self._metrics),
@@ -304,9 +316,15 @@ class HyperPodSlurmCluster(ClusterConstruct):
                 partition_names=[group.partition] if group.partition else None,
             ),
             life_cycle_config=self._lifecycle(name),
-            instance_storage_configs=[*volumes(group, key), *self._mounts],
+            instance_storage_configs=[*volumes(group, key), *self._mounts(name)],
             **common_properties(group, self._further.of(group)),
         )
+
+    def _mounts(self, group: str) -> list[sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty]:
+        """What the service mounts: of several Lustre file systems the first, the others are for our scripts.
+        That it takes more than one of a kind is said nowhere."""
+        own = (one for name, one in self._lustres.items() if name in self.cluster.lustres_of(group))
+        return _mounts(next(own, None), self._open_zfs)
 
     def _lifecycle(self, group: str) -> sagemaker.CfnCluster.ClusterLifeCycleConfigProperty | None:
         if self._bundle is None:

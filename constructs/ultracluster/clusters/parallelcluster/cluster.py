@@ -50,7 +50,7 @@ from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.security.every_role import every
 from ultracluster.storage.accounting_database import IAccountingDatabase
-from ultracluster.storage.lustre_file_system import ILustreFileSystem
+from ultracluster.storage.lustre_file_system import ILustreFileSystem, mounts_of
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 LONGEST_NAME = 40
@@ -93,6 +93,7 @@ class ParallelClusterCluster(ClusterConstruct):
         cluster_name: str | None = None,
         node_groups: Mapping[str, NodeGroup] | None = None,
         lustre: ILustreFileSystem | None = None,
+        further_lustre: Mapping[str, ILustreFileSystem] | None = None,
         open_zfs: IOpenZfsFileSystem | None = None,
         accounting: IAccountingDatabase | None = None,
         scripts_bucket: s3.IBucket | None = None,
@@ -120,6 +121,7 @@ class ParallelClusterCluster(ClusterConstruct):
                 new cluster.
             node_groups: node groups by name: one of role `controller`, with one node, and others.
             lustre: mounted by its id.
+            further_lustre: mounted by their ids beside `lustre`, each at its own path, by name.
             open_zfs: mounted by the id of its root volume.
             accounting: external accounting database.
             scripts_bucket: where the lifecycle scripts go; made by default.
@@ -149,6 +151,7 @@ class ParallelClusterCluster(ClusterConstruct):
                 node_groups=node_groups,
                 cluster_name=cluster_name,
                 lustre=lustre,
+                further_lustre=further_lustre,
                 open_zfs=open_zfs,
                 accounting=accounting,
                 release=release,
@@ -185,7 +188,9 @@ class ParallelClusterCluster(ClusterConstruct):
                 locked=None if made.from_file else {},
                 # it mounts itself; our scripts set up EFA for Lustre, and ask for what the mount will be
                 deployed_values={
-                    "mounts": told(lustre.mount if lustre else None),
+                    "mounts": told(
+                        lustre.mount if lustre else None, further_lustre=mounts_of(further_lustre)
+                    ),
                     **deployed(self.job_role),
                     **state_deployed(made.cluster, self.scripts_bucket),
                     **metrics_deployed(made.cluster, metrics),
@@ -212,6 +217,9 @@ class ParallelClusterCluster(ClusterConstruct):
             scripts_prefix=self._scripts.prefix,
             queue_scripts=self._scripts.queues,
             lustre_id=lustre.file_system_id if lustre else "",
+            further_lustre_ids=",".join(
+                f"{name}={one.file_system_id}" for name, one in mounts_of(further_lustre).items()
+            ),
             openzfs_volume_id=open_zfs.root_volume_id if open_zfs else "",
             database_endpoint=accounting.endpoint if accounting else "",
             database_secret_arn=password.secret_arn if password else "",
@@ -225,7 +233,14 @@ class ParallelClusterCluster(ClusterConstruct):
             self.head_node_instance_id = self.resource.get_att_string("headNode.instanceId")
             self.resource.node.add_dependency(
                 *waits_of_nodes(subnet, self.security_groups),
-                *admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs, accounting=accounting),
+                *admitted(
+                    self,
+                    subnet=subnet,
+                    lustre=lustre,
+                    further_lustre=further_lustre,
+                    open_zfs=open_zfs,
+                    accounting=accounting,
+                ),
                 *(self._ways_out(vpc) if vpc else ()),
             )
 

@@ -164,6 +164,15 @@ def _shared_storage(storage: Storage, values: DeployedValues) -> list[Mapped]:
                 "FsxLustreSettings": {"FileSystemId": values.lustre_id},
             }
         )
+    for name, further in storage.further_lustre.items():
+        shared.append(
+            {
+                "Name": f"lustre-{name}",
+                "MountDir": further.mount_path,
+                "StorageType": "FsxLustre",
+                "FsxLustreSettings": {"FileSystemId": values.further_lustre_id(name)},
+            }
+        )
     return shared
 
 

@@ -35,6 +35,8 @@ class DeployedValues:
     commas. Without it queues have the same folder."""
     lustre_id: str = ""
     """`fs-...`"""
+    further_lustre_ids: str = ""
+    """`<name>=fs-...` of each further Lustre file system, separated by commas."""
     openzfs_volume_id: str = ""
     """`fsvol-...` of the root volume."""
     database_endpoint: str = ""
@@ -52,6 +54,11 @@ class DeployedValues:
     def security_group_ids(self) -> list[str]:
         """All groups of all nodes."""
         return [self.security_group_id, *filter(None, self.further_security_groups.split(","))]
+
+    def further_lustre_id(self, name: str) -> str:
+        """Id of a further Lustre file system; where nothing is deployed, what stands for all of them."""
+        ids = dict(one.partition("=")[::2] for one in self.further_lustre_ids.split(","))
+        return ids.get(name) or self.further_lustre_ids
 
     def security_groups_of(self, pool: str) -> list[str]:
         """Those of a login pool that is reached by SSH.
@@ -161,6 +168,8 @@ def value_sources(environment: Environment) -> ValueSources:
         known["lustre_id"] = storage.lustre.id
     elif storage.lustre:
         of("storage", [("lustre_id", "LustreId")])
+    if storage.further_lustre:
+        of("cluster", [("further_lustre_ids", "FurtherLustreIds")])
     if storage.openzfs and storage.openzfs.deployment == "existing":
         known["openzfs_volume_id"] = storage.openzfs.volume_id or ""
     elif storage.openzfs:

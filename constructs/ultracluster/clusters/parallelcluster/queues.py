@@ -60,8 +60,11 @@ def slurm_settings(cluster: Cluster, settings: ParallelCluster, values: Deployed
 
 def root_volume(groups: Iterable[Group], gib: int) -> Mapped:
     """The root volumes of a queue, as fast as the group of it that needs it most."""
+    groups = list(groups)
     throughput = max(root_throughput(group.settings, group.type) for group in groups)
     volume: Mapped = {"Size": gib, "Encrypted": True}
+    if iops := max(group.settings.root_volume_iops or 0 for group in groups):
+        return volume | {"VolumeType": "io2", "Iops": iops}
     if throughput > INCLUDED_MBPS:
         volume |= {"VolumeType": "gp3", "Throughput": throughput, "Iops": root_iops(throughput)}
     return volume

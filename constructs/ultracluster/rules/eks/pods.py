@@ -113,7 +113,7 @@ def _pods(cluster: Cluster, settings: Eks | HyperPodEks) -> tuple[int, int]:
         has.add("gpu-operator")
     if compute_domain_types(cluster):
         has |= {"domains", *(["discovery"] if settings.gpu_plugin == "device-plugin" else ())}
-    if has & {"training_operator", "inference"}:
+    if has & {"training_operator", "inference", "spaces"}:
         has.add("cert-manager")
     table = system_pods()
     return (

@@ -70,6 +70,15 @@ _SETTINGS: Mapping[str, _Setting] = {
         has=_ec2,
         why="HyperPod's root volume is as fast as HyperPod makes it",
     ),
+    "root_volume_iops": _Setting(
+        has=lambda group: _ec2(group) and not (group.traits.shares_all_mounts and group.role == "login"),
+        why="neither HyperPod's volumes nor those of ParallelCluster's login pools have a type",
+    ),
+    "ena_express": _Setting(
+        has=lambda group: group.from_template and not group.by_karpenter,
+        why="no field of the service or of Karpenter turns ENA Express on; launch templates of ours are "
+        "EKS's and PCS's",
+    ),
     "image_release": _Setting(
         has=_hyperpod,
         why="only HyperPod's image has releases of this form",
@@ -104,12 +113,12 @@ _SETTINGS: Mapping[str, _Setting] = {
         why="HyperPod writes slurm.conf itself, and Kubernetes has none",
     ),
     "gres": _Setting(
-        has=lambda group: group.launcher == "pcs",
+        has=lambda group: group.traits.slurm_by_group,
         why="only PCS takes lines of gres.conf for a group",
         note="ParallelCluster and HyperPod write the lines of their GPUs themselves",
     ),
     "scaledown_seconds": _Setting(
-        has=lambda group: group.launcher == "pcs",
+        has=lambda group: group.traits.slurm_by_group,
         why="only PCS ends idle nodes of a group after a time of its own",
         note="ParallelCluster has orchestrator.scaledown_minutes for all groups",
     ),

@@ -10,6 +10,7 @@ from ultracluster.rules.hyperpod import (
     restricted,
     slurm,
     slurm_groups,
+    spaces,
     types,
     zones,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "restricted",
     "slurm",
     "slurm_groups",
+    "spaces",
     "types",
     "zones",
 ]

@@ -256,10 +256,11 @@ def _addons(hyperpod: HyperPodEks, cluster: Cluster | None) -> dict[str, YamlPat
         ("training_operator", "amazon-sagemaker-hyperpod-training-operator", hyperpod.training_operator),
         ("observability", OBSERVABILITY_ADDON, hyperpod.observability),
         ("inference", "amazon-sagemaker-hyperpod-inference", hyperpod.inference),
+        ("spaces", "amazon-sagemaker-spaces", hyperpod.spaces),
     ):
         if on:
             wanted[name] = (key,)
-            if key in ("training_operator", "inference"):
+            if key in ("training_operator", "inference", "spaces"):
                 wanted["cert-manager"] = (key,)
             if key == "inference":
                 wanted |= dict.fromkeys(BEFORE, (key,))

@@ -12,7 +12,7 @@ from ultracluster.catalog.hyperpod_eks import (
     inference_since,
 )
 from ultracluster.config.kubernetes import HyperPodEks
-from ultracluster.config.remedy import DROP, Remedy, ask, drop, relative, write
+from ultracluster.config.remedy import DROP, Remedy, anywhere, ask, drop, relative, write
 from ultracluster.model import Cluster, Group
 from ultracluster.model.inference import ADDON, addon_version, inference_has
 from ultracluster.rules.engine import Breach
@@ -43,7 +43,7 @@ def operator_on_x86(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]
             ("inference",),
             "its images are for x86_64 only, and every group of the cluster is arm64: its pods would wait "
             "forever.",
-            ask("decision", "a group with role: system of an x86_64 type, such as m5.4xlarge"),
+            ask("decision", "a group with role: system of an x86_64 type"),
         )
 
 
@@ -241,6 +241,28 @@ def cache_of_teams(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
             "the cache that nodes share keeps endpoints of different teams apart by nothing, and does not "
             "encrypt what their prompts left in it.",
             write("node").noting("or acknowledge that teams may see each other's prompts"),
+        )
+
+
+@HPE.rule(
+    100,
+    "warning",
+    "The operator reaches AWS Certificate Manager",
+    source="AWS Certificate Manager User Guide, which has endpoints of a VPC for ACME only (unverified: "
+    "`by_hand` shows whether the Region has one for the API); SageMaker Developer Guide, HyperPod inference",
+    by_hand="aws ec2 describe-vpc-endpoint-services --query \"ServiceNames[?ends_with(@, '.acm')]\"",
+    date=_DATE,
+)
+def certificates_are_imported(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+    network = cluster.environment.network
+    if hyperpod.inference and network.egress == "closed" and "acm" not in network.extra_endpoints:
+        yield Breach(
+            ("inference",),
+            "the operator imports the certificates of endpoints into AWS Certificate Manager, which `egress: "
+            "closed` does not reach: no endpoint of the VPC for it is known.",
+            anywhere({("network", "egress"): "nat"}).noting(
+                "or network.extra_endpoints: [acm], where the Region has it"
+            ),
         )
 
 
