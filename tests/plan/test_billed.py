@@ -135,3 +135,15 @@ def test_a_reservation_is_billed_whether_or_not_nodes_run() -> None:
     assert line(estimated("parallelcluster-p5"), "reserved: p5").item.note == (
         "billed whether or not nodes run in it"
     )
+
+
+def test_the_lustre_of_restricted_groups_is_billed() -> None:
+    shared = {
+        "orchestrator.restricted_lustre": {"capacity_gib": 2400, "throughput_mbps_per_tib": 125},
+        "node_groups.tune.restricted.lustre": ...,
+    }
+    for changes, size, speed in (({}, 4800, 250), (shared, 2400, 125)):
+        items = billed(resolve(environment("wishes/restricted-groups", changes)))
+        (found,) = (one for one in items if one.what.startswith("Lustre of"))
+        assert (found.quantity, found.key) == (size, f"lustre.persistent-2-ssd.{speed}")
+        assert "0 nodes" in found.note
