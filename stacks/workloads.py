@@ -12,9 +12,11 @@ from aws_cdk import CfnOutput, CfnWaitConditionHandle, Fn
 from constructs import Construct
 
 from ultracluster.clusters.composition.parts import NetworkParts, ObservabilityParts, StorageParts
+from ultracluster.clusters.eks.interface import issuer_url_of
 from ultracluster.clusters.eks.volumes import DEFAULT, add_volumes
-from ultracluster.clusters.hyperpod.addons import HyperPodAddons
+from ultracluster.clusters.hyperpod.addons import SPACES, HyperPodAddons
 from ultracluster.clusters.hyperpod.checkpoint_tier import CheckpointTierAccess
+from ultracluster.clusters.hyperpod.spaces import give_spaces
 from ultracluster.clusters.metrics import addon_destination
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.model import Cluster
@@ -67,7 +69,7 @@ class WorkloadStack(PartStack):
             case Eks():
                 pass  # its add-ons need no nodes of another service: they are with the system nodes
             case HyperPodEks():
-                HyperPodAddons(
+                addons = HyperPodAddons(
                     self,
                     "Addons",
                     config=settings,
@@ -75,7 +77,9 @@ class WorkloadStack(PartStack):
                     eks_cluster_arn=plane.cluster_arn,
                     hyperpod_cluster_arn=Fn.import_value(f"{stack_name(cluster, 'cluster')}-ClusterArn"),
                     metrics=addon_destination(cluster, observability.metrics if observability else None),
+                    issuer_url=issuer_url_of(plane),
                 )
+                give_spaces(plane.kubectl, cluster, addon=addons.addons.get(SPACES))
                 if settings.checkpoint_tier:
                     CheckpointTierAccess(
                         self,

@@ -433,7 +433,7 @@ def test_gb200_brings_a_compute_domain() -> None:
     ("arguments", "message"),
     [
         ({"instance_type": "p5.49xlarge"}, "the catalogue does not know p5.49xlarge; similar: p5.4xlarge"),
-        ({"instance_type": "trn1.32xlarge"}, "trn1.32xlarge has no NVIDIA GPUs"),
+        ({"instance_type": "m5.4xlarge"}, "m5.4xlarge has no accelerators"),
         ({"instance_type": "p6e-gb200.36xlarge"}, "give 4 or 8, as it was launched"),
         ({"instance_type": "g5.xlarge"}, "no EFA"),
         ({"nodes": 0}, "0 nodes: at least one"),

@@ -71,3 +71,23 @@ def test_without_a_bucket_nobody_has_it(tmp_path: Path) -> None:
     template = workloads(tmp_path, {})
 
     assert associated(template) == accounts(template) == set()
+
+
+@pytest.mark.parametrize(
+    ("percent", "said"),
+    [
+        (None, None),
+        (0, {"Mode": "Disable"}),
+        (25, {"Mode": "Enable", "InstanceMemoryAllocationPercentage": 25}),
+    ],
+    ids=str,
+)
+def test_memory_is_given_and_taken_back(
+    percent: int | None, said: dict[str, Any] | None, tmp_path: Path
+) -> None:
+    changes = {"orchestrator.tiered_checkpoints_percent": percent}
+    config = loaded(changed(environment_data(BASE), changes)).environment
+    template = templates_alone(config, tmp_path)[f"{BASE}-cluster"]
+    (cluster,) = [one for one in template["Resources"].values() if one["Type"] == "AWS::SageMaker::Cluster"]
+
+    assert cluster["Properties"].get("TieredStorageConfig") == said

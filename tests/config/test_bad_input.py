@@ -72,7 +72,7 @@ CASES = {
     "blank type of a controller": ("m5.2xlarge", "", "CFG006", 15, "node_groups.controller.instance_type", "has no value", "instance_type: m5.2xlarge"),
     "variable": ("name: dev", "name: ${ENV}", "CFG009", 1, "name", "is not expanded", "extends:"),
     "refused key": ("zone_id", "placement_group: x\n  zone_id", "CFG004", 4, "network.placement_group", "places instances itself", ""),
-    "restricted groups": ("node_groups:", "restricted_instance_groups: {}\nnode_groups:", "CFG004", 12, "restricted_instance_groups", "no lifecycle scripts", ""),
+    "restricted groups": ("node_groups:", "restricted_instance_groups: {}\nnode_groups:", "CFG004", 12, "restricted_instance_groups", "`node_groups.<name>.restricted: {}`", ""),
     "zone name": ("zone_id: usw2-az2", "availability_zone: us-west-2a", "CFG004", 4, "network.availability_zone", "zone names differ", ""),
 }  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -101,6 +103,26 @@ def test_the_agent_starts_the_processes(tmp_path: Path) -> None:
         "/fsx/train.py",
     ]
     assert one["ports"] == [{"containerPort": 8080}]  # where the operator asks
+
+
+# torch 2.7.1, torch/distributed/run.py; hyperpod-elastic-agent 1.1.3, src/hyperpod_elastic_agent/run.py
+LAUNCHER = argparse.ArgumentParser(allow_abbrev=False)
+for flag in ("--nnodes", "--nproc-per-node", "--rdzv-backend", "--tee", "--log-dir", "--redirects", "--role"):
+    LAUNCHER.add_argument(flag, flag.replace("-", "_").replace("__", "--"))
+LAUNCHER.add_argument("--inprocess-restart", action="store_true")
+for flag in ("--inprocess-timeout", "--server-port", "--shutdown-timeout"):
+    LAUNCHER.add_argument(flag, type=int)
+LAUNCHER.add_argument("training_script")
+LAUNCHER.add_argument("training_script_args", nargs=argparse.REMAINDER)
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_the_launcher_takes_its_arguments(kind: str, tmp_path: Path) -> None:
+    taken = LAUNCHER.parse_args(container(made(tmp_path, ASKED[kind]))["args"])
+
+    assert (taken.nproc_per_node, taken.rdzv_backend, taken.tee) == ("8", "hyperpod", "3")
+    assert taken.inprocess_restart is (kind == "checkpointless")
+    assert (taken.training_script, taken.training_script_args) == ("/fsx/train.py", [])
 
 
 def test_pods_are_the_operators_to_restart(tmp_path: Path) -> None:
@@ -279,3 +301,32 @@ def test_pods_reach_the_daemon_of_tiered_checkpoints_only_where_it_is(percent: i
     ]
 
     assert (9200 in ports) is (percent is not None)
+
+
+# --- the pages -------------------------------------------------------------------------------------------
+
+PAGES = ("checkpointless", "elastic-training", "tiered-checkpoints")
+COMMANDS = [
+    line
+    for page in PAGES
+    for block in re.findall(
+        r"```bash\n(.*?)```", (ROOT / "docs" / "wishes" / f"{page}.md").read_text(encoding="utf-8"), re.DOTALL
+    )
+    for line in block.replace("\\\n", " ").splitlines()
+    if line.startswith("ultracluster job")
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_commands_of_the_pages_run(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    words = shlex.split(re.split(r" [|>] ", command)[0])
+
+    result = CliRunner().invoke(job.app, words[2:])
+
+    assert result.exit_code == 0, result.stderr
+    assert [one for made in YAML(typ="safe").load_all(result.stdout) for one in problems(made)] == []
+
+
+def test_every_page_has_a_command() -> None:
+    assert len(COMMANDS) == len(PAGES)

@@ -10,6 +10,7 @@ import pytest
 from neuron_cases import EKS as NEURON
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
+from serving_cases import SERVING_CASES
 
 from ultracluster.catalog import instance_types
 from ultracluster.catalog.eks import (
@@ -854,7 +855,9 @@ def that_day(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eks_releases, "today", lambda: date(2026, 11, 20))
 
 
-test_broken, test_mended, test_advice_works, test_every_rule_has_a_case = table_tests(EKS, cases=CASES)
+test_broken, test_mended, test_advice_works, test_every_rule_has_a_case = table_tests(
+    EKS, cases=[*CASES, *SERVING_CASES]
+)
 
 
 @pytest.mark.parametrize(

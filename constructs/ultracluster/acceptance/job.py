@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from string import Template
 
+from ultracluster.acceptance.neuron_job import neuron_values
 from ultracluster.acceptance.patterns import scripts_folder
 from ultracluster.catalog import instance_type as known_type
 from ultracluster.catalog import nearest_instance_types
@@ -46,7 +47,8 @@ def manifest(
     Args:
         instance_type: EC2 name, with or without HyperPod's prefix "ml.".
         nodes: workers, one per instance.
-        image: container with nccl-tests, Open MPI, an SSH server, libfabric and the EFA plugin.
+        image: container with nccl-tests (on Trainium nccom-test), Open MPI, an SSH server, libfabric and the
+            EFA plugin.
         name: of the job; up to 40 characters of a DNS label.
         namespace: where it runs.
         hyperpod: the nodes are HyperPod's, whose label has its prefix "ml.", too.
@@ -63,8 +65,8 @@ def manifest(
     if facts is None:
         near = ", ".join(nearest_instance_types(kind)) or "none"
         raise ValueError(f"the catalogue does not know {kind}; similar: {near}")
-    if facts.accelerator is None or facts.accelerator.manufacturer != "NVIDIA":
-        raise ValueError(f"{kind} has no NVIDIA GPUs, which nccl-tests measures")
+    if facts.accelerator is None:
+        raise ValueError(f"{kind} has no accelerators, whose collectives nccl-tests and nccom-test measure")
     interfaces = facts.efa_interfaces if efa_interfaces is None else efa_interfaces
     if interfaces is None and facts.recommended_efa_interfaces:
         numbers = " or ".join(map(str, facts.recommended_efa_interfaces))
@@ -84,6 +86,7 @@ def manifest(
         if not form.fullmatch(value):
             raise ValueError(f"{what} {value!r} has characters that a manifest cannot carry there")
 
+    neuron = facts.accelerator.manufacturer == "AWS"
     domain = bool(facts.imex) and mnnvl
     folder = scripts_folder() / "acceptance"
     # of unknown memory: as of most types
@@ -107,8 +110,9 @@ def manifest(
         "mpi_extra": f"-x NCCL_MNNVL_ENABLE={int(domain)} " if facts.imex else "",
         "efa_counted": "" if efa_claims else Template(_COUNTED).substitute(efa_interfaces=interfaces),
         **_claims(name, domain=domain, efa=efa_claims),
+        **(neuron_values(facts, nodes, name) if neuron else {}),
     }
-    text = (folder / "mpijob.yaml").read_text(encoding="utf-8")
+    text = (folder / ("neuron_mpijob.yaml" if neuron else "mpijob.yaml")).read_text(encoding="utf-8")
     if domain:
         text += (folder / "compute_domain.yaml").read_text(encoding="utf-8")
     if efa_claims:

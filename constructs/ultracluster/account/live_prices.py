@@ -174,6 +174,9 @@ _SIMPLE: dict[str, tuple[str, dict[str, str], str, PriceUnit]] = {
     "rds.storage-multi-az": (
         "AmazonRDS", {"productFamily": "Database Storage"}, "RDS:Multi-AZ-GP3-Storage", "month",
     ),
+    "nlb": (
+        "AWSELB", {"productFamily": "Load Balancer-Network"}, r"LoadBalancerUsage", "hour",
+    ),
     "kms.key": ("awskms", {}, "KMS-Keys", "month"),
     "secret": ("AWSSecretsManager", {}, "AWSSecretsManager-Secrets", "month"),
 }  # fmt: skip

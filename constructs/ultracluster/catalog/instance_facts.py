@@ -135,6 +135,9 @@ class InstanceType:
     lustre_efa_client: bool | None = None
     """Can mount FSx for Lustre over EFA: an EFA type from Nitro v4, except families that FSx leaves out."""
     lustre_gds_client: bool | None = None
+    hyperpod_disaggregation: bool = False
+    """HyperPod's inference operator takes it for prefill and decode apart (SageMaker Developer Guide,
+    disaggregated prefill and decode)."""
     """The FSx guide names it for GPUDirect Storage."""
     lustre_efa_interfaces: int | None = None
     """EFA interfaces the FSx client set-up uses by default; each is one of 1024 connections."""

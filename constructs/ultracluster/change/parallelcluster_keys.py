@@ -47,7 +47,8 @@ def changed_key(steps: Steps, before: Json, after: Json) -> Changed:
         before: the whole configuration until now.
         after: the whole one then.
     """
-    keys, path, names = policies(), "", []
+    keys, path = policies(), ""
+    names: list[str] = []
     old, new = before, after
     found = Changed("", "UNSUPPORTED", before, after)
     rest = list(steps)

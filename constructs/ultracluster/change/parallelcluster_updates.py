@@ -241,8 +241,10 @@ def _count_of(pools: list[str]) -> str:
 
 
 def _called(elements: Any, names: tuple[str, ...]) -> Json:
-    rows = [as_mapping(one) for one in _list(elements)]
-    return next((one for one in rows if names and one.get("Name") == names[0]), {})
+    for row in map(as_mapping, _list(elements)):
+        if names and row.get("Name") == names[0]:
+            return row
+    return {}
 
 
 def _list(value: Any) -> list[Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from ultracluster.cli import serving
 from ultracluster.cli.environments import EnvironmentArgument, load_file, refuse
 from ultracluster.cli.job_resilience import (
     CheckpointsToOption,
@@ -48,6 +49,10 @@ _TIME = re.compile(r"\d{1,4}-\d{1,2}(:\d{2}){0,2}|\d{1,6}(:\d{2}){0,2}")
 @app.callback()
 def job() -> None:
     """Jobs for the scheduler of an environment."""
+
+
+app.command("endpoint")(serving.endpoint)
+app.command("serve")(serving.serve)
 
 
 @app.command()

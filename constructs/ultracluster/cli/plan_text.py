@@ -15,6 +15,7 @@ from ultracluster.plan.environment_plan import (
     QuotaPlan,
     bandwidth,
     boot_lines,
+    group_notes,
     observability_lines,
     resilience_lines,
     size_text,
@@ -84,6 +85,8 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
             "" if number else _interconnect(linked),
             f"{group.name}: {group_words(group)['linked by']}{place}{_topology(group)}",
         )
+    notes = [note for group in plan.groups for note in group_notes(group, plan.zone_id)]
+    yield from (("" if number else "groups", note) for number, note in enumerate(notes))
     yield "Lustre", str(plan.lustre or "none")
     yield from ((one.name, str(one)) for one in plan.further_lustre)
     for one in plan.repositories:
@@ -109,6 +112,8 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
     taken = plan.addresses
     estimate = " (estimate)" if taken.estimate else ""
     yield "addresses", f"{taken.total:,} of {taken.usable:,} in {taken.subnet}{estimate}"
+    for zone in plan.further_zones:
+        yield "", f"{zone.total:,} of {zone.usable:,} in {zone.subnet} ({zone.zone_id})"
     yield from _quotas(plan, rest_at)
     yield "software", f"release {plan.software}"
     for number, line in enumerate(boot_lines(plan.first_boot)):

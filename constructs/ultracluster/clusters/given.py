@@ -69,6 +69,8 @@ class Parts:
     tags: Mapping[str, str] | None = None
     access: Access | None = None
     metrics: MetricsDestination | None = None
+    further_zones: Sequence[str] = ()
+    """Zones of which a subnet is given, besides that of the nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,6 +170,7 @@ def given_cluster(
             tags=parts.tags,
             access=parts.access,
             observability=_observability(parts.metrics),
+            further_zones=parts.further_zones,
         )
     except ValidationError as error:
         raise ValueError(f"{construct}: {_shape(error)}") from None
@@ -256,8 +259,11 @@ def nodes_groups(
     given: Sequence[ec2.ISecurityGroup] | None,
     vpc: ec2.IVpc | None,
     subnet: ec2.ISubnet | None = None,
+    *,
+    ipv6: bool = False,
 ) -> list[ec2.ISecurityGroup]:
-    """The security groups of nodes: those that were given, else one that is made for EFA.
+    """The security groups of nodes: those that were given, else one that is made for EFA, of dual-stack nodes
+    with `ipv6`.
 
     What is of another Region than the stack is refused by the CDK's validation.
 
@@ -279,7 +285,7 @@ def nodes_groups(
             f"{type(scope).__name__}: give vpc=, in which a security group for EFA is made, or "
             "security_groups= with one group or more that let everything in from, and out to, themselves"
         )
-    return [EfaSecurityGroup(scope, "SecurityGroup", vpc=vpc).security_group]
+    return [EfaSecurityGroup(scope, "SecurityGroup", vpc=vpc, ipv6=ipv6).security_group]
 
 
 def _ask_for_self_rules(scope: Construct, group: ec2.ISecurityGroup) -> None:

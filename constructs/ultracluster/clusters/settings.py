@@ -23,7 +23,9 @@ from ultracluster.config.kubernetes import (
     NodeRepair,
     PrivateEndpoint,
     PublicEndpoint,
+    Serving,
 )
+from ultracluster.config.nodes import SharedRestrictedLustre
 from ultracluster.config.parallelcluster import (
     DirectoryService,
     LoginPool,
@@ -51,6 +53,7 @@ class PcsSettings(TypedDict, total=False):
     size: Literal["small", "medium", "large"] | None
     slurm_version: str
     accounting: PcsAccounting
+    network_type: Literal["ipv4", "ipv6"]
     rest: bool
     scaledown_seconds: int
     slurm_settings: dict[str, str | int]
@@ -105,6 +108,9 @@ class KubernetesSettings(TypedDict, total=False):
     gpu_plugin: Literal["device-plugin", "gpu-operator", "none"]
     jobset: bool
     leader_worker_set: bool
+    serving: Serving | None
+    neuron_scheduler: bool
+    compute_domains: bool
     kubeflow_trainer: bool
     mpi_operator: bool
     mpi_operator_image: str | None
@@ -122,6 +128,7 @@ class EksSettings(KubernetesSettings, total=False):
     node_repair: NodeRepair
     max_unavailable: int
     karpenter: Karpenter | None
+    efa_devices: Literal["device-plugin", "dra"]
 
 
 class HyperPodEksSettings(KubernetesSettings, total=False):
@@ -138,6 +145,7 @@ class HyperPodEksSettings(KubernetesSettings, total=False):
     resilience: Sequence[Resilience]
     observability: HyperPodObservability | None
     inference: HyperPodInference | None
+    restricted_lustre: SharedRestrictedLustre | None
     addon_versions: dict[HyperPodAddon, str]
 
 

@@ -261,6 +261,7 @@ class TrainingCluster(Construct):
                 return HyperPodSlurmCluster(
                     self,
                     "Cluster",
+                    further_subnets=self.network.further_subnets(self),
                     accounting=accounting,
                     scripts_bucket=scripts,
                     upload_role=upload_role,
@@ -274,6 +275,7 @@ class TrainingCluster(Construct):
                 return HyperPodEksCluster(
                     self,
                     "Cluster",
+                    further_subnets=self.network.further_subnets(self),
                     control_plane_subnets=subnets,
                     secrets_key=secrets,
                     scripts_bucket=scripts,

@@ -18,6 +18,7 @@ from ultracluster.config.network import Network
 from ultracluster.config.nodes import DeclaredInstanceType, GroupName, NodeGroup
 from ultracluster.config.observability import Observability
 from ultracluster.config.orchestrator import KUBERNETES, Orchestrator
+from ultracluster.config.pcs import Pcs
 from ultracluster.config.session_user import SESSION_USER, image_user
 from ultracluster.config.storage import FIRST_LUSTRE, DataRepository, Storage
 from ultracluster.config.teams import Team, TeamName
@@ -219,7 +220,12 @@ class Environment(Model):
     def makes_network(self) -> bool:
         """Whether anything of the network is ours to make."""
         network = self.network
-        return not (network.vpc and network.subnet and network.security_group)
+        return network.makes_subnet or not (network.vpc and network.security_group)
+
+    @property
+    def dual_stack(self) -> bool:
+        """Whether nodes have IPv6 addresses, too."""
+        return isinstance(self.orchestrator, Pcs) and self.orchestrator.network_type == "ipv6"
 
     @property
     def makes_foundation(self) -> bool:
@@ -235,7 +241,7 @@ class Environment(Model):
             return self.makes_network
         if network.egress == "closed" and network.security_group is None:
             return True  # the rules that let nodes out to endpoints
-        if network.subnet is None:
+        if network.makes_subnet:
             return network.egress == "nat" or network.vpc.create_endpoints
         # a gateway endpoint is an entry in the route table of a subnet that is made here
         interfaces = network.egress == "closed" or bool(network.extra_endpoints)

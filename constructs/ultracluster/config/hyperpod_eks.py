@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ultracluster.config.base import OR_TOKEN, Arn, BucketName, Model
+from ultracluster.config.base import OR_TOKEN, Arn, BucketName, Many, Model
+from ultracluster.config.nodes import GroupName
 from ultracluster.config.storage import ExistingKey
 
 Resilience = Literal["checkpointless", "elastic"]
@@ -34,17 +35,38 @@ class HyperPodObservability(Model):
 
 
 class HyperPodInference(Model):
-    """HyperPod's inference operator, which serves models from Kubernetes objects. Its roles are made
-    elsewhere: they name the models and buckets that it may use."""
+    """HyperPod's inference operator, which serves models from Kubernetes objects (`ultracluster job
+    endpoint`), with what it requires: certificates, drivers for S3 and FSx, metrics of pods, roles."""
 
-    execution_role_arn: Arn
-    """IAM role of the operator's pods."""
-    load_balancer_role_arn: Arn
-    """IAM role of the load balancer controller that it brings."""
-    autoscaler_role_arn: Arn
-    """IAM role of KEDA, which it brings."""
-    certificate_bucket: BucketName
-    """S3 bucket for the TLS certificates of endpoints."""
+    execution_role_arn: Arn | None = None
+    """IAM role of the operator's pods, whose name begins with `SageMakerHyperPodInference`; made here by
+    default, with the rights that are written in docs/security.md and no others."""
+    load_balancer_role_arn: Arn | None = None
+    """IAM role of the load balancer controller that it brings; made here by default."""
+    autoscaler_role_arn: Arn | None = None
+    """IAM role of KEDA, which it brings; made here by default."""
+    gateway_role_arn: Arn | None = None
+    """IAM role of the gateway's controller; made here by default, where there is a gateway."""
+    model_reader_role_arn: Arn | None = None
+    """IAM role of the driver that mounts buckets into pods; made here by default, for `model_buckets`."""
+    certificate_bucket: BucketName | None = None
+    """S3 bucket for the TLS certificates of endpoints; made here by default."""
+    model_buckets: Many[BucketName] = ()
+    """S3 buckets that hold models: pods read them through the driver's role, and nothing else of S3."""
+    load_balancer_controller: bool = True
+    """With its own AWS Load Balancer Controller; off where the cluster runs one already."""
+    autoscaler: bool = True
+    """With its own KEDA; off where the cluster runs one already."""
+    gateway: bool = False
+    """With the gateway, which routes one address to several models by the name in the request and by the
+    load of their GPUs. It has no log-in of its own unless an InferenceGatewayConfig sets one."""
+    kv_cache: Literal["node", "tiered"] = "node"
+    """How far the cache of keys and values of prompts reaches: the memory of a replica's own `node`, or
+    HyperPod's tiered storage, which the nodes share. What is cached is neither encrypted nor kept apart
+    between endpoints."""
+    disaggregated_groups: Many[GroupName] = ()
+    """Compute groups on which prefill and decode of one endpoint run on nodes of their own and hand caches
+    over through NIXL and EFA (`job endpoint --disaggregate`)."""
 
 
 class CheckpointTier(Model):

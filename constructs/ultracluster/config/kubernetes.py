@@ -15,7 +15,8 @@ from ultracluster.config.hyperpod_eks import (
     KarpenterAutoscaling,
     Resilience,
 )
-from ultracluster.config.nodes import GroupName
+from ultracluster.config.hyperpod_spaces import HyperPodSpaces
+from ultracluster.config.nodes import GroupName, SharedRestrictedLustre
 
 ClusterName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}$")]
 KubernetesName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
@@ -30,6 +31,9 @@ HyperPodAddon = Literal[
     "amazon-sagemaker-hyperpod-training-operator",
     "amazon-sagemaker-hyperpod-observability",
     "amazon-sagemaker-hyperpod-inference",
+    "amazon-sagemaker-spaces",
+    "aws-mountpoint-s3-csi-driver",
+    "metrics-server",
 ]
 
 
@@ -91,6 +95,18 @@ class Capabilities(Model):
     """Kube Resource Orchestrator, which composes custom resources."""
 
 
+class Serving(Model):
+    """Model servers of vLLM or SGLang as plain objects of Kubernetes (`ultracluster job serve`)."""
+
+    groups: Annotated[Many[GroupName], Field(min_length=1)]
+    """Compute groups with NVIDIA GPUs whose nodes serve models; the first is that of `job serve` unless it
+    names another."""
+    over_nodes: bool = False
+    """One replica may span several nodes; needs `leader_worker_set`."""
+    disaggregated: bool = False
+    """Prefill and decode may run on nodes of their own, and hand caches over through NIXL and EFA."""
+
+
 class _Kubernetes(Model):
     """What HyperPod on EKS and plain EKS have in common."""
 
@@ -143,6 +159,8 @@ class _Kubernetes(Model):
     """JobSet, which runs several jobs as one."""
     leader_worker_set: bool = False
     """LeaderWorkerSet, for inference over several nodes."""
+    serving: Serving | None = None
+    """Groups whose nodes serve models; what collects metrics then asks model servers, too."""
     kubeflow_trainer: bool = False
     """Kubeflow Trainer; needs `jobset`."""
     mpi_operator: bool = False
@@ -184,9 +202,9 @@ class HyperPodEks(_Kubernetes):
     """Replace or reboot faulty nodes by itself."""
     autoscaling: KarpenterAutoscaling | None = None
     """Let HyperPod's Karpenter start and end nodes."""
-    tiered_checkpoints_percent: Annotated[int, Field(ge=1, le=100)] | None = None
+    tiered_checkpoints_percent: Annotated[int, Field(ge=0, le=100)] | None = None
     """Share of each node's memory, in percent, that holds checkpoints before they reach the file system; none
-    by default."""
+    by default. 0 disables them on a cluster that had them."""
     checkpoint_tier: CheckpointTier | None = None
     """Where jobs may save tiered checkpoints for good. A role for it is made, and a service account in each
     namespace of jobs that has it."""
@@ -200,7 +218,12 @@ class HyperPodEks(_Kubernetes):
     observability: HyperPodObservability | None = None
     """HyperPod's observability add-on."""
     inference: HyperPodInference | None = None
-    """HyperPod's inference operator."""
+    """HyperPod's inference operator, with the add-ons and roles that it requires (docs/wishes/inference.md);
+    `{}` makes everything."""
+    spaces: HyperPodSpaces | None = None
+    """Notebooks and editors on the cluster."""
+    restricted_lustre: SharedRestrictedLustre | None = None
+    """One Lustre file system for all groups that are `restricted` and have none of their own."""
     addon_versions: dict[
         HyperPodAddon, Annotated[str, Field(pattern=r"^v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+$")]
     ] = {}

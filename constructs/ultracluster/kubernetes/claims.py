@@ -45,12 +45,21 @@ class Claims:
         return [{"name": name} for name, _ in self.templates]
 
 
-def job_claims(cluster: Cluster, pool: Pool, *, name: str, namespace: str) -> Claims:
-    """Claims of a job that has whole nodes: an IMEX channel on each, and each of their EFA interfaces.
+def job_claims(
+    cluster: Cluster, pool: Pool, *, name: str, namespace: str, efa_interfaces: int | None = None
+) -> Claims:
+    """Claims of a job's pods: an IMEX channel, and EFA interfaces.
 
     One ComputeDomain for each job, as AWS advises: jobs that shared one could reach each other's memory. Its
     template is made by the driver. Nodes of several UltraServers may share a ComputeDomain: the driver joins
     those of each.
+
+    Args:
+        cluster: where it runs.
+        pool: its nodes.
+        name: of the job, and of what is made for it.
+        namespace: of the job.
+        efa_interfaces: of a pod that has a part of a node; by default all of a node's.
     """
     objects: list[Manifest] = []
     templates: list[tuple[str, str]] = []
@@ -66,7 +75,8 @@ def job_claims(cluster: Cluster, pool: Pool, *, name: str, namespace: str) -> Cl
             }
         )
         templates.append((_CHANNEL, template))
-    interfaces = pool.instance_type.least_efa_interfaces
+    every = pool.instance_type.least_efa_interfaces
+    interfaces = every if efa_interfaces is None else efa_interfaces
     if claims_efa(cluster) and interfaces:
         template = f"{name}-{_EFA}"
         # an exact number, not `All`: a node that has lost an interface takes no job

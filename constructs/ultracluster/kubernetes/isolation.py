@@ -12,9 +12,16 @@ from typing import Any
 from ultracluster.catalog.hyperpod_eks import tiered_checkpoints
 from ultracluster.config.kubernetes import HyperPodEks, PodSecurity
 from ultracluster.kubernetes.hyperpod_eks import NAMESPACE as HYPERPOD
-from ultracluster.kubernetes.metrics.names import AGENT, APP_LABEL, METRICS_NAMESPACE, TRAINING_PORT
+from ultracluster.kubernetes.metrics.names import (
+    AGENT,
+    APP_LABEL,
+    METRICS_NAMESPACE,
+    SERVING_PORT,
+    TRAINING_PORT,
+)
 from ultracluster.kubernetes.pod_security import DEFAULT_UID, namespace_labels
 from ultracluster.model import Cluster
+from ultracluster.model.inference import serves
 from ultracluster.model.observability import collects, observability_of
 from ultracluster.model.team_shares import namespace_of, pools, quotas
 
@@ -25,6 +32,8 @@ TEAM_LABEL = "ultracluster/team"
 """On a team's namespace."""
 UID_LABEL = "ultracluster/uid"
 """On a namespace whose pods run as one user."""
+SPACES = "jupyter-k8s-system"
+"""Namespace of the add-on of SageMaker Spaces."""
 POD_IDENTITY = "169.254.170.23/32"
 """Where the agent of EKS Pod Identity answers pods, on port 80 (EKS User Guide, Set up the Amazon EKS Pod
 Identity Agent)."""
@@ -93,6 +102,9 @@ def network_policies(cluster: Cluster, namespace: str) -> tuple[Manifest, ...]:
     if hyperpod and hyperpod.training_operator:
         # it asks the agent in each pod of a job how the job does
         sources.append({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": HYPERPOD}}})
+    if hyperpod and hyperpod.spaces and hyperpod.spaces.web_ui:
+        # the router, through which web browsers reach spaces
+        sources.append({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": SPACES}}})
     dns: Manifest = {
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
         "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}},
@@ -135,7 +147,8 @@ def _scraped(cluster: Cluster, namespace: str) -> tuple[Manifest, ...]:
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": METRICS_NAMESPACE}},
         "podSelector": {"matchLabels": {APP_LABEL: AGENT}},
     }
-    let_in = {"from": [agent], "ports": _ports(f"TCP {TRAINING_PORT}")}
+    ports = [TRAINING_PORT, *([SERVING_PORT] if serves(cluster) else ())]
+    let_in = {"from": [agent], "ports": _ports(*(f"TCP {port}" for port in ports))}
     rules: Manifest = {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [let_in]}
     return (_policy("ultracluster-metrics", namespace, rules),)
 
@@ -263,6 +276,7 @@ def _policy(name: str, namespace: str, spec: Manifest) -> Manifest:
 
 __all__ = [
     "DEFAULT",
+    "SPACES",
     "TEAM_LABEL",
     "UID_LABEL",
     "JobNamespace",

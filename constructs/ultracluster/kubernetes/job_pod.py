@@ -157,8 +157,8 @@ def environment_variables(
 
 
 def _of_neuron(pool: Pool, processes: int | None) -> dict[str, str]:
-    """Of EFA, which the Neuron runtime does not choose by itself (Neuron documentation, How to prepare
-    trn1.32xlarge for multi-node execution), and of cores, where each process has a physical one."""
+    """Of EFA, which the Neuron runtime does not choose by itself (Neuron documentation, multi-node
+    execution), and of cores, where each process has a physical one."""
     kind = pool.instance_type
     variables: dict[str, str] = {}
     if kind.least_efa_interfaces:

@@ -32,7 +32,8 @@ SAVE_SECONDS, SETTLE_SECONDS, LOST_SECONDS = 600, 60, 30
 without a lost node. Figures of the guide's example."""
 PORTS = "20000 65535"
 """Of outgoing connections: ranks find each other without a root, and take many at once."""
-RETRIES = 10
+RETRIES = 50
+"""Restarts of processes over the whole job, as in the guide's example: in weeks there are more than a few."""
 _LEVELS = {"restart": "restarts", "checkpointless": "checkpointless training", "elastic": "elastic training"}
 
 

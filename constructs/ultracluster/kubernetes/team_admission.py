@@ -18,6 +18,7 @@ from ultracluster.kubernetes.isolation import (
     resource_quota,
     service_account,
 )
+from ultracluster.kubernetes.spaces import space_objects
 from ultracluster.kubernetes.teams import team_namespaces, team_rights
 from ultracluster.model import Cluster
 
@@ -38,7 +39,7 @@ def team_objects(cluster: Cluster) -> tuple[Manifest, ...]:
         objects += network_policies(cluster, space)
         objects += [resource_quota(cluster, name), no_system_priority(space)]
         objects += [limit_range(space), service_account(space), *checkpoint_accounts(cluster, [space])]
-    return tuple(objects)
+    return (*objects, *space_objects(cluster))
 
 
 def admission_policies(cluster: Cluster) -> tuple[Manifest, ...]:

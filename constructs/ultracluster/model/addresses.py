@@ -164,13 +164,10 @@ def address_budget(cluster: Cluster) -> AddressBudget:
 
     An existing subnet is taken to be empty: `ultracluster preflight` asks for its free addresses.
     """
-    nodes = list(_nodes(cluster))
-    largest = max(nodes, key=lambda row: row.each, default=None)
-    head_room = [Row("head-room for one replacement node", 1, largest.each, 0)] if largest else []
+    nodes = _with_head_room(_nodes(cluster, cluster.environment.network.zone_id))
     endpoints = [row for row in made_endpoints(cluster) if row.kind == "interface"]
     rows = [
         *nodes,
-        *head_room,
         *(row for name, one in cluster.lustres.items() for row in _lustre(name, one.new)),
         *_openzfs(cluster.environment.storage),
         Row("interface endpoints", len(endpoints), 1, 1),
@@ -178,15 +175,29 @@ def address_budget(cluster: Cluster) -> AddressBudget:
     return AddressBudget(subnets(cluster).nodes, tuple(row for row in rows if row.count))
 
 
+def further_budgets(cluster: Cluster) -> dict[str, AddressBudget]:
+    """The same of the subnets in other zones, by zone id: only nodes are in these."""
+    return {
+        zone: AddressBudget(IPv4Network(further.cidr), tuple(_with_head_room(_nodes(cluster, zone))))
+        for zone, further in cluster.environment.network.further_zones.items()
+    }
+
+
 def other_addresses(cluster: Cluster) -> int:
     """What all but nodes take of the node subnet."""
     return address_budget(replace(cluster, groups={})).total
 
 
-def _nodes(cluster: Cluster) -> Iterator[Row]:
+def _with_head_room(nodes: Iterator[Row]) -> list[Row]:
+    rows = list(nodes)
+    largest = max(rows, key=lambda row: row.each, default=None)
+    return rows + ([Row("head-room for one replacement node", 1, largest.each, 0)] if largest else [])
+
+
+def _nodes(cluster: Cluster, zone: str) -> Iterator[Row]:
     for name, group in cluster.groups.items():
         nodes = group.settings.max_nodes
-        if nodes:
+        if nodes and group.zone_id == zone:
             each, certain = _hyperpod_node(group) if cluster.traits.hyperpod else _own_node(group)
             efa_only = group.settings.efa_interface == "efa-only"
             less = ", fewer with efa-only" if cluster.traits.hyperpod and efa_only else ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ultracluster.catalog import InstanceType
-from ultracluster.config.kubernetes import Eks
+from ultracluster.config.hyperpod_spaces import HyperPodSpaces
+from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.model.cluster import Cluster, Group
 
 
@@ -34,9 +35,21 @@ def claims_efa(cluster: Cluster) -> bool:
     return isinstance(cluster.kubernetes, Eks) and cluster.kubernetes.efa_devices == "dra"
 
 
+def spaces_of(cluster: Cluster) -> HyperPodSpaces | None:
+    """Notebooks and editors that people have on the cluster."""
+    return cluster.kubernetes.spaces if isinstance(cluster.kubernetes, HyperPodEks) else None
+
+
 def claims_devices(cluster: Cluster) -> bool:
     """Whether pods of jobs name claims at all."""
     return claims_efa(cluster) or bool(compute_domain_types(cluster))
 
 
-__all__ = ["claims_devices", "claims_efa", "compute_domain_types", "has_compute_domains", "imex_groups"]
+__all__ = [
+    "claims_devices",
+    "claims_efa",
+    "compute_domain_types",
+    "has_compute_domains",
+    "imex_groups",
+    "spaces_of",
+]

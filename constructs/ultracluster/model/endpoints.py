@@ -94,6 +94,8 @@ def words_of(cluster: Cluster) -> set[str]:
         or settings.training_operator
         or uses_addon(cluster)
         or settings.inference is not None
+        or settings.spaces is not None
+        or settings.tiered_checkpoints_percent  # its daemon's registry is not published either
     ):
         words.add("hyperpod-addons")
     return words

@@ -12,6 +12,7 @@ from math import prod
 
 from ultracluster.catalog.metrics import Metric, metrics
 from ultracluster.model.cluster import Cluster, Group
+from ultracluster.model.inference import serves
 
 HEAD_ROOM = 1.5
 """Budget for each series on paper: disks and interfaces that nobody foresaw, several jobs on a node."""
@@ -154,6 +155,7 @@ def _exporters(cluster: Cluster, group: Group, counts: Mapping[str, float]) -> t
     names += [exporter for thing, exporter in of_devices.items() if counts[thing]]
     if group.role == "compute":
         names.append("collectors/training")
+        names += ["vllm"] if counts["gpu"] and serves(cluster) else []  # SGLang has as many series
     if cluster.traits.slurm:
         names += ["prometheus-agent", "collectors/slurm"]
         names += [f"slurm/{name}" for name in ("jobs", "nodes", "partitions", "scheduler")]

@@ -83,6 +83,8 @@ class Traits:
     """What a group does until its Capacity Block begins: it is filled at `starts`, or it must have
     `count: 0`. None where a launch before that time is not judged."""
 
+    slurm_by_group: bool = False
+    """Its API takes lines of gres.conf and a time until idle nodes end for each node group."""
     slurmdbd_tls: bool | None = None
     """Whether its slurmdbd logs in over TLS to a MySQL server of ours that offers it; None where that is
     unknown, or where it uses none. A server that requires TLS of a client that has none is a cluster without
@@ -186,6 +188,7 @@ _ROWS = (
         title="PCS cluster with Slurm",
         software_family="pcs",
         offered=lambda region: region.pcs,
+        slurm_by_group=True,
         names_images=True,
         scheduler="slurm",
         roles=("login", "compute"),

@@ -47,7 +47,7 @@ def perimeter_of(cluster: Cluster) -> Perimeter:
     return perimeter_of_network(
         environment.network,
         buckets=tuple(named_buckets(environment)),
-        read_buckets=tuple(one.bucket for one in environment.storage.job_buckets if not one.write),
+        read_buckets=tuple(read_only_buckets(environment)),
         words=words_of(cluster),
     )
 
@@ -86,11 +86,25 @@ def named_buckets(environment: Environment) -> Iterator[str]:
     for asked in storage.job_buckets:
         if asked.write:
             yield asked.bucket
+    for group in environment.node_groups.values():
+        if group.restricted:
+            yield from group.restricted.writes
     settings = environment.orchestrator
-    if isinstance(settings, HyperPodEks) and settings.inference:
+    if isinstance(settings, HyperPodEks) and settings.inference and settings.inference.certificate_bucket:
         yield settings.inference.certificate_bucket
     if isinstance(settings, HyperPodEks) and settings.checkpoint_tier:
         yield settings.checkpoint_tier.bucket
+
+
+def read_only_buckets(environment: Environment) -> Iterator[str]:
+    """Buckets that the file names and that are only read."""
+    yield from (one.bucket for one in environment.storage.job_buckets if not one.write)
+    settings = environment.orchestrator
+    if isinstance(settings, HyperPodEks) and settings.inference:
+        yield from settings.inference.model_buckets
+    for group in environment.node_groups.values():
+        if group.restricted:
+            yield from group.restricted.reads
 
 
 def foreign_registries(environment: Environment) -> Iterator[tuple[YamlPath, str]]:
@@ -142,6 +156,8 @@ def _arns(environment: Environment) -> Iterator[tuple[YamlPath, str]]:
             yield (*place, "role_arn"), wanted.workspace.role_arn
     if isinstance(settings, HyperPodEks) and settings.observability:
         yield ("orchestrator", "observability", "workspace_arn"), settings.observability.workspace_arn
+    if isinstance(settings, HyperPodEks) and settings.spaces and settings.spaces.web_ui:
+        yield ("orchestrator", "spaces", "web_ui", "key_arn"), settings.spaces.web_ui.key_arn
     if isinstance(settings, ParallelCluster) and settings.directory_service:
         place = ("orchestrator", "directory_service", "password_secret_arn")
         yield place, settings.directory_service.password_secret_arn

@@ -128,7 +128,8 @@ def _network(cluster: Cluster) -> Iterator[Need]:
     makes_vpc = network.vpc is None
     nat = makes_vpc and network.egress == "nat"
     cut = subnets(cluster)
-    new_subnets = len(cut.small) + (network.subnet is None)
+    further = sum(zone.subnet_id is None for zone in network.further_zones.values())
+    new_subnets = len(cut.small) + (network.subnet is None) + further
     endpoints = sum(row.kind == "interface" for row in made_endpoints(cluster))
     yield Need(quota=quota("vpcs"), amount=int(makes_vpc), why="one for the environment")
     yield Need(
@@ -136,6 +137,8 @@ def _network(cluster: Cluster) -> Iterator[Need]:
         scope="resource" if makes_vpc else "vpc",
     )  # fmt: skip
     yield Need(quota=quota("internet-gateways"), amount=int(nat), why="egress")
+    six = nat and cluster.environment.dual_stack
+    yield Need(quota=quota("egress-only-gateways"), amount=int(six), why="egress over IPv6")
     yield Need(quota=quota("nat-gateways"), amount=int(nat), why="egress", scope="zone")
     yield Need(quota=quota("elastic-ips"), amount=int(nat), why="the NAT gateway")
     yield Need(

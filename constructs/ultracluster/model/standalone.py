@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ultracluster.config import Environment
 from ultracluster.config.environment import Access, Software
-from ultracluster.config.network import ExistingSecurityGroup, ExistingSubnet, ExistingVpc, Network
+from ultracluster.config.network import (
+    ExistingSecurityGroup,
+    ExistingSubnet,
+    ExistingVpc,
+    FurtherZone,
+    Network,
+)
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 from ultracluster.config.observability import Observability
 from ultracluster.config.orchestrator import OrchestratorSettings
@@ -39,6 +45,7 @@ def standalone(
     tags: Mapping[str, str] | None = None,
     access: Access | None = None,
     observability: Observability | None = None,
+    further_zones: Sequence[str] = (),
 ) -> Cluster:
     """What the parts come to.
 
@@ -57,6 +64,7 @@ def standalone(
         tags: of everything that the cluster itself tags.
         access: who reaches the instance metadata of Slurm nodes; services only by default.
         observability: metrics of its nodes; none by default.
+        further_zones: ids of zones of which a subnet is given.
 
     Raises:
         pydantic.ValidationError: a part has the wrong shape, as a name of a group has; its places are those
@@ -67,7 +75,7 @@ def standalone(
         Environment(
             name=_environment_name(cluster_name),
             region=region,
-            network=_NETWORK,
+            network=_NETWORK.model_copy(update={"further_zones": dict.fromkeys(further_zones, _FURTHER)}),
             storage=Storage(
                 lustre=_lustre(lustre) if lustre else None,
                 further_lustre={name: _lustre(one) for name, one in (further_lustre or {}).items()},
@@ -93,6 +101,7 @@ _NETWORK = Network(
     subnet=ExistingSubnet(id=LATER, cidr="0.0.0.0/0"),
     security_group=ExistingSecurityGroup(id=LATER),
 )
+_FURTHER = FurtherZone(cidr="0.0.0.0/0", subnet_id=LATER)
 """It exists already, and how large it is nobody has said."""
 
 

@@ -10,8 +10,9 @@ from typing import assert_never
 from ultracluster.catalog import ultraservers
 from ultracluster.catalog.eks_calendar import standard_support_ends
 from ultracluster.catalog.pcs import pcs_size_for
+from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.lustre import LustreFacts
-from ultracluster.config.orchestrator import Pcs
+from ultracluster.config.orchestrator import ParallelCluster, Pcs
 from ultracluster.config.storage import (
     FIRST_LUSTRE,
     IntelligentTieringLustre,
@@ -19,6 +20,7 @@ from ultracluster.config.storage import (
     Persistent2SsdLustre,
 )
 from ultracluster.model import Cluster, Group
+from ultracluster.model.devices import spaces_of
 from ultracluster.model.endpoints import made_endpoints
 from ultracluster.model.node_price import price_key
 from ultracluster.model.root_volume import (
@@ -31,6 +33,9 @@ from ultracluster.model.root_volume import (
 from ultracluster.plan.billed_item import Item, standing
 from ultracluster.plan.billed_observability import observability_items
 
+HEAD_NODE_ALARMS = 5
+"""Health, processor, memory, disk, heartbeat (aws-parallelcluster 3.16.1, templates/cluster_stack.py)."""
+
 
 def billed(cluster: Cluster, today: dt.date | None = None) -> Iterator[Item]:
     """Everything that an environment is billed for, as far as the file says.
@@ -42,7 +47,8 @@ def billed(cluster: Cluster, today: dt.date | None = None) -> Iterator[Item]:
         if group.most_nodes:
             yield from _nodes(group)
     yield from _control_plane(cluster, today or dt.date.today())
-    for part in (_all_lustre, _open_zfs, _database, _network, _security, observability_items, _by_use):
+    parts = (_all_lustre, _restricted_lustre, _open_zfs, _database, _network, _security, observability_items)
+    for part in (*parts, _own_monitoring, _by_use):
         yield from part(cluster)
 
 
@@ -110,7 +116,13 @@ def _instances(group: Group) -> Item:
             asks = "" if hyperpod else "; --live asks for its price"
             return replace(item, note=f"on demand is the most that Spot costs{asks}")
         case "reservation":
-            return replace(item, note="billed whether or not nodes run in it")
+            lent = group.capacity.takes_back
+            return replace(
+                item,
+                note="billed while nodes run; its owner pays for what stands idle"
+                if lent
+                else "billed whether or not nodes run in it",
+            )
         case "training-plan":
             return replace(item, note=_PREPAID)
         case "capacity-block":
@@ -216,6 +228,24 @@ def _lustre(facts: LustreFacts) -> Iterator[Item]:
         )
 
 
+def _restricted_lustre(cluster: Cluster) -> Iterator[Item]:
+    """What HyperPod makes for restricted groups, and AWS bills here; its kind is not published."""
+    own = {name: one.restricted.lustre for name, one in cluster.in_service.items() if one.restricted}
+    settings = cluster.kubernetes
+    shared = settings.restricted_lustre if isinstance(settings, HyperPodEks) else None
+    for what, lustre in (*own.items(), *([("restricted groups", shared)] if shared and own else ())):
+        if lustre:
+            speed = lustre.throughput_mbps_per_tib
+            item = standing(
+                "storage",
+                f"Lustre of {what}, {speed}/TiB",
+                f"lustre.persistent-2-ssd.{speed}",
+                "GiB",
+                lustre.capacity_gib,
+            )
+            yield replace(item, note="counted as persistent-2-ssd; HyperPod makes it, also for 0 nodes")
+
+
 def _open_zfs(cluster: Cluster) -> Iterator[Item]:
     home = cluster.environment.storage.openzfs
     if home is None or home.deployment == "existing":
@@ -247,6 +277,10 @@ def _network(cluster: Cluster) -> Iterator[Item]:
     interfaces = [one for one in made_endpoints(cluster) if one.kind == "interface"]
     if interfaces:
         yield standing("network", "interface endpoints, one zone", "endpoint", "endpoint", len(interfaces))
+    pools = cluster.with_role("login") if isinstance(cluster.settings, ParallelCluster) else {}
+    if pools:
+        item = standing("network", "load balancers of login pools", "nlb", "load balancer", len(pools))
+        yield replace(item, note="ParallelCluster makes one for each pool, also for one without nodes")
 
 
 def _makes_nat(cluster: Cluster) -> bool:
@@ -266,6 +300,21 @@ def _security(cluster: Cluster) -> Iterator[Item]:
         yield standing("security", "secrets of the database", "secret", "secret", secrets)
 
 
+def _own_monitoring(cluster: Cluster) -> Iterator[Item]:
+    """What ParallelCluster makes in CloudWatch by itself."""
+    settings = cluster.settings
+    if not isinstance(settings, ParallelCluster):
+        return
+    if settings.monitoring.dashboard:
+        item = standing("observability", "ParallelCluster's dashboard", "cloudwatch.dashboard", "dashboard")
+        yield replace(item, note="the first three of an account are free")
+    if settings.monitoring.alarms:
+        alarms = standing(
+            "observability", "ParallelCluster's alarms", "cloudwatch.alarm", "alarm", HEAD_NODE_ALARMS
+        )
+        yield replace(alarms, note="and a composite alarm of them, which costs more; the first ten are free")
+
+
 def _by_use(cluster: Cluster) -> Iterator[Item]:
     storage = cluster.environment.storage
 
@@ -278,6 +327,8 @@ def _by_use(cluster: Cluster) -> Iterator[Item]:
         yield use("data through interface endpoints", "endpoint.gb")
     if not storage.scripts_bucket or cluster.environment.all_data_repositories:
         yield use("S3: objects and requests")
+    if isinstance(cluster.settings, ParallelCluster) and cluster.with_role("login"):
+        yield use("data and connections through the load balancers of login pools", "nlb.capacity")
     lustres = cluster.lustres.values()
     if any(isinstance(one.settings, IntelligentTieringLustre) for one in lustres):
         yield use("Lustre: data in Intelligent-Tiering")
@@ -286,5 +337,10 @@ def _by_use(cluster: Cluster) -> Iterator[Item]:
     backups.append(home.backups if home and home.deployment != "existing" else None)
     if any(one and one.retention_days for one in backups):
         yield use("backups of file systems")
+    if wanted := spaces_of(cluster):
+        most = wanted.per_team * max(1, len(cluster.environment.teams))
+        yield use(f"EBS volumes of up to {most} spaces, {wanted.storage_gib} GiB each", "ebs.gp3")
+        if wanted.remote_ide:
+            yield use(f"editors: up to {most} spaces as managed nodes of Systems Manager", "ssm.advanced")
     yield use("CloudWatch: logs and metrics")
     yield use("traffic to other zones, Regions and the internet")

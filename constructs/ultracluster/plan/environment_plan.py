@@ -17,14 +17,16 @@ from ultracluster.model.orchestrators import Traits
 from ultracluster.model.quota_needs import needs
 from ultracluster.plan.boot import BootPlan, boot_lines, boot_plans, step_lines
 from ultracluster.plan.cost_summary import CostPlan, cost_plan
-from ultracluster.plan.groups import GroupPlan, bandwidth, group_plan
+from ultracluster.plan.groups import GroupPlan, bandwidth, group_notes, group_plan
 from ultracluster.plan.network import (
     AddressPlan,
     AddressRow,
     EndpointPlan,
+    ZonePlan,
     address_plan,
     endpoint_plans,
     perimeter_words,
+    zone_plans,
 )
 from ultracluster.plan.observability import (
     GroupSeries,
@@ -67,8 +69,10 @@ __all__ = [
     "ResiliencePlan",
     "SlurmPlan",
     "WarningPlan",
+    "ZonePlan",
     "bandwidth",
     "boot_lines",
+    "group_notes",
     "observability_lines",
     "parameters",
     "plan",
@@ -139,6 +143,8 @@ class Plan:
     perimeter: str
     """Whose resources pass the endpoints; empty where none is made."""
     addresses: AddressPlan
+    further_zones: tuple[ZonePlan, ...]
+    """Other zones in which groups are."""
     quotas: tuple[QuotaPlan, ...]
     model: ModelPlan | None
     resilience: ResiliencePlan | None
@@ -210,6 +216,7 @@ def plan(
         endpoints=endpoint_plans(cluster),
         perimeter=perimeter_words(cluster),
         addresses=address_plan(cluster),
+        further_zones=zone_plans(cluster),
         quotas=tuple(
             QuotaPlan(
                 service=need.quota.service,

@@ -9,6 +9,7 @@ from ultracluster.config.orchestrator import HyperPodSlurm, ParallelCluster, Pcs
 from ultracluster.config.pcs import PROLOG
 from ultracluster.config.slurm import PROLOG_FLAGS, SlurmSettings
 from ultracluster.model import Cluster
+from ultracluster.model.gpu_checks import GPU_CHECK_SECONDS, checks_gpus
 
 EPILOG = "/opt/ultracluster/epilog"
 _WEEK = 7 * 24 * 60
@@ -17,9 +18,6 @@ _QUEUE_DEPTH = 500
 _IMEX_MESSAGE_TIMEOUT = 240
 _MESSAGE_TIMEOUT = 60
 _SLURM_MESSAGE_TIMEOUT = 10
-GPU_CHECK_SECONDS = 900
-"""Seconds that ParallelCluster's GPU check may take: 180 are typical with eight A100, more with more memory
-(ParallelCluster User Guide, HealthChecks)."""
 
 
 def has(cluster: Cluster, *, checks: bool | None = None) -> frozenset[str]:
@@ -151,21 +149,10 @@ def _prolog_flags(cluster: Cluster) -> str:
 
 
 def _prolog_seconds(cluster: Cluster) -> str:
-    settings = cluster.settings
-    if isinstance(settings, ParallelCluster) and checks_gpus(settings, cluster):
+    if checks_gpus(cluster):
         return str(GPU_CHECK_SECONDS)
     # the IMEX prolog waits for the nodes of its domain
     return "600" if ultraservers(cluster) else "180"
-
-
-def checks_gpus(settings: ParallelCluster, cluster: Cluster) -> bool:
-    """Whether ParallelCluster tests GPUs before jobs on the nodes of a group."""
-    return any(
-        settings.partitions[queue].checks_gpus(name)
-        for queue, groups in cluster.partitions.items()
-        if queue in settings.partitions
-        for name in groups
-    )
 
 
 def _program(cluster: Cluster, path: str) -> str:

@@ -7,9 +7,11 @@ from typing import Any
 
 import botocore.session
 import pytest
+from inference_cases import INFERENCE_CASES
 from resilience_cases import RESILIENCE_CASES
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
+from space_cases import CASES as SPACE_CASES
 
 from ultracluster.catalog import instance_types, regions
 from ultracluster.catalog.eks_calendar import read_on, releases_in_standard_support
@@ -329,7 +331,9 @@ CASES = [
     *CLUSTER_CASES,
     *GROUP_CASES,
     *TYPE_CASES,
+    *INFERENCE_CASES,
     *RESILIENCE_CASES,
+    *SPACE_CASES,
 ]
 
 

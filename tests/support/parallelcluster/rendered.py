@@ -101,9 +101,9 @@ def facts_of(environment: Environment, values: DeployedValues) -> Facts:
     if values.security_group_id != NODES:  # made elsewhere: with the same rules
         _renamed_group(facts, values.security_group_id)
     # it names other networks, and no other group
-    facts["security_groups"][SSH_GROUP] = {
-        **facts["security_groups"][NODES], "GroupId": SSH_GROUP, "IpPermissions": [], "IpPermissionsEgress": [],
-    }  # fmt: skip
+    closed = {"GroupId": SSH_GROUP, "IpPermissions": [], "IpPermissionsEgress": []}
+    nodes = facts["security_groups"][values.security_group_id]
+    facts["security_groups"][SSH_GROUP] = {**nodes, **closed}
     policies = [
         values.node_policy_arn,
         values.head_policy_arn,
@@ -117,7 +117,9 @@ def facts_of(environment: Environment, values: DeployedValues) -> Facts:
     secrets = [values.database_secret_arn]
     if orchestrator.directory_service:
         secrets.append(orchestrator.directory_service.password_secret_arn)
-    facts["secrets"] = {arn: {"ARN": arn, "Name": arn.split(":")[-1]} for arn in secrets if arn}
+    facts["secrets"] = {  # what is in another Region is not found in this one
+        arn: {"ARN": arn, "Name": arn.split(":")[-1]} for arn in secrets if f":{environment.region}:" in arn
+    }
     for group in environment.node_groups.values():
         known = instance_type(group.instance_type)
         if group.image and known:

@@ -58,6 +58,8 @@ class MadeNetwork:
     vpc: ec2.IVpc
     subnet: ec2.ISubnet
     security_groups: Sequence[ec2.ISecurityGroup]
+    further_subnets: Mapping[str, ec2.ISubnet] = field(default_factory=dict[str, ec2.ISubnet])
+    """By zone id."""
     database_subnets: Sequence[ec2.ISubnet] = ()
     control_plane_subnets: Sequence[ec2.ISubnet] = ()
 
@@ -74,6 +76,10 @@ class NetworkParts:
     """Of the nodes' subnet; None where it is not known."""
     route_table_id: str | None = None
     """Of the nodes' subnet; None where the subnet exists."""
+    further_subnet_ids: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of nodes in other zones, by zone id."""
+    further_route_table_ids: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of those of them that are made here, by zone id."""
     default_security_group_id: str | None = None
     """The group that EC2 makes with a VPC; None where the VPC exists."""
     database_subnet_ids: tuple[str, ...] = ()
@@ -89,6 +95,15 @@ class NetworkParts:
     def subnet(self, scope: Construct) -> ec2.ISubnet:
         """Of the nodes."""
         return self.made.subnet if self.made else existing_subnet(scope, "Nodes", self.subnet_id)
+
+    def further_subnets(self, scope: Construct) -> dict[str, ec2.ISubnet]:
+        """Of nodes in other zones, by zone id."""
+        if self.made:
+            return dict(self.made.further_subnets)
+        return {
+            zone: existing_subnet(scope, f"Nodes-{zone}", subnet_id)
+            for zone, subnet_id in self.further_subnet_ids.items()
+        }
 
     def security_groups(self, scope: Construct) -> list[ec2.ISecurityGroup]:
         """Of the nodes; each admits itself."""

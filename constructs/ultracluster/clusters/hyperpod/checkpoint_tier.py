@@ -6,6 +6,9 @@ resources based on tags" (session tags of Pod Identity).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from aws_cdk import Stack
 from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
@@ -99,7 +102,7 @@ class CheckpointTierAccess(Construct):
         acknowledge(self.role, accepted)
 
     def _statement(
-        self, sid: str, actions: list[str], resources: list[str], conditions: dict[str, object] | None = None
+        self, sid: str, actions: list[str], resources: list[str], conditions: Mapping[str, Any] | None = None
     ) -> None:
         self.role.add_to_policy(
             iam.PolicyStatement(sid=sid, actions=actions, resources=resources, conditions=conditions)

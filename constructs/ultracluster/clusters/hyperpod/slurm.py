@@ -26,7 +26,7 @@ from ultracluster.clusters.given import (
     use_bucket_key,
     waits_of_nodes,
 )
-from ultracluster.clusters.hyperpod.group import common_properties, volumes
+from ultracluster.clusters.hyperpod.group import FurtherNetworks, accept_pins, common_properties, volumes
 from ultracluster.clusters.job_access import deployed, job_role
 from ultracluster.clusters.metrics import deployed as metrics_deployed
 from ultracluster.clusters.metrics import let_write_metrics
@@ -84,6 +84,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
         construct_id: str,
         *,
         subnet: ec2.ISubnet,
+        further_subnets: Mapping[str, ec2.ISubnet] | None = None,
         vpc: ec2.IVpc | None = None,
         security_groups: Sequence[ec2.ISecurityGroup] | None = None,
         role: GivenRoles = None,
@@ -109,6 +110,8 @@ class HyperPodSlurmCluster(ClusterConstruct):
 
         Args:
             subnet: the one subnet, so that the service has no zone to choose.
+            further_subnets: in other zones of the same VPC, by zone id: of groups that name a `zone_id`. EFA
+                does not leave a zone.
             vpc: of the subnet; needed where no `security_groups` are given.
             security_groups: of the nodes; each must allow all traffic from and to itself (`EfaSecurityGroup`,
                 of which one is made by default).
@@ -159,6 +162,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
                 instance_types=instance_types,
                 access=access,
                 metrics=metrics,
+                further_zones=tuple(further_subnets or ()),
             ),
         )
         self.cluster = made.cluster
@@ -166,6 +170,9 @@ class HyperPodSlurmCluster(ClusterConstruct):
         self.cluster_name = made.cluster.cluster_name
         self.security_groups = nodes_groups(self, security_groups, vpc, subnet)
         self._connections = ec2.Connections(security_groups=self.security_groups)
+        self._further = FurtherNetworks(
+            self, cluster=made.cluster, subnets=further_subnets, security_groups=self.security_groups
+        )
         self.key = ClusterKey.of(self, key)
         self._rights = self._make_rights(subnet, role)
         self.roles = {name: rights.role for name, rights in self._rights.items()}
@@ -192,11 +199,13 @@ class HyperPodSlurmCluster(ClusterConstruct):
         with made.in_words_of_rules():
             self._bundle = self._upload(made, upload_role)
             self.resource = self._resource(subnet, accounting)
+        accept_pins(self.resource, self.cluster)
         # its policy, not only the role, must be there before the first node is
         for rights in self._distinct_rights:
             rights.depend_on_policy(self.resource)
         self.resource.node.add_dependency(
             *waits_of_nodes(subnet, self.security_groups),
+            *(one.internet_connectivity_established for one in self._further.subnets.values()),
             *admitted(
                 self,
                 subnet=subnet,
@@ -225,6 +234,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
                 key=self.key,
                 nodes=share.nodes,
                 subnet=subnet,
+                further_subnets=list(self._further.subnets.values()),
                 security_groups=self.security_groups,
                 role=share.given,
             )
@@ -307,7 +317,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
             ),
             life_cycle_config=self._lifecycle(name),
             instance_storage_configs=[*volumes(group, key), *self._mounts(name)],
-            **common_properties(group),
+            **common_properties(group, self._further.of(group)),
         )
 
     def _mounts(self, group: str) -> list[sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty]:

@@ -170,7 +170,9 @@ class PcsCluster(ClusterConstruct):
         self._config = cast("Pcs", made.cluster.settings)
         self.cluster_name = made.cluster.cluster_name
         self._subnet, self._tags = subnet, node_tags
-        self.security_groups = nodes_groups(self, security_groups, vpc, subnet)
+        self.security_groups = nodes_groups(
+            self, security_groups, vpc, subnet, ipv6=self._config.network_type == "ipv6"
+        )
         self._connections = ec2.Connections(security_groups=self.security_groups)
         self.key = ClusterKey.of(self, key)
         allow_use(self, self.key, *made.cluster.launched_by)
@@ -260,6 +262,8 @@ class PcsCluster(ClusterConstruct):
             networking=_CLUSTER.NetworkingProperty(
                 subnet_ids=[self._subnet.subnet_id],
                 security_group_ids=[group.security_group_id for group in self.security_groups],
+                # left out where it is the default, so that clusters that exist stay
+                network_type="IPV6" if self._config.network_type == "ipv6" else None,
             ),
             slurm_configuration=cluster_configuration(self._config, slurm),
         )

@@ -12,6 +12,7 @@ from ultracluster.rules.eks import (
     neuron,
     pods,
     releases,
+    serving,
     sharing,
     system,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "neuron",
     "pods",
     "releases",
+    "serving",
     "sharing",
     "system",
 ]

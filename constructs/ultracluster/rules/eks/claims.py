@@ -14,7 +14,7 @@ from ultracluster.model import Cluster, Group
 from ultracluster.model.devices import compute_domain_types, imex_groups
 from ultracluster.rules.eks.groups import EKS_ONLY
 from ultracluster.rules.engine import Breach
-from ultracluster.rules.sets import EKS
+from ultracluster.rules.sets import EKS, HYPERPOD, KUBERNETES
 
 DATE = "2026-11-23"
 ULTRASERVERS = "EKS User Guide, Use P6e-GB200 UltraServers with Amazon EKS (ml-eks-nvidia-ultraserver)"
@@ -215,7 +215,7 @@ def two_for_gpus(settings: Eks | HyperPodEks) -> Iterator[Breach]:
     source="kubernetes-sigs/kueue v0.19.2, pkg/features/kube_features.go: since 0.18 jobs with claims that "
     "are mapped to no resource are refused; AWS does not say which Kueue the add-on has",
     date=DATE,
-    kinds=frozenset({"hyperpod-eks"}),
+    kinds=HYPERPOD & KUBERNETES,
     by_hand="kubectl get deployment -n kueue-system -o jsonpath='{..image}'",
 )
 def governed_claims(settings: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:

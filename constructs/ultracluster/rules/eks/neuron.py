@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from ultracluster.catalog.eks import NEURON, charts, kube_scheduler_tag
 from ultracluster.config.kubernetes import Eks, HyperPodEks
@@ -118,7 +118,7 @@ def _value(settings: Eks | HyperPodEks, path: YamlPath) -> Any:
     """A value of the environment's own for Neuron's chart."""
     found: Any = settings.chart_values.get(NEURON, {})
     for part in path:
-        found = found.get(part) if isinstance(found, Mapping) else None
+        found = cast("Mapping[str, Any]", found).get(str(part)) if isinstance(found, Mapping) else None
     return found
 
 

@@ -104,7 +104,7 @@ def _most_groups() -> int:
 def _pods(cluster: Cluster, settings: Eks | HyperPodEks) -> tuple[int, int]:
     """Pods on every node, and pods that run once in the cluster."""
     has = {"always", scheduler_of(cluster), *(key for key, value in settings if value)}
-    if cluster.lustre:
+    if cluster.lustre or "inference" in has:
         has.add("lustre")
     wanted = observability_of(cluster)
     if wanted and collects(cluster):
@@ -113,7 +113,7 @@ def _pods(cluster: Cluster, settings: Eks | HyperPodEks) -> tuple[int, int]:
         has.add("gpu-operator")
     if compute_domain_types(cluster):
         has |= {"domains", *(["discovery"] if settings.gpu_plugin == "device-plugin" else ())}
-    if has & {"training_operator", "inference"}:
+    if has & {"training_operator", "inference", "spaces"}:
         has.add("cert-manager")
     table = system_pods()
     return (

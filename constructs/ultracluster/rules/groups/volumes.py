@@ -19,7 +19,7 @@ _QUOTA_IOPS, _QUOTA_TIB = 100_000, 20
 
 
 @GRP.rule(
-    70,
+    73,
     "error",
     "An io2 volume has at most 1,000 I/O operations a second for each GiB",
     source=_GUIDE,
@@ -40,7 +40,7 @@ def io2_ratio(group: Group) -> Iterator[Breach]:
 
 
 @GRP.rule(
-    71,
+    74,
     "error",
     "Only a gp3 root volume has a throughput of its own",
     source=f"{_GUIDE}: throughput follows from the I/O operations, 0.256 MiB/s each; EC2 API reference, "
@@ -60,7 +60,7 @@ def io2_throughput(group: Group) -> Iterator[Breach]:
 
 
 @GRP.rule(
-    72,
+    75,
     "warning",
     "All io2 volumes fit the account's default quotas",
     source="Service Quotas, ebs: L-8D977E7E and L-09BD8365 (public records of ListServiceQuotas)",

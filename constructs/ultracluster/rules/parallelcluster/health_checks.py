@@ -10,10 +10,10 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.parallelcluster import ParallelCluster, ParallelClusterPartition
 from ultracluster.config.remedy import drop, rename, write
 from ultracluster.model import Cluster, Group
+from ultracluster.model.gpu_checks import GPU_CHECK_SECONDS, checks_gpus
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.parallelcluster.groups import DATE
 from ultracluster.rules.sets import PCL
-from ultracluster.slurm.values import GPU_CHECK_SECONDS, checks_gpus
 
 GUIDE = "ParallelCluster User Guide, SlurmQueues, HealthChecks"
 
@@ -104,7 +104,7 @@ def check_of_shared_nodes(settings: ParallelCluster, cluster: Cluster) -> Iterat
     date="2026-11-23",
 )
 def check_is_cut_off(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
-    if not checks_gpus(settings, cluster):
+    if not checks_gpus(cluster):
         return
     for key, value in settings.slurm_settings.items():
         if key.lower() == "prologepilogtimeout" and str(value).isdigit() and int(value) < 300:
