@@ -135,3 +135,16 @@ def test_a_reservation_is_billed_whether_or_not_nodes_run() -> None:
     assert line(estimated("parallelcluster-p5"), "reserved: p5").item.note == (
         "billed whether or not nodes run in it"
     )
+
+
+def test_endpoints_have_load_balancers_that_no_stack_makes() -> None:
+    base = "hyperpod-eks-p5"
+    asked = {"orchestrator.inference": {}}
+    plain, serving = (
+        {item.what for item in billed(resolve(environment(base, changes))) if item.area == "by use"}
+        for changes in ({}, asked)
+    )
+    assert serving - plain == {
+        "a load balancer for each endpoint or gateway of the inference operator",
+        "S3: certificates of endpoints",
+    }
