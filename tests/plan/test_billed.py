@@ -148,3 +148,15 @@ def test_endpoints_have_load_balancers_that_no_stack_makes() -> None:
         "a load balancer for each endpoint or gateway of the inference operator",
         "S3: certificates of endpoints",
     }
+
+
+def test_the_lustre_of_restricted_groups_is_billed() -> None:
+    shared = {
+        "orchestrator.restricted_lustre": {"capacity_gib": 2400, "throughput_mbps_per_tib": 125},
+        "node_groups.tune.restricted.lustre": ...,
+    }
+    for changes, size, speed in (({}, 4800, 250), (shared, 2400, 125)):
+        items = billed(resolve(environment("wishes/restricted-groups", changes)))
+        (found,) = (one for one in items if one.what.startswith("Lustre of"))
+        assert (found.quantity, found.key) == (size, f"lustre.persistent-2-ssd.{speed}")
+        assert "0 nodes" in found.note
