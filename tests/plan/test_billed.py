@@ -135,3 +135,15 @@ def test_a_reservation_is_billed_whether_or_not_nodes_run() -> None:
     assert line(estimated("parallelcluster-p5"), "reserved: p5").item.note == (
         "billed whether or not nodes run in it"
     )
+
+
+def test_what_another_team_lends_is_billed_while_nodes_run() -> None:
+    lent = {"kind": "reservation", "id": "cr-0123456789abcdef0", "interruptible": True}
+    changes = {
+        "node_groups.train.capacity": lent,
+        "node_groups.train.count": 0,
+        "node_groups.train.max_count": 4,
+    }
+    item = line(estimated("pcs-p6-b200", changes), "train: p6-b200").item
+    assert (item.quantity, item.greatest) == (0, 4)
+    assert "its owner pays for what stands idle" in item.note
