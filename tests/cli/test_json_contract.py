@@ -52,6 +52,7 @@ ELSEWHERE = {
     "observability apply": "tests/account/test_observability_apply.py",
     "preflight": "tests/account/test_preflight.py",
     "prices update": "tests/cli/test_prices.py",
+    "software pin": "tests/account/test_software_pins.py",
     "software update": "tests/account/test_software_update.py",
     "teams apply": "tests/account/test_team_differences.py",
     "users apply": "tests/account/people",

@@ -147,3 +147,15 @@ def test_what_another_team_lends_is_billed_while_nodes_run() -> None:
     item = line(estimated("pcs-p6-b200", changes), "train: p6-b200").item
     assert (item.quantity, item.greatest) == (0, 4)
     assert "its owner pays for what stands idle" in item.note
+
+
+def test_the_lustre_of_restricted_groups_is_billed() -> None:
+    shared = {
+        "orchestrator.restricted_lustre": {"capacity_gib": 2400, "throughput_mbps_per_tib": 125},
+        "node_groups.tune.restricted.lustre": ...,
+    }
+    for changes, size, speed in (({}, 4800, 250), (shared, 2400, 125)):
+        items = billed(resolve(environment("wishes/restricted-groups", changes)))
+        (found,) = (one for one in items if one.what.startswith("Lustre of"))
+        assert (found.quantity, found.key) == (size, f"lustre.persistent-2-ssd.{speed}")
+        assert "0 nodes" in found.note

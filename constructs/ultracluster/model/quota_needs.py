@@ -148,7 +148,7 @@ def _network(cluster: Cluster) -> Iterator[Need]:
     yield Need(quota=quota("security-groups"), amount=_groups(cluster, endpoints), why="one for each part")
     yield Need(
         quota=quota("rules-per-group"),
-        amount=RULES,
+        amount=RULES + RULES_OF_FURTHER_LUSTRE * len(cluster.environment.storage.further_lustre),
         why="the fullest group, both directions",
         scope="resource",
     )
@@ -158,6 +158,8 @@ def _network(cluster: Cluster) -> Iterator[Need]:
 RULES = 12
 """Rules of the fullest security group of ours: self, web, Lustre, NFS, database, API endpoint. AWS's
 default is 60; a test holds it against what the stacks make."""
+RULES_OF_FURTHER_LUSTRE = 2
+"""Of the nodes' group for each of them, over TCP; over EFA one."""
 
 
 def _groups(cluster: Cluster, endpoints: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from ipaddress import IPv4Network
 from typing import Any, Literal, TypedDict, Unpack, cast
 
@@ -30,7 +30,7 @@ class NetworkArguments(TypedDict, total=False):
     egress: Literal["nat", "closed"]
     extra_endpoints: Sequence[str]
     perimeter: Perimeter
-    further_zones: Mapping[str, FurtherZone]
+    further_zones: dict[str, FurtherZone]
     flow_logs: FlowLogs
 
 

@@ -52,7 +52,7 @@ DOCUMENTS: dict[str, Document] = {
     ),
     "outcomes": Document(
         1,
-        (*_NODES, "software update"),
+        (*_NODES, "software update", "software pin"),
         "What came of a request for nodes or groups",
         "cli.documents.cluster:OutcomeList",
     ),
