@@ -137,6 +137,19 @@ def test_a_reservation_is_billed_whether_or_not_nodes_run() -> None:
     )
 
 
+def test_endpoints_have_load_balancers_that_no_stack_makes() -> None:
+    base = "hyperpod-eks-p5"
+    asked = {"orchestrator.inference": {}}
+    plain, serving = (
+        {item.what for item in billed(resolve(environment(base, changes))) if item.area == "by use"}
+        for changes in ({}, asked)
+    )
+    assert serving - plain == {
+        "a load balancer for each endpoint or gateway of the inference operator",
+        "S3: certificates of endpoints",
+    }
+
+
 def test_what_another_team_lends_is_billed_while_nodes_run() -> None:
     lent = {"kind": "reservation", "id": "cr-0123456789abcdef0", "interruptible": True}
     changes = {
