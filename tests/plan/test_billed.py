@@ -150,6 +150,18 @@ def test_endpoints_have_load_balancers_that_no_stack_makes() -> None:
     }
 
 
+def test_what_another_team_lends_is_billed_while_nodes_run() -> None:
+    lent = {"kind": "reservation", "id": "cr-0123456789abcdef0", "interruptible": True}
+    changes = {
+        "node_groups.train.capacity": lent,
+        "node_groups.train.count": 0,
+        "node_groups.train.max_count": 4,
+    }
+    item = line(estimated("pcs-p6-b200", changes), "train: p6-b200").item
+    assert (item.quantity, item.greatest) == (0, 4)
+    assert "its owner pays for what stands idle" in item.note
+
+
 def test_the_lustre_of_restricted_groups_is_billed() -> None:
     shared = {
         "orchestrator.restricted_lustre": {"capacity_gib": 2400, "throughput_mbps_per_tib": 125},

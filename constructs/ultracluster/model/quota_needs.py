@@ -15,6 +15,7 @@ from typing import Literal
 
 from ultracluster.catalog.quotas import Quota, ec2_quota, quota, quota_by_type
 from ultracluster.config.lustre import NewLustre
+from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.storage import (
     FIRST_LUSTRE,
     IntelligentTieringLustre,
@@ -146,6 +147,9 @@ def _network(cluster: Cluster) -> Iterator[Need]:
         scope="resource" if makes_vpc else "vpc",
     )  # fmt: skip
     yield Need(quota=quota("security-groups"), amount=_groups(cluster, endpoints), why="one for each part")
+    if isinstance(cluster.settings, ParallelCluster):
+        pools = len(cluster.with_role("login"))
+        yield Need(quota=quota("network-load-balancers"), amount=pools, why="one for each login pool")
     yield Need(
         quota=quota("rules-per-group"),
         amount=RULES + RULES_OF_FURTHER_LUSTRE * len(cluster.environment.storage.further_lustre),
@@ -174,6 +178,7 @@ def _groups(cluster: Cluster, endpoints: int) -> int:
         + 2 * (database is not None and database.kind == "rds-mysql")  # and the function that makes its user
         + (cluster.environment.network.vpc is None)  # the default group of a VPC
         + cluster.traits.security_groups
+        + len(cluster.settings.ssh_pools if isinstance(cluster.settings, ParallelCluster) else ())
     )
 
 

@@ -11,7 +11,7 @@ from ultracluster.config.remedy import DROP, anywhere, ask, drop, inside, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.remedies import moved_to
-from ultracluster.rules.sets import HYP
+from ultracluster.rules.sets import HYP, HYPERPOD, KUBERNETES
 
 API = (
     "SageMaker API reference, ClusterRestrictedInstanceGroupSpecification; CloudFormation, "
@@ -27,7 +27,7 @@ TERRAFORM = (
     "Instance Group (RIG) for Nova Model Customization"
 )
 DATE = "2026-11-23"
-KINDS = frozenset({"hyperpod-eks"})
+KINDS = HYPERPOD & KUBERNETES
 REGION = "us-east-1"
 _LACKING = (
     "instance_types",
