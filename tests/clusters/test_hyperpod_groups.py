@@ -62,8 +62,9 @@ def test_a_group_in_another_zone_has_the_subnet_of_that_zone(groups: dict[str, T
 
     assert own["train"] == own["serve"] == {}
     for zone, name in (("use2-az1", "spot-1"), ("use2-az3", "spot-3")):
-        assert own[name]["Subnets"] == [{"Fn::ImportValue": f"groups-network-NodeSubnetId-{zone}"}]
-        assert own[name]["SecurityGroupIds"] == cluster["VpcConfig"]["SecurityGroupIds"]
+        found = own[name] or {}
+        assert found["Subnets"] == [{"Fn::ImportValue": f"groups-network-NodeSubnetId-{zone}"}]
+        assert found["SecurityGroupIds"] == cluster["VpcConfig"]["SecurityGroupIds"]
 
 
 def test_each_zone_has_a_subnet_a_way_out_and_s3(groups: dict[str, Template]) -> None:

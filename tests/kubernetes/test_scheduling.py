@@ -68,13 +68,13 @@ def test_tables_are_of_the_releases_that_are_installed() -> None:
     for key, row in TABLE.items():
         repository = row["source"].split("/")[1]
         if repository == "jupyter-k8s":  # of an add-on, whose release has the definitions of this one
-            assert hyperpod_addon_version("amazon-sagemaker-spaces").startswith(
+            assert str(hyperpod_addon_version("amazon-sagemaker-spaces")).startswith(
                 row["version"].rpartition(".")[0]
             )
             continue
         if row["source"].startswith("aws/"):
             continue  # of an add-on, whose version AWS chooses
-        chart = charts()[of.get(repository, repository)]
+        chart = charts()[of.get(repository) or repository]
         assert row["version"].removeprefix("v") == chart["version"].removeprefix("v"), key
 
 

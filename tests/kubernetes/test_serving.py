@@ -212,11 +212,6 @@ def test_the_agent_finds_a_server_and_knows_its_engine(tmp_path: Path) -> None:
             "orchestrator.leader_worker_set is off",
         ),
         (
-            {"orchestrator.efa_devices": "dra"},
-            (*FSX, "--nodes", "2"),
-            "claim EFA through DRA",
-        ),
-        (
             {"node_groups.serve.instance_type": "g6.4xlarge", "orchestrator.serving.disaggregated": False},
             (*FSX, "--disaggregate", "1:1", "--router-image", "a"),
             "has no EFA",

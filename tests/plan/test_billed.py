@@ -137,6 +137,31 @@ def test_a_reservation_is_billed_whether_or_not_nodes_run() -> None:
     )
 
 
+def test_endpoints_have_load_balancers_that_no_stack_makes() -> None:
+    base = "hyperpod-eks-p5"
+    asked = {"orchestrator.inference": {}}
+    plain, serving = (
+        {item.what for item in billed(resolve(environment(base, changes))) if item.area == "by use"}
+        for changes in ({}, asked)
+    )
+    assert serving - plain == {
+        "a load balancer for each endpoint or gateway of the inference operator",
+        "S3: certificates of endpoints",
+    }
+
+
+def test_what_another_team_lends_is_billed_while_nodes_run() -> None:
+    lent = {"kind": "reservation", "id": "cr-0123456789abcdef0", "interruptible": True}
+    changes = {
+        "node_groups.train.capacity": lent,
+        "node_groups.train.count": 0,
+        "node_groups.train.max_count": 4,
+    }
+    item = line(estimated("pcs-p6-b200", changes), "train: p6-b200").item
+    assert (item.quantity, item.greatest) == (0, 4)
+    assert "its owner pays for what stands idle" in item.note
+
+
 def test_the_lustre_of_restricted_groups_is_billed() -> None:
     shared = {
         "orchestrator.restricted_lustre": {"capacity_gib": 2400, "throughput_mbps_per_tib": 125},

@@ -68,6 +68,13 @@ def test_a_reservation_in_a_group_is_placed_there() -> None:
     assert found.groups[1].placement == "reservation-group"
 
 
+@pytest.mark.parametrize(("lent", "said"), [(True, "interruptible reservation"), (False, "reservation")])
+def test_a_reservation_that_is_lent_is_said_so(lent: bool, said: str) -> None:
+    capacity = {"kind": "reservation", "id": "cr-0123456789abcdef0", "interruptible": lent}
+    found = planned("pcs-p6-b200", {"node_groups.train.capacity": capacity, "acknowledge": []})
+    assert next(one for one in found.groups if one.name == "train").capacity == said
+
+
 def test_a_group_may_decline_its_placement_group() -> None:
     changes: dict[str, Any] = {"node_groups.train.capacity": {"kind": "on-demand"}}
     assert planned("eks-p5en", changes).groups[1].placement == "cluster"

@@ -16,6 +16,7 @@ from ultracluster.config.hyperpod_eks import (
     KarpenterAutoscaling,
     Resilience,
 )
+from ultracluster.config.hyperpod_spaces import HyperPodSpaces
 from ultracluster.config.kubernetes import (
     Capabilities,
     HyperPodAddon,
@@ -145,6 +146,7 @@ class HyperPodEksSettings(KubernetesSettings, total=False):
     resilience: Sequence[Resilience]
     observability: HyperPodObservability | None
     inference: HyperPodInference | None
+    spaces: HyperPodSpaces | None
     restricted_lustre: SharedRestrictedLustre | None
     addon_versions: dict[HyperPodAddon, str]
 

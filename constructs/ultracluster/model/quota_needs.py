@@ -15,6 +15,7 @@ from typing import Literal
 
 from ultracluster.catalog.quotas import Quota, ec2_quota, quota, quota_by_type
 from ultracluster.config.lustre import NewLustre
+from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.storage import (
     FIRST_LUSTRE,
     IntelligentTieringLustre,
@@ -146,9 +147,12 @@ def _network(cluster: Cluster) -> Iterator[Need]:
         scope="resource" if makes_vpc else "vpc",
     )  # fmt: skip
     yield Need(quota=quota("security-groups"), amount=_groups(cluster, endpoints), why="one for each part")
+    if isinstance(cluster.settings, ParallelCluster):
+        pools = len(cluster.with_role("login"))
+        yield Need(quota=quota("network-load-balancers"), amount=pools, why="one for each login pool")
     yield Need(
         quota=quota("rules-per-group"),
-        amount=RULES,
+        amount=RULES + RULES_OF_FURTHER_LUSTRE * len(cluster.environment.storage.further_lustre),
         why="the fullest group, both directions",
         scope="resource",
     )
@@ -158,6 +162,8 @@ def _network(cluster: Cluster) -> Iterator[Need]:
 RULES = 12
 """Rules of the fullest security group of ours: self, web, Lustre, NFS, database, API endpoint. AWS's
 default is 60; a test holds it against what the stacks make."""
+RULES_OF_FURTHER_LUSTRE = 2
+"""Of the nodes' group for each of them, over TCP; over EFA one."""
 
 
 def _groups(cluster: Cluster, endpoints: int) -> int:
@@ -172,6 +178,7 @@ def _groups(cluster: Cluster, endpoints: int) -> int:
         + 2 * (database is not None and database.kind == "rds-mysql")  # and the function that makes its user
         + (cluster.environment.network.vpc is None)  # the default group of a VPC
         + cluster.traits.security_groups
+        + len(cluster.settings.ssh_pools if isinstance(cluster.settings, ParallelCluster) else ())
     )
 
 

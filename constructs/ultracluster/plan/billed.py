@@ -22,6 +22,7 @@ from ultracluster.config.storage import (
 from ultracluster.model import Cluster, Group
 from ultracluster.model.devices import spaces_of
 from ultracluster.model.endpoints import made_endpoints
+from ultracluster.model.inference import inference_of
 from ultracluster.model.node_price import price_key
 from ultracluster.model.root_volume import (
     INCLUDED_IOPS,
@@ -342,5 +343,10 @@ def _by_use(cluster: Cluster) -> Iterator[Item]:
         yield use(f"EBS volumes of up to {most} spaces, {wanted.storage_gib} GiB each", "ebs.gp3")
         if wanted.remote_ide:
             yield use(f"editors: up to {most} spaces as managed nodes of Systems Manager", "ssm.advanced")
+    serving = inference_of(cluster)
+    if serving and serving.load_balancer_controller:
+        yield use("a load balancer for each endpoint or gateway of the inference operator")
+    if serving and not serving.certificate_bucket:
+        yield use("S3: certificates of endpoints")
     yield use("CloudWatch: logs and metrics")
     yield use("traffic to other zones, Regions and the internet")

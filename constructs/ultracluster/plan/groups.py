@@ -32,7 +32,7 @@ class GroupPlan:
     greatest: int
     """Nodes that there may be."""
     capacity: str
-    """Kind of capacity: `on-demand`, `training-plan` ..."""
+    """Kind of capacity: `on-demand`, `training-plan` ...; `interruptible reservation` of one that is lent."""
     capacity_id: str
     """Id or ARN of what is reserved; empty without one."""
     placement: str
@@ -115,7 +115,7 @@ def group_plan(group: Group) -> GroupPlan:
         instance_type=group.settings.instance_type,
         count=group.settings.count,
         greatest=nodes,
-        capacity=group.capacity.kind,
+        capacity=_capacity_kind(group.capacity),
         capacity_id=_capacity_id(group.capacity),
         placement=_placement(group),
         vcpu=instance_type.vcpu * nodes if instance_type and instance_type.vcpu else None,
@@ -172,6 +172,11 @@ def _placement(group: Group) -> str:
     if group.in_service:
         return "hyperpod"
     return group.placement.kind if group.placement else ""
+
+
+def _capacity_kind(capacity: Capacity) -> str:
+    lent = isinstance(capacity, Reservation) and capacity.interruptible
+    return f"interruptible {capacity.kind}" if lent else capacity.kind
 
 
 def _capacity_id(capacity: Capacity) -> str:

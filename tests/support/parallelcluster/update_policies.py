@@ -53,12 +53,12 @@ def main() -> None:
     answer.close()
 
 
-def policies(schema: Any, above: str) -> Iterator[tuple[str, dict[str, str]]]:
+def policies(schema: Any, above: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each key below a section: its policy, and by which key the elements of a list are known."""
     for field in schema.declared_fields.values():
         many = bool(getattr(field, "many", False))
         path = f"{above}{field.data_key}{'[]' if many else ''}"
-        row = {"policy": field.metadata["update_policy"].name}
+        row: dict[str, Any] = {"policy": field.metadata["update_policy"].name}
         if many:
             row["by"] = field.metadata["update_key"]
         nested = hasattr(field, "nested")

@@ -122,8 +122,9 @@ class SpacesRoles(Construct):
         _add(role, "SeeSigningKey", ["kms:DescribeKey"], [key_arn])
         _add(role, "SignTokens", ["kms:Decrypt", "kms:GenerateDataKey"], [key_arn], {"StringEquals": whose})
 
-    def _ssm(self, resource: str, name: str, **more: str) -> str:
-        return Stack.of(self).format_arn(service="ssm", resource=resource, resource_name=name, **more)
+    def _ssm(self, resource: str, name: str, account: str | None = None) -> str:
+        stack = Stack.of(self)
+        return stack.format_arn(service="ssm", account=account, resource=resource, resource_name=name)
 
 
 def give_spaces(kubectl: Kubectl, cluster: Cluster, *, addon: IConstruct | None) -> None:

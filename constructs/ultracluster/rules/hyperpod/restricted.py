@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import RestrictedLustre
-from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.config.remedy import DROP, anywhere, ask, drop, inside, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.environment.remedies import moved_to
-from ultracluster.rules.sets import HYP
+from ultracluster.rules.sets import HYP, HYPERPOD, KUBERNETES
 
 API = (
     "SageMaker API reference, ClusterRestrictedInstanceGroupSpecification; CloudFormation, "
@@ -28,7 +27,7 @@ TERRAFORM = (
     "Instance Group (RIG) for Nova Model Customization"
 )
 DATE = "2026-11-23"
-KINDS: frozenset[OrchestratorKind] = frozenset({"hyperpod-eks"})
+KINDS = HYPERPOD & KUBERNETES
 REGION = "us-east-1"
 _LACKING = (
     "instance_types",
