@@ -248,8 +248,8 @@ def cache_of_teams(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
     100,
     "warning",
     "The operator reaches AWS Certificate Manager",
-    source="AWS Certificate Manager User Guide, which has endpoints of a VPC for ACME only (unverified: "
-    "`by_hand` shows whether the Region has one for the API); SageMaker Developer Guide, HyperPod inference",
+    source="AWS Certificate Manager User Guide, which names endpoints of a VPC for ACME only, and none "
+    "for the API; SageMaker Developer Guide, HyperPod inference",
     by_hand="aws ec2 describe-vpc-endpoint-services --query \"ServiceNames[?ends_with(@, '.acm')]\"",
     date=_DATE,
 )
