@@ -45,7 +45,7 @@ SERVING_CASES = [
         {SERVING: {"groups": ["tune"]}},
         f"{SERVING}.groups[0]",
         "`tune` is restricted",
-        "a compute group with NVIDIA GPUs",
+        "add a compute group with NVIDIA GPUs",
         {
             SERVE: {"role": "compute", "instance_type": "p5.48xlarge", "count": 1},
             SERVING: {"groups": ["serve"]},

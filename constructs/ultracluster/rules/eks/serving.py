@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ultracluster.config.kubernetes import Eks, HyperPodEks, Serving
-from ultracluster.config.remedy import Remedy, ask, relative, write
+from ultracluster.config.remedy import DROP, Remedy, ask, relative, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import EKS
@@ -149,7 +149,8 @@ def _other(cluster: Cluster) -> Remedy:
     for name, group in cluster.with_role("compute").items():
         if _serves(group):
             return write(name)
-    return ask("decision", "a compute group with NVIDIA GPUs")
+    # without `serving` nothing of it is left to judge
+    return relative({("serving",): DROP}, up=3).noting("or add a compute group with NVIDIA GPUs")
 
 
 def _lasting(cluster: Cluster) -> Remedy:
