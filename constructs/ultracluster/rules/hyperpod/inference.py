@@ -134,7 +134,7 @@ def gateway_version(hyperpod: HyperPodEks) -> Iterator[Breach]:
 )
 def cache_has_storage(hyperpod: HyperPodEks) -> Iterator[Breach]:
     wanted = hyperpod.inference
-    if wanted and wanted.kv_cache == "tiered" and hyperpod.tiered_checkpoints_percent is None:
+    if wanted and wanted.kv_cache == "tiered" and not hyperpod.tiered_checkpoints_percent:
         yield Breach(
             ("inference", "kv_cache"),
             "`tiered` keeps keys and values in HyperPod's tiered storage, and the cluster has none: no "
