@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+from project import ENVIRONMENTS, ROOT
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
 import ultracluster
+from ultracluster.config import load
 from ultracluster.model import resolve
 from ultracluster.model.endpoints import closed_endpoints, made_endpoints
 from ultracluster.rules.sets import NET
@@ -399,4 +402,13 @@ def test_endpoints_are_services_that_cdk_knows() -> None:
     assert interfaces <= names
     assert {row["service"] for row in rows["left_out"]}.isdisjoint(interfaces)
     assert all(row["reason"] and row["source"] for row in rows["endpoints"] + rows["left_out"])
-    assert len({row["service"] for row in rows["endpoints"]}) == len(rows["endpoints"])
+    assert len({(row["service"], row["when"]) for row in rows["endpoints"]}) == len(rows["endpoints"])
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_a_closed_network_has_one_endpoint_for_each_service(name: str) -> None:
+    found = [
+        one.service
+        for one in closed_endpoints(resolve(load(ROOT / "environments" / f"{name}.yaml").environment))
+    ]
+    assert len(found) == len(set(found)) > 5
