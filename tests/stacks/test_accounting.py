@@ -58,7 +58,8 @@ def test_an_upgrade_of_parallelcluster_asks_for_a_stopped_fleet(synthesised: Get
     found = upgrade("parallelcluster-p5", synthesised)
 
     (stopped,) = [one for one in found if one.verdict is not Verdict.IN_PLACE]
-    assert stopped.path.endswith("Database.UserName") and stopped.reason == "the fleet must be stopped"
+    assert stopped.path.endswith("Database.UserName")
+    assert stopped.reason.startswith("the fleet must be stopped: `pcluster update-compute-fleet")
     (tls,) = [one for one in found if one.path == "Parameters.require_secure_transport"]
     assert "connections that are open stay" in tls.reason
 
