@@ -80,7 +80,7 @@ def test_a_part_of_a_node_is_a_deployment(engine: str, base: str, tmp_path: Path
 
 def test_a_server_reads_the_file_systems_of_its_group(tmp_path: Path) -> None:
     fast = {"deployment": "scratch-2", "capacity_gib": 4800, "mount_path": "/fast", "groups": ["serve"]}
-    changes = {"storage__further_lustre": {"fast": fast}}
+    changes: dict[str, Any] = {"storage__further_lustre": {"fast": fast}}
     made = objects(tmp_path, "--model", "/fast/llama", "--image", VLLM, **changes)
     server = made["Deployment llama"]
 
