@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import get_args
 
 import pytest
 from parallelcluster.explained import unexplained
@@ -13,12 +12,9 @@ from project import ROOT
 from templates import cfn_lint, synthesise
 from wish_cases import FOLDER, OVERLAYS, Refusal, found_without, refusals, refusals_of
 
-from ultracluster.catalog.wishes import field_names, wishes
+from ultracluster.catalog.wishes import wishes
 from ultracluster.config import load
-from ultracluster.config.orchestrator import OrchestratorKind
 from ultracluster.rules import enforce
-
-KINDS: tuple[OrchestratorKind, ...] = get_args(OrchestratorKind)
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
@@ -36,16 +32,6 @@ def test_parallelcluster_itself_takes_its_overlays() -> None:
     own = {name: one for name, one in environments.items() if one.orchestrator.kind == "parallelcluster"}
     for name, found in validated(own).items() if own else ():
         assert unexplained(found, own[name]) == [], name
-
-
-@pytest.mark.parametrize("name", wishes())
-def test_a_wish_is_answered_by_every_orchestrator_and_had_by_that_of_its_overlay(name: str) -> None:
-    wish = wishes()[name]
-    assert set(wish.answers) == set(KINDS)
-    assert all(answer in ("yes", "partly", "no") for answer, _, _ in wish.answers.values())
-    assert all(len(words) > 5 and len(source) > 5 for _, words, source in wish.answers.values())
-    kind = load(ROOT / wish.overlay).environment.orchestrator.kind
-    assert wish.answers[kind][0] != "no"
 
 
 @pytest.mark.parametrize("name", wishes())
@@ -71,10 +57,3 @@ def test_every_file_belongs_to_a_wish() -> None:
     assert {file.stem for file in FOLDER.glob("*.yaml")} <= set(wishes())
     on_disk = {str(file.relative_to(ROOT)) for file in (ROOT / "environments" / "wishes").glob("*.yaml")}
     assert on_disk <= set(OVERLAYS)
-
-
-def test_names_of_the_field_are_answered_once_each() -> None:
-    names = [row.name for row in field_names()]
-    assert len(names) == len(set(names))
-    assert all(row.how in ("supported", "container", "out of scope") for row in field_names())
-    assert all(row.words.endswith(".") and row.source for row in field_names())
