@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from metrics_agent.agent import FILES, Node, tool
+from node_agent.agent import FILES, Node, tool
 
 URL = "https://aps-workspaces.us-east-1.amazonaws.com/workspaces/ws-0123/api/v1/remote_write"
 TOLD: dict[str, Any] = {

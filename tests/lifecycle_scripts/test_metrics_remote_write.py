@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from metrics_agent.agent import FILES, Agent, Node, exposition, free_port, running, tool
-from metrics_agent.receiver import Receiver, until
+from node_agent.agent import FILES, Agent, Node, exposition, free_port, running, tool
+from node_agent.receiver import Receiver, until
 from metrics_stand.versions import NoPrometheusError, tools
 from project import ROOT
 
