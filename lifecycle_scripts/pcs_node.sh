@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # AWS PCS, lifecycle stage `NodeBootstrapped`: after PCS configured the node, before slurmd. Arguments:
-#   [--lustre PATH DNS_NAME MOUNT_NAME yes|no] [--openzfs PATH DNS_NAME VOLUME_PATH] [--job-role ARN] [--state URI] [--metrics-url URL] [--group NAME]
+#   [--lustre PATH DNS_NAME MOUNT_NAME yes|no] [--further-lustre NAME PATH DNS_NAME MOUNT_NAME yes|no]... [--openzfs PATH DNS_NAME VOLUME_PATH] [--job-role ARN] [--state URI] [--metrics-url URL] [--group NAME]
 # Mounts, role, place of the state and of metrics are arguments because their names are known only after deployment, when the
 # file that PCS hands to nodes has its checksum already. They are written into its cluster.json; `yes` is a Lustre file system with EFA.
 set -euo pipefail
@@ -9,7 +9,7 @@ set -euo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/lib/entry.sh"
 
 pcs_node::usage() {
-  echo "usage: ${0##*/} [--lustre PATH DNS_NAME MOUNT_NAME yes|no] [--openzfs PATH DNS_NAME VOLUME_PATH] [--job-role ARN] [--state URI] [--metrics-url URL] [--group NAME]" >&2
+  echo "usage: ${0##*/} [--lustre PATH DNS_NAME MOUNT_NAME yes|no] [--further-lustre NAME PATH DNS_NAME MOUNT_NAME yes|no]... [--openzfs PATH DNS_NAME VOLUME_PATH] [--job-role ARN] [--state URI] [--metrics-url URL] [--group NAME]" >&2
   exit 2
 }
 
@@ -24,6 +24,7 @@ mounts=() rest=()
 while (($# > 0)); do
   case $1 in
     --lustre) count=5 ;;
+    --further-lustre) count=6 ;;
     --openzfs) count=4 ;;
     --job-role | --state | --metrics-url) count=2 ;;
     *) rest+=("$1") && shift && continue ;;
@@ -51,13 +52,16 @@ while words:
     if kind in others:
         cluster[others[kind]], *words = words
         continue
-    values = dict(zip(KEYS[kind], words))
+    name = ""
+    if kind == "--further-lustre":
+        name, *words = words
+    values = dict(zip(KEYS["--lustre" if name else kind], words))
     words = words[len(values):]
     if values.get("efa", "no") not in ("yes", "no"):
         sys.exit(2)
     if "efa" in values:
         values["efa"] = values["efa"] == "yes"
-    mounts[kind.removeprefix("--")] = values
+    (mounts.setdefault("further_lustre", {}) if name else mounts)[name or kind.removeprefix("--")] = values
 cluster["mounts"] = mounts
 if json.dumps(cluster) != before:
     with open(path + ".new", "w", encoding="utf-8") as file:

@@ -17,6 +17,7 @@ from ultracluster.clusters.eks.control_plane import EksControlPlane
 from ultracluster.clusters.eks.interface import IEksControlPlane
 from ultracluster.config.environment import StackPart
 from ultracluster.model import Cluster
+from ultracluster.model.inference import inference_of
 from ultracluster.network.existing import existing_subnet, existing_vpc
 from ultracluster.stacks.part import PartStack, cross, stack_name
 
@@ -40,6 +41,7 @@ def imported_control_plane(stack: Stack, cluster: Cluster) -> IEksControlPlane:
         cluster_endpoint=read("Endpoint"),
         cluster_certificate_authority_data=read("CertificateAuthority"),
         service_cidr=cluster.kubernetes.service_cidr,
+        issuer_url=read("IssuerUrl") if inference_of(cluster) else None,
     )
 
 
@@ -82,6 +84,8 @@ class ControlPlaneStack(PartStack):
         cross(self, "KubectlHandlerArn", plane.kubectl_handler_arn)
         cross(self, "Endpoint", plane.cluster_endpoint)
         cross(self, "CertificateAuthority", plane.cluster_certificate_authority_data)
+        if inference_of(cluster) and plane.issuer_url:
+            cross(self, "IssuerUrl", plane.issuer_url)
         CfnOutput(self, "ClusterName", value=name, description="EKS cluster")
         CfnOutput(
             self,

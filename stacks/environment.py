@@ -91,7 +91,7 @@ def build(scope: Construct, environment: Environment) -> list[Stack]:
     else:
         file_systems = existing_file_systems(environment.storage)
     storage = StorageParts(buckets=buckets, file_systems=file_systems)
-    if environment.data_repositories:
+    if environment.all_data_repositories:
         stacks["repositories"] = RepositoryStack(scope, cluster, env=env, storage=storage)
     kubernetes = cluster.traits.kubernetes
     if kubernetes:

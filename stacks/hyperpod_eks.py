@@ -37,6 +37,7 @@ def add_cluster(
         resolved=cluster,
         control_plane=imported_control_plane(stack, cluster),
         subnet=network.subnet(stack),
+        further_subnets=network.further_subnets(stack),
         security_groups=network.security_groups(stack),
         key=key_for(stack, cluster.environment, "volumes", key),
         scripts_bucket=storage.buckets.scripts_bucket(

@@ -30,12 +30,14 @@ def add_cluster(
         "Cluster",
         resolved=cluster,
         subnet=network.subnet(stack),
+        further_subnets=network.further_subnets(stack),
         security_groups=network.security_groups(stack),
         key=key_for(stack, cluster.environment, "volumes", key),
         scripts_bucket=storage.buckets.scripts_bucket(
             stack, key_for(stack, cluster.environment, "buckets", key)
         ),
         lustre=storage.file_systems.lustre_in(stack),
+        further_lustre=storage.file_systems.further_lustre_in(stack),
         open_zfs=storage.file_systems.open_zfs_in(stack),
         accounting=storage.file_systems.accounting_in(
             stack, key_for(stack, cluster.environment, "secrets", key)

@@ -38,6 +38,7 @@ def add_cluster(
             stack, key_for(stack, cluster.environment, "buckets", key)
         ),
         lustre=storage.file_systems.lustre_in(stack),
+        further_lustre=storage.file_systems.further_lustre_in(stack),
         open_zfs=storage.file_systems.open_zfs_in(stack),
         node_tags={ENVIRONMENT_TAG: cluster.name, **environment.tags},
         metrics=observability.metrics if observability else None,

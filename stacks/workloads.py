@@ -12,13 +12,17 @@ from aws_cdk import CfnOutput, CfnWaitConditionHandle, Fn
 from constructs import Construct
 
 from ultracluster.clusters.composition.parts import NetworkParts, ObservabilityParts, StorageParts
+from ultracluster.clusters.eks.interface import issuer_url_of
 from ultracluster.clusters.eks.volumes import DEFAULT, add_volumes
-from ultracluster.clusters.hyperpod.addons import HyperPodAddons
+from ultracluster.clusters.hyperpod.addons import SPACES, HyperPodAddons
+from ultracluster.clusters.hyperpod.checkpoint_tier import CheckpointTierAccess
+from ultracluster.clusters.hyperpod.spaces import give_spaces
 from ultracluster.clusters.metrics import addon_destination
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.model import Cluster
 from ultracluster.stacks.control_plane import imported_control_plane
 from ultracluster.stacks.part import PartStack, stack_name
+from ultracluster.storage.lustre_file_system import mounts_of
 
 
 class WorkloadStack(PartStack):
@@ -43,14 +47,18 @@ class WorkloadStack(PartStack):
         )
         plane = imported_control_plane(self, cluster)
         lustre, open_zfs = storage.file_systems.lustre_in(self), storage.file_systems.open_zfs_in(self)
+        further = storage.file_systems.further_lustre_in(self)
         claims = add_volumes(
             plane.kubectl,
             cluster,
             lustre=lustre.mount if lustre else None,
+            further_lustre=mounts_of(further),
             open_zfs=open_zfs.mount if open_zfs else None,
         )
         nodes = network.connectable(self)
         rules = lustre.admit(self, "LustreClients", clients=nodes) if lustre else []
+        for name, one in further.items():
+            rules += one.admit(self, f"{name.capitalize()}LustreClients", clients=nodes)
         rules += open_zfs.admit(self, "OpenZfsClients", clients=nodes) if open_zfs else []
         for of_namespace in claims.values():
             for volume in of_namespace:
@@ -61,7 +69,7 @@ class WorkloadStack(PartStack):
             case Eks():
                 pass  # its add-ons need no nodes of another service: they are with the system nodes
             case HyperPodEks():
-                HyperPodAddons(
+                addons = HyperPodAddons(
                     self,
                     "Addons",
                     config=settings,
@@ -69,7 +77,19 @@ class WorkloadStack(PartStack):
                     eks_cluster_arn=plane.cluster_arn,
                     hyperpod_cluster_arn=Fn.import_value(f"{stack_name(cluster, 'cluster')}-ClusterArn"),
                     metrics=addon_destination(cluster, observability.metrics if observability else None),
+                    issuer_url=issuer_url_of(plane),
                 )
+                give_spaces(plane.kubectl, cluster, addon=addons.addons.get(SPACES))
+                if settings.checkpoint_tier:
+                    CheckpointTierAccess(
+                        self,
+                        "CheckpointTier",
+                        cluster=cluster,
+                        tier=settings.checkpoint_tier,
+                        kubectl=plane.kubectl,
+                        cluster_name=plane.cluster_name,
+                        eks_cluster_arn=plane.cluster_arn,
+                    )
             case _ as never:
                 assert_never(never)
         if not any(cdk.CfnResource.is_cfn_resource(child) for child in self.node.find_all()):

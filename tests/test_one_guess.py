@@ -69,11 +69,13 @@ _WORD = re.compile(r"(?<![\w/.-])[a-z]+\d[a-z0-9-]*")
 @cache
 def files() -> dict[str, str]:
     """Text by path of all files that count."""
+    # each answers for every orchestrator, in words
+    wishes = {f"{CATALOGUE}/wishes/{file.name}" for file in (ROOT / CATALOGUE / "wishes").iterdir()}
     found: dict[str, str] = {}
     for folder in ("constructs", "stacks", "lifecycle_scripts"):
         for path in sorted((ROOT / folder).rglob("*")):
             name = path.relative_to(ROOT).as_posix()
-            if path.is_file() and path.suffix in SUFFIXES and name not in GENERATED:
+            if path.is_file() and path.suffix in SUFFIXES and name not in GENERATED | wishes:
                 found[name] = path.read_text(encoding="utf-8")
     return found
 

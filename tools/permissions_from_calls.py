@@ -30,6 +30,8 @@ READING = (
     "Describe", "List", "Get", "Head", "Search", "Filter", "Simulate", "BatchGet", "Lookup", "Assume",
 )  # fmt: skip
 """First words of operations that change nothing (AWS's own verbs)."""
+KEYS = ("GetSecretValue",)
+"""Operations that change nothing, and hand out what opens something."""
 MIRRORS = ("software/supply/mirror_bucket.py",)
 """Modules that write to a bucket: a policy of their own."""
 DEPLOYS = ("change/policy_openings.py",)
@@ -50,6 +52,8 @@ class Call:
             return "mirror"
         if self.module in DEPLOYS:
             return "deploy"
+        if self.operation in KEYS:
+            return "act"
         return "read" if self.operation.startswith(READING) else "act"
 
 

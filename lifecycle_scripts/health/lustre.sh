@@ -9,22 +9,29 @@ done
 lustre::applies() { [[ -n ${LUSTRE_PATH:-} && ${NODE_FAMILY:-} != *eks* ]]; }
 
 lustre::quick() {
-  local type
-  # What systemd mounts when somebody looks is looked at first.
-  ! mounts::is_automount "$LUSTRE_PATH" || stat --file-system "$ULTRACLUSTER_ROOT$LUSTRE_PATH" >/dev/null 2>&1 || true
-  read -r type _ < <(mounts::at "$LUSTRE_PATH") || type=''
-  if [[ $type != lustre ]]; then
-    health::fault unmounted "$LUSTRE_PATH is not a Lustre mount${type:+, but $type}"
-    return 0
-  fi
-  lustre::write_and_read
+  local path
+  for path in "$LUSTRE_PATH" $(mounts::further); do lustre::look "$path"; done
   lustre::network
 }
 
-# One small file, which no other look has: a prolog and a timer may look at once. In a folder that is root's, as others could put a
+# lustre::look PATH
+lustre::look() {
+  local -r path=$1
+  local type
+  # What systemd mounts when somebody looks is looked at first.
+  ! mounts::is_automount "$path" || stat --file-system "$ULTRACLUSTER_ROOT$path" >/dev/null 2>&1 || true
+  read -r type _ < <(mounts::at "$path") || type=''
+  if [[ $type != lustre ]]; then
+    health::fault unmounted "$path is not a Lustre mount${type:+, but $type}"
+    return 0
+  fi
+  lustre::write_and_read "$path"
+}
+
+# lustre::write_and_read PATH: one small file, which no other look has: a prolog and a timer may look at once. In a folder that is root's, as others could put a
 # link in its place. What a look that was ended has left goes with the next one of this node.
 lustre::write_and_read() {
-  local -r folder=$ULTRACLUSTER_ROOT$LUSTRE_PATH/.ultracluster-health
+  local -r path=$1 folder=$ULTRACLUSTER_ROOT$1/.ultracluster-health
   local text said name left status=0
   name=${SLURMD_NODENAME:-}
   [[ -n $name ]] || health::read name "$ULTRACLUSTER_ROOT/proc/sys/kernel/hostname"
@@ -36,19 +43,19 @@ lustre::write_and_read() {
     { printf '%s' "$text" >"$file"; } 2>&1) || status=$?
   if ((status != 0)); then
     case $said in
-      *'Read-only file system'*) health::fault readonly "$LUSTRE_PATH takes no files: it is read-only" ;;
-      *'No space left'* | *'Disk quota exceeded'*) health::fault full "$LUSTRE_PATH takes no files: ${said##*: }" ;;
-      *) health::unknown unwritable "$LUSTRE_PATH is mounted, but this user cannot write there: ${said:0:200}" ;;
+      *'Read-only file system'*) health::fault readonly "$path takes no files: it is read-only" ;;
+      *'No space left'* | *'Disk quota exceeded'*) health::fault full "$path takes no files: ${said##*: }" ;;
+      *) health::unknown unwritable "$path is mounted, but this user cannot write there: ${said:0:200}" ;;
     esac
     return 0
   fi
   said=$({ cat "$file"; } 2>/dev/null) || status=$?
   if ((status != 0)); then
-    health::unknown unread "a file that was just written to $LUSTRE_PATH cannot be read"
+    health::unknown unread "a file that was just written to $path cannot be read"
   elif [[ $said != "$text" ]]; then
-    health::fault wrong "a file on $LUSTRE_PATH was read differently from how it was written"
+    health::fault wrong "a file on $path was read differently from how it was written"
   else
-    health::ok "$LUSTRE_PATH answers"
+    health::ok "$path answers"
   fi
   for left in "$folder/$name".*; do
     [[ $left != "$file" && -d /proc/${left##*.} ]] || rm -f -- "$left"

@@ -34,6 +34,12 @@ mounts::is_automount() {
   return 1
 }
 
+# mounts::further: where cluster.json wants further Lustre file systems, one path per line
+mounts::further() {
+  local one
+  for one in ${LUSTRE_FURTHER:-}; do printf '%s\n' "${one%%,*}"; done
+}
+
 # mounts::unit PATH: the name of its units, without .mount or .automount (systemd-escape --path)
 mounts::unit() {
   local name=${1#/}

@@ -24,8 +24,9 @@ node::resource_config() {
 # on controllers), CLUSTER_TOPOLOGY (tree: this head node writes it), CLUSTER_STATE_URI (where documents of the cluster's state are),
 # CLUSTER_ORCHESTRATOR, CLUSTER_DIRECTORY (JSON: where people's accounts come from), CLUSTER_JOB_SSH (who may reach nodes by SSH
 # without a job there),
-# NODE_STEPS (the team's own steps, `10_proxy:required`), CLUSTER_CONTROLLERS, and per mount LUSTRE_{PATH,DNS_NAME,MOUNT_NAME,EFA},
-# OPENZFS_{PATH,DNS_NAME,VOLUME_PATH}; with image_family.sh NODE_OS, NODE_ARCH, NODE_FAMILY and NODE_ACCELERATOR. On
+# NODE_STEPS (the team's own steps, `10_proxy:required`), CLUSTER_CONTROLLERS, and per mount LUSTRE_{PATH,DNS_NAME,MOUNT_NAME,EFA}
+# (of several file systems one with EFA, if there is one: set-up and probes look at it) with the others in LUSTRE_FURTHER
+# (`/scratch,<dns name>,<mount name>` each), OPENZFS_{PATH,DNS_NAME,VOLUME_PATH}; with image_family.sh NODE_OS, NODE_ARCH, NODE_FAMILY and NODE_ACCELERATOR. On
 # failure NODE_ERROR says why. What follows is HyperPod's way to tell; node::load_here is for all others.
 node::load() {
   image_family::load
@@ -355,17 +356,43 @@ facts = {
     "NODE_IMEX": yes_or_no("imex"),
     "NODE_STEPS": own_steps(),
 }
-for kind, keys in KEYS.items():
-    mount = (cluster.get("mounts") or {}).get(kind)
-    if mount is None:
-        continue
-    for key in keys:
-        value = mount.get(key) if isinstance(mount, dict) else None
+
+
+def mount(kind, place, found):
+    """The values of a mount, in the order of KEYS."""
+    values = []
+    for key in KEYS[kind]:
+        value = found.get(key) if isinstance(found, dict) else None
         if not isinstance(value, str) or not re.fullmatch(FORMS[key], value):
-            stop(GIVE_UP, f"{cluster_path}: mounts.{kind}.{key} is {value!r}")
-        facts[f"{kind}_{key}".upper()] = value
-    if mount.get("efa") is True:
-        facts[f"{kind}_efa".upper()] = "yes"
+            stop(GIVE_UP, f"{cluster_path}: mounts.{place}.{key} is {value!r}")
+        values.append(value)
+    return values
+
+
+def lustre():
+    """The file systems that this group mounts, one with EFA first."""
+    mounts = cluster.get("mounts") or {}
+    named = {"storage.lustre": ("lustre", mounts["lustre"])} if mounts.get("lustre") is not None else {}
+    further = mounts.get("further_lustre") or {}
+    if not isinstance(further, dict):
+        stop(GIVE_UP, f"{cluster_path}: mounts.further_lustre is {further!r}, not an object")
+    named |= {key: (f"further_lustre.{key}", one) for key, one in further.items()}
+    wanted = group.get("lustre", list(named))
+    if not isinstance(wanted, list):
+        stop(GIVE_UP, f"{cluster_path}: lustre of group '{name}' is {wanted!r}, not a list of names")
+    own = [(mount("lustre", place, one), one.get("efa") is True) for key, (place, one) in named.items() if key in wanted]
+    return sorted(own, key=lambda one: not one[1])
+
+
+shared = lustre()
+for values, efa in shared[:1]:
+    facts |= {f"LUSTRE_{key}".upper(): value for key, value in zip(KEYS["lustre"], values)}
+    if efa:
+        facts["LUSTRE_EFA"] = "yes"
+facts["LUSTRE_FURTHER"] = " ".join(",".join(values) for values, _ in shared[1:])
+homes = (cluster.get("mounts") or {}).get("openzfs")
+if homes is not None:
+    facts |= {f"OPENZFS_{key}".upper(): value for key, value in zip(KEYS["openzfs"], mount("openzfs", "openzfs", homes))}
 for key, value in facts.items():
     if "\n" in str(value):
         stop(GIVE_UP, f"{cluster_path}: {value!r} is no value, it has several lines")

@@ -24,7 +24,7 @@ readonly STEPS_SOFTWARE="$STEPS_FABRIC $STEPS_LUSTRE $STEPS_CONTAINERS $STEPS_LA
 # Slurm's daemons start last: they inherit the limits, count the GPUs, and jobs need both kinds of storage.
 declare -rA STEPS=(
   [hyperpod_on_create]="limits metadata $STEPS_FABRIC $STEPS_LUSTRE filesystems homes session_user state_pull users directory scratch container_storage $STEPS_CONTAINERS $STEPS_LAST job_access health $STEPS_METRICS own slurm slurm_conf job_ssh slurm_admin $STEPS_PROOF"
-  [hyperpod_on_init_complete]="limits metadata $STEPS_FABRIC $STEPS_LUSTRE session_user state_pull users directory scratch container_storage $STEPS_CONTAINERS $STEPS_LAST job_access health $STEPS_METRICS slurm_conf job_ssh slurm_admin own $STEPS_PROOF"
+  [hyperpod_on_init_complete]="limits metadata $STEPS_FABRIC $STEPS_LUSTRE filesystems session_user state_pull users directory scratch container_storage $STEPS_CONTAINERS $STEPS_LAST job_access health $STEPS_METRICS slurm_conf job_ssh slurm_admin own $STEPS_PROOF"
   [hyperpod_eks_on_create]="limits $STEPS_KUBERNETES session_user scratch container_storage own $STEPS_PROOF"
   # Before ParallelCluster configures Slurm and mounts what is shared
   [parallelcluster_on_node_start]="limits $STEPS_FABRIC $STEPS_LUSTRE scratch container_storage"

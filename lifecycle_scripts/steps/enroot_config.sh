@@ -46,7 +46,7 @@ enroot_config::base() {
 # Lines of the main file that lead into a home or onto a shared file system, where nodes get in each other's way
 enroot_config::in_homes() {
   local shared='\$\{?(HOME|XDG_[A-Z]+_HOME)|[ \t=]~|[ \t=]/home/' path
-  for path in "${LUSTRE_PATH:-}" "${OPENZFS_PATH:-}"; do
+  for path in "${LUSTRE_PATH:-}" $(mounts::further) "${OPENZFS_PATH:-}"; do
     [[ -z $path ]] || shared+="|[ \t=]${path//./\\.}/"
   done
   grep -E "^[[:space:]]*ENROOT_(RUNTIME|DATA|TEMP)_PATH[ \t=]" "$ULTRACLUSTER_ROOT$ENROOT_CONFIG_MAIN" 2>/dev/null | grep -E -- "$shared" || true

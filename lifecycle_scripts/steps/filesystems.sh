@@ -10,9 +10,17 @@ readonly FILESYSTEMS_EFA_UNIT=configure-efa-fsx-lustre-client.service
 # Put there by the step lustre_tuning
 readonly FILESYSTEMS_TUNING=/usr/local/sbin/ultracluster-lustre-tuning
 
+# Before its OnInitComplete script HyperPod has mounted OpenZFS and one Lustre file system: of several the others are ours.
+filesystems::after_hyperpod() { [[ ${ULTRACLUSTER_ENTRY:-} == hyperpod_on_init_complete ]]; }
+
+# One per line; of further Lustre file systems the mount itself, `/scratch,<dns name>,<mount name>`
 filesystems::kinds() {
+  local further
+  read -r -a further <<<"${LUSTRE_FURTHER:-}"
+  ! filesystems::after_hyperpod || ((${#further[@]} > 0)) || return 0
   [[ -z ${LUSTRE_PATH:-} ]] || echo lustre
-  [[ -z ${OPENZFS_PATH:-} ]] || echo openzfs
+  [[ -z ${OPENZFS_PATH:-} ]] || filesystems::after_hyperpod || echo openzfs
+  ((${#further[@]} == 0)) || printf '%s\n' "${further[@]}"
 }
 
 # filesystems::describe KIND: sets TYPE, SOURCE, MOUNT_POINT, OPTIONS, BOOT_OPTIONS, SERVER
@@ -20,8 +28,9 @@ filesystems::describe() {
   # network-online.target and not network.service, which FSx's guide names: Ubuntu and Amazon Linux 2023 have no such unit.
   local -r boot=_netdev,x-systemd.automount,x-systemd.requires=network-online.target
   case $1 in
-    lustre)
-      TYPE=lustre SOURCE=$LUSTRE_DNS_NAME@tcp:/$LUSTRE_MOUNT_NAME MOUNT_POINT=$LUSTRE_PATH SERVER=$LUSTRE_DNS_NAME
+    lustre | /*)
+      IFS=, read -r MOUNT_POINT SERVER SOURCE <<<"${1/#lustre/${LUSTRE_PATH:-},${LUSTRE_DNS_NAME:-},${LUSTRE_MOUNT_NAME:-}}"
+      TYPE=lustre SOURCE=$SERVER@tcp:/$SOURCE
       OPTIONS=relatime,flock
       BOOT_OPTIONS=defaults,$OPTIONS,$boot
       if [[ -e $ULTRACLUSTER_ROOT/etc/systemd/system/$FILESYSTEMS_EFA_UNIT ]]; then
@@ -39,14 +48,14 @@ filesystems::describe() {
 filesystems::detect() {
   local kind kinds
   mapfile -t kinds < <(filesystems::kinds)
-  ((${#kinds[@]} > 0)) || step::not_applicable "cluster.json names no file systems"
+  ((${#kinds[@]} > 0)) || step::not_applicable "cluster.json names no file systems$(! filesystems::after_hyperpod || echo ' but those that HyperPod mounts')"
   for kind in "${kinds[@]}"; do
     filesystems::describe "$kind"
     filesystems::refuse_other
     filesystems::is_mounted || step::absent "$MOUNT_POINT is not mounted"
     filesystems::in_fstab || step::absent "$MOUNT_POINT is not in /etc/fstab"
   done
-  step::present "${kinds[*]}"
+  step::present "${kinds[*]%%,*}"
 }
 
 filesystems::install() {
@@ -71,7 +80,7 @@ filesystems::verify() {
     timeout 60 stat --file-system "$ULTRACLUSTER_ROOT$MOUNT_POINT" >/dev/null || step::fail "$MOUNT_POINT does not answer"
   done
   step::version "$(modinfo --field version lustre 2>/dev/null || true)"
-  step::message "mounted: ${kinds[*]}"
+  step::message "mounted: ${kinds[*]%%,*}"
 }
 
 # The kernel shows a Lustre server by address: there only the mount name can be compared.
@@ -91,7 +100,9 @@ filesystems::refuse_other() {
 }
 
 filesystems::in_fstab() {
-  awk -v source="$SOURCE" -v path="$MOUNT_POINT" '$1 == source && $2 == path { found = 1 } END { exit !found }' \
+  local source=$SOURCE
+  ! filesystems::after_hyperpod || source= # HyperPod may write it differently
+  awk -v source="$source" -v path="$MOUNT_POINT" '$1 !~ /^#/ && (source == "" || $1 == source) && $2 == path { found = 1 } END { exit !found }' \
     "$ULTRACLUSTER_ROOT/etc/fstab"
 }
 

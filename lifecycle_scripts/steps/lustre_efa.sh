@@ -101,7 +101,7 @@ lustre_efa::refuse_old_kernel() {
 lustre_efa::take_down() {
   local other users
   lnet::is_loaded || return 0
-  other=$(mounts::of_type lustre | grep -vxF -- "$LUSTRE_PATH" | head -n 1) || true
+  other=$(mounts::of_type lustre | grep -vxFf <(printf '%s\n' "$LUSTRE_PATH" && mounts::further) | head -n 1) || true
   [[ -z $other ]] || step::fail "another Lustre file system is mounted at $other: its client is not unloaded, Lustre uses TCP"
   if [[ $(mounts::at "$LUSTRE_PATH") == 'lustre '* ]]; then
     LUSTRE_EFA_SOURCE=$(mounts::at "$LUSTRE_PATH")
@@ -112,12 +112,37 @@ lustre_efa::take_down() {
       step::fail "$LUSTRE_PATH is in use${users:+ by $users} and was mounted before EFA was set up: Lustre uses TCP until the node is replaced"
     fi
   fi
+  lustre_efa::further_down
   # Else a look at the path would load the modules in the middle of this.
   if mounts::is_automount "$LUSTRE_PATH"; then
     LUSTRE_EFA_AUTOMOUNT=$(mounts::unit "$LUSTRE_PATH").automount
     systemctl stop "$LUSTRE_EFA_AUTOMOUNT"
   fi
   lustre_efa::unload || step::fail "the Lustre modules are in use and do not unload: Lustre uses TCP until the node is replaced"
+}
+
+# The other file systems of ours: their modules are the same ones.
+lustre_efa::further_down() {
+  local path
+  while IFS= read -r path; do
+    if [[ $(mounts::at "$path") == 'lustre '* ]]; then
+      umount "$ULTRACLUSTER_ROOT$path" || step::fail "$path is in use and was mounted before EFA was set up: Lustre uses TCP until the node is replaced"
+    fi
+    ! mounts::is_automount "$path" || systemctl stop "$(mounts::unit "$path").automount"
+  done < <(mounts::further)
+}
+
+# By /etc/fstab; what has no line there yet is mounted by the step `filesystems`.
+lustre_efa::further_back() {
+  local path
+  while IFS= read -r path; do
+    LUSTRE_PATH=$path lustre_efa::in_fstab || continue
+    if LUSTRE_PATH=$path lustre_efa::in_fstab x-systemd.automount; then
+      mounts::is_automount "$path" || systemctl start "$(mounts::unit "$path").automount" || log::warn "$path is not mounted again"
+    elif [[ $(mounts::at "$path") != 'lustre '* ]]; then
+      timeout 90 mount "$ULTRACLUSTER_ROOT$path" || log::warn "$path could not be mounted again"
+    fi
+  done < <(mounts::further)
 }
 
 lustre_efa::unload() {
@@ -155,6 +180,7 @@ lustre_efa::put_back() {
     fi || log::warn "$LUSTRE_PATH could not be mounted again"
   fi
   LUSTRE_EFA_SOURCE='' LUSTRE_EFA_AUTOMOUNT=''
+  lustre_efa::further_back
 }
 
 # --- the set-up ---

@@ -30,7 +30,7 @@ proof::verify() {
 proof::mounts() {
   local path type found=()
   [[ $NODE_FAMILY != hyperpod-eks && $NODE_FAMILY != eks-al2023 ]] || return 0
-  for path in ${LUSTRE_PATH:-} ${OPENZFS_PATH:-}; do
+  for path in ${LUSTRE_PATH:-} $(mounts::further) ${OPENZFS_PATH:-}; do
     timeout 20 stat --file-system "$ULTRACLUSTER_ROOT$path" >/dev/null 2>&1 || PROOF_LACKS+=("$path does not answer")
     read -r type _ < <(mounts::at "$path") || type=''
     if [[ -n $type ]]; then

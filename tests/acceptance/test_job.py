@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from cluster_schema import cluster_of, node_scripts
+from crd_fields import problems
 from nccl_logs import GIB, Log
 from project import ROOT
 from ruamel.yaml import YAML
@@ -387,10 +388,31 @@ def test_hyperpod_nodes_have_their_own_label() -> None:
     assert selector == {"node.kubernetes.io/instance-type": "ml.p5.48xlarge"}
 
 
+def test_interfaces_that_are_claimed_are_not_counted() -> None:
+    text = manifest("p5en.48xlarge", 4, image=IMAGE, efa_claims=True)
+    documents = read_back(text)
+    template = documents["ResourceClaimTemplate"]
+    (request,) = template["spec"]["spec"]["devices"]["requests"]
+    pod = documents["MPIJob"]["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    resources = pod["containers"][0]["resources"]
+
+    assert problems(template) == []
+    assert request["exactly"]["count"] == 16
+    assert pod["resourceClaims"] == [
+        {"name": "efa", "resourceClaimTemplateName": template["metadata"]["name"]}
+    ]
+    assert resources["claims"] == [{"name": "efa"}]
+    assert "vpc.amazonaws.com/efa" not in text
+    both = manifest("p6e-gb200.36xlarge", 4, image=IMAGE, efa_interfaces=4, efa_claims=True)
+    worker = read_back(both)["MPIJob"]["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+    assert [one["name"] for one in worker["resourceClaims"]] == ["compute-domain-channel", "efa"]
+
+
 def test_gb200_brings_a_compute_domain() -> None:
     documents = read_back(manifest("p6e-gb200.36xlarge", 18, image=IMAGE, efa_interfaces=4))
 
     domain = documents["ComputeDomain"]
+    assert problems(domain) == []
     assert domain["spec"]["numNodes"] == 18
     template = domain["spec"]["channel"]["resourceClaimTemplate"]["name"]
     pod = documents["MPIJob"]["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
@@ -411,7 +433,7 @@ def test_gb200_brings_a_compute_domain() -> None:
     ("arguments", "message"),
     [
         ({"instance_type": "p5.49xlarge"}, "the catalogue does not know p5.49xlarge; similar: p5.4xlarge"),
-        ({"instance_type": "trn1.32xlarge"}, "trn1.32xlarge has no NVIDIA GPUs"),
+        ({"instance_type": "m5.4xlarge"}, "m5.4xlarge has no accelerators"),
         ({"instance_type": "p6e-gb200.36xlarge"}, "give 4 or 8, as it was launched"),
         ({"instance_type": "g5.xlarge"}, "no EFA"),
         ({"nodes": 0}, "0 nodes: at least one"),

@@ -164,6 +164,20 @@ def test_a_block_is_not_a_reservation() -> None:
     assert "`kind: capacity-block`" in ask(world)["kind"].do
 
 
+@pytest.mark.parametrize(
+    ("lent", "said", "level"),
+    [(True, True, None), (True, False, "red"), (None, True, "red"), (None, False, None)],
+)
+def test_whether_a_reservation_is_interruptible(lent: bool | None, said: bool, level: str | None) -> None:
+    value = Reservation(kind="reservation", id=CR, interruptible=said)
+    world = World(environment("pcs-p6-b200", "train", value))
+    world.reservations = [reservation(Interruptible=lent)]
+    row = ask(world).get("interruptible")
+    assert (row.level if row else None) == level
+    if row:
+        assert f"`interruptible: {str(bool(lent)).lower()}`" in row.do
+
+
 def test_a_reservation_that_is_not_there() -> None:
     world = World(environment("pcs-p6-b200", "train", CapacityBlock(kind="capacity-block", id=CR)))
     (row,) = ask(world).values()

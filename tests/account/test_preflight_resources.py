@@ -19,6 +19,7 @@ from ultracluster.account.preflight.rows import Situation
 from ultracluster.account.preflight.software import wanted_addons
 from ultracluster.config import Environment, load
 from ultracluster.config.network import ExistingSecurityGroup, ExistingSubnet, ExistingVpc
+from ultracluster.config.pcs import Pcs
 from ultracluster.config.storage import (
     ExistingBucket,
     ExistingDatabase,
@@ -119,6 +120,22 @@ def test_wrong_zone_cidr_and_dns() -> None:
     assert any("enableDnsSupport" in line and line.startswith("red") for line in text)
     addresses = next(row for row in rows if row.what.endswith("addresses"))
     assert addresses.level in ("yellow", "red") or "11 free" in addresses.found
+
+
+def test_a_subnet_of_an_ipv6_cluster_is_dual_stack() -> None:
+    made = Made()
+    environment = made.environment()
+    six = environment.model_copy(update={"orchestrator": Pcs(kind="pcs", network_type="ipv6")})
+    what = f"subnet {made.subnet}"
+
+    def said() -> set[str]:
+        situation = Situation(World(six).account, resolve(six), lambda: NOW)
+        rows = [row for question in network.questions(situation) for row in question.answer()]
+        return {row.found for row in rows if row.what == what and row.level == "red"}
+
+    assert said() == {"has no IPv6 block", "assigns no IPv6 addresses"}
+    made.ec2.modify_subnet_attribute(SubnetId=made.subnet, AssignIpv6AddressOnCreation={"Value": True})
+    assert said() == {"has no IPv6 block"}
 
 
 def test_a_subnet_without_room() -> None:

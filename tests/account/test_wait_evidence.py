@@ -231,6 +231,17 @@ def test_what_kubernetes_says(item: dict[str, Any], why: str) -> None:
     assert found.good == (not why) and why in found.why
 
 
+@pytest.mark.parametrize(
+    ("claimed", "why"),
+    [({"i-1": 16}, ""), ({"i-1": 15}, "lists 15 of 16 interfaces"), ({}, "lists 0 of 16 interfaces")],
+)
+def test_interfaces_that_pods_claim_are_in_lists_of_their_driver(claimed: dict[str, int], why: str) -> None:
+    expected = Expected(efa=16, registers=True, resource="nvidia.com/gpu", per_node=8)
+    item = kubernetes_node("i-1", **{"vpc.amazonaws.com/efa": "0"})
+    found = registered(Node("i-1", "train", "running"), expected, [item], claimed=claimed)
+    assert found.good == (not why) and why in found.why
+
+
 def decoded(text: str) -> tuple[str, dict[str, list[str]]]:
     assert text.startswith("k8s-aws-v1.") and "=" not in text
     body = text.removeprefix("k8s-aws-v1.")
@@ -267,6 +278,22 @@ def test_the_token_is_the_one_that_the_aws_cli_makes(monkeypatch: pytest.MonkeyP
     assert "x-k8s-aws-id" in ours["X-Amz-SignedHeaders"][0]
     plain = made.client("sts").generate_presigned_url("get_caller_identity")
     assert "x-k8s-aws-id" not in plain, "the header is of that one request"
+
+
+def test_the_api_counts_interfaces_that_can_be_claimed(tmp_path: Path) -> None:
+    def listed(path: str, body: None) -> dict[str, Any]:
+        assert "fieldSelector=spec.driver%3Ddra.net" in path
+        slices = [("i-1", 10), ("i-1", 6), ("i-2", 4)]
+        return {
+            "items": [
+                {"spec": {"driver": "dra.net", "nodeName": node, "devices": [{"name": "efa"}] * count}}
+                for node, count in slices
+            ]
+        }
+
+    with serving(tmp_path) as api:
+        api.objects["GET", "/apis/resource.k8s.io/v1/resourceslices"] = (200, listed)
+        assert open_api(api).claimable_efa() == {"i-1": 16, "i-2": 4}
 
 
 def test_the_api_gives_all_pages(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ OURS = ("efa", "health", "lustre", "neuron", "node", "slurm", "training")
 def test_every_metric_has_a_known_exporter_and_a_name_that_prometheus_takes() -> None:
     for name, one in metrics().items():
         assert one.exporter in exporters(), name
-        assert re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name)
+        engine = f"{one.exporter}:" if exporters()[one.exporter].job == "serving" else ""
+        assert re.fullmatch(rf"{engine}[a-zA-Z_][a-zA-Z0-9_]*", name)
         assert one.help and not one.help.endswith("."), name
         assert len(set(one.labels)) == len(one.labels), name
         assert bool(one.labels) or not set(one.per) - {"cluster", "target"}, (
@@ -43,7 +44,7 @@ def test_series_of_a_histogram_belong_to_it() -> None:
 
 
 def test_scrape_jobs_keep_their_own_names_only() -> None:
-    assert jobs() == ("dcgm", "node", "slurm", "agent", "kueue", "kube-state-metrics")
+    assert jobs() == ("dcgm", "node", "slurm", "agent", "kueue", "serving", "kube-state-metrics")
     assert "up" not in {name for job in jobs() for name in series_names(job)}
     assert set(series_names("dcgm")) == {name for name in metrics() if name.startswith("DCGM_")}
     assert "node_cpu_seconds_total" not in series_names("node"), "1,500 series on a node with 192 processors"

@@ -71,3 +71,14 @@ def test_labels_of_a_namespace_change_in_place() -> None:
     labelled = {**A, "metadata": {**A["metadata"], "labels": {"a": "b"}}}
 
     assert worst(changes(MANIFEST, manifest(A), manifest(labelled, B))) is Verdict.IN_PLACE
+
+
+def test_spaces_that_go_are_told() -> None:
+    template = {
+        "apiVersion": "workspace.jupyter.org/v1alpha1",
+        "kind": "WorkspaceTemplate",
+        "metadata": {"name": "ultracluster", "namespace": "team-a"},
+    }
+    (change,) = blast_radius(stack(R=resource(MANIFEST, manifest(template))), stack())
+
+    assert change.verdict is Verdict.AT_RISK and "every space and its volume" in change.reason

@@ -105,7 +105,9 @@ def test_the_manifest() -> None:
     assert YAML(typ="safe").load(result.output)["kind"] == "MPIJob"
     refused = run("manifest", "--type", "m5.xlarge", "--image", "example/nccl-tests:1")
     assert refused.exit_code == 2
-    assert refused.output == "m5.xlarge has no NVIDIA GPUs, which nccl-tests measures\n"
+    assert refused.output == (
+        "m5.xlarge has no accelerators, whose collectives nccl-tests and nccom-test measure\n"
+    )
 
 
 def test_the_gates_are_listed_with_their_sources() -> None:

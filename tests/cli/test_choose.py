@@ -12,6 +12,7 @@ from project import ENVIRONMENTS, ROOT
 from typer.testing import CliRunner
 
 from ultracluster.catalog import instance_type
+from ultracluster.catalog.wishes import wishes
 from ultracluster.cli.choose import choose
 from ultracluster.cli.init import init
 from ultracluster.config import load
@@ -95,7 +96,7 @@ def test_the_comparison_is_that_of_the_capacity_table() -> None:
 
 def test_the_comparison_is_that_of_the_orchestrators() -> None:
     table = comparison()
-    assert len(table) == len(questions()) + len(CAPACITIES)
+    assert len(table) == len(questions()) + len(wishes()) + len(CAPACITIES)
     for kind in KINDS:
         assert (table["Slurm"][kind].answer == "yes") == (kind in SLURM)
         assert (table["Kubernetes"][kind].answer == "yes") == (kind in KUBERNETES)

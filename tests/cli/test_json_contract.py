@@ -52,9 +52,11 @@ ELSEWHERE = {
     "observability apply": "tests/account/test_observability_apply.py",
     "preflight": "tests/account/test_preflight.py",
     "prices update": "tests/cli/test_prices.py",
+    "software pin": "tests/account/test_software_pins.py",
     "software update": "tests/account/test_software_update.py",
     "teams apply": "tests/account/test_team_differences.py",
     "users apply": "tests/account/people",
+    "users token": "tests/account/test_rest_key.py",
     "wait": "tests/cli/test_wait.py",
 }
 """Where commands print JSON over fake accounts and templates; there, too, every document is checked."""

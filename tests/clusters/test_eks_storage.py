@@ -148,6 +148,29 @@ def test_one_host_engine_watches_the_gpus_of_an_eks_node() -> None:
     assert "extraEnv" not in made(node_groups__arm=arm)["dcgm-exporter"].values
 
 
+@pytest.mark.parametrize("release", ["1.31", "1.33", "1.34", "1.35", "1.36"])
+def test_neurons_second_scheduler_is_of_the_control_planes_release(release: str) -> None:
+    changes = {"orchestrator__neuron_scheduler": True, "orchestrator__kubernetes_version": release}
+    scheduler = made("eks-trn2", **changes)["neuron-helm-chart"].values["scheduler"]
+
+    assert scheduler["enabled"] is True
+    assert scheduler["customScheduler"]["image"]["tag"].startswith(f"v{release}.")
+    assert "scheduler" not in made("eks-trn2")["neuron-helm-chart"].values
+
+
+def test_neurons_scheduler_runs_on_system_nodes_with_taints() -> None:
+    taint = {"key": "dedicated", "value": "system", "effect": "NoSchedule"}
+    system = {"role": "system", "instance_type": "m5.2xlarge", "count": 2, "taints": [taint]}
+    changes = {"orchestrator__neuron_scheduler": True, "node_groups__system": system}
+    scheduler = made("eks-trn2", **changes)["neuron-helm-chart"].values["scheduler"]
+
+    both = (scheduler["tolerations"], scheduler["customScheduler"]["tolerations"])
+    assert all(
+        {"key": "dedicated", "operator": "Equal", "value": "system", "effect": "NoSchedule"} in one
+        for one in both
+    )
+
+
 def test_own_values_come_on_top_and_copies_from_a_registry() -> None:
     registry = "oci://111122223333.dkr.ecr.us-east-2.amazonaws.com/charts"
     image = {"image": {"repository": "copy"}, "serviceMonitor": {"interval": "30s"}}
@@ -164,7 +187,7 @@ def test_the_catalogue_says_which_values_we_set() -> None:
     used = {
         **made(orchestrator__gpu_plugin="gpu-operator"),
         **made(orchestrator__kubeflow_trainer=True, orchestrator__leader_worker_set=True),
-        **made("eks-trn2"),
+        **made("eks-trn2", orchestrator__neuron_scheduler=True),
     }
 
     for name, one in used.items():

@@ -106,5 +106,6 @@ def test_the_catalogue_says_which_values_the_option_adds(plugin: str) -> None:
     name = "gpu-operator" if plugin == "gpu-operator" else "nvidia-device-plugin"
     row = charts()[name]
 
-    values = made({**SLICED, "orchestrator.gpu_plugin": plugin, "observability": {}})[name].values
+    rack = {"node_groups.rack": {"role": "compute", "instance_type": "p6e-gb200.36xlarge", "count": 2}}
+    values = made({**SLICED, **rack, "orchestrator.gpu_plugin": plugin, "observability": {}})[name].values
     assert sorted(values) == sorted([*row["keys"], *row["options"]])

@@ -12,7 +12,7 @@ import pytest
 from botocore.validate import ParamValidator
 from project import ENVIRONMENTS, ROOT
 from rules_support import changed, environment_data, loaded
-from templates import Synthesised, synthesise
+from templates import Synthesised, synthesise, templates_alone
 
 from ultracluster.config import load
 from ultracluster.config.orchestrator import HYPERPOD
@@ -71,6 +71,15 @@ KUBERNETES_OPTIONS: dict[str, Any] = {
     },
 }
 """Every option of HyperPod on EKS at once."""
+
+
+@pytest.mark.parametrize("name", ["groups", "restricted-groups"])
+def test_the_api_takes_groups_of_every_kind(name: str, tmp_path: Path) -> None:
+    config = load(ROOT / "environments" / "wishes" / f"{name}.yaml").environment
+    template = templates_alone(config, tmp_path)[config.stack_name("cluster")]
+    (cluster,) = (one for one in template["Resources"].values() if one["Type"] == "AWS::SageMaker::Cluster")
+
+    assert problems(cluster["Properties"]) == []
 
 
 @pytest.mark.parametrize("name", NAMES)

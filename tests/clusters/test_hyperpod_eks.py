@@ -257,6 +257,8 @@ def test_addons_are_pinned_and_come_after_the_nodes(with_options: Synthesised) -
     assert set(addons(template)) == {
         *(f"amazon-sagemaker-hyperpod-{one}" for one in ("taskgovernance", "training-operator")),
         *(f"amazon-sagemaker-hyperpod-{one}" for one in ("observability", "inference")),
+        "aws-mountpoint-s3-csi-driver",
+        "metrics-server",
     }
     assert manager["Properties"]["AddonVersion"] == "v1.18.2-eksbuild.9"
     assert all(

@@ -132,10 +132,60 @@ def at(configuration: Any, path: str) -> Any:
         ("node_groups.more.slurm_settings", {"Features": "x"}, f"{SECOND}.CustomSlurmSettings.Features", "x"),
         ("node_groups.reserved.threads_per_core", 1, f"{FIRST}.DisableSimultaneousMultithreading", True),
         ("node_groups.reserved.threads_per_core", 2, f"{FIRST}.DisableSimultaneousMultithreading", NOTHING),
+        ("orchestrator.login_pools", {}, "LoginNodes.Pools.0.GracetimePeriod", NOTHING),
+        ("orchestrator.login_pools", {"login": {"grace_minutes": 60}},
+         "LoginNodes.Pools.0.GracetimePeriod", 60),
+        ("orchestrator.partitions.train.gpu_health_checks", True, f"{FIRST}.HealthChecks", NOTHING),
+        ("orchestrator.partitions.train.gpu_health_checks_by_group", {"more": True},
+         f"{SECOND}.HealthChecks.Gpu.Enabled", True),
     ],
 )  # fmt: skip
 def test_a_setting_reaches_its_key(setting: str, value: Any, path: str, key: Any) -> None:
     assert at(rendered({setting: value}), path) == key
+
+
+def test_a_pool_that_people_reach_has_a_group_of_its_own() -> None:
+    values = dataclasses.replace(VALUES, ssh_groups="login=sg-1,data=sg-2")
+    pools = {"login": {"ssh_networks": ["10.0.0.0/8"]}}
+    configuration = cluster_configuration(resolve(environment({"orchestrator.login_pools": pools})), values)
+
+    assert configuration["LoginNodes"]["Pools"][0]["Networking"]["SecurityGroups"] == [
+        VALUES.security_group_id, "sg-1",
+    ]  # fmt: skip
+    (queue,) = configuration["Scheduling"]["SlurmQueues"]
+    for part in (configuration["HeadNode"], queue):
+        assert part["Networking"]["SecurityGroups"] == [VALUES.security_group_id]
+    placeholder = dataclasses.replace(VALUES, ssh_groups="<p5-cluster.SshGroups>")
+    assert placeholder.security_groups_of("login")[-1] == "<p5-cluster.SshGroups.login>"
+
+
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        ({}, "180"),
+        ({"gpu_health_checks": True}, "900"),
+        ({"gpu_health_checks": True, "gpu_health_checks_by_group": {"reserved": False}}, "900"),
+        (
+            {
+                "gpu_health_checks": True,
+                "gpu_health_checks_by_group": {"reserved": False, "more": False},
+            },
+            "180",
+        ),
+    ],
+)
+def test_prologs_have_the_time_that_a_gpu_check_takes(settings: dict[str, Any], seconds: str) -> None:
+    found = rendered({"orchestrator.partitions": {"train": settings}})
+    lines = found["Scheduling"]["SlurmSettings"]["CustomSlurmSettings"]
+    assert {"PrologEpilogTimeout": seconds} in lines
+
+
+@pytest.mark.parametrize(("topology", "param"), [("automatic", True), ("tree", True), ("flat", False)])
+def test_without_a_topology_slurm_is_told_nothing_of_switches(topology: str, param: bool) -> None:
+    lines = rendered({"orchestrator.topology": topology})["Scheduling"]["SlurmSettings"][
+        "CustomSlurmSettings"
+    ]
+    assert ({"TopologyParam": "SwitchAsNodeRank"} in lines) is param
 
 
 @pytest.mark.parametrize(
@@ -200,8 +250,20 @@ def test_every_deployed_value_is_used() -> None:
     marks = {
         field.name: f"mark-{field.name.replace('_', '-')}" for field in dataclasses.fields(DeployedValues)
     }
-    values = {**marks, "queue_scripts": f"train={marks['queue_scripts']}"}
-    text = str(cluster_configuration(resolve(environment()), DeployedValues(**values)))
+    values = {
+        **marks,
+        "queue_scripts": f"train={marks['queue_scripts']}",
+        "further_lustre_ids": f"fast={marks['further_lustre_ids']}",
+        "ssh_groups": f"login={marks['ssh_groups']}",
+    }
+    fast = {"deployment": "scratch-2", "capacity_gib": 1200, "mount_path": "/fast"}
+    reached = environment(
+        {
+            "orchestrator.login_pools": {"login": {"ssh_networks": ["10.0.0.0/8"]}},
+            "storage.further_lustre": {"fast": fast},
+        }
+    )
+    text = str(cluster_configuration(resolve(reached), DeployedValues(**values)))
 
     assert [name for name, mark in marks.items() if mark not in text] == []
 

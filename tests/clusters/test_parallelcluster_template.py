@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from rules_support import changed, environment_data, loaded
-from templates import Synthesised, many, statements, synthesise
+from templates import Synthesised, many, statements, synthesise, templates_alone
 
 from ultracluster.clusters.parallelcluster.deployed_values import value_sources
 
@@ -194,7 +194,7 @@ DIRECTORY = {
     [
         ({}, set()),
         ({"orchestrator.head_storage": "efs"}, {("10.0.0.0/16", 2049)}),
-        ({"orchestrator.directory_service": DIRECTORY}, {("10.9.0.0/16", 389), ("10.9.0.0/16", 636)}),
+        ({"orchestrator.directory_service": DIRECTORY}, {("10.9.0.0/16", 636)}),
     ],
 )
 def test_nodes_reach_what_parallelcluster_adds_no_rule_for(
@@ -209,6 +209,41 @@ def test_nodes_reach_what_parallelcluster_adds_no_rule_for(
     assert {(one["Properties"]["CidrIp"], one["Properties"]["ToPort"]) for one in rules.values()} == ways
     assert set(rules) <= set(cluster_of(made)["DependsOn"])
     assert made.findings == set()
+
+
+def test_a_login_pool_is_reached_from_your_networks_alone(tmp_path: Path) -> None:
+    pools = {"login": {"ssh_networks": ["10.0.0.0/8", "192.168.0.0/16"]}}
+    template = templates_alone(
+        loaded(changed(environment_data(P5), {"orchestrator.login_pools": pools})).environment, tmp_path
+    )[f"{P5}-cluster"]
+    ((name, group),) = [
+        (name, one) for name, one in template["Resources"].items() if one["Type"] == "AWS::EC2::SecurityGroup"
+    ]
+    rules = group["Properties"]["SecurityGroupIngress"]
+    assert {(one["CidrIp"], one["FromPort"], one["ToPort"], one["IpProtocol"]) for one in rules} == {
+        ("10.0.0.0/8", 22, 22, "tcp"), ("192.168.0.0/16", 22, 22, "tcp"),
+    }  # fmt: skip
+    assert [one["CidrIp"] for one in group["Properties"]["SecurityGroupEgress"]] == ["255.255.255.255/32"]
+    cluster = next(one for one in template["Resources"].values() if one["Type"] == "Custom::PclusterCluster")
+    configuration = cluster["Properties"]["ClusterConfiguration"]
+    (pool,) = configuration["LoginNodes"]["Pools"]
+    assert {"Fn::GetAtt": [name, "GroupId"]} in pool["Networking"]["SecurityGroups"]
+    assert name not in json.dumps(configuration["HeadNode"]) + json.dumps(configuration["Scheduling"])
+
+
+def test_the_head_node_alone_uses_the_key_of_a_directorys_password(tmp_path: Path) -> None:
+    key = "arn:aws:kms:us-west-2:111122223333:key/0a1b2c3d-1111-2222-3333-444455556666"
+    directory = {**DIRECTORY, "password_key_arn": key}
+    environment = loaded(
+        changed(environment_data(P5), {"orchestrator.directory_service": directory})
+    ).environment
+    template = templates_alone(environment, tmp_path)[f"{P5}-cluster"]
+    using = [(where, one) for where, one in statements(template) if key in many(one["Resource"])]
+    ((where, statement),) = using
+    assert where.startswith("ClusterHeadPolicy")
+    assert (statement["Action"], statement["Effect"]) == ("kms:Decrypt", "Allow")
+    (through,) = statement["Condition"]["StringEquals"].values()
+    assert "secretsmanager.us-west-2." in json.dumps(through)
 
 
 def made_of(changes: dict[str, Any], folder: Path) -> Synthesised:

@@ -72,7 +72,7 @@ CASES = {
     "blank type of a controller": ("m5.2xlarge", "", "CFG006", 15, "node_groups.controller.instance_type", "has no value", "instance_type: m5.2xlarge"),
     "variable": ("name: dev", "name: ${ENV}", "CFG009", 1, "name", "is not expanded", "extends:"),
     "refused key": ("zone_id", "placement_group: x\n  zone_id", "CFG004", 4, "network.placement_group", "places instances itself", ""),
-    "restricted groups": ("node_groups:", "restricted_instance_groups: {}\nnode_groups:", "CFG004", 12, "restricted_instance_groups", "no lifecycle scripts", ""),
+    "restricted groups": ("node_groups:", "restricted_instance_groups: {}\nnode_groups:", "CFG004", 12, "restricted_instance_groups", "`node_groups.<name>.restricted: {}`", ""),
     "zone name": ("zone_id: usw2-az2", "availability_zone: us-west-2a", "CFG004", 4, "network.availability_zone", "zone names differ", ""),
 }  # fmt: skip
 
@@ -520,7 +520,9 @@ def test_an_overlay_changes_its_base_and_findings_name_the_file_that_holds_the_v
     [
         ("extends: nowhere.yaml\n", "does not exist"),
         ("extends: env.yaml\n", "extend each other"),
-        ("extends: [a, b]\n", "names one file"),
+        ("extends: [1, b]\n", "names one file"),
+        ("extends: []\n", "names one file"),
+        ("extends: [none.yaml]\n", "does not exist"),
         ("extends: .\n", "is not a file"),
     ],
 )

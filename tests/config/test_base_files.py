@@ -8,7 +8,7 @@ import pytest
 
 from ultracluster.config import Finding, InvalidEnvironmentError, load
 from ultracluster.config.base_files import EXTENDS_FROM
-from ultracluster.config.source import MOST_FILES, read
+from ultracluster.config.source import MOST_BASES, MOST_FILES, read
 
 SECRET = "aws_secret_access_key = wJalrXUtnFEMI"  # noqa: S105 - what must not be shown
 BASE = "name: base\n"
@@ -123,6 +123,23 @@ def test_a_loop_and_a_long_row(home: Path) -> None:
     for number in range(MOST_FILES + 5):
         (home / f"n{number}.yaml").write_text(f"extends: n{number + 1}.yaml\nname: x\n")
     assert "in a row" in refused(home, "n0.yaml").message
+
+
+def test_several_files_are_read_one_over_the_other(home: Path) -> None:
+    (home / "base.yaml").write_text(BASE)
+    (home / "types.yaml").write_text("name: types\nregion: us-east-1\naccount: '1'\n")
+    (home / "x.yaml").write_text("extends: [types.yaml, base.yaml]\nregion: us-west-2\n")
+
+    assert read(home / "x.yaml").data == {"name": "base", "region": "us-west-2", "account": "1"}
+
+
+def test_lists_of_lists_end(home: Path) -> None:
+    for number in range(MOST_FILES):
+        (home / f"n{number}.yaml").write_text(f"extends: [n{number + 1}.yaml, n{number + 1}.yaml]\nname: x\n")
+    (home / f"n{MOST_FILES}.yaml").write_text("name: x\n")
+
+    with pytest.raises(InvalidEnvironmentError, match=f"more than {MOST_BASES} files"):
+        read(home / "n1.yaml")
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,10 @@ const validated = new Map() // the same, checked once for each use: most of the 
 
 // The evaluator knows no context key that ends in a name of the caller's choice after a colon, and ignores it. KMS has one,
 // kms:EncryptionContext:<name>: both sides, policies and requests, call it by a key of the same kind that it does know.
+// So with the claims of an EKS cluster's tokens, oidc.eks.<region>.amazonaws.com/id/<id>:sub and :aud.
 function withKnownKeys(object) {
-  return JSON.parse(JSON.stringify(object).replace(/"kms:EncryptionContext:([^"]+)":/gi, '"aws:RequestTag/kms:EncryptionContext:$1":'))
+  const text = JSON.stringify(object).replace(/"(oidc\.eks\.[\w.-]+\/id\/\w+:(?:aud|sub))":/g, '"aws:RequestTag/$1":')
+  return JSON.parse(text.replace(/"kms:EncryptionContext:([^"]+)":/gi, '"aws:RequestTag/kms:EncryptionContext:$1":'))
 }
 
 function named(name, check) {

@@ -342,6 +342,26 @@ def test_a_large_cluster_is_divided_among_agents() -> None:
     assert all(text.count("modulus") == 3 for text in texts)
 
 
+def test_model_servers_are_asked_once_and_keep_their_own_names() -> None:
+    cluster = cluster_of(orchestrator__serving={"groups": ["train"]})
+    document = YAML(typ="safe").load(agent_configuration(cluster, remote_write_url=URL))
+    jobs = {one["job_name"]: one for one in document["scrape_configs"]}
+    training, serving = jobs["training-default"], jobs["serving-default"]
+    mark = "__meta_kubernetes_pod_annotation_ultracluster_serves"
+
+    assert training["relabel_configs"][0] == {"source_labels": [mark], "regex": ".+", "action": "drop"}
+    assert serving["relabel_configs"][0] == {"source_labels": [mark], "regex": ".+", "action": "keep"}
+    assert {"target_label": "job", "replacement": "serving"} in serving["relabel_configs"]
+    kept = serving["metric_relabel_configs"][0]["regex"]
+    assert "vllm:time_to_first_token_seconds_bucket" in kept and "ultracluster_training_step" not in kept
+    plain = agent_configuration(cluster_of(), remote_write_url=URL)
+    assert "serving" not in plain and mark not in plain
+    (policy,) = [
+        one for one in network_policies(cluster, "default") if one["metadata"]["name"].endswith("metrics")
+    ]
+    assert [one["port"] for one in policy["spec"]["ingress"][0]["ports"]] == [TRAINING_PORT, 8000]
+
+
 def test_each_namespace_has_limits_of_its_own_and_nobody_is_sent_elsewhere() -> None:
     teams = {name: {"members": [f"arn:aws:iam::111122223333:role/{name}"]} for name in ("one", "two")}
     document = YAML(typ="safe").load(agent_configuration(cluster_of(teams=teams), remote_write_url=URL))

@@ -195,15 +195,57 @@ def test_task_governance_gets_kubernetes_own_job(release: str, tmp_path: Path) -
 
 
 def test_neuron_devices_are_asked_for_by_their_own_name(tmp_path: Path) -> None:
-    asked = ["--nodes", "2", "--image", IMAGE, "--processes", "64"]
-    (made,) = objects(run(tmp_path, "eks-trn2", {}, *asked))
+    (made,) = objects(run(tmp_path, "eks-trn2", {}, "--nodes", "2", "--image", IMAGE))
     template = pod(made)["spec"]
     (container,) = template["containers"]
 
     assert container["resources"]["limits"]["aws.amazon.com/neuron"] == "16"
     assert template["tolerations"][0]["key"] == "aws.amazon.com/neuron"
-    assert "--nproc-per-node=64" in container["args"]
+    assert "--nproc-per-node=64" in container["args"]  # two of the eight cores of a device make one
+    assert {one["name"]: one["value"] for one in container["env"]} == {
+        "FI_PROVIDER": "efa",
+        "FI_EFA_USE_DEVICE_RDMA": "1",
+    }
     assert problems(made) == []
+
+
+def test_more_processes_than_logical_cores_have_a_physical_one_each(tmp_path: Path) -> None:
+    asked = ["--nodes", "1", "--image", IMAGE, "--processes", "128"]
+    (made,) = objects(run(tmp_path, "eks-trn2", {}, *asked))
+
+    (container,) = pod(made)["spec"]["containers"]
+    assert {"name": "NEURON_LOGICAL_NC_CONFIG", "value": "1"} in container["env"]
+
+
+@pytest.mark.parametrize(
+    ("base", "scheduler"), [("eks-trn2", "kueue"), ("hyperpod-eks-p5", "task-governance")]
+)
+def test_jobs_on_neuron_devices_pass_the_extension(tmp_path: Path, base: str, scheduler: str) -> None:
+    changes: dict[str, Any] = {"orchestrator.neuron_scheduler": True}
+    asked = ["--nodes", "1", "--image", IMAGE]
+    if scheduler == "task-governance":
+        changes |= {
+            **GOVERN,
+            "teams": {"a": {"quota": 16}},
+            "node_groups.train.instance_type": "trn2.48xlarge",
+        }
+        asked += ["--team", "a"]
+
+    made = objects(run(tmp_path, base, changes, *asked))[-1]
+
+    assert pod(made)["spec"]["schedulerName"] == "my-scheduler"
+    assert problems(made) == []
+
+
+def test_a_job_stays_in_one_trn2_ultraserver(tmp_path: Path) -> None:
+    changes = {"node_groups.trn2.instance_type": "trn2u.48xlarge"}
+    done = run(tmp_path, "eks-trn2", changes, "--nodes", "4", "--image", IMAGE, "--within", "ultraserver")
+
+    (made,) = objects(done)
+    assert pod(made)["metadata"]["annotations"] == {
+        "kueue.x-k8s.io/podset-required-topology": "neuron.amazonaws.com/ultraserver-server-id-4"
+    }
+    assert "NEURON_RT_ULTRASERVER_MODE" in done.stderr
 
 
 def test_a_user_that_the_image_does_not_choose_is_told(tmp_path: Path) -> None:
@@ -250,7 +292,8 @@ def test_a_user_that_the_image_does_not_choose_is_told(tmp_path: Path) -> None:
         ("eks-p5en", {"orchestrator.jobset": False}, "--nodes 1 --image x", "orchestrator.jobset is off"),
         ("eks-p5en", {"teams": {"a": {"quota": 65}}}, "--nodes 1 --image x", "TEA002"),
         ("eks-p5en", {"node_groups.train.instance_type": "c5.large"}, "--nodes 1 --image x", "accelerators"),
-        ("eks-trn2", {}, "--nodes 1 --image x", "--processes"),
+        ("eks-trn2", {}, "--nodes 1 --image x --processes 129", "Use at most: --processes 128"),
+        ("eks-trn2", {}, "--nodes 1 --image x --within ultraserver", "layer-1, layer-2, layer-3"),
         (
             "eks-p5en",
             {"node_groups.train.gpu_time_slices": 4},

@@ -81,3 +81,46 @@ fs-4567.fsx.us-east-1.amazonaws.com:/fsx /home nfs defaults,nfsvers=4.2,nconnect
   assert::status 0
   assert::states filesystems=skipped
 }
+
+further() {
+  cluster_json "cluster['mounts']['further_lustre'] = {'fast': {'path': '/fast', 'dns_name': 'fs-0999.fsx.us-east-1.amazonaws.com', 'mount_name': 'zyxwvuts', 'efa': $1}}"
+}
+
+@test "further Lustre file systems are mounted beside the first" {
+  further False
+  run run_steps filesystems
+  assert::status 0
+  assert::contains "$(cat "$ULTRACLUSTER_ROOT/etc/fstab")" 'fs-0999.fsx.us-east-1.amazonaws.com@tcp:/zyxwvuts /fast lustre defaults,relatime,flock'
+  assert::contains "$(cat "$ULTRACLUSTER_ROOT/etc/fstab")" ' /fsx lustre '
+  assert::called "mount -t lustre -o relatime,flock fs-0999.fsx.us-east-1.amazonaws.com@tcp:/zyxwvuts $ULTRACLUSTER_ROOT/fast"
+  run run_steps filesystems
+  assert::states filesystems=already
+}
+
+@test "a group mounts its own Lustre file systems only" {
+  further False
+  cluster_json 'gpu["lustre"] = ["fast"]'
+  run run_steps filesystems
+  assert::status 0
+  assert::contains "$(cat "$ULTRACLUSTER_ROOT/etc/fstab")" ' /fast lustre '
+  [[ $(cat "$ULTRACLUSTER_ROOT/etc/fstab") != *' /fsx lustre '* ]]
+}
+
+@test "of several Lustre file systems set-up and probes look at one with EFA" {
+  further True
+  run library node 'source "$ULTRACLUSTER_HOME/lib/log.sh"; node::load; echo "$LUSTRE_PATH $LUSTRE_EFA $LUSTRE_FURTHER"'
+  assert::contains "$output" '/fast yes /fsx,fs-0123.fsx.us-east-1.amazonaws.com,abcdefgh'
+}
+
+@test "HyperPod has mounted one Lustre file system, and the other is mounted after it" {
+  further False
+  mkdir -p "$ULTRACLUSTER_ROOT/fsx"
+  echo 'fs-0123@tcp:/abcdefgh /fsx lustre noatime,flock,_netdev,x-systemd.automount 0 0' >>"$ULTRACLUSTER_ROOT/etc/fstab"
+  echo '99 1 0:61 / /fsx rw - lustre 10.1.0.9@tcp:/abcdefgh rw' >>"$ULTRACLUSTER_ROOT/proc/self/mountinfo"
+  run on_init_complete
+  assert::status 0
+  assert::contains "$(cat "$REPORT")" '"step": "filesystems", "state": "installed"'
+  assert::contains "$(cat "$ULTRACLUSTER_ROOT/etc/fstab")" 'fs-0123@tcp:/abcdefgh /fsx lustre noatime'
+  assert::contains "$(cat "$ULTRACLUSTER_ROOT/etc/fstab")" '@tcp:/zyxwvuts /fast lustre '
+  [[ $(cat "$ULTRACLUSTER_ROOT/etc/fstab") != *' /home nfs '* ]]
+}

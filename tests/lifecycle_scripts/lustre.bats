@@ -96,6 +96,22 @@ message() { grep "\"step\": \"$1\"" "$REPORT" | tail -n 1 | sed 's/.*"message": 
   lustre::is_mounted
 }
 
+@test "over EFA: further file systems of ours are unmounted with the first, and mounted again" {
+  lustre::with_efa
+  lustre::mounted
+  cluster_json 'cluster["mounts"]["further_lustre"] = {"fast": {"path": "/fast", "dns_name": "fs-0999.fsx.us-east-1.amazonaws.com", "mount_name": "zyxwvuts", "efa": False}}'
+  echo 'fs-0999@tcp:/zyxwvuts /fast lustre noatime,flock,_netdev 0 0' >>"$ULTRACLUSTER_ROOT/etc/fstab"
+  echo '60 1 0:66 / /fast rw shared:9 - lustre 10.1.0.7@tcp:/zyxwvuts rw' >>"$ULTRACLUSTER_ROOT/proc/self/mountinfo"
+  mkdir -p "$ULTRACLUSTER_ROOT/fast"
+  run run_steps lustre_efa
+  assert::status 0
+  assert::states lustre_efa=installed
+  assert::called "umount $ULTRACLUSTER_ROOT/fast"
+  assert::called "mount $ULTRACLUSTER_ROOT/fast"
+  lustre::is_mounted
+  grep -q ' /fast .* - lustre ' "$ULTRACLUSTER_ROOT/proc/self/mountinfo"
+}
+
 @test "over EFA: another Lustre file system is not touched" {
   lustre::with_efa
   lustre::mounted

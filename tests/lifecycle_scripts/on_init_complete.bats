@@ -6,14 +6,14 @@ load helpers
 @test "a fresh node gets limits and a striped scratch" {
   run on_init_complete
   assert::status 0
-  assert::states limits=installed metadata=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=installed container_storage=skipped job_access=skipped health=skipped slurm_conf=skipped job_ssh=skipped slurm_admin=skipped
+  assert::states limits=installed metadata=skipped filesystems=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=installed container_storage=skipped job_access=skipped health=skipped slurm_conf=skipped job_ssh=skipped slurm_admin=skipped
   assert::called "lvm vgcreate --yes ultracluster /dev/nvme1n1 /dev/nvme2n1 /dev/nvme3n1 /dev/nvme4n1 /dev/nvme5n1 /dev/nvme6n1 /dev/nvme7n1 /dev/nvme8n1 --config devices/use_devicesfile=0"
   assert::contains "$(grep 'lvm lvcreate' "$FAKE/calls")" "--stripes 8"
   assert::equal 1777 "$(stat --format %a "$ULTRACLUSTER_ROOT/scratch")"
   [[ -e $FAKE/units/ultracluster-scratch/enabled ]]
   # What runs at boot needs nothing of the folder that HyperPod copied the scripts to.
   [[ -x $ULTRACLUSTER_ROOT/usr/local/sbin/ultracluster-scratch ]]
-  assert::contains "$(tail -n 1 "$LOG")" " s: limits metadata session_user state_pull users directory scratch container_storage job_access health slurm_conf job_ssh slurm_admin"
+  assert::contains "$(tail -n 1 "$LOG")" " s: limits metadata filesystems session_user state_pull users directory scratch container_storage job_access health slurm_conf job_ssh slurm_admin"
   assert::contains "$(tail -n 1 "$LOG")" "READY after "
 }
 
@@ -21,7 +21,7 @@ load helpers
   node::is_login
   run on_init_complete
   assert::status 0
-  assert::states limits=installed metadata=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=skipped container_storage=skipped job_access=skipped health=skipped slurm_conf=skipped job_ssh=skipped slurm_admin=skipped
+  assert::states limits=installed metadata=skipped filesystems=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=skipped container_storage=skipped job_access=skipped health=skipped slurm_conf=skipped job_ssh=skipped slurm_admin=skipped
 }
 
 @test "a second run finds everything and changes nothing" {
@@ -30,7 +30,7 @@ load helpers
   forget_calls
   run on_init_complete
   assert::status 0
-  assert::states limits=already metadata=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=already container_storage=skipped job_access=skipped health=skipped slurm_conf=skipped job_ssh=skipped slurm_admin=skipped
+  assert::states limits=already metadata=skipped filesystems=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=already container_storage=skipped job_access=skipped health=skipped slurm_conf=skipped job_ssh=skipped slurm_admin=skipped
   assert::no_changes
   assert::equal "$before" "$(snapshot)"
 }

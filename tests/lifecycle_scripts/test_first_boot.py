@@ -57,6 +57,26 @@ def test_every_environment_is_rehearsed() -> None:
     assert {boot.config.name for boot in EVERY.values()} == set(ENVIRONMENTS)
 
 
+def test_a_node_of_a_rack_has_its_own_file_system_beside_the_one_for_all() -> None:
+    """HyperPod has mounted the first, over TCP; the other is with EFA."""
+    environment = load(ROOT / "environments/wishes/several-lustre.yaml").environment
+    boot = next(one for one in boots(environment) if one.group == "rack1")
+    outcome = rehearsed(boot)
+    assert outcome.status == 0, outcome.log
+    said = {line["step"]: line["message"] for line in outcome.report if "step" in line}
+    assert "mounts=/fast:lustre,/fsx:lustre,/home:nfs4" in said["proof"]
+    assert said["filesystems"] == "mounted: lustre /fsx"
+    assert "EFA interfaces" in said["lustre_efa"]
+
+
+def test_a_node_of_pcs_is_told_of_further_file_systems_by_arguments() -> None:
+    fast = {"deployment": "scratch-2", "capacity_gib": 1200, "mount_path": "/fast", "groups": ["train"]}
+    data = changed(environment_data("pcs-p6-b200"), {"storage.further_lustre": {"fast": fast}})
+    for boot in boots(loaded(data).environment):
+        said = {line["step"]: line["message"] for line in rehearsed(boot).report if "step" in line}
+        assert ("/fast:lustre" in said["proof"]) == (boot.group == "train")
+
+
 def _dev_gpu() -> Boot:
     environment = load(ROOT / "environments/dev.yaml").environment
     return next(boot for boot in boots(environment) if boot.group == "gpu")

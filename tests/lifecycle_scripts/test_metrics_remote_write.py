@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from metrics_stand.versions import NoPrometheusError, tools
 from node_agent.agent import FILES, Agent, Node, exposition, free_port, running, tool
 from node_agent.receiver import Receiver, until
-from metrics_stand.versions import NoPrometheusError, tools
 from project import ROOT
 
 SERIES, SCRAPES = 6000, 40

@@ -41,6 +41,7 @@ CAPACITIES: dict[CapacityForm, Capacity] = {
     "reservation-open": Reservation(kind="reservation"),
     "reservation-id": Reservation(kind="reservation", id=ID),
     "reservation-resource-group": Reservation(kind="reservation", resource_group_arn=GROUP),
+    "reservation-interruptible": Reservation(kind="reservation", id=ID, interruptible=True),
     "capacity-block": CapacityBlock(kind="capacity-block", id=ID),
     "training-plan": TrainingPlan(kind="training-plan", arn=PLAN),
 }
@@ -80,6 +81,7 @@ EXPECTED = {
         reservation-open            xxx xxx xxx
         reservation-id              xxx xxx xxx
         reservation-resource-group  xxx xxx xxx
+        reservation-interruptible   xxx xxx xxx
         capacity-block              xxx xxx xxx
         training-plan               ooo xxx xxx
     """,
@@ -98,6 +100,15 @@ EXPECTED = {
         capacity-block              ooo xxx xxx
         training-plan               xxx xxx xxx
     """,
+    ("pcs and ec2", "sold"): """
+        reservation-interruptible   oox xxx oox
+    """,
+    ("parallelcluster", "sold"): """
+        reservation-interruptible   xxx xxx xxx
+    """,
+    ("eks", "sold"): """
+        reservation-interruptible   ??x xxx ??x
+    """,
     ("others", "unsold"): """
         on-demand                   ??x ??x xxx
         spot                        ??x ??x xxx
@@ -106,7 +117,13 @@ EXPECTED = {
     """,
 }
 VERDICTS = {"o": None, "x": "error", "?": "warning"}
-LAUNCHERS = {"hyperpod": HYPERPOD, "others": OTHERS}
+LAUNCHERS: Mapping[str, list[Launcher]] = {
+    "hyperpod": HYPERPOD,
+    "others": OTHERS,
+    "pcs and ec2": ["pcs", "ec2"],
+    "parallelcluster": ["parallelcluster"],
+    "eks": ["eks"],
+}
 
 
 def cells() -> list[Any]:
@@ -248,6 +265,9 @@ def test_an_acknowledged_warning_asks_for_that_capacity() -> None:
         ("eks", "reservation-resource-group", "ON_DEMAND"),
         ("ec2", "capacity-block", "capacity-block"),
         ("ec2", "reservation-open", ""),
+        ("pcs", "reservation-interruptible", "INTERRUPTIBLE_CAPACITY_RESERVATION"),
+        ("ec2", "reservation-interruptible", "interruptible-capacity-reservation"),
+        ("eks", "reservation-interruptible", "ON_DEMAND"),
         ("eks", "training-plan", ""),
     ],
 )
@@ -260,7 +280,12 @@ def test_what_the_orchestrators_own_field_is_set_to(
     assert decision.purchase == purchase
 
 
-RULES_OF_CAPACITY = {f"HYP{number:03d}" for number in range(20, 27)} | {"GRP020", "GRP021", "GRP023"}
+RULES_OF_CAPACITY = {f"HYP{number:03d}" for number in range(20, 27)} | {
+    "GRP020",
+    "GRP021",
+    "GRP023",
+    "GRP070",
+}
 BASES = {
     "hyperpod-slurm": ("dev", "gpu"),
     "hyperpod-eks": ("hyperpod-eks-p5", "train"),
@@ -369,6 +394,11 @@ def test_a_reservation_made_in_a_group_is_launched_into_it() -> None:
         ("reservation-open", "eks", MarketOptions(preference="open")),
         ("reservation-id", "eks", MarketOptions(reservation_id=ID)),
         ("reservation-resource-group", "pcs", MarketOptions(resource_group_arn=GROUP)),
+        (
+            "reservation-interruptible",
+            "pcs",
+            MarketOptions(market_type="interruptible-capacity-reservation", reservation_id=ID),
+        ),
         ("capacity-block", "eks", MarketOptions(market_type="capacity-block", reservation_id=ID)),
         ("capacity-block", "ec2", MarketOptions(market_type="capacity-block", reservation_id=ID)),
     ],
@@ -392,6 +422,11 @@ def test_a_reservation_is_targeted_in_one_way() -> None:
     ):
         with pytest.raises(ValueError, match=r"by id .* or by resource group .*, not by both"):
             ask()
+
+
+def test_an_interruptible_reservation_is_launched_into_by_its_id_only() -> None:
+    with pytest.raises(ValueError, match="targeted by its id"):
+        market_options(Reservation(kind="reservation", interruptible=True), orchestrator="pcs")
 
 
 def test_a_decision_can_be_read() -> None:

@@ -11,7 +11,7 @@ from rules_support import changed, environment_data, loaded
 from ultracluster.config import Environment
 from ultracluster.model import resolve
 from ultracluster.model.addresses import Row, address_budget
-from ultracluster.model.endpoints import made_endpoints
+from ultracluster.model.endpoints import made_endpoints, words_of
 
 DEV = environment_data()
 
@@ -41,7 +41,9 @@ def services(kind: str) -> set[str]:
 def test_endpoints_of_a_closed_network_follow_the_orchestrator() -> None:
     everyone = services("hyperpod-slurm") - {"sagemaker.api"}
     assert services("hyperpod-slurm") - everyone == {"sagemaker.api"}
-    assert services("parallelcluster") - everyone == {"dynamodb", "cloudformation"}
+    assert services("parallelcluster") - everyone == {
+        "dynamodb", "cloudformation", "elasticloadbalancing", "autoscaling",
+    }  # fmt: skip
     assert services("pcs") - everyone == {"pcs"}
     assert services("eks") - everyone == {
         "eks", "eks-auth", "elasticloadbalancing", "lambda", "autoscaling",
@@ -73,3 +75,17 @@ def test_what_a_setting_lets_nodes_ask_for_has_an_endpoint(
 
     assert service not in services(kind)
     assert service in {endpoint.service for endpoint in made}
+
+
+@pytest.mark.parametrize(("percent", "pulled"), [(20, True), (0, False), (None, False)])
+def test_the_daemon_of_tiered_checkpoints_is_pulled_from_accounts_that_nobody_names(
+    percent: int | None, pulled: bool
+) -> None:
+    alone = {
+        "orchestrator.training_operator": False,
+        "orchestrator.tiered_checkpoints_percent": percent,
+        "observability": ...,
+    }
+    cluster = resolve(loaded(changed(environment_data("hyperpod-eks-p5"), alone)).environment)
+
+    assert ("hyperpod-addons" in words_of(cluster)) is pulled

@@ -64,13 +64,24 @@ def test_everything_that_the_catalogue_counts_is_known() -> None:
         for group in found.groups.values():
             seen |= set(series_of_node(found, group, asks_slurm=True).by_exporter)
     every = {one.exporter for one in metrics().values()}
-    assert every - seen == {"kube-state-metrics", "kueue"}
+    assert every - seen == {"kube-state-metrics", "kueue", "vllm", "sglang"}
 
     from ultracluster.model import metric_series
 
     known = set(metric_series._FIXED) | {"kube-node", "kube-pod", "kube-queue"}  # pyright: ignore[reportPrivateUsage]
     known |= set(metric_series._things(*p5(), asks_slurm=True))  # pyright: ignore[reportPrivateUsage]
     assert {thing for one in metrics().values() for thing in one.per} <= known
+
+
+def test_model_servers_are_counted_where_models_are_served() -> None:
+    """Either engine: SGLang has as many series as vLLM."""
+    asked = {"orchestrator.serving": {"groups": ["train"]}, "observability": {"kind": "prometheus"}}
+    found = resolve(environment(asked))
+    counted = series_of_node(found, found.groups["train"]).by_exporter
+    names = [[one.per for one in metrics().values() if one.exporter == name] for name in ("vllm", "sglang")]
+
+    assert counted["vllm"] > 0 and names[0] == names[1]
+    assert "vllm" not in series_of_node(found, found.groups["system"]).by_exporter
 
 
 @pytest.mark.parametrize("name", SHIPPED)

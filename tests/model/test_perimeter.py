@@ -58,6 +58,31 @@ def test_the_inference_operators_bucket_passes() -> None:
     assert "certificates-of-endpoints" in perimeter_of(resolve(asked)).buckets
 
 
+def test_the_buckets_of_restricted_groups_pass() -> None:
+    restricted = {"reads": ["data-of-nova"], "writes": ["results-of-nova"]}
+    asked = environment({"node_groups.train.restricted": restricted}, "hyperpod-eks-p5")
+
+    found = perimeter_of(resolve(asked))
+
+    assert "results-of-nova" in found.buckets
+    assert "data-of-nova" in found.read_buckets
+
+
+def test_the_bucket_of_tiered_checkpoints_passes() -> None:
+    asked = environment(
+        {"orchestrator.checkpoint_tier": {"bucket": "example-checkpoints"}}, "hyperpod-eks-p5"
+    )
+
+    assert "example-checkpoints" in perimeter_of(resolve(asked)).buckets
+
+
+def test_buckets_of_models_are_only_read() -> None:
+    asked = environment({"orchestrator.inference": {"model_buckets": ["models"]}}, "hyperpod-eks-p5")
+
+    found = perimeter_of(resolve(asked))
+    assert found.read_buckets == ("models",) and "models" not in found.buckets
+
+
 def models(model: type[BaseModel], seen: set[type[BaseModel]]) -> Iterator[type[BaseModel]]:
     if model in seen:
         return
@@ -85,12 +110,16 @@ def test_no_field_that_names_a_bucket_is_forgotten() -> None:
 
     # each is in `named_buckets`, or is the perimeter itself; a new one gets its line there and a case above
     assert naming == {
+        "CheckpointTier.bucket",
         "DataRepository.bucket",
         "ExistingBucket.name",
         "HyperPodInference.certificate_bucket",
+        "HyperPodInference.model_buckets",
         "JobBucket.bucket",
         "Perimeter.buckets",
         "Perimeter.readable_buckets",
+        "RestrictedGroup.reads",
+        "RestrictedGroup.writes",
     }
 
 

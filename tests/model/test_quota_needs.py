@@ -72,7 +72,12 @@ STANDARD = "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances"
             "parallelcluster-p5",
             # 2 x 4 nodes of 192; 33 interfaces each with efa-only beside the primary one; two of the function
             # that makes the database's user
-            {P: 8 * 192, STANDARD: 20, "Network interfaces per Region": 2 + 8 * 33 + 5 + 2},
+            {
+                P: 8 * 192,
+                STANDARD: 20,
+                "Network interfaces per Region": 2 + 8 * 33 + 5 + 2,
+                "Network Load Balancers per Region": 1,
+            },
             {"Clusters", "ml.p5.48xlarge for cluster usage"},
         ),
         # Capacity Blocks count against no quota of vCPUs

@@ -59,6 +59,8 @@ def test_of_the_shipped_environments(name: str, kind: tuple[str, str]) -> None:
         ({"version": "3.14.0"}, ("flat", "nobody")),
         ({"version": "3.15.0"}, ("tree", "Ultracluster")),
         ({"lifecycle": "none"}, ("flat", "nobody")),
+        ({"topology": "flat"}, ("flat", "nobody")),
+        ({"topology": "tree"}, ("tree", "Ultracluster")),
         ({"slurm_settings": {"topologyplugin": "topology/tree"}}, ("tree", "you")),
         ({"slurm_settings": {"TopologyPlugin": "topology/flat"}}, ("flat", "you")),
         ({"slurm_settings": {"TopologyPlugin": "topology/new"}}, ("flat", "you")),

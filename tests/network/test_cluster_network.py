@@ -11,11 +11,12 @@ from aws_cdk import aws_kms as kms
 from foreign import HOME, foreign_stack, refusal, resources
 
 from ultracluster import ClusterNetwork, LustreFileSystem
-from ultracluster.config.network import Network
+from ultracluster.config.network import FurtherZone, Network
 from ultracluster.network.cluster_network import NetworkArguments
 
 EXISTING = {"vpc", "subnet", "security_group"}
 """What a file names by id, and an app has as objects."""
+THEIRS = FurtherZone(cidr="10.0.144.0/20", subnet_id="subnet-0123456789abcdef0")
 
 
 def test_a_zone_is_enough(stack: Stack) -> None:
@@ -56,6 +57,35 @@ def test_what_needs_the_internet_waits_for_routes_and_endpoints(stack: Stack) ->
     assert any("NodeRoute" in name for name in waits)
 
 
+def test_nodes_in_another_zone_have_a_subnet_there_and_the_same_ways_out(stack: Stack) -> None:
+    zones = {"use1-az4": FurtherZone(cidr="10.0.128.0/20"), "use1-az2": THEIRS}
+    network = ClusterNetwork(stack, "Network", zone_id="use1-az6", further_zones=zones)
+    cluster = CfnResource(stack, "Cluster", type="AWS::SageMaker::Cluster")
+
+    cluster.node.add_dependency(network.further_subnets["use1-az4"].internet_connectivity_established)
+
+    made = [one["Properties"] for one in resources(stack, "AWS::EC2::Subnet").values()]
+    assert [one["CidrBlock"] for one in made if one["AvailabilityZoneId"] == "use1-az4"] == ["10.0.128.0/20"]
+    assert network.further_subnets["use1-az2"].subnet_id == THEIRS.subnet_id
+    assert set(network.further_route_table_ids) == {"use1-az4"}, "theirs is not ours to change"
+    tables = {network.route_table_id, *network.further_route_table_ids.values()}
+    routed = {
+        str(one["Properties"]["RouteTableId"])
+        for one in resources(stack, "AWS::EC2::Route").values()
+        if "NatGatewayId" in one["Properties"]
+    }
+    assert routed == {str(stack.resolve(one)) for one in tables}
+    (gateway,) = (
+        one["Properties"]
+        for one in resources(stack, "AWS::EC2::VPCEndpoint").values()
+        if one["Properties"]["VpcEndpointType"] == "Gateway"
+    )
+    assert {str(one) for one in gateway["RouteTableIds"]} == routed
+    (found,) = resources(stack, "AWS::SageMaker::Cluster").values()
+    assert any("NodeRouteuse1az4" in name for name in found["DependsOn"])
+    assert refusal(stack) == ""
+
+
 def test_the_arguments_are_the_fields_of_the_model() -> None:
     hints = get_type_hints(NetworkArguments)
     fields = {name: get_type_hints(Network)[name] for name in Network.model_fields if name not in EXISTING}
@@ -92,3 +122,48 @@ def test_a_key_of_the_user_lets_flow_logs_use_it(stack: Stack) -> None:
     ClusterNetwork(stack, "Network", zone_id="use1-az6", flow_log_key=key)
 
     assert "CloudWatchLogs" in str(resources(stack, "AWS::KMS::Key"))
+
+
+def test_a_dual_stack_network_lets_nodes_out_over_ipv6_and_nobody_in(stack: Stack) -> None:
+    network = ClusterNetwork(stack, "Network", zone_id="use1-az6", ipv6=True)
+
+    (block,) = resources(stack, "AWS::EC2::VPCCidrBlock")
+    subnets = {
+        name: one
+        for name, one in resources(stack, "AWS::EC2::Subnet").items()
+        if "Ipv6CidrBlock" in one["Properties"]
+    }
+    ((name, nodes),) = subnets.items()
+    assert "NodeSubnet" in name and nodes["DependsOn"] == [block]
+    assert nodes["Properties"]["AssignIpv6AddressOnCreation"] is True
+    assert "Ipv6CidrBlocks" in str(nodes["Properties"]["Ipv6CidrBlock"])
+    (gateway,) = resources(stack, "AWS::EC2::EgressOnlyInternetGateway")
+    six = [
+        one["Properties"]
+        for one in resources(stack, "AWS::EC2::Route").values()
+        if one["Properties"].get("DestinationIpv6CidrBlock")
+    ]
+    assert [one["EgressOnlyInternetGatewayId"]["Fn::GetAtt"][0] for one in six] == [gateway]
+    assert network.egress and len(network.egress.routes) == 2
+    (s3,) = resources(stack, "AWS::EC2::VPCEndpoint").values()
+    assert s3["Properties"]["IpAddressType"] == "dualstack", "what its policy refuses passes over IPv6"
+    assert refusal(stack) == ""
+
+
+def test_a_closed_dual_stack_network_has_no_way_out(stack: Stack) -> None:
+    ClusterNetwork(stack, "Network", zone_id="use1-az6", egress="closed", ipv6=True)
+
+    assert resources(stack, "AWS::EC2::VPCCidrBlock")
+    assert not resources(stack, "AWS::EC2::EgressOnlyInternetGateway")
+
+
+def test_the_block_of_a_vpc_that_exists_is_its_owners(stack: Stack) -> None:
+    theirs = Network.model_validate(
+        {
+            "zone_id": "use1-az6",
+            "vpc": {"id": "vpc-0123456789abcdef0", "cidr": "10.0.0.0/16"},
+            "egress": "closed",
+        }
+    )
+    with pytest.raises(ValueError, match="name a dual-stack subnet"):
+        ClusterNetwork(stack, "Network", config=theirs, ipv6=True)

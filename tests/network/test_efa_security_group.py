@@ -102,3 +102,14 @@ def test_rules_are_added_to_a_group_of_the_user() -> None:
     assert rules(stack) == {("ingress", name, name, *ALL), ("egress", name, name, *ALL)}
     (found,) = resources(stack, "AWS::SageMaker::Cluster").values()
     assert len(found["DependsOn"]) == 3
+
+
+def test_dual_stack_nodes_reach_the_web_by_either_family(stack: Stack) -> None:
+    EfaSecurityGroup(stack, "Nodes", vpc=imported_vpc(stack), ipv6=True)
+
+    (group,) = resources(stack, "AWS::EC2::SecurityGroup").values()
+    out = {
+        (one.get("CidrIp") or one.get("CidrIpv6"), one["FromPort"])
+        for one in group["Properties"]["SecurityGroupEgress"]
+    }
+    assert out == {(family, port) for family in ("0.0.0.0/0", "::/0") for port in (80, 443)}

@@ -189,6 +189,11 @@ FIRES: dict[tuple[str, str], list[Event]] = {
         spot(),
         spot("EC2 Interruptible Capacity Reservation Instance Interruption Warning"),
     ],
+    ("lent", "reservation-interruption"): [
+        # Amazon EC2 User Guide, Monitor interruptible Capacity Reservations with EventBridge and CloudTrail
+        spot("EC2 Capacity Reservation Instance Interruption Warning"),
+        spot("EC2 Interruptible Capacity Reservation Instance Interruption Warning"),
+    ],
     ("eks-p5en", "launch-failures"): [launch("eks-system-8ac5c2f5-1111-2222-3333-444455556666")],
     ("parallelcluster-p5", "head-node"): [alarm("parallelcluster-p5-HeadNode", "ALARM")],
 }
@@ -237,6 +242,10 @@ SILENT_ON: dict[tuple[str, str], list[Event]] = {
         RETIRED,
     ],
     ("spot", "spot-interruption"): [spot("EC2 Instance Rebalance Recommendation")],
+    ("lent", "reservation-interruption"): [
+        spot(),
+        spot("EC2 Interruptible Capacity Reservation Allocation Reclamation Completed"),
+    ],
     ("eks-p5en", "launch-failures"): [
         launch("web"),
         launch("eks-system-1", kind="EC2 Instance Launch Successful"),
@@ -249,15 +258,19 @@ SILENT_ON: dict[tuple[str, str], list[Event]] = {
 }
 
 
+TAKEN_BACK = {"spot": {"kind": "spot"}, "lent": {"kind": "reservation", "id": BLOCK, "interruptible": True}}
+"""Capacity that ends at two minutes' notice."""
+
+
 def table(name: str) -> dict[str, Watch]:
-    """The rules of an environment, by name; `spot` is one that no shipped environment is."""
-    if name != "spot":
+    """The rules of an environment, by name; `spot` and `lent` are what no shipped environment is."""
+    if name not in TAKEN_BACK:
         return {watch.name: watch for watch in watches(watched(name), stacks=STACKS)}
     cluster = watched("parallelcluster-p5")
     groups = copy.deepcopy(cluster.environment.model_dump())["node_groups"]
     for group in groups.values():
         if group["role"] == "compute":
-            group["capacity"] = {"kind": "spot"}
+            group["capacity"] = TAKEN_BACK[name]
     return {
         watch.name: watch for watch in watches(watched("parallelcluster-p5", groups=groups), stacks=STACKS)
     }
@@ -281,7 +294,7 @@ def test_a_rule_is_silent_on_everything_else(at: tuple[str, str]) -> None:
         assert not fires(watch, one), one
 
 
-@pytest.mark.parametrize("name", [*KINDS, "spot"])
+@pytest.mark.parametrize("name", [*KINDS, *TAKEN_BACK])
 def test_every_rule_of_every_orchestrator_has_events_that_it_was_tried_on(name: str) -> None:
     tried = {watch for _, watch in FIRES} & {watch for _, watch in SILENT_ON}
     assert not table(name).keys() - tried

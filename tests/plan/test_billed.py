@@ -38,7 +38,8 @@ BILLED = {
     "parallelcluster-p5": [
         "ec2.m7i.4xlarge", "ebs.gp3", "ec2.m7i.xlarge", "ebs.gp3", "ec2.p5.48xlarge", *FAST,
         "ec2.p5.48xlarge", *FAST, "lustre.persistent-2-ssd.125", "openzfs.single-az-2.storage",
-        "openzfs.single-az-2.throughput", "rds.mysql.m7g.large", "rds.storage", *NETWORK, "kms.key", "secret",
+        "openzfs.single-az-2.throughput", "rds.mysql.m7g.large", "rds.storage", *NETWORK, "nlb", "kms.key",
+        "secret", "cloudwatch.dashboard", "cloudwatch.alarm",
     ],
     "pcs-p6-b200": [
         "ec2.m7i.2xlarge", "ebs.gp3", "capacity-block.p6-b200.48xlarge", *FAST, "pcs.controller.small",
@@ -93,6 +94,16 @@ CHANGES: list[tuple[str, dict[str, Any], dict[str, float]]] = [
         },
     ),
     ("parallelcluster-p5", {"storage.accounting_database": None}, {"rds.mysql.m7g.large": 0, "secret": 0}),
+    (
+        "parallelcluster-p5",
+        {"node_groups.data": {"role": "login", "instance_type": "m7i.xlarge", "count": 0}},
+        {"nlb": 2},
+    ),
+    (
+        "parallelcluster-p5",
+        {"orchestrator.monitoring": {"dashboard": False, "alarms": False}},
+        {"cloudwatch.dashboard": 0, "cloudwatch.alarm": 0},
+    ),
     ("eks-p5en", {"orchestrator.scaling_tier": "2xl"}, {"eks.standard": 1, "eks.tier.2xl": 1}),
     ("eks-p5en", {"orchestrator.capabilities": {"kro": True}}, {"eks.capability.kro": 1}),
     ("pcs-p6-b200", {"orchestrator.size": ...}, {"pcs.controller.small": 1, "pcs.node": 6}),
@@ -124,3 +135,40 @@ def test_a_reservation_is_billed_whether_or_not_nodes_run() -> None:
     assert line(estimated("parallelcluster-p5"), "reserved: p5").item.note == (
         "billed whether or not nodes run in it"
     )
+
+
+def test_endpoints_have_load_balancers_that_no_stack_makes() -> None:
+    base = "hyperpod-eks-p5"
+    asked = {"orchestrator.inference": {}}
+    plain, serving = (
+        {item.what for item in billed(resolve(environment(base, changes))) if item.area == "by use"}
+        for changes in ({}, asked)
+    )
+    assert serving - plain == {
+        "a load balancer for each endpoint or gateway of the inference operator",
+        "S3: certificates of endpoints",
+    }
+
+
+def test_what_another_team_lends_is_billed_while_nodes_run() -> None:
+    lent = {"kind": "reservation", "id": "cr-0123456789abcdef0", "interruptible": True}
+    changes = {
+        "node_groups.train.capacity": lent,
+        "node_groups.train.count": 0,
+        "node_groups.train.max_count": 4,
+    }
+    item = line(estimated("pcs-p6-b200", changes), "train: p6-b200").item
+    assert (item.quantity, item.greatest) == (0, 4)
+    assert "its owner pays for what stands idle" in item.note
+
+
+def test_the_lustre_of_restricted_groups_is_billed() -> None:
+    shared = {
+        "orchestrator.restricted_lustre": {"capacity_gib": 2400, "throughput_mbps_per_tib": 125},
+        "node_groups.tune.restricted.lustre": ...,
+    }
+    for changes, size, speed in (({}, 4800, 250), (shared, 2400, 125)):
+        items = billed(resolve(environment("wishes/restricted-groups", changes)))
+        (found,) = (one for one in items if one.what.startswith("Lustre of"))
+        assert (found.quantity, found.key) == (size, f"lustre.persistent-2-ssd.{speed}")
+        assert "0 nodes" in found.note

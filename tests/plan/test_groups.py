@@ -10,7 +10,7 @@ from rules_support import changed, environment_data, loaded
 
 from ultracluster.config import Environment
 from ultracluster.model import resolve
-from ultracluster.plan.environment_plan import Plan, plan
+from ultracluster.plan.environment_plan import Plan, group_notes, plan
 
 TODAY = dt.date(2026, 11, 21)
 
@@ -68,8 +68,42 @@ def test_a_reservation_in_a_group_is_placed_there() -> None:
     assert found.groups[1].placement == "reservation-group"
 
 
+@pytest.mark.parametrize(("lent", "said"), [(True, "interruptible reservation"), (False, "reservation")])
+def test_a_reservation_that_is_lent_is_said_so(lent: bool, said: str) -> None:
+    capacity = {"kind": "reservation", "id": "cr-0123456789abcdef0", "interruptible": lent}
+    found = planned("pcs-p6-b200", {"node_groups.train.capacity": capacity, "acknowledge": []})
+    assert next(one for one in found.groups if one.name == "train").capacity == said
+
+
 def test_a_group_may_decline_its_placement_group() -> None:
     changes: dict[str, Any] = {"node_groups.train.capacity": {"kind": "on-demand"}}
     assert planned("eks-p5en", changes).groups[1].placement == "cluster"
     changes["node_groups.train.placement_group"] = "none"
     assert planned("eks-p5en", changes).groups[1].placement == "none"
+
+
+def test_what_is_special_about_a_group_is_a_line_each() -> None:
+    made = planned("wishes/groups")
+    notes = {group.name: group_notes(group, made.zone_id) for group in made.groups}
+
+    assert notes["system"] == ()
+    assert notes["train"] == ("train is pinned to 1.1.0 of HyperPod's image",)
+    assert notes["spot-1"] == (
+        "spot-1 is in use2-az1",
+        "spot-1 may also be g6.12xlarge, in this order",
+        "spot-1 is updated at cron(0 3 ? * SUN *) UTC, 50 % at a time, rolled back by groups-serving-errors",
+    )
+    assert "serve is patched when each node is idle" in notes["serve"]
+    (tune,) = (group for group in planned("wishes/restricted-groups").groups if group.restricted)
+    assert "restricted" in group_notes(tune, "use1-az6")[0]
+
+
+def test_nodes_in_other_zones_take_addresses_there() -> None:
+    made = planned("wishes/groups")
+
+    assert {zone.zone_id: (zone.groups, zone.usable) for zone in made.further_zones} == {
+        "use2-az1": (("spot-1",), 8187),
+        "use2-az3": (("spot-3",), 8187),
+    }
+    assert not any("spot" in row.what for row in made.addresses.rows)
+    assert planned("prod").further_zones == ()

@@ -7,8 +7,10 @@ from datetime import date
 from typing import Any
 
 import pytest
+from neuron_cases import EKS as NEURON
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
+from serving_cases import SERVING_CASES
 
 from ultracluster.catalog import instance_types
 from ultracluster.catalog.eks import (
@@ -61,7 +63,107 @@ def case(
     return Case(rule, broken, at, says, instead, mended, base)
 
 
+RACK: dict[str, Any] = {
+    "node_groups.rack": {"role": "compute", "instance_type": "p6e-gb200.36xlarge", "count": 2}
+}
+DRA: dict[str, Any] = {"orchestrator.efa_devices": "dra"}
+GPUS_OF_DRIVER = {"dra-driver-nvidia-gpu": {"resources": {"gpus": {"enabled": True}}}}
+
 CASES = [
+    *NEURON,
+    case(
+        "EKS080",
+        {**RACK, "orchestrator.compute_domains": False},
+        "orchestrator.compute_domains",
+        "nodes of `rack` (p6e-gb200.36xlarge) are joined by NVLink only within a ComputeDomain",
+        "or acknowledge",
+        {"orchestrator.compute_domains": True},
+    ),
+    case(
+        "EKS081",
+        {**RACK, "orchestrator.kubernetes_version": "1.32", "orchestrator.support": "extended"},
+        "orchestrator.kubernetes_version",
+        "which EKS supports from Kubernetes 1.33 on",
+        '"1.36"',
+        {"orchestrator.kubernetes_version": "1.33"},
+    ),
+    case(
+        "EKS082",
+        {**DRA, "orchestrator.kubernetes_version": "1.33"},
+        "orchestrator.kubernetes_version",
+        "does not serve resource.k8s.io/v1",
+        "or efa_devices: device-plugin",
+        {"orchestrator.kubernetes_version": "1.34"},
+    ),
+    case(
+        "EKS083",
+        {**DRA, "orchestrator.kubernetes_version": "1.34"},
+        "orchestrator.kubernetes_version",
+        "the two disagree",
+        '"1.35"',
+        {"orchestrator.kubernetes_version": "1.35"},
+    ),
+    case(
+        "EKS084",
+        {**DRA, **KARPENTER},
+        "node_groups.burst.count",
+        "no node would ever come",
+        "a fixed pool",
+        {"node_groups.burst.count": 8, "node_groups.burst.max_count": ...},
+    ),
+    case(
+        "EKS085",
+        {**DRA, "node_groups.train.instance_type": "g6e.xlarge"},
+        "orchestrator.efa_devices",
+        "no compute group has EFA",
+        "remove efa_devices",
+        {"node_groups.train.instance_type": "g6e.12xlarge"},
+    ),
+    case(
+        "EKS086",
+        {
+            "node_groups.train.instance_type": "p6e-gb200.36xlarge",
+            "node_groups.train.mig_profile": "1g.23gb",
+            "orchestrator.gpu_plugin": "gpu-operator",
+        },
+        "node_groups.train.mig_profile",
+        "excludes MIG",
+        "remove mig_profile",
+        {"node_groups.train.mig_profile": ...},
+    ),
+    case(
+        "EKS087",
+        {**RACK, "orchestrator.node_image_release": "1.36.0-20251002"},
+        "orchestrator.node_image_release",
+        "this is one of 20251002",
+        "the default is newer",
+        {"orchestrator.node_image_release": "20251103"},
+    ),
+    case(
+        "EKS088",
+        {**RACK, "orchestrator.gpu_plugin": "none"},
+        "orchestrator.gpu_plugin",
+        "which others NVLink reaches",
+        "device-plugin",
+        {"orchestrator.gpu_plugin": "gpu-operator"},
+    ),
+    case(
+        "EKS089",
+        {"orchestrator.chart_values": GPUS_OF_DRIVER},
+        "orchestrator.chart_values.dra-driver-nvidia-gpu.resources",
+        "two pods would get the same GPU",
+        "remove resources",
+        {"orchestrator.gpu_plugin": "none"},
+    ),
+    case(
+        "EKS090",
+        {**RACK, "orchestrator.task_governance": True, "orchestrator.scheduler": "none"},
+        "orchestrator.task_governance",
+        "refuses jobs with claims",
+        "compute_domains: false",
+        {"orchestrator.compute_domains": False},
+        base="hyperpod-eks-p5",
+    ),
     case(
         "EKS001",
         {"orchestrator.kubernetes_version": "1.37"},
@@ -753,7 +855,9 @@ def that_day(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eks_releases, "today", lambda: date(2026, 11, 20))
 
 
-test_broken, test_mended, test_advice_works, test_every_rule_has_a_case = table_tests(EKS, cases=CASES)
+test_broken, test_mended, test_advice_works, test_every_rule_has_a_case = table_tests(
+    EKS, cases=[*CASES, *SERVING_CASES]
+)
 
 
 @pytest.mark.parametrize(

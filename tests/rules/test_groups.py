@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from neuron_cases import GROUPS as ANNOUNCED
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
 
@@ -35,7 +36,13 @@ VALUES: dict[str, Any] = {
     "mig_profile": "1g.10gb",
     "gpu_time_slices": 4,
     "root_volume_throughput_mbps": 500,
+    "root_volume_iops": 3000,
+    "ena_express": "tcp",
     "image_release": "2.1.0",
+    "zone_id": "usw2-az1",
+    "restricted": {},
+    "gres": [{"auto_detect": "nvml"}],
+    "scaledown_seconds": 300,
 }
 HAVE = {
     "placement_group": {"parallelcluster", "pcs", "eks"},
@@ -44,6 +51,8 @@ HAVE = {
     "volume_gib": HYPERPOD,
     "root_volume_gib": {"parallelcluster", "pcs", "eks"},
     "root_volume_throughput_mbps": {"parallelcluster", "pcs", "eks"},
+    "root_volume_iops": {"parallelcluster", "pcs", "eks"},
+    "ena_express": {"pcs", "eks"},
     "image_release": HYPERPOD,
     "deep_health_checks": HYPERPOD,
     "patching": HYPERPOD,
@@ -55,6 +64,10 @@ HAVE = {
     "instance_types": {"hyperpod-eks"},
     "mig_profile": KUBERNETES,
     "gpu_time_slices": {"eks"},
+    "zone_id": HYPERPOD,
+    "restricted": {"hyperpod-eks"},
+    "gres": {"pcs"},
+    "scaledown_seconds": {"pcs"},
 }
 SPOT = {"kind": "spot", "allocation": "capacity-optimized"}
 BOTH = {
@@ -84,7 +97,45 @@ def kind(name: str) -> dict[str, Any]:
     return {"orchestrator": {"kind": name}}
 
 
+LOGIN = "node_groups.login"
 CASES = [
+    *ANNOUNCED,
+    Case(
+        "GRP073",
+        {f"{LOGIN}.root_volume_iops": 256_000},
+        f"{LOGIN}.root_volume_iops",
+        "256000 I/O operations a second on 200 GiB",
+        "200000",
+        {f"{LOGIN}.root_volume_gib": 256},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP074",
+        {f"{LOGIN}.root_volume_iops": 4000, f"{LOGIN}.root_volume_throughput_mbps": 500},
+        f"{LOGIN}.root_volume_throughput_mbps",
+        "which moves 1,024 MiB/s",
+        "remove root_volume_throughput_mbps",
+        {f"{LOGIN}.root_volume_throughput_mbps": ...},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP075",
+        {f"{LOGIN}.root_volume_iops": 60_000},
+        f"{LOGIN}.root_volume_iops",
+        "have 120,000 I/O operations a second",
+        "raised first",
+        {f"{LOGIN}.root_volume_iops": 50_000},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP001",
+        {f"{LOGIN}.root_volume_iops": 3000},
+        f"{LOGIN}.root_volume_iops",
+        "those of ParallelCluster's login pools have a type",
+        "remove root_volume_iops",
+        {f"{LOGIN}.root_volume_iops": ...},
+        base="parallelcluster-p5",
+    ),
     Case(
         "GRP036",
         {"node_groups.train.capacity": {"kind": "on-demand"}, "node_groups.train.placement_group": "none"},
@@ -108,6 +159,33 @@ CASES = [
         "instances outside that group do not match it",
         "remove placement_group",
         {"node_groups.train.placement_group": ...},
+        base="eks-p5en",
+    ),
+    Case(
+        "GRP001",
+        {"node_groups.train.zone_id": "use1-az1"},
+        "node_groups.train.zone_id",
+        "only HyperPod puts a group into another zone",
+        "remove zone_id",
+        {"node_groups.train.zone_id": ...},
+        base="eks-p5en",
+    ),
+    Case(
+        "GRP001",
+        {"node_groups.train.restricted": {}},
+        "node_groups.train.restricted",
+        "only HyperPod on EKS has restricted instance groups",
+        "remove restricted",
+        {"node_groups.train.restricted": ...},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP040",
+        {"network.further_zones": {"use2-az1": {"cidr": "10.0.0.0/20"}}},
+        "network.further_zones",
+        "all nodes of eks share one subnet",
+        "remove further_zones",
+        {"network.further_zones": {}},
         base="eks-p5en",
     ),
     Case(
@@ -173,6 +251,65 @@ CASES = [
         "not by both",
         "remove resource_group_arn, or remove id",
         {f"{GPU}.capacity.id": ...},
+    ),
+    Case(
+        "GRP004",
+        {
+            f"{TRAIN}.capacity": {
+                "kind": "reservation",
+                "resource_group_arn": BOTH["resource_group_arn"],
+                "interruptible": True,
+            }
+        },
+        f"{TRAIN}.capacity.resource_group_arn",
+        "cannot be members of a resource group",
+        "id: cr-",
+        {f"{TRAIN}.capacity.resource_group_arn": ..., f"{TRAIN}.capacity.id": BOTH["id"]},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP004",
+        {f"{TRAIN}.capacity": {"kind": "reservation", "interruptible": True}},
+        f"{TRAIN}.capacity.interruptible",
+        "targeted ones",
+        "id: cr-",
+        {f"{TRAIN}.capacity.id": BOTH["id"]},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP070",
+        {f"{TRAIN}.capacity": {"kind": "reservation", "id": BOTH["id"], "interruptible": True}},
+        f"{TRAIN}.capacity",
+        "no capacity type for interruptible reservations",
+        "on-demand",
+        {f"{TRAIN}.capacity.interruptible": False},
+        base="eks-p5en",
+    ),
+    Case(
+        "GRP022",
+        {"node_groups.login.capacity": {"kind": "reservation", "id": BOTH["id"], "interruptible": True}},
+        "node_groups.login.capacity",
+        "Its owner takes a reservation back",
+        "on-demand",
+        {"node_groups.login.capacity.interruptible": False},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "GRP001",
+        {f"{GPU}.gres": [{"auto_detect": "nvml"}]},
+        f"{GPU}.gres",
+        "only PCS takes lines of gres.conf",
+        "remove gres",
+        {f"{GPU}.gres": []},
+    ),
+    Case(
+        "GRP001",
+        {f"{TRAIN}.scaledown_seconds": 300},
+        f"{TRAIN}.scaledown_seconds",
+        "only PCS ends idle nodes",
+        "remove scaledown_seconds",
+        {f"{TRAIN}.scaledown_seconds": ...},
+        base="eks-p5en",
     ),
     Case(
         "GRP010",

@@ -574,7 +574,7 @@ CLIENTS = [
         {**made(EFA), TYPE: "p5.48xlarge", COUNT: 129},
         f"{L}.efa",
         "1032 EFA connections: 129 x 8 of gpu",
-        "at most 128 such nodes; or leave 7 interfaces on each",
+        "or 2 file systems, each for `groups` of its own (storage.further_lustre); or leave 7",
         {COUNT: 128},
     ),
     Case(
@@ -590,8 +590,127 @@ CLIENTS = [
         {**made(EFA), COUNT: 1025},
         f"{L}.efa",
         "1025 clients with EFA",
-        "at most 1024 such nodes",
+        "at most 1024 such nodes in this environment; or 2 file systems",
         {COUNT: 1024},
+    ),
+]
+
+FURTHER = "storage.further_lustre"
+FAST = {**P2, "mount_path": "/fast"}
+
+
+def beside(**further: Any) -> dict[str, Any]:
+    return {FURTHER: further}
+
+
+EXPORT = {"data_repositories": {"/a": {"prefix": "a/", "export_events": ["new"]}}}
+SEVERAL = [
+    Case(
+        "FSX071",
+        {L: None, **beside(fast=FAST)},
+        f"{FURTHER}.fast",
+        "there is no storage.lustre beside it",
+        "storage.lustre",
+        {L: P2},
+    ),
+    Case(
+        "FSX072",
+        beside(fast={**FAST, "groups": ["gpus"]}),
+        f"{FURTHER}.fast.groups[0]",
+        "there is no node group gpus",
+        "gpu",
+        {f"{FURTHER}.fast.groups": ["gpu"]},
+    ),
+    Case(
+        "FSX073",
+        {f"{L}.groups": ["more"]},
+        f"{L}.groups",
+        "ParallelCluster mounts /fsx on every node of the cluster",
+        "HyperPod, PCS and EKS mount by group",
+        {f"{L}.groups": []},
+        base="parallelcluster-p5",
+    ),
+    Case(
+        "FSX074",
+        {**beside(fast=FAST), "orchestrator.lifecycle": "none"},
+        f"{FURTHER}.fast",
+        "with lifecycle `none` nothing mounts /fast",
+        "remove orchestrator.lifecycle",
+        {"orchestrator.lifecycle": ...},
+    ),
+    Case(
+        "FSX075",
+        {L: EXISTING, **beside(fast={**EXISTING, "mount_path": "/fast"})},
+        f"{FURTHER}.fast.id",
+        "fs-0123456789abcdef0 is that of storage.lustre already",
+        "the id of the other file system",
+        {
+            f"{FURTHER}.fast.id": "fs-0fedcba9876543210",
+            f"{FURTHER}.fast.dns_name": "fs-0fedcba9876543210.fsx.us-west-2.amazonaws.com",
+        },
+    ),
+    Case(
+        "FSX076",
+        {**made(P2, capacity_gib=60_000), **beside(fast={**FAST, "capacity_gib": 60_000})},
+        f"{FURTHER}.fast",
+        "2 file systems have 120000 GiB together",
+        "raised first",
+        {f"{FURTHER}.fast.capacity_gib": 31_200},
+    ),
+    Case(
+        "FSX077",
+        {**made(P2, **EXPORT), **beside(fast={**FAST, **EXPORT})},
+        f"{FURTHER}.fast.data_repositories./a.export_events",
+        "are exported to one place in S3",
+        "or give each a prefix of its own",
+        {f"{FURTHER}.fast.data_repositories": {"/a": {"prefix": "b/", "export_events": ["new"]}}},
+    ),
+    Case(
+        "FSX078",
+        {f"{L}.groups": ["login"]},
+        "node_groups.gpu",
+        "no Lustre file system is for gpu",
+        "storage.lustre.groups: [login, gpu]",
+        {f"{L}.groups": ["gpu"]},
+    ),
+    Case(
+        "FSX079",
+        beside(fast=P2),
+        f"{FURTHER}.fast.mount_path",
+        "/fsx is the mount of another Lustre file system on group system already",
+        "/fast",
+        {f"{FURTHER}.fast.mount_path": "/fast"},
+        base="eks-p5en",
+    ),
+    Case(
+        "FSX080",
+        {f"{L}.groups": ["gpu", "login"], "users": {"jane": {"uid": 2001}}},
+        f"{L}.groups",
+        "which controller would not mount",
+        "or storage.openzfs for homes",
+        {f"{L}.groups": ["gpu", "login", "controller"]},
+    ),
+    Case(
+        "FSX017",
+        {
+            **made(EFA, groups=["gpu"]),
+            **beside(fast={**EFA, "mount_path": "/fast", "groups": ["p5"]}),
+            TYPE: "p5.48xlarge",
+            COUNT: 128,
+            "node_groups.p5": {**P5, "count": 129},
+        },
+        f"{FURTHER}.fast.efa",
+        "1032 EFA connections: 129 x 8 of p5.",
+        "efa: false",
+        {"node_groups.p5.count": 128},
+    ),
+    Case(
+        "FSX002",
+        beside(fast={**FAST, "capacity_gib": 1300}),
+        f"{FURTHER}.fast.capacity_gib",
+        "1300 GiB: storage comes in whole disks",
+        "1200 or 2400",
+        {f"{FURTHER}.fast.capacity_gib": 2400},
     ),
 ]
 
@@ -772,7 +891,7 @@ CHECKPOINTS = [
     ),
 ]
 
-CASES = FILE_SYSTEM + CLIENTS + LINKS + CHECKPOINTS
+CASES = FILE_SYSTEM + CLIENTS + SEVERAL + LINKS + CHECKPOINTS
 
 
 test_broken, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(FSX, cases=CASES)

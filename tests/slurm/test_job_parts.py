@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ultracluster.slurm.job_parts import LOOK
+from ultracluster.slurm.job_parts import LOOK, NEURON_LOOK
 
 
 @pytest.fixture
@@ -25,16 +25,22 @@ def look(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("gpus", "interfaces", "shared", "lacks"),
+    ("gpus", "neuron", "interfaces", "shared", "lacks"),
     [
-        ("2", "2", "", ""),
-        ("0", "0", "/tmp", ""),  # noqa: S108 - is there
-        ("8", "3", "/none", "2 of 8 GPUs 2 of 3 EFA interfaces an answer from /none"),
+        ("2", "", "2", "", ""),
+        ("0", "", "0", "/tmp", ""),  # noqa: S108 - is there
+        ("8", "", "3", "/none", "2 of 8 GPUs 2 of 3 EFA interfaces an answer from /none"),
+        ("0", "4", "2", "", ""),
+        ("0", "16", "3", "", "4 of 16 Neuron devices 2 of 3 EFA interfaces"),
     ],
 )
 def test_a_node_says_what_it_lacks(
-    look: str, tmp_path: Path, gpus: str, interfaces: str, shared: str, lacks: str
+    look: str, tmp_path: Path, gpus: str, neuron: str, interfaces: str, shared: str, lacks: str
 ) -> None:
+    for index in range(4):
+        (tmp_path / f"neuron{index}").touch()
+    devices = NEURON_LOOK.replace("/dev/", f"{tmp_path}/").replace("@devices@", neuron) if neuron else ""
+    look = look.replace("@neuron@", devices)
     for key, value in (("gpus", gpus), ("interfaces", interfaces), ("shared", shared)):
         look = look.replace(f"@{key}@", value)
     done = subprocess.run(

@@ -74,7 +74,7 @@ def watching(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Synthe
                 stack,
                 cluster,
                 topic_arn=topic.topic_arn,
-                lustre_id="fs-0123456789abcdef0",
+                lustre_ids={"storage.lustre": "fs-0123456789abcdef0"},
                 database_id="accounting",
                 workspace_arn=f"arn:aws:aps:{REGION}:{ACCOUNT}:workspace/ws-1",
             )

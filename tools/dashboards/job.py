@@ -300,10 +300,63 @@ INFERENCE = Section(
         ),
     ],
 )
+SERVER_FIRST = (
+    "sum by (model_name, le) ("
+    f"{rate('vllm:time_to_first_token_seconds_bucket', where=CLUSTER)} "
+    f"or {rate('sglang:time_to_first_token_seconds_bucket', where=CLUSTER)})"
+)
+SERVER_BETWEEN = (
+    "sum by (model_name, le) ("
+    f"{rate('vllm:inter_token_latency_seconds_bucket', where=CLUSTER)} "
+    f"or {rate('sglang:inter_token_latency_seconds_bucket', where=CLUSTER)})"
+)
+SERVERS = Section(
+    title="Model servers",
+    needs="all",
+    closed=True,
+    panels=[
+        graph(
+            "Time to the first token of vLLM and SGLang",
+            [
+                (f"histogram_quantile(0.5, {SERVER_FIRST})", "{{model_name}} median"),
+                (f"histogram_quantile(0.95, {SERVER_FIRST})", "{{model_name}} 95 %"),
+            ],
+            "How long users wait for an answer to begin. Of all servers of the cluster.",
+            unit="s",
+        ),
+        graph(
+            "Time between tokens of vLLM and SGLang",
+            [
+                (f"histogram_quantile(0.5, {SERVER_BETWEEN})", "{{model_name}} median"),
+                (f"histogram_quantile(0.95, {SERVER_BETWEEN})", "{{model_name}} 95 %"),
+            ],
+            "How fast an answer goes on.",
+            unit="s",
+        ),
+        graph(
+            "Requests that wait",
+            [
+                (f"sum by (model_name) ({in_cluster('vllm:num_requests_waiting')})", "{{model_name}} (vLLM)"),
+                (f"sum by (model_name) ({in_cluster('sglang:num_queue_reqs')})", "{{model_name}} (SGLang)"),
+            ],
+            "More than a few for long: more replicas, or shorter prompts.",
+        ),
+        graph(
+            "Cache of keys and values in use",
+            [
+                (f"max by (model_name) ({in_cluster('vllm:kv_cache_usage_perc')})", "{{model_name}} (vLLM)"),
+                (f"max by (model_name) ({in_cluster('sglang:token_usage')})", "{{model_name}} (SGLang)"),
+            ],
+            "Of the fullest replica. A full one makes requests wait or start again.",
+            unit="percentunit",
+            ceiling=1,
+        ),
+    ],
+)
 BOARD = Board(
     name="job",
     title="Job",
     description="One job: its steps, its stragglers, and what its nodes do with GPUs, fabric and file system.",
     variables=("job",),
-    sections=[TRAINING, STRAGGLERS, GPUS, NEURON, EFA, LUSTRE, INFERENCE],
+    sections=[TRAINING, STRAGGLERS, GPUS, NEURON, EFA, LUSTRE, INFERENCE, SERVERS],
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from string import Template
 
+from ultracluster.acceptance.neuron_job import neuron_values
 from ultracluster.acceptance.patterns import scripts_folder
 from ultracluster.catalog import instance_type as known_type
 from ultracluster.catalog import nearest_instance_types
@@ -21,15 +22,11 @@ LARGEST_SINGLE_GIB = 16
 PAIR_GIB = 4
 """GiB of the one message between two nodes that are compared with others."""
 
-_CLAIMS = """\
-                claims:
-                  - name: compute-domain-channel
+_COUNTED = """\
+                  vpc.amazonaws.com/efa: ${efa_interfaces}
 """
-_RESOURCE_CLAIMS = """\
-          resourceClaims:
-            - name: compute-domain-channel
-              resourceClaimTemplateName: ${name}-channel
-"""
+_CLAIMED = "                  - name: {name}\n"
+_TEMPLATE = "            - name: {name}\n              resourceClaimTemplateName: {job}-{template}\n"
 
 
 def manifest(
@@ -42,6 +39,7 @@ def manifest(
     hyperpod: bool = False,
     efa_interfaces: int | None = None,
     mnnvl: bool = True,
+    efa_claims: bool = False,
     program: str = "/opt/nccl-tests/build/all_reduce_perf",
 ) -> str:
     """The MPIJob as YAML, ready for `kubectl apply`.
@@ -49,12 +47,14 @@ def manifest(
     Args:
         instance_type: EC2 name, with or without HyperPod's prefix "ml.".
         nodes: workers, one per instance.
-        image: container with nccl-tests, Open MPI, an SSH server, libfabric and the EFA plugin.
+        image: container with nccl-tests (on Trainium nccom-test), Open MPI, an SSH server, libfabric and the
+            EFA plugin.
         name: of the job; up to 40 characters of a DNS label.
         namespace: where it runs.
         hyperpod: the nodes are HyperPod's, whose label has its prefix "ml.", too.
         efa_interfaces: per node, where AWS does not say how many there are.
         mnnvl: of UltraServers: NVLink joins the nodes; False measures EFA.
+        efa_claims: pods claim EFA interfaces of the EFA DRA driver, instead of counting the plugin's.
         program: path of all_reduce_perf in the image.
 
     Raises:
@@ -65,8 +65,8 @@ def manifest(
     if facts is None:
         near = ", ".join(nearest_instance_types(kind)) or "none"
         raise ValueError(f"the catalogue does not know {kind}; similar: {near}")
-    if facts.accelerator is None or facts.accelerator.manufacturer != "NVIDIA":
-        raise ValueError(f"{kind} has no NVIDIA GPUs, which nccl-tests measures")
+    if facts.accelerator is None:
+        raise ValueError(f"{kind} has no accelerators, whose collectives nccl-tests and nccom-test measure")
     interfaces = facts.efa_interfaces if efa_interfaces is None else efa_interfaces
     if interfaces is None and facts.recommended_efa_interfaces:
         numbers = " or ".join(map(str, facts.recommended_efa_interfaces))
@@ -86,6 +86,7 @@ def manifest(
         if not form.fullmatch(value):
             raise ValueError(f"{what} {value!r} has characters that a manifest cannot carry there")
 
+    neuron = facts.accelerator.manufacturer == "AWS"
     domain = bool(facts.imex) and mnnvl
     folder = scripts_folder() / "acceptance"
     # of unknown memory: as of most types
@@ -107,11 +108,29 @@ def manifest(
         "two_nodes": "default" if facts.nccl_two_nodes_judged else "ring",
         "mnnvl": int(domain),
         "mpi_extra": f"-x NCCL_MNNVL_ENABLE={int(domain)} " if facts.imex else "",
-        "claims": _CLAIMS if domain else "",
-        "resource_claims": Template(_RESOURCE_CLAIMS).substitute(name=name) if domain else "",
+        "efa_counted": "" if efa_claims else Template(_COUNTED).substitute(efa_interfaces=interfaces),
+        **_claims(name, domain=domain, efa=efa_claims),
+        **(neuron_values(facts, nodes, name) if neuron else {}),
     }
-    text = (folder / "mpijob.yaml").read_text(encoding="utf-8")
+    text = (folder / ("neuron_mpijob.yaml" if neuron else "mpijob.yaml")).read_text(encoding="utf-8")
     if domain:
         text += (folder / "compute_domain.yaml").read_text(encoding="utf-8")
+    if efa_claims:
+        text += (folder / "efa_claim.yaml").read_text(encoding="utf-8")
     rendered = Template(text).substitute(values)
     return "\n".join(line for line in rendered.splitlines() if line.strip()) + "\n"
+
+
+def _claims(job: str, *, domain: bool, efa: bool) -> dict[str, str]:
+    """What a worker's container claims, and which templates its pod makes the claims from."""
+    wanted = {"compute-domain-channel": "channel"} if domain else {}
+    if efa:
+        wanted["efa"] = "efa"
+    if not wanted:
+        return {"claims": "", "resource_claims": ""}
+    claims = "".join(_CLAIMED.format(name=name) for name in wanted)
+    templates = "".join(_TEMPLATE.format(name=name, job=job, template=one) for name, one in wanted.items())
+    return {
+        "claims": f"                claims:\n{claims}",
+        "resource_claims": f"          resourceClaims:\n{templates}",
+    }

@@ -186,6 +186,7 @@ def _words(cluster: Cluster, deployed: Deployed) -> dict[str, list[str]]:
         "buckets": [f"{arns}{name}" for name in dict.fromkeys(buckets)],
         "mirror_buckets": [f"{arns}{mirrored}"] if mirrored else [],
         "mirror_files": [f"{arns}{mirrored}/*"] if mirrored else [],
+        "rest_key": [],
         "node_roles": [f"arn:{partition}:iam::{account}:role{role}-*"] if cluster.traits.hyperpod else [],
         "hyperpod": [hyperpod] if cluster.traits.hyperpod else [],
         "extensions": [f"arn:{partition}:sagemaker:{region}:{account}:extension/*"]

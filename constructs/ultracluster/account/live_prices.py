@@ -161,6 +161,10 @@ _SIMPLE: dict[str, tuple[str, dict[str, str], str, PriceUnit]] = {
     "ebs.gp3": ("AmazonEC2", {"volumeApiName": "gp3"}, r"EBS:VolumeUsage\.gp3", "month"),
     "ebs.gp3-throughput": ("AmazonEC2", {"volumeApiName": "gp3"}, r"EBS:VolumeP-Throughput\.gp3", "month"),
     "ebs.gp3-iops": ("AmazonEC2", {"volumeApiName": "gp3"}, r"EBS:VolumeP-IOPS\.gp3", "month"),
+    "ebs.io2": ("AmazonEC2", {"volumeApiName": "io2"}, r"EBS:VolumeUsage\.io2", "month"),
+    "ebs.io2-iops": ("AmazonEC2", {"volumeApiName": "io2"}, r"EBS:VolumeP-IOPS\.io2", "month"),
+    "ebs.io2-iops-2": ("AmazonEC2", {"volumeApiName": "io2"}, r"EBS:VolumeP-IOPS\.io2\.tier2", "month"),
+    "ebs.io2-iops-3": ("AmazonEC2", {"volumeApiName": "io2"}, r"EBS:VolumeP-IOPS\.io2\.tier3", "month"),
     "hyperpod-volume": (
         "AmazonSageMaker", {"usagetype": "Cluster:VolumeUsage"}, r"Cluster:VolumeUsage\.gp\d", "month",
     ),
@@ -169,6 +173,9 @@ _SIMPLE: dict[str, tuple[str, dict[str, str], str, PriceUnit]] = {
     "rds.storage": ("AmazonRDS", {"productFamily": "Database Storage"}, "RDS:GP3-Storage", "month"),
     "rds.storage-multi-az": (
         "AmazonRDS", {"productFamily": "Database Storage"}, "RDS:Multi-AZ-GP3-Storage", "month",
+    ),
+    "nlb": (
+        "AWSELB", {"productFamily": "Load Balancer-Network"}, r"LoadBalancerUsage", "hour",
     ),
     "kms.key": ("awskms", {}, "KMS-Keys", "month"),
     "secret": ("AWSSecretsManager", {}, "AWSSecretsManager-Secrets", "month"),

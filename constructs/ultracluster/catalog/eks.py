@@ -12,11 +12,13 @@ from ultracluster.catalog.eks_calendar import kubernetes_releases
 from ultracluster.catalog.instance_facts import InstanceType
 
 __all__ = [
+    "NEURON",
     "addon_tolerations",
     "addon_version",
     "addons",
     "ami_type",
     "charts",
+    "kube_scheduler_tag",
     "kubectl_release",
     "kubernetes_releases",
     "mpi_operator_image",
@@ -32,6 +34,10 @@ AmiType = Literal[
     "AL2023_ARM_64_NVIDIA",
     "AL2023_x86_64_NEURON",
 ]
+
+
+NEURON = "neuron-helm-chart"
+"""Neuron's chart: its device plugin, and its scheduler extension."""
 
 
 def kubectl_release() -> str:
@@ -99,8 +105,17 @@ def ami_type(instance_type: InstanceType) -> AmiType | None:
 @cache
 def charts() -> Mapping[str, Mapping[str, Any]]:
     """The Helm charts of others by name: version, repository, namespace, source (`charts.json`)."""
-    file = Path(__file__).with_name("charts.json")
-    return json.loads(file.read_text(encoding="utf-8"))["charts"]
+    return _charts_file()["charts"]
+
+
+def kube_scheduler_tag(kubernetes: str) -> str | None:
+    """The image tag of a second scheduler for a Kubernetes release; None where none is known."""
+    return _charts_file()["kube_scheduler"]["tags"].get(kubernetes)
+
+
+@cache
+def _charts_file() -> Mapping[str, Any]:
+    return json.loads(Path(__file__).with_name("charts.json").read_text(encoding="utf-8"))
 
 
 @cache

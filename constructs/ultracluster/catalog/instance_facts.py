@@ -135,6 +135,9 @@ class InstanceType:
     lustre_efa_client: bool | None = None
     """Can mount FSx for Lustre over EFA: an EFA type from Nitro v4, except families that FSx leaves out."""
     lustre_gds_client: bool | None = None
+    hyperpod_disaggregation: bool = False
+    """HyperPod's inference operator takes it for prefill and decode apart (SageMaker Developer Guide,
+    disaggregated prefill and decode)."""
     """The FSx guide names it for GPUDirect Storage."""
     lustre_efa_interfaces: int | None = None
     """EFA interfaces the FSx client set-up uses by default; each is one of 1024 connections."""
@@ -153,6 +156,13 @@ class InstanceType:
     """A run on two nodes says enough about its fabric to have a gate."""
     efa_peers: tuple[str, ...] = ()
     """The only families with which it exchanges EFA traffic; empty: no such limit is known."""
+
+    neuron_cores: int | None = None
+    """NeuronCores of one Neuron device."""
+    neuron_cores_joined: int = 1
+    """NeuronCores that the runtime makes one logical core of by default (NEURON_LOGICAL_NC_CONFIG)."""
+    neuron_topology: str = ""
+    """How its Neuron devices are joined: "2D torus"."""
 
     notes: tuple[str, ...] = ()
     """What a reader should know, contradictions of sources above all."""
@@ -188,6 +198,13 @@ class InstanceType:
         if self.nccl_largest_gib or not each:
             return self.nccl_largest_gib
         return max(1, min(_USUAL_MESSAGE_GIB, 2 ** int(math.log2(max(each / 4, 1)))))
+
+    @property
+    def logical_neuron_cores(self) -> int | None:
+        """Cores that programs of one instance see by default; None for other makers, or where unknown."""
+        if not self.accelerator or not self.neuron_cores:
+            return None
+        return self.accelerator.count * self.neuron_cores // self.neuron_cores_joined
 
     @property
     def line_rate(self) -> float | None:
@@ -227,5 +244,9 @@ class UltraServer:
     """Regions and Local Zones with Capacity Blocks for it. A missing one proves nothing."""
     hyperpod_name: str | None
     """Its name in SageMaker training plans."""
+    node_label: str | None = None
+    """Label by which Neuron's device plugin tells on Kubernetes which nodes are of one UltraServer."""
+    topology: str = ""
+    """What joins its instances: "ring of devices with the same place"."""
     notes: tuple[str, ...]
     sources: tuple[str, ...]

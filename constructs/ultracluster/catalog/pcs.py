@@ -17,6 +17,9 @@ from typing import Any, Literal
 from ultracluster.catalog._nearest import nearest
 
 SettingLevel = Literal["cluster", "group", "partition"]
+"""Where parameters of slurm.conf are said."""
+ConfigurationFile = Literal["cgroup", "slurmdbd"]
+"""Slurm's other files, of which a cluster has parameters."""
 SizeName = Literal["small", "medium", "large"]
 
 _SIZES: tuple[SizeName, ...] = ("small", "medium", "large")
@@ -103,7 +106,7 @@ def pcs_slurm_versions() -> Mapping[str, date | None]:
     }
 
 
-def pcs_since(feature: Literal["rest", "detects_gpus"]) -> str:
+def pcs_since(feature: Literal["rest", "detects_gpus", "auto_detect", "group_idle_time"]) -> str:
     """The Slurm version from which PCS has a feature."""
     return _facts()["since"][feature]
 
@@ -113,8 +116,8 @@ def pcs_agent(feature: Literal["lifecycle_actions", "rolling_upgrade"]) -> str:
     return _facts()["agent"][feature]
 
 
-def pcs_settings(level: SettingLevel) -> PcsSettings:
-    """The Slurm parameters that PCS takes at a level."""
+def pcs_settings(level: SettingLevel | ConfigurationFile) -> PcsSettings:
+    """The Slurm parameters that PCS takes at a level of slurm.conf, or in another file."""
     row = _facts()["settings"][level]
     return PcsSettings(names=tuple(row["names"]), since=row["since"], values_since=row["values_since"])
 

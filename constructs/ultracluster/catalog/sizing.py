@@ -22,6 +22,8 @@ class AcceleratorDomain:
     """ "NVLink" or "NeuronLink"; empty where there is none (PCIe)."""
     ultraserver: str = ""
     """Name of the UltraServer that the domain is; empty where it is one instance."""
+    topology: str = ""
+    """How they are joined, where not each with all others is at the same distance: `4 x 4 torus`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +51,13 @@ def accelerator_domain(instance_type: InstanceType, nodes: int) -> AcceleratorDo
     link = "" if instance_type.link == "PCIe" else instance_type.link
     if instance_type.ultraserver:
         server = _ultraserver(instance_type, nodes)
-        return server and AcceleratorDomain(size=server.accelerators, link=link, ultraserver=server.name)
+        return server and AcceleratorDomain(
+            size=server.accelerators, link=link, ultraserver=server.name, topology=server.topology
+        )
     size = instance_type.accelerator.count if link else 1
-    return AcceleratorDomain(size=size, link=link if size > 1 else "")
+    if size == 1:
+        return AcceleratorDomain(size=1, link="")
+    return AcceleratorDomain(size=size, link=link, topology=instance_type.neuron_topology)
 
 
 def model_state() -> ModelState:

@@ -61,8 +61,8 @@ def field_names() -> tuple[FieldName, ...]:
 
 def _wish(file: Path) -> Wish:
     row: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    answers = {kind: (answer, words, source) for kind, (answer, words, source) in row["answers"].items()}
-    return Wish(name=file.stem, **{**row, "answers": answers})
+    answers = row.pop("answers")
+    return Wish(name=file.stem, answers={kind: tuple(one) for kind, one in answers.items()}, **row)
 
 
 __all__ = ["Answer", "FieldName", "Wish", "field_names", "wishes"]

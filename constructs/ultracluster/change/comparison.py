@@ -33,6 +33,8 @@ class Comparison:
     """Stacks of the account that could not be read, each with the reason."""
     renamed_to: str = ""
     """What the environment is called now, if its stacks had other names before."""
+    files: tuple[Environment, Environment] | None = None
+    """The environment before and after, where both are known; of one name."""
 
 
 def synthesise(root: Path, files: list[tuple[str, Path]], scratch: Path) -> list[dict[str, Template]]:
@@ -75,7 +77,8 @@ def of_two(old: Located, new: Located) -> Comparison:
         )
         if a and b and a != b
     ]
-    return Comparison(old.name, new.name, paired(before, after), after, notes)
+    was = old.environment.model_copy(update={"name": new.environment.name})
+    return Comparison(old.name, new.name, paired(before, after), after, notes, files=(was, new.environment))
 
 
 def of_revision(here: Located, revision: str) -> Comparison:
@@ -108,7 +111,8 @@ def of_revision(here: Located, revision: str) -> Comparison:
             "is deployed, which stays, with its data, until it is deleted"
         )
     renamed_to = here.environment.stack_name("cluster").removesuffix("-cluster") if old != new else ""
-    return Comparison(label, here.name, before, after, notes, renamed_to=renamed_to)
+    files = (then, here.environment) if old == new else None
+    return Comparison(label, here.name, before, after, notes, renamed_to=renamed_to, files=files)
 
 
 def of_account(here: Located, account: Account, made: dict[str, Template] | None = None) -> Comparison:

@@ -13,6 +13,7 @@ from ultracluster.change.capacity_in_use import taken_over
 from ultracluster.change.changes import MISSING, NEW, TAGS, Change, Pair, Ruling, Steps, Verdict, walk
 from ultracluster.change.deletion_protection import guards_data
 from ultracluster.change.kubernetes_objects import MANIFEST, judge_manifest
+from ultracluster.change.parallelcluster_updates import judge_configuration
 from ultracluster.change.tables import (
     create_only,
     create_only_source,
@@ -157,6 +158,8 @@ def _ruling(pair: Pair, steps: Steps, before: Any, after: Any) -> Ruling:
     is_new_element = before is MISSING and bool(steps) and steps[-1].startswith("[")
     if is_new_element and (taken := taken_over(pair, after)):
         return taken
+    if asked := judge_configuration(pair, steps):
+        return asked
     old, new = (as_mapping(one.get("Properties")) for one in (pair.before, pair.after))
     fact = fact_about(kind, steps, before, after, new, old)
     row, source = create_only(kind), create_only_source()

@@ -13,6 +13,11 @@ _SOURCE: Final = (
     "aws-cdk-lib aws-eks-v2: Pruning; Kubernetes documentation: kubectl apply --prune (2026-11-22)"
 )
 
+_SPACES: Final = (
+    "SageMaker Developer Guide, Customize add-on (Spaces): template updates; EKS User Guide, Remove an "
+    "Amazon EKS add-on (2026-11-23)"
+)
+
 
 def judge_manifest(before: Any, after: Any) -> Ruling | None:
     """What goes with the objects that are only in the first of two manifests.
@@ -35,6 +40,13 @@ def judge_manifest(before: Any, after: Any) -> Ruling | None:
             "each EBS volume that was made for one of these claims"
         )
         return Ruling(Verdict.DATA_LOSS, text, _SOURCE, part=not whole)
+    if _names(gone, "WorkspaceTemplate"):
+        text = (
+            "spaces lose their template: those that run stay, and none starts again; if the add-on of spaces "
+            "goes, too, its definitions may go with it, and with them every space and its volume (EKS does "
+            "not say: copy what is in them first)"
+        )
+        return Ruling(Verdict.AT_RISK, text, _SPACES)
     claims = _names(gone, "PersistentVolumeClaim", "PersistentVolume")
     if claims and not whole:
         text = f"{claims} goes: pods that run keep it until they end, and none that names it starts again"

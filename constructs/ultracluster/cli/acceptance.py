@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from ultracluster.cli.json_output import JsonOption, write_json
 from ultracluster.cli.report import refuse
 
+if TYPE_CHECKING:
+    from ultracluster.acceptance import Report
+
 app = typer.Typer(
-    add_completion=False, no_args_is_help=True, help="Measure a fabric with nccl-tests, and judge it."
+    add_completion=False,
+    no_args_is_help=True,
+    help="Measure a fabric with nccl-tests or nccom-test, and judge it.",
 )
 
 EXIT_CODES = {"pass": 0, "fail": 1, "not judged": 3}
@@ -21,7 +26,9 @@ EXIT_CODES = {"pass": 0, "fail": 1, "not judged": 3}
 def judge(
     logs: Annotated[
         list[Path],
-        typer.Argument(help="Logs of nccl-tests and NCCL, or folders of them.", show_default=False),
+        typer.Argument(
+            help="Logs of nccl-tests and NCCL, or of nccom-test, or folders of them.", show_default=False
+        ),
     ],
     instance_type: Annotated[
         str, typer.Option("--type", help="EC2 instance type of the nodes.", show_default=False)
@@ -39,20 +46,10 @@ def judge(
     as_json: JsonOption = False,
 ) -> None:
     """Judge logs. Exit code 0 = pass, 1 = fail, 3 = not judged, 2 = a file cannot be read."""
-    from ultracluster.acceptance import judge as judge_logs
-    from ultracluster.acceptance import read
-
     try:
-        found = read(_files(logs))
+        report = _judged(_files(logs), instance_type, nodes, efa_interfaces, plugin)
     except OSError as error:
         refuse(f"cannot read {error.filename}: {error.strerror}")
-    report = judge_logs(
-        found,
-        instance_type=instance_type,
-        nodes=nodes,
-        efa_interfaces=efa_interfaces,
-        plugin_version=plugin,
-    )
     if as_json:
         write_json("acceptance", report.as_json())
     else:
@@ -64,7 +61,8 @@ def judge(
 def manifest(
     instance_type: Annotated[str, typer.Option("--type", help="EC2 instance type.", show_default=False)],
     image: Annotated[
-        str, typer.Option(help="Image with nccl-tests, MPI and the EFA plugin.", show_default=False)
+        str,
+        typer.Option(help="Image with nccl-tests or nccom-test, MPI and EFA's plugin.", show_default=False),
     ],
     nodes: Annotated[int, typer.Option(help="Workers, one per instance; four or more to be judged.")] = 4,
     name: Annotated[str, typer.Option(help="Of the job.")] = "nccl-acceptance",
@@ -74,6 +72,9 @@ def manifest(
         int | None, typer.Option(min=1, help="Per node, where AWS names no number.", show_default=False)
     ] = None,
     mnnvl: Annotated[bool, typer.Option(help="GB200: NVLink joins the nodes.")] = True,
+    efa_devices: Annotated[
+        Literal["device-plugin", "dra"], typer.Option(help="As orchestrator.efa_devices of the cluster.")
+    ] = "device-plugin",
 ) -> None:
     """Print the acceptance job for Kubernetes (an MPIJob). Exit code 2 if there can be none."""
     from ultracluster.acceptance import manifest as make
@@ -88,6 +89,7 @@ def manifest(
             hyperpod=hyperpod,
             efa_interfaces=efa_interfaces,
             mnnvl=mnnvl,
+            efa_claims=efa_devices == "dra",
         )
     except ValueError as error:
         refuse(str(error))
@@ -108,6 +110,27 @@ def gates() -> None:
             f"{'  (provisional)' if gate.provisional else ''}"
             f"  {word} {source.busbw:g}: {source.source}, {source.date}"
         )
+
+
+def _judged(
+    files: list[Path], instance_type: str, nodes: int | None, efa_interfaces: int | None, plugin: str | None
+) -> Report:
+    """By the tool that measures the type: nccom-test on Trainium, nccl-tests on GPUs."""
+    from ultracluster.acceptance import judge as judge_logs
+    from ultracluster.acceptance import read
+    from ultracluster.acceptance.nccom import judge_nccom, read_nccom
+    from ultracluster.catalog import instance_type as known_type
+
+    known = known_type(instance_type.removeprefix("ml."))
+    if known and known.accelerator and known.accelerator.manufacturer == "AWS":
+        return judge_nccom(read_nccom(files), instance_type=instance_type, nodes=nodes)
+    return judge_logs(
+        read(files),
+        instance_type=instance_type,
+        nodes=nodes,
+        efa_interfaces=efa_interfaces,
+        plugin_version=plugin,
+    )
 
 
 def _files(paths: list[Path]) -> list[Path]:

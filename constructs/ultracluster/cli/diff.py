@@ -75,6 +75,7 @@ def diff(
     from ultracluster.change.changes import ChangeError
     from ultracluster.change.report import Report
     from ultracluster.cli.diff_output import as_document, as_markdown, as_text
+    from ultracluster.cli.pcluster_file import add_pcluster_files
     from ultracluster.project.place import ProjectError, find_root, located
 
     names = environments or []
@@ -122,6 +123,7 @@ def diff(
     except ProjectError as error:
         without = "" if find_root() else "\nOr compare templates: ultracluster diff --templates OLD NEW"
         refuse(f"{error}{without}")
+    add_pcluster_files(found)
     changes = blast_radius(found.before, found.after, renamed_to=found.renamed_to)
     report = Report(found, changes, accepted)
     losing = {change.resource for change in report.changes if change.verdict.needs_acceptance}

@@ -10,13 +10,27 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from ultracluster.cli import serving
 from ultracluster.cli.environments import EnvironmentArgument, load_file, refuse
+from ultracluster.cli.job_resilience import (
+    CheckpointsToOption,
+    LogLineOption,
+    LogSecondsOption,
+    MostNodesOption,
+    ResilienceOption,
+    SizesOption,
+    SparesOption,
+    StepOption,
+    check_room,
+    resilience_of,
+)
 from ultracluster.config import Environment, InvalidEnvironmentError
 from ultracluster.model import resolve
 
 if TYPE_CHECKING:
     from ultracluster.kubernetes.pytorch_job import PyTorchJob
     from ultracluster.model import Cluster
+    from ultracluster.model.team_shares import Pool
 
 app = typer.Typer(
     add_completion=False,
@@ -35,6 +49,10 @@ _TIME = re.compile(r"\d{1,4}-\d{1,2}(:\d{2}){0,2}|\d{1,6}(:\d{2}){0,2}")
 @app.callback()
 def job() -> None:
     """Jobs for the scheduler of an environment."""
+
+
+app.command("endpoint")(serving.endpoint)
+app.command("serve")(serving.serve)
 
 
 @app.command()
@@ -63,7 +81,7 @@ def pytorch(
         typer.Option(help="Do not start unless all nodes share this level of the network."),
     ] = None,
     processes: Annotated[
-        int | None, typer.Option(min=1, help="On a node; one for each GPU by default.")
+        int | None, typer.Option(min=1, help="On a node; one for each GPU or logical NeuronCore by default.")
     ] = None,
     time: Annotated[
         str | None,
@@ -81,6 +99,14 @@ def pytorch(
         Literal["kueue", "volcano", "kai"] | None,
         typer.Option(help="As if the environment had this scheduler; its own by default."),
     ] = None,
+    resilience: ResilienceOption = None,
+    spares: SparesOption = 0,
+    most_nodes: MostNodesOption = None,
+    step: StepOption = 1,
+    sizes: SizesOption = None,
+    log_line: LogLineOption = None,
+    log_seconds: LogSecondsOption = 600,
+    checkpoints_to: CheckpointsToOption = None,
 ) -> None:
     """Print one PyTorch job that starts on all its nodes at once: for `kubectl apply -f -`, or for `sbatch`.
 
@@ -91,10 +117,21 @@ def pytorch(
     try:
         wanted = _job(cluster, nodes, team, image, script, name, group, priority, within, processes)
         wanted = _on_slurm(cluster, wanted, time, checkpoints, look=look)
+        asked = resilience_of(
+            resilience,
+            spares=spares,
+            most_nodes=most_nodes,
+            step=step,
+            sizes=sizes,
+            log_line=log_line,
+            log_seconds=log_seconds,
+        )
+        check_room(cluster, group, nodes, team, asked)
+        wanted = replace(wanted, resilience=asked, checkpoints_to=checkpoints_to)
         text = _text(cluster, wanted)
     except ValueError as error:
         refuse(f"{environment}: {error}")
-    for note in (_user_note(cluster, team), _placement_note(cluster, wanted)):
+    for note in (_user_note(cluster, team), _placement_note(cluster, wanted), _image_note(wanted)):
         if note:
             typer.echo(note, err=True)
     typer.echo(text, nl=False)
@@ -116,13 +153,32 @@ def _user_note(cluster: Cluster, team: str | None) -> str:
     )
 
 
+def _image_note(wanted: PyTorchJob) -> str:
+    """What the image must have for HyperPod's operator and for tiered checkpoints."""
+    from ultracluster.kubernetes.resilience import image_note
+
+    return image_note(wanted)
+
+
 def _placement_note(cluster: Cluster, wanted: PyTorchJob) -> str:
     """What becomes of --within, where that is not certain."""
     if cluster.kubernetes:
-        return ""
+        return _neuron_link_note(wanted)
     from ultracluster.slurm.within import placement_note
 
     return placement_note(cluster, wanted)
+
+
+def _neuron_link_note(wanted: PyTorchJob) -> str:
+    """Near is not yet joined: the Neuron runtime must be told."""
+    kind = wanted.pool.instance_type
+    if wanted.within != "ultraserver" or kind.link != "NeuronLink":
+        return ""
+    return (
+        "The job stays in one UltraServer. Between its instances it uses NeuronLink when the program tells "
+        "the Neuron runtime each node's place (NEURON_RT_ULTRASERVER_MODE, _SERVER_ID, _NODE_ID from "
+        "/sys/class/neuron_device), else EFA: docs/wishes/trainium-ultraservers.md."
+    )
 
 
 def _on_slurm(
@@ -139,8 +195,8 @@ def _on_slurm(
         if value is not None and not form.fullmatch(value):
             example = "2-00:00:00" if what == "--time" else "/fsx/checkpoints"
             raise ValueError(f"{what} {value!r} has another form than {example}")
-    if checkpoints is None and cluster.lustre:
-        checkpoints = f"{cluster.lustre.mount_path}/checkpoints/{wanted.name}"
+    if checkpoints is None and (lustre := cluster.lustre_of(wanted.pool.group)):
+        checkpoints = f"{lustre.mount_path}/checkpoints/{wanted.name}"
     return replace(wanted, time_limit=time, checkpoints=checkpoints, look=look)
 
 
@@ -192,15 +248,9 @@ def _job(
     ):
         if value is not None and not form.fullmatch(value):
             raise ValueError(f"{what} {value!r} has characters that are not allowed there")
-    if processes is None:
-        if not pool.resource.startswith("nvidia.com/"):
-            raise ValueError(
-                f"how many processes a node of {pool.instance_type.name} has depends on how the job uses its "
-                "Neuron cores: --processes"
-            )
-        processes = pool.per_node
+    processes = _processes(pool, processes)
     if script is None:
-        lustre = cluster.lustre
+        lustre = cluster.lustre_of(pool.group)
         script = f"{lustre.mount_path}/train.py" if lustre else "train.py"
     return PyTorchJob(
         pool=pool,
@@ -215,6 +265,26 @@ def _job(
     )
 
 
+def _processes(pool: Pool, asked: int | None) -> int:
+    """Of a node: one for each GPU, or for each NeuronCore that programs see.
+
+    Raises:
+        ValueError: its cores are unknown, or fewer.
+    """
+    kind = pool.instance_type
+    if pool.resource.startswith("nvidia.com/"):
+        return asked or pool.per_node
+    cores = kind.logical_neuron_cores
+    if cores is None and asked is None:
+        raise ValueError(f"how many NeuronCores a node of {kind.name} has is not known: --processes")
+    if cores and asked and asked > cores * kind.neuron_cores_joined:
+        raise ValueError(
+            f"--processes {asked}: a node of {kind.name} has {cores * kind.neuron_cores_joined} NeuronCores. "
+            f"Use at most: --processes {cores * kind.neuron_cores_joined}"
+        )
+    return asked or cores or 1
+
+
 def _text(cluster: Cluster, wanted: PyTorchJob) -> str:
     from ultracluster.kubernetes.pytorch_job import pytorch_manifests
     from ultracluster.kubernetes.yaml_text import yaml_text
@@ -222,6 +292,11 @@ def _text(cluster: Cluster, wanted: PyTorchJob) -> str:
     from ultracluster.slurm.pytorch_sbatch import sbatch_script
 
     if scheduler_of(cluster) == "slurm":
+        if wanted.resilience or wanted.checkpoints_to:
+            raise ValueError(
+                "--resilience and --checkpoints-to are for HyperPod on EKS, and this is "
+                f"{cluster.settings.kind}: its jobs load their newest checkpoint when they start again"
+            )
         return sbatch_script(cluster, wanted)
     return "---\n".join(yaml_text(one) for one in pytorch_manifests(cluster, wanted))
 

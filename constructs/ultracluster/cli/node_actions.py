@@ -65,7 +65,7 @@ def act(
 
     found, missing = fleet.find(names)
     outcomes = [fleet.absent(name) for name in missing]
-    judged = fleet.judge(action, found)
+    judged = fleet.judge(action, found, checks)
     outcomes += [one for one in judged if one.result != "would"]
     willing = {one.node for one in judged if one.result == "would"}
     nodes = [node for node in found if node.name in willing]

@@ -211,7 +211,14 @@ def delete(
 @app.command("health-check")
 def health_check(
     environment: EnvironmentArgument,
-    nodes: NodeArguments,
+    nodes: Annotated[
+        list[str] | None,
+        typer.Argument(help="As in `nodes list`; none with --group.", show_default=False),
+    ] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(help="All nodes of this group; may be repeated.", show_default=False),
+    ] = None,
     stress: Annotated[bool, typer.Option(help="Test the accelerators.")] = True,
     connectivity: Annotated[
         bool, typer.Option(help="Test the fabric between nodes; takes two nodes of a group or more.")
@@ -224,15 +231,30 @@ def health_check(
     profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Start HyperPod's deep health checks: about two hours in which the nodes take no jobs."""
+    """Start HyperPod's deep health checks: about two hours in which the nodes take no jobs.
+
+    HyperPod takes one such request at a time for a cluster: name all nodes, or groups, at once. Which nodes
+    are being checked says `ultracluster nodes list --status DeepHealthCheckInProgress`.
+    """
     wanted = {"InstanceStress": stress, "InstanceConnectivity": connectivity}
     wanted["MultiNodeTrainingValidation"] = training
     checks = [name for name, chosen in wanted.items() if chosen]
     if not checks:
         refuse("choose at least one check")
+    if bool(nodes) == bool(group):
+        refuse("name nodes, or groups with --group")
     fleet = open_fleet(environment, profile)
-    choice = Choice(yes, despite_jobs, at_most, dry_run, wait=False, as_json=as_json)
-    act(fleet, "health-check", nodes, choice, checks)
+    names = list(nodes or ())
+    for one in group or ():
+        members = [node.name for node in fleet.nodes if node.group == one]
+        if not members:
+            there = ", ".join(sorted({node.group for node in fleet.nodes}))
+            refuse(f"no nodes in group {one}; there are {there}")
+        names += members
+    # a group that is named is meant as a whole, however large it is
+    most = max(1, len(names)) if group and at_most is None else at_most
+    choice = Choice(yes, despite_jobs, most, dry_run, wait=False, as_json=as_json)
+    act(fleet, "health-check", names, choice, checks)
 
 
 @app.command()

@@ -15,7 +15,9 @@ from ultracluster.plan.environment_plan import (
     QuotaPlan,
     bandwidth,
     boot_lines,
+    group_notes,
     observability_lines,
+    resilience_lines,
     size_text,
     slurm_lines,
     step_lines,
@@ -81,12 +83,16 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
         place = f" in each {group.domain.ultraserver}" if group.domain and group.domain.ultraserver else ""
         yield (
             "" if number else _interconnect(linked),
-            f"{group.name}: {group_words(group)['linked by']}{place}",
+            f"{group.name}: {group_words(group)['linked by']}{place}{_topology(group)}",
         )
+    notes = [note for group in plan.groups for note in group_notes(group, plan.zone_id)]
+    yield from (("" if number else "groups", note) for number, note in enumerate(notes))
     yield "Lustre", str(plan.lustre or "none")
+    yield from ((one.name, str(one)) for one in plan.further_lustre)
     for one in plan.repositories:
         place = f"s3://{one.bucket}/{one.prefix}" if one.bucket else f"the data bucket, {one.prefix or '/'}"
-        yield "", f"{one.folder} is {place} ({_events(one.import_events, one.export_events)})"
+        of = f"{one.file_system}: " if one.file_system else ""
+        yield "", f"{of}{one.folder} is {place} ({_events(one.import_events, one.export_events)})"
     for number, one in enumerate(plan.job_buckets):
         yield "" if number else "jobs in S3", str(one)
     if plan.model:
@@ -106,12 +112,17 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
     taken = plan.addresses
     estimate = " (estimate)" if taken.estimate else ""
     yield "addresses", f"{taken.total:,} of {taken.usable:,} in {taken.subnet}{estimate}"
+    for zone in plan.further_zones:
+        yield "", f"{zone.total:,} of {zone.usable:,} in {zone.subnet} ({zone.zone_id})"
     yield from _quotas(plan, rest_at)
     yield "software", f"release {plan.software}"
     for number, line in enumerate(boot_lines(plan.first_boot)):
         yield "" if number else "first boot", line
     for number, line in enumerate(step_lines(plan.first_boot)):
         yield "" if number else "your steps", line
+    if plan.resilience:
+        for number, line in enumerate(resilience_lines(plan.resilience)):
+            yield "" if number else "failures", line
     if plan.observability:
         for number, line in enumerate(observability_lines(plan.observability)):
             yield "" if number else "watched", line
@@ -183,6 +194,14 @@ def _domain(group: GroupPlan) -> str:
     if group.domain is None:
         return "?"
     return f"{group.domain.size} by {group.domain.link}" if group.domain.link else "PCIe (no NVLink)"
+
+
+def _topology(group: GroupPlan) -> str:
+    """Of Neuron devices: how they are joined, and how many such domains there are."""
+    if not group.domain or not group.domain.topology:
+        return ""
+    many = "1 domain" if group.domains == 1 else f"{group.domains:,} domains"
+    return f" ({group.domain.topology}), {many}"
 
 
 def _events(imports: tuple[str, ...], exports: tuple[str, ...]) -> str:

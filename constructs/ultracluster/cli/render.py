@@ -108,6 +108,20 @@ def _values(config: Environment, offline: bool, profile: str | None) -> Deployed
     return sources.filled(deployed)
 
 
+def _not_installable(version: str) -> list[str]:
+    """Where to have the command of a release from that is on no package index."""
+    from ultracluster.catalog.parallelcluster import parallelcluster
+
+    limits = parallelcluster()
+    if version not in limits.same_configuration:
+        return []
+    newest = limits.checked_versions[-1]
+    text = (
+        f"{version} is not on the package index, whose newest is {newest}: take the command from AWS's own "
+    )
+    return [f"{text}installer, or set version: {newest}."]
+
+
 def _explain(config: Environment, file: str, version: str) -> None:
     from ultracluster.clusters.parallelcluster.configuration_file import (
         WHY_NO_ROLLBACK,
@@ -118,6 +132,7 @@ def _explain(config: Environment, file: str, version: str) -> None:
     for line in (
         f"Make the cluster with the pcluster command of release {version}:",
         f"  {create_command(config, file)}",
+        *_not_installable(version),
         WHY_NO_ROLLBACK,
         "Change it later with:",
         f"  {update_command(config, file)}",

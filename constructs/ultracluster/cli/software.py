@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from ultracluster.account.software_update import Rollout
 
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Update the image under HyperPod's nodes.")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Update or pin the image under HyperPod's nodes."
+)
 
 
 @app.callback()
 def software() -> None:
-    """Update the image under HyperPod's nodes."""
+    """Update or pin the image under HyperPod's nodes."""
 
 
 @app.command()
@@ -123,6 +125,48 @@ def update(
     except KeyboardInterrupt:
         refuse("Stopped waiting; the update of the current group is still running in AWS, no other starts.")
     finish([one for one in judged if one.result != "would"] + outcomes)
+
+
+@app.command()
+def pin(
+    environment: EnvironmentArgument,
+    group: Annotated[
+        list[str] | None, typer.Option(help="Only this group; may be repeated.", show_default=False)
+    ] = None,
+    profile: ProfileOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print which release of HyperPod's image each group runs, as lines of its file. Changes nothing.
+
+    Without `image_release` a new group starts with HyperPod's newest image, whichever that is by then. Exit
+    code 0 = asked, 1 = of a group no release is known, 2 = could not be asked.
+    """
+    from ultracluster.account import software_pins
+    from ultracluster.account.aws import AccountError
+    from ultracluster.account.nodes import hyperpod as hyperpod_nodes
+    from ultracluster.account.nodes.node import as_json as plain
+
+    config = load_environment(environment)
+    cluster = resolve(config)
+    if not cluster.traits.hyperpod:
+        refuse(
+            "only HyperPod's image has releases of this form: elsewhere the file or its lock names an image"
+        )
+    account = open_account(config, profile)
+    try:
+        live = hyperpod_nodes.read_cluster(account, config.cluster_name)
+    except AccountError as error:
+        refuse(str(error))
+    found = software_pins.pins(live, cluster.in_service, group or [])
+    if as_json:
+        write_json("outcomes", {"outcomes": [plain(one) for one in found]})
+    else:
+        for one in found:
+            if one.result != "would":
+                typer.echo(one_line(f"{one.group}: {one.why}"), err=True)
+        for line in software_pins.lines(found):
+            typer.echo(line)
+    raise typer.Exit(1 if any(one.bad for one in found) else 0)
 
 
 def _update(

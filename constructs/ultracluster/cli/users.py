@@ -16,6 +16,7 @@ from ultracluster.cli.environments import (
     refuse,
 )
 from ultracluster.cli.json_output import write_json
+from ultracluster.config.pcs import Pcs
 from ultracluster.model import Cluster, resolve
 from ultracluster.model.people import People, people
 from ultracluster.model.state_documents import USERS, users_document
@@ -109,6 +110,49 @@ def apply(
         return
     for note in notes:
         typer.echo(note)
+
+
+@app.command()
+def token(
+    environment: EnvironmentArgument,
+    user: Annotated[str, typer.Argument(help="A user of the environment file.", show_default=False)],
+    minutes: Annotated[int, typer.Option("--minutes", min=1, max=1440, help="How long it is good for.")] = 30,
+    profile: ProfileOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print a token with which a user asks Slurm's REST API (AWS PCS with `rest: true`).
+
+    Reads the cluster's signing key in Secrets Manager: who may do that can be anybody in Slurm. Who has the
+    token is that user until it ends; it cannot be taken back.
+    """
+    import time
+
+    from ultracluster.account.aws import AccountError
+    from ultracluster.account.rest_key import rest_key
+    from ultracluster.slurm.rest_token import claims, signed
+
+    cluster = _cluster(environment)
+    if not (isinstance(cluster.settings, Pcs) and cluster.settings.rest):
+        refuse(f"{environment}: only AWS PCS with `orchestrator.rest: true` has a REST API that takes tokens")
+    known = people(cluster)
+    person = next((one for one in known.accounts if one.name == user), None)
+    if person is None:
+        names = ", ".join(one.name for one in known.accounts) or "none"
+        refuse(f"{environment} has no user {user}: {names}")
+    try:
+        found = rest_key(open_account(cluster.environment, profile), cluster)
+    except AccountError as error:
+        refuse(str(error))
+    said = claims(person, known, now=int(time.time()), seconds=minutes * 60)
+    text = signed(said, found.key)
+    if as_json:
+        write_json(
+            "user-token",
+            {"environment": cluster.name, "user": user, "token": text, "url": found.url, "ends": said["exp"]},
+        )
+        return
+    typer.echo(text)
+    typer.echo(f"Authorization: Bearer <token>, to {found.url} from within the VPC", err=True)
 
 
 def _cluster(environment: Any) -> Cluster:

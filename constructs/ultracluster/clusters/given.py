@@ -35,7 +35,7 @@ from ultracluster.rules import check
 from ultracluster.slurm.configuration import slurm_configuration
 from ultracluster.storage.accounting_database import IAccountingDatabase
 from ultracluster.storage.buckets import DataBucket, LogBucket
-from ultracluster.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
+from ultracluster.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem, mounts_of
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 S = TypeVar("S", bound=OrchestratorSettings)
@@ -60,6 +60,7 @@ class Parts:
     node_groups: Mapping[str, NodeGroup] | None = None
     cluster_name: str | None = None
     lustre: ILustreFileSystem | None = None
+    further_lustre: Mapping[str, ILustreFileSystem] | None = None
     open_zfs: IOpenZfsFileSystem | None = None
     accounting: IAccountingDatabase | None = None
     release: str | None = None
@@ -68,6 +69,8 @@ class Parts:
     tags: Mapping[str, str] | None = None
     access: Access | None = None
     metrics: MetricsDestination | None = None
+    further_zones: Sequence[str] = ()
+    """Zones of which a subnet is given, besides that of the nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +161,7 @@ def given_cluster(
             or unique_name(scope, max_length=longest_name),
             region=Stack.of(scope).region,
             lustre=parts.lustre.mount if parts.lustre else None,
+            further_lustre=mounts_of(parts.further_lustre),
             open_zfs=parts.open_zfs.mount if parts.open_zfs else None,
             accounting=parts.accounting.accounting if parts.accounting else None,
             release=parts.release,
@@ -166,6 +170,7 @@ def given_cluster(
             tags=parts.tags,
             access=parts.access,
             observability=_observability(parts.metrics),
+            further_zones=parts.further_zones,
         )
     except ValidationError as error:
         raise ValueError(f"{construct}: {_shape(error)}") from None
@@ -225,6 +230,7 @@ def admitted(
     *,
     subnet: ec2.ISubnet,
     lustre: ILustreFileSystem | None = None,
+    further_lustre: Mapping[str, ILustreFileSystem] | None = None,
     open_zfs: IOpenZfsFileSystem | None = None,
     accounting: IAccountingDatabase | None = None,
 ) -> list[Admission]:
@@ -232,11 +238,14 @@ def admitted(
 
     Of a file system with EFA in another zone than the nodes a warning tells.
     """
-    if isinstance(lustre, LustreFileSystem) and lustre.efa:
-        same_zone(clients, subnet, lustre=lustre.subnet)
+    further = further_lustre or {}
+    for one in (lustre, *further.values()):
+        if isinstance(one, LustreFileSystem) and one.efa:
+            same_zone(clients, subnet, lustre=one.subnet)
     rules: list[Admission] = []
     for construct_id, server in (
         ("LustreClients", lustre),
+        *((f"{name.capitalize()}LustreClients", one) for name, one in further.items()),
         ("OpenZfsClients", open_zfs),
         ("AccountingClients", accounting),
     ):
@@ -250,8 +259,11 @@ def nodes_groups(
     given: Sequence[ec2.ISecurityGroup] | None,
     vpc: ec2.IVpc | None,
     subnet: ec2.ISubnet | None = None,
+    *,
+    ipv6: bool = False,
 ) -> list[ec2.ISecurityGroup]:
-    """The security groups of nodes: those that were given, else one that is made for EFA.
+    """The security groups of nodes: those that were given, else one that is made for EFA, of dual-stack nodes
+    with `ipv6`.
 
     What is of another Region than the stack is refused by the CDK's validation.
 
@@ -273,7 +285,7 @@ def nodes_groups(
             f"{type(scope).__name__}: give vpc=, in which a security group for EFA is made, or "
             "security_groups= with one group or more that let everything in from, and out to, themselves"
         )
-    return [EfaSecurityGroup(scope, "SecurityGroup", vpc=vpc).security_group]
+    return [EfaSecurityGroup(scope, "SecurityGroup", vpc=vpc, ipv6=ipv6).security_group]
 
 
 def _ask_for_self_rules(scope: Construct, group: ec2.ISecurityGroup) -> None:

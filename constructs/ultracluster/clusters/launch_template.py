@@ -80,6 +80,8 @@ class NodeLaunchTemplate(Construct):
         instance_profile: iam.IInstanceProfile | None = None,
         root_volume_gib: int = 200,
         root_throughput_mbps: int = INCLUDED_MBPS,
+        root_io2_iops: int | None = None,
+        ena_express: Literal["tcp", "tcp-and-udp"] | None = None,
         threads_per_core: Literal[1, 2] | None = None,
         detailed_monitoring: bool = True,
         metadata_hop_limit: int = 1,
@@ -112,6 +114,9 @@ class NodeLaunchTemplate(Construct):
             instance_profile: role of the nodes. Not with EKS and PCS, which have a field of their own for it.
             root_volume_gib: size of the root volume in GiB, at least that of the image.
             root_throughput_mbps: throughput of the root volume in MiB/s; 125 cost nothing.
+            root_io2_iops: makes the root volume an io2 one with so many I/O operations a second; by default
+                it is gp3.
+            ena_express: TCP, or TCP and UDP, by SRD to other instances that have it.
             threads_per_core: 1 turns simultaneous multithreading off; by default as the type has it.
             detailed_monitoring: CloudWatch metrics each minute instead of each five.
             metadata_hop_limit: 1 keeps containers in networks of their own away from the node's credentials.
@@ -155,7 +160,7 @@ class NodeLaunchTemplate(Construct):
                 if instance_profile
                 else None,
                 network_interfaces=_interfaces(
-                    self.interfaces, security_groups, primary_security_groups, subnet
+                    self.interfaces, security_groups, primary_security_groups, subnet, ena_express
                 ),
                 instance_market_options=_DATA.InstanceMarketOptionsProperty(market_type=market.market_type)
                 if market.market_type
@@ -166,7 +171,9 @@ class NodeLaunchTemplate(Construct):
                 placement=_DATA.PlacementProperty(group_name=placement_group.placement_group_name)
                 if placement_group
                 else None,
-                block_device_mappings=[_root_volume(root_device, root_volume_gib, root_throughput_mbps, key)],
+                block_device_mappings=[
+                    _root_volume(root_device, root_volume_gib, root_throughput_mbps, root_io2_iops, key)
+                ],
                 metadata_options=_DATA.MetadataOptionsProperty(
                     http_endpoint="enabled",
                     http_tokens="required",
@@ -205,6 +212,7 @@ def _interfaces(
     everywhere: Sequence[ec2.ISecurityGroup],
     primary: Sequence[ec2.ISecurityGroup],
     subnet: ec2.ISubnet | None,
+    ena_express: str | None,
 ) -> list[ec2.CfnLaunchTemplate.NetworkInterfaceProperty]:
     # each look at a CDK object crosses to Node.js, and a node may have 33 interfaces
     groups = [group.security_group_id for group in everywhere]
@@ -220,9 +228,18 @@ def _interfaces(
             # with several interfaces EC2 assigns no public address, and the field may not be there
             associate_public_ip_address=False if len(plan) == 1 else None,
             subnet_id=subnet_id,
+            # an interface that is EFA alone has no ENA device
+            ena_srd_specification=None if one.kind == "efa-only" else _ena_express(ena_express),
         )
         for number, one in enumerate(plan)
     ]
+
+
+def _ena_express(asked: str | None) -> ec2.CfnLaunchTemplate.EnaSrdSpecificationProperty | None:
+    if asked is None:
+        return None
+    udp = _DATA.EnaSrdUdpSpecificationProperty(ena_srd_udp_enabled=True) if asked == "tcp-and-udp" else None
+    return _DATA.EnaSrdSpecificationProperty(ena_srd_enabled=True, ena_srd_udp_specification=udp)
 
 
 def _reservation(
@@ -241,16 +258,16 @@ def _reservation(
 
 
 def _root_volume(
-    device: str, gib: int, throughput: int, key: kms.IKey
+    device: str, gib: int, throughput: int, io2_iops: int | None, key: kms.IKey
 ) -> ec2.CfnLaunchTemplate.BlockDeviceMappingProperty:
-    fast = throughput > INCLUDED_MBPS
+    fast = throughput > INCLUDED_MBPS and io2_iops is None
     return _DATA.BlockDeviceMappingProperty(
         device_name=device,
         ebs=_DATA.EbsProperty(
-            volume_type="gp3",
+            volume_type="gp3" if io2_iops is None else "io2",
             volume_size=gib,
             throughput=throughput if fast else None,
-            iops=root_iops(throughput) if fast else None,
+            iops=root_iops(throughput) if fast else io2_iops,
             encrypted=True,
             kms_key_id=key.key_arn,
             delete_on_termination=True,

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypedDict
 
-from ultracluster.config.hyperpod_eks import HyperPodInference, HyperPodObservability, KarpenterAutoscaling
+from ultracluster.config.hyperpod_eks import (
+    CheckpointTier,
+    HyperPodInference,
+    HyperPodObservability,
+    KarpenterAutoscaling,
+    Resilience,
+)
+from ultracluster.config.hyperpod_spaces import HyperPodSpaces
 from ultracluster.config.kubernetes import (
     Capabilities,
     HyperPodAddon,
@@ -17,9 +24,12 @@ from ultracluster.config.kubernetes import (
     NodeRepair,
     PrivateEndpoint,
     PublicEndpoint,
+    Serving,
 )
+from ultracluster.config.nodes import SharedRestrictedLustre
 from ultracluster.config.parallelcluster import (
     DirectoryService,
+    LoginPool,
     ParallelClusterMonitoring,
     ParallelClusterPartition,
 )
@@ -44,6 +54,7 @@ class PcsSettings(TypedDict, total=False):
     size: Literal["small", "medium", "large"] | None
     slurm_version: str
     accounting: PcsAccounting
+    network_type: Literal["ipv4", "ipv6"]
     rest: bool
     scaledown_seconds: int
     slurm_settings: dict[str, str | int]
@@ -74,7 +85,9 @@ class ParallelClusterSettings(TypedDict, total=False):
     bootstrap_timeout_minutes: int
     efa_interface: Literal["efa-only", "efa"]
     slurm_settings: dict[str, str | int]
+    topology: Literal["automatic", "tree", "block", "flat"]
     partitions: dict[str, ParallelClusterPartition]
+    login_pools: dict[str, LoginPool]
     monitoring: ParallelClusterMonitoring
     directory_service: DirectoryService | None
     lifecycle: Literal["on-node-configured", "none"]
@@ -96,6 +109,9 @@ class KubernetesSettings(TypedDict, total=False):
     gpu_plugin: Literal["device-plugin", "gpu-operator", "none"]
     jobset: bool
     leader_worker_set: bool
+    serving: Serving | None
+    neuron_scheduler: bool
+    compute_domains: bool
     kubeflow_trainer: bool
     mpi_operator: bool
     mpi_operator_image: str | None
@@ -113,6 +129,7 @@ class EksSettings(KubernetesSettings, total=False):
     node_repair: NodeRepair
     max_unavailable: int
     karpenter: Karpenter | None
+    efa_devices: Literal["device-plugin", "dra"]
 
 
 class HyperPodEksSettings(KubernetesSettings, total=False):
@@ -123,10 +140,14 @@ class HyperPodEksSettings(KubernetesSettings, total=False):
     node_recovery: Literal["automatic", "none"]
     autoscaling: KarpenterAutoscaling | None
     tiered_checkpoints_percent: int | None
+    checkpoint_tier: CheckpointTier | None
     task_governance: bool
     training_operator: bool
+    resilience: Sequence[Resilience]
     observability: HyperPodObservability | None
     inference: HyperPodInference | None
+    spaces: HyperPodSpaces | None
+    restricted_lustre: SharedRestrictedLustre | None
     addon_versions: dict[HyperPodAddon, str]
 
 

@@ -99,6 +99,7 @@ class TrainingCluster(Construct):
         key: kms.IKey | None = None,
         scripts_bucket: s3.IBucket | None = None,
         lustre: ILustreFileSystem | None = None,
+        further_lustre: Mapping[str, ILustreFileSystem] | None = None,
         open_zfs: IOpenZfsFileSystem | None = None,
         accounting: IAccountingDatabase | None = None,
     ) -> None:
@@ -121,6 +122,7 @@ class TrainingCluster(Construct):
             key: encrypts everything; made by default.
             scripts_bucket: where lifecycle scripts go; made by default.
             lustre: mounted by the nodes, instead of that of the environment.
+            further_lustre: mounted beside `lustre`, by name, instead of those of the environment.
             open_zfs: mounted by the nodes, instead of that of the environment.
             accounting: database of Slurm's accounting, instead of that of the environment.
 
@@ -147,6 +149,7 @@ class TrainingCluster(Construct):
         self._control_plane_subnets = control_plane_subnets
         self._given_key, self._scripts_bucket = key, scripts_bucket
         self._lustre, self._open_zfs, self._accounting = lustre, open_zfs, accounting
+        self._further_lustre = further_lustre or {}
         self._waits: list[IDependable] = []
         self.resolved = None if environment is None else self._read(environment)
         self.key = self.make_key()
@@ -239,6 +242,7 @@ class TrainingCluster(Construct):
             "security_groups": self.network.security_groups(self),
             "key": self._key_for("volumes"),
             "lustre": files.lustre_in(self),
+            "further_lustre": files.further_lustre_in(self),
             "open_zfs": files.open_zfs_in(self),
         }
         scripts = buckets.scripts_bucket(self, self._key_for("buckets")) if buckets.scripts else None
@@ -257,6 +261,7 @@ class TrainingCluster(Construct):
                 return HyperPodSlurmCluster(
                     self,
                     "Cluster",
+                    further_subnets=self.network.further_subnets(self),
                     accounting=accounting,
                     scripts_bucket=scripts,
                     upload_role=upload_role,
@@ -270,6 +275,7 @@ class TrainingCluster(Construct):
                 return HyperPodEksCluster(
                     self,
                     "Cluster",
+                    further_subnets=self.network.further_subnets(self),
                     control_plane_subnets=subnets,
                     secrets_key=secrets,
                     scripts_bucket=scripts,
@@ -355,7 +361,12 @@ class TrainingCluster(Construct):
         )
 
     def _file_systems(self) -> FileSystemParts:
-        given = FileSystemParts.of(lustre=self._lustre, open_zfs=self._open_zfs, accounting=self._accounting)
+        given = FileSystemParts.of(
+            lustre=self._lustre,
+            further_lustre=self._further_lustre,
+            open_zfs=self._open_zfs,
+            accounting=self._accounting,
+        )
         if self.resolved is None:
             return given
         storage = self.resolved.environment.storage
@@ -391,7 +402,7 @@ class TrainingCluster(Construct):
                 observability=self.observability,
                 key=self.key,
             )
-        if asked.data_repositories and self._lustre is None:
+        if asked.all_data_repositories and self._lustre is None:
             add_repositories(Construct(self, "Repositories"), self.resolved, storage=self.storage)
         database_id = self.storage.file_systems.database_id
         if asked.protect and (self.resolved.kubernetes or database_id):

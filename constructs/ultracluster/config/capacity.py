@@ -14,21 +14,32 @@ STAND_IN = "cr-0123456789abcdef0"
 """In drafts and examples, where a reservation or block must be named and none is bought yet."""
 
 
-class OnDemand(Model):
+class _Source(Model):
+    @property
+    def takes_back(self) -> bool:
+        """Whether nodes end at two minutes' notice, whenever somebody else needs their instances."""
+        return False
+
+
+class OnDemand(_Source):
     """Instances at the on-demand price, if the zone has them at that moment."""
 
     kind: Literal["on-demand"] = "on-demand"
 
 
-class Spot(Model):
+class Spot(_Source):
     """Spare instances that AWS may take back at two minutes' notice."""
 
     kind: Literal["spot"] = "spot"
     allocation: Literal["lowest-price", "capacity-optimized", "price-capacity-optimized"] | None = None
     """How EC2 picks among Spot pools; ParallelCluster and PCS."""
 
+    @property
+    def takes_back(self) -> bool:
+        return True
 
-class Reservation(Model):
+
+class Reservation(_Source):
     """An EC2 On-Demand Capacity Reservation."""
 
     kind: Literal["reservation"] = "reservation"
@@ -40,9 +51,16 @@ class Reservation(Model):
     """Name of the cluster placement group in which the reservation was made (it then has a
     `PlacementGroupArn`). Without one the nodes are launched into none: in any other group they would not
     match the reservation."""
+    interruptible: bool = False
+    """It is an interruptible Capacity Reservation, which its owner lends: the owner takes it back at two
+    minutes' notice, and nodes end. EC2 is told so at each launch, and of an ordinary reservation never."""
+
+    @property
+    def takes_back(self) -> bool:
+        return self.interruptible
 
 
-class CapacityBlock(Model):
+class CapacityBlock(_Source):
     """An EC2 Capacity Block for ML: a paid block of instances with a start and an end."""
 
     kind: Literal["capacity-block"] = "capacity-block"
@@ -62,7 +80,7 @@ class CapacityBlock(Model):
     instances: EKS makes the group empty and fills it at that time. Remove it once the block has begun."""
 
 
-class TrainingPlan(Model):
+class TrainingPlan(_Source):
     """A SageMaker HyperPod flexible training plan: reserved instances, paid upfront."""
 
     kind: Literal["training-plan"] = "training-plan"

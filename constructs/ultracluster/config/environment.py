@@ -18,8 +18,9 @@ from ultracluster.config.network import Network
 from ultracluster.config.nodes import DeclaredInstanceType, GroupName, NodeGroup
 from ultracluster.config.observability import Observability
 from ultracluster.config.orchestrator import KUBERNETES, Orchestrator
+from ultracluster.config.pcs import Pcs
 from ultracluster.config.session_user import SESSION_USER, image_user
-from ultracluster.config.storage import DataRepository, Storage
+from ultracluster.config.storage import FIRST_LUSTRE, DataRepository, Storage
 from ultracluster.config.teams import Team, TeamName
 from ultracluster.config.users import User, UserName
 
@@ -210,10 +211,21 @@ class Environment(Model):
         return lustre_of(self.storage.lustre) if self.storage.lustre else None
 
     @property
+    def lustres(self) -> dict[str, LustreFacts]:
+        """All Lustre file systems by name, in the order of the file; the first is `storage.lustre`."""
+        first = {FIRST_LUSTRE: self.storage.lustre} if self.storage.lustre else {}
+        return {name: lustre_of(one) for name, one in {**first, **self.storage.further_lustre}.items()}
+
+    @property
     def makes_network(self) -> bool:
         """Whether anything of the network is ours to make."""
         network = self.network
-        return not (network.vpc and network.subnet and network.security_group)
+        return network.makes_subnet or not (network.vpc and network.security_group)
+
+    @property
+    def dual_stack(self) -> bool:
+        """Whether nodes have IPv6 addresses, too."""
+        return isinstance(self.orchestrator, Pcs) and self.orchestrator.network_type == "ipv6"
 
     @property
     def makes_foundation(self) -> bool:
@@ -229,7 +241,7 @@ class Environment(Model):
             return self.makes_network
         if network.egress == "closed" and network.security_group is None:
             return True  # the rules that let nodes out to endpoints
-        if network.subnet is None:
+        if network.makes_subnet:
             return network.egress == "nat" or network.vpc.create_endpoints
         # a gateway endpoint is an entry in the route table of a subnet that is made here
         interfaces = network.egress == "closed" or bool(network.extra_endpoints)
@@ -245,7 +257,7 @@ class Environment(Model):
         """Whether a file system or an accounting database is ours to make."""
         storage = self.storage
         return (
-            (storage.lustre is not None and storage.lustre.deployment != "existing")
+            any(one.new for one in self.lustres.values())
             or (storage.openzfs is not None and storage.openzfs.deployment != "existing")
             or self.makes_database
         )
@@ -265,13 +277,20 @@ class Environment(Model):
 
     @property
     def data_repositories(self) -> dict[str, DataRepository]:
-        """Data repository associations of a Lustre file system that is made, by folder."""
+        """Data repository associations of the first Lustre file system, if it is made, by folder."""
         return dict(self.lustre.data_repositories) if self.lustre else {}
+
+    @property
+    def all_data_repositories(self) -> dict[str, dict[str, DataRepository]]:
+        """Those of every Lustre file system that has some, by its name and then by folder."""
+        links = {name: dict(one.data_repositories) for name, one in self.lustres.items()}
+        return {name: own for name, own in links.items() if own}
 
     @property
     def makes_data_bucket(self) -> bool:
         """Whether a data repository association asks for the environment's own bucket."""
-        return any(repository.bucket is None for repository in self.data_repositories.values())
+        links = self.all_data_repositories.values()
+        return any(repository.bucket is None for own in links for repository in own.values())
 
     @property
     def stack_names(self) -> tuple[str, ...]:
@@ -284,7 +303,7 @@ class Environment(Model):
             "egress": self.makes_egress,
             "buckets": self.makes_buckets,
             "storage": self.makes_storage,
-            "repositories": bool(self.data_repositories),
+            "repositories": bool(self.all_data_repositories),
             "control-plane": kubernetes,
             "protection": self.makes_protection,
             "system": kubernetes,

@@ -14,8 +14,8 @@ from ultracluster.config.environment import Environment
 from ultracluster.config.findings import YamlPath
 
 _RESTRICTED = (
-    "restricted instance groups (Amazon Nova customisation) run no lifecycle scripts and bring a Lustre file "
-    "system of their own, so nothing here could be installed or proven on them."
+    "a list of its own is not needed. A group is restricted (Amazon Nova customisation) by a key: "
+    "`node_groups.<name>.restricted: {}`."
 )
 _NO_SSH = "there is no SSH ingress; people log in through SSM Session Manager."
 
@@ -32,7 +32,6 @@ REFUSED_KEYS = {
     "placement_group": "nodes with EFA get one of their own where EC2 is ours to place, and none where it "
     "would lose a reservation; HyperPod places instances itself. For a reservation made in a group write "
     "`capacity: {kind: reservation, id: cr-..., placement_group: <name>}`.",
-    "restricted": _RESTRICTED,
     "restricted_instance_groups": _RESTRICTED,
     "restricted_node_groups": _RESTRICTED,
     "ssh_key": _NO_SSH,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ultracluster.catalog import Accelerator, InstanceType, instance_type
+from ultracluster.catalog import Accelerator, InstanceType, instance_type, ultraserver
 from ultracluster.catalog.instances import family_facts
 from ultracluster.config.environment import Environment
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
@@ -27,9 +27,10 @@ def made_from(name: str, declared: DeclaredInstanceType) -> InstanceType:
 
     What a declaration does not say stays unknown, except what joins the accelerators of its family. HyperPod
     is taken to know the type, and FSx to serve it over EFA, as it does every EFA type since Nitro v4 but for
-    the families that it leaves out.
+    the families that it leaves out. The layout of its network is that of `network_like`.
     """
     family = family_facts(name.partition(".")[0])
+    model = instance_type(declared.network_like) if declared.network_like else None
     interfaces = declared.lustre_efa_interfaces
     if interfaces is None and (declared.efa_interfaces == 0 or family.get("lustre_efa_client") is False):
         interfaces = 0
@@ -42,6 +43,14 @@ def made_from(name: str, declared: DeclaredInstanceType) -> InstanceType:
         network_gbps=declared.network_gbps,
         network_cards=declared.network_cards,
         efa_interfaces=declared.efa_interfaces,
+        efa_only=bool(model and model.efa_only),
+        efa_on_card_0=bool(model and model.efa_on_card_0),
+        efa_cards=model.efa_cards if model else (),
+        efa_layout_rule=model.efa_layout_rule if model else "",
+        network_interfaces=model.network_interfaces if model else None,
+        ipv4_per_interface=model.ipv4_per_interface if model else None,
+        network_interfaces_per_card=model.network_interfaces_per_card if model else None,
+        network_cards_api=model.network_cards_api if model else (),
         hyperpod_addresses_slurm=declared.addresses,
         hyperpod_addresses_eks=declared.addresses,
         hyperpod=True,
@@ -51,6 +60,10 @@ def made_from(name: str, declared: DeclaredInstanceType) -> InstanceType:
         link=declared.link or family.get("link"),
         nvswitch=declared.nvswitch,
         imex=family.get("imex") if declared.imex is None else declared.imex,
+        neuron_cores=family.get("neuron_cores"),
+        neuron_cores_joined=family.get("neuron_cores_joined", 1),
+        neuron_topology=family.get("neuron_topology", ""),
+        ultraserver=tuple(one for one in declared.ultraservers if ultraserver(one)),
         sources=(declared.source,),
         declared=True,
     )

@@ -8,8 +8,15 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import Field, model_validator
 
 from ultracluster.config.base import OR_TOKEN, Cidr, Line, Many, Model, SubnetId, Values
-from ultracluster.config.hyperpod_eks import HyperPodInference, HyperPodObservability, KarpenterAutoscaling
-from ultracluster.config.nodes import GroupName
+from ultracluster.config.hyperpod_eks import (
+    CheckpointTier,
+    HyperPodInference,
+    HyperPodObservability,
+    KarpenterAutoscaling,
+    Resilience,
+)
+from ultracluster.config.hyperpod_spaces import HyperPodSpaces
+from ultracluster.config.nodes import GroupName, SharedRestrictedLustre
 
 ClusterName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}$")]
 KubernetesName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
@@ -24,6 +31,9 @@ HyperPodAddon = Literal[
     "amazon-sagemaker-hyperpod-training-operator",
     "amazon-sagemaker-hyperpod-observability",
     "amazon-sagemaker-hyperpod-inference",
+    "amazon-sagemaker-spaces",
+    "aws-mountpoint-s3-csi-driver",
+    "metrics-server",
 ]
 
 
@@ -85,6 +95,18 @@ class Capabilities(Model):
     """Kube Resource Orchestrator, which composes custom resources."""
 
 
+class Serving(Model):
+    """Model servers of vLLM or SGLang as plain objects of Kubernetes (`ultracluster job serve`)."""
+
+    groups: Annotated[Many[GroupName], Field(min_length=1)]
+    """Compute groups with NVIDIA GPUs whose nodes serve models; the first is that of `job serve` unless it
+    names another."""
+    over_nodes: bool = False
+    """One replica may span several nodes; needs `leader_worker_set`."""
+    disaggregated: bool = False
+    """Prefill and decode may run on nodes of their own, and hand caches over through NIXL and EFA."""
+
+
 class _Kubernetes(Model):
     """What HyperPod on EKS and plain EKS have in common."""
 
@@ -126,10 +148,19 @@ class _Kubernetes(Model):
     gpu_plugin: Literal["device-plugin", "gpu-operator", "none"] = "device-plugin"
     """How NVIDIA GPUs become resources of Kubernetes: the device plugin with dcgm-exporter, or the GPU
     operator, whose driver and toolkit stay off because the image has both."""
+    compute_domains: bool = True
+    """NVIDIA's DRA driver, by which NVLink joins the nodes of an UltraServer: each job on them gets a
+    ComputeDomain. Installed only where a compute group has such nodes (P6e-GB200); GPUs stay with
+    `gpu_plugin`."""
+    neuron_scheduler: bool = False
+    """Neuron's scheduler extension: pods that request some of a node's Neuron devices, but not all, get
+    devices that are joined. It is a second Kubernetes scheduler, `my-scheduler`, which pods name."""
     jobset: bool = True
     """JobSet, which runs several jobs as one."""
     leader_worker_set: bool = False
     """LeaderWorkerSet, for inference over several nodes."""
+    serving: Serving | None = None
+    """Groups whose nodes serve models; what collects metrics then asks model servers, too."""
     kubeflow_trainer: bool = False
     """Kubeflow Trainer; needs `jobset`."""
     mpi_operator: bool = False
@@ -171,17 +202,28 @@ class HyperPodEks(_Kubernetes):
     """Replace or reboot faulty nodes by itself."""
     autoscaling: KarpenterAutoscaling | None = None
     """Let HyperPod's Karpenter start and end nodes."""
-    tiered_checkpoints_percent: Annotated[int, Field(ge=1, le=100)] | None = None
+    tiered_checkpoints_percent: Annotated[int, Field(ge=0, le=100)] | None = None
     """Share of each node's memory, in percent, that holds checkpoints before they reach the file system; none
-    by default."""
+    by default. 0 disables them on a cluster that had them."""
+    checkpoint_tier: CheckpointTier | None = None
+    """Where jobs may save tiered checkpoints for good. A role for it is made, and a service account in each
+    namespace of jobs that has it."""
     task_governance: bool = False
     """HyperPod's own Kueue with quotas for teams; `scheduler` is then `none` unless it is written."""
     training_operator: bool = False
     """HyperPod's training operator, which restarts single processes of a job instead of the job."""
+    resilience: Many[Resilience] = ()
+    """Kinds of resilient training that jobs may ask for. What they need is looked at then; `checkpointless`
+    recovers in the running processes, `elastic` goes on with fewer or more nodes."""
     observability: HyperPodObservability | None = None
     """HyperPod's observability add-on."""
     inference: HyperPodInference | None = None
-    """HyperPod's inference operator."""
+    """HyperPod's inference operator, with the add-ons and roles that it requires (docs/wishes/inference.md);
+    `{}` makes everything."""
+    spaces: HyperPodSpaces | None = None
+    """Notebooks and editors on the cluster."""
+    restricted_lustre: SharedRestrictedLustre | None = None
+    """One Lustre file system for all groups that are `restricted` and have none of their own."""
     addon_versions: dict[
         HyperPodAddon, Annotated[str, Field(pattern=r"^v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+$")]
     ] = {}
@@ -247,3 +289,7 @@ class Eks(_Kubernetes):
     """Nodes of a group that are replaced at once when its image or launch template changes."""
     karpenter: Karpenter | None = None
     """Let Karpenter start the nodes of some compute groups."""
+    efa_devices: Literal["device-plugin", "dra"] = "device-plugin"
+    """How pods get EFA interfaces: they request a number of `vpc.amazonaws.com/efa`, or they claim them of
+    the EFA DRA driver (Kubernetes 1.34 or later), which also knows where each is attached. Change it while no
+    job runs."""

@@ -54,6 +54,15 @@ class LustreFacts:
     def mount_path(self) -> str:
         return self.settings.mount_path
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Node groups that mount it; empty: all."""
+        return tuple(self.settings.groups)
+
+    def mounted_by(self, group: str) -> bool:
+        """Whether the nodes of a group mount it."""
+        return not self.groups or group in self.groups
+
 
 def lustre_of(settings: LustreSettings) -> LustreFacts:
     """The file system in the one form."""

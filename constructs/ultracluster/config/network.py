@@ -8,6 +8,9 @@ from pydantic import Field
 
 from ultracluster.config.base import BucketName, Cidr, Many, Model, SecurityGroupId, SubnetId, VpcId
 
+ZoneId = Annotated[str, Field(pattern=r"^[a-z0-9-]+$", examples=["use1-az6"])]
+"""Id of an Availability Zone, which is the same zone in each account; a name is not."""
+
 
 class ExistingVpc(Model):
     """A VPC made elsewhere. Nothing is looked up at synth, so its CIDR is given here."""
@@ -30,6 +33,16 @@ class ExistingSubnet(Model):
 
     id: SubnetId
     cidr: Cidr
+
+
+class FurtherZone(Model):
+    """The nodes' subnet in another Availability Zone: for HyperPod's groups that name the zone."""
+
+    cidr: Cidr
+    """IPv4 network of that subnet, within the VPC's. Cannot change later: HyperPod never changes the
+    network of a group."""
+    subnet_id: SubnetId | None = None
+    """A private subnet made elsewhere, in that zone; one is made by default."""
 
 
 class ExistingSecurityGroup(Model):
@@ -74,7 +87,7 @@ class Perimeter(Model):
 class Network(Model):
     """VPC, node subnet, egress and security group."""
 
-    zone_id: Annotated[str, Field(pattern=r"^[a-z0-9-]+$", examples=["use1-az6"])]
+    zone_id: ZoneId
     """Id of the one Availability Zone that all nodes and file systems are in. An id, not a name:
     `us-east-1a` is a different zone in each account; reservations and plans are matched by id."""
     cidr: Cidr = "10.0.0.0/16"
@@ -89,6 +102,9 @@ class Network(Model):
     """Use this VPC instead of making one."""
     subnet: ExistingSubnet | None = None
     """Use this subnet for the nodes instead of making one; needs `vpc`."""
+    further_zones: dict[ZoneId, FurtherZone] = {}
+    """HyperPod: other Availability Zones, by id, in which groups may be (their `zone_id`): for Spot and for
+    serving models. EFA does not leave a zone."""
     security_group: ExistingSecurityGroup | None = None
     """Use this security group for the nodes instead of making one; needs `vpc`."""
     extra_endpoints: Many[Annotated[str, Field(pattern=r"^[a-z0-9.-]+$")]] = ()
@@ -98,3 +114,8 @@ class Network(Model):
     S3 may be read anywhere, and written only here and in what is named."""
     flow_logs: FlowLogs = FlowLogs()
     """Flow logs of a VPC that is made."""
+
+    @property
+    def makes_subnet(self) -> bool:
+        """Whether a subnet of nodes is ours to make, in this zone or in a further one."""
+        return self.subnet is None or any(zone.subnet_id is None for zone in self.further_zones.values())

@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ultracluster.catalog.instances import example_type
-from ultracluster.config.base import IN_LINES, ON_ONE_LINE, ImageName, Line, Many, Model
+from ultracluster.config.base import IN_LINES, ON_ONE_LINE, BucketName, ImageName, Line, Many, Model
 from ultracluster.config.capacity import Capacity, OnDemand
 from ultracluster.config.lifecycle_steps import StepName
-from ultracluster.config.slurm import PartitionName, SlurmSettings
+from ultracluster.config.network import ZoneId
+from ultracluster.config.slurm import GresRecord, PartitionName, SlurmSettings
 
 Role = Literal["controller", "login", "compute", "system"]
 GroupName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$", max_length=63)]
@@ -62,6 +63,34 @@ class Taint(Model):
     """What happens to pods that do not tolerate it."""
 
 
+class RestrictedLustre(Model):
+    """A Lustre file system that HyperPod makes for restricted groups, and AWS bills to this account."""
+
+    capacity_gib: Annotated[int, Field(ge=1200, le=100_800)]
+    """Size in GiB."""
+    throughput_mbps_per_tib: Literal[125, 250, 500, 1000]
+    """Throughput in MB/s for each TiB."""
+
+
+class SharedRestrictedLustre(RestrictedLustre):
+    """One Lustre file system for all restricted groups of the cluster."""
+
+    keep: bool = True
+    """It stays when the last restricted group is gone; else HyperPod deletes it then, with its data."""
+
+
+class RestrictedGroup(Model):
+    """What makes a group restricted: its nodes only run AWS's images that customise Amazon Nova models, in a
+    network of AWS's without internet. Nobody logs in to them, and none of our scripts run there."""
+
+    lustre: RestrictedLustre | None = None
+    """A Lustre file system of the group's own; by default `orchestrator.restricted_lustre`."""
+    reads: Many[BucketName] = ()
+    """S3 buckets with training data, which its jobs read."""
+    writes: Many[BucketName] = ()
+    """S3 buckets that its jobs write results to."""
+
+
 class NodeGroup(Model):
     """Nodes of one role and instance type."""
 
@@ -81,6 +110,9 @@ class NodeGroup(Model):
     HyperPod."""
     capacity: Capacity = OnDemand()
     """Where the instances come from."""
+    zone_id: ZoneId | None = None
+    """HyperPod: zone of the group, one of `network.further_zones`; that of the network by default. Cannot
+    change later. For Spot and for serving models: EFA does not leave a zone, so no job spans two."""
     placement_group: Literal["none"] | None = None
     """`none` launches nodes with EFA without the cluster placement group that they get by default, where EC2
     cannot find room for all of them close together. A reservation's own group is named in `capacity`. Not on
@@ -95,6 +127,13 @@ class NodeGroup(Model):
     root_volume_throughput_mbps: Annotated[int, Field(ge=125, le=1000)] | None = None
     """Throughput of the root volume in MiB/s; by default 1000 for compute groups with accelerators, so that
     container images are there sooner, else the 125 that cost nothing. Not on HyperPod."""
+    root_volume_iops: Annotated[int, Field(ge=100, le=256_000)] | None = None
+    """Makes the root volume an io2 Block Express one with so many I/O operations a second, at most 1,000 for
+    each GiB; gp3 by default. For latency below a millisecond, and more operations than gp3 has. Not on
+    HyperPod."""
+    ena_express: Literal["tcp", "tcp-and-udp"] | None = None
+    """EKS's managed groups and PCS: TCP, or TCP and UDP, between nodes that have it goes by SRD, of which one
+    flow gets up to 25 Gbit/s instead of 5. EFA needs none of it."""
     threads_per_core: Literal[1, 2] | None = None
     """1 turns simultaneous multithreading off; by default as the instance type has it."""
     efa_interface: Literal["efa", "efa-only"] | None = None
@@ -114,6 +153,15 @@ class NodeGroup(Model):
     `[]` is none."""
     slurm_settings: SlurmSettings = {}
     """ParallelCluster and PCS: parameters of these nodes in slurm.conf, e.g. `Weight: 10`."""
+    restricted: RestrictedGroup | None = None
+    """HyperPod on EKS: the nodes are kept for customising Amazon Nova models (a restricted instance group).
+    Cannot be added to, or taken from, a group that exists."""
+    gres: Many[GresRecord] = ()
+    """PCS: lines of gres.conf for these nodes, in place of what is written for their GPUs. What jobs may ask
+    for is counted in `slurm_settings: {Gres: ...}`."""
+    scaledown_seconds: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    """PCS: seconds after which idle nodes of this group above `count` end; by default the cluster's. From
+    Slurm 25.11 on."""
     labels: dict[Line, Line] = {}
     """Kubernetes labels of the nodes."""
     taints: Many[Taint] = ()
@@ -175,6 +223,14 @@ class DeclaredInstanceType(Model):
     """EFA interfaces that FSx's client set-up binds; 0: it mounts Lustre over TCP."""
     lustre_gds_client: bool | None = None
     """FSx supports GPUDirect Storage on it."""
+    network_like: InstanceTypeName | None = None
+    """Type of the catalogue on whose network cards its EFA interfaces are laid out. Without it only HyperPod,
+    which lays them out itself, can launch the type."""
+    ultraservers: Many[Line] = ()
+    """UltraServers of the catalogue whose instances have this type, e.g. `trn3-gen1`."""
+    announced: bool = False
+    """AWS has announced it, and its API does not have the name yet: nodes cannot be launched until it does.
+    Groups may leave it unused."""
     source: Annotated[str, Field(min_length=10), IN_LINES]
     """Where these figures come from."""
 
@@ -187,7 +243,10 @@ __all__ = [
     "InstanceTypeName",
     "NodeGroup",
     "Patching",
+    "RestrictedGroup",
+    "RestrictedLustre",
     "Role",
     "ScheduledPatching",
+    "SharedRestrictedLustre",
     "Taint",
 ]

@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ultracluster.config.base import Arn, Cidr, Line, Many, Model, Setting
+from ultracluster.config.nodes import GroupName
 from ultracluster.config.slurm import Partition, PartitionName, SlurmSettings
+from ultracluster.config.storage import KeyArn
 
 
 class ParallelClusterPartition(Partition):
@@ -16,6 +18,22 @@ class ParallelClusterPartition(Partition):
     gpu_health_checks: bool = False
     """DCGM's level 2 test before each job. On p4d and p5 it is reported to hang
     (aws/aws-parallelcluster#6777)."""
+    gpu_health_checks_by_group: dict[GroupName, bool] = {}
+    """Groups of the partition in which that is otherwise: `more: false`."""
+
+    def checks_gpus(self, group: str) -> bool:
+        """Whether the nodes of a group are tested before each job."""
+        return self.gpu_health_checks_by_group.get(group, self.gpu_health_checks)
+
+
+class LoginPool(Model):
+    """Settings of a login pool, which is a group of role `login`."""
+
+    grace_minutes: Annotated[int, Field(ge=3, le=120)] = 10
+    """Minutes between the notice to people on a login node and its end, where nodes are taken away."""
+    ssh_networks: Many[Cidr] = ()
+    """IPv4 networks from which people reach the pool by SSH, through its load balancer (port 22): those of
+    your company, never the internet. None by default; Session Manager does without."""
 
 
 class ParallelClusterMonitoring(Model):
@@ -42,6 +60,9 @@ class DirectoryService(Model):
     """URI, or several separated by commas: `ldaps://corp.example.com`."""
     password_secret_arn: Arn
     """Secret with the read-only user's password in plain text."""
+    password_key_arn: KeyArn | None = None
+    """KMS key of the secret, where it is not the account's `aws/secretsmanager`: the head node may then use
+    it for Secrets Manager."""
     read_only_user: Line
     """Distinguished name of the user that looks others up."""
     tls_ca_certificate: Line | None = None
@@ -55,8 +76,25 @@ class DirectoryService(Model):
     sssd_settings: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")], Setting] = {}
     """Further settings of sssd, by their own names."""
     server_networks: Many[Cidr] = ()
-    """IPv4 networks of the directory's servers: nodes may reach ports 389 and 636 there. Not needed with
-    an existing security group that lets them."""
+    """IPv4 networks of the directory's servers: nodes may reach the ports of `domain_address` there (636 by
+    default, 389 with ldap://). Not needed with an existing security group that lets them."""
+
+    @property
+    def addresses(self) -> tuple[tuple[str, str, int], ...]:
+        """(scheme, host, port) of each server; LDAPS where no scheme is written, as ParallelCluster does."""
+        return tuple(_address(one.strip()) for one in self.domain_address.split(","))
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """TCP ports of the servers."""
+        return tuple(dict.fromkeys(port for _, _, port in self.addresses))
+
+
+def _address(text: str) -> tuple[str, str, int]:
+    scheme, _, rest = text.rpartition("://")
+    host, _, port = rest.partition("/")[0].partition(":")
+    default = 389 if scheme == "ldap" else 636
+    return scheme or "ldaps", host, int(port) if port.isdigit() else default
 
 
 class ParallelCluster(Model):
@@ -96,8 +134,14 @@ class ParallelCluster(Model):
     """`efa-only` interfaces take no IP address; `efa` is the layout of releases before 3.15."""
     slurm_settings: SlurmSettings = {}
     """Parameters of slurm.conf for the cluster."""
+    topology: Literal["automatic", "tree", "block", "flat"] = "automatic"
+    """What Slurm knows of the network. `automatic`: blocks with UltraServers, which ParallelCluster writes,
+    else a tree of EC2's switches, which the head node writes. `tree`, `block`: that, or the file is refused.
+    `flat`: nothing; jobs go to any nodes."""
     partitions: dict[PartitionName, ParallelClusterPartition] = {}
     """Settings of partitions by name; groups name their partition."""
+    login_pools: dict[GroupName, LoginPool] = {}
+    """Settings of login pools by the names of their groups; defaults for the others."""
     monitoring: ParallelClusterMonitoring = ParallelClusterMonitoring()
     """Logs, metrics and alarms."""
     directory_service: DirectoryService | None = None
@@ -106,3 +150,8 @@ class ParallelCluster(Model):
     """When our scripts run: after ParallelCluster has set a node up, or not at all."""
     imex: bool = True
     """On UltraServers: write the NVIDIA IMEX configuration of each job from a prolog."""
+
+    @property
+    def ssh_pools(self) -> dict[str, tuple[str, ...]]:
+        """Networks that reach a login pool by SSH, by pool; those without are left out."""
+        return {name: pool.ssh_networks for name, pool in self.login_pools.items() if pool.ssh_networks}

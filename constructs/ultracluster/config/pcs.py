@@ -36,8 +36,11 @@ class Pcs(Model):
     """Slurm's release; nodes need an image that has it."""
     accounting: PcsAccounting = PcsAccounting()
     """Slurm accounting, which the service runs."""
+    network_type: Literal["ipv4", "ipv6"] = "ipv4"
+    """How Slurm's controller is reached. `ipv6` makes VPC and node subnet dual stack: nodes have addresses of
+    both kinds, because EFA, FSx and the images need IPv4. Another one is a new cluster."""
     rest: bool = False
-    """Slurm's REST API, private, port 6820."""
+    """Slurm's REST API, private, port 6820, without TLS. `ultracluster users token` signs tokens for it."""
     scaledown_seconds: Annotated[int, Field(ge=1, le=10_000_000)] = 600
     """Seconds after which idle nodes above `count` end."""
     slurm_settings: SlurmSettings = {}

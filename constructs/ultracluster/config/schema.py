@@ -35,8 +35,9 @@ def environment_schema(releases: Iterable[str] = ()) -> dict[str, Any]:
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "Ultracluster environment"
     schema["properties"]["extends"] = {
-        "type": "string",
-        "description": "Another environment file, relative to this one, whose values this one changes.",
+        "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}],
+        "description": "Another environment file, relative to this one, whose values this one changes; of "
+        "several a later one changes those before it.",
     }
     schema["patternProperties"] = {r"^\.": {"description": "A place for YAML anchors; ignored."}}
     schema["required"] = []

@@ -37,7 +37,9 @@ from ultracluster.config.yaml_tree import NodeWalk, Place, Tree, merged
 MOST_FINDINGS = 100
 """That are told of one file: who has more has one cause for most of them."""
 MOST_FILES = 10
-"""That extend each other."""
+"""That extend each other in a row."""
+MOST_BASES = 30
+"""That are read for one environment: lists of lists would be read without end."""
 
 
 @dataclass(slots=True)
@@ -85,6 +87,7 @@ class _EnoughError(Exception):
 class _Reader:
     def __init__(self, source: Source, path: Path) -> None:
         self.source = source
+        self.bases = 0
         self.folders = Folders.of(path)
 
     def file(self, path: Path, chain: tuple[Path, ...]) -> Tree:
@@ -181,11 +184,24 @@ class _Reader:
         extends = tree.value.pop("extends", None)
         if extends is None:
             return tree
-        place = extends.place.value
-        if not isinstance(extends.value, str) or not extends.value or "\0" in extends.value:
-            self.note("CFG008", "`extends` names one file.", place, "extends: base.yaml")
+        named = extends.value if isinstance(extends.value, list) else [extends]
+        if not named or not all(_names_a_file(one.value) for one in named):
+            self.note(
+                "CFG008",
+                "`extends` names one file, or a list of files.",
+                extends.place.value,
+                "extends: base.yaml",
+            )
             return tree
-        base = path.parent / extends.value
+        base: Tree | None = None
+        for one in named:
+            found = self.base(path.parent / one.value, one.place.value, chain)
+            if found is not None:
+                base = found if base is None else merged(base, found)
+        return tree if base is None else merged(base, tree)
+
+    def base(self, base: Path, place: Location, chain: tuple[Path, ...]) -> Tree | None:
+        """What a file that is extended says; None where it may not be, or is not there."""
         if refused := self.folders.refuse(base):
             self.note("CFG008", f"{clipped(str(base))} {refused.why}.", place, refused.instead)
         elif real(base) in chain:
@@ -202,9 +218,12 @@ class _Reader:
         elif (kind := kind_of(base)) != "file":
             what = "does not exist" if kind == "none" else "is not a file"
             self.note("CFG008", f"{clipped(str(base))} {what}.", place, _files_beside(base))
+        elif self.bases >= MOST_BASES:
+            self.note("CFG008", f"more than {MOST_BASES} files are extended.", place, "merge some of them")
         else:
-            return merged(self.file(base, chain), tree)
-        return tree
+            self.bases += 1
+            return self.file(base, chain)
+        return None
 
     def note(
         self, code: str, message: str, location: Location, instead: str = "", path: YamlPath = ()
@@ -234,6 +253,10 @@ class _Reader:
         self.note(
             "CFG002", message, Location(str(path), line + 1, column + 1, text.replace("\t", " ")), instead
         )
+
+
+def _names_a_file(value: Any) -> bool:
+    return isinstance(value, str) and bool(value) and "\0" not in value
 
 
 def reason(text: str, error: YAMLError) -> tuple[str, int]:

@@ -19,12 +19,17 @@ from ultracluster.config.base import (
     SubnetId,
     TimeOfDay,
 )
+from ultracluster.config.nodes import GroupName
 
 Event = Literal["new", "changed", "deleted"]
 KeyArn = Annotated[
     str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$"), OR_TOKEN
 ]
 FileSystemId = Annotated[str, Field(pattern=r"^fs-[0-9a-f]{8,17}$"), OR_TOKEN]
+LustreName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,15}$", examples=["rack2"])]
+FIRST_LUSTRE = "storage.lustre"
+"""What the first file system is called beside those of `storage.further_lustre`, none of which can have this
+name."""
 
 
 class ExistingKey(Model):
@@ -89,6 +94,8 @@ class RootSquash(Model):
 class _NewLustre(Model):
     mount_path: AbsolutePath = "/fsx"
     """Where nodes mount it."""
+    groups: Many[GroupName] = ()
+    """Node groups that mount it; all by default. Not on ParallelCluster, whose nodes mount everything."""
     version: Literal["2.10", "2.12", "2.15"] = "2.15"
     """Lustre server version. Clients of 2.15 are refused by 2.10."""
     compression: Literal["none", "lz4"] = "lz4"
@@ -194,6 +201,8 @@ class ExistingLustre(Model):
     """The file system's own group: the nodes are admitted by rules added to it."""
     mount_path: AbsolutePath = "/fsx"
     """Where nodes mount it."""
+    groups: Many[GroupName] = ()
+    """Node groups that mount it; all by default. Not on ParallelCluster, whose nodes mount everything."""
     efa: bool = False
     """It was created with EFA."""
     gds: bool = False
@@ -347,6 +356,10 @@ class Storage(Model):
     """Send access logs of the buckets that are made here instead of to one that is made."""
     lustre: Lustre | None = None
     """The shared file system for data and checkpoints."""
+    further_lustre: Annotated[dict[LustreName, Lustre], Field(max_length=16)] = {}
+    """More Lustre file systems, by name: by purpose (scratch beside persistent), or by rack, where one does
+    not take the EFA connections of all nodes. Each has a `mount_path` of its own, and the `groups` that mount
+    it."""
     openzfs: OpenZfs | None = None
     """The file system for home directories."""
     accounting_database: AccountingDatabase | None = None

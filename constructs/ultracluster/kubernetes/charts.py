@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ultracluster.catalog import InstanceType
-from ultracluster.catalog.eks import charts
+from ultracluster.catalog.eks import NEURON, charts, kube_scheduler_tag
 from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.kubernetes.claims import EFA_DRIVER, NVIDIA_DRIVER, nvidia_driver_values
 from ultracluster.kubernetes.gpu_sharing import WHOLE, plugin_configurations
 from ultracluster.kubernetes.labels import GPU_LABEL
 from ultracluster.kubernetes.metrics.objects import dcgm_values
 from ultracluster.kubernetes.tolerations import Tolerations, system_tolerations, with_tolerations
 from ultracluster.model import Cluster
+from ultracluster.model.devices import claims_efa, compute_domain_types
 from ultracluster.model.observability import collects
 
 DCGM = "dcgm-exporter"
@@ -82,10 +84,12 @@ def device_charts(cluster: Cluster) -> tuple[Chart, ...]:
         # the chart's own list lags behind: a type that it lacks has no EFA, and NCCL falls back to TCP
         # (aws-samples/aws-do-eks#56)
         names = [_label(cluster, known) for known in efa]
-        charts["aws-efa-k8s-device-plugin"] = {
+        # one of them, never both: they would give an interface to two pods
+        charts[EFA_DRIVER if claims_efa(cluster) else "aws-efa-k8s-device-plugin"] = {
             "supportedInstanceLabels": {"keys": ["node.kubernetes.io/instance-type"], "values": names},
             "tolerations": TOLERATIONS,
         }
+    domains = compute_domain_types(cluster)
     if "NVIDIA" in makers and settings.gpu_plugin == "device-plugin":
         by_turns = {"config": {"map": turns, "default": WHOLE}} if turns else {}
         charts["nvidia-device-plugin"] = {
@@ -95,6 +99,7 @@ def device_charts(cluster: Cluster) -> tuple[Chart, ...]:
             # off by default: pods then do not see gdrdrv, which nodes have
             "gdrcopyEnabled": True,
             **by_turns,
+            **(_feature_discovery(cluster) if domains else {}),
         }
         charts[DCGM] = _dcgm(cluster, types)
     if "NVIDIA" in makers and settings.gpu_plugin == "gpu-operator":
@@ -117,12 +122,30 @@ def device_charts(cluster: Cluster) -> tuple[Chart, ...]:
             "migManager": {"env": [{"name": "WITH_REBOOT", "value": "true"}]},
             **shared,
         }
+        if domains:
+            charts["gpu-operator"] = {**charts["gpu-operator"], **_operator_with_domains(types)}
+    if domains:
+        charts[NVIDIA_DRIVER] = nvidia_driver_values([_label(cluster, known) for known in domains])
     if "AWS" in makers:
         # its own list has no `ml.` and lags behind, too; its problem detector would replace nodes as EKS does
         neuron = [known for known in types if known.accelerator and known.accelerator.manufacturer == "AWS"]
         names = dict.fromkeys(_label(cluster, known) for known in neuron)
-        charts["neuron-helm-chart"] = {"neuronInstances": list(names), "npd": {"enabled": False}}
+        charts[NEURON] = {
+            "neuronInstances": list(names),
+            "npd": {"enabled": False},
+            **({"scheduler": _neuron_scheduler(cluster)} if settings.neuron_scheduler else {}),
+        }
     return tuple(_with_settings(cluster, charts))
+
+
+def _neuron_scheduler(cluster: Cluster) -> dict[str, Any]:
+    """The extension, and the second scheduler that asks it where a pod's devices are."""
+    tolerations = system_tolerations(cluster)
+    own = {"tolerations": tolerations} if tolerations else {}
+    tag = kube_scheduler_tag(_settings(cluster).kubernetes_version)
+    # the chart's own is several releases older than the control plane, which Kubernetes does not support
+    image = {"image": {"tag": tag}} if tag else {}
+    return {"enabled": True, **own, "customScheduler": {"enabled": True, **image, **own}}
 
 
 def job_charts(cluster: Cluster) -> tuple[Chart, ...]:
@@ -136,6 +159,21 @@ def job_charts(cluster: Cluster) -> tuple[Chart, ...]:
     if settings.kubeflow_trainer:
         charts["kubeflow-trainer"] = {"jobset": {"install": False}}
     return tuple(_with_settings(cluster, charts))
+
+
+def _operator_with_domains(types: list[InstanceType]) -> dict[str, Any]:
+    """Node feature discovery on nodes with taints of their own; no MIG where the driver's coherent memory
+    (CDMM) excludes it on every GPU (EKS User Guide, ml-eks-nvidia-ultraserver)."""
+    nvidia = [known for known in types if known.accelerator and known.accelerator.manufacturer == "NVIDIA"]
+    off = {"migManager": {"enabled": False}} if all(known.imex for known in nvidia) else {}
+    return {"node-feature-discovery": {"worker": {"tolerations": TOLERATIONS}}, **off}
+
+
+def _feature_discovery(cluster: Cluster) -> dict[str, Any]:
+    """GPU feature discovery labels nodes with their NVLink domain (`nvidia.com/gpu.clique`); node feature
+    discovery, which writes its labels, runs on system nodes and on each node."""
+    nfd = with_tolerations({}, ("master.tolerations", "gc.tolerations"), system_tolerations(cluster))
+    return {"gfd": {"enabled": True}, "nfd": {**nfd, "worker": {"tolerations": TOLERATIONS}}}
 
 
 def _dcgm(cluster: Cluster, types: list[InstanceType]) -> dict[str, Any]:

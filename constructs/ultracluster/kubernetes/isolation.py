@@ -9,11 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ultracluster.catalog.hyperpod_eks import tiered_checkpoints
 from ultracluster.config.kubernetes import HyperPodEks, PodSecurity
 from ultracluster.kubernetes.hyperpod_eks import NAMESPACE as HYPERPOD
-from ultracluster.kubernetes.metrics.names import AGENT, APP_LABEL, METRICS_NAMESPACE, TRAINING_PORT
+from ultracluster.kubernetes.metrics.names import (
+    AGENT,
+    APP_LABEL,
+    METRICS_NAMESPACE,
+    SERVING_PORT,
+    TRAINING_PORT,
+)
 from ultracluster.kubernetes.pod_security import DEFAULT_UID, namespace_labels
 from ultracluster.model import Cluster
+from ultracluster.model.inference import serves
 from ultracluster.model.observability import collects, observability_of
 from ultracluster.model.team_shares import namespace_of, pools, quotas
 
@@ -24,6 +32,8 @@ TEAM_LABEL = "ultracluster/team"
 """On a team's namespace."""
 UID_LABEL = "ultracluster/uid"
 """On a namespace whose pods run as one user."""
+SPACES = "jupyter-k8s-system"
+"""Namespace of the add-on of SageMaker Spaces."""
 POD_IDENTITY = "169.254.170.23/32"
 """Where the agent of EKS Pod Identity answers pods, on port 80 (EKS User Guide, Set up the Amazon EKS Pod
 Identity Agent)."""
@@ -92,6 +102,9 @@ def network_policies(cluster: Cluster, namespace: str) -> tuple[Manifest, ...]:
     if hyperpod and hyperpod.training_operator:
         # it asks the agent in each pod of a job how the job does
         sources.append({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": HYPERPOD}}})
+    if hyperpod and hyperpod.spaces and hyperpod.spaces.web_ui:
+        # the router, through which web browsers reach spaces
+        sources.append({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": SPACES}}})
     dns: Manifest = {
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
         "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}},
@@ -104,6 +117,7 @@ def network_policies(cluster: Cluster, namespace: str) -> tuple[Manifest, ...]:
             {"to": [dns], "ports": _ports("UDP 53", "TCP 53")},
             {"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}], "ports": _ports("TCP 443")},
             {"to": [{"ipBlock": {"cidr": POD_IDENTITY}}], "ports": _ports("TCP 80")},
+            *_to_checkpoint_memory(hyperpod),
         ],
         **({"ingress": [{"from": sources}]} if "Ingress" in both else {}),
     }
@@ -115,6 +129,15 @@ def network_policies(cluster: Cluster, namespace: str) -> tuple[Manifest, ...]:
     )
 
 
+def _to_checkpoint_memory(hyperpod: HyperPodEks | None) -> list[Manifest]:
+    """The daemon of tiered checkpoints answers by a headless service on each node: its pods' addresses can be
+    those of their nodes, which no selector of pods knows."""
+    if hyperpod is None or not hyperpod.tiered_checkpoints_percent:
+        return []
+    ports = _ports(f"TCP {tiered_checkpoints()['port']}")
+    return [{"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}], "ports": ports}]
+
+
 def _scraped(cluster: Cluster, namespace: str) -> tuple[Manifest, ...]:
     """The agent, and nobody else of its namespace, to the one port of a training script's metrics."""
     wanted = observability_of(cluster)
@@ -124,7 +147,8 @@ def _scraped(cluster: Cluster, namespace: str) -> tuple[Manifest, ...]:
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": METRICS_NAMESPACE}},
         "podSelector": {"matchLabels": {APP_LABEL: AGENT}},
     }
-    let_in = {"from": [agent], "ports": _ports(f"TCP {TRAINING_PORT}")}
+    ports = [TRAINING_PORT, *([SERVING_PORT] if serves(cluster) else ())]
+    let_in = {"from": [agent], "ports": _ports(*(f"TCP {port}" for port in ports))}
     rules: Manifest = {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [let_in]}
     return (_policy("ultracluster-metrics", namespace, rules),)
 
@@ -169,6 +193,35 @@ def resource_quota(cluster: Cluster, team: str) -> Manifest:
         "metadata": {"name": "ultracluster", "namespace": namespace_of(cluster, team)},
         "spec": {"hard": dict(sorted(hard.items()))},
     }
+
+
+def elastic_quota(cluster: Cluster) -> tuple[Manifest, ...]:
+    """What elastic jobs in `default` can ask Karpenter for: all the nodes that there may be, and no more.
+
+    The guide's example names `nvidia.com/gpu`, which Kubernetes counts as `requests.nvidia.com/gpu` only
+    (Kubernetes documentation, Resource Quotas, "Resource quota for extended resources"). Processors and
+    memory are left out: with them Kubernetes refuses every pod of `default` that does not say its needs.
+    """
+    settings = cluster.kubernetes
+    if not isinstance(settings, HyperPodEks) or not settings.autoscaling:
+        return ()
+    if "elastic" not in settings.resilience:
+        return ()
+    hard: dict[str, int] = {}
+    for pool in pools(cluster):
+        efa = pool.instance_type.least_efa_interfaces or 0
+        for resource, amount in ((pool.resource, pool.per_node), ("vpc.amazonaws.com/efa", efa)):
+            if amount:
+                key = f"requests.{resource}"
+                hard[key] = hard.get(key, 0) + amount * pool.nodes
+    return (
+        {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "ultracluster-elastic", "namespace": DEFAULT},
+            "spec": {"hard": {key: str(amount) for key, amount in sorted(hard.items())}},
+        },
+    )
 
 
 def no_system_priority(namespace: str) -> Manifest:
@@ -223,9 +276,11 @@ def _policy(name: str, namespace: str, spec: Manifest) -> Manifest:
 
 __all__ = [
     "DEFAULT",
+    "SPACES",
     "TEAM_LABEL",
     "UID_LABEL",
     "JobNamespace",
+    "elastic_quota",
     "job_namespace",
     "job_user",
     "limit_range",

@@ -6,10 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from ultracluster.config.nodes import GROUP_LABEL
+from ultracluster.kubernetes.checkpoints import Place, with_checkpoints
+from ultracluster.kubernetes.claims import job_claims
 from ultracluster.kubernetes.isolation import job_namespace, job_user
 from ultracluster.kubernetes.pod_security import container_context, pod_context
+from ultracluster.kubernetes.resilience import Resilience
+from ultracluster.kubernetes.storage import lustre_claim
 from ultracluster.kubernetes.tolerations import job_tolerations
 from ultracluster.model import Cluster
+from ultracluster.model.checkpoint_memory import checkpoints_percent, memory_for_pods_gib
+from ultracluster.model.devices import claims_efa, has_compute_domains
 from ultracluster.model.observability import collects
 from ultracluster.model.team_shares import Pool
 
@@ -52,6 +58,10 @@ class PyTorchJob:
     """Folder of checkpoints on Slurm: the program is told the newest one."""
     look: bool = True
     """Look at the nodes first, on Slurm."""
+    resilience: Resilience | None = None
+    """A job of HyperPod's training operator; by default one of the scheduler's own."""
+    checkpoints_to: Place | None = None
+    """Tiered checkpoints, and where the last tier is; none by default."""
 
 
 def pod_template(
@@ -66,26 +76,33 @@ def pod_template(
 ) -> Manifest:
     pool, namespace = job.pool, job_namespace(cluster, job.team)
     user = job_user(cluster, job.team)
-    resources = whole_node(pool)
+    claims = job_claims(cluster, pool, name=job.name, namespace=namespace.name)
+    resources = whole_node(
+        pool, efa=not claims_efa(cluster), checkpoints_percent=checkpoints_percent(cluster)
+    )
     mounts = [{"name": "shared-memory", "mountPath": "/dev/shm"}]  # noqa: S108 - only of the pod
     volumes: list[Manifest] = [{"name": "shared-memory", "emptyDir": {"medium": "Memory"}}]
-    for claim, storage in (
-        ("lustre", cluster.environment.storage.lustre),
-        ("home", cluster.environment.storage.openzfs),
-    ):
-        if storage:
-            mounts.append({"name": claim, "mountPath": storage.mount_path})
-            volumes.append({"name": claim, "persistentVolumeClaim": {"claimName": claim}})
+    home = cluster.environment.storage.openzfs
+    places = {lustre_claim(name): one.mount_path for name, one in cluster.lustres_of(pool.group).items()}
+    for claim, path in {**places, **({"home": home.mount_path} if home else {})}.items():
+        mounts.append({"name": claim, "mountPath": path})
+        volumes.append({"name": claim, "persistentVolumeClaim": {"claimName": claim}})
     container: Manifest = {
         "name": "trainer",
         "image": job.image,
         "command": ["torchrun"],
         "args": torchrun(job, rank=rank, master=master),
-        "resources": {"limits": resources, "requests": resources},
+        "resources": {
+            "limits": resources,
+            "requests": resources,
+            **({"claims": claims.of_container} if claims.templates else {}),
+        },
         "securityContext": container_context(namespace.level),
         "volumeMounts": mounts,
     }
-    variables = {**environment_variables(pool), **metrics_variables(cluster, job)}
+    joined = has_compute_domains(cluster, pool.instance_type)
+    ours = environment_variables(pool, job.processes, joined=joined)
+    variables = {**ours, **metrics_variables(cluster, job)}
     if variables := {**variables, **({} if user is None else _NO_HOME)}:
         container["env"] = [{"name": key, "value": value} for key, value in variables.items()]
     spec: Manifest = {
@@ -98,8 +115,11 @@ def pod_template(
         "containers": [container],
         "volumes": volumes,
     }
+    if claims.templates:
+        spec["resourceClaims"] = claims.of_pod
     if scheduler_name:
         spec["schedulerName"] = scheduler_name
+    spec = with_checkpoints(cluster, spec, name=job.name, namespace=namespace.name, place=job.checkpoints_to)
     annotations = {**(annotations or {}), **(metrics_annotations() if collects(cluster) else {})}
     metadata = {key: value for key, value in (("labels", labels), ("annotations", annotations)) if value}
     return {**({"metadata": metadata} if metadata else {}), "spec": spec}
@@ -117,14 +137,34 @@ def torchrun(job: PyTorchJob, *, rank: str, master: str) -> list[str]:
     ]
 
 
-def environment_variables(pool: Pool) -> dict[str, str]:
-    """Of the processes of a job: few, because libfabric and the EFA plugin know the types themselves."""
+def environment_variables(
+    pool: Pool, processes: int | None = None, *, joined: bool = False
+) -> dict[str, str]:
+    """Of the processes of a job: few, because libfabric and the EFA plugin know the types themselves.
+
+    Args:
+        pool: its nodes.
+        processes: of a node; as many as it has accelerators, or logical NeuronCores, by default.
+        joined: NVLink joins the nodes, by a ComputeDomain.
+    """
     if not pool.resource.startswith("nvidia.com/"):
-        return {}
+        return _of_neuron(pool, processes)
     variables = {"NCCL_SOCKET_IFNAME": NO_LOCAL}
-    if pool.instance_type.imex:
-        # NVLink between nodes requires a ComputeDomain (NVIDIA's DRA driver), which is not made here
+    if pool.instance_type.imex and not joined:
+        # NVLink between nodes requires a ComputeDomain (NVIDIA's DRA driver)
         variables["NCCL_MNNVL_ENABLE"] = "0"
+    return variables
+
+
+def _of_neuron(pool: Pool, processes: int | None) -> dict[str, str]:
+    """Of EFA, which the Neuron runtime does not choose by itself (Neuron documentation, multi-node
+    execution), and of cores, where each process has a physical one."""
+    kind = pool.instance_type
+    variables: dict[str, str] = {}
+    if kind.least_efa_interfaces:
+        variables = {"FI_PROVIDER": "efa", "FI_EFA_USE_DEVICE_RDMA": "1"}
+    if processes and processes > (kind.logical_neuron_cores or processes):
+        variables["NEURON_LOGICAL_NC_CONFIG"] = "1"
     return variables
 
 
@@ -148,19 +188,25 @@ def metrics_variables(cluster: Cluster, job: PyTorchJob) -> dict[str, str]:
     return told
 
 
-def whole_node(pool: Pool) -> dict[str, str]:
+def whole_node(pool: Pool, *, efa: bool = True, checkpoints_percent: int = 0) -> dict[str, str]:
     """Requests of a pod that has a node to itself, besides what runs on every node.
 
     All accelerators and EFA interfaces, nine tenths of the processors, four fifths of the memory.
+
+    Args:
+        pool: the group of the node.
+        efa: interfaces are counted; else a claim holds them.
+        checkpoints_percent: share of the memory that tiered checkpoints take first.
     """
     instance_type = pool.instance_type
     resources = {pool.resource: str(pool.per_node)}
     if interfaces := instance_type.least_efa_interfaces:
-        resources |= {"vpc.amazonaws.com/efa": str(interfaces), "hugepages-2Mi": f"{HUGE_PAGES_MIB}Mi"}
+        counted = {"vpc.amazonaws.com/efa": str(interfaces)} if efa else {}
+        resources |= {**counted, "hugepages-2Mi": f"{HUGE_PAGES_MIB}Mi"}
     if instance_type.vcpu:
         resources["cpu"] = str(max(1, instance_type.vcpu * 9 // 10))
-    if instance_type.memory_gib:
-        resources["memory"] = f"{max(1, int(instance_type.memory_gib) * 4 // 5)}Gi"
+    if memory := memory_for_pods_gib(instance_type, checkpoints_percent):
+        resources["memory"] = f"{max(1, memory * 4 // 5)}Gi"
     return resources
 
 

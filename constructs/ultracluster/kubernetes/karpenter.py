@@ -121,9 +121,9 @@ def node_class(
                 "deviceName": "/dev/xvda",
                 "rootVolume": True,
                 "ebs": {
-                    "volumeType": "gp3",
+                    "volumeType": "io2" if group.root_volume_iops else "gp3",
                     "volumeSize": f"{group.root_volume_gib}Gi",
-                    **_speed(root_throughput(group, instance_type)),
+                    **_speed(group, instance_type),
                     "encrypted": True,
                     "kmsKeyID": key_arn,
                     "deleteOnTermination": True,
@@ -238,7 +238,10 @@ def _reservations(group: NodeGroup) -> dict[str, str]:
             return {}
 
 
-def _speed(throughput: int) -> dict[str, int]:
+def _speed(group: NodeGroup, instance_type: InstanceType) -> dict[str, int]:
+    throughput = root_throughput(group, instance_type)
+    if group.root_volume_iops:
+        return {"iops": group.root_volume_iops}
     if throughput == INCLUDED_MBPS:
         return {}
     return {"throughput": throughput, "iops": root_iops(throughput)}

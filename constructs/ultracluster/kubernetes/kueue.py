@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ultracluster.catalog.hyperpod_eks import operator_frameworks
+from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.nodes import GROUP_LABEL
 from ultracluster.config.teams import Team
 from ultracluster.kubernetes.isolation import TEAM_LABEL
@@ -15,6 +17,7 @@ from ultracluster.kubernetes.tolerations import job_tolerations
 from ultracluster.kubernetes.topology import kinds_of, levels, topology_of
 from ultracluster.kubernetes.yaml_text import yaml_text
 from ultracluster.model import Cluster
+from ultracluster.model.devices import claims_devices
 from ultracluster.model.team_shares import PRIORITIES, Pool, limits, namespace_of, pools, quotas
 
 Manifest = dict[str, Any]
@@ -49,11 +52,15 @@ def kueue_values(cluster: Cluster) -> dict[str, Any]:
             "blockAdmission": False,
             "requeuingStrategy": {"timestamp": "Eviction", "backoffBaseSeconds": 60, "backoffLimitCount": 10},
         },
-        "integrations": {"frameworks": list(_FRAMEWORKS)},
+        "integrations": {"frameworks": list(_FRAMEWORKS), **_external(cluster)},
         "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
         # quotas are of accelerators; what a job requests besides them is not counted
         "resources": {"quotaCheckStrategy": "IgnoreUndeclared"},
     }
+    if claims_devices(cluster):
+        # Kueue refuses jobs whose claims it has no resource for (since 0.18), and reads claims only from
+        # Kubernetes 1.34 on; here claims go with whole nodes, whose accelerators are counted
+        configuration["featureGates"] = dict.fromkeys(_CLAIM_GATES, False)
     if cluster.environment.teams:
         # a team's job without a queue would bypass the quota
         configuration["manageJobsWithoutQueueName"] = True
@@ -203,6 +210,21 @@ def _filled(**fields: Any) -> Manifest:
     return {key: value for key, value in fields.items() if value}
 
 
+def _external(cluster: Cluster) -> Manifest:
+    """Kinds of jobs whose own operator speaks to Kueue: HyperPod's training operator does."""
+    settings = cluster.kubernetes
+    asked = isinstance(settings, HyperPodEks) and settings.training_operator
+    return {"externalFrameworks": list(operator_frameworks())} if asked else {}
+
+
+_CLAIM_GATES = (
+    "KueueDRAIntegration",
+    # each of these two requires the first
+    "KueueDRAIntegrationExtendedResource",
+    "KueueDRAIntegrationPartitionableDevices",
+    "KueueDRARejectWorkloadsWhenDRADisabled",
+)
+"""kubernetes-sigs/kueue v0.19.2, pkg/features/kube_features.go and pkg/config/validation.go."""
 _FRAMEWORKS = (
     "batch/job",
     "jobset.x-k8s.io/jobset",

@@ -9,15 +9,22 @@ from __future__ import annotations
 
 from typing import Any, assert_never
 
+from ultracluster.catalog import ultraservers
 from ultracluster.kubernetes import kai, kueue
+from ultracluster.kubernetes.checkpoints import check_checkpoints
+from ultracluster.kubernetes.claims import CLIQUE, job_claims
 from ultracluster.kubernetes.job_pod import PyTorchJob, pod_template
-from ultracluster.kubernetes.topology import LAYERS, label_of, topology_of
+from ultracluster.kubernetes.resilience import check_resilience, operator_job
+from ultracluster.kubernetes.topology import LAYERS, label_of, nearest_level, topology_of
 from ultracluster.kubernetes.volcano import TIERS
 from ultracluster.model import Cluster
 from ultracluster.model.team_shares import namespace_of, scheduler_of
 
 Manifest = dict[str, Any]
 
+NEURON_DEVICES = "aws.amazon.com/neuron"
+NEURON_SCHEDULER = "my-scheduler"
+"""Name of the second scheduler that Neuron's chart installs (its `customScheduler.fullnameOverride`)."""
 RESTARTS = 3
 """How often all pods of a job start again when one of them has failed."""
 
@@ -33,33 +40,56 @@ def pytorch_manifests(cluster: Cluster, job: PyTorchJob) -> tuple[Manifest, ...]
         raise ValueError("orchestrator.scheduler is `none`: nothing starts all pods of a job at once")
     if not job.image:
         raise ValueError("a pod needs an image: --image, with PyTorch, libfabric and the EFA plugin of NCCL")
+    _check_domain(job)
+    if job.checkpoints_to:
+        check_checkpoints(cluster, job.checkpoints_to)
+    namespace = namespace_of(cluster, job.team) if job.team else "default"
+    claimed = job_claims(cluster, job.pool, name=job.name, namespace=namespace).objects
+    if job.resilience:
+        return (*claimed, _resilient_job(cluster, job))
     match scheduler:
         case "volcano":
-            return (_volcano_job(cluster, job),)
+            return (*claimed, _volcano_job(cluster, job))
         case "task-governance":
-            return _governed_job(cluster, job)
+            return (*claimed, *_governed_job(cluster, job))
         case "kai":
-            return (_kai_jobset(cluster, job),)
+            return (*claimed, _kai_jobset(cluster, job))
         case "kueue":
-            return (_kueue_jobset(cluster, job),)
+            return (*claimed, _kueue_jobset(cluster, job))
         case "slurm":
             raise ValueError("the cluster runs Slurm, not Kubernetes: a batch script starts the job")
         case _ as never:
             assert_never(never)
 
 
+def _check_domain(job: PyTorchJob) -> None:
+    """Refuse a job that must not leave an UltraServer, and does not fit into one."""
+    sizes = [ultraservers()[name].instances for name in job.pool.instance_type.ultraserver]
+    if job.within == "ultraserver" and sizes and job.nodes > max(sizes):
+        raise ValueError(
+            f"--within ultraserver: an UltraServer of {job.pool.instance_type.name} has at most "
+            f"{max(sizes)} nodes, and the job asks for {job.nodes}; without it NVLink joins those of each"
+        )
+
+
 def _kueue_jobset(cluster: Cluster, job: PyTorchJob) -> Manifest:
     labels = {kueue.QUEUE_LABEL: kueue.queue(job.team), kueue.PRIORITY_LABEL: job.priority}
-    return _jobset(cluster, job, labels=labels, pod_annotations=_kueue_topology(cluster, job))
+    return _jobset(
+        cluster,
+        job,
+        labels=labels,
+        pod_annotations=_kueue_topology(cluster, job),
+        scheduler_name=_neuron_scheduler(cluster, job),
+    )
 
 
 def _kai_jobset(cluster: Cluster, job: PyTorchJob) -> Manifest:
     kind = topology_of(cluster, job.pool)
     annotations: dict[str, str] = {}
-    if kind in ("network", "ultraserver") or job.within:
+    if level := job.within or nearest_level(kind):
         annotations[kai.TOPOLOGY] = kind
         key = kai.REQUIRED if job.within else kai.PREFERRED
-        annotations[key] = label_of(kind, job.within or "layer-3")
+        annotations[key] = label_of(kind, level)
     queue = {kai.QUEUE_LABEL: job.team or kai.DEFAULT_QUEUE}
     return _jobset(
         cluster,
@@ -104,15 +134,35 @@ def _jobset(
     }
 
 
-def _governed_job(cluster: Cluster, job: PyTorchJob) -> tuple[Manifest, Manifest]:
-    """A Job and the service that gives its pods names."""
+def _resilient_job(cluster: Cluster, job: PyTorchJob) -> Manifest:
+    """One of HyperPod's training operator, in the queue of its team."""
+    check_resilience(cluster, job)
+    if scheduler_of(cluster) == "task-governance":
+        labels = _governed_labels(_governed_namespace(cluster, job), job)
+    else:
+        labels = {kueue.QUEUE_LABEL: kueue.queue(job.team), kueue.PRIORITY_LABEL: job.priority}
+    # ranks and addresses are the operator's to give
+    pod = pod_template(cluster, job, rank="0", master="", annotations=_kueue_topology(cluster, job))
+    return operator_job(job, pod, _metadata(cluster, job, labels))
+
+
+def _governed_namespace(cluster: Cluster, job: PyTorchJob) -> str:
     if job.team is None:
         raise ValueError("with task governance a job is a team's: give the environment `teams`")
-    namespace = namespace_of(cluster, job.team)
-    labels = {
+    return namespace_of(cluster, job.team)
+
+
+def _governed_labels(namespace: str, job: PyTorchJob) -> dict[str, str]:
+    return {
         kueue.QUEUE_LABEL: f"{namespace}-localqueue",
         kueue.PRIORITY_LABEL: f"{job.priority}-priority",
     }
+
+
+def _governed_job(cluster: Cluster, job: PyTorchJob) -> tuple[Manifest, Manifest]:
+    """A Job and the service that gives its pods names."""
+    namespace = _governed_namespace(cluster, job)
+    labels = _governed_labels(namespace, job)
     selector = {"ultracluster/job": job.name}
     pod = pod_template(
         cluster,
@@ -121,6 +171,7 @@ def _governed_job(cluster: Cluster, job: PyTorchJob) -> tuple[Manifest, Manifest
         master=f"{job.name}-0.{job.name}",
         labels=selector,
         annotations=_kueue_topology(cluster, job),
+        scheduler_name=_neuron_scheduler(cluster, job),
     )
     pod["spec"]["subdomain"] = job.name
     service: Manifest = {
@@ -139,12 +190,20 @@ def _governed_job(cluster: Cluster, job: PyTorchJob) -> tuple[Manifest, Manifest
 
 
 def _volcano_job(cluster: Cluster, job: PyTorchJob) -> Manifest:
-    if job.within and job.within not in TIERS:
-        raise ValueError(f"there is no level `{job.within}`: one of {', '.join(LAYERS)}")
+    joined = topology_of(cluster, job.pool) == "clique"
+    by_affinity = joined and job.within == "ultraserver"
+    if job.within and job.within not in TIERS and not by_affinity:
+        levels = [*LAYERS, *(["ultraserver"] if joined else [])]
+        raise ValueError(f"there is no level `{job.within}`: one of {', '.join(levels)}")
     topology: Manifest = {"mode": "soft"}
-    if job.within:
+    if job.within and not by_affinity:
         topology = {"mode": "hard", "highestTierAllowed": TIERS[job.within]}
     pod = pod_template(cluster, job, rank="$(VC_TASK_INDEX)", master=f"{job.name}-node-0.{job.name}")
+    if by_affinity:
+        # a node is in one tree of Volcano only, that of the network; so the pods ask for each other
+        own = {"matchLabels": {"volcano.sh/job-name": job.name}}
+        near = [{"labelSelector": own, "topologyKey": CLIQUE}]
+        pod["spec"]["affinity"] = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": near}}
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",
@@ -168,12 +227,18 @@ def _volcano_job(cluster: Cluster, job: PyTorchJob) -> Manifest:
     }
 
 
+def _neuron_scheduler(cluster: Cluster, job: PyTorchJob) -> str | None:
+    """Neuron's own, where it is: it must know of every pod that has devices."""
+    installed = cluster.kubernetes is not None and cluster.kubernetes.neuron_scheduler
+    return NEURON_SCHEDULER if installed and job.pool.resource.startswith(NEURON_DEVICES) else None
+
+
 def _kueue_topology(cluster: Cluster, job: PyTorchJob) -> dict[str, str]:
     kind = topology_of(cluster, job.pool)
     if job.within:
         return {kueue.REQUIRED: label_of(kind, job.within)}
-    close = kind in ("network", "ultraserver")
-    return {kueue.PREFERRED: label_of(kind, "layer-3")} if close else {}
+    nearest = nearest_level(kind)
+    return {kueue.PREFERRED: label_of(kind, nearest)} if nearest else {}
 
 
 def _job_spec(job: PyTorchJob, pod: Manifest) -> Manifest:

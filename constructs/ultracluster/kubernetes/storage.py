@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ultracluster.config.storage import FIRST_LUSTRE
+
 Manifest = dict[str, Any]
+
+
+def lustre_claim(name: str) -> str:
+    """The claim of a Lustre file system: `lustre` of the first, `lustre-rack2` of a further one."""
+    return "lustre" if name == FIRST_LUSTRE else f"lustre-{name}"
 
 
 def lustre_volume(
@@ -20,6 +27,8 @@ def lustre_volume(
     name: str = "lustre",
     capacity_gib: int | None = None,
     read_only: bool = False,
+    groups: Sequence[str] = (),
+    label: str = "",
 ) -> tuple[Manifest, Manifest]:
     """FSx for Lustre through its CSI driver (kubernetes-sigs/aws-fsx-csi-driver, static provisioning).
 
@@ -31,6 +40,8 @@ def lustre_volume(
         name: of the claim.
         capacity_gib: shown, and not enforced; 1200 where it is unknown.
         read_only: mounted read-only.
+        groups: node groups on which pods may mount it; all by default.
+        label: key of the label that holds a node's group; only with `groups`.
 
     Returns:
         The volume and its claim.
@@ -41,7 +52,8 @@ def lustre_volume(
             # two volumes with one handle on one node are taken for one
             "volumeHandle": f"{file_system_id}-{namespace}",
             "volumeAttributes": {"dnsname": dns_name, "mountname": mount_name},
-        }
+        },
+        **(_only_on(groups, label) if groups else {}),
     }
     options = ["flock", "noatime", *(["ro"] if read_only else [])]
     return _pair(name, namespace, capacity_gib or 1200, source, options)
@@ -102,15 +114,15 @@ def scratch_volume(
     source: Manifest = {
         # it must be there: a folder made in its place would fill the root volume
         "hostPath": {"path": path, "type": "Directory"},
-        "nodeAffinity": {
-            "required": {
-                "nodeSelectorTerms": [
-                    {"matchExpressions": [{"key": label, "operator": "In", "values": list(groups)}]}
-                ]
-            }
-        },
+        **_only_on(groups, label),
     }
     return _pair(name, namespace, capacity_gib, source, [])
+
+
+def _only_on(groups: Sequence[str], label: str) -> Manifest:
+    """Pods with the volume are placed on nodes of these groups."""
+    wanted = {"key": label, "operator": "In", "values": list(groups)}
+    return {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [wanted]}]}}}
 
 
 def block_storage_class(*, key_arn: str, name: str = "gp3") -> Manifest:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ultracluster.kubernetes.checkpoints import checkpoint_accounts
 from ultracluster.kubernetes.isolation import (
     TEAM_LABEL,
     UID_LABEL,
@@ -17,6 +18,7 @@ from ultracluster.kubernetes.isolation import (
     resource_quota,
     service_account,
 )
+from ultracluster.kubernetes.spaces import space_objects
 from ultracluster.kubernetes.teams import team_namespaces, team_rights
 from ultracluster.model import Cluster
 
@@ -36,8 +38,8 @@ def team_objects(cluster: Cluster) -> tuple[Manifest, ...]:
         space = job_namespace(cluster, name).name
         objects += network_policies(cluster, space)
         objects += [resource_quota(cluster, name), no_system_priority(space)]
-        objects += [limit_range(space), service_account(space)]
-    return tuple(objects)
+        objects += [limit_range(space), service_account(space), *checkpoint_accounts(cluster, [space])]
+    return (*objects, *space_objects(cluster))
 
 
 def admission_policies(cluster: Cluster) -> tuple[Manifest, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ultracluster.kubernetes.isolation import job_namespace
 from ultracluster.model import Cluster
+from ultracluster.model.devices import claims_devices, spaces_of
 from ultracluster.model.team_shares import PRIORITIES, namespace_of
 
 Manifest = dict[str, Any]
@@ -23,6 +24,16 @@ _JOBS: Mapping[str, tuple[str, ...]] = {
     "trainer.kubeflow.org": ("trainingruntimes", "trainjobs"),
 }
 """What starts pods, and what its scheduler counts."""
+_CLAIMS: Mapping[str, tuple[str, ...]] = {
+    "resource.k8s.io": ("resourceclaims", "resourceclaimtemplates"),
+    "resource.nvidia.com": ("computedomains",),
+}
+"""What the pods of a job claim, where they claim devices."""
+_SPACES: Mapping[str, tuple[str, ...]] = {
+    "connection.workspace.jupyter.org": ("workspaceconnections",),
+    "workspace.jupyter.org": ("workspaces",),
+}
+"""Notebooks and editors, and the way into them."""
 _OWN = ("configmaps", "persistentvolumeclaims", "secrets", "services")
 _SEEN: Mapping[str, tuple[str, ...]] = {
     "": ("endpoints", "events", "limitranges", "namespaces", "resourcequotas", "serviceaccounts"),
@@ -70,6 +81,8 @@ def team_rights(cluster: Cluster) -> tuple[Manifest, ...]:
         "metadata": {"name": MEMBER_ROLE},
         "rules": [
             *(_rule(group, of, _EVERY) for group, of in _JOBS.items()),
+            *(_rule(group, of, _EVERY) for group, of in _CLAIMS.items() if claims_devices(cluster)),
+            *(_rule(group, of, _EVERY) for group, of in _SPACES.items() if spaces_of(cluster)),
             _rule("", _OWN, _EVERY),
             # they are made by jobs only, so that each is counted
             _rule("", ("pods",), ("delete", "deletecollection", *_READ)),

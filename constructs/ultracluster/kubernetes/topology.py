@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
+from ultracluster.catalog import InstanceType
+from ultracluster.catalog.instances import ultraserver
+from ultracluster.kubernetes.claims import CLIQUE
 from ultracluster.model import Cluster
+from ultracluster.model.devices import has_compute_domains
 from ultracluster.model.team_shares import Pool
 
 HOST = "kubernetes.io/hostname"
@@ -15,10 +19,14 @@ LAYERS: Mapping[str, str] = {
 """Of EC2's network, widest first; the cloud provider labels nodes with them (EKS User Guide, network topology
 labels), HyperPod its own. A fourth, which few types have, is left out: others would have no place."""
 ULTRASERVER = "topology.k8s.aws/ultraserver-id"
-"""Nodes that NVLink joins (SageMaker Developer Guide, UltraServers). Without HyperPod no label says so."""
+"""Nodes that NVLink joins, on HyperPod (SageMaker Developer Guide, UltraServers). Elsewhere NVIDIA's GPU
+feature discovery says so, where it runs: `nvidia.com/gpu.clique`."""
 
-_NETWORKS = ("network", "ultraserver")
-Kind = Literal["network", "ultraserver", "host", "none"]
+NEURON_ULTRASERVER = "neuron.amazonaws.com/ultraserver-server-id-4"
+"""Nodes of one Trn2 UltraServer, which NeuronLink joins; set by Neuron's device plugin."""
+
+_NETWORKS = ("network", "ultraserver", "neuron-ultraserver")
+Kind = Literal["network", "ultraserver", "neuron-ultraserver", "clique", "host", "none"]
 
 
 def topology_of(cluster: Cluster, pool: Pool) -> Kind:
@@ -36,7 +44,18 @@ def topology_of(cluster: Cluster, pool: Pool) -> Kind:
         and not instance_type.recommended_efa_interfaces
     ):
         return "host"
-    return "ultraserver" if instance_type.ultraserver and cluster.traits.hyperpod else "network"
+    if instance_type.ultraserver and cluster.traits.hyperpod:
+        return "ultraserver"
+    if has_compute_domains(cluster, instance_type):
+        return "clique"
+    return "neuron-ultraserver" if _labelled(instance_type) else "network"
+
+
+def nearest_level(kind: Kind) -> str | None:
+    """What nodes of a job share if they can: the narrowest layer, or NVLink; None where there is nothing."""
+    if kind == "clique":
+        return "ultraserver"
+    return "layer-3" if kind in _NETWORKS else None
 
 
 def kinds_of(cluster: Cluster, pools: Iterable[Pool]) -> list[Kind]:
@@ -48,7 +67,7 @@ def kinds_of(cluster: Cluster, pools: Iterable[Pool]) -> list[Kind]:
 def levels(kind: Kind) -> tuple[str, ...]:
     """Labels, widest first; the last one is the node."""
     layers = tuple(LAYERS.values()) if kind in _NETWORKS else ()
-    return (*layers, *([ULTRASERVER] if kind == "ultraserver" else []), HOST)
+    return (*layers, *([_ULTRASERVERS[kind]] if kind in _ULTRASERVERS else []), HOST)
 
 
 def label_of(kind: Kind, level: str) -> str:
@@ -58,12 +77,37 @@ def label_of(kind: Kind, level: str) -> str:
         ValueError: nodes of this kind do not have it; the message says which ones they have.
     """
     layers = dict(LAYERS) if kind in _NETWORKS else {}
-    if kind == "ultraserver":
-        layers["ultraserver"] = ULTRASERVER
+    if kind in _ULTRASERVERS:
+        layers["ultraserver"] = _ULTRASERVERS[kind]
     if level not in layers:
         have = f"one of {', '.join(layers)}" if layers else "the nodes of this group have none"
         raise ValueError(f"there is no level `{level}`: {have}")
     return layers[level]
 
 
-__all__ = ["HOST", "LAYERS", "ULTRASERVER", "Kind", "kinds_of", "label_of", "levels", "topology_of"]
+def _labelled(instance_type: InstanceType) -> bool:
+    """Whether a device plugin labels the nodes of its UltraServers."""
+    found = map(ultraserver, instance_type.ultraserver)
+    return any(one.node_label == NEURON_ULTRASERVER for one in found if one)
+
+
+_ULTRASERVERS: Mapping[Kind, str] = {
+    "ultraserver": ULTRASERVER,
+    "neuron-ultraserver": NEURON_ULTRASERVER,
+    # without layers: AWS does not say how those of the network lie to it, and a job within one UltraServer
+    # must be able to have all of it
+    "clique": CLIQUE,
+}
+
+__all__ = [
+    "HOST",
+    "LAYERS",
+    "NEURON_ULTRASERVER",
+    "ULTRASERVER",
+    "Kind",
+    "kinds_of",
+    "label_of",
+    "levels",
+    "nearest_level",
+    "topology_of",
+]

@@ -14,6 +14,7 @@ from ultracluster.kubernetes.teams import priority_classes
 from ultracluster.kubernetes.topology import HOST, LAYERS
 from ultracluster.kubernetes.yaml_text import yaml_text
 from ultracluster.model import Cluster
+from ultracluster.model.devices import claims_efa
 from ultracluster.model.team_shares import Pool, pools, quotas, total_amount
 
 Manifest = dict[str, Any]
@@ -82,7 +83,7 @@ def volcano_objects(cluster: Cluster) -> tuple[Manifest, ...]:
         team = cluster.environment.teams[name]
         deserved: dict[str, Fraction] = {}
         for group, amount in quota.items():
-            for resource, each in _of_a_node(there[group]).items():
+            for resource, each in _of_a_node(there[group], efa=not claims_efa(cluster)).items():
                 share = Fraction(amount * each, there[group].per_node)
                 deserved[resource] = deserved.get(resource, Fraction(0)) + share
         amounts = {resource: _quantity(resource, value) for resource, value in deserved.items()}
@@ -99,7 +100,7 @@ def volcano_objects(cluster: Cluster) -> tuple[Manifest, ...]:
     return (*priority_classes(), *queues)
 
 
-def _of_a_node(pool: Pool) -> dict[str, int]:
+def _of_a_node(pool: Pool, *, efa: bool) -> dict[str, int]:
     """Everything that a job takes of a whole node.
 
     What is guaranteed is guaranteed by resource: a queue whose share of processors is not said has none, and
@@ -108,7 +109,7 @@ def _of_a_node(pool: Pool) -> dict[str, int]:
     instance_type = pool.instance_type
     node = {pool.resource: pool.per_node, "cpu": instance_type.vcpu, "memory": int(instance_type.memory_gib)}
     if interfaces := instance_type.least_efa_interfaces:
-        node |= {"vpc.amazonaws.com/efa": interfaces, "hugepages-2Mi": HUGE_PAGES_MIB}
+        node |= {"vpc.amazonaws.com/efa": interfaces * efa, "hugepages-2Mi": HUGE_PAGES_MIB}
     return {resource: each for resource, each in node.items() if each}
 
 

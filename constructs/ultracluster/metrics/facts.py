@@ -117,7 +117,8 @@ def _haves(cluster: Cluster) -> Iterator[str]:
         yield "efa"
     if cluster.lustre:
         yield "lustre"
-        if cluster.lustre.efa and any(one.lustre_efa_client for one in _types(cluster)):
+        efa = any(one.efa for one in cluster.lustres.values())
+        if efa and any(one.lustre_efa_client for one in _types(cluster)):
             yield "lustre-efa"
     yield "slurm" if cluster.traits.slurm else "kubernetes"
     if cluster.traits.slurm and cluster.runs_scripts:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 
+from ultracluster.config.lustre import NewLustre
 from ultracluster.config.network import Network
 from ultracluster.config.storage import (
-    ExistingLustre,
+    FIRST_LUSTRE,
     IntelligentTieringLustre,
     Persistent1HddLustre,
     Persistent2SsdLustre,
@@ -163,18 +164,23 @@ def address_budget(cluster: Cluster) -> AddressBudget:
 
     An existing subnet is taken to be empty: `ultracluster preflight` asks for its free addresses.
     """
-    nodes = list(_nodes(cluster))
-    largest = max(nodes, key=lambda row: row.each, default=None)
-    head_room = [Row("head-room for one replacement node", 1, largest.each, 0)] if largest else []
+    nodes = _with_head_room(_nodes(cluster, cluster.environment.network.zone_id))
     endpoints = [row for row in made_endpoints(cluster) if row.kind == "interface"]
     rows = [
         *nodes,
-        *head_room,
-        *_lustre(cluster.environment.storage),
+        *(row for name, one in cluster.lustres.items() for row in _lustre(name, one.new)),
         *_openzfs(cluster.environment.storage),
         Row("interface endpoints", len(endpoints), 1, 1),
     ]
     return AddressBudget(subnets(cluster).nodes, tuple(row for row in rows if row.count))
+
+
+def further_budgets(cluster: Cluster) -> dict[str, AddressBudget]:
+    """The same of the subnets in other zones, by zone id: only nodes are in these."""
+    return {
+        zone: AddressBudget(IPv4Network(further.cidr), tuple(_with_head_room(_nodes(cluster, zone))))
+        for zone, further in cluster.environment.network.further_zones.items()
+    }
 
 
 def other_addresses(cluster: Cluster) -> int:
@@ -182,10 +188,16 @@ def other_addresses(cluster: Cluster) -> int:
     return address_budget(replace(cluster, groups={})).total
 
 
-def _nodes(cluster: Cluster) -> Iterator[Row]:
+def _with_head_room(nodes: Iterator[Row]) -> list[Row]:
+    rows = list(nodes)
+    largest = max(rows, key=lambda row: row.each, default=None)
+    return rows + ([Row("head-room for one replacement node", 1, largest.each, 0)] if largest else [])
+
+
+def _nodes(cluster: Cluster, zone: str) -> Iterator[Row]:
     for name, group in cluster.groups.items():
         nodes = group.settings.max_nodes
-        if nodes:
+        if nodes and group.zone_id == zone:
             each, certain = _hyperpod_node(group) if cluster.traits.hyperpod else _own_node(group)
             efa_only = group.settings.efa_interface == "efa-only"
             less = ", fewer with efa-only" if cluster.traits.hyperpod and efa_only else ""
@@ -222,32 +234,31 @@ def _own_node(group: Group) -> tuple[int, int]:
     return (max(plan, pods), plan) if group.traits.kubernetes else (plan, plan)
 
 
-def _lustre(storage: Storage) -> Iterator[Row]:
+def _lustre(name: str, lustre: NewLustre | None) -> Iterator[Row]:
     """One address per metadata server and per object server (FSx for Lustre User Guide)."""
-    lustre = storage.lustre
-    if lustre is None or isinstance(lustre, ExistingLustre):
+    if lustre is None:
         return
-    yield Row("Lustre metadata servers", _metadata_servers(storage), 1, 1)
+    what = "Lustre" if name == FIRST_LUSTRE else f"Lustre {name}"
+    yield Row(f"{what} metadata servers", _metadata_servers(lustre), 1, 1)
     if isinstance(lustre, IntelligentTieringLustre):
         servers = math.ceil(lustre.throughput_mbps / 4000)  # its step; servers are not published
-        yield Row("Lustre object servers", servers, 1, 0)
+        yield Row(f"{what} object servers", servers, 1, 0)
     elif isinstance(lustre, Persistent1HddLustre):
         servers = math.ceil(lustre.capacity_gib / 1800)  # the smaller step of the two tiers
-        yield Row("Lustre object servers", servers, 1, 0)
+        yield Row(f"{what} object servers", servers, 1, 0)
     else:
         step = 2400
         if isinstance(lustre, Persistent2SsdLustre) and lustre.efa:
             step = _EFA_STEP.get(lustre.throughput_mbps_per_tib, step)
-        yield Row("Lustre object servers", math.ceil(lustre.capacity_gib / step), 1, 1)
+        yield Row(f"{what} object servers", math.ceil(lustre.capacity_gib / step), 1, 1)
 
 
 _EFA_STEP = {125: 38_400, 250: 19_200, 500: 9_600, 1000: 4_800}
 """GiB per object server of a file system with EFA, by throughput in MB/s per TiB."""
 
 
-def _metadata_servers(storage: Storage) -> int:
+def _metadata_servers(lustre: NewLustre) -> int:
     """One per 12000 metadata operations per second, which is the step in which they grow."""
-    lustre = storage.lustre
     if not isinstance(lustre, Persistent2SsdLustre) or lustre.metadata_iops is None:
         return 1
     if lustre.metadata_iops == "automatic":  # 12000 per 24000 GiB from 48 TiB on

@@ -25,6 +25,7 @@ CapacityForm = Literal[
     "reservation-open",
     "reservation-id",
     "reservation-resource-group",
+    "reservation-interruptible",
     "capacity-block",
     "training-plan",
 ]
@@ -103,8 +104,14 @@ def decide(
         source=row["source"],
         rule=row.get("rule", ""),
         # a warning can be acknowledged, and then it is this capacity that is asked for, not another
-        purchase="" if row["verdict"] == "error" else _table()["purchase"][orchestrator][capacity.kind],
+        purchase="" if row["verdict"] == "error" else _purchase(orchestrator, form, capacity.kind),
     )
+
+
+def _purchase(orchestrator: Launcher, form: CapacityForm, kind: str) -> str:
+    """Of the form where it has a word of its own, else of the kind."""
+    own: Mapping[str, str] = _table()["purchase"][orchestrator]
+    return own[form] if form in own else own[kind]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +164,7 @@ def placement_for(
 class MarketOptions:
     """How a launch template asks EC2 for its capacity."""
 
-    market_type: Literal["spot", "capacity-block"] | None = None
+    market_type: Literal["spot", "capacity-block", "interruptible-capacity-reservation"] | None = None
     """InstanceMarketOptions.MarketType."""
     reservation_id: str | None = None
     """CapacityReservationTarget.CapacityReservationId, of a reservation or a block."""
@@ -175,7 +182,7 @@ def market_options(capacity: Capacity, *, orchestrator: Launcher = "ec2") -> Mar
 
     Raises:
         ValueError: a training plan, or HyperPod, which takes no launch template; or a reservation with an id
-            and a resource group.
+            and a resource group, or an interruptible one without an id.
     """
     capacity_form(capacity)
     if orchestrator in _HYPERPOD or isinstance(capacity, TrainingPlan):
@@ -185,6 +192,10 @@ def market_options(capacity: Capacity, *, orchestrator: Launcher = "ec2") -> Mar
             return MarketOptions(market_type=None if orchestrator in _SERVICE_ASKS_FOR_SPOT else "spot")
         case CapacityBlock():
             return MarketOptions(market_type="capacity-block", reservation_id=capacity.id)
+        case Reservation(interruptible=True, id=None):
+            raise ValueError("an interruptible reservation is targeted by its id: nothing else matches it")
+        case Reservation(interruptible=True):
+            return MarketOptions(market_type="interruptible-capacity-reservation", reservation_id=capacity.id)
         case Reservation(id=None, resource_group_arn=None):
             return MarketOptions(preference="open")
         case Reservation():
@@ -211,6 +222,8 @@ def capacity_form(capacity: Capacity) -> CapacityForm:
             f"a reservation is targeted by id ({capacity.id}) or by resource group "
             f"({capacity.resource_group_arn}), not by both"
         )
+    if capacity.interruptible:
+        return "reservation-interruptible"
     if capacity.id:
         return "reservation-id"
     return "reservation-resource-group" if capacity.resource_group_arn else "reservation-open"

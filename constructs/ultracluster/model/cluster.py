@@ -16,7 +16,7 @@ from ultracluster.config import Environment
 from ultracluster.config.instance_types import made_from
 from ultracluster.config.kubernetes import Eks, HyperPodEks, Karpenter, KarpenterAutoscaling
 from ultracluster.config.lustre import LustreFacts
-from ultracluster.config.nodes import NodeGroup, Role
+from ultracluster.config.nodes import NodeGroup, RestrictedGroup, Role
 from ultracluster.config.orchestrator import Orchestrator, OrchestratorKind, ParallelCluster, Pcs
 from ultracluster.model.capacity import Capacity, Placement, placement_for
 from ultracluster.model.network_cards import EfaKind, NetworkInterface, network_card_plan
@@ -38,6 +38,8 @@ class Group:
     """Of Slurm; None for groups that run no jobs, and under Kubernetes."""
     most_nodes: int
     """Nodes that the group may have at once."""
+    zone_id: str
+    """Of its nodes."""
     efa: EfaKind = "efa-only"
     """Kind of the EFA interfaces that are asked for, where we lay them out."""
     by_karpenter: bool = False
@@ -68,6 +70,11 @@ class Group:
         """The type of a group in an environment that passed the rules: they reject an unknown one."""
         assert self.type, f"{self.settings.instance_type}: the rules reject unknown types"
         return self.type
+
+    @property
+    def restricted(self) -> RestrictedGroup | None:
+        """What makes the group a restricted one of HyperPod; None for all others."""
+        return self.settings.restricted
 
     @property
     def in_service(self) -> bool:
@@ -175,7 +182,26 @@ class Cluster:
 
     @cached_property
     def lustre(self) -> LustreFacts | None:
+        """The first one."""
         return self.environment.lustre
+
+    @cached_property
+    def lustres(self) -> Mapping[str, LustreFacts]:
+        """All Lustre file systems by name, in the order of the file; the first is `storage.lustre`."""
+        return self.environment.lustres
+
+    def lustres_of(self, group: str) -> dict[str, LustreFacts]:
+        """Those that the nodes of a group mount, or its pods."""
+        return {name: one for name, one in self.lustres.items() if one.mounted_by(group)}
+
+    def lustre_of(self, group: str) -> LustreFacts | None:
+        """The first of those that a group mounts: where its jobs keep what they write."""
+        return next(iter(self.lustres_of(group).values()), None)
+
+    @property
+    def mounts_differ(self) -> bool:
+        """Whether some groups mount other Lustre file systems than others."""
+        return any(one.groups for one in self.lustres.values())
 
     @property
     def kubernetes(self) -> Eks | HyperPodEks | None:
@@ -222,6 +248,16 @@ class Cluster:
             database.second_zone_id if database is not None and database.kind == "rds-mysql" else None,
         )
         return tuple(zone for zone in asked if zone)
+
+    @property
+    def further_zones(self) -> dict[str, dict[str, Group]]:
+        """Groups in other zones than that of the network, by zone id and name."""
+        home = self.environment.network.zone_id
+        found: dict[str, dict[str, Group]] = {}
+        for name, group in self.groups.items():
+            if group.zone_id != home:
+                found.setdefault(group.zone_id, {})[name] = group
+        return found
 
     def instance_type(self, name: str) -> InstanceType | None:
         """A type that the environment may meet, from the catalogue or declared in the file."""
@@ -295,6 +331,7 @@ def _group(environment: Environment, traits: Traits, name: str, settings: NodeGr
         type=_type(environment, settings.instance_type),
         further_types=tuple(_type(environment, one) for one in settings.instance_types),
         partition=(settings.partition or name) if compute and traits.slurm else None,
+        zone_id=settings.zone_id or environment.network.zone_id,
         most_nodes=max(most, autoscaling.max_nodes) if scaled and autoscaling else most,
         efa=settings.efa_interface or _efa_interface(environment),
         by_karpenter=by_karpenter,

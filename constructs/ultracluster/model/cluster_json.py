@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ultracluster.catalog import InstanceType
 from ultracluster.config import Environment
 from ultracluster.config.environment import Access
+from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.orchestrator import ParallelCluster, Pcs
 from ultracluster.config.session_user import IMAGE_USERS
 from ultracluster.model import mounts
@@ -82,7 +83,8 @@ def script_configuration(
         locked: digests and key fingerprints that complete the release's lock: `files` and `keys`; by default
             those of the environment's own lock.
     """
-    config, lustre = cluster.environment, cluster.lustre
+    config = cluster.environment
+    mounted = _mounted(cluster, groups)
     told: dict[str, object] = {
         "schema": 1,
         "environment": config.name,
@@ -91,7 +93,7 @@ def script_configuration(
         "release": config.software.release,
         "mirror": config.software.mirror,
         # optional parts of the release that this environment asks for
-        "components": ["nvidia-fs"] if lustre and lustre.gds else [],
+        "components": ["nvidia-fs"] if any(one.gds for one in mounted) else [],
         # PCS images have several Slurm releases side by side
         "slurm_version": config.orchestrator.slurm_version if isinstance(config.orchestrator, Pcs) else None,
         "budget_minutes": _budget_minutes(cluster),
@@ -123,18 +125,25 @@ def script_configuration(
         told["metrics"] = metrics
     if kept := _locked(config) if locked is None else locked:
         told["locked"] = dict(kept)
-    if cluster.traits.kubernetes and lustre:
+    if cluster.traits.kubernetes and mounted:
         # Pods mount, through the CSI driver. The name of the file system is not known yet and not needed;
-        # that there is one, and how it is reached, is.
+        # that there is one, and how it is reached, is. Of several, one with EFA: nodes prepare for it.
         told["mounts"] = mounts.told(
             LustreMount(
-                path=lustre.mount_path,
+                path=max(mounted, key=lambda one: one.efa).mount_path,
                 dns_name="csi.invalid",
                 mount_name="csi",
-                efa=lustre.efa,
+                efa=any(one.efa for one in mounted),
             )
         )
     return told
+
+
+def _mounted(cluster: Cluster, groups: Sequence[str]) -> list[LustreFacts]:
+    """The Lustre file systems of some groups; of all, without any."""
+    return [
+        one for one in cluster.lustres.values() if not groups or any(one.mounted_by(name) for name in groups)
+    ]
 
 
 def _locked(config: Environment) -> Mapping[str, object] | None:
@@ -149,7 +158,12 @@ def _group(cluster: Cluster, group: Group) -> dict[str, object]:
         "role": group.role,
         "instance_type": group.settings.instance_type,
         **(type_facts(group.type) if group.type else {}),
-        **_gpudirect_storage(cluster, group.type),
+        **_gpudirect_storage(cluster, group),
+        **(
+            {"lustre": list(cluster.lustres_of(group.name))}
+            if cluster.mounts_differ and not cluster.traits.kubernetes
+            else {}
+        ),
         "data_volume": HYPERPOD_DATA_VOLUME if cluster.traits.hyperpod else None,
         **({"job_access": True} if group.role in job_access_roles(cluster) else {}),
         **_own_steps(cluster, group),
@@ -191,10 +205,11 @@ def type_facts(kind: InstanceType) -> dict[str, object]:
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def _gpudirect_storage(cluster: Cluster, kind: InstanceType | None) -> dict[str, object]:
+def _gpudirect_storage(cluster: Cluster, group: Group) -> dict[str, object]:
     """Whether nodes get nvidia-fs: where the environment asks for it and FSx supports the type."""
-    if cluster.lustre is None or not cluster.lustre.gds:
+    if not any(one.gds for one in cluster.lustres_of(group.name).values()):
         return {"gds": False}
+    kind = group.type
     return {} if kind is None or kind.lustre_gds_client is None else {"gds": kind.lustre_gds_client}
 
 

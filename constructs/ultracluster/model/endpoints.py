@@ -83,7 +83,9 @@ def words_of(cluster: Cluster) -> set[str]:
     directory = own or directory_of(cluster)
     if cluster.environment.storage.accounting_database is not None or directory:
         words.add("secrets")
-    if cluster.lustre is not None and cluster.lustre.efa:
+    if isinstance(settings, ParallelCluster) and cluster.with_role("login"):
+        words.add("login-pools")
+    if any(one.efa for one in cluster.lustres.values()):
         words.add("lustre-efa")
     if writes_metrics(cluster):
         words.add("observability")
@@ -92,6 +94,8 @@ def words_of(cluster: Cluster) -> set[str]:
         or settings.training_operator
         or uses_addon(cluster)
         or settings.inference is not None
+        or settings.spaces is not None
+        or settings.tiered_checkpoints_percent  # its daemon's registry is not published either
     ):
         words.add("hyperpod-addons")
     return words

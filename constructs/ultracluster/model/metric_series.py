@@ -12,6 +12,7 @@ from math import prod
 
 from ultracluster.catalog.metrics import Metric, metrics
 from ultracluster.model.cluster import Cluster, Group
+from ultracluster.model.inference import serves
 
 HEAD_ROOM = 1.5
 """Budget for each series on paper: disks and interfaces that nobody foresaw, several jobs on a node."""
@@ -154,6 +155,7 @@ def _exporters(cluster: Cluster, group: Group, counts: Mapping[str, float]) -> t
     names += [exporter for thing, exporter in of_devices.items() if counts[thing]]
     if group.role == "compute":
         names.append("collectors/training")
+        names += ["vllm"] if counts["gpu"] and serves(cluster) else []  # SGLang has as many series
     if cluster.traits.slurm:
         names += ["prometheus-agent", "collectors/slurm"]
         names += [f"slurm/{name}" for name in ("jobs", "nodes", "partitions", "scheduler")]
@@ -183,7 +185,7 @@ def _things(cluster: Cluster, group: Group, *, asks_slurm: bool) -> dict[str, fl
         "disk": 2 + max((one.local_nvme_disks or 0 for one in types), default=0),
         # an EFA with an address is a network interface, too; containers add a few
         "interface": 4 + group.interface_count,
-        "lustre": 1 if cluster.lustre else 0,
+        "lustre": len(cluster.lustres_of(group.name)),
         "rank": ranks,
         "job": 4 if ranks else 0,
         "model": min(ranks, 8),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, cast
 
 OPENZFS_ROOT = "/fsx"
 """Where FSx for OpenZFS has the root volume of a file system."""
@@ -11,13 +12,15 @@ OPENZFS_ROOT = "/fsx"
 SLURMDBD_USER = "slurmdbd"
 """slurmdbd's user in an accounting database that is made here; it has rights on its own schema only."""
 
-Mounts = Mapping[str, Mapping[str, str | bool]]
-"""The key `mounts` of `cluster.json`, by kind of file system: `lustre`, `openzfs`."""
+Mount = Mapping[str, str | bool]
+Mounts = Mapping[str, Mapping[str, Any]]
+"""The key `mounts` of `cluster.json`, by kind of file system: `lustre`, `openzfs`, and by name below
+`further_lustre`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LustreMount:
-    """A Lustre file system that every node mounts."""
+    """A Lustre file system that nodes mount."""
 
     dns_name: str
     mount_name: str
@@ -56,29 +59,46 @@ class Accounting:
     """The secret's `username`; ParallelCluster asks for it."""
 
 
-def told(lustre: LustreMount | None, open_zfs: OpenZfsMount | None = None) -> Mounts:
+def told(
+    lustre: LustreMount | None,
+    open_zfs: OpenZfsMount | None = None,
+    further_lustre: Mapping[str, LustreMount] | None = None,
+) -> Mounts:
     """The key `mounts` of `cluster.json`; values may be CDK tokens."""
-    mounts: dict[str, dict[str, str | bool]] = {}
+    mounts: dict[str, dict[str, Any]] = {}
     if lustre:
-        mounts["lustre"] = {
-            "path": lustre.path,
-            "dns_name": lustre.dns_name,
-            "mount_name": lustre.mount_name,
-            "efa": lustre.efa,
-        }
+        mounts["lustre"] = dict(_told(lustre))
     if open_zfs:
         mounts["openzfs"] = {
             "path": open_zfs.path,
             "dns_name": open_zfs.dns_name,
             "volume_path": OPENZFS_ROOT,
         }
+    if further_lustre:
+        mounts["further_lustre"] = {name: _told(mount) for name, mount in further_lustre.items()}
     return mounts
+
+
+def _told(lustre: LustreMount) -> Mount:
+    return {
+        "path": lustre.path,
+        "dns_name": lustre.dns_name,
+        "mount_name": lustre.mount_name,
+        "efa": lustre.efa,
+    }
 
 
 def as_arguments(mounts: Mounts) -> list[str]:
     """The same as pcs_node.sh takes it: the checksum of its folder is older than the names in it."""
     words: list[str] = []
     for kind, values in mounts.items():
-        words.append(f"--{kind}")
-        words += [value if isinstance(value, str) else "yes" if value else "no" for value in values.values()]
+        if kind == "further_lustre":
+            for name, mount in cast("Mapping[str, Mount]", values).items():
+                words += ["--further-lustre", name, *_words(mount)]
+        else:
+            words += [f"--{kind}", *_words(values)]
     return words
+
+
+def _words(mount: Mount) -> list[str]:
+    return [value if isinstance(value, str) else "yes" if value else "no" for value in mount.values()]

@@ -72,6 +72,8 @@ class Traits:
     """The service makes a CloudFormation stack with the cluster's name."""
     shares_home: bool = False
     """Its controller has /home on its own disk, or on storage that it attaches, and other nodes mount it."""
+    shares_all_mounts: bool = False
+    """Every node mounts every file system: none can be for some groups only."""
     slurm_nodes: str = ""
     """A regular expression of the names of a group's nodes in Slurm, with `{partition}` and `{group}`; empty
     where they are named by their addresses."""
@@ -81,6 +83,8 @@ class Traits:
     """What a group does until its Capacity Block begins: it is filled at `starts`, or it must have
     `count: 0`. None where a launch before that time is not judged."""
 
+    slurm_by_group: bool = False
+    """Its API takes lines of gres.conf and a time until idle nodes end for each node group."""
     slurmdbd_tls: bool | None = None
     """Whether its slurmdbd logs in over TLS to a MySQL server of ours that offers it; None where that is
     unknown, or where it uses none. A server that requires TLS of a client that has none is a cluster without
@@ -171,6 +175,7 @@ _ROWS = (
         instance_tags=(("parallelcluster:cluster-name", "{cluster}"),),
         own_stack=True,
         shares_home=True,  # ParallelCluster User Guide, HeadNode / SharedStorageType
+        shares_all_mounts=True,  # ParallelCluster User Guide, SharedStorage: of the cluster, not of a queue
         slurm_nodes="{partition}-(st|dy)-{group}-[0-9]+",
         last_entry="parallelcluster_on_node_configured",
         # ParallelCluster User Guide, "Slurm accounting with AWS ParallelCluster", Configuring TLS encryption;
@@ -183,6 +188,7 @@ _ROWS = (
         title="PCS cluster with Slurm",
         software_family="pcs",
         offered=lambda region: region.pcs,
+        slurm_by_group=True,
         names_images=True,
         scheduler="slurm",
         roles=("login", "compute"),

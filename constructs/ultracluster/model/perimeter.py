@@ -47,7 +47,7 @@ def perimeter_of(cluster: Cluster) -> Perimeter:
     return perimeter_of_network(
         environment.network,
         buckets=tuple(named_buckets(environment)),
-        read_buckets=tuple(one.bucket for one in environment.storage.job_buckets if not one.write),
+        read_buckets=tuple(read_only_buckets(environment)),
         words=words_of(cluster),
     )
 
@@ -79,17 +79,32 @@ def named_buckets(environment: Environment) -> Iterator[str]:
     for existing in (storage.scripts_bucket, storage.log_bucket):
         if existing:
             yield existing.name
-    for link in environment.data_repositories.values():
-        if link.bucket:
-            yield link.bucket
+    for links in environment.all_data_repositories.values():
+        yield from (link.bucket for link in links.values() if link.bucket)
     if environment.software.mirror and not is_token(environment.software.mirror):
         yield s3_place(environment.software.mirror)[0]
     for asked in storage.job_buckets:
         if asked.write:
             yield asked.bucket
+    for group in environment.node_groups.values():
+        if group.restricted:
+            yield from group.restricted.writes
+    settings = environment.orchestrator
+    if isinstance(settings, HyperPodEks) and settings.inference and settings.inference.certificate_bucket:
+        yield settings.inference.certificate_bucket
+    if isinstance(settings, HyperPodEks) and settings.checkpoint_tier:
+        yield settings.checkpoint_tier.bucket
+
+
+def read_only_buckets(environment: Environment) -> Iterator[str]:
+    """Buckets that the file names and that are only read."""
+    yield from (one.bucket for one in environment.storage.job_buckets if not one.write)
     settings = environment.orchestrator
     if isinstance(settings, HyperPodEks) and settings.inference:
-        yield settings.inference.certificate_bucket
+        yield from settings.inference.model_buckets
+    for group in environment.node_groups.values():
+        if group.restricted:
+            yield from group.restricted.reads
 
 
 def foreign_registries(environment: Environment) -> Iterator[tuple[YamlPath, str]]:
@@ -141,9 +156,14 @@ def _arns(environment: Environment) -> Iterator[tuple[YamlPath, str]]:
             yield (*place, "role_arn"), wanted.workspace.role_arn
     if isinstance(settings, HyperPodEks) and settings.observability:
         yield ("orchestrator", "observability", "workspace_arn"), settings.observability.workspace_arn
+    if isinstance(settings, HyperPodEks) and settings.spaces and settings.spaces.web_ui:
+        yield ("orchestrator", "spaces", "web_ui", "key_arn"), settings.spaces.web_ui.key_arn
     if isinstance(settings, ParallelCluster) and settings.directory_service:
         place = ("orchestrator", "directory_service", "password_secret_arn")
         yield place, settings.directory_service.password_secret_arn
+        if settings.directory_service.password_key_arn:
+            place = ("orchestrator", "directory_service", "password_key_arn")
+            yield place, settings.directory_service.password_key_arn
     if environment.directory:
         yield ("directory", "password_secret_arn"), environment.directory.password_secret_arn
         if environment.directory.password_key_arn:

@@ -14,7 +14,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ultracluster.catalog.quotas import Quota, ec2_quota, quota, quota_by_type
+from ultracluster.config.lustre import NewLustre
+from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.config.storage import (
+    FIRST_LUSTRE,
     IntelligentTieringLustre,
     Persistent1HddLustre,
     Persistent1SsdLustre,
@@ -52,6 +55,7 @@ def needs(cluster: Cluster) -> list[Need]:
     """Every quota that the environment takes something of, each once, at the greatest node counts."""
     found = [
         *_ec2(cluster),
+        *_io2(cluster),
         *_hyperpod(cluster),
         *_network(cluster),
         *_kubernetes(cluster),
@@ -74,6 +78,17 @@ def _ec2(cluster: Cluster) -> Iterator[Need]:
                 quota=found,
                 amount=nodes * instance_type.vcpu,
                 why=f"{name}: {nodes} x {instance_type.vcpu} vCPUs",
+            )
+
+
+def _io2(cluster: Cluster) -> Iterator[Need]:
+    for name, group in cluster.in_account.items():
+        iops, nodes = group.settings.root_volume_iops, group.most_nodes
+        if iops:
+            gib = group.settings.root_volume_gib
+            yield Need(quota=quota("io2-iops"), amount=nodes * iops, why=f"{name}: {nodes} root volumes")
+            yield Need(
+                quota=quota("io2-storage"), amount=nodes * gib / 1024, why=f"{name}: {nodes} root volumes"
             )
 
 
@@ -114,7 +129,8 @@ def _network(cluster: Cluster) -> Iterator[Need]:
     makes_vpc = network.vpc is None
     nat = makes_vpc and network.egress == "nat"
     cut = subnets(cluster)
-    new_subnets = len(cut.small) + (network.subnet is None)
+    further = sum(zone.subnet_id is None for zone in network.further_zones.values())
+    new_subnets = len(cut.small) + (network.subnet is None) + further
     endpoints = sum(row.kind == "interface" for row in made_endpoints(cluster))
     yield Need(quota=quota("vpcs"), amount=int(makes_vpc), why="one for the environment")
     yield Need(
@@ -122,6 +138,8 @@ def _network(cluster: Cluster) -> Iterator[Need]:
         scope="resource" if makes_vpc else "vpc",
     )  # fmt: skip
     yield Need(quota=quota("internet-gateways"), amount=int(nat), why="egress")
+    six = nat and cluster.environment.dual_stack
+    yield Need(quota=quota("egress-only-gateways"), amount=int(six), why="egress over IPv6")
     yield Need(quota=quota("nat-gateways"), amount=int(nat), why="egress", scope="zone")
     yield Need(quota=quota("elastic-ips"), amount=int(nat), why="the NAT gateway")
     yield Need(
@@ -129,9 +147,12 @@ def _network(cluster: Cluster) -> Iterator[Need]:
         scope="resource" if makes_vpc else "vpc",
     )  # fmt: skip
     yield Need(quota=quota("security-groups"), amount=_groups(cluster, endpoints), why="one for each part")
+    if isinstance(cluster.settings, ParallelCluster):
+        pools = len(cluster.with_role("login"))
+        yield Need(quota=quota("network-load-balancers"), amount=pools, why="one for each login pool")
     yield Need(
         quota=quota("rules-per-group"),
-        amount=RULES,
+        amount=RULES + RULES_OF_FURTHER_LUSTRE * len(cluster.environment.storage.further_lustre),
         why="the fullest group, both directions",
         scope="resource",
     )
@@ -141,6 +162,8 @@ def _network(cluster: Cluster) -> Iterator[Need]:
 RULES = 12
 """Rules of the fullest security group of ours: self, web, Lustre, NFS, database, API endpoint. AWS's
 default is 60; a test holds it against what the stacks make."""
+RULES_OF_FURTHER_LUSTRE = 2
+"""Of the nodes' group for each of them, over TCP; over EFA one."""
 
 
 def _groups(cluster: Cluster, endpoints: int) -> int:
@@ -150,11 +173,12 @@ def _groups(cluster: Cluster, endpoints: int) -> int:
     return (
         (cluster.environment.network.security_group is None)
         + (endpoints > 0)
-        + (storage.lustre is not None and storage.lustre.deployment != "existing")
+        + sum(one.new is not None for one in cluster.lustres.values())
         + (storage.openzfs is not None and storage.openzfs.deployment != "existing")
         + 2 * (database is not None and database.kind == "rds-mysql")  # and the function that makes its user
         + (cluster.environment.network.vpc is None)  # the default group of a VPC
         + cluster.traits.security_groups
+        + len(cluster.settings.ssh_pools if isinstance(cluster.settings, ParallelCluster) else ())
     )
 
 
@@ -188,7 +212,8 @@ def _kubernetes(cluster: Cluster) -> Iterator[Need]:
 
 
 def _storage(cluster: Cluster) -> Iterator[Need]:
-    yield from _lustre(cluster)
+    for name, lustre in cluster.lustres.items():
+        yield from _lustre(lustre.new, "Lustre" if name == FIRST_LUSTRE else f"Lustre {name}")
     openzfs = cluster.environment.storage.openzfs
     if openzfs is not None and openzfs.deployment != "existing":
         yield Need(quota=quota("openzfs-file-systems"), amount=1, why="home directories")
@@ -207,8 +232,7 @@ def _observability(cluster: Cluster) -> Iterator[Need]:
     yield Need(quota=quota("grafana-workspaces"), amount=int(wanted.makes_grafana), why="dashboards")
 
 
-def _lustre(cluster: Cluster) -> Iterator[Need]:
-    lustre = cluster.environment.storage.lustre
+def _lustre(lustre: NewLustre | None, why: str) -> Iterator[Need]:
     kind = ""
     match lustre:
         case ScratchLustre():
@@ -218,24 +242,24 @@ def _lustre(cluster: Cluster) -> Iterator[Need]:
         case Persistent2SsdLustre():
             kind = "persistent-2"
         case Persistent1HddLustre():
-            yield Need(quota=quota("lustre-persistent-1-file-systems"), amount=1, why="Lustre")
+            yield Need(quota=quota("lustre-persistent-1-file-systems"), amount=1, why=why)
             yield Need(
-                quota=quota("lustre-hdd-capacity"), amount=lustre.capacity_gib, why="Lustre", scope="resource"
+                quota=quota("lustre-hdd-capacity"), amount=lustre.capacity_gib, why=why, scope="resource"
             )
         case IntelligentTieringLustre():
             # whether it counts as one of the PERSISTENT_2 file systems is published nowhere
             yield Need(
                 quota=quota("lustre-intelligent-tiering-throughput"),
                 amount=lustre.throughput_mbps,
-                why="Lustre",
+                why=why,
             )
             cache = lustre.read_cache.gib or 0
             yield Need(quota=quota("lustre-intelligent-tiering-cache"), amount=cache, why="its read cache")
         case _:
             pass
     if kind and isinstance(lustre, ScratchLustre | Persistent1SsdLustre | Persistent2SsdLustre):
-        yield Need(quota=quota(f"lustre-{kind}-file-systems"), amount=1, why="Lustre")
-        yield Need(quota=quota(f"lustre-{kind}-capacity"), amount=lustre.capacity_gib, why="Lustre")
+        yield Need(quota=quota(f"lustre-{kind}-file-systems"), amount=1, why=why)
+        yield Need(quota=quota(f"lustre-{kind}-capacity"), amount=lustre.capacity_gib, why=why)
 
 
 def _joined(found: list[Need]) -> Iterator[Need]:

@@ -30,6 +30,18 @@ def root_throughput(group: NodeGroup, instance_type: InstanceType | None) -> int
     return ACCELERATED_MBPS if accelerated else INCLUDED_MBPS
 
 
+IO2_TIERS = (32_000, 64_000, 256_000)
+"""IOPS of an io2 volume up to each of which one price holds (Amazon EBS pricing)."""
+IO2_IOPS_PER_GIB = 1000
+"""At most (Amazon EBS User Guide, "Provisioned IOPS SSD (io2) Block Express volumes")."""
+
+
+def io2_tiers(iops: int) -> tuple[int, ...]:
+    """IOPS of an io2 volume in each tier of the price."""
+    lows = (0, *IO2_TIERS)
+    return tuple(max(0, min(iops, high) - low) for low, high in zip(lows, IO2_TIERS, strict=False))
+
+
 def root_iops(throughput_mbps: int) -> int:
     """I/O operations a second that EBS requires with a throughput."""
     return max(INCLUDED_IOPS, round(throughput_mbps / _MBPS_PER_IOPS))

@@ -64,6 +64,8 @@ def _on_parallelcluster(cluster: Cluster, settings: ParallelCluster) -> SlurmTop
     types = [kind for group in cluster.with_role("compute").values() for kind in group.types]
     if any(map(_has_nvlink, types)):
         return SlurmTopology("block", "AWS", "ParallelCluster writes the blocks of UltraServers")
+    if settings.topology == "flat":
+        return SlurmTopology("flat", "nobody", "orchestrator.topology is flat")
     since = parallelcluster().topology_yaml_since
     if _numbers(settings.version) < _numbers(since):
         why = f"Slurm of ParallelCluster {settings.version} reads no topology.yaml; that of {since} does"

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ultracluster.config import Environment
 from ultracluster.config.environment import Access, Software
-from ultracluster.config.network import ExistingSecurityGroup, ExistingSubnet, ExistingVpc, Network
+from ultracluster.config.network import (
+    ExistingSecurityGroup,
+    ExistingSubnet,
+    ExistingVpc,
+    FurtherZone,
+    Network,
+)
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup
 from ultracluster.config.observability import Observability
 from ultracluster.config.orchestrator import OrchestratorSettings
@@ -30,6 +36,7 @@ def standalone(
     cluster_name: str,
     region: str = LATER,
     lustre: LustreMount | None = None,
+    further_lustre: Mapping[str, LustreMount] | None = None,
     open_zfs: OpenZfsMount | None = None,
     accounting: Accounting | None = None,
     release: str | None = None,
@@ -38,6 +45,7 @@ def standalone(
     tags: Mapping[str, str] | None = None,
     access: Access | None = None,
     observability: Observability | None = None,
+    further_zones: Sequence[str] = (),
 ) -> Cluster:
     """What the parts come to.
 
@@ -47,6 +55,7 @@ def standalone(
         cluster_name: as its service knows it.
         region: AWS Region; a token where it is known only at deploy.
         lustre: what its nodes or pods mount.
+        further_lustre: the same beside it, by name.
         open_zfs: what its nodes or pods mount.
         accounting: database of Slurm's accounting.
         release: software release; the newest one for this orchestrator by default.
@@ -55,6 +64,7 @@ def standalone(
         tags: of everything that the cluster itself tags.
         access: who reaches the instance metadata of Slurm nodes; services only by default.
         observability: metrics of its nodes; none by default.
+        further_zones: ids of zones of which a subnet is given.
 
     Raises:
         pydantic.ValidationError: a part has the wrong shape, as a name of a group has; its places are those
@@ -65,9 +75,12 @@ def standalone(
         Environment(
             name=_environment_name(cluster_name),
             region=region,
-            network=_NETWORK,
+            network=_NETWORK.model_copy(update={"further_zones": dict.fromkeys(further_zones, _FURTHER)}),
             storage=Storage(
-                lustre=_lustre(lustre), openzfs=_open_zfs(open_zfs), accounting_database=_database(accounting)
+                lustre=_lustre(lustre) if lustre else None,
+                further_lustre={name: _lustre(one) for name, one in (further_lustre or {}).items()},
+                openzfs=_open_zfs(open_zfs),
+                accounting_database=_database(accounting),
             ),
             orchestrator=settings.model_copy(update={"cluster_name": cluster_name}),
             node_groups=dict(node_groups),
@@ -88,6 +101,7 @@ _NETWORK = Network(
     subnet=ExistingSubnet(id=LATER, cidr="0.0.0.0/0"),
     security_group=ExistingSecurityGroup(id=LATER),
 )
+_FURTHER = FurtherZone(cidr="0.0.0.0/0", subnet_id=LATER)
 """It exists already, and how large it is nobody has said."""
 
 
@@ -98,9 +112,7 @@ def _environment_name(cluster_name: str) -> str:
     return name if name[:1].isalpha() else f"c{name}"[:_LONGEST_NAME].rstrip("-")
 
 
-def _lustre(mount: LustreMount | None) -> ExistingLustre | None:
-    if mount is None:
-        return None
+def _lustre(mount: LustreMount) -> ExistingLustre:
     return ExistingLustre(
         id=mount.file_system_id or LATER,
         dns_name=mount.dns_name,

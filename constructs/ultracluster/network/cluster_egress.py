@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network
 
 from aws_cdk import RemovalPolicy, Stack
@@ -46,11 +46,13 @@ class ClusterEgress(Construct):
         vpc: ec2.IVpc,
         subnet: ec2.ISubnet,
         route_table_id: str | None = None,
+        further_route_table_ids: Mapping[str, str] | None = None,
         endpoints: Sequence[Endpoint] | None = None,
         perimeter: Perimeter | None = None,
         default_security_group_id: str | None = None,
         flow_log_key: kms.IKey | None = None,
         flow_log_removal: RemovalPolicy = RemovalPolicy.DESTROY,
+        ipv6: bool = False,
     ) -> None:
         """Make what does not exist yet.
 
@@ -60,28 +62,37 @@ class ClusterEgress(Construct):
             subnet: the nodes' subnet, in which interface endpoints are. What depends on its
                 `internet_connectivity_established` waits for routes and endpoints that are made here.
             route_table_id: that of the nodes' subnet; None where the subnet is someone else's.
+            further_route_table_ids: those of nodes' subnets in other zones, by zone id. They take the same
+                ways out.
             endpoints: the VPC endpoints to make; by default those that every cluster needs there.
             perimeter: what may be reached through them; by default `config.perimeter`.
             default_security_group_id: that of a VPC that is made here; its rules are taken away.
             flow_log_key: encrypts the flow logs, and the log of the calls that take those rules away.
             flow_log_removal: of the flow logs.
+            ipv6: nodes are dual stack: with `egress: nat` they reach IPv6 outside, and nothing there reaches
+                them.
         """
         super().__init__(scope, construct_id)
         self._network = config
         self._vpc_id = vpc.vpc_id
         self._key = flow_log_key
+        self._ipv6 = ipv6
         self._perimeter = perimeter or perimeter_of_network(config)
         self.endpoint_group: ec2.CfnSecurityGroup | None = None
         self.routes: list[ec2.CfnRoute] = []
         self.endpoints: list[ec2.CfnVPCEndpoint] = []
         if config.vpc is None:
             self._flow_log(flow_log_key, flow_log_removal)
-        if route_table_id and config.egress == "nat":
+        tables = {"": route_table_id} if route_table_id else {}
+        tables |= {f"-{zone}": table for zone, table in (further_route_table_ids or {}).items()}
+        if tables and config.egress == "nat":
             # the order of zones and sizes is that of the whole network; neither moves the public subnet
             public = subnets_of(config, database=False, control_plane=False).public
-            self._nat(public, route_table_id)
+            self._nat(public, tables)
+            if ipv6 and route_table_id and config.vpc is None:
+                self._out_of_ipv6(route_table_id)
         made = made_endpoints_of(config) if endpoints is None else endpoints
-        self._endpoints(subnet.subnet_id, route_table_id, made)
+        self._endpoints(subnet.subnet_id, list(tables.values()), made)
         self._gateways = [one.service for one in made if one.kind == "gateway"]
         if default_security_group_id:
             EmptyDefaultGroup(self, "DefaultGroup", group_id=default_security_group_id, key=flow_log_key)
@@ -113,7 +124,7 @@ class ClusterEgress(Construct):
             key=self._key,
         )
 
-    def _nat(self, public: IPv4Network | None, route_table_id: str) -> None:
+    def _nat(self, public: IPv4Network | None, tables: Mapping[str, str]) -> None:
         if self._network.vpc:
             nat_id = self._network.vpc.nat_gateway_id
         else:
@@ -138,21 +149,32 @@ class ClusterEgress(Construct):
             )
             nat.add_resource_dependency(out)
             nat_id = nat.attr_nat_gateway_id
+        for suffix, table_id in tables.items():
+            route = ec2.CfnRoute(
+                self, f"NodeRoute{suffix}", route_table_id=table_id,
+                destination_cidr_block="0.0.0.0/0", nat_gateway_id=nat_id,
+            )  # fmt: skip
+            self.routes.append(route)
+
+    def _out_of_ipv6(self, route_table_id: str) -> None:
+        gateway = ec2.CfnEgressOnlyInternetGateway(self, "Ipv6Gateway", vpc_id=self._vpc_id)
         route = ec2.CfnRoute(
-            self, "NodeRoute", route_table_id=route_table_id,
-            destination_cidr_block="0.0.0.0/0", nat_gateway_id=nat_id,
+            self, "NodeIpv6Route", route_table_id=route_table_id,
+            destination_ipv6_cidr_block="::/0", egress_only_internet_gateway_id=gateway.attr_id,
         )  # fmt: skip
         self.routes.append(route)
 
-    def _endpoints(self, subnet_id: str, route_table_id: str | None, endpoints: Sequence[Endpoint]) -> None:
+    def _endpoints(self, subnet_id: str, table_ids: Sequence[str], endpoints: Sequence[Endpoint]) -> None:
         prefix = f"com.amazonaws.{Stack.of(self).region}"
         for endpoint in endpoints:
             # a gateway is an entry in a route table; that of a subnet that exists is its owner's
-            if endpoint.kind == "gateway" and route_table_id:
+            if endpoint.kind == "gateway" and table_ids:
                 gateway = ec2.CfnVPCEndpoint(
                     self, f"Gateway-{endpoint.service}", vpc_id=self._vpc_id, vpc_endpoint_type="Gateway",
-                    service_name=f"{prefix}.{endpoint.service}", route_table_ids=[route_table_id],
+                    service_name=f"{prefix}.{endpoint.service}", route_table_ids=list(table_ids),
                     policy_document=endpoint_policy(self, endpoint.service, self._perimeter),
+                    # else S3's IPv6 addresses are reached past the endpoint, and its policy
+                    ip_address_type="dualstack" if self._ipv6 and endpoint.service == "s3" else None,
                 )  # fmt: skip
                 self.endpoints.append(gateway)
         interfaces = [endpoint.service for endpoint in endpoints if endpoint.kind == "interface"]

@@ -9,9 +9,9 @@ from typing import Any, Literal, TypedDict, Unpack, cast
 from aws_cdk import RemovalPolicy, Tags
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
-from constructs import Construct
+from constructs import Construct, DependencyGroup
 
-from ultracluster.config.network import FlowLogs, Network, Perimeter
+from ultracluster.config.network import FlowLogs, FurtherZone, Network, Perimeter
 from ultracluster.guard import report, settings_of
 from ultracluster.model.addresses import subnets_of
 from ultracluster.model.endpoints import Endpoint
@@ -30,6 +30,7 @@ class NetworkArguments(TypedDict, total=False):
     egress: Literal["nat", "closed"]
     extra_endpoints: Sequence[str]
     perimeter: Perimeter
+    further_zones: dict[str, FurtherZone]
     flow_logs: FlowLogs
 
 
@@ -46,6 +47,8 @@ class ClusterNetwork(Construct):
         route_table_id: that of the node subnet; None where the subnet exists.
         database_subnets: two subnets in two zones for RDS; empty unless asked for.
         control_plane_subnets: two subnets in two zones for an EKS control plane; empty unless asked for.
+        further_subnets: those of nodes in other zones, by zone id.
+        further_route_table_ids: of those of them that are made here, by zone id.
         default_security_group_id: the group that EC2 makes with a VPC; None where the VPC exists.
         egress: the ways out; None where another stack has them.
     """
@@ -61,6 +64,7 @@ class ClusterNetwork(Construct):
         control_plane_zone_id: str | None = None,
         flow_log_key: kms.IKey | None = None,
         own_egress: bool = True,
+        ipv6: bool = False,
         removal_policy: RemovalPolicy | None = None,
         **settings: Unpack[NetworkArguments],
     ) -> None:
@@ -75,6 +79,8 @@ class ClusterNetwork(Construct):
             flow_log_key: encrypts the flow logs, and the log of the calls of the deploy.
             own_egress: with NAT gateway, endpoints and flow logs; False where a `ClusterEgress` in another
                 stack has them, so that file systems need not wait for them.
+            ipv6: the VPC that is made gets a block of Amazon's, and the nodes' subnet one of it: nodes are
+                dual stack, and with `egress: nat` reach IPv6 outside by an egress-only internet gateway.
             removal_policy: of the VPC and of the subnets of file systems and database: what is retained in
                 a subnet keeps the subnet from being deleted, and the subnet the VPC.
             settings: `zone_id`, and the other fields of the model.
@@ -95,12 +101,22 @@ class ClusterNetwork(Construct):
             network, database=second_zone_id is not None, control_plane=control_plane_zone_id is not None
         )
         self.default_security_group_id: str | None = None
+        self._made: ec2.CfnVPC | None = None
         vpc_id = network.vpc.id if network.vpc else self._make_vpc(own_egress)
         self.route_table_id: str | None = None
         if network.subnet:
             self.subnet = existing_subnet(self, "Nodes", network.subnet.id)
         else:
-            cfn = self._subnet("NodeSubnet", vpc_id, subnets.nodes, network.zone_id)
+            cfn = zone_subnet(
+                self,
+                "NodeSubnet",
+                vpc_id,
+                subnets.nodes,
+                network.zone_id,
+                removal_policy=removal_policy,
+                ipv6=self._ipv6_block() if ipv6 else None,
+                vpc=self._made,
+            )
             routes = associated_routes(self, "NodeRoutes", vpc_id, cfn)
             self.route_table_id = routes.attr_route_table_id
             self.subnet = existing_subnet(
@@ -110,6 +126,10 @@ class ClusterNetwork(Construct):
                 route_table_id=self.route_table_id,
                 availability_zone=cfn.attr_availability_zone,
             )
+        self.further_subnets: dict[str, ec2.ISubnet] = {}
+        self.further_route_table_ids: dict[str, str] = {}
+        for zone, further in network.further_zones.items():
+            self._further(vpc_id, zone, further)
         cidr = network.vpc.cidr if network.vpc else network.cidr
         self.vpc = existing_vpc(self, "Vpc", vpc_id, cidr=cidr, subnet_id=self.subnet.subnet_id)
         self.egress: ClusterEgress | None = None
@@ -121,10 +141,16 @@ class ClusterNetwork(Construct):
                 vpc=self.vpc,
                 subnet=self.subnet,
                 route_table_id=self.route_table_id,
+                further_route_table_ids=self.further_route_table_ids,
                 endpoints=endpoints,
                 default_security_group_id=self.default_security_group_id,
                 flow_log_key=flow_log_key,
+                ipv6=ipv6,
             )
+            for one in self.further_subnets.values():
+                established: object = one.internet_connectivity_established
+                if isinstance(established, DependencyGroup):
+                    established.add(*self.egress.routes, *self.egress.endpoints)
         if subnets.database and second_zone_id:
             for name, cidr, zone in zip(
                 ("DatabaseSubnetA", "DatabaseSubnetB"),
@@ -140,6 +166,22 @@ class ClusterNetwork(Construct):
                 self.route_table_id,
                 dict(zip((network.zone_id, control_plane_zone_id), subnets.control_plane, strict=True)),
             )
+
+    def _further(self, vpc_id: str, zone: str, further: FurtherZone) -> None:
+        name = f"Nodes-{zone}"
+        if further.subnet_id:
+            self.further_subnets[zone] = existing_subnet(self, name, further.subnet_id)
+            return
+        made = self._subnet(f"NodeSubnet-{zone}", vpc_id, IPv4Network(further.cidr), zone)
+        table = associated_routes(self, f"NodeRoutes-{zone}", vpc_id, made)
+        self.further_route_table_ids[zone] = table.attr_route_table_id
+        self.further_subnets[zone] = existing_subnet(
+            self,
+            name,
+            made.attr_subnet_id,
+            route_table_id=table.attr_route_table_id,
+            availability_zone=made.attr_availability_zone,
+        )
 
     def _imported(self, name: str, subnet: ec2.CfnSubnet, routes: str | None = None) -> ec2.ISubnet:
         return existing_subnet(
@@ -161,8 +203,17 @@ class ClusterNetwork(Construct):
             )
             self.control_plane_subnets.append(self._imported(name, subnet, route_table_id))
 
+    def _ipv6_block(self) -> ec2.CfnVPCCidrBlock:
+        if self._made is None:
+            raise ValueError(
+                "ClusterNetwork: the IPv6 block of a VPC that exists is its owner's: name a dual-stack subnet"
+            )
+        return ec2.CfnVPCCidrBlock(
+            self, "Ipv6Block", vpc_id=self._made.attr_vpc_id, amazon_provided_ipv6_cidr_block=True
+        )
+
     def _make_vpc(self, egress: bool) -> str:
-        vpc = ec2.CfnVPC(
+        vpc = self._made = ec2.CfnVPC(
             self,
             "Resource",
             cidr_block=self._network.cidr,

@@ -116,6 +116,7 @@ class EfaSecurityGroup(Construct):
         *,
         vpc: ec2.IVpc,
         web_ports: Sequence[int] = WEB_PORTS,
+        ipv6: bool = False,
     ) -> None:
         """Make the group.
 
@@ -124,6 +125,7 @@ class EfaSecurityGroup(Construct):
             web_ports: TCP ports open to any IPv4 address, outbound. A network without an internet route needs
                 none: `ClusterEgress.admit` opens the way to endpoints and gateways. There is no rule for all
                 traffic to 0.0.0.0/0: HyperPod's prerequisites warn that it may fail the EFA health checks.
+            ipv6: open them to any IPv6 address as well.
         """
         super().__init__(scope, construct_id)
         group = ec2.CfnSecurityGroup(
@@ -133,9 +135,10 @@ class EfaSecurityGroup(Construct):
             vpc_id=vpc.vpc_id,
             security_group_egress=[
                 ec2.CfnSecurityGroup.EgressProperty(
-                    ip_protocol="tcp", from_port=port, to_port=port, cidr_ip="0.0.0.0/0",
+                    ip_protocol="tcp", from_port=port, to_port=port, **anywhere,
                     description="Package mirrors and AWS APIs",
                 )
+                for anywhere in ({"cidr_ip": "0.0.0.0/0"}, *([{"cidr_ipv6": "::/0"}] if ipv6 else []))
                 for port in web_ports
             ]
             # an empty list makes EC2 add its default rule, all traffic to 0.0.0.0/0

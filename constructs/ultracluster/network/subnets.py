@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Network
 
-from aws_cdk import RemovalPolicy, Tags
+from aws_cdk import Fn, RemovalPolicy, Tags
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
@@ -17,8 +17,15 @@ def zone_subnet(
     zone_id: str,
     *,
     removal_policy: RemovalPolicy | None = None,
+    ipv6: ec2.CfnVPCCidrBlock | None = None,
+    vpc: ec2.CfnVPC | None = None,
 ) -> ec2.CfnSubnet:
-    """A private subnet; with `removal_policy` it stays with what stays in it."""
+    """A private subnet; with `removal_policy` it stays with what stays in it.
+
+    With `ipv6`, the block that `vpc` has of Amazon, it is dual stack, and network interfaces in it get
+    addresses of both kinds.
+    """
+    six = Fn.select(0, Fn.cidr(Fn.select(0, vpc.attr_ipv6_cidr_blocks), 1, "64")) if vpc and ipv6 else None
     subnet = ec2.CfnSubnet(
         scope,
         name,
@@ -26,7 +33,11 @@ def zone_subnet(
         cidr_block=str(cidr),
         availability_zone_id=zone_id,
         map_public_ip_on_launch=False,
+        ipv6_cidr_block=six,
+        assign_ipv6_address_on_creation=True if six else None,
     )
+    if ipv6:
+        subnet.add_resource_dependency(ipv6)
     if removal_policy:
         subnet.apply_removal_policy(removal_policy)
     Tags.of(subnet).add("Name", f"{scope.node.path}/{name}")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from constructs import Construct
 
+from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.orchestrator import ParallelCluster
+from ultracluster.config.storage import FIRST_LUSTRE
 from ultracluster.model import Cluster
 from ultracluster.observability.alarm import Reckoned, Value, add_alarm
 from ultracluster.observability.log_patterns import LogWatch, log_watches, lustre_watch, namespace
@@ -26,7 +30,7 @@ def add_alarms(
     cluster: Cluster,
     *,
     topic_arn: str,
-    lustre_id: str | None = None,
+    lustre_ids: Mapping[str, str] | None = None,
     database_id: str | None = None,
     workspace_arn: str | None = None,
 ) -> None:
@@ -36,7 +40,7 @@ def add_alarms(
         scope: of a stack that comes last.
         cluster: what the environment comes to.
         topic_arn: is told.
-        lustre_id: file system, `fs-...`; None where there is none.
+        lustre_ids: file systems, `fs-...`, by name; the first is `storage.lustre`.
         database_id: instance of the accounting database that is made here.
         workspace_arn: Prometheus workspace that is made here; one that exists is watched by its owner.
     """
@@ -46,8 +50,14 @@ def add_alarms(
     home = Construct(scope, "Alarms")
     for watch in log_watches(cluster):
         _logs(home, cluster, watch, topic_arn)
-    if lustre_id:
-        _lustre(home, cluster, lustre_id, topic_arn)
+    if lustre_ids and (watch := lustre_watch(cluster)):
+        _logs(home, cluster, watch, topic_arn)
+    for name, lustre_id in (lustre_ids or {}).items():
+        first = name == FIRST_LUSTRE
+        place = home if first else Construct(home, f"{name.capitalize()}Lustre")
+        facts = cluster.lustres.get(name) or cluster.lustre
+        if facts:
+            _lustre(place, cluster, facts, lustre_id, topic_arn, name="lustre" if first else f"lustre-{name}")
     if database_id:
         _database(home, cluster, database_id, topic_arn)
     if workspace_arn:
@@ -72,12 +82,12 @@ def _name(metric: str) -> str:
     return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in metric).lstrip("-")
 
 
-def _lustre(scope: Construct, cluster: Cluster, file_system: str, topic_arn: str) -> None:
+def _lustre(
+    scope: Construct, cluster: Cluster, facts: LustreFacts, file_system: str, topic_arn: str, *, name: str
+) -> None:
     """FSx for Lustre User Guide, "Amazon FSx for Lustre metrics and dimensions"."""
-    if watch := lustre_watch(cluster):
-        _logs(scope, cluster, watch, topic_arn)
-    of = {"FileSystemId": file_system}
-    if capacity := cluster.lustre and cluster.lustre.capacity_gib:
+    of, at = {"FileSystemId": file_system}, "Lustre" if name == "lustre" else f"Lustre at {facts.mount_path}"
+    if capacity := facts.capacity_gib:
         used = [
             Value(namespace="AWS/FSx", metric="PhysicalDiskUsage", dimensions=of, statistic=how, seconds=60)
             for how in ("Maximum", "SampleCount")
@@ -86,8 +96,8 @@ def _lustre(scope: Construct, cluster: Cluster, file_system: str, topic_arn: str
             scope,
             "LustreFull",
             cluster,
-            name="lustre-full",
-            text=f"the fullest disk of Lustre is above {FULL_PERCENT} %: writes fail once it is full, "
+            name=f"{name}-full",
+            text=f"the fullest disk of {at} is above {FULL_PERCENT} %: writes fail once it is full, "
             "though others have room. Run on a node: lfs df -h; then release files, or raise capacity_gib.",
             topic_arn=topic_arn,
             # in a minute each disk reports once, and all are of one size
@@ -104,8 +114,8 @@ def _lustre(scope: Construct, cluster: Cluster, file_system: str, topic_arn: str
         scope,
         "LustreMetadata",
         cluster,
-        name="lustre-metadata-busy",
-        text=f"a metadata server of Lustre has been above {BUSY_PERCENT} % for 15 minutes: something opens "
+        name=f"{name}-metadata-busy",
+        text=f"a metadata server of {at} has been above {BUSY_PERCENT} % for 15 minutes: something opens "
         "or lists very many files. Run on the nodes: lctl get_param mdc.*.stats",
         topic_arn=topic_arn,
         value=Reckoned(
@@ -120,13 +130,13 @@ def _lustre(scope: Construct, cluster: Cluster, file_system: str, topic_arn: str
         points=3,
         tell_end=True,
     )
-    if cluster.environment.data_repositories:
+    if facts.data_repositories:
         for publisher, does in (("AutoExport", "exported to S3"), ("AutoImport", "imported from S3")):
             add_alarm(
                 scope,
                 f"{publisher}Late",
                 cluster,
-                name=f"lustre-{publisher.lower()}-late",
+                name=f"{name}-{publisher.lower()}-late",
                 text=f"changes have waited to be {does} for more than an hour. "
                 f"Run: ultracluster preflight {cluster.name}",
                 topic_arn=topic_arn,

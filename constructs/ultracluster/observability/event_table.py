@@ -58,6 +58,11 @@ def watches(cluster: Cluster, *, stacks: str) -> list[Watch]:
     found += _reservations(cluster)
     if any(group.capacity.kind == "spot" and not group.in_service for group in cluster.groups.values()):
         found.append(_spot(cluster))
+    if any(
+        group.capacity.kind == "reservation" and group.capacity.takes_back
+        for group in cluster.groups.values()
+    ):
+        found.append(_reclaimed(cluster))
     if cluster.traits.kubernetes:
         found.append(_auto_scaling(cluster))
     if isinstance(cluster.settings, ParallelCluster) and cluster.settings.monitoring.alarms:
@@ -283,6 +288,27 @@ def _spot(cluster: Cluster) -> Watch:
             f"nodes list {cluster.name}",
         ),
         source="Amazon EC2 User Guide, Spot Instance interruption notices",
+        counted=True,
+    )
+
+
+def _reclaimed(cluster: Cluster) -> Watch:
+    """Of the whole account: the event has the instance's id, and neither reservation nor cluster."""
+    return Watch(
+        name="reservation-interruption",
+        pattern={
+            "source": ["aws.ec2"],
+            # the guide's page on Spot names the same event with Interruptible in the middle
+            "detail-type": [{"suffix": "Capacity Reservation Instance Interruption Warning"}],
+        },
+        text=_told(
+            cluster,
+            "the owner of an interruptible reservation takes its instances back from this account, with two "
+            "minutes' notice.",
+            f"nodes list {cluster.name}",
+        ),
+        source="Amazon EC2 User Guide, Monitor interruptible Capacity Reservations with EventBridge and "
+        "CloudTrail",
         counted=True,
     )
 

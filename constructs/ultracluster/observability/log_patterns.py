@@ -94,9 +94,9 @@ def log_watches(cluster: Cluster) -> tuple[LogWatch, ...]:
 
 
 def lustre_watch(cluster: Cluster) -> LogWatch | None:
-    """What is looked for in Lustre's log; None where the file system writes none, or is not made here."""
-    level = getattr(cluster.environment.storage.lustre, "log_level", "disabled")
-    return None if level == "disabled" else LUSTRE
+    """What is looked for in Lustre's logs; None where no file system writes one, or none is made here."""
+    made = [one.new for one in cluster.lustres.values() if one.new]
+    return LUSTRE if any(one.log_level != "disabled" for one in made) else None
 
 
 __all__ = ["HYPERPOD", "LUSTRE", "PCS", "LogWatch", "log_watches", "lustre_watch", "namespace"]

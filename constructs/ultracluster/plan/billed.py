@@ -10,14 +10,32 @@ from typing import assert_never
 from ultracluster.catalog import ultraservers
 from ultracluster.catalog.eks_calendar import standard_support_ends
 from ultracluster.catalog.pcs import pcs_size_for
-from ultracluster.config.orchestrator import Pcs
-from ultracluster.config.storage import IntelligentTieringLustre, Persistent1HddLustre, Persistent2SsdLustre
+from ultracluster.config.kubernetes import HyperPodEks
+from ultracluster.config.lustre import LustreFacts
+from ultracluster.config.orchestrator import ParallelCluster, Pcs
+from ultracluster.config.storage import (
+    FIRST_LUSTRE,
+    IntelligentTieringLustre,
+    Persistent1HddLustre,
+    Persistent2SsdLustre,
+)
 from ultracluster.model import Cluster, Group
+from ultracluster.model.devices import spaces_of
 from ultracluster.model.endpoints import made_endpoints
+from ultracluster.model.inference import inference_of
 from ultracluster.model.node_price import price_key
-from ultracluster.model.root_volume import INCLUDED_IOPS, INCLUDED_MBPS, root_iops, root_throughput
+from ultracluster.model.root_volume import (
+    INCLUDED_IOPS,
+    INCLUDED_MBPS,
+    io2_tiers,
+    root_iops,
+    root_throughput,
+)
 from ultracluster.plan.billed_item import Item, standing
 from ultracluster.plan.billed_observability import observability_items
+
+HEAD_NODE_ALARMS = 5
+"""Health, processor, memory, disk, heartbeat (aws-parallelcluster 3.16.1, templates/cluster_stack.py)."""
 
 
 def billed(cluster: Cluster, today: dt.date | None = None) -> Iterator[Item]:
@@ -30,7 +48,8 @@ def billed(cluster: Cluster, today: dt.date | None = None) -> Iterator[Item]:
         if group.most_nodes:
             yield from _nodes(group)
     yield from _control_plane(cluster, today or dt.date.today())
-    for part in (_lustre, _open_zfs, _database, _network, _security, observability_items, _by_use):
+    parts = (_all_lustre, _restricted_lustre, _open_zfs, _database, _network, _security, observability_items)
+    for part in (*parts, _own_monitoring, _by_use):
         yield from part(cluster)
 
 
@@ -41,7 +60,7 @@ def _nodes(group: Group) -> Iterator[Item]:
     yield Item(
         area="nodes",
         what=f"{group.name}: {'root' if ours else 'second'} volumes",
-        key="ebs.gp3" if ours else "hyperpod-volume",
+        key=("ebs.io2" if group.settings.root_volume_iops else "ebs.gp3") if ours else "hyperpod-volume",
         purchase="usage",
         unit="GiB",
         quantity=gib * count,
@@ -54,10 +73,17 @@ def _nodes(group: Group) -> Iterator[Item]:
 def _speed(group: Group) -> Iterator[Item]:
     """What root volumes cost beyond the speed that is included."""
     throughput = root_throughput(group.settings, group.type)
-    for what, key, unit, more in (
+    io2 = io2_tiers(group.settings.root_volume_iops or 0)
+    of_gp3 = (
         ("MB/s", "ebs.gp3-throughput", "MB/s", throughput - INCLUDED_MBPS),
         ("IOPS", "ebs.gp3-iops", "IOPS", root_iops(throughput) - INCLUDED_IOPS),
-    ):
+    )
+    of_io2 = (
+        ("IOPS", "ebs.io2-iops", "IOPS", io2[0]),
+        ("IOPS > 32k", "ebs.io2-iops-2", "IOPS", io2[1]),
+        ("IOPS > 64k", "ebs.io2-iops-3", "IOPS", io2[2]),
+    )
+    for what, key, unit, more in of_io2 if any(io2) else of_gp3:
         if more:
             yield Item(
                 area="nodes",
@@ -91,7 +117,13 @@ def _instances(group: Group) -> Item:
             asks = "" if hyperpod else "; --live asks for its price"
             return replace(item, note=f"on demand is the most that Spot costs{asks}")
         case "reservation":
-            return replace(item, note="billed whether or not nodes run in it")
+            lent = group.capacity.takes_back
+            return replace(
+                item,
+                note="billed while nodes run; its owner pays for what stands idle"
+                if lent
+                else "billed whether or not nodes run in it",
+            )
         case "training-plan":
             return replace(item, note=_PREPAID)
         case "capacity-block":
@@ -161,9 +193,15 @@ def _pcs(item: Item) -> Item:
     return replace(item, note="AWS PCS has no price list that we know: see aws.amazon.com/pcs/pricing")
 
 
-def _lustre(cluster: Cluster) -> Iterator[Item]:
-    lustre = cluster.lustre.new if cluster.lustre else None
-    if lustre is None or cluster.lustre is None:
+def _all_lustre(cluster: Cluster) -> Iterator[Item]:
+    for name, facts in cluster.lustres.items():
+        for item in _lustre(facts):
+            yield item if name == FIRST_LUSTRE else replace(item, what=f"{name}: {item.what}")
+
+
+def _lustre(facts: LustreFacts) -> Iterator[Item]:
+    lustre = facts.new
+    if lustre is None:
         return
     key = f"lustre.{lustre.deployment}"
     if isinstance(lustre, IntelligentTieringLustre):
@@ -178,7 +216,7 @@ def _lustre(cluster: Cluster) -> Iterator[Item]:
             # FSx decides its size; without one there is nothing to multiply
             yield standing("storage", "Lustre read cache, size by throughput", "", "cache")
         return
-    tier = cluster.lustre.throughput_mbps_per_tib
+    tier = facts.throughput_mbps_per_tib
     speed, place = (f", {tier}/TiB", f".{tier}") if tier else ("", "")
     cache = "-cached" if isinstance(lustre, Persistent1HddLustre) and lustre.drive_cache == "read" else ""
     yield standing(
@@ -189,6 +227,24 @@ def _lustre(cluster: Cluster) -> Iterator[Item]:
             standing("storage", "Lustre metadata IOPS", f"{key}.metadata", "IOPS", lustre.metadata_iops),
             note="some of them may come with the capacity",
         )
+
+
+def _restricted_lustre(cluster: Cluster) -> Iterator[Item]:
+    """What HyperPod makes for restricted groups, and AWS bills here; its kind is not published."""
+    own = {name: one.restricted.lustre for name, one in cluster.in_service.items() if one.restricted}
+    settings = cluster.kubernetes
+    shared = settings.restricted_lustre if isinstance(settings, HyperPodEks) else None
+    for what, lustre in (*own.items(), *([("restricted groups", shared)] if shared and own else ())):
+        if lustre:
+            speed = lustre.throughput_mbps_per_tib
+            item = standing(
+                "storage",
+                f"Lustre of {what}, {speed}/TiB",
+                f"lustre.persistent-2-ssd.{speed}",
+                "GiB",
+                lustre.capacity_gib,
+            )
+            yield replace(item, note="counted as persistent-2-ssd; HyperPod makes it, also for 0 nodes")
 
 
 def _open_zfs(cluster: Cluster) -> Iterator[Item]:
@@ -222,6 +278,10 @@ def _network(cluster: Cluster) -> Iterator[Item]:
     interfaces = [one for one in made_endpoints(cluster) if one.kind == "interface"]
     if interfaces:
         yield standing("network", "interface endpoints, one zone", "endpoint", "endpoint", len(interfaces))
+    pools = cluster.with_role("login") if isinstance(cluster.settings, ParallelCluster) else {}
+    if pools:
+        item = standing("network", "load balancers of login pools", "nlb", "load balancer", len(pools))
+        yield replace(item, note="ParallelCluster makes one for each pool, also for one without nodes")
 
 
 def _makes_nat(cluster: Cluster) -> bool:
@@ -241,6 +301,21 @@ def _security(cluster: Cluster) -> Iterator[Item]:
         yield standing("security", "secrets of the database", "secret", "secret", secrets)
 
 
+def _own_monitoring(cluster: Cluster) -> Iterator[Item]:
+    """What ParallelCluster makes in CloudWatch by itself."""
+    settings = cluster.settings
+    if not isinstance(settings, ParallelCluster):
+        return
+    if settings.monitoring.dashboard:
+        item = standing("observability", "ParallelCluster's dashboard", "cloudwatch.dashboard", "dashboard")
+        yield replace(item, note="the first three of an account are free")
+    if settings.monitoring.alarms:
+        alarms = standing(
+            "observability", "ParallelCluster's alarms", "cloudwatch.alarm", "alarm", HEAD_NODE_ALARMS
+        )
+        yield replace(alarms, note="and a composite alarm of them, which costs more; the first ten are free")
+
+
 def _by_use(cluster: Cluster) -> Iterator[Item]:
     storage = cluster.environment.storage
 
@@ -251,14 +326,27 @@ def _by_use(cluster: Cluster) -> Iterator[Item]:
         yield use("data through the NAT gateway", "nat.gb")
     if any(one.kind == "interface" for one in made_endpoints(cluster)):
         yield use("data through interface endpoints", "endpoint.gb")
-    if not storage.scripts_bucket or cluster.environment.data_repositories:
+    if not storage.scripts_bucket or cluster.environment.all_data_repositories:
         yield use("S3: objects and requests")
-    if isinstance(storage.lustre, IntelligentTieringLustre):
+    if isinstance(cluster.settings, ParallelCluster) and cluster.with_role("login"):
+        yield use("data and connections through the load balancers of login pools", "nlb.capacity")
+    lustres = cluster.lustres.values()
+    if any(isinstance(one.settings, IntelligentTieringLustre) for one in lustres):
         yield use("Lustre: data in Intelligent-Tiering")
     home = storage.openzfs
-    backups = [cluster.lustre.backups if cluster.lustre else None]
+    backups = [one.backups for one in lustres]
     backups.append(home.backups if home and home.deployment != "existing" else None)
     if any(one and one.retention_days for one in backups):
         yield use("backups of file systems")
+    if wanted := spaces_of(cluster):
+        most = wanted.per_team * max(1, len(cluster.environment.teams))
+        yield use(f"EBS volumes of up to {most} spaces, {wanted.storage_gib} GiB each", "ebs.gp3")
+        if wanted.remote_ide:
+            yield use(f"editors: up to {most} spaces as managed nodes of Systems Manager", "ssm.advanced")
+    serving = inference_of(cluster)
+    if serving and serving.load_balancer_controller:
+        yield use("a load balancer for each endpoint or gateway of the inference operator")
+    if serving and not serving.certificate_bucket:
+        yield use("S3: certificates of endpoints")
     yield use("CloudWatch: logs and metrics")
     yield use("traffic to other zones, Regions and the internet")

@@ -17,14 +17,16 @@ from ultracluster.model.orchestrators import Traits
 from ultracluster.model.quota_needs import needs
 from ultracluster.plan.boot import BootPlan, boot_lines, boot_plans, step_lines
 from ultracluster.plan.cost_summary import CostPlan, cost_plan
-from ultracluster.plan.groups import GroupPlan, bandwidth, group_plan
+from ultracluster.plan.groups import GroupPlan, bandwidth, group_notes, group_plan
 from ultracluster.plan.network import (
     AddressPlan,
     AddressRow,
     EndpointPlan,
+    ZonePlan,
     address_plan,
     endpoint_plans,
     perimeter_words,
+    zone_plans,
 )
 from ultracluster.plan.observability import (
     GroupSeries,
@@ -33,12 +35,14 @@ from ultracluster.plan.observability import (
     observability_plan,
 )
 from ultracluster.plan.price_file import PriceFile
+from ultracluster.plan.resilience import CheckpointMemory, ResiliencePlan, resilience_lines, resilience_plan
 from ultracluster.plan.slurm import SlurmPlan, slurm_lines, slurm_plan
 from ultracluster.plan.storage import (
     FileSystemPlan,
     JobBucketPlan,
     RepositoryPlan,
     accounting_place,
+    further_lustre_plans,
     home_plan,
     job_bucket_plans,
     lustre_plan,
@@ -51,6 +55,7 @@ __all__ = [
     "AddressPlan",
     "AddressRow",
     "BootPlan",
+    "CheckpointMemory",
     "CostPlan",
     "EndpointPlan",
     "FileSystemPlan",
@@ -61,13 +66,17 @@ __all__ = [
     "Plan",
     "QuotaPlan",
     "RepositoryPlan",
+    "ResiliencePlan",
     "SlurmPlan",
     "WarningPlan",
+    "ZonePlan",
     "bandwidth",
     "boot_lines",
+    "group_notes",
     "observability_lines",
     "parameters",
     "plan",
+    "resilience_lines",
     "size_text",
     "slurm_lines",
     "step_lines",
@@ -117,6 +126,8 @@ class Plan:
     zone_id: str
     groups: tuple[GroupPlan, ...]
     lustre: FileSystemPlan | None
+    further_lustre: tuple[FileSystemPlan, ...]
+    """Beside the first."""
     repositories: tuple[RepositoryPlan, ...]
     job_buckets: tuple[JobBucketPlan, ...]
     """What users' jobs reach in S3 by a role of their own."""
@@ -132,8 +143,12 @@ class Plan:
     perimeter: str
     """Whose resources pass the endpoints; empty where none is made."""
     addresses: AddressPlan
+    further_zones: tuple[ZonePlan, ...]
+    """Other zones in which groups are."""
     quotas: tuple[QuotaPlan, ...]
     model: ModelPlan | None
+    resilience: ResiliencePlan | None
+    """What becomes of jobs when processes or nodes fail; None where HyperPod runs nothing for it."""
     observability: ObservabilityPlan | None
     """What is collected of the cluster, and how much; None where nothing watches it."""
     cost: CostPlan
@@ -190,6 +205,7 @@ def plan(
         zone_id=network.zone_id,
         groups=groups,
         lustre=lustre_plan(cluster),
+        further_lustre=further_lustre_plans(cluster),
         repositories=repository_plans(cluster),
         job_buckets=job_bucket_plans(cluster),
         home=home_plan(cluster),
@@ -200,6 +216,7 @@ def plan(
         endpoints=endpoint_plans(cluster),
         perimeter=perimeter_words(cluster),
         addresses=address_plan(cluster),
+        further_zones=zone_plans(cluster),
         quotas=tuple(
             QuotaPlan(
                 service=need.quota.service,
@@ -213,6 +230,7 @@ def plan(
             for need in needs(cluster)
         ),
         model=None if model is None else model_plan(cluster, model, groups),
+        resilience=resilience_plan(cluster),
         observability=observability_plan(cluster),
         cost=cost_plan(cluster, today, prices),
         software=environment.software.release,

@@ -15,6 +15,7 @@ from ultracluster.config.capacity import (
     Spot,
     TrainingPlan,
 )
+from ultracluster.config.nodes import AutomaticPatching, Patching, ScheduledPatching
 from ultracluster.model import Group
 from ultracluster.model.network_cards import network_card_plan
 
@@ -31,7 +32,7 @@ class GroupPlan:
     greatest: int
     """Nodes that there may be."""
     capacity: str
-    """Kind of capacity: `on-demand`, `training-plan` ..."""
+    """Kind of capacity: `on-demand`, `training-plan` ...; `interruptible reservation` of one that is lent."""
     capacity_id: str
     """Id or ARN of what is reserved; empty without one."""
     placement: str
@@ -50,6 +51,16 @@ class GroupPlan:
     """EFA interfaces of one node."""
     efa_gbps_per_node: float | None
     """Gbit/s; 0 without EFA."""
+    zone_id: str
+    """Of its nodes."""
+    further_types: tuple[str, ...]
+    """Types that it may have instead, in this order."""
+    image_release: str
+    """Release of HyperPod's image that it is pinned to; empty without a pin."""
+    updates: str
+    """When its software is updated by itself, in words; empty where that is done by hand."""
+    restricted: bool
+    """Only images of AWS's that customise Amazon Nova run there."""
 
     @property
     def efa_gbps(self) -> float | None:
@@ -57,10 +68,31 @@ class GroupPlan:
         return None if self.efa_gbps_per_node is None else self.efa_gbps_per_node * self.greatest
 
     @property
+    def domains(self) -> int | None:
+        """Domains of all nodes; a job that stays in one does not need the network for its collectives."""
+        return self.accelerators // self.domain.size if self.domain else None
+
+    @property
     def nodes(self) -> str:
         """`16 x TYPE`, `0-4 x TYPE`."""
         number = f"{self.count}-{self.greatest}" if self.greatest > self.count else str(self.count)
         return f"{number} x {self.instance_type}"
+
+
+def group_notes(group: GroupPlan, home: str) -> tuple[str, ...]:
+    """What is special about a group, each in one line.
+
+    Args:
+        home: zone of the environment.
+    """
+    notes = (
+        f"is in {group.zone_id}" if group.zone_id != home else "",
+        f"may also be {', '.join(group.further_types)}, in this order" if group.further_types else "",
+        "is restricted: only AWS's images for Amazon Nova run there" if group.restricted else "",
+        f"is pinned to {group.image_release} of HyperPod's image" if group.image_release else "",
+        group.updates,
+    )
+    return tuple(f"{group.name} {note}" for note in notes if note)
 
 
 def bandwidth(gbps: float | None) -> str:
@@ -83,7 +115,7 @@ def group_plan(group: Group) -> GroupPlan:
         instance_type=group.settings.instance_type,
         count=group.settings.count,
         greatest=nodes,
-        capacity=group.capacity.kind,
+        capacity=_capacity_kind(group.capacity),
         capacity_id=_capacity_id(group.capacity),
         placement=_placement(group),
         vcpu=instance_type.vcpu * nodes if instance_type and instance_type.vcpu else None,
@@ -94,7 +126,30 @@ def group_plan(group: Group) -> GroupPlan:
         domain=accelerator_domain(instance_type, nodes) if instance_type else None,
         efa_interfaces=interfaces,
         efa_gbps_per_node=gbps,
+        zone_id=group.zone_id,
+        further_types=group.settings.instance_types,
+        image_release=group.settings.image_release or "",
+        updates=_updates(group.settings.patching),
+        restricted=group.restricted is not None,
     )
+
+
+def _updates(patching: Patching | None) -> str:
+    match patching:
+        case None:
+            return ""
+        case ScheduledPatching():
+            words = f"is updated at {patching.schedule} UTC"
+        case AutomaticPatching():
+            when = "each node is" if patching.kind == "when-idle" else "all nodes are"
+            words = f"is patched when {when} idle"
+        case _ as never:
+            assert_never(never)
+    if patching.batch_percent:
+        words += f", {patching.batch_percent} % at a time"
+    if patching.rollback_alarms:
+        words += f", rolled back by {', '.join(patching.rollback_alarms)}"
+    return words
 
 
 def _efa(instance_type: InstanceType | None) -> tuple[int | None, float | None]:
@@ -117,6 +172,11 @@ def _placement(group: Group) -> str:
     if group.in_service:
         return "hyperpod"
     return group.placement.kind if group.placement else ""
+
+
+def _capacity_kind(capacity: Capacity) -> str:
+    lent = isinstance(capacity, Reservation) and capacity.interruptible
+    return f"interruptible {capacity.kind}" if lent else capacity.kind
 
 
 def _capacity_id(capacity: Capacity) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ultracluster.model import Cluster
-from ultracluster.model.addresses import address_budget
+from ultracluster.model.addresses import address_budget, further_budgets
 from ultracluster.model.endpoints import made_endpoints
 from ultracluster.model.perimeter import perimeter_of
 
@@ -44,6 +44,32 @@ class EndpointPlan:
     service: str
     kind: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZonePlan:
+    """The nodes' subnet in another zone."""
+
+    zone_id: str
+    subnet: str
+    usable: int
+    total: int
+    groups: tuple[str, ...]
+    """In it, by name."""
+
+
+def zone_plans(cluster: Cluster) -> tuple[ZonePlan, ...]:
+    """Every further zone with what is in it."""
+    return tuple(
+        ZonePlan(
+            zone_id=zone,
+            subnet=str(budget.network),
+            usable=budget.usable,
+            total=budget.total,
+            groups=tuple(cluster.further_zones.get(zone, ())),
+        )
+        for zone, budget in further_budgets(cluster).items()
+    )
 
 
 def address_plan(cluster: Cluster) -> AddressPlan:

@@ -103,7 +103,7 @@ class _Page:
         y += 34
         y = self._support(y)
         y = self._compute(y, frames)
-        lustre, y = self._file_systems(y)
+        lustres, y = self._file_systems(y)
         y = self._endpoints(y)
         subnet = Box(60, subnet_top, 792, y - subnet_top)
         addresses = plan.addresses
@@ -116,7 +116,7 @@ class _Page:
         existing = "" if plan.makes_vpc else " (existing)"
         frames.append((vpc, f"VPC {addresses.vpc}{existing}", _VPC, "none", False))
         self._service(subnet)
-        self._repositories(lustre)
+        self._repositories(lustres)
         region = Box(16, 88, WIDTH - 32, max(vpc.bottom, self.side) + _GAP - 88)
         account = f", account {plan.account}" if plan.account else ""
         frames.append((region, f"Region {plan.region}{account}", _REGION, "none", True))
@@ -197,28 +197,30 @@ class _Page:
                 left, card.y + 12 + 3 * 14 + 12, f"and {group.greatest - shown:,} more", size=12, color=DIM
             )
 
-    def _file_systems(self, y: float) -> tuple[Box | None, float]:
+    def _file_systems(self, y: float) -> tuple[dict[str, Box], float]:
+        """Their cards; those of Lustre by name, the first without one."""
         plan = self.plan
         found = [("openzfs", plan.home), ("lustre", plan.lustre)]
+        found += [("lustre", one) for one in plan.further_lustre]
         shown = [(symbol, file_system) for symbol, file_system in found if file_system is not None]
         if not shown:
-            return None, y
+            return {}, y
         width = (764 - _GAP * (len(shown) - 1)) / len(shown)
         y += 22  # for the line from the nodes
         cards = [
             (symbol, file_system, file_system_lines(file_system, width)) for symbol, file_system in shown
         ]
         height = max(card_height(lines) for *_, lines in cards)
-        lustre = None
+        lustres: dict[str, Box] = {}
         for place, (symbol, file_system, lines) in enumerate(cards):
             box = Box(74 + place * (width + _GAP), y, width, height)
             self.canvas.card(box, symbol, lines)
             middle = box.x + box.width / 2
             self.canvas.line([(middle, y - 22 - _GAP + 4), (middle, y - 2)], DIM, ends="both")
             self.canvas.text(middle + 10, y - 12, file_system.fabric, size=12, color=DIM)
-            if file_system is plan.lustre:
-                lustre = box
-        return lustre, y + height + _GAP
+            if symbol == "lustre":
+                lustres[file_system.name] = box
+        return lustres, y + height + _GAP
 
     def _endpoints(self, y: float) -> float:
         endpoints = self.plan.endpoints
@@ -254,15 +256,16 @@ class _Page:
             self.canvas.line([(_SIDE, middle), (subnet.right, middle)], DIM, ends="end")
             self.side = box.bottom + _GAP
 
-    def _repositories(self, lustre: Box | None) -> None:
-        """S3 next to the file system, each folder tied to it."""
+    def _repositories(self, lustres: dict[str, Box]) -> None:
+        """S3 next to the file systems, each folder tied to its own."""
         repositories = self.plan.repositories
-        if lustre is None or not repositories:
+        if not lustres or not repositories:
             return
         room = _SIDE_WIDTH - 74
-        y = max(self.side + _GAP, lustre.y)
-        target = lustre.y + lustre.height / 2
+        y = max(self.side + _GAP, min(box.y for box in lustres.values()))
         for repository in repositories:
+            lustre = lustres[repository.file_system]
+            target = lustre.y + lustre.height / 2
             lines = [
                 shorten(repository.folder, room, 14, bold=True),
                 shorten(repository.bucket or "the data bucket", room, 12),

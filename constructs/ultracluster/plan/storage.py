@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from ultracluster.config.kubernetes import Eks, HyperPodEks
+from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.orchestrator import HyperPodSlurm, ParallelCluster, Pcs
-from ultracluster.config.storage import ExistingLustre
+from ultracluster.config.storage import FIRST_LUSTRE, ExistingLustre
 from ultracluster.model import Cluster
 from ultracluster.model.checkpoints import lustre_speed
 from ultracluster.model.job_access import job_access_roles
@@ -30,22 +31,27 @@ class FileSystemPlan:
     """MB/s that it takes for as long as it lasts."""
     fabric: str = "TCP"
     """`EFA` or `TCP`."""
+    name: str = ""
+    """Of one of `storage.further_lustre`."""
+    groups: tuple[str, ...] = ()
+    """Node groups that mount it; empty: all."""
 
     def __str__(self) -> str:
+        on = f", on {', '.join(self.groups)} only" if self.groups else ""
         if self.id:
-            return f"{self.id} (existing) at {self.mount_path}"
+            return f"{self.id} (existing) at {self.mount_path}{on}"
         size = f"{self.capacity_gib:,} GiB" if self.capacity_gib else "elastic"
         if self.kind != "Lustre":
             return f"{size} {self.kind}, {self.read_mbps:,.0f} MB/s at {self.mount_path}"
         speed = f"{self.read_mbps:,.0f} MB/s"
         if self.write_mbps != self.read_mbps:
             speed += f" ({self.write_mbps:,.0f} writing)"
-        return f"{size}, {speed} over {self.fabric} at {self.mount_path} ({self.deployment})"
+        return f"{size}, {speed} over {self.fabric} at {self.mount_path} ({self.deployment}){on}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepositoryPlan:
-    """A folder of the Lustre file system that is tied to S3."""
+    """A folder of a Lustre file system that is tied to S3."""
 
     folder: str
     bucket: str
@@ -53,13 +59,21 @@ class RepositoryPlan:
     prefix: str
     import_events: tuple[str, ...]
     export_events: tuple[str, ...]
+    file_system: str = ""
+    """Name in `storage.further_lustre`; empty: the first."""
 
 
 def lustre_plan(cluster: Cluster) -> FileSystemPlan | None:
-    """The Lustre file system; None without."""
-    lustre = cluster.lustre
-    if lustre is None:
-        return None
+    """The first Lustre file system; None without."""
+    return _lustre("", cluster.lustre) if cluster.lustre else None
+
+
+def further_lustre_plans(cluster: Cluster) -> tuple[FileSystemPlan, ...]:
+    """Those of `storage.further_lustre`."""
+    return tuple(_lustre(name, one) for name, one in cluster.lustres.items() if name != FIRST_LUSTRE)
+
+
+def _lustre(name: str, lustre: LustreFacts) -> FileSystemPlan:
     fabric = "EFA" if lustre.efa else "TCP"
     settings, speed = lustre.settings, lustre_speed(lustre)
     return FileSystemPlan(
@@ -71,6 +85,8 @@ def lustre_plan(cluster: Cluster) -> FileSystemPlan | None:
         read_mbps=speed.read_mbps if speed else None,
         write_mbps=speed.write_mbps if speed else None,
         fabric=fabric,
+        name=name,
+        groups=lustre.groups,
     )
 
 
@@ -125,8 +141,10 @@ def repository_plans(cluster: Cluster) -> tuple[RepositoryPlan, ...]:
             prefix=one.prefix or "",
             import_events=tuple(one.import_events),
             export_events=tuple(one.export_events),
+            file_system="" if name == FIRST_LUSTRE else name,
         )
-        for folder, one in cluster.environment.data_repositories.items()
+        for name, links in cluster.environment.all_data_repositories.items()
+        for folder, one in links.items()
     )
 
 

@@ -79,7 +79,7 @@ def model_plan(cluster: Cluster, size: float, groups: Sequence[GroupPlan]) -> Mo
     largest = max(groups, key=lambda group: group.accelerator_memory_gib)
     memory = largest.accelerator_memory_gib
     state = state_gib(size)
-    write = write_speed(cluster.lustre, cluster.groups[largest.name])
+    write = write_speed(cluster.lustre_of(largest.name), cluster.groups[largest.name])
     return ModelPlan(
         parameters=size,
         checkpoint_gb=checkpoint_gb(size),

@@ -66,8 +66,9 @@ class Rule:
 
     @cached_property
     def takes(self) -> tuple[Any, ...]:
-        """Types of the arguments of `check`: first the part that it judges, then what it must know besides,
-        of which there is one in each environment. `X | None` is None where there is none."""
+        """Types of the arguments of `check`: first the part that it judges, then what it must know besides:
+        the one of an environment, or of several the nearest to the part. `X | None` is None where there is
+        none."""
         hints = get_type_hints(self.check)
         return tuple(hints[name] for name in signature(self.check).parameters)
 
@@ -189,32 +190,27 @@ def judge(
     `parts` or among `besides`, which are not judged themselves.
     """
     chosen: dict[Any, list[tuple[YamlPath, object]]] = {}
-    known: dict[Any, list[object]] = {}
+    known: dict[Any, list[tuple[YamlPath, object]]] = {}
 
     def of(kind_of_part: Any) -> list[tuple[YamlPath, object]]:
         if kind_of_part not in chosen:
             chosen[kind_of_part] = [(path, part) for path, part in parts if isinstance(part, kind_of_part)]
         return chosen[kind_of_part]
 
-    def known_of(kind_of_part: Any) -> list[object]:
+    def known_of(kind_of_part: Any) -> list[tuple[YamlPath, object]]:
         if kind_of_part not in known:
-            further = [part for _, part in besides if isinstance(part, kind_of_part)]
-            known[kind_of_part] = [*(part for _, part in of(kind_of_part)), *further]
+            further = [(path, part) for path, part in besides if isinstance(part, kind_of_part)]
+            known[kind_of_part] = [*of(kind_of_part), *further]
         return known[kind_of_part]
 
     for rule in rules:
         if not rule.applies(kind):
             continue
         part_type, *needed = rule.takes
-        arguments: list[object] = []
-        for kind_of_part in needed:
-            there = known_of(kind_of_part)
-            if not there and not isinstance(None, kind_of_part):
-                break
-            arguments.append(there[0] if there else None)
-        else:
+        there = [known_of(one) for one in needed]
+        if all(parts or isinstance(None, one) for parts, one in zip(there, needed, strict=True)):
             for path, part in of(part_type):
-                for breach in rule.check(part, *arguments):
+                for breach in rule.check(part, *(_nearest(path, parts) for parts in there)):
                     place = (*path, *breach.path)
                     yield Finding(
                         code=rule.id,
@@ -223,6 +219,16 @@ def judge(
                         remedy=breach.remedy.placed(place),
                         message=breach.message,
                     )
+
+
+def _nearest(path: YamlPath, there: Sequence[tuple[YamlPath, object]]) -> object:
+    """Of several parts of a kind, as Lustre file systems, the one at the same place, else one that holds it,
+    else the first; None of none."""
+    if len(there) < 2:
+        return there[0][1] if there else None
+    holding = [(len(place), part) for place, part in there if path[: len(place)] == place]
+    longest = max((length for length, _ in holding), default=None)
+    return next((part for length, part in holding if length == longest), there[0][1])
 
 
 def _acknowledged(findings: list[Finding], loaded: Loaded, rules: dict[str, Rule]) -> list[Finding]:

@@ -22,7 +22,7 @@ def wildcard(scope: IConstruct, arn: str) -> str:
 
 def _as_nag_writes(value: Any) -> str:
     if isinstance(value, str):
-        return value
+        return value.replace("${", "<").replace("}", ">")  # a variable of IAM, e.g. ${aws:PrincipalTag/team}
     function, argument = next(iter(cast("dict[str, Any]", value).items()))
     match function:
         case "Fn::Join":

@@ -47,6 +47,7 @@ class HyperPodExecutionRole(Construct):
         key: kms.IKey,
         nodes: Collection[Role] = EVERY_NODE,
         subnet: ec2.ISubnet | None = None,
+        further_subnets: Sequence[ec2.ISubnet] = (),
         security_groups: Sequence[ec2.ISecurityGroup] = (),
         eks_cluster_arn: str | None = None,
         role: iam.IRole | None = None,
@@ -58,6 +59,7 @@ class HyperPodExecutionRole(Construct):
             key: encrypts the nodes' volumes, buckets and secrets.
             nodes: roles of the nodes that have it; all by default.
             subnet: the only one in which it may make interfaces; any that the account can use by default.
+            further_subnets: others in which it may: of groups in other zones.
             security_groups: the only ones that they may have; any by default.
             eks_cluster_arn: the EKS cluster that the nodes join; None with Slurm.
             role: gets the statements, instead of a role that is made; SageMaker must be able to assume it.
@@ -80,7 +82,9 @@ class HyperPodExecutionRole(Construct):
             resource_name=f"/aws/sagemaker/Clusters/{cluster_name}/*",
             arn_format=ArnFormat.COLON_RESOURCE_NAME,
         )
-        place = InterfacePlace.of(self, subnet=subnet, security_groups=security_groups)
+        place = InterfacePlace.of(
+            self, subnet=subnet, further_subnets=further_subnets, security_groups=security_groups
+        )
         attach = [*place.resources, instances(self)]
         self._policy.add(
             (
@@ -175,6 +179,27 @@ class HyperPodExecutionRole(Construct):
         self._policy.add(statements)
         acknowledge(self, {wildcard(self, files): MIRROR_IS_READ})
 
+    def grant_data(self, *, reads: Sequence[str], writes: Sequence[str]) -> None:
+        """Let jobs of a restricted group read and write buckets: they have no role but that of their nodes.
+
+        The buckets are made elsewhere; if KMS keys of their own encrypt them, their policies must admit the
+        role.
+        """
+        stack = Stack.of(self)
+        arns = {
+            name: stack.format_arn(service="s3", region="", account="", resource=name)
+            for name in (*reads, *writes)
+        }
+        both = list(arns.values())
+        read, written = ([f"{arns[name]}/*" for name in names] for names in (reads, writes))
+        if both:
+            self._policy.add([_statement("ListData", ["s3:ListBucket"], both)])
+        if read:
+            self._policy.add([_statement("ReadData", ["s3:GetObject"], read)])
+        if written:
+            self._policy.add([_statement("WriteData", _WRITE_DATA, written)])
+        acknowledge(self, {wildcard(self, one): WHOLE_BUCKET for one in (*read, *written)})
+
     def grant_read_directory_password(self, secret_arn: str, key_arn: str | None = None) -> None:
         """Let nodes read the password with which they ask a directory of users, and no other secret."""
         self._policy.add(read_directory_password(self, secret_arn, key_arn))
@@ -190,6 +215,8 @@ class HyperPodExecutionRole(Construct):
             self._policy.add([_statement("DecryptDatabaseSecret", ["kms:Decrypt"], [key_arn])])
 
 
+_WRITE_DATA = ["s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"]
+WHOLE_BUCKET = "A bucket that the file names for the data of restricted groups, as a whole."
 _WRITE_LOGS = ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]
 _OWN_METRICS: dict[str, object] = {"StringEquals": {"cloudwatch:namespace": "/aws/sagemaker/Clusters"}}
 _FOR_AWS_RESOURCES: dict[str, object] = {"Bool": {"kms:GrantIsForAWSResource": "true"}}

@@ -32,13 +32,15 @@ class InterfacePlace:
         scope: IConstruct,
         *,
         subnet: ec2.ISubnet | None = None,
+        further_subnets: Sequence[ec2.ISubnet] = (),
         security_groups: Sequence[ec2.ISecurityGroup] = (),
         vpc: ec2.IVpc | None = None,
     ) -> InterfacePlace:
         """What is not given may be any: of the account, and of those that share with it."""
         return cls(
             interfaces=_arn(scope, "network-interface", "*", account=None),
-            subnets=[_arn(scope, "subnet", subnet.subnet_id if subnet else "*")],
+            subnets=[_arn(scope, "subnet", subnet.subnet_id if subnet else "*")]
+            + [_arn(scope, "subnet", one.subnet_id) for one in further_subnets],
             groups=[_arn(scope, "security-group", one.security_group_id) for one in security_groups]
             or [_arn(scope, "security-group", "*")],
             vpc=_arn(scope, "vpc", vpc.vpc_id) if vpc else None,

@@ -16,7 +16,7 @@ if ((gpus)); then
   found=$(nvidia-smi -L 2>/dev/null | grep -c "^GPU" || true)
   ((found >= gpus)) || lacks+=("$found of $gpus GPUs")
 fi
-found=0
+@neuron@found=0
 for device in /sys/class/infiniband/*/device/driver; do
   [[ $(readlink -f "$device") != */efa ]] || found=$((found + 1))
 done
@@ -33,6 +33,11 @@ srun --ntasks-per-node=1 --time=2 bash -c "$LOOK" || {
   echo "The job ends: see above what a node lacks." >&2
   exit 1
 }
+"""
+
+NEURON_LOOK = """\
+found=$(compgen -G "/dev/neuron[0-9]*" | wc -l)
+((found >= @devices@)) || lacks+=("$found of @devices@ Neuron devices")
 """
 
 NEWEST = """\

@@ -14,7 +14,7 @@ from ultracluster.config.orchestrator import HyperPodSlurm, ParallelCluster
 from ultracluster.kubernetes.job_pod import PORT, PyTorchJob, environment_variables
 from ultracluster.model import Cluster
 from ultracluster.model.observability import collects_on_nodes
-from ultracluster.slurm.job_parts import LOOK, NEWEST, RUN, STEP
+from ultracluster.slurm.job_parts import LOOK, NEURON_LOOK, NEWEST, RUN, STEP
 from ultracluster.slurm.within import placement_options
 
 SIGNAL_SECONDS = 300
@@ -68,6 +68,7 @@ def sbatch_script(cluster: Cluster, job: PyTorchJob) -> str:
     return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
 
 
+NEURON = "aws.amazon.com/neuron"
 METRICS = "/opt/ultracluster/python"
 """Where `ultracluster_metrics` lies on nodes whose metrics are collected (docs/training-metrics.md)."""
 
@@ -75,7 +76,7 @@ METRICS = "/opt/ultracluster/python"
 def _settings(cluster: Cluster, job: PyTorchJob) -> Iterator[str]:
     if job.checkpoints:
         yield f"export CHECKPOINTS={shlex.quote(job.checkpoints)} # RESUME_FROM is the newest in it, or empty"
-    for key, value in environment_variables(job.pool).items():
+    for key, value in environment_variables(job.pool, job.processes).items():
         yield f"export {key}={shlex.quote(value)}"
     if collects_on_nodes(cluster):
         yield f"export PYTHONPATH={METRICS}${{PYTHONPATH:+:$PYTHONPATH}}"
@@ -85,9 +86,10 @@ def _settings(cluster: Cluster, job: PyTorchJob) -> Iterator[str]:
 
 
 def _look(cluster: Cluster, job: PyTorchJob) -> str:
-    pool, lustre = job.pool, cluster.environment.storage.lustre
+    pool, lustre = job.pool, cluster.lustre_of(job.pool.group)
     expected = {
         "gpus": str(pool.per_node) if pool.resource == "nvidia.com/gpu" else "0",
+        "neuron": NEURON_LOOK.replace("@devices@", str(pool.per_node)) if pool.resource == NEURON else "",
         "interfaces": str(pool.instance_type.least_efa_interfaces),
         "shared": lustre.mount_path if lustre else "",
     }
@@ -103,9 +105,9 @@ def _srun(cluster: Cluster, job: PyTorchJob) -> Iterator[str]:
     if not job.image:
         return
     yield shlex.quote(f"--container-image={job.image}")
-    storage = cluster.environment.storage
-    shared = (storage.lustre, storage.openzfs)
-    mounts = [file_system.mount_path for file_system in shared if file_system]
+    home = cluster.environment.storage.openzfs
+    mounts = [one.mount_path for one in cluster.lustres_of(job.pool.group).values()]
+    mounts += [home.mount_path] if home else []
     mounts += [path for path in (_local_disks(cluster, job),) if path]
     if mounts:
         yield shlex.quote(f"--container-mounts={','.join(f'{path}:{path}' for path in mounts)}")

@@ -9,6 +9,7 @@ from ultracluster.config.orchestrator import HyperPodSlurm, ParallelCluster, Pcs
 from ultracluster.config.pcs import PROLOG
 from ultracluster.config.slurm import PROLOG_FLAGS, SlurmSettings
 from ultracluster.model import Cluster
+from ultracluster.model.gpu_checks import GPU_CHECK_SECONDS, checks_gpus
 
 EPILOG = "/opt/ultracluster/epilog"
 _WEEK = 7 * 24 * 60
@@ -40,7 +41,7 @@ def has(cluster: Cluster, *, checks: bool | None = None) -> frozenset[str]:
             for group in cluster.with_role("compute").values()
         ),
         "metrics": True,
-        "tree": not _has_imex(cluster),
+        "tree": not _has_imex(cluster) and not _flat(cluster),
     }
     return frozenset(name for name, holds in conditions.items() if holds)
 
@@ -80,8 +81,7 @@ def own_value(cluster: Cluster, name: str) -> str:
         case "Epilog":
             return _program(cluster, EPILOG)
         case "PrologEpilogTimeout":
-            # the IMEX prolog waits for the nodes of its domain
-            return "600" if ultraservers(cluster) else "180"
+            return _prolog_seconds(cluster)
         case "MessageTimeout":
             return str(_message_timeout(cluster))
         case "UnkillableStepTimeout":
@@ -148,6 +148,13 @@ def _prolog_flags(cluster: Cluster) -> str:
     return "Alloc,Contain,DeferBatch"
 
 
+def _prolog_seconds(cluster: Cluster) -> str:
+    if checks_gpus(cluster):
+        return str(GPU_CHECK_SECONDS)
+    # the IMEX prolog waits for the nodes of its domain
+    return "600" if ultraservers(cluster) else "180"
+
+
 def _program(cluster: Cluster, path: str) -> str:
     """On HyperPod a file beside slurm.conf, which nodes get together with it, and which starts the program:
     nodes take jobs before our scripts have finished there, and a program that is missing drains a node."""
@@ -163,6 +170,10 @@ def _message_timeout(cluster: Cluster) -> int:
             return int(yours)
         return _IMEX_MESSAGE_TIMEOUT if ultraservers(cluster) else _MESSAGE_TIMEOUT
     return _SLURM_MESSAGE_TIMEOUT  # PCS takes no other
+
+
+def _flat(cluster: Cluster) -> bool:
+    return isinstance(cluster.settings, ParallelCluster) and cluster.settings.topology == "flat"
 
 
 def _imex_prolog(cluster: Cluster) -> bool:

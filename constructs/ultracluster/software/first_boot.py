@@ -88,9 +88,10 @@ def scripts_run(environment: Environment, group: NodeGroup) -> bool:
 def node_of(environment: Environment, group: NodeGroup) -> Node:
     """What `fit` must know of the nodes of a group."""
     kind = instance_type_of(environment, group)
-    lustre = environment.lustre
-    efa = bool(lustre and lustre.efa and kind and kind.lustre_efa_client)
-    gds = bool(lustre and lustre.gds and kind and kind.lustre_gds_client)
+    name = next((name for name, own in environment.node_groups.items() if own is group), "")
+    lustres = [one for one in environment.lustres.values() if not name or one.mounted_by(name)]
+    efa = any(one.efa for one in lustres) and bool(kind and kind.lustre_efa_client)
+    gds = any(one.gds for one in lustres) and bool(kind and kind.lustre_gds_client)
     interfaces = kind.least_efa_interfaces if kind else 0
     return Node(
         role=group.role,
@@ -99,7 +100,7 @@ def node_of(environment: Environment, group: NodeGroup) -> Node:
         accelerator=_accelerator(environment, group),
         efa_interfaces=interfaces if group.role == "compute" else 0,
         nvswitch=bool(kind and kind.nvswitch),
-        lustre="none" if lustre is None else "efa" if efa and group.role == "compute" else "tcp",
+        lustre="none" if not lustres else "efa" if efa and group.role == "compute" else "tcp",
         gds=gds and group.role == "compute",
         kubernetes=environment.kubernetes is not None,
         local_nvme_disks=kind.local_nvme_disks if kind else 0,

@@ -130,5 +130,43 @@ class DataBucket(Construct):
         )
 
 
+class CertificateBucket(Construct):
+    """A bucket for TLS certificates that clients read: public halves of keys, no data.
+
+    Attributes:
+        bucket: the bucket.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, perimeter: Perimeter | None = None) -> None:
+        """Make the bucket.
+
+        Args:
+            perimeter: whose principals it answers; by default this account's.
+        """
+        super().__init__(scope, construct_id)
+        self.bucket = s3.Bucket(
+            self,
+            "Resource",
+            # S3's own keys: load balancers write access logs beside the certificates with no other
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            enforce_ssl=True,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            versioned=True,
+            lifecycle_rules=[
+                s3.LifecycleRule(
+                    abort_incomplete_multipart_upload_after=Duration.days(7),
+                    noncurrent_version_expiration=Duration.days(30),
+                )
+            ],
+            removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+        )
+        _confine(self.bucket, perimeter)
+        acknowledge(
+            self.bucket,
+            {"AwsSolutions-S1": "It holds certificates, which are public."},
+        )
+
+
 def _confine(bucket: s3.Bucket, perimeter: Perimeter | None) -> None:
     bucket.add_to_resource_policy(bucket_statement(bucket, bucket.bucket_arn, perimeter or Perimeter()))

@@ -5,6 +5,7 @@ Built on the L1, because the L2 has no fields for EFA, metadata, Intelligent-Tie
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol, Unpack, cast
 
 import jsii
@@ -94,6 +95,11 @@ class ILustreFileSystem(Protocol):
     def grant_describe(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let someone ask FSx for file systems, which knows no resources."""
         ...
+
+
+def mounts_of(file_systems: Mapping[str, ILustreFileSystem] | None) -> dict[str, LustreMount]:
+    """What nodes must know of several, by name."""
+    return {name: one.mount for name, one in (file_systems or {}).items()}
 
 
 class _Lustre(Construct):

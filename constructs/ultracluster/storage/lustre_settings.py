@@ -61,6 +61,7 @@ class LustreArguments(TypedDict, total=False):
     data_repositories: Mapping[str, DataRepository]
     backups: Backups
     mount_path: str
+    groups: tuple[str, ...]
     version: Literal["2.10", "2.12", "2.15"]
     compression: Literal["none", "lz4"]
     maintenance_window: str | None

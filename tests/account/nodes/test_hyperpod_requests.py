@@ -129,32 +129,3 @@ def test_add_failures_are_rows(run: Callable[..., Any]) -> None:
     assert result.exit_code == 1 and "InvalidInstanceGroupStatus" in result.output
     assert len(service.asked) == 1, "it went on after a failure"
     assert run(made, "add", "--group", "gpu").exit_code == 2
-
-
-def test_health_check_goes_out_by_group_within_limits() -> None:
-    made = account()
-    service = HyperPod(made)
-    cluster = hyperpod_nodes.read_cluster(made, "dev")
-    nodes = [Node(node_id(number), "a", "Running") for number in range(1100)]
-    nodes += [Node(node_id(9000 + number), f"b{number}", "Running") for number in range(120)]
-    outcomes = hyperpod_requests.start_health_check(made, cluster, nodes, ["InstanceStress"])
-    assert len(outcomes) == len(nodes) == len({one.node for one in outcomes})
-    entries = [entry for _, call in service.asked for entry in call["DeepHealthCheckConfigurations"]]
-    assert sorted(one for entry in entries for one in entry["InstanceIds"]) == sorted(one.id for one in nodes)
-    assert max(len(entry["InstanceIds"]) for entry in entries) == 500
-    assert max(len(call["DeepHealthCheckConfigurations"]) for _, call in service.asked) <= 99
-
-
-def test_health_check_from_the_command(run: Callable[..., Any]) -> None:
-    made = account()
-    service = HyperPod(made)
-    result = run(made, "health-check", node_id(16), "--connectivity", "--yes")
-    assert result.exit_code == 0 and "InstanceStress, InstanceConnectivity" in result.output
-    assert service.asked[0][1]["DeepHealthCheckConfigurations"] == [
-        {
-            "InstanceGroupName": "gpu",
-            "InstanceIds": [node_id(16)],
-            "DeepHealthChecks": ["InstanceStress", "InstanceConnectivity"],
-        }
-    ]
-    assert run(made, "health-check", node_id(16), "--no-stress").exit_code == 2

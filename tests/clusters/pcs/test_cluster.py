@@ -186,3 +186,13 @@ def test_who_the_nodes_are_and_that_they_wait_for_their_policy(tmp_path: Path) -
         assert policy in group["DependsOn"]
         assert actions["RegisterNode"] == "pcs:RegisterComputeNodeGroupInstance"
     assert [{"Key": "project", "Value": "models"} in one["Tags"] for one in tags] == [True] * 3
+
+
+def test_a_cluster_over_ipv6_is_asked_for_only_where_it_is_wanted(tmp_path: Path) -> None:
+    """By default the property is left out: it is create-only, and clusters that exist stay."""
+    both = [
+        bare(tmp_path / name, config=Pcs(kind="pcs", network_type=name), node_groups={"train": compute()})
+        for name in ("ipv4", "ipv6")
+    ]
+    networks = [only(one, "AWS::PCS::Cluster")["Networking"] for one in both]
+    assert [one.get("NetworkType") for one in networks] == [None, "IPV6"]

@@ -90,8 +90,15 @@ RESERVED = {"kind": "reservation", "id": ID}
         (Reservation(kind="reservation", id=ID), False, "ONDEMAND", None, ID),
         (Reservation(kind="reservation"), False, "ONDEMAND", None, "open"),
         (BLOCK, False, "CAPACITY_BLOCK", "capacity-block", ID),
+        (
+            Reservation(kind="reservation", id=ID, interruptible=True),
+            False,
+            "INTERRUPTIBLE_CAPACITY_RESERVATION",
+            "interruptible-capacity-reservation",
+            ID,
+        ),
     ],
-    ids=["on-demand", "spot", "reservation", "open reservation", "block"],
+    ids=["on-demand", "spot", "reservation", "open reservation", "block", "interruptible reservation"],
 )
 def test_a_placement_group_never_beside_a_reservation_or_block(
     capacity: Capacity, placed: bool, purchase: str, market: str | None, target: str | None, tmp_path: Path

@@ -49,6 +49,44 @@ def test_gpus_by_type(
         }
 
 
+@pytest.mark.parametrize(
+    ("group", "expected"),
+    [
+        (
+            {
+                "gres": [
+                    {"name": "gpu", "type": "mine", "file": "/dev/nvidia[0-7]", "cores": "0-47"},
+                    {"name": "staging", "count": 4, "flags": "CountOnly"},
+                ],
+                "slurm_settings": {"Gres": "gpu:mine:8,staging:4"},
+            },
+            {
+                "GresCustomSettings": [
+                    {"Name": "gpu", "Type": "mine", "Cores": "0-47", "File": "/dev/nvidia[0-7]"},
+                    {"Name": "staging", "Count": "4", "Flags": "CountOnly"},
+                ],
+                "SlurmCustomSettings": [{"ParameterName": "Gres", "ParameterValue": "gpu:mine:8,staging:4"}],
+            },
+        ),
+        ({"gres": [{"auto_detect": "nvml"}]}, {"GresCustomSettings": [{"AutoDetect": "nvml"}]}),
+        (
+            {"scaledown_seconds": 300, "max_count": 8},
+            {
+                "GresCustomSettings": [{"Name": "gpu", "Type": "h100", "File": "/dev/nvidia[0-7]"}],
+                "ScaleDownIdleTimeInSeconds": 300,
+                "SlurmCustomSettings": [{"ParameterName": "Gres", "ParameterValue": "gpu:h100:8"}],
+            },
+        ),
+    ],
+    ids=["records of yours", "detected", "idle time"],
+)
+def test_what_a_group_says_of_its_devices_and_idle_nodes(
+    group: dict[str, Any], expected: dict[str, Any], tmp_path: Path
+) -> None:
+    train = NodeGroup.model_validate(compute().model_dump() | group)
+    assert group_of(bare(tmp_path, node_groups={"train": train}), "train")["SlurmConfiguration"] == expected
+
+
 def test_one_queue_for_each_partition_with_its_settings(tmp_path: Path) -> None:
     config = Pcs(
         kind="pcs",

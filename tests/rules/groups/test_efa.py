@@ -18,6 +18,8 @@ SECOND = {
 }
 NEW = "p6e-gb300.36xlarge"
 
+TRAIN, LOGIN = "node_groups.train", "node_groups.login"
+ENA = {f"{TRAIN}.ena_express": "tcp"}
 CASES = [
     Case(
         "EFA001",
@@ -98,6 +100,55 @@ CASES = [
         "16 addresses for 17 network cards",
         "17",
         {"instance_types": {NEW: GB300}},
+    ),
+    Case(
+        "EFA008",
+        {"node_groups.login.instance_type": "m7i.8xlarge", f"{LOGIN}.ena_express": "tcp"},
+        f"{LOGIN}.ena_express",
+        "m7i.8xlarge has no ENA Express",
+        "m7i.12xlarge",
+        {"node_groups.login.instance_type": "m7i.12xlarge"},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "EFA009",
+        {**ENA, "node_groups.train.count": 1},
+        f"{TRAIN}.ena_express",
+        "one node has it",
+        "or turn it on for the nodes that it talks to",
+        {"node_groups.train.count": 2},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "EFA010",
+        {**ENA, "network.zone_id": "use2-xyz1-az1"},
+        f"{TRAIN}.ena_express",
+        "use2-xyz1-az1 is a Local Zone",
+        "remove ena_express",
+        {"network.zone_id": "use2-az2"},
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "EFA011",
+        {f"{TRAIN}.ena_express": "tcp-and-udp"},
+        f"{TRAIN}.ena_express",
+        "nothing here lowers the MTU",
+        "tcp",
+        ENA,
+        base="pcs-p6-b200",
+    ),
+    Case(
+        "EFA012",
+        {
+            **ENA,
+            f"{LOGIN}.instance_type": "m7i.12xlarge",
+            f"{LOGIN}.ena_express": "tcp-and-udp",
+        },
+        f"{LOGIN}.ena_express",
+        "between the two, UDP goes without it",
+        "tcp",
+        {f"{LOGIN}.ena_express": "tcp"},
+        base="pcs-p6-b200",
     ),
 ]
 

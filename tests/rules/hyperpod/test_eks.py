@@ -7,8 +7,11 @@ from typing import Any
 
 import botocore.session
 import pytest
+from inference_cases import INFERENCE_CASES
+from resilience_cases import RESILIENCE_CASES
 from rules_support import changed, environment_data, loaded
 from rules_table import Case, found, table_tests
+from space_cases import CASES as SPACE_CASES
 
 from ultracluster.catalog import instance_types, regions
 from ultracluster.catalog.eks_calendar import read_on, releases_in_standard_support
@@ -183,11 +186,11 @@ CLUSTER_CASES = [
     ),
     case(
         "HPE065",
-        {TYPE: "p6e-gb200.36xlarge"},
+        {TYPE: "p6e-gb200.36xlarge", f"{ASKED}.compute_domains": False},
         TYPE,
         "ComputeDomain",
-        "dra-driver-nvidia-gpu",
-        {TYPE: "p6-b200.48xlarge"},
+        "compute_domains: true",
+        {f"{ASKED}.compute_domains": True},
     ),
 ]
 
@@ -324,7 +327,14 @@ GROUP_CASES = [
 
 TYPE_CASES = []
 
-CASES = [*CLUSTER_CASES, *GROUP_CASES, *TYPE_CASES]
+CASES = [
+    *CLUSTER_CASES,
+    *GROUP_CASES,
+    *TYPE_CASES,
+    *INFERENCE_CASES,
+    *RESILIENCE_CASES,
+    *SPACE_CASES,
+]
 
 
 test_breaks, test_mended, test_advice_works, test_every_rule_is_broken_once = table_tests(HPE, cases=CASES)

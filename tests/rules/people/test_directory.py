@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from directory_cases import DIRECTORY_CASES, asks
+from directory_cases import DIRECTORY_CASES, THERE, asks
 from rules_table import Case, assert_breaks, assert_mended, assert_remedy_works, found
 
 from ultracluster.rules.sets import PCL, USR
@@ -32,7 +32,9 @@ def test_a_security_group_that_exists_is_its_owners_to_open() -> None:
 
 def test_parallelcluster_takes_what_the_rule_advises() -> None:
     asked = asks(
-        uris=["ldap://one.example.com", "ldaps://two.example.com:3269"], ca_certificate="/etc/ca.pem"
+        uris=["ldap://one.example.com", "ldaps://two.example.com:3269"],
+        ca_certificate="/etc/ca.pem",
+        password_secret_arn=THERE,
     )
     base = "parallelcluster-p5"
     (advice,) = [one for one in found(USR, asked, base) if one.code == "USR031"]

@@ -61,7 +61,8 @@ def test_every_role_is_taken_by_someone(name: str, answered: Answered, worlds: W
     taken = {
         outcome.call.resource
         for verdict in answered(name).values()
-        if verdict.row.table == "allowed" and "sts:AssumeRole" in verdict.row.calls
+        if verdict.row.table == "allowed"
+        and {"sts:AssumeRole", "sts:AssumeRoleWithWebIdentity"} & set(verdict.row.calls)
         for outcome in verdict.outcomes
     }
 

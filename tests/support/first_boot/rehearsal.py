@@ -153,7 +153,7 @@ def node_of(environment: Environment, group: str) -> NodeOf:
         shown = (
             mounts
             if environment.orchestrator.kind == "hyperpod-slurm"
-            else {k: v for k, v in mounts.items() if k == "lustre"}
+            else {k: v for k, v in mounts.items() if k in ("lustre", "further_lustre")}
         )
         cluster |= {"mounts": shown}
         if wanted.role in job_access_roles(resolve(environment)):
@@ -264,4 +264,14 @@ def _mounts(environment: Environment) -> Mounts:
             if isinstance(openzfs, ExistingOpenZfs)
             else "fs-4567.fsx.example.amazonaws.com",
         ),
+        {
+            name: LustreMount(
+                path=one.mount_path,
+                dns_name=f"fs-{number:04d}.fsx.example.amazonaws.com",
+                mount_name=f"further{number}",
+                efa=one.efa,
+            )
+            for number, (name, one) in enumerate(environment.lustres.items())
+            if name in environment.storage.further_lustre
+        },
     )

@@ -161,6 +161,8 @@ def _on_hyperpod_slurm(box: Sandbox, node: NodeOf, found: Contents) -> None:
 def mount_shared(box: Sandbox, node: NodeOf) -> None:
     """Mount the file systems that the orchestrator mounts by itself."""
     for kind, mount in node.mounts.items():
+        if kind == "further_lustre":
+            continue  # left to our scripts
         path = str(mount["path"])
         (box.root / path[1:]).mkdir(parents=True, exist_ok=True)
         if kind == "openzfs":

@@ -15,29 +15,41 @@ from iam_proof.rows import Row, facts_of, rows_of
 from iam_proof.world import World
 from ultracluster.config import Environment, load
 from ultracluster.config.directory import Directory
+from ultracluster.config.hyperpod_eks import CheckpointTier, HyperPodInference
+from ultracluster.config.hyperpod_spaces import HyperPodSpaces, SpacesWebUi
 from ultracluster.config.observability import Alerts, Grafana, Observability
 from ultracluster.config.storage import JobBucket
 
 CLOSED, JOBS, DIRECTORY = "no way out", "buckets of jobs", "a directory"
-WATCHED = "observability"
+WATCHED, TIER, SERVED, WITH_SPACES = (
+    "observability", "a tier of checkpoints", "models that are served", "spaces",
+)  # fmt: skip
 VARIANTS = {
     "eks-p5en": (CLOSED,),
-    "hyperpod-eks-p5": (CLOSED, WATCHED),
+    "hyperpod-eks-p5": (CLOSED, WATCHED, TIER, WITH_SPACES),
     "parallelcluster-p5": (CLOSED, JOBS, WATCHED),
     "pcs-p6-b200": (CLOSED, JOBS, DIRECTORY, WATCHED),
     "prod": (JOBS, DIRECTORY, WATCHED),
 }
 """With these every orchestrator is asked about without a way out, and Slurm with access of jobs to S3 and
 with a directory; and HyperPod, ParallelCluster and PCS with what watches them."""
-ASKED = {"job-buckets", "directory"}
+ASKED = {"job-buckets", "directory", "checkpoint-tier", "inference", "spaces"}
 """Words of rows that no shipped environment has."""
 NAMES = (
     *ENVIRONMENTS,
     *(f"{name}, {' and '.join(words)}" for name, words in VARIANTS.items() if name in ENVIRONMENTS),
+    # with a way out: ACM, which keeps the certificates of endpoints, has no endpoint of the VPC
+    *(f"{name}, {SERVED}" for name in ENVIRONMENTS if name == "hyperpod-eks-p5"),
 )
 Templates = Mapping[str, Any]
 READER = "arn:aws:secretsmanager:{region}:111122223333:secret:directory/reader-AbCdEf"
 READERS_KEY = "arn:aws:kms:{region}:111122223333:key/88888888-2222-4333-8444-555555555555"
+SIGNING_KEY = "arn:aws:kms:us-east-2:111122223333:key/66666666-2222-4333-8444-555555555555"
+WEB_UI = SpacesWebUi(
+    domain="spaces.example.com",
+    certificate_arn="arn:aws:acm:us-east-2:111122223333:certificate/12345678-1234-1234-1234-123456789012",
+    key_arn=SIGNING_KEY,
+)
 RESULTS = "arn:aws:kms:{region}:111122223333:key/99999999-2222-4333-8444-555555555555"
 
 
@@ -72,6 +84,22 @@ def config_of(name: str) -> Environment:
             alerts=Alerts(emails=("oncall@example.com",)),
             grafana=Grafana(),
             monthly_budget_usd=50_000,
+        )
+    if TIER in words:
+        tier = {"bucket": "example-checkpoints", "prefix": "runs", "key": {"arn": RESULTS}}
+        text = json.dumps({**tier, "metrics_namespace": "Checkpoints"}).replace("{region}", config.region)
+        made_tier = CheckpointTier.model_validate(json.loads(text))
+        changed["orchestrator"] = changed.get("orchestrator", config.orchestrator).model_copy(
+            update={"checkpoint_tier": made_tier}
+        )
+    if SERVED in words:
+        kubernetes = changed.get("orchestrator", config.orchestrator)
+        serving = HyperPodInference(model_buckets=("example-models",), gateway=True)
+        changed["orchestrator"] = kubernetes.model_copy(update={"inference": serving})
+    if WITH_SPACES in words:
+        spaces = HyperPodSpaces(group="train", images=("example/space:1",), remote_ide=True, web_ui=WEB_UI)
+        changed["orchestrator"] = changed.get("orchestrator", config.orchestrator).model_copy(
+            update={"spaces": spaces}
         )
     return config.model_copy(update=changed)
 

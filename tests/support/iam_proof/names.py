@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from iam_proof.calls import USER_ID
-from iam_proof.people import functions, nodes, pods
+from iam_proof.people import functions, nodes, pods, web_pods
 from iam_proof.world import STRANGER, World
 from ultracluster.account.environment_policy import instance_tags
 from ultracluster.model import resolve
@@ -59,6 +59,11 @@ def _place(world: World) -> Names:
         "interface": [f"{ec2}:network-interface/eni-{digits}"],
         "volume": [f"{ec2}:volume/vol-{digits}"],
         "snapshot": [f"arn:aws:ec2:{world.region}::snapshot/snap-{digits}"],
+        "space": [f"arn:aws:ssm:{world.region}:{world.account}:managed-instance/mi-{digits}"],
+        "space_document": [f"arn:aws:ssm:{world.region}:{world.account}:document/SageMaker-SpaceSSH"],
+        "advanced_tier": [
+            f"arn:aws:ssm:{world.region}:{world.account}:servicesetting/ssm/managed-instance/activation-tier"
+        ],
         "assets_bucket": [f"arn:aws:s3:::cdk-hnb659fds-assets-{world.account}-{world.region}"],
     }
 
@@ -70,6 +75,11 @@ def _made(world: World) -> Names:
     }
     directory = world.config.directory
     return buckets | {
+        "certificates_bucket": _arns(world, "AWS::S3::Bucket", begins="AddonsInferenceCertificates"),
+        "issuer": [
+            world.resolved.properties(stack, logical)["Url"].removeprefix("https://")
+            for stack, logical, _ in world.resolved.resources("AWS::IAM::OIDCProvider")
+        ],
         "key": _arns(world, "AWS::KMS::Key"),
         "function": _arns(world, "AWS::Lambda::Function"),
         "kubectl_function": _arns(
@@ -117,11 +127,16 @@ def _roles(world: World) -> Names:
         "role": list(world.roles),
         "role_but_jobs": [arn for arn, one in world.roles.items() if "JobRole" not in one.label],
         "job_role": [arn for arn, one in world.roles.items() if "JobRole" in one.label],
+        "space_role": [arn for arn in world.roles if "SpacesRolesAgent" in arn],
         "node_role": sorted({str(one.role) for many in of_nodes.values() for one in many}),
         "compute_role": sorted({str(one.role) for one in of_nodes.get("compute", [])}),
         "system_role": sorted({str(one.role) for one in of_nodes.get("system", [])}),
         "function_role": sorted({str(one.role) for one in functions(world).values()}),
         "pod_role": sorted({str(one.role) for one in pods(world).values()}),
+        **{
+            f"{account.replace('-', '_')}_role": [str(one.role)]
+            for account, (one, _) in web_pods(world).items()
+        },
         "flow_logs_role": [mine["DeliverLogsPermissionArn"] for _, mine in world.each("AWS::EC2::FlowLog")],
         "grafana_role": [mine["RoleArn"] for _, mine in world.each("AWS::Grafana::Workspace")],
         "control_plane_role": [mine["RoleArn"] for _, mine in world.each("AWS::EKS::Cluster")],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.resources import files
@@ -26,6 +27,8 @@ def people(words: str, world: World, at: str | None = None) -> list[Principal]:
 
             - `nodes`, or a role of theirs: `controller`, `login`, `compute`, `system`
             - `pods`, or `pod:<service account>`; `functions`, or `function:<part of stack/logical id>`
+            - `web:<service account>`: one that takes its role with a token of the cluster, whose
+              `identity-provider` vouches for it
             - `flow-logs`, `control-plane`, `grafana`, `jobs`: roles of these names
             - `service:<name>`: a service that calls for itself, for this account
             - `linked:<path>`: a service-linked role of which nothing is known; `serving:<path>`: one whose
@@ -69,6 +72,20 @@ def pods(world: World) -> dict[str, Principal]:
     return found
 
 
+def web_pods(world: World) -> dict[str, tuple[Principal, str]]:
+    """By service account those that take a role with a token of the cluster, and the name of the account in
+    full."""
+    found: dict[str, tuple[Principal, str]] = {}
+    for stack, logical, _ in world.resolved.resources("AWS::IAM::Role"):
+        document = world.resolved.properties(stack, logical)["AssumeRolePolicyDocument"]
+        if isinstance(document, str):
+            (subject,) = re.findall(r"system:serviceaccount:[\w-]+:[\w-]+", document)
+            account = subject.rpartition(":")[2]
+            arn = world.resolved.attribute(stack, logical, "Arn")
+            found[account] = (world.of_role(arn, f"pods of {account}"), subject)
+    return found
+
+
 def functions(world: World) -> dict[str, Principal]:
     """By `stack/logical id`; those in the VPC call through its endpoints."""
     found: dict[str, Principal] = {}
@@ -92,8 +109,14 @@ def _one(word: str, world: World) -> Iterator[Principal]:
             yield from nodes(world).get(kind, [])
         case "pods" | "pod":
             yield from (one for account, one in pods(world).items() if name in ("", account))
+        case "web":
+            yield web_pods(world)[name][0]
         case "functions" | "function":
             yield from (one for path, one in functions(world).items() if name in path)
+        case "identity-provider":
+            for stack, logical, _ in world.resolved.resources("AWS::IAM::OIDCProvider"):
+                arn = world.resolved.attribute(stack, logical, "Arn")
+                yield Principal(label="tokens of the cluster", arn=arn, account=world.account, at="aws")
         case "flow-logs":
             for _, mine in world.each("AWS::EC2::FlowLog"):
                 yield world.of_role(mine["DeliverLogsPermissionArn"], "flow logs", "aws")

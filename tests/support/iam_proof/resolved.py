@@ -58,6 +58,7 @@ ATTRIBUTES = {
     "AWS::Events::Rule": {"Arn": "{arn:events}:rule/{name}"},
     "AWS::FSx::FileSystem": {"ResourceARN": "{arn:fsx}:file-system/fs-{hex}"},
     "AWS::IAM::InstanceProfile": {"Arn": "{arn:iam}:instance-profile{path}{name}"},
+    "AWS::IAM::OIDCProvider": {"Arn": "{arn:iam}:oidc-provider/{issuer}"},
     "AWS::IAM::Role": {"Arn": "{arn:iam}:role{path}{name}", "RoleId": "AROA{HEX}"},
     "AWS::KMS::Key": {"Arn": "{arn:kms}:key/{uuid}", "KeyId": "{uuid}"},
     "AWS::Lambda::Function": {"Arn": "{arn:lambda}:function:{name}"},
@@ -220,6 +221,8 @@ class Resolved:
                 case "arn":
                     region = "" if service in GLOBAL else self.region
                     return f"arn:{self.partition}:{service}:{region}:{self.account}"
+                case "issuer":
+                    return str(self.value(stack, raw["Url"])).removeprefix("https://")
                 case "url":
                     return f"https://{service}.{self.region}.{self.suffix}/{self.account}/"
                 case "hex":

@@ -181,7 +181,9 @@ class World:
             mine = self.resolved.properties(stack, logical)
             name = f"{self.name}: {stack}/{logical} as a resource"
             if resource["Type"] not in WITH_POLICIES:
-                self.policies[name] = mine.get("KeyPolicy") or mine["AssumeRolePolicyDocument"]
+                document = mine.get("KeyPolicy") or mine["AssumeRolePolicyDocument"]
+                # a trust whose conditions have names that CloudFormation fills in is a text
+                self.policies[name] = json.loads(document) if isinstance(document, str) else document
                 yield self.resolved.attribute(stack, logical, "Arn"), name
                 continue
             where, what = WITH_POLICIES[resource["Type"]]

@@ -40,7 +40,10 @@ DIRECTORY = {
     "domain_address": "ldaps://corp.example.com",
     "password_secret_arn": "arn:aws:secretsmanager:us-west-2:111122223333:secret:reader",
     "read_only_user": "cn=reader,dc=corp,dc=example,dc=com",
+    "server_networks": ["10.20.0.0/24"],
 }
+KEY_ABROAD = "arn:aws:kms:eu-west-1:111122223333:key/0a1b2c3d-0000-1111-2222-333344445555"
+DIRECTORY_ABROAD = "arn:aws:secretsmanager:eu-west-1:111122223333:secret:reader"
 GB200 = {
     TYPE: "p6e-gb200.36xlarge",
     CAPACITY: BLOCK,
@@ -61,6 +64,11 @@ def directory(**changes: Any) -> dict[str, Any]:
 def more(count: int, group: dict[str, Any], **each: Any) -> dict[str, Any]:
     """So many further groups."""
     return {f"node_groups.more{number}": {**group, **each} for number in range(count)}
+
+
+def checked(by_group: dict[str, bool], **more: Any) -> dict[str, Any]:
+    """The partition `gpu` with ParallelCluster's GPU check."""
+    return {"orchestrator.partitions": {"gpu": {"gpu_health_checks_by_group": by_group, **more}}}
 
 
 GROUP_CASES = [
@@ -553,9 +561,120 @@ SLURM_CASES = [
         "remove topology",
         {"orchestrator.partitions": {"gpu": {"slurm_settings": {"Topology": "default"}}}},
     ),
+    case(
+        "PCL047",
+        checked({"gpu": True}, gpu_health_checks=False),
+        "orchestrator.partitions.gpu.gpu_health_checks_by_group.gpu",
+        "reported to hang",
+        "false",
+        checked({"gpu": False}, gpu_health_checks=True),
+    ),
+    case(
+        "PCL084",
+        checked({"gpus": False}, gpu_health_checks=False),
+        "orchestrator.partitions.gpu.gpu_health_checks_by_group.gpus",
+        "no compute group of the partition, which has gpu",
+        "gpu",
+        checked({"gpu": False}, gpu_health_checks=False),
+    ),
+    case(
+        "PCL085",
+        {TYPE: "p5en.48xlarge", **checked({}, gpu_health_checks=True, exclusive=False)},
+        "orchestrator.partitions.gpu.exclusive",
+        "jobs share nodes here",
+        "true",
+        {TYPE: "p5en.48xlarge", **checked({}, gpu_health_checks=True)},
+    ),
+    case(
+        "PCL086",
+        {
+            TYPE: "p5en.48xlarge",
+            **checked({}, gpu_health_checks=True),
+            "orchestrator.slurm_settings": {"PrologEpilogTimeout": 120},
+        },
+        "orchestrator.slurm_settings.PrologEpilogTimeout",
+        "ends a prolog after 120 seconds",
+        "900",
+        {"orchestrator.slurm_settings": {"PrologEpilogTimeout": 900}},
+    ),
+    case(
+        "PCL091",
+        {"orchestrator.topology": "block"},
+        "orchestrator.topology",
+        "for UltraServers only",
+        "automatic",
+        {"orchestrator.topology": "tree"},
+    ),
+    case(
+        "PCL091",
+        {**GB200, "orchestrator.topology": "flat"},
+        "orchestrator.topology",
+        "blocks of UltraServers in any case",
+        "automatic",
+        {"orchestrator.topology": "block"},
+    ),
+    case(
+        "PCL091",
+        {"orchestrator.topology": "tree", "orchestrator.version": "3.14.0"},
+        "orchestrator.topology",
+        "reads no topology.yaml",
+        "3.16.3",
+        {"orchestrator.version": "3.16.3"},
+    ),
+    case(
+        "PCL092",
+        {"orchestrator.topology": "flat", "orchestrator.slurm_settings": {"TopologyPlugin": "topology/flat"}},
+        "orchestrator.topology",
+        "slurm_settings has TopologyPlugin",
+        "remove topology",
+        {"orchestrator.topology": "automatic"},
+    ),
+    case(
+        "PCL093",
+        {"orchestrator.slurm_settings": {"TopologyParam": "BlockAsNodeRank,TopoOptional"}},
+        "orchestrator.slurm_settings.TopologyParam",
+        "BlockAsNodeRank has no effect",
+        "TopoOptional",
+        {"orchestrator.slurm_settings": {"TopologyParam": "SwitchAsNodeRank"}},
+    ),
 ]
 
 CLUSTER_CASES = [
+    case(
+        "PCL087",
+        {"orchestrator.login_pools": {"logins": {}}},
+        "orchestrator.login_pools.logins",
+        "no group `logins` has the role `login`",
+        "login",
+        {"orchestrator.login_pools": {"login": {}}},
+    ),
+    case(
+        "PCL088",
+        {"orchestrator.login_pools": {"login": {"ssh_networks": ["0.0.0.0/0"]}}},
+        "orchestrator.login_pools.login.ssh_networks[0]",
+        "is the internet",
+        "10.0.0.0/8",
+        {"orchestrator.login_pools": {"login": {"ssh_networks": ["10.0.0.0/8"]}}},
+    ),
+    case(
+        "PCL089",
+        {"orchestrator.monitoring": {"dashboard": False}},
+        "orchestrator.monitoring.dashboard",
+        "two of its alarms off",
+        "true",
+        {"orchestrator.monitoring": {"dashboard": False, "alarms": False}},
+    ),
+    case(
+        "PCL090",
+        {
+            "node_groups.login.count": 0,
+            "orchestrator.login_pools": {"login": {"ssh_networks": ["10.0.0.0/8"]}},
+        },
+        "orchestrator.login_pools.login.ssh_networks",
+        "leads nowhere",
+        "remove ssh_networks",
+        {"node_groups.login.count": 1},
+    ),
     case(
         "PCL060",
         {"orchestrator.cluster_name": "c" * 41, "storage.accounting_database": DATABASE},
@@ -746,6 +865,54 @@ CLUSTER_CASES = [
         "orchestrator.directory_service.password_secret_arn",
         "not the ARN of a secret",
         "secretsmanager",
+        directory(),
+    ),
+    case(
+        "PCL094",
+        directory(domain_address="https://a.example.com"),
+        "orchestrator.directory_service.domain_address",
+        "no address of LDAP",
+        "ldaps://a.example.com",
+        directory(domain_address="ldaps://a.example.com"),
+    ),
+    case(
+        "PCL095",
+        directory(password_secret_arn=DIRECTORY_ABROAD),
+        "orchestrator.directory_service.password_secret_arn",
+        "it is in eu-west-1",
+        "replicate to a Region",
+        directory(),
+    ),
+    case(
+        "PCL095",
+        directory(password_key_arn=KEY_ABROAD),
+        "orchestrator.directory_service.password_key_arn",
+        "it is in eu-west-1",
+        "replicate to a Region",
+        directory(),
+    ),
+    case(
+        "PCL096",
+        directory(domain_address="ldaps://10.20.0.5"),
+        "orchestrator.directory_service.domain_address",
+        "in no certificate",
+        "ldaps://ldap1.corp.example.com",
+        directory(domain_address="ldaps://10.20.0.5", tls_require_certificate="try"),
+    ),
+    case(
+        "PCL097",
+        directory(server_networks=[]),
+        "orchestrator.directory_service.server_networks",
+        "lets nothing out to port 636",
+        "networks of the servers",
+        directory(domain_address="ldaps://corp.example.com:443", server_networks=[]),
+    ),
+    case(
+        "PCL098",
+        directory(sssd_settings={"ldap_auth_disable_tls_never_use_in_production": "true"}),
+        "orchestrator.directory_service.sssd_settings.ldap_auth_disable_tls_never_use_in_production",
+        "passwords of everybody",
+        "remove ldap_auth",
         directory(),
     ),
     case(

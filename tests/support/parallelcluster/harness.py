@@ -61,6 +61,11 @@ def package_limits() -> dict[str, Any]:
     return json.loads(_run("limits.py", ""))
 
 
+def package_updates(changes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Whether the package lets each update through (`allowed`), and which keys it refuses (`refused`)."""
+    return json.loads(_run("update_policies.py", json.dumps(list(changes))))
+
+
 def _run(script: str, given: str) -> str:
     assert PYTHON.exists(), "ParallelCluster's environment is missing: run `make setup-dev`"
     command = [str(PYTHON), "-I", str(HERE / script)]

@@ -29,6 +29,8 @@ from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import ParallelCluster
 from ultracluster.model import resolve
 
+SSH_GROUP = "sg-0123456789abcde22"
+"""Lets SSH into login pools."""
 CHECKED_VERSION = "3.16.1"
 """Release of the package whose validators run."""
 
@@ -58,7 +60,8 @@ def case_of(name: str, environment: Environment, *, configuration: Any = None) -
 
 def deployed(environment: Environment) -> DeployedValues:
     """Values as after a deploy: the ids of the account's parts."""
-    region = environment.region
+    region, settings = environment.region, environment.orchestrator
+    assert isinstance(settings, ParallelCluster)
     made = {
         "subnet_id": SUBNET,
         "security_group_id": NODES,
@@ -69,7 +72,9 @@ def deployed(environment: Environment) -> DeployedValues:
         "scripts_prefix": f"{environment.cluster_name}/0123456789abcdef",
         "queue_scripts": ",".join(f"{queue}=fedcba9876543210" for queue in resolve(environment).partitions),
         "lustre_id": LUSTRE,
+        "further_lustre_ids": ",".join(f"{name}={id_}" for name, id_ in _further(environment).items()),
         "openzfs_volume_id": OPENZFS_VOLUME,
+        "ssh_groups": ",".join(f"{pool}={SSH_GROUP}" for pool in settings.ssh_pools),
         "database_endpoint": f"slurm.example.{region}.rds.amazonaws.com",
         "database_secret_arn": f"arn:aws:secretsmanager:{region}:{ACCOUNT}:secret:slurm-password",
     }
@@ -90,9 +95,15 @@ def facts_of(environment: Environment, values: DeployedValues) -> Facts:
     )
     _rename(facts["subnets"], "SubnetId", SUBNET, values.subnet_id)
     _rename(facts["file_systems"], "FileSystemId", LUSTRE, values.lustre_id)
+    for file_system in _further(environment).values():
+        _rename(facts["file_systems"], "FileSystemId", LUSTRE, file_system)
     _rename(facts["volumes"], "VolumeId", OPENZFS_VOLUME, values.openzfs_volume_id)
     if values.security_group_id != NODES:  # made elsewhere: with the same rules
         _renamed_group(facts, values.security_group_id)
+    # it names other networks, and no other group
+    closed = {"GroupId": SSH_GROUP, "IpPermissions": [], "IpPermissionsEgress": []}
+    nodes = facts["security_groups"][values.security_group_id]
+    facts["security_groups"][SSH_GROUP] = {**nodes, **closed}
     policies = [
         values.node_policy_arn,
         values.head_policy_arn,
@@ -106,7 +117,9 @@ def facts_of(environment: Environment, values: DeployedValues) -> Facts:
     secrets = [values.database_secret_arn]
     if orchestrator.directory_service:
         secrets.append(orchestrator.directory_service.password_secret_arn)
-    facts["secrets"] = {arn: {"ARN": arn, "Name": arn.split(":")[-1]} for arn in secrets if arn}
+    facts["secrets"] = {  # what is in another Region is not found in this one
+        arn: {"ARN": arn, "Name": arn.split(":")[-1]} for arn in secrets if f":{environment.region}:" in arn
+    }
     for group in environment.node_groups.values():
         known = instance_type(group.instance_type)
         if group.image and known:
@@ -125,6 +138,12 @@ def uploaded_scripts() -> tuple[str, ...]:
     """The files that a deploy puts under a cluster's prefix in S3: a script that is not there is an error."""
     folder = ROOT / "lifecycle_scripts"
     return tuple(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
+
+
+def _further(environment: Environment) -> dict[str, str]:
+    """Ids of further Lustre file systems, by name."""
+    names = environment.storage.further_lustre
+    return {name: f"fs-0aaaaaaaaaaaaaa{number:02d}" for number, name in enumerate(names, 10)}
 
 
 def _rename(parts: dict[str, Any], key: str, old: str, new: str) -> None:

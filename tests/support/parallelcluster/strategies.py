@@ -105,11 +105,22 @@ def environments(draw: st.DrawFn) -> dict[str, Any]:
                         "domain_address": "ldaps://corp.example.com",
                         "password_secret_arn": "arn:aws:secretsmanager:us-east-2:111122223333:secret:reader",
                         "read_only_user": "cn=reader,dc=corp,dc=example,dc=com",
+                        "server_networks": ["10.20.0.0/24"],
                     }
+                ),
+                "topology": st.just("flat"),
+                "partitions": st.sampled_from(
+                    [
+                        {"gpu": {"gpu_health_checks": True}},
+                        {"gpu": {"gpu_health_checks_by_group": {"gpu": True}}},
+                    ]
                 ),
             },
         )
     )
+    if "login" in groups and draw(st.booleans()):
+        pool = {"grace_minutes": draw(st.integers(3, 120)), "ssh_networks": ["10.200.0.0/16"]}
+        orchestrator["login_pools"] = {"login": pool}
     if orchestrator.get("os") == "rocky9":
         for group in groups.values():
             group["image"] = "ami-0123456789abcdef0"

@@ -8,7 +8,7 @@ from typing import Any
 from ultracluster.account.aws import Account
 from ultracluster.account.nodes import ec2 as ec2_nodes
 from ultracluster.account.nodes import hyperpod as hyperpod_nodes
-from ultracluster.account.nodes import hyperpod_requests
+from ultracluster.account.nodes import hyperpod_checks, hyperpod_requests
 from ultracluster.account.nodes.hyperpod import LiveCluster
 from ultracluster.account.nodes.node import Action, Node, Outcome, entrance, find
 from ultracluster.account.services.parallelcluster import LOGIN
@@ -64,8 +64,14 @@ class Fleet:
             return hyperpod_nodes.describe_node(self.account, self.cluster, node)
         return ec2_nodes.describe_node(self.account, node)
 
-    def judge(self, action: Action, nodes: Sequence[Node]) -> list[Outcome]:
-        """What may be asked now, one outcome for each node and in their order."""
+    def judge(self, action: Action, nodes: Sequence[Node], checks: Sequence[str] = ()) -> list[Outcome]:
+        """What may be asked now, one outcome for each node and in their order.
+
+        Args:
+            checks: deep health checks, for that action.
+        """
+        if self.cluster and action == "health-check":
+            return hyperpod_checks.judge(self.wanted, self.cluster, nodes, checks)
         if self.cluster:
             return hyperpod_nodes.judge(action, self.cluster, nodes)
         return ec2_nodes.judge(action, self.wanted, nodes)
@@ -79,11 +85,13 @@ class Fleet:
         if self.cluster is None:
             return ec2_nodes.act(self.account, action, nodes)
         if action == "health-check":
-            return hyperpod_requests.start_health_check(self.account, self.cluster, nodes, checks)
+            return hyperpod_checks.start(self.account, self.cluster, nodes, checks, everyone=self.nodes)
         return hyperpod_requests.act(self.account, action, self.cluster, nodes)
 
     def before(self, action: Action, nodes: Sequence[Node]) -> list[str]:
         """What to know, and what to run on the cluster, before the nodes are taken."""
+        if self.cluster and action == "health-check":
+            return hyperpod_checks.caution(self.nodes)
         lines = ["Empty the nodes first, on the cluster:"]
         for node in nodes:
             command = (

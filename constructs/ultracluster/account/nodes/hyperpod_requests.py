@@ -1,4 +1,4 @@
-"""What is asked of HyperPod for its nodes: reboot, replace, delete, add, deep health checks.
+"""What is asked of HyperPod for its nodes: reboot, replace, delete, add.
 
 HyperPod's own batch calls do the work, in chunks of their limits (SageMaker API reference; limits from the
 SDK's model of the API). Every node gets an outcome, whatever AWS answers.
@@ -112,44 +112,6 @@ def add(
         if failed:
             return outcomes + failed
         count, target = count - step, target + step
-    return outcomes
-
-
-def start_health_check(
-    account: Account, cluster: LiveCluster, nodes: Sequence[Node], checks: Sequence[str]
-) -> list[Outcome]:
-    """Start deep health checks; HyperPod takes the nodes out of service meanwhile, about two hours."""
-    sagemaker = account.client("sagemaker")
-    model = sagemaker.meta.service_model.operation_model("StartClusterHealthCheck").input_shape
-    entries = model.members["DeepHealthCheckConfigurations"]
-    per_entry = int(entries.member.members["InstanceIds"].metadata["max"])
-    groups: dict[str, list[str]] = {}
-    for node in nodes:
-        groups.setdefault(node.group, []).append(node.id)
-    # one entry of a request for each group; what is over an entry's limit goes into a further request
-    rounds: list[list[dict[str, Any]]] = []
-    for group, ids in groups.items():
-        for number, chunk in enumerate(chunks(ids, per_entry)):
-            if number == len(rounds):
-                rounds.append([])
-            rounds[number].append(
-                {"InstanceGroupName": group, "InstanceIds": chunk, "DeepHealthChecks": list(checks)}
-            )
-    outcomes: list[Outcome] = []
-    for round_ in rounds:
-        for part in chunks(round_, int(entries.metadata["max"])):
-            result, why = "accepted", ", ".join(checks)
-            try:
-                sagemaker.start_cluster_health_check(
-                    ClusterName=cluster.name, DeepHealthCheckConfigurations=part
-                )
-            except AWS_ERRORS as error:
-                result, why = "failed", explain(error)
-            outcomes += [
-                Outcome(one, result, why, entry["InstanceGroupName"])  # pyright: ignore[reportArgumentType]
-                for entry in part
-                for one in entry["InstanceIds"]
-            ]
     return outcomes
 
 

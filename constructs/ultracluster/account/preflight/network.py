@@ -7,9 +7,15 @@ from ipaddress import IPv4Network
 from typing import Any
 
 from ultracluster.account.preflight.rows import Question, Row, Situation
-from ultracluster.config.network import ExistingSubnet, ExistingVpc
-from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs, RdsMySql
-from ultracluster.model.addresses import address_budget
+from ultracluster.config.network import ExistingSubnet, ExistingVpc, FurtherZone
+from ultracluster.config.storage import (
+    FIRST_LUSTRE,
+    ExistingDatabase,
+    ExistingLustre,
+    ExistingOpenZfs,
+    RdsMySql,
+)
+from ultracluster.model.addresses import AddressBudget, address_budget, further_budgets
 from ultracluster.model.endpoints import closed_endpoints
 
 
@@ -22,7 +28,17 @@ def questions(situation: Situation) -> Iterator[Question]:
         if network.egress == "closed" and not vpc.create_endpoints:
             yield Question("network", "VPC endpoints", lambda: _endpoints(situation, vpc))
     if subnet := network.subnet:
-        yield Question("network", f"subnet {subnet.id}", lambda: _subnet(situation, subnet))
+        yield Question(
+            "network",
+            f"subnet {subnet.id}",
+            lambda: _subnet(situation, subnet, network.zone_id, address_budget(situation.cluster)),
+        )
+    for zone, further in network.further_zones.items():
+        if further.subnet_id:
+            yield Question(
+                "network", f"subnet {further.subnet_id}",
+                lambda zone=zone, further=further: _further(situation, zone, further),
+            )  # fmt: skip
     if group := network.security_group:
         yield Question("network", f"security group {group.id}", lambda: _node_group(situation, group.id))
     others = _other_groups(situation)
@@ -97,17 +113,34 @@ def _endpoints(situation: Situation, vpc: ExistingVpc) -> Iterator[Row]:
         yield Row("VPC endpoints", "green", "all that a closed network needs are there")
 
 
-def _subnet(situation: Situation, wanted: ExistingSubnet) -> Iterator[Row]:
+def _further(situation: Situation, zone: str, wanted: FurtherZone) -> Iterator[Row]:
+    subnet = ExistingSubnet(id=str(wanted.subnet_id), cidr=wanted.cidr)
+    yield from _subnet(situation, subnet, zone, further_budgets(situation.cluster)[zone])
+
+
+def _subnet(
+    situation: Situation, wanted: ExistingSubnet, zone_id: str, budget: AddressBudget
+) -> Iterator[Row]:
     environment = situation.environment
     what = f"subnet {wanted.id}"
     subnet = situation.client("ec2").describe_subnets(SubnetIds=[wanted.id])["Subnets"][0]
     zone, cidr = subnet.get("AvailabilityZoneId", ""), subnet["CidrBlock"]
     problems = [
-        (zone != environment.network.zone_id, f"is in {zone}", f"write `zone_id: {zone}`, or name another"),
+        (zone != zone_id, f"is in {zone}, not in {zone_id}", f"write `zone_id: {zone}`, or name another"),
         (
             environment.network.vpc is not None and subnet["VpcId"] != environment.network.vpc.id,
             f"is in {subnet['VpcId']}",
             "name a subnet of network.vpc",
+        ),
+        (
+            environment.dual_stack and not subnet.get("Ipv6CidrBlockAssociationSet"),
+            "has no IPv6 block",
+            "give it one, or write `network_type: ipv4`: all subnets of an IPv6 cluster of PCS have one",
+        ),
+        (
+            environment.dual_stack and not subnet.get("AssignIpv6AddressOnCreation"),
+            "assigns no IPv6 addresses",
+            f"aws ec2 modify-subnet-attribute --subnet-id {wanted.id} --assign-ipv6-address-on-creation",
         ),
         (subnet["CidrBlock"] != wanted.cidr, f"has {cidr}", f"write `cidr: {cidr}`"),
         (
@@ -121,7 +154,7 @@ def _subnet(situation: Situation, wanted: ExistingSubnet) -> Iterator[Row]:
             yield Row(what, "red", found, do)
     if not any(wrong for wrong, _, _ in problems):
         yield Row(what, "green", f"{cidr} in {zone}")
-    budget, free = address_budget(situation.cluster), subnet["AvailableIpAddressCount"]
+    free = subnet["AvailableIpAddressCount"]
     text = f"{free} free, {budget.total} needed ({budget.certain} certainly)"
     if free >= budget.total:
         yield Row(f"{what} addresses", "green", text)
@@ -164,7 +197,9 @@ def _to_itself(rules: Sequence[Mapping[str, Any]], group_id: str) -> bool:
 def _other_groups(situation: Situation) -> dict[str, str]:
     """Security groups of file systems and database that exist, by what they are of."""
     storage = situation.environment.storage
-    parts = {"Lustre": storage.lustre, "OpenZFS": storage.openzfs, "accounting": storage.accounting_database}
+    parts: dict[str, object] = {"OpenZFS": storage.openzfs, "accounting": storage.accounting_database}
+    for name, one in situation.environment.lustres.items():
+        parts["Lustre" if name == FIRST_LUSTRE else f"Lustre {name}"] = one.settings
     existing = (ExistingLustre, ExistingOpenZfs, ExistingDatabase)
     return {name: part.security_group_id for name, part in parts.items() if isinstance(part, existing)}
 

@@ -17,6 +17,7 @@ from ultracluster.config.capacity import CapacityBlock
 from ultracluster.config.governance import CDK_QUALIFIER
 from ultracluster.config.storage import RdsMySql
 from ultracluster.model import TRAITS, Cluster
+from ultracluster.model.inference import inference_of
 from ultracluster.model.observability import collects
 
 _ROLES = ("deploy-role", "file-publishing-role", "cfn-exec-role")
@@ -54,6 +55,7 @@ def deploy_actions(cluster: Cluster) -> list[str]:
     """Actions that CloudFormation's role needs to make the stacks: `catalog/deploy_actions.json`."""
     environment, traits = cluster.environment, cluster.traits
     storage, network, watching = environment.storage, environment.network, environment.observability
+    serving = inference_of(cluster)
     blocks = [one.capacity for one in cluster.groups.values() if isinstance(one.capacity, CapacityBlock)]
     true = {
         **{kind: kind == traits.kind for kind in TRAITS},
@@ -61,12 +63,13 @@ def deploy_actions(cluster: Cluster) -> list[str]:
         "network": environment.makes_network,
         "vpc": network.vpc is None,
         "nat": network.vpc is None and network.egress == "nat",
+        "ipv6": network.vpc is None and environment.dual_stack,
         "key": storage.key is None,
         "buckets": environment.makes_buckets,
         "storage": environment.makes_storage,
-        "lustre": storage.lustre is not None and storage.lustre.deployment != "existing",
+        "lustre": any(one.new for one in environment.lustres.values()),
         "openzfs": storage.openzfs is not None and storage.openzfs.deployment != "existing",
-        "repositories": bool(environment.data_repositories),
+        "repositories": bool(environment.all_data_repositories),
         "database": isinstance(storage.accounting_database, RdsMySql),
         "hyperpod": traits.hyperpod,
         "kubernetes": traits.kubernetes,
@@ -78,6 +81,9 @@ def deploy_actions(cluster: Cluster) -> list[str]:
         "workspace": watching is not None and watching.makes_workspace,
         "grafana": watching is not None and watching.makes_grafana,
         "scraper": watching is not None and collects(cluster) and watching.collector == "managed",
+        # whoever has made the operator's role has made the provider that it names
+        "web-identity": serving is not None and not serving.execution_role_arn,
+        "certificates": serving is not None and serving.certificate_bucket is None,
         "block-start": traits.until_block == "fills-later" and any(block.starts for block in blocks),
     }
     rows: list[dict[str, Any]] = _actions()

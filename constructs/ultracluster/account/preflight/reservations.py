@@ -161,6 +161,14 @@ def _kind(identifier: str, found: Mapping[str, Any], name: str, group: NodeGroup
             f"{identifier} kind", "red", f"is a {'Capacity Block' if is_block else 'plain reservation'}",
             f"write `kind: {right}` in node_groups.{name}.capacity",
         )  # fmt: skip
+    plain = group.capacity if isinstance(group.capacity, Reservation) else None
+    lent = bool(found.get("Interruptible"))
+    if plain and plain.interruptible != lent:
+        yield Row(
+            f"{identifier} interruptible", "red",
+            "is interruptible: launches that do not say so fail" if lent else "is not interruptible",
+            f"write `interruptible: {str(lent).lower()}` in node_groups.{name}.capacity",
+        )  # fmt: skip
 
 
 def _placement(identifier: str, found: Mapping[str, Any], name: str, group: NodeGroup) -> Iterator[Row]:

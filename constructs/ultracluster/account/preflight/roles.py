@@ -33,10 +33,12 @@ def questions(situation: Situation) -> Iterator[Question]:
 def linked_roles(situation: Situation) -> list[str]:
     """The service-linked roles without which the environment does not come up."""
     cluster, storage = situation.cluster, situation.environment.storage
-    created = (one is not None and one.deployment != "existing" for one in (storage.lustre, storage.openzfs))
+    home = storage.openzfs
+    lustres = situation.environment.lustres.values()
+    created = any(one.new for one in lustres) or (home is not None and home.deployment != "existing")
     needs = {
         **dict.fromkeys(cluster.traits.linked_roles, True),
-        "AWSServiceRoleForAmazonFSx": any(created),
+        "AWSServiceRoleForAmazonFSx": created,
         "AWSServiceRoleForRDS": isinstance(storage.accounting_database, RdsMySql),
         "AWSServiceRoleForEC2Spot": any(one.capacity.kind == "spot" for one in cluster.in_account.values()),
     }

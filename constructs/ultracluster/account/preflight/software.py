@@ -8,9 +8,11 @@ from typing import Any, assert_never
 
 from ultracluster.account.preflight.rows import Question, Row, Situation
 from ultracluster.catalog.eks import addon_version, addons
-from ultracluster.catalog.hyperpod_eks import hyperpod_addon_version
+from ultracluster.config.kubernetes import HyperPodAddon
 from ultracluster.config.orchestrator import Eks, HyperPodEks
 from ultracluster.model import Cluster, Group
+from ultracluster.model.inference import BEFORE
+from ultracluster.model.inference import addon_version as hyperpod_version
 from ultracluster.model.observability import OBSERVABILITY_ADDON, uses_addon
 
 
@@ -48,14 +50,16 @@ def wanted_addons(cluster: Cluster) -> dict[str, str]:
 
 
 def _hyperpod_addons(cluster: Cluster, plane: HyperPodEks) -> dict[str, str]:
-    parts = {
+    parts: dict[HyperPodAddon, object] = {
         "amazon-sagemaker-hyperpod-taskgovernance": plane.task_governance,
         "amazon-sagemaker-hyperpod-training-operator": plane.training_operator,
         OBSERVABILITY_ADDON: uses_addon(cluster),
         "amazon-sagemaker-hyperpod-inference": plane.inference,
+        "amazon-sagemaker-spaces": plane.spaces,
     }
-    given = {str(name): version for name, version in plane.addon_versions.items()}
-    return {name: given.get(name) or hyperpod_addon_version(name) for name, wanted in parts.items() if wanted}
+    if plane.inference:
+        parts |= dict.fromkeys(BEFORE, True)
+    return {name: hyperpod_version(plane, name) for name, wanted in parts.items() if wanted}
 
 
 def _image(situation: Situation, image: str, groups: list[Group]) -> Iterator[Row]:

@@ -16,7 +16,8 @@ from ultracluster.model.addresses import subnets
 
 def questions(situation: Situation) -> Iterator[Question]:
     storage = situation.environment.storage
-    for what, file_system in (("Lustre", storage.lustre), ("OpenZFS", storage.openzfs)):
+    lustres = (("Lustre", one.settings) for one in situation.environment.lustres.values())
+    for what, file_system in (*lustres, ("OpenZFS", storage.openzfs)):
         if isinstance(file_system, ExistingLustre | ExistingOpenZfs):
             yield Question(
                 "storage", f"{what} {file_system.id}",
@@ -119,9 +120,10 @@ def _buckets(situation: Situation) -> dict[str, str]:
         found[storage.scripts_bucket.name] = "lifecycle scripts"
     if storage.log_bucket:
         found[storage.log_bucket.name] = "access logs"
-    for folder, repository in environment.data_repositories.items():
-        if repository.bucket:
-            found.setdefault(repository.bucket, f"data repository {folder}")
+    for links in environment.all_data_repositories.values():
+        for folder, repository in links.items():
+            if repository.bucket:
+                found.setdefault(repository.bucket, f"data repository {folder}")
     if environment.software.mirror:
         found.setdefault(s3_place(environment.software.mirror)[0], "software mirror")
     return found
@@ -153,9 +155,9 @@ def _bucket(situation: Situation, name: str, use: str) -> Iterator[Row]:
 
 
 def _linked(situation: Situation) -> list[str]:
-    """Buckets of others that the Lustre file system is tied to."""
-    links = situation.environment.data_repositories.values()
-    return list(dict.fromkeys(link.bucket for link in links if link.bucket))
+    """Buckets of others that Lustre file systems are tied to."""
+    links = situation.environment.all_data_repositories.values()
+    return list(dict.fromkeys(link.bucket for own in links for link in own.values() if link.bucket))
 
 
 def _lets_fsx_in(situation: Situation, name: str) -> Iterator[Row]:

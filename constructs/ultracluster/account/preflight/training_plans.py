@@ -24,7 +24,8 @@ def training_plan(situation: Situation, arn: str, groups: Groups) -> Iterator[Ro
             "a plan's target is fixed: search and buy one with the target hyperpod-cluster",
         )  # fmt: skip
     capacities: list[dict[str, Any]] = plan.get("ReservedCapacitySummaries", [])
-    yield from _zone(situation, name, capacities)
+    for wanted in dict.fromkeys(situation.cluster.groups[group_name].zone_id for group_name, _ in groups):
+        yield from _zone(situation, name, capacities, wanted)
     held = {str(one.get("InstanceType", "")).removeprefix("ml.") for one in capacities}
     need = 0
     for group_name, group in groups:
@@ -67,8 +68,9 @@ def _state(situation: Situation, name: str, plan: Mapping[str, Any], arn: str) -
     return Row(f"{name} state", level, text, do)
 
 
-def _zone(situation: Situation, name: str, capacities: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
-    wanted = situation.environment.network.zone_id
+def _zone(
+    situation: Situation, name: str, capacities: Sequence[Mapping[str, Any]], wanted: str
+) -> Iterator[Row]:
     zones = {str(one["AvailabilityZoneId"]) for one in capacities if one.get("AvailabilityZoneId")}
     names = {
         str(one["AvailabilityZone"])
@@ -85,6 +87,6 @@ def _zone(situation: Situation, name: str, capacities: Sequence[Mapping[str, Any
     else:
         found = ", ".join(sorted(zones))
         yield Row(
-            f"{name} zone", "red", f"is in {found}, the environment in {wanted}",
+            f"{name} zone", "red", f"is in {found}, its nodes in {wanted}",
             f"write `zone_id: {sorted(zones)[0]}`: a new zone is a new subnet and a new cluster",
         )  # fmt: skip

@@ -15,7 +15,8 @@ def questions(situation: Situation) -> Iterator[Question]:
 
 def _zones(situation: Situation) -> Iterator[Row]:
     environment = situation.environment
-    wanted = (environment.network.zone_id, *situation.cluster.second_zones)
+    further = environment.network.further_zones
+    wanted = (environment.network.zone_id, *situation.cluster.second_zones, *further)
     answer = situation.client("ec2").describe_availability_zones(AllAvailabilityZones=True)
     zones = {zone["ZoneId"]: zone for zone in answer["AvailabilityZones"] if "ZoneId" in zone}
     for zone_id in dict.fromkeys(wanted):
@@ -42,9 +43,12 @@ def _zones(situation: Situation) -> Iterator[Row]:
 
 
 def _offerings(situation: Situation) -> Iterator[Row]:
-    environment = situation.environment
-    groups = environment.node_groups.values()
-    types = sorted({name for group in groups for name in (group.instance_type, *group.instance_types)})
+    wanted = {
+        (group.zone_id, name)
+        for group in situation.cluster.groups.values()
+        for name in (group.settings.instance_type, *group.settings.instance_types)
+    }
+    types = sorted({name for _, name in wanted})
     pages = (
         situation.client("ec2")
         .get_paginator("describe_instance_type_offerings")
@@ -55,8 +59,8 @@ def _offerings(situation: Situation) -> Iterator[Row]:
         for row in page["InstanceTypeOfferings"]:
             offered[row["InstanceType"]].add(row["Location"])
     own = {group.settings.instance_type for group in situation.cluster.in_account.values()}
-    zone = environment.network.zone_id
-    for name in types:
+    home = situation.environment.network.zone_id
+    for zone, name in sorted(wanted, key=lambda one: (one[0] != home, one)):
         if zone in offered[name]:
             yield Row(f"{name} in {zone}", "green", "EC2 offers it")
             continue

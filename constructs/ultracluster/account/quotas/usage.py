@@ -53,6 +53,9 @@ class Usage:
             "vpcs": lambda: self._described("describe_vpcs", "Vpcs"),
             "subnets": lambda: self._described("describe_subnets", "Subnets", self._in_vpc("vpc-id")),
             "internet-gateways": lambda: self._described("describe_internet_gateways", "InternetGateways"),
+            "egress-only-gateways": lambda: self._described(
+                "describe_egress_only_internet_gateways", "EgressOnlyInternetGateways"
+            ),
             "nat-gateways": self._nat_gateways,
             "network-interfaces": lambda: self._described("describe_network_interfaces", "NetworkInterfaces"),
             "interface-endpoints": lambda: self._described(

@@ -127,19 +127,16 @@ def read_probe(text: str) -> Probe | None:
 def expectations(cluster: Cluster) -> dict[str, Expected]:
     """What the nodes of each group must show, by the group's name."""
     environment, kubernetes = cluster.environment, cluster.traits.kubernetes
-    storage = environment.storage
-    mounts = () if kubernetes else tuple(
-        part.mount_path for part in (storage.lustre, storage.openzfs) if part is not None
-    )  # fmt: skip
+    home = environment.storage.openzfs
     offered = {pool.group: (pool.resource, pool.per_node) for pool in pools(cluster)}
     expected: dict[str, Expected] = {}
     for name, group in cluster.groups.items():
-        compute = group.role == "compute"
+        compute, lustres = group.role == "compute", cluster.lustres_of(name).values()
         resource, per_node = offered.get(name, ("", 0)) if kubernetes else ("", 0)
         expected[name] = Expected(
             report=scripts_run(environment, group.settings),
             entry=cluster.traits.last_entry,
-            mounts=mounts,
+            mounts=() if kubernetes else tuple(part.mount_path for part in (*lustres, home) if part),
             efa=efa_interfaces(cluster, group.settings.instance_type) if compute else 0,
             libfabric=cluster.traits.slurm,
             registers=kubernetes or compute,

@@ -11,6 +11,7 @@ import json
 import ssl
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -22,6 +23,8 @@ TIMEOUT = 10.0
 """Seconds until an API that does not answer is taken for one that cannot be reached from here."""
 EFA = "vpc.amazonaws.com/efa"
 """The resource of the EFA device plugin."""
+EFA_DRIVER = "dra.net"
+"""How the EFA DRA driver names itself in a ResourceSlice."""
 
 
 class KubernetesApi:
@@ -87,6 +90,16 @@ class KubernetesApi:
         """Every node."""
         return self.items("/api/v1/nodes")
 
+    def claimable_efa(self) -> dict[str, int]:
+        """EFA interfaces that pods can claim, by the name of their node."""
+        found: dict[str, int] = {}
+        asked = f"fieldSelector={quote(f'spec.driver={EFA_DRIVER}')}"
+        for one in self.items(f"/apis/resource.k8s.io/v1/resourceslices?{asked}"):
+            spec: dict[str, Any] = one.get("spec", {})
+            name = str(spec.get("nodeName", ""))
+            found[name] = found.get(name, 0) + len(spec.get("devices", []))
+        return found
+
     def items(self, path: str) -> list[dict[str, Any]]:
         """Every object of a list, page by page; `path` may have a query."""
         items: list[dict[str, Any]] = []
@@ -129,8 +142,21 @@ def token(account: Account, cluster: str) -> str:
     return "k8s-aws-v1." + base64.urlsafe_b64encode(address.encode()).decode().rstrip("=")
 
 
-def registered(node: Node, expected: Expected, items: list[dict[str, Any]]) -> Registered:
-    """Whether Kubernetes places pods on a node that ask for all it has."""
+def registered(
+    node: Node,
+    expected: Expected,
+    items: list[dict[str, Any]],
+    *,
+    claimed: Mapping[str, int] | None = None,
+) -> Registered:
+    """Whether Kubernetes places pods on a node that ask for all it has.
+
+    Args:
+        node: ours.
+        expected: what it has.
+        items: the nodes that Kubernetes knows.
+        claimed: EFA interfaces that pods can claim, by node; None where they are counted.
+    """
     found = next((one for one in items if is_node(one, node)), None)
     if found is None:
         return Registered(False, "Kubernetes does not know it")
@@ -140,7 +166,12 @@ def registered(node: Node, expected: Expected, items: list[dict[str, Any]]) -> R
     if ready.get("status") != "True":
         return Registered(False, f"Kubernetes calls it not Ready: {ready.get('message') or 'no word of it'}")
     offered: dict[str, str] = status.get("allocatable", {})
-    for resource, wanted in ((EFA, expected.efa), (expected.resource, expected.per_node)):
+    counted = [(expected.resource, expected.per_node)]
+    if claimed is None:
+        counted.insert(0, (EFA, expected.efa))
+    elif (there := claimed.get(str(found.get("metadata", {}).get("name", "")), 0)) < expected.efa:
+        return Registered(False, f"the EFA DRA driver lists {there} of {expected.efa} interfaces")
+    for resource, wanted in counted:
         there = offered.get(resource, "0")
         if resource and wanted and there.isdigit() and int(there) < wanted:
             return Registered(False, f"its device plugin offers {there} of {wanted} {resource}")

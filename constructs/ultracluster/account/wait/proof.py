@@ -20,6 +20,7 @@ from ultracluster.account.wait.kubernetes_api import KubernetesApi
 from ultracluster.account.wait.kubernetes_api import registered as kubernetes_registered
 from ultracluster.account.wait.shell import Answer, Shell
 from ultracluster.model import Cluster
+from ultracluster.model.devices import claims_efa
 
 Judge = Callable[[Node, Expected], Registered | None]
 
@@ -115,10 +116,12 @@ class Proof:
 
     def _kubernetes(self) -> Judge:
         try:
-            items: list[dict[str, Any]] = KubernetesApi(self._account, self._cluster.cluster_name).nodes()
+            api = KubernetesApi(self._account, self._cluster.cluster_name)
+            items: list[dict[str, Any]] = api.nodes()
+            claimed = api.claimable_efa() if claims_efa(self._cluster) else None
         except AccountError as error:
             return self._kubelets(str(error))
-        return lambda node, expected: kubernetes_registered(node, expected, items)
+        return lambda node, expected: kubernetes_registered(node, expected, items, claimed=claimed)
 
     def _kubelets(self, why: str) -> Judge:
         """What the nodes' own kubelets say, where the API cannot be asked from here."""

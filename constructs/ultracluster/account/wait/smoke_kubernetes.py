@@ -15,11 +15,13 @@ from ultracluster.account.wait.evidence import efa_interfaces
 from ultracluster.account.wait.kubernetes_api import KubernetesApi
 from ultracluster.account.wait.smoke import EVERY, LIMIT, Clock, Pair, Smoke, new_name, verdict
 from ultracluster.model import Cluster
+from ultracluster.model.devices import claims_efa
 
 NAMESPACE = "default"
 _PLACES = {
     "MPIJob": "/apis/kubeflow.org/v2beta1/namespaces/{}/mpijobs",
     "ComputeDomain": "/apis/{version}/namespaces/{}/computedomains",
+    "ResourceClaimTemplate": "/apis/{version}/namespaces/{}/resourceclaimtemplates",
 }
 """Where the API keeps the kinds that the job's manifest has."""
 
@@ -51,6 +53,7 @@ def run_on_kubernetes(
             pair.instance_type, 2, image=image, name=name, namespace=NAMESPACE,
             hyperpod=cluster.traits.hyperpod,
             efa_interfaces=efa_interfaces(cluster, pair.instance_type),
+            efa_claims=claims_efa(cluster),
         )  # fmt: skip
         open_api = api()
         for document in _documents(text):
@@ -76,10 +79,11 @@ def run_on_kubernetes(
 
 def by_hand(cluster: Cluster, pair: Pair, image: str | None, why: str) -> Smoke:
     """What to do where the job cannot be run from here."""
-    hyperpod = " --hyperpod" if cluster.traits.hyperpod else ""
+    options = " --hyperpod" if cluster.traits.hyperpod else ""
+    options += " --efa-devices dra" if claims_efa(cluster) else ""
     command = (
         f"ultracluster acceptance manifest --type {pair.instance_type} --nodes 2 --image {image or 'IMAGE'}"
-        f"{hyperpod} | kubectl apply -f -   # then: kubectl logs --follow job/nccl-acceptance-launcher > log,"
+        f"{options} | kubectl apply -f -   # then: kubectl logs --follow job/nccl-acceptance-launcher > log,"
         f" ultracluster acceptance judge log --type {pair.instance_type} --nodes 2"
     )
     return Smoke(pair.group, "not judged", why, command, tuple(node.name for node in pair.nodes))

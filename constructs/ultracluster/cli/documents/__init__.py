@@ -52,7 +52,7 @@ DOCUMENTS: dict[str, Document] = {
     ),
     "outcomes": Document(
         1,
-        (*_NODES, "software update"),
+        (*_NODES, "software update", "software pin"),
         "What came of a request for nodes or groups",
         "cli.documents.cluster:OutcomeList",
     ),
@@ -79,6 +79,9 @@ DOCUMENTS: dict[str, Document] = {
     ),
     "rules": Document(1, ("rules",), "Rules with examples", "cli.documents.checks:RuleList"),
     "teams": Document(1, ("teams apply",), "Teams as accounts of Slurm", "cli.documents.people:Teams"),
+    "user-token": Document(
+        1, ("users token",), "A token of Slurm's REST API", "cli.documents.people:UserToken"
+    ),
     "users": Document(
         1, ("users apply", "users list"), "People's accounts on the nodes", "cli.documents.people:Users"
     ),

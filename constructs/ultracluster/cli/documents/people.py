@@ -35,6 +35,17 @@ class Users(TypedDict):
     notes: list[str]
 
 
+class UserToken(TypedDict):
+    environment: str
+    user: str
+    token: str
+    """A JSON Web Token; whoever has it is that user in Slurm."""
+    url: str
+    """Of Slurm's REST API; empty where PCS names none yet."""
+    ends: int
+    """When the token ends, in seconds since 1970."""
+
+
 class TeamChange(TypedDict):
     """One account or QOS of Slurm."""
 

@@ -34,7 +34,7 @@ def add_cluster_alarms(
         scope,
         cluster,
         topic_arn=observability.topic_arn,
-        lustre_id=files.lustre.file_system_id if files.lustre else None,
+        lustre_ids={name: mount.file_system_id for name, mount in files.lustres.items()},
         database_id=files.database_id,
         workspace_arn=made.workspace_arn if made else None,
     )

@@ -23,11 +23,13 @@ def add_egress(scope: Construct, cluster: Cluster, *, network: NetworkParts, key
         vpc=network.vpc(scope),
         subnet=network.subnet(scope),
         route_table_id=network.route_table_id,
+        further_route_table_ids=network.further_route_table_ids,
         endpoints=made_endpoints(cluster),
         perimeter=perimeter_of(cluster),
         default_security_group_id=network.default_security_group_id,
         flow_log_key=key_for(scope, cluster.environment, "logs", key),
         flow_log_removal=removal(cluster.environment),
+        ipv6=cluster.environment.dual_stack,
     )
     # the rules of a group that exists are its owner's
     if settings.egress == "closed" and settings.security_group is None:

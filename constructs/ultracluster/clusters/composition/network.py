@@ -22,6 +22,7 @@ def add_network(scope: Construct, cluster: Cluster, *, cross: Cross) -> NetworkP
         second_zone_id=database.second_zone_id if database and database.kind == "rds-mysql" else None,
         control_plane_zone_id=cluster.kubernetes.second_zone_id if cluster.kubernetes else None,
         own_egress=False,
+        ipv6=cluster.environment.dual_stack and settings.subnet is None,
         removal_policy=removal(cluster.environment),
     )
     if settings.security_group:
@@ -31,7 +32,8 @@ def add_network(scope: Construct, cluster: Cluster, *, cross: Cross) -> NetworkP
     else:
         # in a closed network their way out is `add_egress`'s
         ports = () if settings.egress == "closed" else WEB_PORTS
-        group = EfaSecurityGroup(scope, "Nodes", vpc=network.vpc, web_ports=ports).security_group
+        six = cluster.environment.dual_stack
+        group = EfaSecurityGroup(scope, "Nodes", vpc=network.vpc, web_ports=ports, ipv6=six).security_group
     routes, default = network.route_table_id, network.default_security_group_id
     given = _given_control_plane(cluster)
     return NetworkParts(
@@ -41,6 +43,14 @@ def add_network(scope: Construct, cluster: Cluster, *, cross: Cross) -> NetworkP
         subnet_id=cross(scope, "NodeSubnetId", network.subnet.subnet_id),
         security_group_ids=(cross(scope, "NodeSecurityGroupId", group.security_group_id),),
         route_table_id=cross(scope, "NodeRouteTableId", routes) if routes else None,
+        further_subnet_ids={
+            zone: cross(scope, f"NodeSubnetId-{zone}", subnet.subnet_id)
+            for zone, subnet in network.further_subnets.items()
+        },
+        further_route_table_ids={
+            zone: cross(scope, f"NodeRouteTableId-{zone}", table)
+            for zone, table in network.further_route_table_ids.items()
+        },
         default_security_group_id=cross(scope, "DefaultSecurityGroupId", default) if default else None,
         database_subnet_ids=tuple(
             cross(scope, f"DatabaseSubnetId{letter}", subnet.subnet_id)
@@ -55,6 +65,7 @@ def add_network(scope: Construct, cluster: Cluster, *, cross: Cross) -> NetworkP
             vpc=network.vpc,
             subnet=network.subnet,
             security_groups=[group],
+            further_subnets=network.further_subnets,
             database_subnets=network.database_subnets,
             control_plane_subnets=() if given else network.control_plane_subnets,
         ),
@@ -71,6 +82,9 @@ def existing_network(cluster: Cluster) -> NetworkParts:
         nodes_cidr=str(subnets(cluster).nodes),
         subnet_id=network.subnet.id,
         security_group_ids=(network.security_group.id,),
+        further_subnet_ids={
+            zone: further.subnet_id for zone, further in network.further_zones.items() if further.subnet_id
+        },
         control_plane_subnet_ids=_given_control_plane(cluster),
     )
 

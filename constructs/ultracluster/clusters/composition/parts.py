@@ -20,11 +20,12 @@ from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
 from ultracluster.config import Environment
+from ultracluster.config.storage import FIRST_LUSTRE
 from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount
 from ultracluster.network.existing import existing_subnet, existing_vpc
 from ultracluster.observability.workspace import MetricsDestination
 from ultracluster.storage.accounting_database import AccountingDatabase, IAccountingDatabase
-from ultracluster.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
+from ultracluster.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem, mounts_of
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem, OpenZfsFileSystem
 
 
@@ -57,6 +58,8 @@ class MadeNetwork:
     vpc: ec2.IVpc
     subnet: ec2.ISubnet
     security_groups: Sequence[ec2.ISecurityGroup]
+    further_subnets: Mapping[str, ec2.ISubnet] = field(default_factory=dict[str, ec2.ISubnet])
+    """By zone id."""
     database_subnets: Sequence[ec2.ISubnet] = ()
     control_plane_subnets: Sequence[ec2.ISubnet] = ()
 
@@ -73,6 +76,10 @@ class NetworkParts:
     """Of the nodes' subnet; None where it is not known."""
     route_table_id: str | None = None
     """Of the nodes' subnet; None where the subnet exists."""
+    further_subnet_ids: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of nodes in other zones, by zone id."""
+    further_route_table_ids: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of those of them that are made here, by zone id."""
     default_security_group_id: str | None = None
     """The group that EC2 makes with a VPC; None where the VPC exists."""
     database_subnet_ids: tuple[str, ...] = ()
@@ -88,6 +95,15 @@ class NetworkParts:
     def subnet(self, scope: Construct) -> ec2.ISubnet:
         """Of the nodes."""
         return self.made.subnet if self.made else existing_subnet(scope, "Nodes", self.subnet_id)
+
+    def further_subnets(self, scope: Construct) -> dict[str, ec2.ISubnet]:
+        """Of nodes in other zones, by zone id."""
+        if self.made:
+            return dict(self.made.further_subnets)
+        return {
+            zone: existing_subnet(scope, f"Nodes-{zone}", subnet_id)
+            for zone, subnet_id in self.further_subnet_ids.items()
+        }
 
     def security_groups(self, scope: Construct) -> list[ec2.ISecurityGroup]:
         """Of the nodes; each admits itself."""
@@ -179,6 +195,7 @@ class MadeFileSystems:
     """The objects of file systems and database."""
 
     lustre: ILustreFileSystem | None = None
+    further_lustre: Mapping[str, ILustreFileSystem] = field(default_factory=dict[str, ILustreFileSystem])
     open_zfs: IOpenZfsFileSystem | None = None
     accounting: IAccountingDatabase | None = None
 
@@ -188,6 +205,8 @@ class FileSystemParts:
     """What is mounted, and the accounting database; None where there is none."""
 
     lustre: LustreMount | None = None
+    further_lustre: Mapping[str, LustreMount] = field(default_factory=dict[str, LustreMount])
+    """By name, as `storage.further_lustre` has them."""
     open_zfs: OpenZfsMount | None = None
     accounting: Accounting | None = None
     database_id: str | None = None
@@ -195,21 +214,33 @@ class FileSystemParts:
     group_ids: Mapping[FileSystem, str] = field(default_factory=dict["FileSystem", str])
     """Security groups of those that exist: their clients are admitted where the clients are. What is made
     admits them where it is made."""
+    further_group_ids: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The same of further Lustre file systems, by name."""
     made: MadeFileSystems = MadeFileSystems()
+
+    @property
+    def lustres(self) -> dict[str, LustreMount]:
+        """All Lustre file systems by name; the first is `storage.lustre`."""
+        first = {FIRST_LUSTRE: self.lustre} if self.lustre else {}
+        return {**first, **self.further_lustre}
 
     @staticmethod
     def of(
         *,
         lustre: ILustreFileSystem | None,
+        further_lustre: Mapping[str, ILustreFileSystem],
         open_zfs: IOpenZfsFileSystem | None,
         accounting: IAccountingDatabase | None,
     ) -> FileSystemParts:
         """Of objects that exist."""
         return FileSystemParts(
             lustre=lustre.mount if lustre else None,
+            further_lustre=mounts_of(further_lustre),
             open_zfs=open_zfs.mount if open_zfs else None,
             accounting=accounting.accounting if accounting else None,
-            made=MadeFileSystems(lustre=lustre, open_zfs=open_zfs, accounting=accounting),
+            made=MadeFileSystems(
+                lustre=lustre, further_lustre=further_lustre, open_zfs=open_zfs, accounting=accounting
+            ),
         )
 
     def with_given(self, given: FileSystemParts) -> FileSystemParts:
@@ -217,10 +248,12 @@ class FileSystemParts:
         return replace(
             self,
             lustre=given.lustre or self.lustre,
+            further_lustre={**self.further_lustre, **given.further_lustre},
             open_zfs=given.open_zfs or self.open_zfs,
             accounting=given.accounting or self.accounting,
             made=MadeFileSystems(
                 lustre=given.made.lustre or self.made.lustre,
+                further_lustre={**self.made.further_lustre, **given.made.further_lustre},
                 open_zfs=given.made.open_zfs or self.made.open_zfs,
                 accounting=given.made.accounting or self.made.accounting,
             ),
@@ -229,16 +262,24 @@ class FileSystemParts:
     def lustre_in(self, scope: Construct, construct_id: str = "Lustre") -> ILustreFileSystem | None:
         if self.lustre is None:
             return None
-        return self.made.lustre or LustreFileSystem.from_lustre_attributes(
-            scope,
-            construct_id,
-            file_system_id=self.lustre.file_system_id,
-            dns_name=self.lustre.dns_name,
-            mount_name=self.lustre.mount_name,
-            mount_path=self.lustre.path,
-            efa=self.lustre.efa,
-            security_group=self._group(scope, "lustre"),
-        )
+        group = self.group_ids.get("lustre")
+        return self.made.lustre or _imported(scope, construct_id, self.lustre, group, "LustreSecurityGroup")
+
+    def further_lustre_in(
+        self, scope: Construct, construct_id: str = "Lustre"
+    ) -> dict[str, ILustreFileSystem]:
+        """Further Lustre file systems by name; each has its name before `construct_id`."""
+        return {
+            name: self.made.further_lustre.get(name)
+            or _imported(
+                scope,
+                f"{name.capitalize()}{construct_id}",
+                mount,
+                self.further_group_ids.get(name),
+                f"{name.capitalize()}LustreSecurityGroup",
+            )
+            for name, mount in self.further_lustre.items()
+        }
 
     def open_zfs_in(self, scope: Construct) -> IOpenZfsFileSystem | None:
         if self.open_zfs is None:
@@ -289,6 +330,24 @@ class FileSystemParts:
     def ids_only(self) -> FileSystemParts:
         """For other stacks."""
         return replace(self, made=MadeFileSystems())
+
+
+def _imported(
+    scope: Construct, construct_id: str, mount: LustreMount, group_id: str | None, group_name: str
+) -> ILustreFileSystem:
+    group = None
+    if group_id is not None:
+        group = ec2.SecurityGroup.from_security_group_id(scope, group_name, group_id, mutable=False)
+    return LustreFileSystem.from_lustre_attributes(
+        scope,
+        construct_id,
+        file_system_id=mount.file_system_id,
+        dns_name=mount.dns_name,
+        mount_name=mount.mount_name,
+        mount_path=mount.path,
+        efa=mount.efa,
+        security_group=group,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,18 +9,23 @@ from __future__ import annotations
 from constructs import Construct
 
 from ultracluster.clusters.composition.parts import StorageParts
+from ultracluster.config.storage import FIRST_LUSTRE
 from ultracluster.model import Cluster
 from ultracluster.storage.data_repositories import DataRepositories
 
 
-def add_repositories(scope: Construct, cluster: Cluster, *, storage: StorageParts) -> DataRepositories:
-    """Tie folders of the Lustre file system to S3."""
-    file_system = storage.file_systems.lustre_in(scope, "FileSystem")
-    assert file_system, "the rules reject associations without a Lustre file system"
-    return DataRepositories(
-        scope,
-        "Lustre",
-        file_system=file_system,
-        repositories=cluster.environment.data_repositories,
-        bucket=storage.buckets.data_bucket(scope),
-    )
+def add_repositories(scope: Construct, cluster: Cluster, *, storage: StorageParts) -> list[DataRepositories]:
+    """Tie folders of the Lustre file systems to S3."""
+    files, bucket = storage.file_systems, storage.buckets.data_bucket(scope)
+    first, further = files.lustre_in(scope, "FileSystem"), files.further_lustre_in(scope, "FileSystem")
+    file_systems = {**({FIRST_LUSTRE: first} if first else {}), **further}
+    return [
+        DataRepositories(
+            scope,
+            "Lustre" if name == FIRST_LUSTRE else f"{name.capitalize()}Lustre",
+            file_system=file_systems[name],
+            repositories=links,
+            bucket=bucket,
+        )
+        for name, links in cluster.environment.all_data_repositories.items()
+    ]

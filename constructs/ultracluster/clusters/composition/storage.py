@@ -18,7 +18,7 @@ from ultracluster.clusters.composition.parts import (
     NetworkParts,
     removal,
 )
-from ultracluster.config.lustre import NewLustre, lustre_of
+from ultracluster.config.lustre import LustreSettings, NewLustre, lustre_of
 from ultracluster.config.storage import ExistingDatabase, ExistingLustre, ExistingOpenZfs, Storage
 from ultracluster.model import Cluster
 from ultracluster.model.mounts import Accounting, LustreMount, OpenZfsMount
@@ -45,15 +45,28 @@ def add_storage(
     given = given or FileSystemParts()
     make = _Storage(scope, cluster, network, key, cross)
     accounting, database, database_id = make.accounting() if given.accounting is None else (None, None, None)
-    lustre, lustre_mount = make.lustre() if given.lustre is None else (None, None)
+    storage = cluster.environment.storage
+    lustre, lustre_mount = make.lustre(storage.lustre) if given.lustre is None else (None, None)
+    further = {
+        name: make.lustre(config, name.capitalize())
+        for name, config in storage.further_lustre.items()
+        if name not in given.further_lustre
+    }
     open_zfs, open_zfs_mount = make.open_zfs() if given.open_zfs is None else (None, None)
     made = FileSystemParts(
         lustre=lustre_mount,
+        further_lustre={name: mount for name, (_, mount) in further.items() if mount},
         open_zfs=open_zfs_mount,
         accounting=accounting,
         database_id=database_id,
-        group_ids=_groups(cluster.environment.storage),
-        made=MadeFileSystems(lustre=lustre, open_zfs=open_zfs, accounting=database),
+        group_ids=_groups(storage),
+        further_group_ids=_further_groups(storage),
+        made=MadeFileSystems(
+            lustre=lustre,
+            further_lustre={name: one for name, (one, _) in further.items() if one},
+            open_zfs=open_zfs,
+            accounting=database,
+        ),
     )
     return made.with_given(given)
 
@@ -75,27 +88,30 @@ class _Storage:
         self._subnet = network.subnet(scope)
         self._nodes = network.connectable(scope)
 
-    def lustre(self) -> tuple[LustreFileSystem | None, LustreMount | None]:
-        config = self._settings.lustre
+    def lustre(
+        self, config: LustreSettings | None, named: str = ""
+    ) -> tuple[LustreFileSystem | None, LustreMount | None]:
+        """`named`: what the ids of a further one begin with; those of the first never change."""
         if config is None or isinstance(config, ExistingLustre):
             return None, existing_lustre(config)
         file_system = LustreFileSystem(
             self._scope,
-            "Lustre",
+            f"{named}Lustre",
             vpc=self._vpc,
             subnet=self._subnet,
             config=_without_repositories(config),
             key=self._key,
             removal_policy=removal(self._cluster.environment),
         )
-        file_system.admit(self._scope, "LustreClients", clients=self._nodes)
+        file_system.admit(self._scope, f"{named}LustreClients", clients=self._nodes)
         add_lustre_errors(file_system, self._cluster, log_group=file_system.log_group)
-        file_system_id = self._cross(self._scope, "LustreId", file_system.file_system_id)
+        file_system_id = self._cross(self._scope, f"{named}LustreId", file_system.file_system_id)
         assert file_system.security_group
-        self._cross(self._scope, "LustreSecurityGroupId", file_system.security_group.security_group_id)
+        group_id = file_system.security_group.security_group_id
+        self._cross(self._scope, f"{named}LustreSecurityGroupId", group_id)
         return file_system, LustreMount(
-            dns_name=self._cross(self._scope, "LustreDnsName", file_system.dns_name),
-            mount_name=self._cross(self._scope, "LustreMountName", file_system.mount_name),
+            dns_name=self._cross(self._scope, f"{named}LustreDnsName", file_system.dns_name),
+            mount_name=self._cross(self._scope, f"{named}LustreMountName", file_system.mount_name),
             path=config.mount_path,
             efa=file_system.efa,
             file_system_id=file_system_id,
@@ -175,7 +191,13 @@ def existing_file_systems(storage: Storage) -> FileSystemParts:
         accounting=existing_accounting(database)
         if database is None or isinstance(database, ExistingDatabase)
         else None,
+        further_lustre={
+            name: mount
+            for name, one in storage.further_lustre.items()
+            if isinstance(one, ExistingLustre) and (mount := existing_lustre(one))
+        },
         group_ids=_groups(storage),
+        further_group_ids=_further_groups(storage),
     )
 
 
@@ -189,6 +211,11 @@ def _groups(storage: Storage) -> dict[FileSystem, str]:
     if isinstance(storage.accounting_database, ExistingDatabase):
         groups["accounting"] = storage.accounting_database.security_group_id
     return groups
+
+
+def _further_groups(storage: Storage) -> dict[str, str]:
+    further = storage.further_lustre.items()
+    return {name: one.security_group_id for name, one in further if isinstance(one, ExistingLustre)}
 
 
 def existing_lustre(config: ExistingLustre | None) -> LustreMount | None:

@@ -15,6 +15,7 @@ from ultracluster.catalog.eks import addon_tolerations, addon_version
 from ultracluster.clusters.eks.interface import IEksControlPlane, arn_of
 from ultracluster.clusters.eks.roles import addon_role, allow_file_systems
 from ultracluster.clusters.eks.volume_rights import allow_volumes
+from ultracluster.clusters.hyperpod.spaces import allow_volumes_of_spaces
 from ultracluster.kubernetes.tolerations import Tolerations, with_tolerations
 from ultracluster.security.cluster_key import ClusterKey
 
@@ -36,6 +37,7 @@ class EksAddons(Construct):
         cluster: IEksControlPlane,
         key: kms.IKey | None = None,
         file_systems: bool = True,
+        hyperpod_volumes: bool = False,
         after: Sequence[IConstruct] = (),
         tolerations: Tolerations | None = None,
     ) -> None:
@@ -45,6 +47,7 @@ class EksAddons(Construct):
             cluster: a control plane with the add-ons of `EksControlPlane`; its release decides theirs.
             key: encrypts volumes; that of the control plane by default.
             file_systems: with the driver that mounts FSx for Lustre.
+            hyperpod_volumes: EBS volumes of pods on HyperPod's nodes, too.
             after: groups of CPU nodes for it: without one CoreDNS stays degraded, and its creation fails.
             tolerations: of the taints of these groups.
         """
@@ -58,6 +61,8 @@ class EksAddons(Construct):
 
         volumes = role("aws-ebs-csi-driver")
         allow_volumes(volumes, key, cluster_name=cluster.cluster_name)
+        if hyperpod_volumes:
+            allow_volumes_of_spaces(volumes, eks_cluster_arn=arn)
         accounts: dict[str, dict[str, iam.Role]] = {
             "coredns": {},
             "aws-ebs-csi-driver": {"ebs-csi-controller-sa": volumes},

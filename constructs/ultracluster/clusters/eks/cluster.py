@@ -63,6 +63,7 @@ class EksCluster(ClusterConstruct):
         cluster_name: str | None = None,
         node_groups: Mapping[str, NodeGroup] | None = None,
         lustre: ILustreFileSystem | None = None,
+        further_lustre: Mapping[str, ILustreFileSystem] | None = None,
         open_zfs: IOpenZfsFileSystem | None = None,
         release: str | None = None,
         mirror: str | None = None,
@@ -89,6 +90,7 @@ class EksCluster(ClusterConstruct):
                 new cluster.
             node_groups: groups of role `compute` and `system` by name.
             lustre: mounted by pods, as claim `lustre`.
+            further_lustre: mounted by pods, as claims `lustre-<name>`, by name.
             open_zfs: mounted by pods, as claim `home`.
             release: software release of the nodes; the newest one for EKS by default.
             mirror: `s3://bucket/prefix` of mirrored software releases, which nodes may read.
@@ -114,6 +116,7 @@ class EksCluster(ClusterConstruct):
                 node_groups=node_groups,
                 cluster_name=cluster_name,
                 lustre=lustre,
+                further_lustre=further_lustre,
                 open_zfs=open_zfs,
                 release=release,
                 mirror=mirror,
@@ -184,9 +187,12 @@ class EksCluster(ClusterConstruct):
             plane.kubectl,
             made.cluster,
             lustre=lustre,
+            further_lustre=further_lustre,
             open_zfs=open_zfs,
             system=system,
-            after=admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs),
+            after=admitted(
+                self, subnet=subnet, lustre=lustre, further_lustre=further_lustre, open_zfs=open_zfs
+            ),
         )
 
 

@@ -55,6 +55,7 @@ class EksControlPlane(Construct):
         cluster_arn: its ARN.
         cluster_endpoint: address of the Kubernetes API.
         cluster_certificate_authority_data: what the API's certificate is signed with, base64.
+        issuer_url: who signs the tokens of service accounts.
         cluster_security_group_id: the group that EKS makes; nodes need not be in it.
         security_groups: those of the nodes; the control plane is in them.
         key: encrypts secrets and logs.
@@ -185,6 +186,7 @@ class EksControlPlane(Construct):
         self.cluster_arn = self.cluster.cluster_arn
         self.cluster_endpoint = self.cluster.cluster_endpoint
         self.cluster_certificate_authority_data = self.cluster.cluster_certificate_authority_data
+        self.issuer_url: str | None = self.cluster.cluster_open_id_connect_issuer_url
         self.cluster_security_group_id = self.cluster.cluster_security_group_id
         self.kubectl_handler_arn = provider_of(self.cluster).service_token
         self.kubectl = Kubectl(self, cast("eks.ICluster", self.cluster))
@@ -207,6 +209,7 @@ class EksControlPlane(Construct):
         service_cidr: str | None = None,
         security_groups: Sequence[ec2.ISecurityGroup] = (),
         key: kms.IKey | None = None,
+        issuer_url: str | None = None,
     ) -> IEksControlPlane:
         """A control plane of another stack.
 
@@ -221,6 +224,7 @@ class EksControlPlane(Construct):
             service_cidr: of Kubernetes services; only for those, too.
             security_groups: of its nodes; each lets everything in from, and out to, itself.
             key: what nodes' volumes are encrypted with by default.
+            issuer_url: of its tokens, with `https://`; only for HyperPod's inference operator.
         """
         return ImportedControlPlane(
             scope,
@@ -234,6 +238,7 @@ class EksControlPlane(Construct):
             service_cidr=service_cidr,
             security_groups=security_groups,
             key=key,
+            issuer_url=issuer_url,
         )
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 import jsii
 from aws_cdk import Stack
@@ -91,6 +91,7 @@ class ImportedControlPlane(Construct):
         service_cidr: str | None = None,
         security_groups: Sequence[ec2.ISecurityGroup] = (),
         key: kms.IKey | None = None,
+        issuer_url: str | None = None,
     ) -> None:
         """Name it."""
         super().__init__(scope, construct_id)
@@ -100,6 +101,7 @@ class ImportedControlPlane(Construct):
         self.cluster_certificate_authority_data = cluster_certificate_authority_data
         self.service_cidr, self.security_groups, self.key = service_cidr, list(security_groups), key
         self.before_nodes: list[IConstruct] = []
+        self.issuer_url = issuer_url
         provider = eks.KubectlProvider.from_kubectl_provider_attributes(
             self, "Handler", service_token=kubectl_handler_arn
         )
@@ -122,4 +124,9 @@ def arn_of(scope: Construct, cluster_name: str) -> str:
     return Stack.of(scope).format_arn(service="eks", resource="cluster", resource_name=cluster_name)
 
 
-__all__ = ["IEksControlPlane", "ImportedControlPlane", "arn_of"]
+def issuer_url_of(plane: IEksControlPlane) -> str | None:
+    """Of the cluster's tokens, with `https://`; None where whoever gives the control plane does not say."""
+    return cast("str | None", getattr(plane, "issuer_url", None))
+
+
+__all__ = ["IEksControlPlane", "ImportedControlPlane", "arn_of", "issuer_url_of"]

@@ -7,6 +7,7 @@ from constructs import IConstruct
 from ultracluster.clusters.eks.kubectl import Kubectl
 from ultracluster.kubernetes.isolation import (
     DEFAULT,
+    elastic_quota,
     job_namespace,
     limit_range,
     network_policies,
@@ -69,6 +70,8 @@ def _default(kubectl: Kubectl, cluster: Cluster) -> None:
     )
     if policies := network_policies(cluster, DEFAULT):
         kubectl.add_manifest("DefaultPolicies", *policies)
+    if quota := elastic_quota(cluster):
+        kubectl.add_manifest("ElasticQuota", *quota)
 
 
 __all__ = ["isolate_namespaces"]

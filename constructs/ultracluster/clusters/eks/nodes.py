@@ -231,6 +231,8 @@ class EksNodeGroup(Construct):
             image_id=group.image_in_template,
             root_volume_gib=group.root_volume_gib,
             root_throughput_mbps=root_throughput(group, instance_type),
+            root_io2_iops=group.root_volume_iops,
+            ena_express=group.ena_express,
             tags={"Name": f"{Stack.of(self).stack_name}/{name}"},
             threads_per_core=group.threads_per_core,
             user_data=user_data(

@@ -118,11 +118,16 @@ def node_role(
 
 def addon_role(scope: Construct, construct_id: str, *, cluster_arn: str, addon: str) -> iam.Role:
     """A role for the pods of one add-on, through EKS Pod Identity; it starts without permissions."""
+    return pod_role(scope, construct_id, cluster_arn=cluster_arn, description=f"EKS add-on {addon}")
+
+
+def pod_role(scope: Construct, construct_id: str, *, cluster_arn: str, description: str) -> iam.Role:
+    """A role for pods of one cluster, through EKS Pod Identity; it starts without permissions."""
     role = iam.Role(
         scope,
         construct_id,
         assumed_by=trusted(scope, "pods.eks.amazonaws.com", source_arn=cluster_arn),
-        description=f"EKS add-on {addon}",
+        description=description,
     )
     # the CDK's own statement lacks the session tags of Pod Identity and says nothing of whose pods they are
     cast("CfnResource", role.node.default_child).add_property_override(

@@ -29,6 +29,8 @@ from ultracluster.kubernetes.storage import block_storage_class
 from ultracluster.kubernetes.tolerations import system_tolerations
 from ultracluster.model import Cluster
 from ultracluster.model.cluster_json import ScriptConfigurations
+from ultracluster.model.devices import spaces_of
+from ultracluster.model.inference import inference_of
 from ultracluster.observability.workspace import MetricsDestination
 
 
@@ -78,7 +80,8 @@ def add_system(
         "Addons",
         cluster=plane,
         key=key,
-        file_systems=cluster.lustre is not None,
+        file_systems=cluster.lustre is not None or inference_of(cluster) is not None,
+        hyperpod_volumes=spaces_of(cluster) is not None,
         after=system,
         tolerations=system_tolerations(cluster),
     )
@@ -102,7 +105,7 @@ def add_system(
                     scope, cluster, settings, configurations, plane=plane, key=key, system=system
                 )
         case HyperPodEks():
-            if settings.training_operator or settings.inference:
+            if settings.training_operator or settings.inference or settings.spaces:
                 cert_manager(
                     scope,
                     config=settings,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from aws_cdk import aws_eks_v2 as eks
 from constructs import IDependable
@@ -10,30 +10,38 @@ from constructs import IDependable
 from ultracluster.clusters.eks.kubectl import Kubectl
 from ultracluster.clusters.eks.system import System
 from ultracluster.config.nodes import GROUP_LABEL
-from ultracluster.config.storage import ExistingOpenZfs
+from ultracluster.config.storage import FIRST_LUSTRE, ExistingOpenZfs
 from ultracluster.kubernetes.scheduling import scheduling
-from ultracluster.kubernetes.storage import lustre_volume, open_zfs_volume, scratch_volume
+from ultracluster.kubernetes.storage import lustre_claim, lustre_volume, open_zfs_volume, scratch_volume
 from ultracluster.model import Cluster
 from ultracluster.model.mounts import LustreMount, OpenZfsMount
-from ultracluster.storage.lustre_file_system import ILustreFileSystem
+from ultracluster.storage.lustre_file_system import ILustreFileSystem, mounts_of
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 DEFAULT = "default"
 
 
 def add_volumes(
-    kubectl: Kubectl, cluster: Cluster, *, lustre: LustreMount | None, open_zfs: OpenZfsMount | None
+    kubectl: Kubectl,
+    cluster: Cluster,
+    *,
+    lustre: LustreMount | None,
+    further_lustre: Mapping[str, LustreMount],
+    open_zfs: OpenZfsMount | None,
 ) -> dict[str, list[eks.KubernetesManifest]]:
-    """Claims `lustre`, `home` and `scratch` in the namespace `default` and in those of teams, by namespace.
+    """Claims `lustre`, `lustre-<name>` of further Lustre file systems, `home` and `scratch` in the namespace
+    `default` and in those of teams, by namespace.
 
     Args:
         kubectl: the way into the cluster.
         cluster: what it is worked out to be.
         lustre: the file system of the claim `lustre`.
+        further_lustre: those of the claims `lustre-<name>`.
         open_zfs: that of the claim `home`.
     """
+    lustres = {**({FIRST_LUSTRE: lustre} if lustre else {}), **further_lustre}
     names = [DEFAULT, *(one["metadata"]["name"] for one in scheduling(cluster).namespaces)]
-    return {name: _volumes(kubectl, cluster, lustre, open_zfs, name) for name in names}
+    return {name: _volumes(kubectl, cluster, lustres, open_zfs, name) for name in names}
 
 
 def give_volumes(
@@ -41,6 +49,7 @@ def give_volumes(
     cluster: Cluster,
     *,
     lustre: ILustreFileSystem | None,
+    further_lustre: Mapping[str, ILustreFileSystem] | None,
     open_zfs: IOpenZfsFileSystem | None,
     system: System,
     after: Sequence[IDependable],
@@ -51,6 +60,7 @@ def give_volumes(
         kubectl: the way into the cluster.
         cluster: what it is worked out to be.
         lustre: the file system of the claim `lustre`.
+        further_lustre: those of the claims `lustre-<name>`.
         open_zfs: that of the claim `home`.
         system: what was installed for all users.
         after: rules without which no pod can mount.
@@ -59,6 +69,7 @@ def give_volumes(
         kubectl,
         cluster,
         lustre=lustre.mount if lustre else None,
+        further_lustre=mounts_of(further_lustre),
         open_zfs=open_zfs.mount if open_zfs else None,
     )
     for name, volumes in claims.items():
@@ -71,21 +82,26 @@ def give_volumes(
 def _volumes(
     kubectl: Kubectl,
     cluster: Cluster,
-    lustre: LustreMount | None,
+    lustres: Mapping[str, LustreMount],
     open_zfs: OpenZfsMount | None,
     namespace: str,
 ) -> list[eks.KubernetesManifest]:
     volumes: list[eks.KubernetesManifest] = []
     suffix = "" if namespace == DEFAULT else f"-{namespace}"
-    if lustre:
+    for name, lustre in lustres.items():
+        facts = cluster.lustres.get(name)
         manifests = lustre_volume(
             file_system_id=lustre.file_system_id,
             dns_name=lustre.dns_name,
             mount_name=lustre.mount_name,
             namespace=namespace,
-            capacity_gib=cluster.lustre.capacity_gib if cluster.lustre else None,
+            name=lustre_claim(name),
+            capacity_gib=facts.capacity_gib if facts else None,
+            groups=facts.groups if facts else (),
+            label=GROUP_LABEL,
         )
-        volumes.append(kubectl.add_manifest(f"Lustre{suffix}", *manifests))
+        further = "" if name == FIRST_LUSTRE else f"-{name}"
+        volumes.append(kubectl.add_manifest(f"Lustre{further}{suffix}", *manifests))
     home = cluster.environment.storage.openzfs
     if open_zfs:
         manifests = open_zfs_volume(

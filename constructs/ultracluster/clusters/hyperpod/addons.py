@@ -1,4 +1,4 @@
-"""HyperPod's add-ons of EKS: task governance, training operator, observability, inference; cert-manager.
+"""HyperPod's add-ons of EKS: task governance, training operator, observability, inference, spaces, certs.
 
 Their pods get roles through EKS Pod Identity, written out instead of AWS's managed policies.
 """
@@ -14,14 +14,20 @@ from aws_cdk import aws_eks as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IConstruct
 
-from ultracluster.catalog.hyperpod_eks import hyperpod_addon_tolerations, hyperpod_addon_version
+from ultracluster.catalog.hyperpod_eks import hyperpod_addon_tolerations
 from ultracluster.clusters.eks.roles import addon_role
-from ultracluster.config.hyperpod_eks import HyperPodInference
+from ultracluster.clusters.hyperpod.inference import InferenceParts
+from ultracluster.clusters.hyperpod.spaces import SpacesRoles
+from ultracluster.config.hyperpod_spaces import HyperPodSpaces
 from ultracluster.config.kubernetes import HyperPodAddon, HyperPodEks
 from ultracluster.kubernetes.hyperpod_eks import NAMESPACE
+from ultracluster.kubernetes.spaces import space_values
 from ultracluster.kubernetes.tolerations import Tolerations, with_tolerations
+from ultracluster.model.inference import addon_version
 from ultracluster.observability.hyperpod import COLLECTOR, addon_values, allow_collecting
 from ultracluster.observability.workspace import MetricsDestination
+
+SPACES: HyperPodAddon = "amazon-sagemaker-spaces"
 
 
 class HyperPodAddons(Construct):
@@ -42,6 +48,7 @@ class HyperPodAddons(Construct):
         eks_cluster_arn: str,
         hyperpod_cluster_arn: str,
         metrics: MetricsDestination | None = None,
+        issuer_url: str | None = None,
         after: Sequence[IConstruct] = (),
     ) -> None:
         """Add them.
@@ -52,6 +59,7 @@ class HyperPodAddons(Construct):
             eks_cluster_arn: its ARN, in which roles may be used.
             hyperpod_cluster_arn: what the training operator may look at, and inference runs on.
             metrics: where the observability add-on writes, which is added then; by default `config` says.
+            issuer_url: of the EKS cluster's tokens, with `https://`; inference needs it.
             after: what must be there first, in the same stack: the HyperPod cluster, cert-manager.
         """
         super().__init__(scope, construct_id)
@@ -69,7 +77,9 @@ class HyperPodAddons(Construct):
         if metrics:
             self._observability(metrics)
         if config.inference:
-            self._inference(config.inference, hyperpod_cluster_arn)
+            self._inference(hyperpod_cluster_arn, issuer_url)
+        if config.spaces:
+            self._spaces(config.spaces)
 
     def _training_operator(self, hyperpod_cluster_arn: str) -> None:
         name = "amazon-sagemaker-hyperpod-training-operator"
@@ -97,23 +107,28 @@ class HyperPodAddons(Construct):
         allow_collecting(role, workspace_arn=metrics.workspace_arn)
         self._add(name, values=addon_values(metrics), identities={COLLECTOR: role})
 
-    def _inference(self, wanted: HyperPodInference, hyperpod_cluster_arn: str) -> None:
-        self._add(
-            "amazon-sagemaker-hyperpod-inference",
-            values={
-                "executionRoleArn": wanted.execution_role_arn,
-                "tlsCertificateS3Bucket": wanted.certificate_bucket,
-                "hyperpodClusterArn": hyperpod_cluster_arn,
-                "alb": {
-                    "enabled": True,
-                    "serviceAccount": {"create": True, "roleArn": wanted.load_balancer_role_arn},
-                },
-                "keda": {
-                    "enabled": True,
-                    "auth": {"aws": {"irsa": {"enabled": True, "roleArn": wanted.autoscaler_role_arn}}},
-                },
-            },
+    def _inference(self, hyperpod_cluster_arn: str, issuer_url: str | None) -> None:
+        if issuer_url is None:
+            raise ValueError(
+                "HyperPodAddons: the inference operator's roles name the issuer of tokens: issuer_url="
+            )
+        parts = InferenceParts(
+            self,
+            "Inference",
+            config=self._config,
+            cluster_name=self._cluster_name,
+            hyperpod_cluster_arn=hyperpod_cluster_arn,
+            issuer_url=issuer_url,
+            after=self._after,
         )
+        addon = self._add("amazon-sagemaker-hyperpod-inference", values=parts.values)
+        for one in parts.first:
+            addon.node.add_dependency(one)
+
+    def _spaces(self, wanted: HyperPodSpaces) -> None:
+        roles = SpacesRoles(self, "SpacesRoles", wanted=wanted, eks_cluster_arn=self._eks_cluster_arn)
+        values = space_values(wanted, ssm_role_arn=roles.ssm.role_arn if roles.ssm else None)
+        self._add(SPACES, values=values, identities=roles.identities)
 
     def _add(
         self,
@@ -161,7 +176,7 @@ def _addon(scope: Construct, config: HyperPodEks, name: HyperPodAddon, cluster_n
         scope,
         "".join(word.capitalize() for word in name.removeprefix("amazon-sagemaker-").split("-")),
         addon_name=name,
-        addon_version=config.addon_versions.get(name) or hyperpod_addon_version(name),
+        addon_version=addon_version(config, name),
         cluster_name=cluster_name,
         resolve_conflicts="OVERWRITE",
     )

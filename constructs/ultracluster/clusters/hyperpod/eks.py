@@ -16,7 +16,7 @@ from constructs import Construct, IConstruct
 
 from ultracluster.clusters.cluster import ClusterConstruct
 from ultracluster.clusters.eks.control_plane import EksControlPlane
-from ultracluster.clusters.eks.interface import IEksControlPlane
+from ultracluster.clusters.eks.interface import IEksControlPlane, issuer_url_of
 from ultracluster.clusters.eks.system import System, add_system
 from ultracluster.clusters.eks.volumes import give_volumes
 from ultracluster.clusters.given import (
@@ -30,9 +30,18 @@ from ultracluster.clusters.given import (
     use_bucket_key,
     waits_of_nodes,
 )
-from ultracluster.clusters.hyperpod.addons import HyperPodAddons
+from ultracluster.clusters.hyperpod.addons import SPACES, HyperPodAddons
+from ultracluster.clusters.hyperpod.checkpoint_tier import CheckpointTierAccess
+from ultracluster.clusters.hyperpod.group import FurtherNetworks, accept_pins
 from ultracluster.clusters.hyperpod.karpenter import CLUSTER_TAG, karpenter_role
-from ultracluster.clusters.hyperpod.kubernetes_group import EKS_ENTRY, checked_types, kubernetes_group
+from ultracluster.clusters.hyperpod.kubernetes_group import (
+    EKS_ENTRY,
+    checked_types,
+    kubernetes_group,
+    restricted_group,
+    shared_environment,
+)
+from ultracluster.clusters.hyperpod.spaces import give_spaces
 from ultracluster.clusters.metrics import addon_destination
 from ultracluster.clusters.settings import HyperPodEksSettings
 from ultracluster.config.base import is_token
@@ -82,6 +91,7 @@ class HyperPodEksCluster(ClusterConstruct):
         construct_id: str,
         *,
         subnet: ec2.ISubnet,
+        further_subnets: Mapping[str, ec2.ISubnet] | None = None,
         vpc: ec2.IVpc | None = None,
         control_plane: IEksControlPlane | None = None,
         control_plane_subnets: Sequence[ec2.ISubnet] | None = None,
@@ -92,6 +102,7 @@ class HyperPodEksCluster(ClusterConstruct):
         cluster_name: str | None = None,
         node_groups: Mapping[str, NodeGroup] | None = None,
         lustre: ILustreFileSystem | None = None,
+        further_lustre: Mapping[str, ILustreFileSystem] | None = None,
         open_zfs: IOpenZfsFileSystem | None = None,
         scripts_bucket: s3.IBucket | None = None,
         release: str | None = None,
@@ -109,6 +120,8 @@ class HyperPodEksCluster(ClusterConstruct):
 
         Args:
             subnet: the one subnet of the nodes, so that the service has no zone to choose.
+            further_subnets: in other zones of the same VPC, by zone id: of groups that name a `zone_id`. EFA
+                does not leave a zone.
             vpc: of the subnet; needed where no `control_plane` is given.
             control_plane: an EKS cluster with access entries (`API`), in the VPC of the subnet, with system
                 nodes and device plugins; made by default.
@@ -126,6 +139,7 @@ class HyperPodEksCluster(ClusterConstruct):
                 `control_plane` is given.
             lustre: mounted by pods; nodes prepare for it. With its claim `lustre` where no `control_plane` is
                 given.
+            further_lustre: mounted by pods, as claims `lustre-<name>`, by name.
             open_zfs: mounted by pods, as claim `home`; only where no `control_plane` is given.
             scripts_bucket: where the lifecycle scripts go; made by default.
             release: software release of the nodes; the newest one for HyperPod on EKS by default.
@@ -154,11 +168,13 @@ class HyperPodEksCluster(ClusterConstruct):
                 node_groups=node_groups,
                 cluster_name=cluster_name,
                 lustre=lustre,
+                further_lustre=further_lustre,
                 open_zfs=open_zfs,
                 release=release,
                 mirror=mirror,
                 instance_types=instance_types,
                 metrics=metrics,
+                further_zones=tuple(further_subnets or ()),
             ),
             judged=None if control_plane is None else [("node_groups", name) for name in node_groups or {}],
         )
@@ -169,6 +185,9 @@ class HyperPodEksCluster(ClusterConstruct):
         known = control_plane.security_groups if control_plane else None
         self.security_groups = nodes_groups(self, security_groups or known or None, vpc, subnet)
         self._connections = ec2.Connections(security_groups=self.security_groups)
+        self._further = FurtherNetworks(
+            self, cluster=made.cluster, subnets=further_subnets, security_groups=self.security_groups
+        )
         self.key = ClusterKey.of(self, key or (control_plane.key if control_plane else None))
         system = None
         if control_plane is None:
@@ -207,6 +226,7 @@ class HyperPodEksCluster(ClusterConstruct):
             key=self.key,
             nodes=("compute",),
             subnet=subnet,
+            further_subnets=list(self._further.subnets.values()),
             security_groups=self.security_groups,
             eks_cluster_arn=control_plane.cluster_arn,
             role=role,
@@ -216,6 +236,9 @@ class HyperPodEksCluster(ClusterConstruct):
         if system and system.groups:  # one role for all of them
             self.roles["system"] = system.groups[0].role
         self._principal = every(self.roles.values())
+        for group in self._groups.values():
+            if group.restricted:  # their jobs have no role but this one
+                self._rights.grant_data(reads=group.restricted.reads, writes=group.restricted.writes)
         software = made.cluster.environment.software
         if software.mirror:
             self._rights.grant_read_mirror(software.mirror)
@@ -224,19 +247,21 @@ class HyperPodEksCluster(ClusterConstruct):
             bundle = self._upload(made, upload_role)
             first = self._prepare(agent_image)
             self.resource = self._resource(subnet, bundle)
+        accept_pins(self.resource, self.cluster)
         # its policy, not only the role, must be there before the first node is
         self._rights.depend_on_policy(self.resource)
         self.resource.node.add_dependency(
             *first,
             bundle,
             *waits_of_nodes(subnet, self.security_groups, *control_plane.before_nodes, *after),
+            *(one.internet_connectivity_established for one in self._further.subnets.values()),
         )
         self.cluster_arn = self.resource.attr_cluster_arn
         self.cluster_id = Fn.select(1, Fn.split("/", self.cluster_arn))
         if self._config.autoscaling:
             self._pools(self._config.autoscaling)
         if system:
-            self._give_to_jobs(system, subnet, lustre, open_zfs)
+            self._give_to_jobs(system, subnet, lustre, further_lustre, open_zfs)
 
     @property
     def _groups(self) -> dict[str, Group]:
@@ -250,7 +275,10 @@ class HyperPodEksCluster(ClusterConstruct):
             "Scripts",
             bucket=self.scripts_bucket,
             name=self.cluster_name,
-            bundles=files.bundles(made.configurations.by_group, list(self._groups)),
+            bundles=files.bundles(
+                made.configurations.by_group,
+                [name for name, group in self._groups.items() if group.restricted is None],
+            ),
             others=tools(made.configurations.of_all),
             role=role,
         )
@@ -279,6 +307,8 @@ class HyperPodEksCluster(ClusterConstruct):
     def _resource(self, subnet: ec2.ISubnet, bundle: ScriptBundle) -> sagemaker.CfnCluster:
         config, cluster = self._config, sagemaker.CfnCluster
         scales = config.autoscaling is not None
+        # "Customer managed AWS KMS key encryption for SageMaker HyperPod": continuous provisioning only
+        key = self.key if config.provisioning == "continuous" else None
         return cluster(
             self,
             "Resource",
@@ -300,23 +330,28 @@ class HyperPodEksCluster(ClusterConstruct):
             cluster_role=self._karpenter_role() if scales else None,
             # what Karpenter's role asks for; the CDK adds the stack's own tags
             tags=[CfnTag(key=CLUSTER_TAG, value=self.cluster_name)] if scales else None,
-            tiered_storage_config=(
-                cluster.TieredStorageConfigProperty(
-                    mode="Enable", instance_memory_allocation_percentage=config.tiered_checkpoints_percent
-                )
-                if config.tiered_checkpoints_percent
-                else None
-            ),
+            tiered_storage_config=_tiered(config.tiered_checkpoints_percent),
             instance_groups=[
                 kubernetes_group(
                     group,
                     role=self.role,
                     scripts_uri=bundle.uris[name],
-                    # "Customer managed AWS KMS key encryption for SageMaker HyperPod": continuous only
-                    key=self.key if config.provisioning == "continuous" else None,
+                    key=key,
+                    network=self._further.of(group.settings),
                 )
                 for name, group in self._groups.items()
-            ],
+                if group.restricted is None
+            ]
+            or None,
+            restricted_instance_groups=[
+                restricted_group(group, role=self.role, key=key, network=self._further.of(group.settings))
+                for group in self._groups.values()
+                if group.restricted
+            ]
+            or None,
+            restricted_instance_groups_config=(
+                shared_environment(config.restricted_lustre) if config.restricted_lustre else None
+            ),
         )
 
     def _karpenter_role(self) -> str:
@@ -324,7 +359,11 @@ class HyperPodEksCluster(ClusterConstruct):
         return role.role_arn
 
     def _pools(self, autoscaling: KarpenterAutoscaling) -> None:
-        idle = {name: group for name, group in self._groups.items() if group.settings.count == 0}
+        idle = {
+            name: group
+            for name, group in self._groups.items()
+            if group.settings.count == 0 and group.restricted is None
+        }
         pools = self.control_plane.kubectl.add_manifest(
             "HyperPodPools",
             *karpenter_pools(
@@ -340,10 +379,11 @@ class HyperPodEksCluster(ClusterConstruct):
         system: System,
         subnet: ec2.ISubnet,
         lustre: ILustreFileSystem | None,
+        further_lustre: Mapping[str, ILustreFileSystem] | None,
         open_zfs: IOpenZfsFileSystem | None,
     ) -> None:
         """HyperPod's add-ons, and claims of volumes."""
-        HyperPodAddons(
+        addons = HyperPodAddons(
             self,
             "Addons",
             config=self._config,
@@ -351,13 +391,41 @@ class HyperPodEksCluster(ClusterConstruct):
             eks_cluster_arn=self.control_plane.cluster_arn,
             hyperpod_cluster_arn=self.cluster_arn,
             metrics=addon_destination(self.cluster, self._metrics),
+            issuer_url=issuer_url_of(self.control_plane),
             after=[self.resource],
         )
+        give_spaces(self.control_plane.kubectl, self.cluster, addon=addons.addons.get(SPACES))
+        if self._config.checkpoint_tier:
+            tier = CheckpointTierAccess(
+                self,
+                "CheckpointTier",
+                cluster=self.cluster,
+                tier=self._config.checkpoint_tier,
+                kubectl=self.control_plane.kubectl,
+                cluster_name=self.control_plane.cluster_name,
+                eks_cluster_arn=self.control_plane.cluster_arn,
+            )
+            if tier.accounts and system.namespaces:
+                tier.accounts.node.add_dependency(system.namespaces)
         give_volumes(
             self.control_plane.kubectl,
             self.cluster,
             lustre=lustre,
+            further_lustre=further_lustre,
             open_zfs=open_zfs,
             system=system,
-            after=admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs),
+            after=admitted(
+                self, subnet=subnet, lustre=lustre, further_lustre=further_lustre, open_zfs=open_zfs
+            ),
         )
+
+
+def _tiered(percent: int | None) -> sagemaker.CfnCluster.TieredStorageConfigProperty | None:
+    """Left out, an update would leave them as they are: 0 says that they end."""
+    if percent is None:
+        return None
+    if percent == 0:
+        return sagemaker.CfnCluster.TieredStorageConfigProperty(mode="Disable")
+    return sagemaker.CfnCluster.TieredStorageConfigProperty(
+        mode="Enable", instance_memory_allocation_percentage=percent
+    )

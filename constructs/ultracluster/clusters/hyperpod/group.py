@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sagemaker as sagemaker
+from constructs import IConstruct
 
 from ultracluster.config.nodes import AutomaticPatching, NodeGroup, ScheduledPatching
+from ultracluster.model import Cluster
+from ultracluster.security.acknowledgements import acknowledge
 
 _Cluster = sagemaker.CfnCluster
 
 
-def common_properties(group: NodeGroup) -> dict[str, Any]:
-    """What the API knows of every group: count, capacity, threads, interfaces, checks, image, patching."""
+def common_properties(group: NodeGroup, network: _Cluster.VpcConfigProperty | None = None) -> dict[str, Any]:
+    """What the API knows of every group: count, capacity, threads, interfaces, checks, image, patching.
+
+    Args:
+        network: its own, where it is in another zone than the cluster.
+    """
     return {
+        "override_vpc_config": network,
         "instance_count": group.count,
         "min_instance_count": group.min_count,
         "threads_per_core": group.threads_per_core,
@@ -45,6 +55,63 @@ def common_properties(group: NodeGroup) -> dict[str, Any]:
             else None
         ),
     }
+
+
+class FurtherNetworks:
+    """The networks of groups in other zones than the cluster's: the same security groups, another subnet."""
+
+    def __init__(
+        self,
+        scope: IConstruct,
+        *,
+        cluster: Cluster,
+        subnets: Mapping[str, ec2.ISubnet] | None,
+        security_groups: Sequence[ec2.ISecurityGroup],
+    ) -> None:
+        """Choose the subnets that groups of the cluster ask for.
+
+        Args:
+            scope: who asks.
+            cluster: what groups it has.
+            subnets: by zone id.
+            security_groups: of all nodes.
+
+        Raises:
+            ValueError: a group is in a zone of which no subnet is given.
+        """
+        given = dict(subnets or {})
+        asked = dict.fromkeys(group.settings.zone_id for group in cluster.in_service.values())
+        if missing := [zone for zone in asked if zone and zone not in given]:
+            raise ValueError(
+                f"{type(scope).__name__}: groups are in {', '.join(missing)}: give "
+                f"further_subnets={{zone id: subnet}} with those of these zones"
+            )
+        self.subnets = {zone: given[zone] for zone in asked if zone}
+        self._security_groups = [group.security_group_id for group in security_groups]
+
+    def of(self, group: NodeGroup) -> _Cluster.VpcConfigProperty | None:
+        """That of a group; None where it has the cluster's."""
+        if group.zone_id is None:
+            return None
+        return _Cluster.VpcConfigProperty(
+            security_group_ids=self._security_groups, subnets=[self.subnets[group.zone_id].subnet_id]
+        )
+
+
+def accept_pins(resource: _Cluster, cluster: Cluster) -> None:
+    """Let pinned images pass the CDK's own schema, which is older than the property.
+
+    cfn-lint's has it, and judges all other properties of the resource as well.
+    """
+    if any(group.settings.image_release for group in cluster.in_service.values()):
+        acknowledge(
+            resource,
+            {
+                "CloudFormation-Validate::F3002": "CloudFormation and cfn-lint 1.58.0 have "
+                "ImageReleaseVersion of an instance group; the "
+                "schemas inside the CDK (2.275.0) do not yet."
+            },
+        )
 
 
 def volumes(group: NodeGroup, key: kms.IKey | None) -> list[_Cluster.ClusterInstanceStorageConfigProperty]:

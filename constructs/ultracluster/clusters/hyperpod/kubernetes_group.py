@@ -8,7 +8,8 @@ from aws_cdk import aws_sagemaker as sagemaker
 
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.hyperpod_eks import mig_profiles
-from ultracluster.clusters.hyperpod.group import common_properties, volumes
+from ultracluster.clusters.hyperpod.group import common_properties, pascal, volumes
+from ultracluster.config.nodes import RestrictedLustre, SharedRestrictedLustre
 from ultracluster.kubernetes.labels import node_labels
 from ultracluster.model import Group
 from ultracluster.model.capacity import decide
@@ -18,7 +19,12 @@ EKS_ENTRY = "hyperpod_eks_on_create.sh"
 
 
 def kubernetes_group(
-    given: Group, *, role: iam.IRole, scripts_uri: str, key: kms.IKey | None
+    given: Group,
+    *,
+    role: iam.IRole,
+    scripts_uri: str,
+    key: kms.IKey | None,
+    network: sagemaker.CfnCluster.VpcConfigProperty | None = None,
 ) -> sagemaker.CfnCluster.ClusterInstanceGroupProperty:
     """The group as the API takes it.
 
@@ -27,6 +33,7 @@ def kubernetes_group(
         role: of its nodes.
         scripts_uri: `s3://` folder of its lifecycle scripts.
         key: encrypts its volumes; None: one of AWS's.
+        network: its own, where it is in another zone than the cluster.
 
     Raises:
         ValueError: capacity that HyperPod does not have, or GPUs without the MIG profile.
@@ -60,7 +67,61 @@ def kubernetes_group(
             ]
             or None,
         ),
-        **common_properties(group),
+        **common_properties(group, network),
+    )
+
+
+def restricted_group(
+    given: Group,
+    *,
+    role: iam.IRole,
+    key: kms.IKey | None,
+    network: sagemaker.CfnCluster.VpcConfigProperty | None = None,
+) -> sagemaker.CfnCluster.ClusterRestrictedInstanceGroupProperty:
+    """A restricted group as the API takes it: it runs no scripts, and has no labels, taints or patching.
+
+    Args:
+        given: what was asked for, with its type.
+        role: of its nodes, and of all jobs on them.
+        key: encrypts its volumes; None: one of AWS's.
+        network: its own, where it is in another zone than the cluster.
+    """
+    cluster, group = sagemaker.CfnCluster, given.settings
+    assert group.restricted
+    return cluster.ClusterRestrictedInstanceGroupProperty(
+        instance_group_name=given.name,
+        instance_type=given.checked_type.hyperpod_name,
+        instance_count=group.count,
+        execution_role=role.role_arn,
+        threads_per_core=group.threads_per_core,
+        instance_storage_configs=volumes(group, key),
+        on_start_deep_health_checks=[pascal(check) for check in group.deep_health_checks] or None,
+        training_plan_arn=group.capacity.arn if group.capacity.kind == "training-plan" else None,
+        override_vpc_config=network,
+        environment_config=(
+            cluster.EnvironmentConfigProperty(f_sx_lustre_config=_lustre(group.restricted.lustre))
+            if group.restricted.lustre
+            else None
+        ),
+    )
+
+
+def shared_environment(
+    shared: SharedRestrictedLustre,
+) -> sagemaker.CfnCluster.RestrictedInstanceGroupsConfigProperty:
+    """The Lustre file system that restricted groups share, as the API takes it."""
+    cluster = sagemaker.CfnCluster
+    return cluster.RestrictedInstanceGroupsConfigProperty(
+        shared_environment_config=cluster.SharedEnvironmentConfigProperty(
+            f_sx_lustre_deletion_policy="Keep" if shared.keep else "DeleteIfNotUsed",
+            f_sx_lustre_config=_lustre(shared),
+        )
+    )
+
+
+def _lustre(asked: RestrictedLustre) -> sagemaker.CfnCluster.FSxLustreConfigProperty:
+    return sagemaker.CfnCluster.FSxLustreConfigProperty(
+        size_in_gib=asked.capacity_gib, per_unit_storage_throughput=asked.throughput_mbps_per_tib
     )
 
 
@@ -70,4 +131,4 @@ def checked_types(group: Group) -> list[InstanceType]:
     return list(group.known_types)
 
 
-__all__ = ["EKS_ENTRY", "checked_types", "kubernetes_group"]
+__all__ = ["EKS_ENTRY", "checked_types", "kubernetes_group", "restricted_group", "shared_environment"]

@@ -26,7 +26,7 @@ from ultracluster.clusters.given import (
     use_bucket_key,
     waits_of_nodes,
 )
-from ultracluster.clusters.hyperpod.group import common_properties, volumes
+from ultracluster.clusters.hyperpod.group import FurtherNetworks, accept_pins, common_properties, volumes
 from ultracluster.clusters.job_access import deployed, job_role
 from ultracluster.clusters.metrics import deployed as metrics_deployed
 from ultracluster.clusters.metrics import let_write_metrics
@@ -37,6 +37,7 @@ from ultracluster.clusters.state import state_bundles
 from ultracluster.config.environment import Access
 from ultracluster.config.nodes import DeclaredInstanceType, NodeGroup, Role
 from ultracluster.config.orchestrator import HyperPodSlurm
+from ultracluster.config.storage import FIRST_LUSTRE
 from ultracluster.lifecycle.bundles import NodeFiles, tools
 from ultracluster.lifecycle.script_bundle import ScriptBundle
 from ultracluster.model import Cluster
@@ -47,7 +48,7 @@ from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.security.every_role import every
 from ultracluster.security.execution_role import HyperPodExecutionRole
 from ultracluster.storage.accounting_database import IAccountingDatabase
-from ultracluster.storage.lustre_file_system import ILustreFileSystem
+from ultracluster.storage.lustre_file_system import ILustreFileSystem, mounts_of
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 ENTRIES = {
@@ -83,6 +84,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
         construct_id: str,
         *,
         subnet: ec2.ISubnet,
+        further_subnets: Mapping[str, ec2.ISubnet] | None = None,
         vpc: ec2.IVpc | None = None,
         security_groups: Sequence[ec2.ISecurityGroup] | None = None,
         role: GivenRoles = None,
@@ -90,6 +92,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
         cluster_name: str | None = None,
         node_groups: Mapping[str, NodeGroup] | None = None,
         lustre: ILustreFileSystem | None = None,
+        further_lustre: Mapping[str, ILustreFileSystem] | None = None,
         open_zfs: IOpenZfsFileSystem | None = None,
         accounting: IAccountingDatabase | None = None,
         scripts_bucket: s3.IBucket | None = None,
@@ -107,6 +110,8 @@ class HyperPodSlurmCluster(ClusterConstruct):
 
         Args:
             subnet: the one subnet, so that the service has no zone to choose.
+            further_subnets: in other zones of the same VPC, by zone id: of groups that name a `zone_id`. EFA
+                does not leave a zone.
             vpc: of the subnet; needed where no `security_groups` are given.
             security_groups: of the nodes; each must allow all traffic from and to itself (`EfaSecurityGroup`,
                 of which one is made by default).
@@ -119,6 +124,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
                 new cluster.
             node_groups: node groups by name: one of role `controller`, with one node, and others.
             lustre: mounted by the service.
+            further_lustre: mounted by the lifecycle scripts beside `lustre`, each at its own path, by name.
             open_zfs: mounted by the service.
             accounting: external accounting database; only with continuous provisioning.
             scripts_bucket: where the lifecycle scripts go; made by default.
@@ -148,6 +154,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
                 node_groups=node_groups,
                 cluster_name=cluster_name,
                 lustre=lustre,
+                further_lustre=further_lustre,
                 open_zfs=open_zfs,
                 accounting=accounting,
                 release=release,
@@ -155,6 +162,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
                 instance_types=instance_types,
                 access=access,
                 metrics=metrics,
+                further_zones=tuple(further_subnets or ()),
             ),
         )
         self.cluster = made.cluster
@@ -162,6 +170,9 @@ class HyperPodSlurmCluster(ClusterConstruct):
         self.cluster_name = made.cluster.cluster_name
         self.security_groups = nodes_groups(self, security_groups, vpc, subnet)
         self._connections = ec2.Connections(security_groups=self.security_groups)
+        self._further = FurtherNetworks(
+            self, cluster=made.cluster, subnets=further_subnets, security_groups=self.security_groups
+        )
         self.key = ClusterKey.of(self, key)
         self._rights = self._make_rights(subnet, role)
         self.roles = {name: rights.role for name, rights in self._rights.items()}
@@ -180,19 +191,29 @@ class HyperPodSlurmCluster(ClusterConstruct):
         self.job_role = job_role(self, made.cluster, self.roles)
         self._metrics = metrics
         let_write_metrics(made.cluster, metrics, self.roles.values())
-        self._mounts = _mounts(lustre, open_zfs)
+        lustres = {**({FIRST_LUSTRE: lustre} if lustre else {}), **(further_lustre or {})}
+        self._lustres, self._open_zfs = lustres, open_zfs
         self.scripts_bucket = (
             scripts_bucket_of(self, scripts_bucket, self.key) if made.cluster.runs_scripts else None
         )
         with made.in_words_of_rules():
-            self._bundle = self._upload(made, lustre, open_zfs, upload_role)
+            self._bundle = self._upload(made, upload_role)
             self.resource = self._resource(subnet, accounting)
+        accept_pins(self.resource, self.cluster)
         # its policy, not only the role, must be there before the first node is
         for rights in self._distinct_rights:
             rights.depend_on_policy(self.resource)
         self.resource.node.add_dependency(
             *waits_of_nodes(subnet, self.security_groups),
-            *admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs, accounting=accounting),
+            *(one.internet_connectivity_established for one in self._further.subnets.values()),
+            *admitted(
+                self,
+                subnet=subnet,
+                lustre=lustre,
+                further_lustre=further_lustre,
+                open_zfs=open_zfs,
+                accounting=accounting,
+            ),
             *ways,
             *([self._bundle] if self._bundle else ()),
         )
@@ -213,6 +234,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
                 key=self.key,
                 nodes=share.nodes,
                 subnet=subnet,
+                further_subnets=list(self._further.subnets.values()),
                 security_groups=self.security_groups,
                 role=share.given,
             )
@@ -253,12 +275,12 @@ class HyperPodSlurmCluster(ClusterConstruct):
     def _upload(
         self,
         made: Given,
-        lustre: ILustreFileSystem | None,
-        open_zfs: IOpenZfsFileSystem | None,
         role: iam.IRole | None,
     ) -> ScriptBundle | None:
         if self.scripts_bucket is None:
             return None
+        further = mounts_of(self._lustres)
+        lustre = further.pop(FIRST_LUSTRE, None)
         entry = ENTRIES[self._config.lifecycle].removesuffix(".sh")
         files = NodeFiles.of(entry, release=made.configurations.release)
         bundle = ScriptBundle(
@@ -269,7 +291,7 @@ class HyperPodSlurmCluster(ClusterConstruct):
             bundles=files.bundles(made.configurations.by_group, list(made.cluster.groups)),
             others=[*tools(made.configurations.of_all), *state_bundles(made.cluster)],
             deployed_values={
-                "mounts": told(lustre.mount if lustre else None, open_zfs.mount if open_zfs else None),
+                "mounts": told(lustre, self._open_zfs.mount if self._open_zfs else None, further),
                 **deployed(self.job_role),
                 **state_deployed(made.cluster, self.scripts_bucket),
                 **metrics_deployed(made.cluster, self._metrics),
@@ -294,9 +316,15 @@ class HyperPodSlurmCluster(ClusterConstruct):
                 partition_names=[group.partition] if group.partition else None,
             ),
             life_cycle_config=self._lifecycle(name),
-            instance_storage_configs=[*volumes(group, key), *self._mounts],
-            **common_properties(group),
+            instance_storage_configs=[*volumes(group, key), *self._mounts(name)],
+            **common_properties(group, self._further.of(group)),
         )
+
+    def _mounts(self, group: str) -> list[sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty]:
+        """What the service mounts: of several Lustre file systems the first, the others are for our scripts.
+        That it takes more than one of a kind is said nowhere."""
+        own = (one for name, one in self._lustres.items() if name in self.cluster.lustres_of(group))
+        return _mounts(next(own, None), self._open_zfs)
 
     def _lifecycle(self, group: str) -> sagemaker.CfnCluster.ClusterLifeCycleConfigProperty | None:
         if self._bundle is None:

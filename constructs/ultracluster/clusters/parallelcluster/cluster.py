@@ -34,7 +34,7 @@ from ultracluster.clusters.parallelcluster.nodes import (
     ParallelClusterScripts,
     PlainPasswordSecret,
 )
-from ultracluster.clusters.parallelcluster.ways_out import ways_out
+from ultracluster.clusters.parallelcluster.ways_out import ssh_groups, ways_out
 from ultracluster.clusters.settings import ParallelClusterSettings
 from ultracluster.clusters.state import deployed as state_deployed
 from ultracluster.config.environment import Access
@@ -50,7 +50,7 @@ from ultracluster.security.acknowledgements import acknowledge, wildcard
 from ultracluster.security.cluster_key import ClusterKey
 from ultracluster.security.every_role import every
 from ultracluster.storage.accounting_database import IAccountingDatabase
-from ultracluster.storage.lustre_file_system import ILustreFileSystem
+from ultracluster.storage.lustre_file_system import ILustreFileSystem, mounts_of
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 LONGEST_NAME = 40
@@ -87,11 +87,13 @@ class ParallelClusterCluster(ClusterConstruct):
         *,
         subnet: ec2.ISubnet,
         vpc: ec2.IVpc | None = None,
+        vpc_id: str | None = None,
         security_groups: Sequence[ec2.ISecurityGroup] | None = None,
         key: kms.IKey | None = None,
         cluster_name: str | None = None,
         node_groups: Mapping[str, NodeGroup] | None = None,
         lustre: ILustreFileSystem | None = None,
+        further_lustre: Mapping[str, ILustreFileSystem] | None = None,
         open_zfs: IOpenZfsFileSystem | None = None,
         accounting: IAccountingDatabase | None = None,
         scripts_bucket: s3.IBucket | None = None,
@@ -111,6 +113,7 @@ class ParallelClusterCluster(ClusterConstruct):
         Args:
             subnet: the one subnet of all nodes.
             vpc: of the subnet; needed where no `security_groups` are given.
+            vpc_id: its id, where no `vpc` is given; needed where `login_pools` are reached by SSH.
             security_groups: of all nodes; each must allow all traffic from and to itself
                 (`EfaSecurityGroup`, of which one is made by default).
             key: encrypts scripts and the copy of the database's password; made by default.
@@ -118,6 +121,7 @@ class ParallelClusterCluster(ClusterConstruct):
                 new cluster.
             node_groups: node groups by name: one of role `controller`, with one node, and others.
             lustre: mounted by its id.
+            further_lustre: mounted by their ids beside `lustre`, each at its own path, by name.
             open_zfs: mounted by the id of its root volume.
             accounting: external accounting database.
             scripts_bucket: where the lifecycle scripts go; made by default.
@@ -147,6 +151,7 @@ class ParallelClusterCluster(ClusterConstruct):
                 node_groups=node_groups,
                 cluster_name=cluster_name,
                 lustre=lustre,
+                further_lustre=further_lustre,
                 open_zfs=open_zfs,
                 accounting=accounting,
                 release=release,
@@ -183,7 +188,9 @@ class ParallelClusterCluster(ClusterConstruct):
                 locked=None if made.from_file else {},
                 # it mounts itself; our scripts set up EFA for Lustre, and ask for what the mount will be
                 deployed_values={
-                    "mounts": told(lustre.mount if lustre else None),
+                    "mounts": told(
+                        lustre.mount if lustre else None, further_lustre=mounts_of(further_lustre)
+                    ),
                     **deployed(self.job_role),
                     **state_deployed(made.cluster, self.scripts_bucket),
                     **metrics_deployed(made.cluster, metrics),
@@ -198,6 +205,7 @@ class ParallelClusterCluster(ClusterConstruct):
                 self, "Password", secret_arn=accounting.accounting.secret_arn, key=self.key
             )
         first, *further = (group.security_group_id for group in self.security_groups)
+        pools = self._ssh_groups(vpc.vpc_id if vpc else vpc_id)
         self.values = DeployedValues(
             subnet_id=subnet.subnet_id,
             security_group_id=first,
@@ -209,9 +217,13 @@ class ParallelClusterCluster(ClusterConstruct):
             scripts_prefix=self._scripts.prefix,
             queue_scripts=self._scripts.queues,
             lustre_id=lustre.file_system_id if lustre else "",
+            further_lustre_ids=",".join(
+                f"{name}={one.file_system_id}" for name, one in mounts_of(further_lustre).items()
+            ),
             openzfs_volume_id=open_zfs.root_volume_id if open_zfs else "",
             database_endpoint=accounting.endpoint if accounting else "",
             database_secret_arn=password.secret_arn if password else "",
+            ssh_groups=",".join(f"{pool}={group.attr_group_id}" for pool, group in pools.items()),
         )
         self.resource: CustomResource | None = None
         self.head_node_instance_id: str | None = None
@@ -221,7 +233,14 @@ class ParallelClusterCluster(ClusterConstruct):
             self.head_node_instance_id = self.resource.get_att_string("headNode.instanceId")
             self.resource.node.add_dependency(
                 *waits_of_nodes(subnet, self.security_groups),
-                *admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs, accounting=accounting),
+                *admitted(
+                    self,
+                    subnet=subnet,
+                    lustre=lustre,
+                    further_lustre=further_lustre,
+                    open_zfs=open_zfs,
+                    accounting=accounting,
+                ),
                 *(self._ways_out(vpc) if vpc else ()),
             )
 
@@ -230,6 +249,7 @@ class ParallelClusterCluster(ClusterConstruct):
         ids: dict[Role, str] = {"compute": "NodePolicy", "controller": "HeadPolicy"}
         if self.cluster.with_role("login"):
             ids["login"] = "LoginPolicy"
+        directory = self._settings.directory_service
         return {
             role: ParallelClusterNodePolicy(
                 self,
@@ -241,9 +261,17 @@ class ParallelClusterCluster(ClusterConstruct):
                 mirror=mirror,
                 blocks=role == "controller" and bool(asked_of(self.cluster, "capacity-block")),
                 topology=role == "controller" and head_writes_topology(self.cluster),
+                directory_key=directory.password_key_arn if directory and role == "controller" else None,
             ).policy
             for role, construct_id in ids.items()
         }
+
+    def _ssh_groups(self, vpc_id: str | None) -> dict[str, ec2.CfnSecurityGroup]:
+        if not self._settings.ssh_pools:
+            return {}
+        if vpc_id is None:
+            raise ValueError("login pools that are reached by SSH need `vpc` or `vpc_id`")
+        return ssh_groups(self, self._settings, vpc_id=vpc_id, cluster_name=self.cluster_name)
 
     def _ways_out(self, vpc: ec2.IVpc) -> list[ec2.CfnSecurityGroupEgress]:
         (group, *_) = self.security_groups

@@ -49,7 +49,7 @@ def cluster_configuration(cluster: Cluster, values: DeployedValues) -> Mapped:
         "Imds": {"ImdsSupport": "v2.0"},
         "HeadNode": _head(cluster, settings, controller, values),
     }
-    if pools := _login_pools(cluster, values):
+    if pools := _login_pools(cluster, settings, values):
         configuration["LoginNodes"] = {"Pools": pools}
     configuration["Scheduling"] = {
         "Scheduler": "slurm",
@@ -118,7 +118,7 @@ def _image(system: str, controller_image: str | None) -> Mapped:
     return {"Os": system, **own}
 
 
-def _login_pools(cluster: Cluster, values: DeployedValues) -> list[Mapped]:
+def _login_pools(cluster: Cluster, settings: ParallelCluster, values: DeployedValues) -> list[Mapped]:
     pools: list[Mapped] = []
     for name, login in cluster.with_role("login").items():
         group = login.settings
@@ -130,6 +130,10 @@ def _login_pools(cluster: Cluster, values: DeployedValues) -> list[Mapped]:
             "Ssh": {"AllowedIps": NO_SSH},
             "Iam": node_iam(values, values.login_policy_arn),
         }
+        if wanted := settings.login_pools.get(name):
+            pool["GracetimePeriod"] = wanted.grace_minutes
+            if wanted.ssh_networks:  # of the pool's load balancer, too
+                pool["Networking"]["SecurityGroups"] = values.security_groups_of(name)
         if group.image:
             pool["Image"] = {"CustomAmi": group.image_in_template}
         if actions := node_actions(cluster, values, name):
@@ -158,6 +162,15 @@ def _shared_storage(storage: Storage, values: DeployedValues) -> list[Mapped]:
                 "MountDir": lustre.mount_path,
                 "StorageType": "FsxLustre",
                 "FsxLustreSettings": {"FileSystemId": values.lustre_id},
+            }
+        )
+    for name, further in storage.further_lustre.items():
+        shared.append(
+            {
+                "Name": f"lustre-{name}",
+                "MountDir": further.mount_path,
+                "StorageType": "FsxLustre",
+                "FsxLustreSettings": {"FileSystemId": values.further_lustre_id(name)},
             }
         )
     return shared

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ultracluster.config import Environment
 from ultracluster.config.environment import StackPart
+from ultracluster.config.parallelcluster import ParallelCluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,8 @@ class DeployedValues:
     commas. Without it queues have the same folder."""
     lustre_id: str = ""
     """`fs-...`"""
+    further_lustre_ids: str = ""
+    """`<name>=fs-...` of each further Lustre file system, separated by commas."""
     openzfs_volume_id: str = ""
     """`fsvol-...` of the root volume."""
     database_endpoint: str = ""
@@ -44,11 +47,30 @@ class DeployedValues:
     """That of login nodes."""
     database_secret_arn: str = ""
     """Secret whose whole text is the database's password; ParallelCluster takes no other form."""
+    ssh_groups: str = ""
+    """Security groups that let SSH into login pools: `<pool>=<group>` for each, separated by commas."""
 
     @property
     def security_group_ids(self) -> list[str]:
         """All groups of all nodes."""
         return [self.security_group_id, *filter(None, self.further_security_groups.split(","))]
+
+    def further_lustre_id(self, name: str) -> str:
+        """Id of a further Lustre file system; where nothing is deployed, what stands for all of them."""
+        parts = (one.partition("=") for one in self.further_lustre_ids.split(","))
+        ids = {known: identifier for known, _, identifier in parts}
+        return ids.get(name) or self.further_lustre_ids
+
+    def security_groups_of(self, pool: str) -> list[str]:
+        """Those of a login pool that is reached by SSH.
+
+        Raises:
+            KeyError: groups of pools are known, and that of this one is not.
+        """
+        if self.ssh_groups.startswith("<"):  # a placeholder for all of them
+            return [*self.security_group_ids, f"{self.ssh_groups[:-1]}.{pool}>"]
+        groups = dict(entry.split("=", 1) for entry in self.ssh_groups.split(",") if entry)
+        return [*self.security_group_ids, groups[pool]]
 
     @property
     def scripts_uri(self) -> str:
@@ -147,6 +169,8 @@ def value_sources(environment: Environment) -> ValueSources:
         known["lustre_id"] = storage.lustre.id
     elif storage.lustre:
         of("storage", [("lustre_id", "LustreId")])
+    if storage.further_lustre:
+        of("cluster", [("further_lustre_ids", "FurtherLustreIds")])
     if storage.openzfs and storage.openzfs.deployment == "existing":
         known["openzfs_volume_id"] = storage.openzfs.volume_id or ""
     elif storage.openzfs:
@@ -160,5 +184,7 @@ def value_sources(environment: Environment) -> ValueSources:
     of("cluster", [("node_policy_arn", "NodePolicyArn"), ("head_policy_arn", "HeadPolicyArn")])
     if any(group.role == "login" for group in environment.node_groups.values()):
         of("cluster", [("login_policy_arn", "LoginPolicyArn")])
+    if isinstance(environment.orchestrator, ParallelCluster) and environment.orchestrator.ssh_pools:
+        of("cluster", [("ssh_groups", "SshGroups")])
     of("cluster", [("scripts_prefix", "ScriptsPrefix"), ("queue_scripts", "QueueScripts")])
     return ValueSources(known=known, outputs=outputs)

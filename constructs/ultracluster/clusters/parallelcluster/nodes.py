@@ -162,6 +162,7 @@ class ParallelClusterNodePolicy(Construct):
         mirror: str | None = None,
         blocks: bool = False,
         topology: bool = False,
+        directory_key: str | None = None,
     ) -> None:
         """Make the policy.
 
@@ -173,6 +174,7 @@ class ParallelClusterNodePolicy(Construct):
             mirror: `s3://bucket/prefix` of mirrored software releases.
             blocks: it asks when Capacity Blocks end.
             topology: they ask where EC2 has put the nodes.
+            directory_key: KMS key of the directory's password, which the head node reads.
         """
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
@@ -204,6 +206,13 @@ class ParallelClusterNodePolicy(Construct):
         if topology:
             statements.append(_statement("ReadPlaces", _PLACES, ["*"]))
             accepted["AwsSolutions-IAM5[Resource::*]"] += " Nor does EC2 for describing instances."
+        if directory_key:
+            statements.append(
+                _statement(
+                    "UseDirectoryKey", ["kms:Decrypt"], [directory_key],
+                    {"StringEquals": {"kms:ViaService": f"secretsmanager.{stack.region}.{stack.url_suffix}"}},
+                )
+            )  # fmt: skip
         if mirror:
             reading, files = read_below(self, mirror, "Mirror")
             statements += reading

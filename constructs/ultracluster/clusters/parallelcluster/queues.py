@@ -60,8 +60,11 @@ def slurm_settings(cluster: Cluster, settings: ParallelCluster, values: Deployed
 
 def root_volume(groups: Iterable[Group], gib: int) -> Mapped:
     """The root volumes of a queue, as fast as the group of it that needs it most."""
+    groups = list(groups)
     throughput = max(root_throughput(group.settings, group.type) for group in groups)
     volume: Mapped = {"Size": gib, "Encrypted": True}
+    if iops := max(group.settings.root_volume_iops or 0 for group in groups):
+        return volume | {"VolumeType": "io2", "Iops": iops}
     if throughput > INCLUDED_MBPS:
         volume |= {"VolumeType": "gp3", "Throughput": throughput, "Iops": root_iops(throughput)}
     return volume
@@ -113,11 +116,11 @@ def _queue(
         queue["CustomSlurmSettings"] = dict(partition.slurm_settings)
     if actions := queue_actions(cluster, values, name, list(groups)):
         queue["CustomActions"] = actions
-    queue["ComputeResources"] = [_resource(group) for group in groups.values()]
+    queue["ComputeResources"] = [_resource(group, partition) for group in groups.values()]
     return queue
 
 
-def _resource(group: Group) -> Mapped:
+def _resource(group: Group, partition: ParallelClusterPartition) -> Mapped:
     settings = group.settings
     resource: Mapped = {
         "Name": group.name,
@@ -134,6 +137,8 @@ def _resource(group: Group) -> Mapped:
         resource["Networking"] = {"PlacementGroup": placement}
     if target := _target(group.capacity):
         resource["CapacityReservationTarget"] = target
+    if group.name in partition.gpu_health_checks_by_group:
+        resource["HealthChecks"] = {"Gpu": {"Enabled": partition.checks_gpus(group.name)}}
     if settings.slurm_settings:
         resource["CustomSlurmSettings"] = dict(settings.slurm_settings)
     return resource

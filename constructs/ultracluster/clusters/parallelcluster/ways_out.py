@@ -1,4 +1,4 @@
-"""What the security group of a ParallelCluster's nodes does not let out by itself.
+"""What the security group of a ParallelCluster's nodes lets neither out nor in by itself.
 
 ParallelCluster adds nothing to a group that it did not make.
 """
@@ -9,6 +9,7 @@ from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from ultracluster.config.parallelcluster import ParallelCluster
+from ultracluster.network.admission import NOWHERE
 
 
 def ways_out(
@@ -27,7 +28,8 @@ def ways_out(
         rules.append(("HeadStorage", vpc_cidr, 2049, "EFS that ParallelCluster makes"))
     directory = settings.directory_service
     for number, cidr in enumerate(directory.server_networks if directory else ()):
-        rules += [(f"Directory{number}P{port}", cidr, port, "Directory") for port in (389, 636)]
+        ports = directory.ports if directory else ()
+        rules += [(f"Directory{number}P{port}", cidr, port, "Directory") for port in ports]
     return [
         ec2.CfnSecurityGroupEgress(
             scope,
@@ -43,4 +45,44 @@ def ways_out(
     ]
 
 
-__all__ = ["ways_out"]
+SSH = 22
+"""Port of login nodes and of the load balancer of a pool."""
+
+
+def ssh_groups(
+    scope: Construct, settings: ParallelCluster, *, vpc_id: str, cluster_name: str
+) -> dict[str, ec2.CfnSecurityGroup]:
+    """A security group for each login pool that people reach by SSH from networks of theirs.
+
+    The pool's nodes and its load balancer have it beside the nodes' own, which admits nobody from outside.
+
+    Args:
+        scope: where they live.
+        settings: of ParallelCluster.
+        vpc_id: of the nodes.
+        cluster_name: whose pools they are.
+    """
+    return {
+        pool: ec2.CfnSecurityGroup(
+            scope,
+            f"Ssh{pool.title().replace('-', '')}",
+            vpc_id=vpc_id,
+            group_description=f"SSH to the login pool {pool} of {cluster_name}",
+            security_group_ingress=[
+                ec2.CfnSecurityGroup.IngressProperty(
+                    ip_protocol="tcp",
+                    from_port=SSH,
+                    to_port=SSH,
+                    cidr_ip=cidr,
+                    description=f"SSH from {cidr}",
+                )
+                for cidr in networks
+            ],
+            # what leaves is the business of the nodes' own group; without a rule EC2 lets everything out
+            security_group_egress=[NOWHERE],
+        )
+        for pool, networks in settings.ssh_pools.items()
+    }
+
+
+__all__ = ["SSH", "ssh_groups", "ways_out"]

@@ -51,7 +51,7 @@ from ultracluster.security.every_role import every
 from ultracluster.security.job_role import JobRole
 from ultracluster.security.node_role import NodeRole
 from ultracluster.slurm.configuration import slurm_configuration
-from ultracluster.storage.lustre_file_system import ILustreFileSystem
+from ultracluster.storage.lustre_file_system import ILustreFileSystem, mounts_of
 from ultracluster.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 LONGEST_NAME = 40
@@ -97,6 +97,7 @@ class PcsCluster(ClusterConstruct):
         cluster_name: str | None = None,
         node_groups: Mapping[str, NodeGroup] | None = None,
         lustre: ILustreFileSystem | None = None,
+        further_lustre: Mapping[str, ILustreFileSystem] | None = None,
         open_zfs: IOpenZfsFileSystem | None = None,
         scripts_bucket: s3.IBucket | None = None,
         release: str | None = None,
@@ -125,6 +126,7 @@ class PcsCluster(ClusterConstruct):
                 new cluster.
             node_groups: login and compute groups by name, each with its image.
             lustre: mounted by the lifecycle scripts.
+            further_lustre: mounted beside `lustre`, each at its own path, by name.
             open_zfs: mounted by the lifecycle scripts.
             scripts_bucket: where the lifecycle scripts go; made by default.
             release: software release of the nodes; the newest one for PCS by default.
@@ -153,6 +155,7 @@ class PcsCluster(ClusterConstruct):
                 node_groups=node_groups,
                 cluster_name=cluster_name,
                 lustre=lustre,
+                further_lustre=further_lustre,
                 open_zfs=open_zfs,
                 release=release,
                 mirror=mirror,
@@ -167,7 +170,9 @@ class PcsCluster(ClusterConstruct):
         self._config = cast("Pcs", made.cluster.settings)
         self.cluster_name = made.cluster.cluster_name
         self._subnet, self._tags = subnet, node_tags
-        self.security_groups = nodes_groups(self, security_groups, vpc, subnet)
+        self.security_groups = nodes_groups(
+            self, security_groups, vpc, subnet, ipv6=self._config.network_type == "ipv6"
+        )
         self._connections = ec2.Connections(security_groups=self.security_groups)
         self.key = ClusterKey.of(self, key)
         allow_use(self, self.key, *made.cluster.launched_by)
@@ -183,13 +188,24 @@ class PcsCluster(ClusterConstruct):
         )
         self.job_role = job_role(self, made.cluster, self.roles)
         let_write_metrics(made.cluster, metrics, self.roles.values())
-        mounts = told(lustre.mount if lustre else None, open_zfs.mount if open_zfs else None)
+        mounts = told(
+            lustre.mount if lustre else None,
+            open_zfs.mount if open_zfs else None,
+            mounts_of(further_lustre),
+        )
         self._scripts: GroupScripts | None = None
         with made.in_words_of_rules():
             state = arguments(self.cluster, self.scripts_bucket) if self.scripts_bucket else []
             told_at_deploy = [*as_arguments(mounts), *_arguments(self.job_role), *state]
             self._bundle = self._upload(made, [*told_at_deploy, *metrics_arguments(self.cluster, metrics)])
-            self._make([*admitted(self, subnet=subnet, lustre=lustre, open_zfs=open_zfs), *ways])
+            self._make(
+                [
+                    *admitted(
+                        self, subnet=subnet, lustre=lustre, further_lustre=further_lustre, open_zfs=open_zfs
+                    ),
+                    *ways,
+                ]
+            )
 
     def _make_rights(self, given: GivenRoles) -> dict[Role, NodeRole]:
         """Of each role of node; one object where several have one role."""
@@ -246,6 +262,8 @@ class PcsCluster(ClusterConstruct):
             networking=_CLUSTER.NetworkingProperty(
                 subnet_ids=[self._subnet.subnet_id],
                 security_group_ids=[group.security_group_id for group in self.security_groups],
+                # left out where it is the default, so that clusters that exist stay
+                network_type="IPV6" if self._config.network_type == "ipv6" else None,
             ),
             slurm_configuration=cluster_configuration(self._config, slurm),
         )

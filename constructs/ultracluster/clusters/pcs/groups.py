@@ -91,6 +91,8 @@ class ComputeGroups:
             efa_interfaces=None if group.role == "compute" else 0,
             root_volume_gib=group.root_volume_gib,
             root_throughput_mbps=root_throughput(group, known),
+            root_io2_iops=group.root_volume_iops,
+            ena_express=group.ena_express,
             threads_per_core=group.threads_per_core,
             tags=self.tags,
         )

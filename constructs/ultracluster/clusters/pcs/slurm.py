@@ -74,19 +74,23 @@ def _gpu_record(config: Pcs, known: InstanceType) -> dict[str, str] | None:
 def node_configuration(
     config: Pcs, group: NodeGroup, known: InstanceType
 ) -> pcs.CfnComputeNodeGroup.SlurmConfigurationProperty | None:
-    """A group's own parameters, and the name of its GPUs."""
+    """A group's own parameters and idle time, and its devices: yours, else the names of its GPUs."""
     settings = dict(group.slurm_settings)
-    record = _gpu_record(config, known) if group.role == "compute" else None
-    if record and known.accelerator:
-        settings["Gres"] = f"gpu:{record['Type']}:{known.accelerator.count}"
-    if not settings:
+    records = [record.line for record in group.gres]
+    if not records and group.role == "compute" and (ours := _gpu_record(config, known)):
+        assert known.accelerator
+        records = [ours]
+        settings["Gres"] = f"gpu:{ours['Type']}:{known.accelerator.count}"
+    if not (settings or records or group.scaledown_seconds):
         return None
     return _GROUP.SlurmConfigurationProperty(
         slurm_custom_settings=[
             _GROUP.SlurmCustomSettingProperty(parameter_name=key, parameter_value=str(value))
             for key, value in settings.items()
-        ],
-        gres_custom_settings=[record] if record else None,
+        ]
+        or None,
+        gres_custom_settings=records or None,
+        scale_down_idle_time_in_seconds=group.scaledown_seconds,
     )
 
 

@@ -10,4 +10,9 @@ APP_LABEL = "app.kubernetes.io/name"
 TRAINING_PORT = 9475
 """Where a training script offers its own metrics (docs/training-metrics.md)."""
 
-__all__ = ["AGENT", "APP_LABEL", "METRICS_NAMESPACE", "TRAINING_PORT"]
+SERVING_PORT = 8000
+"""Where a model server answers, its metrics among it."""
+SERVES = "ultracluster/serves"
+"""Annotation of the pods of model servers: the engine. It tells them from training scripts."""
+
+__all__ = ["AGENT", "APP_LABEL", "METRICS_NAMESPACE", "SERVES", "SERVING_PORT", "TRAINING_PORT"]

@@ -90,8 +90,8 @@ def collector_settings(cluster: Cluster, group: Group) -> dict[str, Any]:
         told |= {"accelerator": maker} if maker else {}
         told |= {"accelerators": accelerator.count} if accelerator else {"accelerators": 0}
         told["efa_interfaces"] = known.least_efa_interfaces
-    if cluster.lustre:
-        told["lustre_efa"] = cluster.lustre.efa
+    if lustres := cluster.lustres_of(group.name):
+        told["lustre_efa"] = any(one.efa for one in lustres.values())
     if price := usd_per_hour(cluster, group):
         told["usd_per_hour"] = round(price, 6)
     return told

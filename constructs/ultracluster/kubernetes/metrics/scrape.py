@@ -30,6 +30,7 @@ from ultracluster.kubernetes.metrics.relabel import (
 )
 from ultracluster.kubernetes.yaml_text import yaml_text
 from ultracluster.model import Cluster
+from ultracluster.model.inference import serves
 from ultracluster.model.observability import assumed_role, observability_of, series_budget, workspace_region
 from ultracluster.model.team_shares import scheduler_of
 
@@ -42,6 +43,8 @@ LEAST_MANAGED_SECONDS = 30
 SERIES_OF_A_POD = 1_000
 """Of a training pod; one of eight ranks has about 150."""
 _PODS_OF_A_NODE = 8
+_SERVES = "__meta_kubernetes_pod_annotation_ultracluster_serves"
+"""Annotation `SERVES`, as Prometheus names it."""
 
 
 def agent_configuration(cluster: Cluster, *, remote_write_url: str, shard: int = 0, shards: int = 1) -> str:
@@ -175,7 +178,27 @@ def _training(cluster: Cluster, *, attach: bool) -> list[Job]:
     Each namespace has limits of its own: where there are too many targets Prometheus takes in none of them,
     and a team must not be able to do that to another.
     """
-    return [_training_in(cluster, namespace, attach=attach) for namespace in job_namespaces(cluster)]
+    jobs = [_training_in(cluster, namespace, attach=attach) for namespace in job_namespaces(cluster)]
+    if not serves(cluster):
+        return jobs
+    servers = [_serving(job) for job in jobs]
+    for job in jobs:  # a model server is asked once
+        job["relabel_configs"].insert(0, {"source_labels": [_SERVES], "regex": ".+", "action": "drop"})
+    return jobs + servers
+
+
+def _serving(training: Job) -> Job:
+    """Model servers instead of training scripts: the same pods' rules, other names of metrics."""
+    steps = [
+        {**step, "replacement": "serving"} if step.get("target_label") == "job" else step
+        for step in training["relabel_configs"]
+    ]
+    return {
+        **training,
+        "job_name": training["job_name"].replace("training", "serving", 1),
+        "relabel_configs": [{"source_labels": [_SERVES], "regex": ".+", "action": "keep"}, *steps],
+        "metric_relabel_configs": [kept(series_names("serving"))],
+    }
 
 
 def _training_in(cluster: Cluster, namespace: str, *, attach: bool) -> Job:

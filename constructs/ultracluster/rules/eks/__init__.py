@@ -1,6 +1,7 @@
 """Rules on EKS."""
 
 from ultracluster.rules.eks import (
+    claims,
     cluster,
     devices,
     groups,
@@ -8,13 +9,16 @@ from ultracluster.rules.eks import (
     karpenter,
     labels,
     network,
+    neuron,
     pods,
     releases,
+    serving,
     sharing,
     system,
 )
 
 __all__ = [
+    "claims",
     "cluster",
     "devices",
     "groups",
@@ -22,8 +26,10 @@ __all__ = [
     "karpenter",
     "labels",
     "network",
+    "neuron",
     "pods",
     "releases",
+    "serving",
     "sharing",
     "system",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ultracluster.config.kubernetes import Eks, HyperPodEks
-from ultracluster.config.lustre import LustreFacts
 from ultracluster.config.remedy import drop, write
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
@@ -48,12 +47,12 @@ def no_plugin(settings: Eks | HyperPodEks, cluster: Cluster) -> Iterator[Breach]
     "Lifecycle scripts set nodes up for Lustre over EFA",
     source="EKS User Guide, FSx for Lustre performance on nodes with EFA (fsx-csi-tuning-efa)",
 )
-def lustre_over_tcp(settings: Eks, lustre: LustreFacts) -> Iterator[Breach]:
-    if settings.lifecycle == "none" and lustre.efa:
+def lustre_over_tcp(settings: Eks, cluster: Cluster) -> Iterator[Breach]:
+    if settings.lifecycle == "none" and any(one.efa for one in cluster.lustres.values()):
         yield Breach(
             ("lifecycle",),
-            "the file system uses EFA, and no script sets nodes up for it before they join: Lustre would "
-            "silently use TCP.",
+            "a Lustre file system uses EFA, and no script sets nodes up for it before they join: Lustre "
+            "would silently use TCP.",
             drop().noting("the default runs our scripts"),
         )
 

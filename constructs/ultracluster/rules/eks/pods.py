@@ -9,6 +9,7 @@ from ultracluster.catalog.eks import system_pods
 from ultracluster.config.kubernetes import Eks, HyperPodEks
 from ultracluster.config.remedy import Remedy, ask, inside
 from ultracluster.model import Cluster, Group
+from ultracluster.model.devices import compute_domain_types
 from ultracluster.model.observability import collects, observability_of
 from ultracluster.model.team_shares import scheduler_of
 from ultracluster.rules.eks.groups import EKS_ONLY
@@ -103,14 +104,16 @@ def _most_groups() -> int:
 def _pods(cluster: Cluster, settings: Eks | HyperPodEks) -> tuple[int, int]:
     """Pods on every node, and pods that run once in the cluster."""
     has = {"always", scheduler_of(cluster), *(key for key, value in settings if value)}
-    if cluster.lustre:
+    if cluster.lustre or "inference" in has:
         has.add("lustre")
     wanted = observability_of(cluster)
     if wanted and collects(cluster):
         has |= {"metrics", *(["metrics-agent"] if wanted.collector == "agent" else ())}
     if settings.gpu_plugin == "gpu-operator":
         has.add("gpu-operator")
-    if has & {"training_operator", "inference"}:
+    if compute_domain_types(cluster):
+        has |= {"domains", *(["discovery"] if settings.gpu_plugin == "device-plugin" else ())}
+    if has & {"training_operator", "inference", "spaces"}:
         has.add("cert-manager")
     table = system_pods()
     return (

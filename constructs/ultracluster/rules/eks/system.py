@@ -72,11 +72,12 @@ def addons_without_tolerations(cluster: Cluster, settings: HyperPodEks) -> Itera
 
 def _addons(cluster: Cluster, settings: HyperPodEks) -> list[str]:
     """Add-ons of HyperPod that are switched on and have pods."""
-    switched_on = {
+    switched_on: dict[str, object] = {
         "amazon-sagemaker-hyperpod-taskgovernance": settings.task_governance,
         "amazon-sagemaker-hyperpod-training-operator": settings.training_operator,
         OBSERVABILITY_ADDON: uses_addon(cluster),
         "amazon-sagemaker-hyperpod-inference": settings.inference,
+        "amazon-sagemaker-spaces": settings.spaces,
     }
     return [name for name, value in switched_on.items() if value]
 

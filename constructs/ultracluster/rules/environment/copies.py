@@ -88,8 +88,8 @@ def capacities(environment: Environment) -> dict[str, str]:
 
 def own_folders(environment: Environment) -> list[str]:
     """Folders that are linked with the bucket that the environment makes."""
-    repositories = environment.data_repositories.items()
-    return [folder for folder, repository in repositories if repository.bucket is None]
+    links = (link for own in environment.all_data_repositories.values() for link in own.items())
+    return [folder for folder, repository in links if repository.bucket is None]
 
 
 def beside(environment: Environment, rule: str) -> list[Environment]:

@@ -63,8 +63,8 @@ def declaration_outdated(cluster: Cluster) -> Iterator[Breach]:
 )
 def declaration_unused(cluster: Cluster) -> Iterator[Breach]:
     used = {group.settings.instance_type for group in cluster.groups.values()}
-    for name in cluster.environment.instance_types:
-        if name not in used and not instance_type(name):
+    for name, declared in cluster.environment.instance_types.items():
+        if name not in used and not instance_type(name) and not declared.announced:
             yield Breach(
                 ("instance_types", name),
                 f"`{name}` is declared and no node group uses it.",

@@ -1,5 +1,25 @@
 """Rules on node groups."""
 
-from ultracluster.rules.groups import capacity, efa, offerings, roles, settings, types
+from ultracluster.rules.groups import (
+    announced,
+    capacity,
+    efa,
+    ena_express,
+    offerings,
+    roles,
+    settings,
+    types,
+    volumes,
+)
 
-__all__ = ["capacity", "efa", "offerings", "roles", "settings", "types"]
+__all__ = [
+    "announced",
+    "capacity",
+    "efa",
+    "ena_express",
+    "offerings",
+    "roles",
+    "settings",
+    "types",
+    "volumes",
+]

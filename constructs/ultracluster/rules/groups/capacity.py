@@ -47,18 +47,19 @@ def capacity_unsold(group: Group) -> Iterator[Breach]:
 @GRP.rule(
     22,
     "warning",
-    "Controller and login nodes are not Spot instances",
+    "Controller and login nodes are not on capacity that is taken back",
     source="EC2 User Guide, Spot Instance interruptions; "
     "SageMaker Developer Guide, Spot instances in Amazon SageMaker HyperPod",
     date=DATE,
     kinds=kinds_with(lambda traits: traits.slurm and not traits.validates),  # PCL022
 )
 def spot_for_compute(group: Group) -> Iterator[Breach]:
-    if group.capacity.kind == "spot" and group.role in ("controller", "login"):
+    if group.capacity.takes_back and group.role in ("controller", "login"):
         lost = "stops the queue" if group.role == "controller" else "ends people's sessions"
+        who = "AWS takes Spot instances" if group.capacity.kind == "spot" else "Its owner takes a reservation"
         yield Breach(
             CAPACITY,
-            f"AWS takes Spot instances back at two minutes' notice, and losing a {group.role} node {lost}.",
+            f"{who} back at two minutes' notice, and losing a {group.role} node {lost}.",
             write({"kind": "on-demand"}),
         )
 
@@ -77,6 +78,19 @@ def spot_for_compute(group: Group) -> Iterator[Breach]:
 )
 def on_demand_unsold(group: Group) -> Iterator[Breach]:
     yield from _warnings(group, "GRP023")
+
+
+@GRP.rule(
+    70,
+    "warning",
+    "The guide of the orchestrator describes the kind of capacity",
+    source="EKS API reference, Nodegroup (capacityType); EC2 User Guide, Interruptible Capacity Reservations "
+    "for capacity consumers; model/capacity.json names the source of each decision",
+    date="2026-11-23",
+)
+def capacity_undescribed(group: Group) -> Iterator[Breach]:
+    if not group.by_karpenter:  # which takes them from 1.10 on
+        yield from _warnings(group, "GRP070")
 
 
 @GRP.rule(

@@ -72,6 +72,7 @@ def type_in_zone(cluster: Cluster, home: Region) -> Iterator[Breach]:
     typed = [
         (("node_groups", name, *place), kind)
         for name, group in cluster.groups.items()
+        if group.zone_id == zone  # of others HYP079 speaks
         for place, kind in _typed(group)
     ]
     offered = {kind.name: _zones_of(kind, home, zone) for _, kind in typed}

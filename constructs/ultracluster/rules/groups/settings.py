@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ultracluster.config.capacity import Reservation
+from ultracluster.config.capacity import STAND_IN, Reservation
 from ultracluster.config.findings import YamlPath
+from ultracluster.config.network import Network
 from ultracluster.config.remedy import DROP, Remedy, anywhere, beside, drop, write
-from ultracluster.model import Group
+from ultracluster.model import Group, Traits
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import GRP
 
@@ -48,6 +49,11 @@ _SETTINGS: Mapping[str, _Setting] = {
         why="HyperPod keeps `count` nodes and adds none for a job",
         note="set `count` to the nodes that you need",
     ),
+    "zone_id": _Setting(
+        has=_hyperpod,
+        why="only HyperPod puts a group into another zone, and all other nodes share one subnet",
+        note="make another environment, in that zone",
+    ),
     "volume_gib": _Setting(
         has=_hyperpod,
         why="the second volume at /opt/sagemaker is HyperPod's",
@@ -63,6 +69,15 @@ _SETTINGS: Mapping[str, _Setting] = {
     "root_volume_throughput_mbps": _Setting(
         has=_ec2,
         why="HyperPod's root volume is as fast as HyperPod makes it",
+    ),
+    "root_volume_iops": _Setting(
+        has=lambda group: _ec2(group) and not (group.traits.shares_all_mounts and group.role == "login"),
+        why="neither HyperPod's volumes nor those of ParallelCluster's login pools have a type",
+    ),
+    "ena_express": _Setting(
+        has=lambda group: group.from_template and not group.by_karpenter,
+        why="no field of the service or of Karpenter turns ENA Express on; launch templates of ours are "
+        "EKS's and PCS's",
     ),
     "image_release": _Setting(
         has=_hyperpod,
@@ -97,6 +112,16 @@ _SETTINGS: Mapping[str, _Setting] = {
         has=lambda group: group.traits.slurm and not group.traits.hyperpod,
         why="HyperPod writes slurm.conf itself, and Kubernetes has none",
     ),
+    "gres": _Setting(
+        has=lambda group: group.traits.slurm_by_group,
+        why="only PCS takes lines of gres.conf for a group",
+        note="ParallelCluster and HyperPod write the lines of their GPUs themselves",
+    ),
+    "scaledown_seconds": _Setting(
+        has=lambda group: group.traits.slurm_by_group,
+        why="only PCS ends idle nodes of a group after a time of its own",
+        note="ParallelCluster has orchestrator.scaledown_minutes for all groups",
+    ),
     "labels": _Setting(
         has=_kubernetes,
         why="only Kubernetes has labels, and this is Slurm",
@@ -111,6 +136,11 @@ _SETTINGS: Mapping[str, _Setting] = {
         has=lambda group: group.traits.kubernetes and group.in_service,
         why="only HyperPod on EKS takes several types for one group",
         note="make a group for each type",
+    ),
+    "restricted": _Setting(
+        has=lambda group: group.traits.kubernetes and group.in_service,
+        why="only HyperPod on EKS has restricted instance groups",
+        note="customise Nova models with SageMaker training jobs instead",
     ),
     "mig_profile": _Setting(
         has=_kubernetes,
@@ -141,6 +171,25 @@ def setting_of_another_orchestrator(group: Group) -> Iterator[Breach]:
                 f"`{key}` has no effect on {group.launcher}: {setting.why}.",
                 _moved(value, setting),
             )
+
+
+@GRP.rule(
+    40,
+    "error",
+    "Only HyperPod's groups are in further zones",
+    source="SageMaker API reference, ClusterInstanceGroupSpecification (OverrideVpcConfig); of the others "
+    "each "
+    "launches into one subnet here",
+    date="2026-11-23",
+)
+def further_zones_of_others(network: Network, traits: Traits) -> Iterator[Breach]:
+    if network.further_zones and not traits.hyperpod:
+        yield Breach(
+            ("further_zones",),
+            "no group can name these zones: only HyperPod puts a group into another zone, and all nodes of "
+            f"{traits.kind} share one subnet.",
+            drop().noting("make another environment, in that zone"),
+        )
 
 
 @GRP.rule(
@@ -181,9 +230,10 @@ def max_nodes_below_count(group: Group) -> Iterator[Breach]:
 @GRP.rule(
     4,
     "error",
-    "A reservation is named by its id or by a resource group, not by both",
-    source="EC2 API reference, CapacityReservationTarget",
-    date="2026-11-21",
+    "A reservation is named in one way, an interruptible one by its id",
+    source="EC2 API reference, CapacityReservationTarget; EC2 User Guide, Interruptible Capacity "
+    "Reservations",
+    date="2026-11-23",
 )
 def reservation_named_twice(capacity: Reservation) -> Iterator[Breach]:
     if capacity.id and capacity.resource_group_arn:
@@ -192,6 +242,19 @@ def reservation_named_twice(capacity: Reservation) -> Iterator[Breach]:
             f"a reservation is targeted by id ({capacity.id}) or by resource group "
             f"({capacity.resource_group_arn}), not by both.",
             drop() | beside(id=DROP),
+        )
+    elif capacity.interruptible and capacity.resource_group_arn:
+        yield Breach(
+            ("resource_group_arn",),
+            "interruptible reservations cannot be members of a resource group: name the reservation itself.",
+            drop() & beside(id=STAND_IN).noting("with the id of your reservation"),
+        )
+    elif capacity.interruptible and not capacity.id:
+        yield Breach(
+            ("interruptible",),
+            "interruptible reservations are targeted ones: no instance is launched into one that does not "
+            "name its id.",
+            beside(id=STAND_IN).noting("with the id of your reservation") | drop(),
         )
 
 

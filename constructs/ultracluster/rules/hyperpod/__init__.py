@@ -1,5 +1,31 @@
 """Rules on HyperPod."""
 
-from ultracluster.rules.hyperpod import eks, eks_groups, groups, slurm, slurm_groups, types
+from ultracluster.rules.hyperpod import (
+    eks,
+    eks_groups,
+    groups,
+    inference,
+    patching,
+    resilience,
+    restricted,
+    slurm,
+    slurm_groups,
+    spaces,
+    types,
+    zones,
+)
 
-__all__ = ["eks", "eks_groups", "groups", "slurm", "slurm_groups", "types"]
+__all__ = [
+    "eks",
+    "eks_groups",
+    "groups",
+    "inference",
+    "patching",
+    "resilience",
+    "restricted",
+    "slurm",
+    "slurm_groups",
+    "spaces",
+    "types",
+    "zones",
+]

@@ -15,6 +15,7 @@ from ultracluster.config.findings import YamlPath
 from ultracluster.config.kubernetes import HyperPodEks
 from ultracluster.config.remedy import DROP, anywhere, ask, beside, drop, rename, write
 from ultracluster.model import Cluster, Group
+from ultracluster.model.inference import BEFORE
 from ultracluster.model.observability import OBSERVABILITY_ADDON, uses_addon
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.hyperpod.groups import continuous
@@ -220,7 +221,7 @@ def karpenter_names(cluster: Cluster) -> Iterator[Breach]:
 )
 def tiered_share(hyperpod: HyperPodEks) -> Iterator[Breach]:
     percent = hyperpod.tiered_checkpoints_percent
-    if percent is not None and percent < 20:
+    if percent and percent < 20:
         yield Breach(
             ("tiered_checkpoints_percent",),
             f"{percent} %: the guide requires at least 20, the API nothing (the two disagree).",
@@ -234,14 +235,16 @@ def tiered_share(hyperpod: HyperPodEks) -> Iterator[Breach]:
     "Nodes of an UltraServer can use NVLink between them",
     source="EKS User Guide, ml-eks-nvidia-ultraserver; NVIDIA/aicr#668",
 )
-def ultraserver_domain(group: Group) -> Iterator[Breach]:
+def ultraserver_domain(group: Group, hyperpod: HyperPodEks) -> Iterator[Breach]:
     kind = group.type
-    if group.in_service and kind and kind.ultraserver:
+    if group.in_service and kind and kind.imex and not hyperpod.compute_domains:
         yield Breach(
             ("instance_type",),
             f"nodes of an UltraServer ({kind.name}) only use NVLink between them inside a ComputeDomain of "
-            "NVIDIA's DRA driver, which is not installed here: without one nodes only have EFA.",
-            ask("action", "install dra-driver-nvidia-gpu, and acknowledge this"),
+            "NVIDIA's DRA driver, and `compute_domains` is off: without one nodes only have EFA.",
+            anywhere({("orchestrator", "compute_domains"): True}).noting(
+                "or install dra-driver-nvidia-gpu yourself, and acknowledge this"
+            ),
         )
 
 
@@ -253,11 +256,14 @@ def _addons(hyperpod: HyperPodEks, cluster: Cluster | None) -> dict[str, YamlPat
         ("training_operator", "amazon-sagemaker-hyperpod-training-operator", hyperpod.training_operator),
         ("observability", OBSERVABILITY_ADDON, hyperpod.observability),
         ("inference", "amazon-sagemaker-hyperpod-inference", hyperpod.inference),
+        ("spaces", "amazon-sagemaker-spaces", hyperpod.spaces),
     ):
         if on:
             wanted[name] = (key,)
-            if key in ("training_operator", "inference"):
+            if key in ("training_operator", "inference", "spaces"):
                 wanted["cert-manager"] = (key,)
+            if key == "inference":
+                wanted |= dict.fromkeys(BEFORE, (key,))
     if cluster and uses_addon(cluster):
         wanted.setdefault(OBSERVABILITY_ADDON, ())
     return wanted

@@ -75,7 +75,8 @@ def deep_checks_need_accelerators(group: Group) -> Iterator[Breach]:
     kind = group.type
     if not group.in_service or not group.settings.deep_health_checks or kind is None:
         return
-    if group.role != "compute" or not kind.accelerator:
+    # of several types one is enough: those without accelerators are skipped
+    if group.role != "compute" or not any(one.accelerator for one in group.known_types):
         why = (
             f"{kind.name} has no accelerators"
             if group.role == "compute"
@@ -86,7 +87,7 @@ def deep_checks_need_accelerators(group: Group) -> Iterator[Breach]:
             f"the checks load accelerators and EFA for about two hours, and {why}.",
             drop(),
         )
-    elif group.traits.slurm and kind.accelerator.manufacturer != "NVIDIA":
+    elif group.traits.slurm and kind.accelerator and kind.accelerator.manufacturer != "NVIDIA":
         yield Breach(
             ("deep_health_checks",),
             f"with Slurm the guide lists checks of GPUs only, and {kind.name} has "

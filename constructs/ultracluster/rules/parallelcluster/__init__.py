@@ -6,9 +6,24 @@ from ultracluster.rules.parallelcluster import (
     directory,
     governance,
     groups,
+    health_checks,
+    pools,
     slurm,
     steps,
+    topology,
     types,
 )
 
-__all__ = ["capacity", "cluster", "directory", "governance", "groups", "slurm", "steps", "types"]
+__all__ = [
+    "capacity",
+    "cluster",
+    "directory",
+    "governance",
+    "groups",
+    "health_checks",
+    "pools",
+    "slurm",
+    "steps",
+    "topology",
+    "types",
+]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from ipaddress import ip_address
 from urllib.parse import urlparse
 
 from ultracluster.catalog.parallelcluster import parallelcluster
+from ultracluster.config import Environment
 from ultracluster.config.parallelcluster import DirectoryService
 from ultracluster.config.remedy import ask, drop, write
 from ultracluster.rules.engine import Breach
@@ -96,6 +98,109 @@ def directory_secret(directory: DirectoryService) -> Iterator[Breach]:
             f"{directory.password_secret_arn} is not the ARN of a secret.",
             ask("fact", "arn:aws:secretsmanager:...:secret:..., whose text is only the password"),
         )
+
+
+@PCL.rule(
+    94,
+    "error",
+    "The directory is asked by LDAP",
+    source=f"{PACKAGE}, DomainAddrValidator (supported are ldaps and ldap; it only warns)",
+    date="2026-11-23",
+)
+def other_protocol(directory: DirectoryService) -> Iterator[Breach]:
+    for scheme, host, _ in directory.addresses:
+        if scheme not in ("ldaps", "ldap"):
+            yield Breach(
+                ("domain_address",),
+                f"`{scheme}://{host}` is no address of LDAP, which is all that sssd is set up for.",
+                write(_over_tls(directory.domain_address)),
+            )
+            return
+
+
+@PCL.rule(
+    95,
+    "error",
+    "The directory's password is in the cluster's Region",
+    source=f"{PACKAGE}, PasswordSecretArnValidator (DescribeSecret in the cluster's Region)",
+    date="2026-11-23",
+)
+def secret_elsewhere(directory: DirectoryService, environment: Environment) -> Iterator[Breach]:
+    for field in ("password_secret_arn", "password_key_arn"):
+        arn = str(getattr(directory, field) or "")
+        parts = arn.split(":")
+        if len(parts) > 4 and parts[2] in ("secretsmanager", "kms") and parts[3] != environment.region:
+            yield Breach(
+                (field,),
+                f"it is in {parts[3]}, and the head node asks {environment.region}, which does not have it.",
+                ask(
+                    "fact",
+                    f"a replica of it in {environment.region} (Secrets Manager: replicate to a Region)",
+                ),
+            )
+
+
+@PCL.rule(
+    96,
+    "warning",
+    "Certificates are checked against names, not addresses",
+    source="ParallelCluster User Guide, DirectoryService, DomainAddr: with certificate verification the URIs "
+    "must be hostnames",
+    date="2026-11-23",
+)
+def address_without_name(directory: DirectoryService) -> Iterator[Breach]:
+    checked = directory.tls_require_certificate in ("hard", "demand")
+    numbers = [host for scheme, host, _ in directory.addresses if scheme == "ldaps" and _is_number(host)]
+    if checked and numbers:
+        yield Breach(
+            ("domain_address",),
+            f"{numbers[0]} is in no certificate that an authority signs for a directory: logins would fail.",
+            ask("fact", "the names of the servers, as in their certificates: ldaps://ldap1.corp.example.com"),
+        )
+
+
+@PCL.rule(
+    97,
+    "error",
+    "Nodes may reach the servers of the directory",
+    source="Amazon VPC User Guide, Security group rules: what no rule lets out stays in; ours lets out 80 "
+    "and 443",
+    date="2026-11-23",
+)
+def out_of_reach(directory: DirectoryService, environment: Environment) -> Iterator[Breach]:
+    made_here = environment.network.security_group is None
+    if made_here and not directory.server_networks and not set(directory.ports) <= {80, 443}:
+        ports = " and ".join(map(str, directory.ports))
+        yield Breach(
+            ("server_networks",),
+            f"the nodes' security group, which is made here, lets nothing out to port {ports}.",
+            ask("fact", "the networks of the servers, e.g. [10.20.0.0/24]"),
+        )
+
+
+@PCL.rule(
+    98,
+    "warning",
+    "Passwords do not cross the network in the clear",
+    source="sssd-ldap manual, ldap_auth_disable_tls_never_use_in_production",
+    date="2026-11-23",
+)
+def in_the_clear(directory: DirectoryService) -> Iterator[Breach]:
+    for key, value in directory.sssd_settings.items():
+        if key.lower() == "ldap_auth_disable_tls_never_use_in_production" and str(value).lower() == "true":
+            yield Breach(
+                ("sssd_settings", key),
+                "whoever is on the way reads the passwords of everybody who logs in.",
+                drop().noting("with ldaps:// in domain_address"),
+            )
+
+
+def _is_number(host: str) -> bool:
+    try:
+        ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return True
 
 
 def _over_tls(addresses: str) -> str:

@@ -152,6 +152,7 @@ _SHARED: Mapping[str, tuple[str, Callable[[Group], object]]] = {
     ),
     "image": ("Image", lambda group: group.settings.image),
     "root_volume_gib": ("ComputeSettings", lambda group: group.settings.root_volume_gib),
+    "root_volume_iops": ("ComputeSettings", lambda group: group.settings.root_volume_iops),
 }
 """What ParallelCluster's schema has at the queue and not at the compute resource, by our name for it: its
 name there, and what a group has."""

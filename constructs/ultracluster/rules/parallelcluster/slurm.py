@@ -16,8 +16,6 @@ from ultracluster.rules.parallelcluster.groups import DATE, PACKAGE
 from ultracluster.rules.sets import PCL
 
 DENIED = f"{PACKAGE}, CustomSlurmSettingsValidator"
-_NO_FILE = ("topology/default", "topology/flat", "topology/none", "topology/3d_torus")
-"""Plugins that read no topology.conf."""
 
 
 @PCL.rule(
@@ -125,53 +123,6 @@ def partition_without_group(settings: ParallelCluster, cluster: Cluster) -> Iter
 
 
 @PCL.rule(
-    47,
-    "warning",
-    "GPU health checks run only on types where they do not hang",
-    source="aws/aws-parallelcluster#6777",
-    date=DATE,
-)
-def hanging_health_checks(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
-    for queue, groups in cluster.partitions.items():
-        partition = settings.partitions.get(queue)
-        if not partition or not partition.gpu_health_checks:
-            continue
-        for group in groups.values():
-            kind = group.settings.instance_type
-            if kind.partition(".")[0] in parallelcluster().hanging_health_checks:
-                yield Breach(
-                    ("partitions", queue, "gpu_health_checks"),
-                    f"DCGM's check was reported to hang before jobs on {kind}: the node neither starts the "
-                    "job nor is drained.",
-                    write(False).noting("and run `ultracluster acceptance` on new nodes"),
-                )
-                break
-
-
-@PCL.rule(
-    48,
-    "warning",
-    "GPU health checks run only on NVIDIA GPUs",
-    source="ParallelCluster User Guide, HealthChecks: nodes without NVIDIA GPUs run none",
-    date=DATE,
-)
-def health_checks_without_gpu(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
-    for queue, groups in cluster.partitions.items():
-        partition = settings.partitions.get(queue)
-        kinds = [group.type for group in groups.values()]
-        nvidia = [
-            kind is None or (kind.accelerator is not None and kind.accelerator.manufacturer == "NVIDIA")
-            for kind in kinds
-        ]
-        if partition and partition.gpu_health_checks and not any(nvidia):
-            yield Breach(
-                ("partitions", queue, "gpu_health_checks"),
-                "no group of the partition has NVIDIA GPUs, and DCGM tests only these.",
-                write(False),
-            )
-
-
-@PCL.rule(
     49,
     "warning",
     "UltraServers are set up for NVLink between nodes",
@@ -204,49 +155,6 @@ def imex(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
                 "on any.",
                 (drop() | write("Alloc,NoHold")).noting("PrologFlags are set for UltraServers by default"),
             )
-
-
-@PCL.rule(
-    50,
-    "warning",
-    "A topology plugin has its topology.conf",
-    source="ParallelCluster User Guide: block topology of UltraServers; "
-    "aws-samples/sample-physical-ai-scaffolding-kit#14 (the jobs are refused)",
-    date="2026-11-22",
-)
-def topology_file(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
-    if any(map(_imex, cluster.with_role("compute").values())):
-        return
-    for key, value in settings.slurm_settings.items():
-        if key.lower() == "topologyplugin" and str(value).lower() not in _NO_FILE:
-            yield Breach(
-                ("slurm_settings", key),
-                f"{value} reads topology.conf, and ParallelCluster writes one for UltraServers only: without "
-                "it Slurm refuses jobs (`Requested topology configuration is not available`).",
-                drop().noting(
-                    "the head node then writes topology.yaml itself, from where EC2 has put the nodes; or "
-                    "acknowledge this if a script of yours writes the file on the head node"
-                ),
-            )
-
-
-@PCL.rule(
-    51,
-    "warning",
-    "A partition's topology is there when Slurm starts",
-    source="Slurm 26.05, seen to end: `Invalid partition topology`; topology.yaml(5)",
-    date="2026-11-22",
-)
-def partition_topology(settings: ParallelCluster) -> Iterator[Breach]:
-    for name, partition in settings.partitions.items():
-        for key, value in partition.slurm_settings.items():
-            if key.lower() == "topology" and str(value).lower() != "default":
-                yield Breach(
-                    ("partitions", name, "slurm_settings", key),
-                    f"slurmctld does not start while no topology is called {value}, and the only one that is "
-                    "written here is called default.",
-                    drop().noting("or acknowledge this if topology.yaml of your image has it"),
-                )
 
 
 def _imex(group: Group) -> bool:

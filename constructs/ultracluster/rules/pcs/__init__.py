@@ -1,5 +1,5 @@
 """Rules on AWS PCS."""
 
-from ultracluster.rules.pcs import cluster, governance, groups, nodes, settings
+from ultracluster.rules.pcs import cluster, governance, gres, groups, interruptions, nodes, rest, settings
 
-__all__ = ["cluster", "governance", "groups", "nodes", "settings"]
+__all__ = ["cluster", "governance", "gres", "groups", "interruptions", "nodes", "rest", "settings"]

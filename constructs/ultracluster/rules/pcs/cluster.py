@@ -8,9 +8,10 @@ from datetime import date
 
 from ultracluster.catalog.pcs import pcs_agent, pcs_since, pcs_size_for, pcs_sizes, pcs_slurm_versions
 from ultracluster.config import Environment
+from ultracluster.config.findings import YamlPath
 from ultracluster.config.pcs import Pcs, PcsAccounting
 from ultracluster.config.remedy import anywhere, ask, beside, drop, write
-from ultracluster.config.storage import ExistingDatabase, RdsMySql, Storage
+from ultracluster.config.storage import ExistingDatabase, Lustre, OpenZfs, RdsMySql, Storage
 from ultracluster.model import Cluster
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.pcs.groups import API, GUIDE, QUOTAS
@@ -210,10 +211,15 @@ def _numbers(version: str) -> tuple[int, ...]:
     source=f"{LIFECYCLE}; PCS has no field for mounts",
 )
 def nothing_mounts(storage: Storage, settings: Pcs) -> Iterator[Breach]:
-    for key, system in (("lustre", storage.lustre), ("openzfs", storage.openzfs)):
+    systems: dict[YamlPath, Lustre | OpenZfs | None] = {
+        ("lustre",): storage.lustre,
+        **{("further_lustre", name): one for name, one in storage.further_lustre.items()},
+        ("openzfs",): storage.openzfs,
+    }
+    for path, system in systems.items():
         if system and settings.lifecycle == "none":
             yield Breach(
-                (key,),
+                path,
                 "PCS mounts nothing itself, and with lifecycle `none` no lifecycle script mounts "
                 f"{system.mount_path} either.",
                 anywhere({("orchestrator", "lifecycle"): "node-bootstrapped"}).noting(

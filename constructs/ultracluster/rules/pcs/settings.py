@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ultracluster.catalog.pcs import SettingLevel, pcs_settings
+from ultracluster.catalog.pcs import ConfigurationFile, SettingLevel, pcs_settings
 from ultracluster.config.findings import YamlPath
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.remedy import anywhere, drop, rename, write
@@ -16,6 +16,8 @@ from ultracluster.rules.sets import PCS
 
 CUSTOM = f"{GUIDE}, Configuring custom Slurm settings in AWS PCS"
 GRES = f"{GUIDE}, Configuring custom GRES settings in AWS PCS"
+CGROUP = f"{GUIDE}, Configuring custom cgroup settings in AWS PCS"
+SLURMDBD = f"{GUIDE}, Configuring custom SlurmDBD settings in AWS PCS"
 LEVELS: tuple[SettingLevel, ...] = ("cluster", "group", "partition")
 _WORDS: Mapping[SettingLevel, str] = {"cluster": "a cluster", "group": "a node group", "partition": "a queue"}
 
@@ -69,19 +71,6 @@ def setting_too_new(part: Pcs | Partition | Group, settings: Pcs) -> Iterator[Br
                 ("slurm_settings", name),
                 f"PCS takes {what} from Slurm {since} on, and this cluster has {version}.",
                 anywhere({("orchestrator", "slurm_version"): since}) | drop(),
-            )
-
-
-@PCS.rule(43, "error", "slurm_settings do not contain Gres", source=GRES)
-def own_gres(group: Group) -> Iterator[Breach]:
-    for key in group.settings.slurm_settings:
-        if key.lower() == "gres":
-            yield Breach(
-                ("slurm_settings", key),
-                "PCS takes Gres only together with custom GRES records (gresCustomSettings) of the same type "
-                "and number, and this configuration has no field for those: it writes both for the GPUs, "
-                "controlled by orchestrator.gpu_types.",
-                drop(),
             )
 
 
@@ -198,3 +187,87 @@ def setting_twice(part: Pcs | Partition | Group) -> Iterator[Breach]:
                 f"{name} is given already, as {first}: Slurm ignores the case of parameter names.",
                 drop(),
             )
+
+
+@PCS.rule(80, "error", "PCS accepts each parameter of cgroup.conf", source=CGROUP, date="2026-11-23")
+def cgroup_refused(settings: Pcs) -> Iterator[Breach]:
+    yield from _not_in_file("cgroup", settings.cgroup_settings)
+
+
+@PCS.rule(81, "error", "PCS accepts each parameter of slurmdbd.conf", source=SLURMDBD, date="2026-11-23")
+def slurmdbd_refused(settings: Pcs) -> Iterator[Breach]:
+    yield from _not_in_file("slurmdbd", settings.slurmdbd_settings)
+
+
+def _not_in_file(file: ConfigurationFile, given: SlurmSettings) -> Iterator[Breach]:
+    taken = pcs_settings(file)
+    for name in given:
+        if name not in taken:
+            near = taken.nearest(name)
+            yield Breach(
+                (f"{file}_settings", name),
+                f"PCS does not take {name} of {file}.conf.",
+                rename(near) | drop() if near else drop(),
+            )
+
+
+@PCS.rule(
+    82,
+    "error",
+    "Slurm parameters that exclude each other are not set together",
+    source=f"{CUSTOM} (HealthCheckNodeState, SlurmctldParameters); {GUIDE}, Slurm metrics in AWS PCS",
+    date="2026-11-23",
+)
+def settings_exclude(settings: Pcs) -> Iterator[Breach]:
+    given = {name.lower(): (name, str(value)) for name, value in settings.slurm_settings.items()}
+    yield from _reboot_only(given)
+    yield from _step_manager(given)
+    yield from _own_metrics(given)
+
+
+_Given = Mapping[str, tuple[str, str]]
+"""Name and value as written, by the name in small letters."""
+
+
+def _words(given: _Given, name: str) -> set[str]:
+    return {word.strip().lower() for word in given.get(name, ("", ""))[1].strip('"').split(",")} - {""}
+
+
+def _reboot_only(given: _Given) -> Iterator[Breach]:
+    words = _words(given, "healthchecknodestate")
+    if "reboot_only" in words and len(words) > 1:
+        name, value = given["healthchecknodestate"]
+        yield Breach(
+            ("slurm_settings", name),
+            f"{name}={value}: REBOOT_ONLY runs the program after a reboot only, and PCS takes it alone.",
+            write("REBOOT_ONLY"),
+        )
+
+
+def _step_manager(given: _Given) -> Iterator[Breach]:
+    flags = _words(given, "prologflags")
+    if "enable_stepmgr" in _words(given, "slurmctldparameters") and flags and "contain" not in flags:
+        name, value = given["prologflags"]
+        yield Breach(
+            ("slurm_settings", name),
+            f"enable_stepmgr requires PrologFlags that contain Contain, and PCS refuses it with {value}.",
+            drop() | write("Alloc,Contain"),
+        )
+
+
+def _own_metrics(given: _Given) -> Iterator[Breach]:
+    if "metricstype" not in given:
+        return
+    if "privatedata" in given:
+        yield Breach(
+            ("slurm_settings", given["privatedata"][0]),
+            "Slurm's metrics are served without a password, and PCS does not take them with PrivateData.",
+            drop(),
+        )
+    if "communicationparameters" in given and "enable_http" not in _words(given, "communicationparameters"):
+        name, value = given["communicationparameters"]
+        yield Breach(
+            ("slurm_settings", name),
+            f"MetricsType requires enable_http, which {name}={value} does not contain.",
+            write(f"{value},enable_http".strip(",")),
+        )

@@ -327,6 +327,7 @@ def _for_parallelcluster(directory: Directory) -> dict[str, object]:
         ),
         "password_secret_arn": directory.password_secret_arn,
         "read_only_user": directory.bind_dn,
+        **({"password_key_arn": directory.password_key_arn} if directory.password_key_arn else {}),
         **({"access_filter": directory.access_filter} if directory.access_filter else {}),
         **({"tls_ca_certificate": certificates} if certificates and certificates.startswith("/") else {}),
         **({"server_networks": list(directory.server_networks)} if directory.server_networks else {}),

@@ -15,6 +15,7 @@ from ultracluster.rules.storage import (
     protection,
     repositories,
     root_squash,
+    several,
     tiering,
 )
 
@@ -33,5 +34,6 @@ __all__ = [
     "protection",
     "repositories",
     "root_squash",
+    "several",
     "tiering",
 ]

@@ -29,7 +29,8 @@ def checkpoint_time(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
     tiers = lustre(facts.new.deployment).throughput if facts.new else None
     if tier is not None and tier not in (tiers or ()):
         return  # FSX001 reports it
-    group = max(cluster.groups.values(), key=lambda group: group.accelerator_memory_gib, default=None)
+    writing = [one for name, one in cluster.groups.items() if _writes_to(facts, cluster.lustre_of(name))]
+    group = max(writing, key=lambda group: group.accelerator_memory_gib, default=None)
     speed = write_speed(facts, group) if group else None
     if group is None or speed is None:
         return
@@ -50,3 +51,8 @@ def checkpoint_time(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
             else ask("decision", "more nodes, or nodes that mount Lustre over EFA")
         ).noting("or acknowledge it with the size of your model: `ultracluster plan --model` has its time"),
     )
+
+
+def _writes_to(facts: LustreFacts, first: LustreFacts | None) -> bool:
+    """Whether it is the file system on which a group keeps its checkpoints: the first that it mounts."""
+    return first is not None and first.settings is facts.settings

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ultracluster.config.lustre import LustreFacts
+from ultracluster.config.lustre import lustre_of
 from ultracluster.config.remedy import DROP, ask, drop, whole
-from ultracluster.config.storage import Storage
+from ultracluster.config.storage import DataRepository, Storage
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import DATA
 
@@ -22,9 +22,9 @@ _GUIDE = "S3 User Guide: Enabling Amazon S3 server access logging"
     "aws s3api get-bucket-encryption --bucket <bucket>; "
     "aws s3api get-object-lock-configuration --bucket <bucket>",
 )
-def log_bucket_admits_s3(storage: Storage, lustre: LustreFacts | None) -> Iterator[Breach]:
+def log_bucket_admits_s3(storage: Storage) -> Iterator[Breach]:
     bucket = storage.log_bucket
-    if bucket and _makes_buckets(storage, lustre):
+    if bucket and _makes_buckets(storage):
         yield Breach(
             ("log_bucket", "name"),
             f"{bucket.name} was made elsewhere: the guide requires a bucket of this Region and "
@@ -40,8 +40,8 @@ def log_bucket_admits_s3(storage: Storage, lustre: LustreFacts | None) -> Iterat
     "log_bucket is given only where a bucket is made that logs to it",
     source="this file: buckets that are made here",
 )
-def log_bucket_unused(storage: Storage, lustre: LustreFacts | None) -> Iterator[Breach]:
-    if storage.log_bucket and not _makes_buckets(storage, lustre):
+def log_bucket_unused(storage: Storage) -> Iterator[Breach]:
+    if storage.log_bucket and not _makes_buckets(storage):
         yield Breach(
             ("log_bucket",),
             f"no bucket is made here, so nothing logs to {storage.log_bucket.name}. Logging of "
@@ -56,12 +56,11 @@ def log_bucket_unused(storage: Storage, lustre: LustreFacts | None) -> Iterator[
     "The log bucket is not one of the buckets that hold data",
     source=_GUIDE,
 )
-def log_bucket_apart(storage: Storage, lustre: LustreFacts | None) -> Iterator[Breach]:
+def log_bucket_apart(storage: Storage) -> Iterator[Breach]:
     if not storage.log_bucket:
         return
     name = storage.log_bucket.name
-    links = lustre.data_repositories.items() if lustre else ()
-    users = [f"`{folder}`" for folder, link in links if link.bucket == name]
+    users = [f"`{folder}`" for folder, link in _links(storage) if link.bucket == name]
     users += ["scripts_bucket"] if storage.scripts_bucket == storage.log_bucket else []
     if users:
         yield Breach(
@@ -72,7 +71,12 @@ def log_bucket_apart(storage: Storage, lustre: LustreFacts | None) -> Iterator[B
         )
 
 
-def _makes_buckets(storage: Storage, lustre: LustreFacts | None) -> bool:
+def _makes_buckets(storage: Storage) -> bool:
     """Whether the bucket of the scripts, or that of the data, is made here."""
-    links = lustre.data_repositories.values() if lustre else ()
-    return not storage.scripts_bucket or any(link.bucket is None for link in links)
+    return not storage.scripts_bucket or any(link.bucket is None for _, link in _links(storage))
+
+
+def _links(storage: Storage) -> Iterator[tuple[str, DataRepository]]:
+    """Folders of all Lustre file systems that are tied to S3."""
+    for one in (storage.lustre, *storage.further_lustre.values()):
+        yield from lustre_of(one).data_repositories.items() if one else ()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from ultracluster.catalog import InstanceType
 from ultracluster.catalog.fsx import alternatives, limits, lustre
-from ultracluster.config.lustre import LustreFacts
+from ultracluster.config.lustre import LustreFacts, LustreSettings, lustre_of
 from ultracluster.config.remedy import ask, beside, either, write
 from ultracluster.config.storage import IntelligentTieringLustre, Persistent2SsdLustre
 from ultracluster.model import Cluster, Group
@@ -58,7 +59,7 @@ def efa_capacity(settings: Persistent2SsdLustre) -> Iterator[Breach]:
     by_hand="lnetctl net show  (on a node; lists `efa`)",
 )
 def efa_without_client(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
-    if facts.new is None or not facts.efa or _unknown_type(cluster) or _clients(cluster):
+    if facts.new is None or not facts.efa or _unknown_type(cluster, facts) or _clients(cluster, facts):
         return
     yield Breach(
         ("efa",),
@@ -75,9 +76,10 @@ def efa_without_client(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]
     source=f"{_GUIDE}; EC2 User Guide: EFA and Nitro versions",
     by_hand="lnetctl net show  (on a node; lists `efa`)",
 )
-def efa_type_on_tcp(group: Group, facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
+def efa_type_on_tcp(group: Group, cluster: Cluster) -> Iterator[Breach]:
     instance_type = group.type
-    if not facts.efa or group.role != "compute" or not instance_type or not _clients(cluster):
+    served = [one for one in cluster.lustres_of(group.name).values() if one.efa and _clients(cluster, one)]
+    if not served or group.role != "compute" or not instance_type:
         return  # without any client another rule says it for all
     if instance_type.efa_interfaces and instance_type.lustre_efa_client is False:
         why = (
@@ -87,8 +89,8 @@ def efa_type_on_tcp(group: Group, facts: LustreFacts, cluster: Cluster) -> Itera
         )
         yield Breach(
             ("instance_type",),
-            f"{instance_type.name} has EFA and mounts {facts.mount_path} over TCP: {why}. Its "
-            "nodes read at 100 Gbit/s at most.",
+            f"{instance_type.name} has EFA and mounts {' and '.join(one.mount_path for one in served)} over "
+            f"TCP: {why}. Its nodes read at 100 Gbit/s at most.",
             ask("decision", "acknowledge it, or another instance type"),
         )
 
@@ -103,7 +105,7 @@ def efa_left_off(
     settings: Persistent2SsdLustre | IntelligentTieringLustre, cluster: Cluster
 ) -> Iterator[Breach]:
     """Only where EFA requires nothing more: small file systems of development are left as they are."""
-    clients = _clients(cluster)
+    clients = _clients(cluster, lustre_of(settings))
     if settings.efa or not clients or not _may_have_efa(settings, cluster):
         return
     yield Breach(
@@ -135,8 +137,12 @@ def gds_needs_efa(facts: LustreFacts, cluster: Cluster | None) -> Iterator[Breac
 def gds_clients(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
     if not facts.gds or not facts.efa:
         return
-    types = [known for _, known in _clients(cluster).values()]
-    if not types or _unknown_type(cluster) or any(known.lustre_gds_client is not False for known in types):
+    types = [known for _, known in _clients(cluster, facts).values()]
+    if (
+        not types
+        or _unknown_type(cluster, facts)
+        or any(known.lustre_gds_client is not False for known in types)
+    ):
         return
     yield Breach(
         ("gds",),
@@ -154,8 +160,9 @@ def gds_clients(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
     by_hand="lnetctl net show | grep -c efa  (on a node; its share of the connections)",
 )
 def efa_connections(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
-    most, clients = limits().efa_connections, _clients(cluster)
-    if not facts.efa or _connections(cluster) <= most or _client_nodes(cluster) > most:
+    most, clients = limits().efa_connections, _clients(cluster, facts)
+    needed, nodes = _connections(cluster, facts), _client_nodes(cluster, facts)
+    if not facts.efa or needed <= most or nodes > most:
         return
     each = max(known.lustre_efa_interfaces or 0 for _, known in clients.values())
     counted = " + ".join(
@@ -164,11 +171,11 @@ def efa_connections(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
     )
     yield Breach(
         ("efa",),
-        f"{_connections(cluster)} EFA connections: {counted}. FSx takes {most} per file system, and "
+        f"{needed} EFA connections: {counted}. FSx takes {most} per file system, and "
         "each interface that a client configures is one; the last nodes would not connect.",
         without_efa(facts).noting(
-            f"or at most {most // each} such nodes; or leave {most // _client_nodes(cluster)} interfaces on "
-            "each with `lnetctl net del`, and acknowledge that"
+            f"or at most {most // each} such nodes; or {_several(cluster, needed, most)}; or leave "
+            f"{most // nodes} interfaces on each with `lnetctl net del`, and acknowledge that"
         ),
     )
 
@@ -180,46 +187,57 @@ def efa_connections(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
     source=_GUIDE,
 )
 def efa_clients(facts: LustreFacts, cluster: Cluster) -> Iterator[Breach]:
-    most, nodes = limits().efa_connections, _client_nodes(cluster)
+    most, nodes = limits().efa_connections, _client_nodes(cluster, facts)
     if facts.efa and nodes > most:
         yield Breach(
             ("efa",),
             f"{nodes} clients with EFA: FSx takes {most} EFA connections per file system, so "
             f"{nodes - most} of them would have none, even with one interface each.",
-            without_efa(facts).noting(f"or at most {most} such nodes in this environment"),
+            without_efa(facts).noting(
+                f"or at most {most} such nodes in this environment; or "
+                f"{_several(cluster, _connections(cluster, facts), most)}"
+            ),
         )
 
 
-def _clients(cluster: Cluster) -> dict[str, tuple[Group, InstanceType]]:
-    """The node groups that mount Lustre over EFA if it has EFA, with their types."""
+def _several(cluster: Cluster, needed: int, most: int) -> str:
+    """How several file systems take the connections that one does not."""
+    number = math.ceil(needed / most)
+    if cluster.traits.shares_all_mounts:
+        return f"{number} clusters, as every node of this one mounts every file system"
+    return f"{number} file systems, each for `groups` of its own (storage.further_lustre)"
+
+
+def _clients(cluster: Cluster, facts: LustreFacts) -> dict[str, tuple[Group, InstanceType]]:
+    """The node groups that mount a file system over EFA if it has EFA, with their types."""
     return {
         name: (group, group.type)
         for name, group in cluster.groups.items()
-        if group.type and group.type.lustre_efa_client
+        if group.type and group.type.lustre_efa_client and facts.mounted_by(name)
     }
 
 
-def _client_nodes(cluster: Cluster) -> int:
-    return sum(group.settings.count for group, _ in _clients(cluster).values())
+def _client_nodes(cluster: Cluster, facts: LustreFacts) -> int:
+    return sum(group.settings.count for group, _ in _clients(cluster, facts).values())
 
 
-def _connections(cluster: Cluster) -> int:
-    """EFA connections of all nodes that mount Lustre over EFA, if it has EFA."""
-    clients = _clients(cluster).values()
+def _connections(cluster: Cluster, facts: LustreFacts) -> int:
+    """EFA connections of all nodes that mount the file system over EFA, if it has EFA."""
+    clients = _clients(cluster, facts).values()
     return sum(group.settings.count * (known.lustre_efa_interfaces or 0) for group, known in clients)
 
 
-def _unknown_type(cluster: Cluster) -> bool:
+def _unknown_type(cluster: Cluster, facts: LustreFacts) -> bool:
     """Whether there may be a client that is not known to be one."""
-    types = [group.type for group in cluster.groups.values()]
+    types = [group.type for name, group in cluster.groups.items() if facts.mounted_by(name)]
     return any(known is None or known.lustre_efa_client is None for known in types)
 
 
-def _may_have_efa(settings: object, cluster: Cluster | None) -> bool:
+def _may_have_efa(settings: LustreSettings, cluster: Cluster | None) -> bool:
     """Whether the file system may be made with EFA as it is, and all clients would connect."""
     if cluster is not None:
         offer = offer_at(cluster.home, cluster.environment.network) if cluster.home else None
-        if (offer and offer.limited) or _connections(cluster) > limits().efa_connections:
+        if (offer and offer.limited) or _connections(cluster, lustre_of(settings)) > limits().efa_connections:
             return False
     if isinstance(settings, Persistent2SsdLustre):
         sizes = lustre(settings.deployment).capacity(settings.throughput_mbps_per_tib, efa=True)

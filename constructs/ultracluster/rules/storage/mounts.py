@@ -28,10 +28,11 @@ PACKAGE = "aws-parallelcluster 3.16.1"
     date=DATE,
 )
 def mounts_differ(cluster: Cluster) -> Iterator[Breach]:
-    seen: dict[PurePosixPath, str] = {}
+    seen: dict[PurePosixPath, list[YamlPath]] = {}
     for path, place in _mounts(cluster).items():
-        first = seen.setdefault(_normal(place), place)
-        if first is not place:
+        others = seen.setdefault(_normal(place), [])
+        others.append(path)
+        if any(_on_one_node(cluster, path, other) for other in others[:-1]):
             yield Breach(
                 path,
                 f"{place} is the mount of another file system already: one hides the other.",
@@ -157,9 +158,20 @@ def _nested(cluster: Cluster) -> Iterator[tuple[YamlPath, str, str]]:
     """(where it stands, the inner mount, the outer one)."""
     mounts = _mounts(cluster)
     for path, place in mounts.items():
-        for outer in mounts.values():
-            if _normal(outer) in _normal(place).parents:
+        for other, outer in mounts.items():
+            if _normal(outer) in _normal(place).parents and _on_one_node(cluster, path, other):
                 yield path, place, outer
+
+
+def _on_one_node(cluster: Cluster, path: YamlPath, other: YamlPath) -> bool:
+    """Whether some group has both mounts: Lustre file systems may be for different groups."""
+    lustres = cluster.lustres
+    one, two = lustres.get(_lustre_at(path)), lustres.get(_lustre_at(other))
+    return not one or not two or any(one.mounted_by(name) and two.mounted_by(name) for name in cluster.groups)
+
+
+def _lustre_at(path: YamlPath) -> str:
+    return str(path[2]) if "further_lustre" in path else ".".join(map(str, path[:2]))
 
 
 def _mounts(cluster: Cluster) -> Mapping[YamlPath, str]:
@@ -170,6 +182,8 @@ def _mounts(cluster: Cluster) -> Mapping[YamlPath, str]:
         for key, system in (("lustre", storage.lustre), ("openzfs", storage.openzfs))
         if system
     }
+    for name, one in storage.further_lustre.items():
+        mounts["storage", "further_lustre", name, "mount_path"] = one.mount_path
     disks = _own_folders(cluster).disks
     compute = cluster.with_role("compute").values()
     if disks and any(group.type and group.type.local_nvme_disks for group in compute):
@@ -199,5 +213,8 @@ _USUAL = {
 
 def _free_place(cluster: Cluster, path: YamlPath) -> str:
     taken = {_normal(place) for place in _mounts(cluster).values()}
+    if "further_lustre" in path:
+        named = f"/{path[2]}"
+        return next(one for one in (named, f"/fsx-{path[2]}", f"{named}-data") if _normal(one) not in taken)
     usual = next(places for key, places in _USUAL.items() if key in path)
     return next(place for place in usual if _normal(place) not in taken)

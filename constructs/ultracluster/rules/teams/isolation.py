@@ -26,7 +26,11 @@ def root_on_shared_files(cluster: Cluster) -> Iterator[Breach]:
     storage = cluster.environment.storage
     open_to_root = [
         name
-        for name, system in (("lustre", storage.lustre), ("openzfs", storage.openzfs))
+        for name, system in {
+            "lustre": storage.lustre,
+            **{f"further_lustre.{name}": one for name, one in storage.further_lustre.items()},
+            "openzfs": storage.openzfs,
+        }.items()
         if system and not _squashed(system)
     ]
     roots = [

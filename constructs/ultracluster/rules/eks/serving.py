@@ -1,0 +1,152 @@
+"""Rules on model servers as plain objects of Kubernetes: GPUs, nodes, fabric, how long they last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.config.kubernetes import Eks, HyperPodEks, Serving
+from ultracluster.config.remedy import Remedy, ask, relative, write
+from ultracluster.model import Cluster, Group
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import EKS
+
+LWS = "kubernetes-sigs/lws v0.10.0, docs: a replica over several nodes is a LeaderWorkerSet"
+NIXL = "vLLM documentation, NixlConnector Usage Guide; SGLang documentation, PD Disaggregation"
+PLUGIN = "NVIDIA/k8s-device-plugin v0.20.0, README: pods request nvidia.com/gpu"
+_DATE = "2026-11-23"
+
+
+@EKS.rule(
+    70,
+    "error",
+    "Groups that serve models are compute groups with NVIDIA GPUs",
+    source=PLUGIN,
+    date=_DATE,
+)
+def serving_groups(cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+    if settings.serving is None:
+        return
+    groups = cluster.with_role("compute")
+    for index, name in enumerate(settings.serving.groups):
+        place = ("orchestrator", "serving", "groups", index)
+        group = groups.get(name)
+        if group is None:
+            yield Breach(place, f"there is no compute group `{name}`.", _other(cluster))
+        elif any(not _nvidia(known.name, group) for known in group.known_types):
+            yield Breach(
+                place,
+                f"`{name}` has {group.settings.instance_type}, and servers of vLLM and SGLang are written "
+                "for NVIDIA GPUs.",
+                _other(cluster),
+            )
+
+
+@EKS.rule(
+    71,
+    "error",
+    "A replica over several nodes has the LeaderWorkerSet that keeps them together",
+    source=LWS,
+    date=_DATE,
+)
+def over_nodes(cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+    serving = settings.serving
+    if serving and serving.over_nodes and not settings.leader_worker_set:
+        yield Breach(
+            ("orchestrator", "serving", "over_nodes"),
+            "the pods of one replica are a LeaderWorkerSet, which is not installed: `leader_worker_set` is "
+            "off.",
+            relative({("leader_worker_set",): True}, up=2) | write(False),
+        )
+
+
+@EKS.rule(
+    72,
+    "error",
+    "Prefill and decode are apart only where caches can go over EFA",
+    source=NIXL,
+    date=_DATE,
+)
+def handed_over(cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+    serving = settings.serving
+    if serving is None or not serving.disaggregated:
+        return
+    place = ("orchestrator", "serving", "disaggregated")
+    found = [(name, cluster.with_role("compute").get(name)) for name in serving.groups]
+    for name, group in found:
+        kind = group.type if group else None
+        if kind and not kind.least_efa_interfaces:
+            yield Breach(
+                place,
+                f"{kind.name} of `{name}` has no EFA: a cache would go over TCP, which takes longer than to "
+                "work it out again.",
+                write(False),
+            )
+    nodes = sum(group.most_nodes for _, group in found if group)
+    if all(group for _, group in found) and nodes < 2:
+        yield Breach(
+            place,
+            f"prefill and decode have nodes of their own, and these groups have {nodes} together.",
+            write(False).noting("or another node"),
+        )
+
+
+@EKS.rule(
+    73,
+    "warning",
+    "A service does not end with a reservation",
+    source="Amazon EC2 User Guide, Capacity Blocks for ML; SageMaker Developer Guide, HyperPod training "
+    "plans: instances are ended when the time is over",
+    date=_DATE,
+)
+def ends(cluster: Cluster, serving: Serving) -> Iterator[Breach]:
+    for index, name in enumerate(serving.groups):
+        group = cluster.with_role("compute").get(name)
+        if group and group.capacity.kind in ("capacity-block", "training-plan"):
+            yield Breach(
+                ("orchestrator", "serving", "groups", index),
+                f"`{name}` has its nodes for a time only ({group.capacity.kind}): what is served on them "
+                "ends with it.",
+                _lasting(cluster).noting("or acknowledge that the service may end then"),
+            )
+
+
+@EKS.rule(
+    74,
+    "error",
+    "GPUs are a resource that model servers can request",
+    source=PLUGIN,
+    date=_DATE,
+)
+def requested(cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Breach]:
+    if settings.serving and settings.gpu_plugin == "none":
+        yield Breach(
+            ("orchestrator", "gpu_plugin"),
+            "nothing makes GPUs a resource of Kubernetes, and model servers request them: their pods would "
+            "wait forever.",
+            write("device-plugin", "gpu-operator"),
+        )
+
+
+def _nvidia(name: str, group: Group) -> bool:
+    return any(
+        known.name == name and known.accelerator is not None and known.accelerator.manufacturer == "NVIDIA"
+        for known in group.known_types
+    )
+
+
+def _other(cluster: Cluster) -> Remedy:
+    for name, group in cluster.with_role("compute").items():
+        if group.known_types and all(_nvidia(known.name, group) for known in group.known_types):
+            return write(name)
+    return ask("decision", "a compute group with NVIDIA GPUs")
+
+
+def _lasting(cluster: Cluster) -> Remedy:
+    for name, group in cluster.with_role("compute").items():
+        lasts = group.capacity.kind not in ("capacity-block", "training-plan")
+        if lasts and group.known_types and all(_nvidia(known.name, group) for known in group.known_types):
+            return write(name)
+    return ask("decision", "a group of another kind of capacity for models")
+
+
+__all__ = ["ends", "handed_over", "over_nodes", "requested", "serving_groups"]

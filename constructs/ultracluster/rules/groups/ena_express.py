@@ -1,0 +1,110 @@
+"""Rules on ENA Express."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.catalog import is_local_zone
+from ultracluster.catalog.ena_express import has_ena_express, sizes_with_ena_express
+from ultracluster.config.remedy import beside, drop, write
+from ultracluster.model import Cluster, Group
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import EFA
+
+_DATE = "2026-11-23"
+_GUIDE = "EC2 User Guide, Improve network performance between EC2 instances with ENA Express"
+
+
+@EFA.rule(
+    8,
+    "error",
+    "ENA Express is on only where the type has it",
+    source=f"{_GUIDE}, supported instance types; EC2 API reference, NetworkInfo (EnaSrdSupported)",
+    date=_DATE,
+    by_hand="aws ec2 describe-instance-types --instance-types <type> --query "
+    "'InstanceTypes[].NetworkInfo.EnaSrdSupported'",
+)
+def type_without(group: Group) -> Iterator[Breach]:
+    name = group.settings.instance_type
+    if group.settings.ena_express is None or has_ena_express(name) is not False:
+        return
+    others = sizes_with_ena_express(name.partition(".")[0])
+    yield Breach(
+        ("ena_express",),
+        f"{name} has no ENA Express, and EC2 refuses to turn it on.",
+        drop() | beside(instance_type=others[0]) if others else drop(),
+    )
+
+
+@EFA.rule(
+    9,
+    "warning",
+    "ENA Express has another node to talk to",
+    source=f"{_GUIDE}: both instances must have it",
+    date=_DATE,
+)
+def nobody_else(cluster: Cluster) -> Iterator[Breach]:
+    asked = {name: one for name, one in cluster.groups.items() if one.settings.ena_express}
+    if sum(one.most_nodes for one in asked.values()) != 1:
+        return
+    for name in asked:
+        yield Breach(
+            ("node_groups", name, "ena_express"),
+            "one node has it: traffic to others, file servers included, is what it was.",
+            drop().noting("or turn it on for the nodes that it talks to"),
+        )
+
+
+@EFA.rule(
+    10,
+    "warning",
+    "ENA Express is on where it carries traffic",
+    source=f"{_GUIDE}: its traffic cannot be sent in a Local Zone",
+    date=_DATE,
+)
+def in_a_local_zone(group: Group, cluster: Cluster) -> Iterator[Breach]:
+    zone = cluster.environment.network.zone_id
+    if group.settings.ena_express and is_local_zone(zone):
+        yield Breach(
+            ("ena_express",),
+            f"{zone} is a Local Zone, where ENA Express sends nothing: TCP is what it was.",
+            drop(),
+        )
+
+
+@EFA.rule(
+    11,
+    "warning",
+    "Nodes that send UDP by ENA Express have an MTU that leaves room for it",
+    source=f"{_GUIDE}, MTU size: TCP clamps its segments, UDP needs a lower MTU",
+    date=_DATE,
+    by_hand="ip link show  (on a node; check-ena-express-settings.sh of amzn/amzn-ec2-ena-utilities)",
+)
+def room_for_udp(group: Group) -> Iterator[Breach]:
+    if group.settings.ena_express == "tcp-and-udp":
+        yield Breach(
+            ("ena_express",),
+            "UDP packets of the full MTU have no room for SRD's headers and go without it; nothing here "
+            "lowers the MTU of nodes.",
+            write("tcp").noting("or set it to 8,900 with a node step of your own, and acknowledge this"),
+        )
+
+
+@EFA.rule(
+    12,
+    "warning",
+    "All nodes send UDP the same way",
+    source=f"{_GUIDE}, Scenario: Differences in configuration",
+    date=_DATE,
+)
+def udp_of_some(cluster: Cluster) -> Iterator[Breach]:
+    asked = {
+        name: one.settings.ena_express for name, one in cluster.groups.items() if one.settings.ena_express
+    }
+    if len(set(asked.values())) > 1:
+        name = next(name for name, how in asked.items() if how == "tcp-and-udp")
+        yield Breach(
+            ("node_groups", name, "ena_express"),
+            "some groups send UDP by it and others TCP only: between the two, UDP goes without it.",
+            write("tcp"),
+        )

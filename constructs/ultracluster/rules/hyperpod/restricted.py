@@ -1,0 +1,261 @@
+"""Rules on HyperPod on EKS: restricted instance groups, in which Amazon Nova models are customised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.config.findings import YamlPath
+from ultracluster.config.kubernetes import HyperPodEks
+from ultracluster.config.nodes import RestrictedLustre
+from ultracluster.config.remedy import DROP, anywhere, ask, drop, inside, write
+from ultracluster.model import Cluster, Group
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.environment.remedies import moved_to
+from ultracluster.rules.sets import HYP, HYPERPOD, KUBERNETES
+
+API = (
+    "SageMaker API reference, ClusterRestrictedInstanceGroupSpecification; CloudFormation, "
+    "AWS::SageMaker::Cluster ClusterRestrictedInstanceGroup"
+)
+NOVA = (
+    "SageMaker Developer Guide, Creating a HyperPod EKS cluster with restricted instance group "
+    "(nova-hp-cluster)"
+)
+TERRAFORM = (
+    "awslabs/awsome-distributed-ai, 7.sagemaker-hyperpod-eks/terraform-modules/README.md, Creating a "
+    "Restricted "
+    "Instance Group (RIG) for Nova Model Customization"
+)
+DATE = "2026-11-23"
+KINDS = HYPERPOD & KUBERNETES
+REGION = "us-east-1"
+_LACKING = (
+    "instance_types",
+    "efa_interface",
+    "image",
+    "image_release",
+    "labels",
+    "lifecycle_steps",
+    "mig_profile",
+    "min_count",
+    "patching",
+    "taints",
+)
+"""Fields of a group that the API has for others only."""
+
+
+@HYP.rule(
+    87, "error", "Restricted groups use only what the API has for them", source=API, date=DATE, kinds=KINDS
+)
+def only_what_there_is(group: Group) -> Iterator[Breach]:
+    if group.restricted is None or not group.in_service:
+        return
+    values = dict(group.settings)
+    for key in _LACKING:
+        if key in group.settings.model_fields_set and values[key] not in (None, (), {}):
+            yield Breach((key,), f"the API has no such setting as `{key}` for a restricted group.", drop())
+    if group.capacity.kind == "spot":
+        yield Breach(
+            ("capacity",),
+            "the API has no Spot capacity for a restricted group.",
+            write({"kind": "on-demand"}),
+        )
+
+
+@HYP.rule(
+    88,
+    "error",
+    "Each restricted group has a Lustre file system",
+    source=f"{API}; {NOVA}",
+    date=DATE,
+    kinds=KINDS,
+)
+def has_lustre(group: Group, hyperpod: HyperPodEks) -> Iterator[Breach]:
+    if group.restricted is None or not group.in_service:
+        return
+    own, shared = group.restricted.lustre, hyperpod.restricted_lustre
+    place: YamlPath = ("restricted", "lustre")
+    if own is None and shared is None:
+        yield Breach(
+            ("restricted",),
+            "HyperPod asks for the size of the Lustre file system that it makes for the group.",
+            inside(lustre={"capacity_gib": 4800, "throughput_mbps_per_tib": 250}),
+        )
+    elif own is not None and shared is not None:
+        yield Breach(
+            place,
+            "the cluster has a Lustre file system that restricted groups share, and this group asks for "
+            "its own.",
+            drop() | anywhere({("orchestrator", "restricted_lustre"): DROP}),
+        )
+
+
+@HYP.rule(
+    89,
+    "error",
+    "The Lustre file system of restricted groups has a size that FSx makes",
+    source=f"FSx for Lustre User Guide, Persistent 2 (1200, 2400 or multiples of 2400 GiB); {TERRAFORM}",
+    date=DATE,
+    kinds=KINDS,
+)
+def lustre_size(lustre: RestrictedLustre) -> Iterator[Breach]:
+    size = lustre.capacity_gib
+    if size != 1200 and size % 2400:
+        yield Breach(
+            ("capacity_gib",),
+            f"{size} GiB: FSx makes 1200 GiB, and multiples of 2400.",
+            write(min(100_800, (size // 2400 + 1) * 2400)),
+        )
+
+
+@HYP.rule(
+    90,
+    "warning",
+    "`restricted_lustre` is used by a restricted group",
+    source="this configuration: orchestrator.restricted_lustre",
+    date=DATE,
+    kinds=KINDS,
+)
+def shared_by_nobody(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+    if hyperpod.restricted_lustre and not _restricted(cluster):
+        yield Breach(("restricted_lustre",), "no group is `restricted`: nothing would use it.", drop())
+
+
+@HYP.rule(
+    91,
+    "warning",
+    "Restricted groups are in the Region that AWS documents",
+    source=f"{NOVA}: us-east-1 only; the page has since moved to the Nova guide, which names none",
+    date=DATE,
+    kinds=KINDS,
+)
+def in_documented_region(cluster: Cluster) -> Iterator[Breach]:
+    if cluster.region != REGION and (names := _restricted(cluster)):
+        yield Breach(
+            ("region",),
+            f"`{names[0]}` is restricted, and AWS documents restricted groups in {REGION} only.",
+            moved_to(cluster, REGION),
+        )
+
+
+@HYP.rule(
+    92,
+    "warning",
+    "A cluster with restricted groups has classic provisioning and no autoscaling",
+    source=f"{TERRAFORM}: continuous provisioning and Karpenter are switched off for compatibility",
+    date=DATE,
+    kinds=KINDS,
+)
+def classic_and_fixed(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+    if not (names := _restricted(cluster)):
+        return
+    if hyperpod.provisioning == "continuous":
+        yield Breach(
+            ("provisioning",),
+            f"`{names[0]}` is restricted: AWS's own templates switch continuous provisioning off beside "
+            "such groups "
+            "(unverified whether the API refuses it: one creation shows it).",
+            write("classic"),
+        )
+    if hyperpod.autoscaling:
+        yield Breach(
+            ("autoscaling",),
+            f"`{names[0]}` is restricted: AWS's own templates switch Karpenter off beside such groups.",
+            drop(),
+        )
+
+
+@HYP.rule(
+    93,
+    "warning",
+    "A cluster with restricted groups has none of HyperPod's add-ons for jobs",
+    source=f"{TERRAFORM}: not supported with restricted groups; SageMaker Developer Guide, observability "
+    "add-on "
+    "(supported from v1.0.5-eksbuild.1)",
+    date=DATE,
+    kinds=KINDS,
+)
+def without_addons(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
+    if not (names := _restricted(cluster)):
+        return
+    for key in ("task_governance", "training_operator", "inference", "tiered_checkpoints_percent"):
+        if getattr(hyperpod, key):
+            yield Breach(
+                (key,),
+                f"`{names[0]}` is restricted: AWS's own templates say that `{key}` is not supported in "
+                "such a "
+                "cluster, also not added later.",
+                drop(),
+            )
+
+
+@HYP.rule(
+    94,
+    "warning",
+    "A cluster has restricted groups or others, not both",
+    source=f"{TERRAFORM}: a combination is not supported there; the observability add-on's page speaks of "
+    "both",
+    date=DATE,
+    kinds=KINDS,
+)
+def not_beside_others(cluster: Cluster) -> Iterator[Breach]:
+    restricted = _restricted(cluster)
+    for name, group in cluster.in_service.items() if restricted else ():
+        if group.restricted is None:
+            yield Breach(
+                ("node_groups", name),
+                f"`{restricted[0]}` is restricted and this group is not: AWS's own templates do not "
+                "combine them "
+                "(its pages disagree).",
+                drop().noting("and make another environment of it; or try it and acknowledge this"),
+            )
+
+
+@HYP.rule(
+    95,
+    "warning",
+    "HyperPod's charts for restricted groups are installed",
+    source="SageMaker Developer Guide, Creating a SageMaker HyperPod cluster (CLI): Nova needs a separate "
+    "Helm "
+    f"chart; {TERRAFORM}",
+    date=DATE,
+    kinds=KINDS,
+    by_hand="kubectl get deployment,daemonset -A -l app.kubernetes.io/part-of=hyperpod",
+)
+def own_charts(cluster: Cluster) -> Iterator[Breach]:
+    if names := _restricted(cluster):
+        yield Breach(
+            ("node_groups", names[0], "restricted"),
+            "AWS changes CoreDNS and the VPC CNI for restricted groups by a Helm chart and a script of its "
+            "own, "
+            "before the cluster is made; they are not part of this package.",
+            ask("action", "deploy the control plane, run AWS's script (docs/wishes), deploy the rest"),
+        )
+
+
+@HYP.rule(
+    96,
+    "warning",
+    "Jobs of a restricted group may read and write buckets",
+    source=f"{NOVA}: only the execution role gives rights",
+    date=DATE,
+    kinds=KINDS,
+)
+def buckets_of_group(group: Group) -> Iterator[Breach]:
+    restricted = group.restricted
+    if restricted and group.in_service and not (restricted.reads and restricted.writes):
+        lacking = " and ".join(key for key in ("reads", "writes") if not getattr(restricted, key))
+        yield Breach(
+            ("restricted",),
+            f"without `{lacking}` its jobs reach no S3 bucket of yours: nothing but the execution role "
+            "gives them "
+            "rights.",
+            ask("fact", "reads: [bucket of the data], writes: [bucket of the results]"),
+        )
+
+
+def _restricted(cluster: Cluster) -> list[str]:
+    return [name for name, group in cluster.in_service.items() if group.restricted]
+
+
+__all__ = ["REGION"]

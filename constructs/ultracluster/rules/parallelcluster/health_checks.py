@@ -1,0 +1,139 @@
+"""Rules on: ParallelCluster. Its own test of GPUs before jobs."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from ultracluster.catalog.parallelcluster import parallelcluster
+from ultracluster.config.findings import YamlPath
+from ultracluster.config.parallelcluster import ParallelCluster, ParallelClusterPartition
+from ultracluster.config.remedy import drop, rename, write
+from ultracluster.model import Cluster, Group
+from ultracluster.model.gpu_checks import GPU_CHECK_SECONDS, checks_gpus
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.parallelcluster.groups import DATE
+from ultracluster.rules.sets import PCL
+
+GUIDE = "ParallelCluster User Guide, SlurmQueues, HealthChecks"
+
+
+@PCL.rule(
+    47,
+    "warning",
+    "GPU health checks run only on types where they do not hang",
+    source="aws/aws-parallelcluster#6777",
+    date=DATE,
+)
+def hanging_health_checks(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+    for queue, partition, groups in _checked(settings, cluster):
+        for group in groups:
+            kind = group.settings.instance_type
+            if kind.partition(".")[0] in parallelcluster().hanging_health_checks:
+                yield Breach(
+                    _where(queue, partition, group),
+                    f"DCGM's check was reported to hang before jobs on {kind}: the node neither starts the "
+                    "job nor is drained.",
+                    write(False).noting("and run `ultracluster acceptance` on new nodes"),
+                )
+                break
+
+
+@PCL.rule(
+    48,
+    "warning",
+    "GPU health checks run only on NVIDIA GPUs",
+    source="ParallelCluster User Guide, HealthChecks: nodes without NVIDIA GPUs run none",
+    date=DATE,
+)
+def health_checks_without_gpu(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+    for queue, partition, groups in _checked(settings, cluster):
+        if not any(map(_maybe_nvidia, groups)):
+            yield Breach(
+                _where(queue, partition, groups[0]),
+                "no group of the partition has NVIDIA GPUs, and DCGM tests only these.",
+                write(False),
+            )
+
+
+@PCL.rule(
+    84,
+    "error",
+    "Groups with a GPU health check of their own are in the partition",
+    source="aws-parallelcluster 3.16.1, schema (ComputeResources HealthChecks)",
+    date="2026-11-23",
+)
+def check_of_another_group(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+    for queue, partition in settings.partitions.items():
+        there = cluster.partitions.get(queue, {})
+        for name in partition.gpu_health_checks_by_group:
+            if there and name not in there:
+                near = difflib.get_close_matches(name, there, n=1)
+                yield Breach(
+                    ("partitions", queue, "gpu_health_checks_by_group", name),
+                    f"`{name}` is no compute group of the partition, which has {', '.join(there)}.",
+                    rename(near[0])
+                    if near and near[0] not in partition.gpu_health_checks_by_group
+                    else drop(),
+                )
+
+
+@PCL.rule(
+    85,
+    "warning",
+    "GPU health checks run where jobs have whole nodes",
+    source=f"{GUIDE}: of several checks that begin on a node at once, the first alone runs",
+    date="2026-11-23",
+)
+def check_of_shared_nodes(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+    for queue, partition, _ in _checked(settings, cluster):
+        if not partition.exclusive:
+            yield Breach(
+                ("partitions", queue, "exclusive"),
+                "jobs share nodes here: of checks that begin together only the first runs, and jobs start on "
+                "GPUs that nobody has tested.",
+                write(True),
+            )
+
+
+@PCL.rule(
+    86,
+    "warning",
+    "Prologs have the time that a GPU health check takes",
+    source=f"{GUIDE} (three minutes are typical with eight A100); slurm.conf manual, PrologEpilogTimeout",
+    date="2026-11-23",
+)
+def check_is_cut_off(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+    if not checks_gpus(cluster):
+        return
+    for key, value in settings.slurm_settings.items():
+        if key.lower() == "prologepilogtimeout" and str(value).isdigit() and int(value) < 300:
+            yield Breach(
+                ("slurm_settings", key),
+                f"Slurm ends a prolog after {value} seconds and drains the node, and the check in it takes "
+                "minutes.",
+                write(GPU_CHECK_SECONDS) | drop(),
+            )
+
+
+def _checked(
+    settings: ParallelCluster, cluster: Cluster
+) -> Iterator[tuple[str, ParallelClusterPartition, list[Group]]]:
+    """Each partition with groups whose nodes are tested, and these."""
+    for queue, groups in cluster.partitions.items():
+        partition = settings.partitions.get(queue)
+        tested = [group for name, group in groups.items() if partition and partition.checks_gpus(name)]
+        if partition and tested:
+            yield queue, partition, tested
+
+
+def _where(queue: str, partition: ParallelClusterPartition, group: Group) -> YamlPath:
+    """What says that the group's nodes are tested."""
+    if group.name in partition.gpu_health_checks_by_group:
+        return ("partitions", queue, "gpu_health_checks_by_group", group.name)
+    return ("partitions", queue, "gpu_health_checks")
+
+
+def _maybe_nvidia(group: Group) -> bool:
+    kind = group.type
+    return kind is None or (kind.accelerator is not None and kind.accelerator.manufacturer == "NVIDIA")

@@ -1,0 +1,88 @@
+"""Rules on: ParallelCluster. Login pools, and what its CloudWatch dashboard carries with it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from ultracluster.config.parallelcluster import ParallelCluster, ParallelClusterMonitoring
+from ultracluster.config.remedy import ask, drop, rename, write
+from ultracluster.model import Cluster
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.sets import PCL
+
+DATE = "2026-11-23"
+
+
+@PCL.rule(
+    87,
+    "error",
+    "Settings of login pools are about login groups",
+    source="aws-parallelcluster 3.16.1, schema (LoginNodes Pools): a group of role login is a pool",
+    date=DATE,
+)
+def pool_without_group(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+    pools = cluster.with_role("login")
+    for name in settings.login_pools:
+        if name not in pools:
+            free = [pool for pool in pools if pool not in settings.login_pools]
+            near = difflib.get_close_matches(name, free, n=1, cutoff=0.5)
+            yield Breach(
+                ("login_pools", name),
+                f"no group `{name}` has the role `login`: its settings would have no effect.",
+                rename(near[0]) if near else drop(),
+            )
+
+
+@PCL.rule(
+    88,
+    "error",
+    "Login pools are not open to the internet",
+    source="AWS Security Hub controls, EC2.13: no security group allows 0.0.0.0/0 to port 22",
+    date=DATE,
+)
+def open_to_everybody(settings: ParallelCluster) -> Iterator[Breach]:
+    for name, networks in settings.ssh_pools.items():
+        for number, network in enumerate(networks):
+            if int(network.rpartition("/")[2]) < 8:
+                yield Breach(
+                    ("login_pools", name, "ssh_networks", number),
+                    f"{network} is the internet, or most of it: anybody could try to log in.",
+                    write("10.0.0.0/8").noting("or the networks of your company; Session Manager needs none"),
+                )
+
+
+@PCL.rule(
+    89,
+    "warning",
+    "Alarms on memory and disk of the head node have their metrics",
+    source="ParallelCluster User Guide, Amazon CloudWatch dashboard: without it the alarms on "
+    "disk_used_percent and memory_used_percent are off, too",
+    date=DATE,
+)
+def alarms_without_dashboard(monitoring: ParallelClusterMonitoring) -> Iterator[Breach]:
+    if monitoring.alarms and not monitoring.dashboard:
+        yield Breach(
+            ("dashboard",),
+            "without the dashboard ParallelCluster switches two of its alarms off: a head node whose disk is "
+            "full stops the cluster, and nobody is told.",
+            write(True).noting("or alarms: false, with `observability` watching the head node"),
+        )
+
+
+@PCL.rule(
+    90,
+    "warning",
+    "People have a way into a login pool's load balancer",
+    source="aws-parallelcluster 3.16.1, login_nodes_stack.py: each pool has a Network Load Balancer",
+    date=DATE,
+)
+def balancer_for_nobody(settings: ParallelCluster, cluster: Cluster) -> Iterator[Breach]:
+    for name, pool in settings.login_pools.items():
+        group = cluster.with_role("login").get(name)
+        if group and not group.settings.count and pool.ssh_networks:
+            yield Breach(
+                ("login_pools", name, "ssh_networks"),
+                f"`{name}` has no nodes (`count: 0`): its load balancer, which is billed, leads nowhere.",
+                drop() | ask("decision", f"node_groups.{name}.count of 1 or more"),
+            )

@@ -1,0 +1,238 @@
+"""Rules on: AWS PCS. Devices of nodes: records of gres.conf, what of them jobs may ask for, sockets."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ultracluster.catalog.pcs import pcs_since
+from ultracluster.config.pcs import Pcs
+from ultracluster.config.remedy import anywhere, beside, drop, write
+from ultracluster.config.slurm import GresRecord
+from ultracluster.model import Group
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.pcs.groups import GUIDE
+from ultracluster.rules.pcs.settings import GRES
+from ultracluster.rules.sets import PCS
+
+TOPOLOGY = f"{GUIDE}, Configuring hardware topology in AWS PCS"
+MIG = f"{GUIDE}, Configuring Multi-Instance GPU (MIG) in AWS PCS"
+DATE = "2026-11-23"
+_SHARED = ("mps", "shard")
+"""Parts of a GPU: PCS does not count them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One of `Gres=gpu:b200:8,mps:800`."""
+
+    name: str
+    type: str
+    count: int
+
+
+@PCS.rule(43, "error", "What Gres counts has a record in gres", source=GRES, date=DATE)
+def own_gres(group: Group) -> Iterator[Breach]:
+    declared = {record.name or "gpu" for record in group.settings.gres}
+    key, entries = _asked(group)
+    for entry in entries:
+        if entry.name not in declared:
+            yield Breach(
+                ("slurm_settings", key),
+                "PCS refuses a Gres entry without a record of gres.conf, and `gres` of this group declares "
+                f"no {entry.name}"
+                + (
+                    ". For the GPUs of a group without `gres` both are written, controlled by "
+                    "orchestrator.gpu_types."
+                    if entry.name == "gpu"
+                    else "."
+                ),
+                drop(),
+            )
+
+
+@PCS.rule(83, "error", "Each record of gres names devices or detects them", source=GRES, date=DATE)
+def record_whole(record: GresRecord) -> Iterator[Breach]:
+    if record.name is None and not record.detects:
+        off = " (`off` detects nothing)" if record.auto_detect else ""
+        yield Breach(
+            (),
+            f"a record requires `name` or an active `auto_detect`{off}: PCS refuses it as Slurm does.",
+            drop(),
+        )
+    elif record.name == "gpu" and not record.files and not record.detects:
+        yield Breach(
+            (),
+            "a record of GPUs requires `file`, `multiple_files` or an active `auto_detect`: PCS refuses it.",
+            write(record.model_dump(exclude_none=True) | {"file": "/dev/nvidia[0-7]"}),
+        )
+
+
+@PCS.rule(84, "error", "A group has one record of GPUs", source=GRES, date=DATE)
+def one_gpu_record(group: Group) -> Iterator[Breach]:
+    records = group.settings.gres
+    gpus = [number for number, record in enumerate(records) if record.is_gpu]
+    for number in gpus[1:]:
+        yield Breach(
+            ("gres", number),
+            "PCS takes one GPU record for a group: one with `name: gpu`, or with `auto_detect`.",
+            drop(),
+        )
+
+
+@PCS.rule(
+    85,
+    "error",
+    "The Slurm version detects devices, and knows the sockets",
+    source=f"{TOPOLOGY}; {GRES}",
+    date=DATE,
+)
+def detection(group: Group, settings: Pcs) -> Iterator[Breach]:
+    version, since, own = settings.slurm_version, pcs_since("auto_detect"), pcs_since("detects_gpus")
+    for number, record in enumerate(group.settings.gres):
+        path = ("gres", number, "auto_detect")
+        if record.auto_detect and version < since:
+            yield Breach(
+                path,
+                f"PCS takes AutoDetect from Slurm {since} on, and this cluster has {version}.",
+                anywhere({("orchestrator", "slurm_version"): own}).noting("which knows the sockets, too"),
+            )
+        elif record.detects and version < own and not _setting(group, "sockets"):
+            yield Breach(
+                path,
+                f"before Slurm {own} PCS knows no sockets by itself: nodes with detected GPUs become "
+                "INVALID_REG without `Sockets` in slurm_settings.",
+                anywhere({("node_groups", group.name, "slurm_settings", "Sockets"): 2}).noting(
+                    "with the number of NUMA nodes, which lscpu says"
+                )
+                | anywhere({("orchestrator", "slurm_version"): own}),
+            )
+
+
+@PCS.rule(
+    86, "error", "Sockets divide the cores of the type, and L3 caches are counted", source=TOPOLOGY, date=DATE
+)
+def sockets(group: Group) -> Iterator[Breach]:
+    key, value = _named(group, "sockets")
+    kind = group.type
+    if value.isdigit() and kind and kind.vcpu and kind.threads_per_core:
+        # as EC2 launches it, or with one thread for each core
+        cores = {kind.vcpu, kind.vcpu // max(kind.threads_per_core)}
+        if int(value) == 0 or all(number % int(value) for number in cores):
+            fits = math.gcd(min(cores), 2)
+            yield Breach(
+                ("slurm_settings", key),
+                f"{key}={value} does not divide the {min(cores)} cores of {kind.name} evenly, as PCS "
+                "requires.",
+                write(fits).noting("the number of NUMA nodes, which lscpu says"),
+            )
+    key, value = _named(group, "parameters")
+    if "l3cache_as_socket" in value.lower().split(",") and not _setting(group, "sockets"):
+        yield Breach(
+            ("slurm_settings", key),
+            "l3cache_as_socket requires Sockets: PCS knows the L3 caches of no type.",
+            drop() | beside(Sockets=2).noting("with the number of L3 caches, which lscpu says"),
+        )
+
+
+@PCS.rule(87, "error", "Gres counts no more than gres declares, and of its type", source=GRES, date=DATE)
+def counts_agree(group: Group) -> Iterator[Breach]:
+    key, entries = _asked(group)
+    for entry in entries:
+        records = [record for record in group.settings.gres if (record.name or "gpu") == entry.name]
+        wrong = _of_other_type(entry, records) or _too_many(entry, records)
+        if wrong:
+            yield Breach(("slurm_settings", key), f"PCS refuses {entry.name} here: {wrong}.", drop())
+
+
+@PCS.rule(88, "warning", "Jobs may ask for what gres declares", source=GRES, date=DATE)
+def not_schedulable(group: Group) -> Iterator[Breach]:
+    asked = {entry.name for entry in _asked(group)[1]}
+    for number, record in enumerate(group.settings.gres):
+        name = record.name or "gpu"
+        if name not in asked and group.role == "compute":
+            yield Breach(
+                ("gres", number),
+                f"no job can ask for {name}: the node has it, but Gres in slurm_settings does not count it.",
+                drop().noting(f"or write slurm_settings: {{Gres: {name}:<number>}}"),
+            )
+
+
+@PCS.rule(89, "warning", "Nodes whose devices are found at boot stay", source=MIG, date=DATE)
+def detected_and_elastic(group: Group) -> Iterator[Breach]:
+    found = [record for record in group.settings.gres if record.detects and not record.name]
+    if found and group.role == "compute" and group.settings.count < group.most_nodes:
+        yield Breach(
+            ("count",),
+            f"{group.settings.count} to {group.most_nodes} nodes, whose devices Slurm learns when they boot: "
+            "powered-down nodes keep their old profiles, and a job given to one can start without a device.",
+            write(group.most_nodes),
+        )
+
+
+def _named(group: Group, name: str) -> tuple[str, str]:
+    """Name and value of a parameter as written; Slurm does not tell names apart by case."""
+    given = group.settings.slurm_settings
+    return next(((key, str(value)) for key, value in given.items() if key.lower() == name), (name, ""))
+
+
+def _setting(group: Group, name: str) -> str:
+    return _named(group, name)[1]
+
+
+def _asked(group: Group) -> tuple[str, list[_Entry]]:
+    key, value = _named(group, "gres")
+    return key, [_entry(one) for one in value.strip('"').split(",") if one.strip()]
+
+
+def _entry(text: str) -> _Entry:
+    name, *rest = re.sub(r"\(.*?\)", "", text.strip()).split(":")
+    rest = [one for one in rest if one.lower() != "no_consume"]
+    number = re.fullmatch(r"([0-9]+)([kmgKMG]?)", rest[-1]) if rest else None
+    scale = 1024 ** ("kmg".index(number[2].lower()) + 1) if number and number[2] else 1
+    kinds = rest[:-1] if number else rest
+    return _Entry(name.lower(), ":".join(kinds), int(number[1]) * scale if number else 1)
+
+
+def _of_other_type(entry: _Entry, records: list[GresRecord]) -> str:
+    types = [record.type for record in records if record.type]
+    if entry.name == "gpu" and entry.type and types and entry.type not in types:
+        return f"its type is {entry.type}, and that of the record is {types[0]}"
+    return ""
+
+
+def _too_many(entry: _Entry, records: list[GresRecord]) -> str:
+    if entry.name in _SHARED or not records or any(_uncounted(record) for record in records):
+        return ""
+    declared = sum(_count(record) for record in records)
+    return f"Gres counts {entry.count}, and the records {declared}" if entry.count > declared else ""
+
+
+def _uncounted(record: GresRecord) -> bool:
+    """What is found at boot; PCS cannot count it."""
+    return record.detects and record.count is None and record.files is None
+
+
+def _count(record: GresRecord) -> int:
+    if record.count is not None:
+        return record.count
+    return _files(record.files) if record.files else 1
+
+
+def _files(names: str) -> int:
+    """`/dev/nvidia[0-3,6]` names five files, `/dev/a,/dev/b` two."""
+    total = 0
+    for one in re.split(r",(?![^\[]*\])", names):
+        ranges = re.findall(r"\[([0-9,-]+)\]", one)
+        total += math.prod(_numbers(each) for each in ranges)
+    return total
+
+
+def _numbers(ranges: str) -> int:
+    found = 0
+    for one in ranges.split(","):
+        first, _, last = one.partition("-")
+        found += int(last or first) - int(first) + 1
+    return found

@@ -1,0 +1,77 @@
+"""Rules on: AWS PCS. Capacity that is taken back, and idle nodes that end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ultracluster.catalog.pcs import pcs_since
+from ultracluster.config.pcs import Pcs
+from ultracluster.config.remedy import anywhere, drop, write
+from ultracluster.model import Cluster, Group
+from ultracluster.rules.engine import Breach
+from ultracluster.rules.pcs.groups import API, GUIDE
+from ultracluster.rules.sets import PCS
+
+INTERRUPTIBLE = f"{GUIDE}, Using I-ODCRs with AWS PCS"
+IDLE = f"{GUIDE}, Creating a compute node group in AWS PCS; {API}, ComputeNodeGroupSlurmConfigurationRequest"
+DATE = "2026-11-23"
+
+
+@PCS.rule(
+    90,
+    "warning",
+    "A group that grows on an interruptible reservation may shrink to none",
+    source=INTERRUPTIBLE,
+    date=DATE,
+)
+def keeps_what_is_lent(group: Group) -> Iterator[Breach]:
+    lent = group.capacity.kind == "reservation" and group.capacity.takes_back
+    if lent and 0 < group.settings.count < group.most_nodes:
+        yield Breach(
+            ("count",),
+            f"PCS keeps trying to launch {group.settings.count} nodes after the owner has taken the "
+            "reservation back; AWS advises a minimum of 0 for groups that grow.",
+            write(0),
+        )
+
+
+@PCS.rule(
+    91,
+    "warning",
+    "Jobs on capacity that is taken back start again",
+    source=f"{INTERRUPTIBLE}; Slurm, slurm.conf (JobRequeue)",
+    date=DATE,
+)
+def lost_jobs(settings: Pcs, cluster: Cluster) -> Iterator[Breach]:
+    key = next((name for name in settings.slurm_settings if name.lower() == "jobrequeue"), "")
+    taken = [name for name, group in cluster.with_role("compute").items() if group.capacity.takes_back]
+    if key and str(settings.slurm_settings[key]) == "0" and taken:
+        yield Breach(
+            ("slurm_settings", key),
+            f"nodes of {', '.join(taken)} can be taken back at two minutes' notice, and with {key}=0 their "
+            "jobs end for good.",
+            drop(),
+        )
+
+
+@PCS.rule(92, "error", "The Slurm version has an idle time for each group", source=IDLE, date=DATE)
+def idle_time_version(group: Group, settings: Pcs) -> Iterator[Breach]:
+    since = pcs_since("group_idle_time")
+    if group.settings.scaledown_seconds and settings.slurm_version < since:
+        yield Breach(
+            ("scaledown_seconds",),
+            f"PCS takes an idle time for a group from Slurm {since} on, and this cluster has "
+            f"{settings.slurm_version}.",
+            anywhere({("orchestrator", "slurm_version"): since}) | drop(),
+        )
+
+
+@PCS.rule(93, "warning", "A group with an idle time has nodes that can end", source=IDLE, date=DATE)
+def idle_time_unused(group: Group) -> Iterator[Breach]:
+    if group.settings.scaledown_seconds and group.most_nodes == group.settings.count:
+        yield Breach(
+            ("scaledown_seconds",),
+            "`max_count` is not above `count`: no idle node of this group is ever ended, so this has no "
+            "effect.",
+            drop().noting("or set max_count above count"),
+        )
