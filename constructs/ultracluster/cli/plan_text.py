@@ -139,6 +139,16 @@ def facts(plan: Plan, *, rest_at: str = "--markdown names them") -> Iterator[tup
         yield "", f"{one.code} at {one.path}"
 
 
+def merged_facts(plan: Plan, *, rest_at: str = "--markdown names them") -> dict[str, list[str]]:
+    """The same with all lines of a name: a row without one goes on with the row before."""
+    merged: dict[str, list[str]] = {}
+    last = ""
+    for name, value in facts(plan, rest_at=rest_at):
+        last = name or last
+        merged.setdefault(last, []).append(value)
+    return merged
+
+
 def model_lines(model: ModelPlan) -> tuple[str, str]:
     """How long a checkpoint takes, and whether the training state fits."""
     size = size_text(model.parameters)

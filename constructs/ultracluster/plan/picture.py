@@ -31,7 +31,7 @@ def save_picture(plan: Plan, file: Path) -> None:
     """Write the picture of a plan as .svg or .png, whole or not at all.
 
     Raises:
-        PictureError: icons, the library for PNG or a font are not installed; or the file cannot be written.
+        PictureError: the library for PNG or a font is not installed; or the file cannot be written.
     """
     svg = draw(plan)[0]
     data = png(svg) if file.suffix.lower() == ".png" else svg.encode()
@@ -49,9 +49,6 @@ def draw(plan: Plan, *, icons: Callable[[str], str] = icon) -> tuple[str, Canvas
 
     Args:
         icons: the `data:` URI of a symbol by name.
-
-    Raises:
-        PictureError: AWS's icons are not installed.
     """
     canvas = Canvas(WIDTH, icons=icons)
     page = _Page(canvas, plan)
@@ -68,7 +65,7 @@ def png(svg: str) -> bytes:
         from resvg_py import svg_to_bytes
     except ImportError:
         raise PictureError(
-            "PNG requires the package `resvg-py`: pip install diagrams resvg-py; .svg does not"
+            "PNG requires the package `resvg-py`: pip install resvg-py; .svg does not"
         ) from None
     probe = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20">{}</svg>'
     letter = "<text y='15' font-family=\"Arial, Helvetica, 'DejaVu Sans', sans-serif\">M</text>"
