@@ -81,6 +81,10 @@ class Browser:
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             assert time.monotonic() < end, f"{file} did not load"
             self.events.append(self._message())
+        self.fit(width)
+
+    def fit(self, width: int) -> None:
+        """Make the screen as tall as the page is now."""
         self._size(width, self.ask("document.documentElement.scrollHeight"))
 
     def ask(self, expression: str) -> Any:

@@ -96,7 +96,12 @@ def plan(
         from ultracluster.cli.plan_text import merged_facts
         from ultracluster.plan.page.plan_page import plan_page
 
-        write_html(html, plan_page(found, merged_facts(found), _on(day)))
+        write_html(
+            html,
+            plan_page(
+                found, merged_facts(found, rest_at="ultracluster plan --markdown names them"), _on(day)
+            ),
+        )
     if as_json:
         write_json("plan", found.document())
     elif markdown:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ultracluster.cli.plan_text import group_words, heading, merged_facts, quota_amount
+from ultracluster.cli.plan_text import group_words, heading, merged_facts
 from ultracluster.cli.report import folded, markdown, markdown_table
 from ultracluster.plan.environment_plan import GroupSeries, Plan
+from ultracluster.plan.quota_words import quota_amount
 
 
 def as_markdown(plan: Plan) -> str:

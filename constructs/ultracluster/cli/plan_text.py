@@ -12,7 +12,6 @@ from ultracluster.plan.environment_plan import (
     GroupPlan,
     ModelPlan,
     Plan,
-    QuotaPlan,
     bandwidth,
     boot_lines,
     group_notes,
@@ -22,6 +21,7 @@ from ultracluster.plan.environment_plan import (
     slurm_lines,
     step_lines,
 )
+from ultracluster.plan.quota_words import quota_amount, scarce_quotas
 
 WIDTH = 80
 """Columns where the output is not a terminal."""
@@ -177,14 +177,6 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:,.0f} min" if seconds < 100 * 60 else f"{seconds / 3600:,.1f} h"
 
 
-def quota_amount(quota: QuotaPlan) -> str:
-    """`1,536 vCPUs`."""
-    unit = quota.unit
-    if quota.amount == 1 and unit.endswith("s") and "/" not in unit:
-        unit = unit.removesuffix("es") if unit.endswith("sses") else unit.removesuffix("s")
-    return f"{quota.amount:,.0f} {unit}"
-
-
 def warning_counts(plan: Plan) -> str:
     """`none open, 3 acknowledged`."""
     opened = len(plan.open_warnings)
@@ -221,12 +213,8 @@ def _events(imports: tuple[str, ...], exports: tuple[str, ...]) -> str:
 
 
 def _quotas(plan: Plan, rest_at: str) -> Iterator[tuple[str, str]]:
-    """Those of instances and capacity, of which an account seldom has enough; the number of the others."""
-    shown = [
-        one
-        for one in plan.quotas
-        if one.scope == "region" and one.unit in ("instances", "vCPUs", "GiB") and one.service != "rds"
-    ]
+    """The scarce ones; the number of the others."""
+    shown = scarce_quotas(plan.quotas)
     for number, one in enumerate(shown):
         yield "" if number else "quotas", f"{quota_amount(one)}: {one.name}"
     if rest := len(plan.quotas) - len(shown):

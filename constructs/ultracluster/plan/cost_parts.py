@@ -30,8 +30,8 @@ class CostPart:
 
     @property
     def name(self) -> str:
-        """`train` or `storage`."""
-        return self.group or self.area
+        """`train`, `storage`, or `other parts of nodes`."""
+        return self.group or ("other parts of nodes" if self.area == "nodes" else self.area)
 
 
 def cost_parts(found: Estimate) -> tuple[CostPart, ...]:
@@ -54,7 +54,9 @@ def _part(area: Area, group: str, lines: Sequence[Line]) -> CostPart:
         most_per_month=most if most != now else None,
         strict_per_month=_month(line.per_hour for line in lines if not line.mark),
         things=len(lines),
-        not_priced=tuple(line.item.what for line in lines if line.figure is None),
+        not_priced=tuple(
+            dict.fromkeys(line.item.what.rpartition(": ")[2] for line in lines if line.figure is None)
+        ),
     )
 
 

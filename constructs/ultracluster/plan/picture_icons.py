@@ -1,8 +1,8 @@
 """AWS's architecture icons, as the package `diagrams` carries them.
 
 AWS lets everyone draw diagrams with its icons; it does not say that others may pass the set on. So this
-package ships none, takes them from where they are installed, and has symbols of its own else. Nothing of `diagrams` is imported, and
-Graphviz, which its own drawings need, is not used.
+package ships none: it takes them from where they are installed, and draws symbols of its own elsewhere.
+Nothing of `diagrams` is imported, and Graphviz, which its own drawings need, is not used.
 """
 
 from __future__ import annotations

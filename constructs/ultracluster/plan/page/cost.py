@@ -13,12 +13,12 @@ def cost_section(cost: CostPlan) -> Element:
     """Its sum in words, one bar of everything, and a bar for each part."""
     longest = max((part.most_per_month or part.per_month or 0 for part in cost.parts), default=0)
     rows = [_row(place, part, cost, longest) for place, part in enumerate(cost.parts)]
-    lines = [cost.strict_line, cost.idle_line, *cost.faults]
+    lines = [cost.text, cost.strict_line, cost.idle_line, *cost.faults]
     return section(
         "Cost",
         tag("div", _share(cost), tag("div", rows, class_="bars"), _legend(cost), class_="card"),
-        tag("ul", [tag("li", line) for line in lines if line], class_="notes"),
-        lead=f"{_first(cost.text)}. List prices in USD, a month of 730 hours, without tax and discounts.",
+        tag("ul", [tag("li", _first(line)) for line in lines if line], class_="notes"),
+        lead=f"{_first(cost.short)}. List prices in USD, a month of 730 hours, without tax and discounts.",
     )
 
 
@@ -28,7 +28,7 @@ def _share(cost: CostPlan) -> Element | None:
         return None
     shown = [part for part in cost.parts if part.per_month]
     pieces = [
-        tag("span", class_=f"piece {_area(part)}", style=f"flex-grow:{part.per_month or 0:.6g}")
+        tag("span", class_=f"piece {_kind(part)} {_area(part)}", style=f"flex-grow:{part.per_month or 0:.6g}")
         for part in shown
     ]
     return tag("div", pieces, class_="share", aria_hidden="true")
@@ -38,7 +38,7 @@ def _row(place: int, part: CostPart, cost: CostPlan, longest: float) -> Element:
     path = f"cost.parts.{place}"
     amount = part.per_month
     usd = figure(f"{path}.per_month", amount, "not priced" if amount is None else f"{rough(amount)} USD")
-    of = f"{amount / cost.per_month:.1%}" if amount and cost.per_month else ""
+    of = _percent(amount / cost.per_month) if amount and cost.per_month else ""
     below = [part.area] if part.group else []
     if part.not_priced:
         below.append(f"not priced: {', '.join(part.not_priced)}")
@@ -72,12 +72,23 @@ def _bar(part: CostPart, longest: float) -> Element:
     return tag("div", pieces, class_="bar", aria_hidden="true")
 
 
+def _kind(part: CostPart) -> str:
+    return "solid" if part.strict_per_month == part.per_month else "hatched"
+
+
 def _legend(cost: CostPlan) -> Element:
-    shown = {"solid": "current price of this Region", "hatched": "estimate: old, undated, derived or elsewhere"}
+    shown = {
+        "solid": "current price of this Region",
+        "hatched": "estimate: old, undated, derived or elsewhere",
+    }
     if cost.most_per_month is not None:
         shown["more"] = "nodes that may be added"
     kinds = [tag("li", tag("span", class_=f"swatch {kind}"), text) for kind, text in shown.items()]
     return tag("ul", kinds, class_="legend")
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}" if share >= 0.0005 else "under 0.1%"
 
 
 def _area(part: CostPart) -> str:

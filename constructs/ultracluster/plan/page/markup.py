@@ -22,7 +22,7 @@ _NOTHING_FROM_ELSEWHERE = "default-src 'none'; style-src 'unsafe-inline'; img-sr
 
 
 def tag(name: str, /, *children: Child | Iterable[Child], **attributes: str | float | bool) -> Element:
-    """An element; `class_` is the attribute `class`, `data_of` is `data-of`, and None among children is nothing."""
+    """An element; `class_` is the attribute `class`, `data_of` is `data-of`; None is no child."""
     given = {
         key.rstrip("_").replace("_", "-"): "" if value is True else visible(str(value))
         for key, value in attributes.items()
@@ -60,6 +60,11 @@ def figure(of: str, value: float | None, text: str) -> Element:
     return tag("data", text, value=f"{value:.12g}", data_of=of)
 
 
+def words(text: str) -> list[Element | str]:
+    """A sentence in which what stands between backticks is code."""
+    return [tag("code", part) if place % 2 else part for place, part in enumerate(text.split("`"))]
+
+
 def pill(level: str, text: str) -> Element:
     """A word on a coloured ground: `good`, `care`, `bad` or `quiet`."""
     return tag("span", text, class_=f"pill {level}")
@@ -68,7 +73,7 @@ def pill(level: str, text: str) -> Element:
 def section(title: str, *children: Child | Iterable[Child], lead: str = "") -> Element:
     """A part of the page with its heading."""
     name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
-    said = tag("p", lead, class_="lead") if lead else None
+    said = tag("p", words(lead), class_="lead") if lead else None
     return tag("section", tag("h2", title, id=name), said, *children, aria_labelledby=name)
 
 

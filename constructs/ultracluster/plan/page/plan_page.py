@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 from ultracluster.plan.boot import BootPlan
 from ultracluster.plan.cost_summary import rough
-from ultracluster.plan.environment_plan import GroupPlan, Plan, bandwidth
+from ultracluster.plan.environment_plan import GroupPlan, Plan, QuotaPlan, bandwidth
 from ultracluster.plan.page.cost import cost_section
 from ultracluster.plan.page.markup import (
     figure,
@@ -24,6 +24,7 @@ from ultracluster.plan.page.markup import (
 )
 from ultracluster.plan.picture import draw
 from ultracluster.plan.picture_symbols import symbol
+from ultracluster.plan.quota_words import quota_unit, scarce_quotas
 
 _SHOWN_ELSEWHERE = ("quotas", "first boot", "cost", "warnings")
 
@@ -132,7 +133,9 @@ def _group(place: int, group: GroupPlan) -> tuple[Element | str, ...]:
         tag("b", group.name),
         group.nodes,
         tag("span", accelerators, f" x {group.accelerator}") if group.accelerators else "-",
-        figure(f"{path}.accelerator_memory_gib", group.accelerator_memory_gib, _gib(group.accelerator_memory_gib))
+        figure(
+            f"{path}.accelerator_memory_gib", group.accelerator_memory_gib, _gib(group.accelerator_memory_gib)
+        )
         if group.accelerators
         else "-",
         figure(f"{path}.memory_gib", memory, "?" if memory is None else _gib(memory)),
@@ -154,7 +157,9 @@ def _boot(place: int, boot: BootPlan) -> Element:
         state = pill("care", "may lack a part")
     else:
         state = pill("good", "ready") if boot.components else pill("quiet", "no scripts of ours")
-    minutes = figure(f"first_boot.{place}.minutes", boot.minutes, f"{boot.minutes:g} min")
+    text = f"{boot.minutes:g} min" if boot.minutes else "Nothing to install"
+    minutes = tag("strong", figure(f"first_boot.{place}.minutes", boot.minutes, text))
+    most = " at most" if boot.minutes else ""
     rows = (
         ("installs", boot.installs, ""),
         ("looks for", boot.looks_for, ""),
@@ -172,24 +177,30 @@ def _boot(place: int, boot: BootPlan) -> Element:
         "article",
         tag("h3", boot.group, state),
         tag("p", boot.image or boot.image_text, class_="image"),
-        tag("p", tag("strong", minutes), " at most", class_="minutes") if boot.components else None,
+        tag("p", minutes, most, class_="minutes") if boot.components else None,
         tag("dl", told) if told else None,
         class_="card boot",
     )
 
 
 def _quotas(plan: Plan) -> Element:
-    rows = [
-        (
-            tag("b", figure(f"quotas.{place}.amount", one.amount, f"{one.amount:,.0f}"), f" {one.unit}"),
-            one.name,
-            one.service,
-            one.why,
-        )
-        for place, one in enumerate(plan.quotas)
-    ]
-    said = f"`ultracluster preflight {plan.asked_as}` asks the account whether it has them."
-    return section("Quotas", table(("needed", "quota", "service", "by"), rows), lead=said)
+    """The scarce ones in sight, the others folded."""
+    heads = ("needed", "quota", "service", "by")
+    scarce = scarce_quotas(plan.quotas)
+    rows = [_quota(place, one) for place, one in enumerate(plan.quotas)]
+    first = [row for row, one in zip(rows, plan.quotas, strict=True) if one in scarce]
+    rest = [row for row, one in zip(rows, plan.quotas, strict=True) if one not in scarce]
+    return section(
+        "Quotas",
+        table(heads, first) if first else None,
+        folded(f"{len(rest)} more that accounts seldom lack", table(heads, rest)) if rest else None,
+        lead=f"What the account must allow. `ultracluster preflight {plan.asked_as}` asks whether it does.",
+    )
+
+
+def _quota(place: int, one: QuotaPlan) -> tuple[Element | str, ...]:
+    amount = figure(f"quotas.{place}.amount", one.amount, f"{one.amount:,.0f}")
+    return tag("b", amount, f" {quota_unit(one)}"), one.name, one.service, one.why
 
 
 def _warnings(plan: Plan) -> Element:
@@ -214,6 +225,3 @@ def _facts(facts: Mapping[str, list[str]]) -> Element:
         if name not in _SHOWN_ELSEWHERE
     ]
     return tag("dl", rows, class_="facts")
-
-
-__all__ = ["folded", "plan_page"]
