@@ -14,6 +14,8 @@ from ultracluster.plan.cost import Estimate, Line
 class CostPart:
     """A part of an estimate; USD a month, list prices. None is unknown, never 0."""
 
+    name: str
+    """`train`, `storage`, or `other parts of nodes`."""
     area: Area
     group: str
     """The node group whose instances these are; empty for everything else."""
@@ -27,11 +29,6 @@ class CostPart:
     """What is billed."""
     not_priced: tuple[str, ...]
     """What of it has no price."""
-
-    @property
-    def name(self) -> str:
-        """`train`, `storage`, or `other parts of nodes`."""
-        return self.group or ("other parts of nodes" if self.area == "nodes" else self.area)
 
 
 def cost_parts(found: Estimate) -> tuple[CostPart, ...]:
@@ -48,6 +45,7 @@ def _part(area: Area, group: str, lines: Sequence[Line]) -> CostPart:
     now = _month(line.per_hour for line in lines)
     most = _month(line.most_per_hour for line in lines)
     return CostPart(
+        name=group or ("other parts of nodes" if area == "nodes" else area),
         area=area,
         group=group,
         per_month=now,

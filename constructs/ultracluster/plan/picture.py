@@ -23,7 +23,7 @@ _VPC_LEFT, _VPC_RIGHT = 32.0, 880.0
 _SIDE, _SIDE_WIDTH = 924.0, 244.0
 _GAP = 14.0
 _REGION, _VPC, _ZONE, _PRIVATE, _PUBLIC, _PLACEMENT = (
-    "#00807f", "#7a3ee0", "#106fa6", "#00807f", "#5f7f0c", "#b04f00",
+    "#00807f", "#7a3ee0", "#106fa6", "#00807f", "#567309", "#b04f00",
 )  # fmt: skip
 """Colours of AWS's group borders, darkened where text stands in them."""
 

@@ -10,18 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TypeAlias
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from ultracluster.config.plain_text import visible
 from ultracluster.version import __version__
 
-Child = Element | str | None
+Child: TypeAlias = "Element | str | None | Iterable[Child]"
 _STYLE = Path(__file__).with_name("look.css")
 _NOTHING_FROM_ELSEWHERE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
-def tag(name: str, /, *children: Child | Iterable[Child], **attributes: str | float | bool) -> Element:
+def tag(name: str, /, *children: Child, **attributes: str | float | bool) -> Element:
     """An element; `class_` is the attribute `class`, `data_of` is `data-of`; None is no child."""
     given = {
         key.rstrip("_").replace("_", "-"): "" if value is True else visible(str(value))
@@ -34,7 +35,7 @@ def tag(name: str, /, *children: Child | Iterable[Child], **attributes: str | fl
     return element
 
 
-def _append(element: Element, child: Child | Iterable[Child]) -> None:
+def _append(element: Element, child: Child) -> None:
     if child is None:
         return
     if isinstance(child, Element):
@@ -70,14 +71,14 @@ def pill(level: str, text: str) -> Element:
     return tag("span", text, class_=f"pill {level}")
 
 
-def section(title: str, *children: Child | Iterable[Child], lead: str = "") -> Element:
+def section(title: str, *children: Child, lead: str = "") -> Element:
     """A part of the page with its heading."""
     name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
     said = tag("p", words(lead), class_="lead") if lead else None
     return tag("section", tag("h2", title, id=name), said, *children, aria_labelledby=name)
 
 
-def table(heads: Iterable[str], rows: Iterable[Iterable[Child | Iterable[Child]]]) -> Element:
+def table(heads: Iterable[str], rows: Iterable[Iterable[Child]]) -> Element:
     """Rows that become cards on a narrow screen, each cell with its heading."""
     names = list(heads)
     body = [
@@ -88,12 +89,12 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[Child | Iterable[Child]]
     return tag("table", head, tag("tbody", body), class_="rows")
 
 
-def folded(title: str, *children: Child | Iterable[Child]) -> Element:
+def folded(title: str, *children: Child) -> Element:
     """What opens when its title is clicked; printed open."""
     return tag("details", tag("summary", title), tag("div", *children))
 
 
-def tiles(*ones: tuple[str, Child | Iterable[Child], str]) -> Element:
+def tiles(*ones: tuple[str, Child, str]) -> Element:
     """Large figures side by side: what it is, the figure, and a line below."""
     made = [
         tag("div", tag("dt", name), tag("dd", tag("strong", value), tag("span", below, class_="dim")))
@@ -112,7 +113,7 @@ def inline_svg(svg: str) -> Element:
     return root
 
 
-def sheet(kind: str, title: str, below: str, *children: Child | Iterable[Child]) -> str:
+def sheet(kind: str, title: str, below: str, *children: Child) -> str:
     """A whole file.
 
     Args:
