@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from ultracluster.config.plain_text import visible
 from ultracluster.version import __version__
 
-Child: TypeAlias = "Element | str | None | Iterable[Child]"
+Child: TypeAlias = "Element | str | Iterable[Child] | None"
 _STYLE = Path(__file__).with_name("look.css")
 _NOTHING_FROM_ELSEWHERE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
@@ -39,7 +39,7 @@ def _append(element: Element, child: Child) -> None:
     if child is None:
         return
     if isinstance(child, Element):
-        element.append(child)
+        element.append(cast("Element", child))
     elif not isinstance(child, str):
         for one in child:
             _append(element, one)
