@@ -37,14 +37,17 @@
     range.selectNodeContents(node)
     const box = range.getClientRects()[0]
     if (!box) continue
+    if (element.closest('thead') && hidden(element.closest('thead'))) continue
     const style = getComputedStyle(element)
     judge(element, box, text, element instanceof SVGElement ? style.fill : style.color)
-    const scrolled = element.closest('.picture') || (element.closest('thead') && hidden(element.closest('thead')))
+    const scrolled = element.closest('.picture')
     if (!scrolled && range.getBoundingClientRect().right > innerWidth + 0.5) faults.push(`too wide: ${text}`)
   }
   for (const cell of document.querySelectorAll('td')) {
     const before = getComputedStyle(cell, '::before')
-    if (before.content !== 'none') judge(cell, cell.getBoundingClientRect(), before.content, before.color)
+    const place = cell.getBoundingClientRect() // it stands at the left
+    const box = new DOMRect(place.x, place.y, 8, Math.min(place.height, 16))
+    if (before.content !== 'none') judge(cell, box, before.content, before.color)
   }
   const wide = document.documentElement.scrollWidth
   if (wide > innerWidth) faults.push(`the page is ${wide} wide`)

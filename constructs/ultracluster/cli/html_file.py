@@ -9,6 +9,12 @@ import typer
 from ultracluster.cli.report import refuse
 
 
+def check_html(file: Path) -> None:
+    """Refuse a name that no browser takes for a page."""
+    if file.suffix.lower() not in (".html", ".htm"):
+        refuse(f"--html {file}: write a file that ends in .html")
+
+
 def write_html(file: Path, page: str) -> None:
     """Replace the file, and say so on standard error; exit code 2 where it cannot be written."""
     part = file.with_name(f".{file.name}.part")

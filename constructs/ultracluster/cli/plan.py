@@ -15,6 +15,7 @@ from ultracluster.cli.environments import (
     refuse,
     refuse_file,
 )
+from ultracluster.cli.html_file import check_html, write_html
 from ultracluster.cli.json_output import write_json
 from ultracluster.config import InvalidEnvironmentError
 
@@ -74,8 +75,8 @@ def plan(
     day = _day(today)
     if picture is not None and picture.suffix.lower() not in (".svg", ".png"):
         refuse(f"--picture {picture}: write a file that ends in .svg or .png")
-    if html is not None and html.suffix.lower() not in (".html", ".htm"):
-        refuse(f"--html {html}: write a file that ends in .html")
+    if html is not None:
+        check_html(html)
     try:
         loaded = load_file(environment)
         warnings = enforce(loaded)
@@ -92,7 +93,6 @@ def plan(
             refuse(f"--picture {picture}: {error}")
         typer.echo(f"drawn into {picture}", err=True)
     if html is not None:
-        from ultracluster.cli.html_file import write_html
         from ultracluster.cli.plan_text import merged_facts
         from ultracluster.plan.page.plan_page import plan_page
 

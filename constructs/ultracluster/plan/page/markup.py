@@ -82,7 +82,9 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[Child]]) -> Element:
     """Rows that become cards on a narrow screen, each cell with its heading."""
     names = list(heads)
     body = [
-        tag("tr", [tag("td", cell, data_head=name) for name, cell in zip(names, row, strict=True)])
+        tag(
+            "tr", [tag("td", tag("div", cell), data_head=name) for name, cell in zip(names, row, strict=True)]
+        )
         for row in rows
     ]
     head = tag("thead", tag("tr", [tag("th", name, scope="col") for name in names]))
