@@ -101,8 +101,9 @@ def _counts(report: Report) -> Element:
         if count
     ]
     told = tag("ul", lines, class_="counts") if lines else tag("p", "Nothing changes.")
-    drawing = tag("div", inline_svg(rings(found, title(report))), class_="rings") if lines else None
-    return tag("div", drawing, told, class_="card glance")
+    said = tag("figcaption", "A dot is a resource; a ring shows as many as it has room for.")
+    drawing = tag("figure", inline_svg(rings(found, title(report))), said, class_="rings")
+    return tag("div", drawing if lines else None, told, class_="card glance")
 
 
 def _to_accept(report: Report) -> Element | None:
@@ -134,7 +135,12 @@ def _row(row: Row, loud: bool) -> tuple[Element | str | list[Element | str], ...
     goes_on = loud and row.verdict is Verdict.NO_OP
     verdict = "" if goes_on else pill(LEVELS[row.verdict], str(row.verdict))
     kind = tag("span", row.type, class_="dim type") if row.type else ""
-    return verdict, [tag("b", row.resource), kind], tag("code", row.what) if row.what else "", words(row.why)
+    return (
+        verdict,
+        [tag("b", row.resource), kind],
+        tag("code", row.what, class_="value") if row.what else "",
+        words(row.why),
+    )
 
 
 def _notes(notes: Sequence[str]) -> Element | None:

@@ -207,7 +207,7 @@ def _warnings(plan: Plan) -> Element:
     rows = [
         (
             tag("b", one.code),
-            tag("code", one.path),
+            tag("code", one.path, class_="value"),
             one.message,
             one.acknowledged or pill("care", "open"),
         )
