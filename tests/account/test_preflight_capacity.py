@@ -293,7 +293,7 @@ def part(**changes: Any) -> dict[str, Any]:
         ({"EndTime": NOW - timedelta(days=2)}, "state", "red", "Active"),
         ({"TrainingPlanArn": PLAN.replace("q1", "q2")}, "state", "red", "Active"),
         ({"TargetResources": ["training-job"]}, "target", "red", "is for training-job"),
-        (part(AvailabilityZoneId="use2-az3"), "zone", "red", "is in use2-az3, the environment in use2-az2"),
+        (part(AvailabilityZoneId="use2-az3"), "zone", "red", "is in use2-az3, its nodes in use2-az2"),
         (part(AvailabilityZoneId=None, AvailabilityZone="us-east-2b"), "zone", "green", "use2-az2"),
         (part(AvailabilityZoneId=None, AvailabilityZone="us-east-2a"), "zone", "red", "is in use2-az1"),
         (part(AvailabilityZoneId=None), "zone", "unknown", "names no zone yet"),

@@ -25,6 +25,7 @@ WITHOUT_ACCOUNT = {
     "cost": [["cost", "{}"], ["cost", "{}", "--days", "30"]],
     "image list": [["image", "list"]],
     "image show": [["image", "show", "eks-al2023-nvidia-1.34-x86_64-20261012"]],
+    "move": [["move", "prod", "--to", "use2-az1"], ["move", "dev", "--to", "us-east-1"]],
     "permissions": [["permissions"], ["permissions", "read"]],
     "plan": [["plan", "{}"], ["plan", "{}", "--model", "70B"]],
     "release check": [["release", "check", "2026.11"]],

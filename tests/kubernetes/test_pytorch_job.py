@@ -301,6 +301,12 @@ def test_a_user_that_the_image_does_not_choose_is_told(tmp_path: Path) -> None:
             "requires whole ones",
         ),
         ("hyperpod-eks-p5", GOVERN, "--nodes 1 --image x", "`teams`"),
+        (
+            "wishes/restricted-groups",
+            {},
+            "--nodes 1 --image x",
+            "tune is restricted: only AWS's own images run there",
+        ),
         ("prod", {}, "--nodes 1 --scheduler kueue", "this is hyperpod-slurm"),
         ("prod", {}, "--nodes 1 --within layer-1", "Slurm knows switches"),
     ],

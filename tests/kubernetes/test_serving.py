@@ -78,6 +78,23 @@ def test_a_part_of_a_node_is_a_deployment(engine: str, base: str, tmp_path: Path
     assert {"name": "lustre", "mountPath": "/fsx", "readOnly": True} in found["volumeMounts"]
 
 
+def test_a_server_reads_the_file_systems_of_its_group(tmp_path: Path) -> None:
+    fast = {"deployment": "scratch-2", "capacity_gib": 4800, "mount_path": "/fast", "groups": ["serve"]}
+    changes = {"storage__further_lustre": {"fast": fast}}
+    made = objects(tmp_path, "--model", "/fast/llama", "--image", VLLM, **changes)
+    server = made["Deployment llama"]
+
+    mounts = {one["mountPath"]: one["name"] for one in container(server)["volumeMounts"]}
+    assert {"/fsx", "/fast"} <= set(mounts)
+    claims = {
+        one["name"]: one["persistentVolumeClaim"]["claimName"]
+        for one in server["spec"]["template"]["spec"]["volumes"]
+        if "persistentVolumeClaim" in one
+    }
+    assert (claims[mounts["/fsx"]], claims[mounts["/fast"]]) == ("lustre", "lustre-fast")
+    assert "/fast" not in str(objects(tmp_path, *FSX, "--group", "train", **changes))
+
+
 @pytest.mark.parametrize(
     ("engine", "words"),
     [
@@ -206,6 +223,14 @@ def test_the_agent_finds_a_server_and_knows_its_engine(tmp_path: Path) -> None:
         ({}, (*FSX, "--disaggregate", "1:1", "--router-image", "a", "--nodes", "2"), "without --nodes"),
         ({}, (*FSX, "--group", "system"), "no group `system` with accelerators"),
         ({}, (*FSX, "--token-secret", "A B"), "characters that are not allowed"),
+        ({}, (*FSX, "--token-secret", "hub"), "--token-secret is for models of Hugging Face"),
+        ({}, (*FSX, "--router-image", "a"), "--router-image is for --disaggregate"),
+        ({}, (*FSX, "--nodes", "99"), "a replica over 99 nodes never starts"),
+        ({}, (*FSX, "--team", "a"), "there is no team `a`: the environment has none"),
+        ({}, (*FSX, "--arg", "--host=::1"), "writes --host itself"),
+        ({}, ("--model", "/fsx/a b", "--image", VLLM), "characters that are not allowed"),
+        ({}, ("--model", "/fsx/", "--image", VLLM), "is not on Lustre"),
+        ({}, ("--model", "/fast/a", "--image", VLLM), "is not on Lustre"),
         (
             {"orchestrator.leader_worker_set": False, "orchestrator.serving.over_nodes": False},
             (*FSX, "--nodes", "2"),

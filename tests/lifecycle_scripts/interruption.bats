@@ -54,7 +54,7 @@ run_in_background() {
   assert::contains "$output" "waiting up to 10 s for the lock 'run'"
   assert::contains "$output" '"state": "already"'
   assert::equal 1 "$(grep -c '^mkfs.xfs' "$FAKE/calls")"
-  assert::states limits=already metadata=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=already container_storage=skipped job_access=skipped health=skipped slurm_conf=skipped job_ssh=skipped slurm_admin=skipped
+  assert::states limits=already metadata=skipped filesystems=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=already container_storage=skipped job_access=skipped health=skipped slurm_conf=skipped job_ssh=skipped slurm_admin=skipped
 }
 
 @test "killed alone, its step still holds the lock: the next run waits for it" {

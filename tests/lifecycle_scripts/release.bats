@@ -27,7 +27,7 @@ timed() {
   assert::status 0
   assert::states limits=installed metadata=skipped nvidia_driver=installed cuda_runtime=installed efa=installed libfabric=already nccl=installed \
     gdrcopy=installed ofi_nccl=already nccl_tests=skipped neuron=skipped lustre_client=installed lustre_tuning=installed \
-    nvidia_fs=skipped lustre_efa=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=installed container_storage=skipped container_toolkit=installed enroot=installed \
+    nvidia_fs=skipped lustre_efa=skipped filesystems=skipped session_user=skipped state_pull=skipped users=skipped directory=skipped scratch=installed container_storage=skipped container_toolkit=installed enroot=installed \
     enroot_config=installed pyxis=installed dcgm=installed nixl=skipped environment=installed holds=installed job_access=skipped health=skipped node_exporter=skipped dcgm_exporter=skipped metrics=skipped slurm_conf=skipped job_ssh=skipped slurm_admin=skipped proof=already
   # The plugin comes with EFA: its source is not fetched.
   assert::never_called 'curl.*aws-ofi-nccl'

@@ -84,6 +84,14 @@ INFERENCE_CASES = [
         {"orchestrator.tiered_checkpoints_percent": 20},
     ),
     _case(
+        "HPE095",
+        {ASKED: {"kv_cache": "tiered"}, "orchestrator.tiered_checkpoints_percent": 0},
+        f"{ASKED}.kv_cache",
+        "no replica would find what another has computed",
+        "tiered_checkpoints_percent: 20",
+        {"orchestrator.tiered_checkpoints_percent": 20},
+    ),
+    _case(
         "HPE096",
         {ASKED: {"disaggregated_groups": ["serve"]}},
         f"{ASKED}.disaggregated_groups[0]",

@@ -40,6 +40,18 @@ SERVING_CASES = [
         "train",
         {f"{SERVE}.instance_type": "p5.48xlarge"},
     ),
+    Case(
+        "EKS070",
+        {SERVING: {"groups": ["tune"]}},
+        f"{SERVING}.groups[0]",
+        "`tune` is restricted",
+        "add a compute group with NVIDIA GPUs",
+        {
+            SERVE: {"role": "compute", "instance_type": "p5.48xlarge", "count": 1},
+            SERVING: {"groups": ["serve"]},
+        },
+        base="wishes/restricted-groups",
+    ),
     _case(
         "EKS071",
         {f"{SERVING}.over_nodes": True},

@@ -47,6 +47,18 @@ CASES = [
         "train",
         {f"{SPACES}.group": "train"},
     ),
+    Case(
+        "HPE110",
+        {SPACES: {"group": "tune"}},
+        f"{SPACES}.group",
+        "`tune` is restricted",
+        "a compute group for spaces",
+        {
+            "node_groups.notebooks": {"role": "compute", "instance_type": "m5.4xlarge", "count": 1},
+            f"{SPACES}.group": "notebooks",
+        },
+        base="wishes/restricted-groups",
+    ),
     case(
         "HPE111",
         {f"{SPACES}.cpu": 16},

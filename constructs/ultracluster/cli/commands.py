@@ -28,6 +28,7 @@ COMMANDS = {
     "image": "app",
     "init": "init",
     "job": "app",
+    "move": "move",
     "new": "new",
     "nodes": "app",
     "observability": "app",

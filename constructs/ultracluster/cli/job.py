@@ -308,5 +308,11 @@ def _check_team(teams: list[str], team: str | None) -> None:
         near = difflib.get_close_matches(team, teams, n=1)
         raise ValueError(
             f"there is no team `{team}`: "
-            + (f"--team {near[0]}" if near else f"one of {', '.join(teams) or 'none'}")
+            + (
+                f"--team {near[0]}"
+                if near
+                else f"one of {', '.join(teams)}"
+                if teams
+                else "the environment has none"
+            )
         )

@@ -67,6 +67,7 @@ def resilience_of(
         for name, value in (
             ("--spares", spares),
             ("--most-nodes", most_nodes),
+            ("--step", step != 1),
             ("--sizes", sizes),
             ("--log-line", log_line),
         ):

@@ -30,7 +30,10 @@ _RELEASE = re.compile(r":v?([0-9]+)\.([0-9]+)\.([0-9]+)")
 _FOR_ADMINISTRATORS = (
     "Members of teams may not make this, which no queue counts: an administrator applies it."
 )
-_REDIS = re.compile(r"rediss?://[A-Za-z0-9._:@/-]{1,300}")
+_REDIS = re.compile(r"rediss?://([A-Za-z0-9._:-]{1,200}@)?[A-Za-z0-9._-]{1,255}(:[0-9]{1,5})?(/[0-9]{1,3})?")
+_FOLDER = re.compile(r"[A-Za-z0-9/._=+@:-]{1,800}")
+_OURS = ("--host", "--port", "--model", "--model-path")
+"""Arguments of engines that Service, probes and metrics depend on."""
 
 Name = Annotated[str, typer.Argument(help="Of what is served; its endpoint and its objects have it.")]
 Model = Annotated[
@@ -43,7 +46,7 @@ Group = Annotated[
     str | None, typer.Option(help="Node group; that of `serving`, else the first with GPUs, by default.")
 ]
 Team = Annotated[str | None, typer.Option(help="Whose namespace; required if the environment has teams.")]
-Replicas = Annotated[int, typer.Option(min=1, help="How many; those that write answers with --disaggregate.")]
+Replicas = Annotated[int, typer.Option(min=1, help="How many; --disaggregate has its own numbers.")]
 Gpus = Annotated[int | None, typer.Option(min=1, help="GPUs of a replica on a node; all of it by default.")]
 Apart = Annotated[
     str | None,
@@ -93,7 +96,8 @@ def endpoint(
         str | None, typer.Option(metavar="MIN:MAX", help="Replicas by requests that come.")
     ] = None,
     invocations: Annotated[
-        float, typer.Option(min=0.1, help="Requests a minute for each replica, with --autoscale.")
+        float,
+        typer.Option(min=0.1, max=1e6, help="Requests a minute for each replica, with --autoscale."),
     ] = 60,
     gateway: Annotated[
         str | None, typer.Option(help="Name of a gateway that the model joins, or that is made.")
@@ -112,6 +116,7 @@ def endpoint(
     try:
         settings, wanted = _operator(cluster)
         _forms(name, image, team, token_secret)
+        _together(model, token_secret, apart, replicas, arg)
         team = _team(cluster, team)
         pool = _pool(cluster, _of_type(cluster, group, instance_type))
         prefill, decode = _two(apart, "--disaggregate", "2:2") if apart else (0, replicas)
@@ -121,7 +126,7 @@ def endpoint(
             name=name,
             pool=pool,
             share=share,
-            source=_source(cluster, wanted, model, file_system, token_secret),
+            source=_source(cluster, wanted, model, pool.group, file_system, token_secret),
             image=image,
             engine=engine,
             replicas=scaling.least or 1 if scaling else decode,
@@ -181,17 +186,20 @@ def serve(
                 "in a batch job"
             )
         _forms(name, image, team, token_secret)
+        _together(model, token_secret, apart, replicas, arg)
         team = _team(cluster, team)
         pool = _pool(cluster, group)
         share = share_of(pool, gpus, nodes)
         prefill, decode = _two(apart, "--disaggregate", "1:1") if apart else (0, replicas)
+        if router_image is not None and not apart:
+            raise ValueError("--router-image is for --disaggregate, whose replicas stand behind a router")
         made = Server(
             name=name,
             pool=pool,
             share=share,
             engine=engine,
             image=image,
-            model=_plain_model(cluster, model),
+            model=_plain_model(cluster, model, pool.group),
             replicas=decode,
             prefill=prefill,
             router_image=_router(engine, image, router_image) if prefill else None,
@@ -238,12 +246,28 @@ def _forms(name: str, image: str, team: str | None, secret: str | None) -> None:
             raise ValueError(f"{what} {value!r} has characters that are not allowed there")
 
 
+def _together(
+    model: str, secret: str | None, apart: str | None, replicas: int, arguments: list[str] | None
+) -> None:
+    """Refuse options that would be ignored, or that undo what the command writes."""
+    if secret is not None and not model.startswith("hf:"):
+        raise ValueError(f"--token-secret is for models of Hugging Face, and this is {model}")
+    if apart and replicas != 1:
+        raise ValueError(f"--replicas or --disaggregate, and not both: --disaggregate 1:{replicas}")
+    for argument in arguments or ():
+        if (option := argument.partition("=")[0].strip()) in _OURS:
+            raise ValueError(f"--arg {argument!r}: the command writes {option} itself")
+
+
 def _team(cluster: Cluster, team: str | None) -> str | None:
     teams = list(cluster.environment.teams)
     if team is None and teams:
         raise ValueError(f"This environment has teams: pass --team ({', '.join(teams)}).")
     if team is not None and team not in teams:
-        raise ValueError(f"there is no team `{team}`: one of {', '.join(teams) or 'none'}")
+        raise ValueError(
+            f"there is no team `{team}`: "
+            + (f"one of {', '.join(teams)}" if teams else "the environment has none")
+        )
     return team
 
 
@@ -298,14 +322,24 @@ def _two(text: str, option: str, example: str) -> tuple[int, int]:
 
 
 def _source(
-    cluster: Cluster, wanted: HyperPodInference, model: str, file_system: str | None, secret: str | None
+    cluster: Cluster,
+    wanted: HyperPodInference,
+    model: str,
+    group: str,
+    file_system: str | None,
+    secret: str | None,
 ) -> Source:
     from ultracluster.kubernetes.inference_endpoint import Source
 
+    if file_system is not None and not model.startswith("/"):
+        raise ValueError(f"--file-system is for a folder on Lustre, and --model is {model}")
     if model.startswith("s3://"):
         bucket, _, folder = model.removeprefix("s3://").rstrip("/").partition("/")
         if not folder:
-            raise ValueError(f"--model {model} names a bucket and no folder in it: s3://{bucket}/<folder>")
+            raise ValueError(
+                f"--model {model} names a bucket and no folder in it: s3://{bucket or '<bucket>'}/<folder>"
+            )
+        _check_folder(model, folder)
         if not wanted.model_reader_role_arn and bucket not in wanted.model_buckets:
             raise ValueError(
                 f"pods may not read {bucket}: orchestrator.inference.model_buckets names "
@@ -313,14 +347,14 @@ def _source(
             )
         return Source(kind="s3", place=bucket, folder=folder, region=cluster.region)
     if model.startswith("/"):
-        return _on_lustre(cluster, model, file_system)
+        return _on_lustre(cluster, model, group, file_system)
     return Source(kind="huggingface", place=_hub(cluster, model), token_secret=secret)
 
 
-def _on_lustre(cluster: Cluster, model: str, file_system: str | None) -> Source:
+def _on_lustre(cluster: Cluster, model: str, group: str, file_system: str | None) -> Source:
     from ultracluster.kubernetes.inference_endpoint import Source
 
-    folder = _folder(cluster, model)
+    folder = _folder(cluster, model, group)
     if file_system is None or not _FILE_SYSTEM.fullmatch(file_system):
         raise ValueError(
             "the operator mounts the file system by its id: --file-system fs-... (`aws fsx "
@@ -329,15 +363,26 @@ def _on_lustre(cluster: Cluster, model: str, file_system: str | None) -> Source:
     return Source(kind="fsx", place=file_system, folder=folder)
 
 
-def _folder(cluster: Cluster, model: str) -> str:
-    """Of a model on Lustre, below the mount path."""
-    lustre = cluster.environment.storage.lustre
-    if lustre is None:
+def _folder(cluster: Cluster, model: str, group: str) -> str:
+    """Of a model on a Lustre file system that the group mounts, below its mount path."""
+    mounts = [str(one.mount_path) for one in cluster.lustres_of(group).values()]
+    if not mounts:
         raise ValueError(f"--model {model} is a folder, and there is no Lustre file system")
-    mount = str(lustre.mount_path)
-    if not model.startswith(f"{mount}/") or ".." in model.split("/"):
-        raise ValueError(f"--model {model} is not on Lustre, which is mounted at {mount}: {mount}/<folder>")
-    return model.removeprefix(f"{mount}/").rstrip("/")
+    folders = {mount: model.removeprefix(f"{mount}/").strip("/") for mount in mounts}
+    found = [mount for mount in mounts if model.startswith(f"{mount}/") and folders[mount]]
+    if not found or ".." in model.split("/"):
+        there = " and ".join(mounts)
+        raise ValueError(
+            f"--model {model} is not on Lustre, which is mounted at {there}: {mounts[0]}/<folder>"
+        )
+    folder = folders[max(found, key=len)]
+    _check_folder(model, folder)
+    return folder
+
+
+def _check_folder(model: str, folder: str) -> None:
+    if not _FOLDER.fullmatch(folder) or ".." in folder.split("/"):
+        raise ValueError(f"--model {model!r} has characters that are not allowed there")
 
 
 def _hub(cluster: Cluster, model: str) -> str:
@@ -353,14 +398,14 @@ def _hub(cluster: Cluster, model: str) -> str:
     return name
 
 
-def _plain_model(cluster: Cluster, model: str) -> str:
+def _plain_model(cluster: Cluster, model: str, group: str) -> str:
     if model.startswith("s3://"):
         raise ValueError(
             "a plain server reads folders and Hugging Face: link the bucket to Lustre "
             "(storage.lustre.data_repositories), or serve it by `job endpoint` on HyperPod"
         )
     if model.startswith("/"):
-        _folder(cluster, model)
+        _folder(cluster, model, group)
         return model
     return _hub(cluster, model)
 
@@ -386,7 +431,7 @@ def _cached(settings: HyperPodEks, made: Endpoint) -> None:
         raise ValueError("--kv-cache l2-redis keeps the cache in Redis: --redis redis://host:6379")
     if made.redis and cache != "l2-redis":
         raise ValueError(f"--redis is for --kv-cache l2-redis, and this is {cache}")
-    if cache == "tiered" and settings.tiered_checkpoints_percent is None:
+    if cache == "tiered" and not settings.tiered_checkpoints_percent:
         raise ValueError(
             "--kv-cache tiered is kept in HyperPod's tiered storage, which the cluster does not have: "
             "orchestrator.tiered_checkpoints_percent: 20"

@@ -91,8 +91,8 @@ def check_resilience(cluster: Cluster, job: PyTorchJob) -> None:
         raise ValueError(f"checkpointless training requires NVIDIA GPUs, and {job.pool.group} has none")
     if asked.kind == "elastic":
         _check_elastic(job, asked)
-    elif asked.most_nodes or asked.sizes:
-        raise ValueError("--most-nodes and --sizes are for --resilience elastic")
+    elif asked.most_nodes or asked.sizes or asked.step != 1:
+        raise ValueError("--most-nodes, --step and --sizes are for --resilience elastic")
 
 
 def _check_elastic(job: PyTorchJob, asked: Resilience) -> None:
@@ -104,6 +104,8 @@ def _check_elastic(job: PyTorchJob, asked: Resilience) -> None:
     if job.pool.settings.capacity.kind == "spot":
         raise ValueError(f"elastic training does not support Spot, which {job.pool.group} is: --group")
     if asked.sizes:
+        if asked.step != 1:
+            raise ValueError("--sizes or --step, and not both: sizes are all that the job may have")
         smallest = min(asked.sizes)
         if smallest != job.nodes:
             raise ValueError(f"an elastic job starts with its smallest size: --nodes {smallest}")
@@ -114,6 +116,11 @@ def _check_elastic(job: PyTorchJob, asked: Resilience) -> None:
         raise ValueError("an elastic job needs --most-nodes, or --sizes: --nodes is what it starts with")
     if asked.most_nodes <= job.nodes:
         raise ValueError(f"--most-nodes {asked.most_nodes} is not more than --nodes {job.nodes}")
+    if asked.step > asked.most_nodes - job.nodes:
+        raise ValueError(
+            f"from {job.nodes} to {asked.most_nodes} nodes there is no step of {asked.step}. Use at most: "
+            f"--step {asked.most_nodes - job.nodes}"
+        )
     if over := (asked.most_nodes - job.nodes) % asked.step:
         raise ValueError(
             f"from {job.nodes} in steps of {asked.step} a job never has {asked.most_nodes} nodes: "

@@ -12,6 +12,7 @@ from ultracluster.kubernetes.isolation import job_namespace, job_user
 from ultracluster.kubernetes.job_pod import HUGE_PAGES_MIB, environment_variables
 from ultracluster.kubernetes.metrics.names import SERVES, SERVING_PORT
 from ultracluster.kubernetes.pod_security import container_context, pod_context
+from ultracluster.kubernetes.storage import lustre_claim
 from ultracluster.kubernetes.tolerations import job_tolerations
 from ultracluster.model import Cluster
 from ultracluster.model.checkpoint_memory import checkpoints_percent
@@ -110,10 +111,10 @@ def pod_template(
         {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
         {"name": "cache", "emptyDir": {}},
     ]
-    lustre = cluster.environment.storage.lustre
-    if lustre:
-        container["volumeMounts"].append({"name": "lustre", "mountPath": lustre.mount_path, "readOnly": True})
-        volumes.append({"name": "lustre", "persistentVolumeClaim": {"claimName": "lustre", "readOnly": True}})
+    for name, lustre in cluster.lustres_of(server.pool.group).items():
+        claim = lustre_claim(name)
+        container["volumeMounts"].append({"name": claim, "mountPath": lustre.mount_path, "readOnly": True})
+        volumes.append({"name": claim, "persistentVolumeClaim": {"claimName": claim, "readOnly": True}})
     if answers:
         container["ports"] = [{"name": "http", "containerPort": SERVING_PORT}]
         container |= probes()

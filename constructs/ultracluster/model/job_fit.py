@@ -20,6 +20,12 @@ def job_pool(cluster: Cluster, group: str | None) -> Pool:
     whole = {name: pool for name, pool in every.items() if pool.whole}
     if group in every and group not in whole:
         raise JobError(f"pods share the GPUs of {group}: a training job requires whole ones")
+    closed = [name for name in whole if cluster.groups[name].restricted]
+    if group in closed or (closed and len(closed) == len(whole)):
+        raise JobError(
+            f"{group or closed[0]} is restricted: only AWS's own images run there, which Nova's recipes start"
+        )
+    whole = {name: pool for name, pool in whole.items() if name not in closed}
     if not whole:
         raise JobError("no compute group has whole accelerators")
     if group is None:

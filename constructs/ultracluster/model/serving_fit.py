@@ -45,6 +45,11 @@ def share_of(pool: Pool, gpus: int | None, nodes: int = 1) -> Share:
         JobError: a node has fewer, or a replica over several nodes leaves GPUs of them.
     """
     gpus = pool.per_node if gpus is None else gpus
+    if nodes > pool.nodes:
+        raise JobError(
+            f"{pool.group} has {pool.nodes} nodes: a replica over {nodes} nodes never starts. Use at most: "
+            f"--nodes {pool.nodes}"
+        )
     if gpus > pool.per_node:
         raise JobError(
             f"a node of {pool.group} has {pool.per_node} GPUs, and a replica has {gpus} of each: "

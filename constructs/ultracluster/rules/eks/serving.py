@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ultracluster.config.kubernetes import Eks, HyperPodEks, Serving
-from ultracluster.config.remedy import Remedy, ask, relative, write
+from ultracluster.config.remedy import DROP, Remedy, ask, relative, write
 from ultracluster.model import Cluster, Group
 from ultracluster.rules.engine import Breach
 from ultracluster.rules.sets import EKS
@@ -32,6 +32,12 @@ def serving_groups(cluster: Cluster, settings: Eks | HyperPodEks) -> Iterator[Br
         group = groups.get(name)
         if group is None:
             yield Breach(place, f"there is no compute group `{name}`.", _other(cluster))
+        elif group.restricted:
+            yield Breach(
+                place,
+                f"`{name}` is restricted: only AWS's own images for Nova run there.",
+                _other(cluster),
+            )
         elif any(not _nvidia(known.name, group) for known in group.known_types):
             yield Breach(
                 place,
@@ -134,17 +140,23 @@ def _nvidia(name: str, group: Group) -> bool:
     )
 
 
+def _serves(group: Group) -> bool:
+    nvidia = group.known_types and all(_nvidia(known.name, group) for known in group.known_types)
+    return bool(nvidia) and not group.restricted
+
+
 def _other(cluster: Cluster) -> Remedy:
     for name, group in cluster.with_role("compute").items():
-        if group.known_types and all(_nvidia(known.name, group) for known in group.known_types):
+        if _serves(group):
             return write(name)
-    return ask("decision", "a compute group with NVIDIA GPUs")
+    # without `serving` nothing of it is left to judge
+    return relative({("serving",): DROP}, up=3).noting("or add a compute group with NVIDIA GPUs")
 
 
 def _lasting(cluster: Cluster) -> Remedy:
     for name, group in cluster.with_role("compute").items():
         lasts = group.capacity.kind not in ("capacity-block", "training-plan")
-        if lasts and group.known_types and all(_nvidia(known.name, group) for known in group.known_types):
+        if lasts and _serves(group):
             return write(name)
     return ask("decision", "a group of another kind of capacity for models")
 

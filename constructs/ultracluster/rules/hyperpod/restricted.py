@@ -153,8 +153,7 @@ def classic_and_fixed(hyperpod: HyperPodEks, cluster: Cluster) -> Iterator[Breac
         yield Breach(
             ("provisioning",),
             f"`{names[0]}` is restricted: AWS's own templates switch continuous provisioning off beside "
-            "such groups "
-            "(unverified whether the API refuses it: one creation shows it).",
+            "such groups; no page says whether the API refuses it.",
             write("classic"),
         )
     if hyperpod.autoscaling:

@@ -31,7 +31,11 @@ _RESERVED_GIB = 2
     date=DATE,
 )
 def group_of_spaces(spaces: HyperPodSpaces, cluster: Cluster) -> Iterator[Breach]:
-    compute = {name: group for name, group in cluster.with_role("compute").items() if group.most_nodes}
+    compute = {
+        name: group
+        for name, group in cluster.with_role("compute").items()
+        if group.most_nodes and not group.restricted
+    }
     if spaces.group in compute:
         return
     known = cluster.groups.get(spaces.group)
@@ -39,6 +43,8 @@ def group_of_spaces(spaces: HyperPodSpaces, cluster: Cluster) -> Iterator[Breach
         why = f"there is no node group `{spaces.group}`"
     elif known.role != "compute":
         why = f"`{spaces.group}` has the role {known.role}, and spaces run on HyperPod's nodes"
+    elif known.restricted:
+        why = f"`{spaces.group}` is restricted, and only AWS's own images for Nova run there"
     else:
         why = f"`{spaces.group}` has no nodes"
     near = difflib.get_close_matches(spaces.group, list(compute), n=1) or list(compute)[:1]
