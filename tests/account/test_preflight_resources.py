@@ -18,7 +18,7 @@ from ultracluster.account.preflight import Row, network, roles, software, storag
 from ultracluster.account.preflight.rows import Situation
 from ultracluster.account.preflight.software import wanted_addons
 from ultracluster.config import Environment, load
-from ultracluster.config.network import ExistingSecurityGroup, ExistingSubnet, ExistingVpc
+from ultracluster.config.network import ExistingSecurityGroup, ExistingSubnet, ExistingVpc, FurtherZone
 from ultracluster.config.pcs import Pcs
 from ultracluster.config.storage import (
     ExistingBucket,
@@ -120,6 +120,18 @@ def test_wrong_zone_cidr_and_dns() -> None:
     assert any("enableDnsSupport" in line and line.startswith("red") for line in text)
     addresses = next(row for row in rows if row.what.endswith("addresses"))
     assert addresses.level in ("yellow", "red") or "11 free" in addresses.found
+
+
+def test_a_subnet_in_a_further_zone_is_looked_at_as_that_of_the_nodes() -> None:
+    made = Made()
+    other = made.ec2.create_subnet(
+        VpcId=made.vpc, CidrBlock="10.0.128.0/20", AvailabilityZone="us-west-2b"
+    )["Subnet"]["SubnetId"]  # fmt: skip
+    right = {"usw2-az1": FurtherZone(cidr="10.0.128.0/20", subnet_id=other)}
+    assert ask(network, World(made.environment(further_zones=right)))[f"subnet {other}"].level == "green"
+    wrong = {"usw2-az3": FurtherZone(cidr="10.0.128.0/20", subnet_id=other)}
+    row = ask(network, World(made.environment(further_zones=wrong)))[f"subnet {other}"]
+    assert row.level == "red" and "is in usw2-az1, not in usw2-az3" in row.found
 
 
 def test_a_subnet_of_an_ipv6_cluster_is_dual_stack() -> None:

@@ -58,9 +58,9 @@ def by_name(template: Template) -> dict[str, dict[str, Any]]:
 
 def test_a_group_in_another_zone_has_the_subnet_of_that_zone(groups: dict[str, Template]) -> None:
     (cluster,) = of(groups["cluster"], "AWS::SageMaker::Cluster")
-    own = {name: one.get("OverrideVpcConfig") for name, one in by_name(groups["cluster"]).items()}
+    own = {name: one.get("OverrideVpcConfig", {}) for name, one in by_name(groups["cluster"]).items()}
 
-    assert own["train"] is None and own["serve"] is None
+    assert own["train"] == own["serve"] == {}
     for zone, name in (("use2-az1", "spot-1"), ("use2-az3", "spot-3")):
         found = own[name] or {}
         assert found["Subnets"] == [{"Fn::ImportValue": f"groups-network-NodeSubnetId-{zone}"}]

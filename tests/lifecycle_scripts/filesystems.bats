@@ -108,6 +108,7 @@ further() {
 
 @test "of several Lustre file systems set-up and probes look at one with EFA" {
   further True
+  # shellcheck disable=SC2016 # that shell expands it
   run library node 'source "$ULTRACLUSTER_HOME/lib/log.sh"; node::load; echo "$LUSTRE_PATH $LUSTRE_EFA $LUSTRE_FURTHER"'
   assert::contains "$output" '/fast yes /fsx,fs-0123.fsx.us-east-1.amazonaws.com,abcdefgh'
 }
