@@ -42,6 +42,7 @@ ELSEWHERE = {
     "diff": "tests/cli/test_diff.py",
     "doctor": "tests/account/test_doctor.py",
     "explain-placement": "tests/account/test_placement.py",
+    "import": "tests/cli/test_import_.py",
     "nodes add": "tests/account/nodes",
     "nodes delete": "tests/account/nodes",
     "nodes describe": "tests/account/nodes",

@@ -26,6 +26,7 @@ COMMANDS = {
     "doctor": "doctor",
     "explain-placement": "explain_placement.explain_placement",
     "image": "app",
+    "import": "import_.import_environment",
     "init": "init",
     "job": "app",
     "move": "move",

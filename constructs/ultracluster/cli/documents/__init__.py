@@ -43,6 +43,9 @@ DOCUMENTS: dict[str, Document] = {
     "image": Document(1, ("image show",), "What an image brings", "cli.documents.software:ImageDocument"),
     "images": Document(1, ("image list",), "Known machine images", "cli.documents.software:ImageList"),
     "move": Document(1, ("move",), "A plan of a move", "cli.documents.moves:MovePlan"),
+    "import": Document(
+        1, ("import",), "An environment made of another tool's file", "cli.documents.imports:Import"
+    ),
     "node": Document(1, ("nodes describe",), "A node in AWS's words", "cli.documents.cluster:NodeDocument"),
     "nodes": Document(1, ("nodes list",), "The nodes of an environment", "cli.documents.cluster:NodeList"),
     "observability": Document(
