@@ -3,7 +3,6 @@ unseen."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
@@ -174,7 +173,7 @@ class Part:
     def number(self, key: str) -> int | None:
         """A whole number; its digits as a text are one, too."""
         value = self.any(key)
-        if isinstance(value, float) and math.isfinite(value) and value == int(value):
+        if isinstance(value, float) and value.is_integer():
             return int(value)
         if isinstance(value, str) and value.strip().lstrip("-").isascii() and len(value) < 12:
             bare = value.strip().lstrip("-")
