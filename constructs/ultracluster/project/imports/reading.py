@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,11 +19,14 @@ from ultracluster.config.plain_text import clipped, one_line
 from ultracluster.config.source import reason
 from ultracluster.config.yaml_bounds import MOST_BYTES, MOST_LEVELS, TooDeepError, TooMuchError, compose
 from ultracluster.config.yaml_tree import NodeWalk, Tree
-from ultracluster.project.imports import pcluster
+from ultracluster.project.imports import hyperpod, pcluster
 from ultracluster.project.imports.ledger import ImportRefusedError, Wrong
 from ultracluster.project.imports.outcome import Asked, Drafted
 
-KNOWN = "a configuration of AWS ParallelCluster 3"
+KNOWN = (
+    "a configuration of AWS ParallelCluster 3, or HyperPod's create-cluster JSON with its "
+    "provisioning_parameters.json"
+)
 _OLD = re.compile(r"^\[(cluster|global)\b", re.MULTILINE)
 _MOST_WRONG = 20
 
@@ -69,16 +72,22 @@ def drafted(given: list[Given], asked: Asked) -> Drafted:
     Raises:
         ImportRefusedError: no tool takes them, or these together.
     """
-    found = [(one, draft) for one in given for draft in [_tool(one)] if draft is not None]
-    strange = [one for one in given if _tool(one) is None]
-    if strange:
-        raise ImportRefusedError([_strange(one) for one in strange])
-    if len(found) > 1:
-        names = ", ".join(one_line(one.file) for one, _ in found)
+    if strange := [_strange(one) for one in given if not _is_cluster(one) and not _is_beside(one)]:
+        raise ImportRefusedError(strange)
+    clusters = [one for one in given if _is_cluster(one)]
+    beside = [one for one in given if not _is_cluster(one)]
+    if not clusters:
+        raise _refused(beside[0].file, "says only what groups are", "name the create-cluster JSON, too")
+    if len(clusters) > 1 or len(beside) > 1:
+        names = ", ".join(one_line(one.file) for one in given)
         raise _refused(names, "each is a cluster of its own", "import one after the other")
-    one, draft = found[0]
-    name = asked.name or Path(one.file).stem
-    return draft(one.data, plain_name(name), replace(asked, name=plain_name(name)))
+    one = clusters[0]
+    name = plain_name(asked.name or Path(one.file).stem)
+    if hyperpod.is_request(one.data):
+        return hyperpod.drafted(one.data, name, asked, beside[0].data if beside else None)
+    if beside:
+        raise _refused(beside[0].file, "belongs to a cluster of HyperPod", "leave it away")
+    return pcluster.drafted(one.data, name, asked)
 
 
 def plain_name(text: str) -> str:
@@ -86,12 +95,14 @@ def plain_name(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-0123456789")[:30].rstrip("-") or "imported"
 
 
-def _tool(given: Given) -> Callable[[Mapping[str, Any], str, Asked], Drafted] | None:
-    if _ours(given.data):
-        return None
-    if pcluster.is_configuration(given.data):
-        return pcluster.drafted
-    return None
+def _is_cluster(given: Given) -> bool:
+    """Whether it is the file of a tool that is known."""
+    data = given.data
+    return not _ours(data) and (pcluster.is_configuration(data) or hyperpod.is_request(data))
+
+
+def _is_beside(given: Given) -> bool:
+    return not _ours(given.data) and hyperpod.is_parameters(given.data)
 
 
 def _ours(data: Mapping[str, Any]) -> bool:
