@@ -15,7 +15,12 @@ from typer.testing import CliRunner
 from ultracluster.cli.main import app
 
 PAGE = (ROOT / "docs" / "coming-from.md").read_text(encoding="utf-8")
-FILES = {"cluster.yaml": "pcluster-queues.yaml"}
+FILES = {
+    "cluster.yaml": "pcluster-queues.yaml",
+    "create-cluster.json": "hyperpod-lifecycle.json",
+    "provisioning_parameters.json": "hyperpod-lifecycle.parameters.json",
+    "eksctl.yaml": "eksctl-gpu.yaml",
+}
 """Names that the page uses -> samples."""
 
 

@@ -1,5 +1,5 @@
-"""A request of SageMaker's CreateCluster, as samples have it for `aws sagemaker create-cluster`, with the older
-provisioning_parameters.json beside it (names by the API model of botocore 1.44.5)."""
+"""A request of SageMaker's CreateCluster, as samples have it for `aws sagemaker create-cluster`, with the
+older provisioning_parameters.json beside it (names by the API model of botocore 1.44.5)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ultracluster.plan.draft_place import general_type
 from ultracluster.project.imports.hyperpod_groups import group_of
 from ultracluster.project.imports.hyperpod_reasons import REASONS
 from ultracluster.project.imports.ledger import Ledger, Part
-from ultracluster.project.imports.owner import of_account, owner
 from ultracluster.project.imports.outcome import Asked, Drafted, other_zone, place
+from ultracluster.project.imports.owner import of_account, owner
 
 TOOL = "SageMaker HyperPod"
 _ROLES = {"Controller": "controller", "Login": "login", "Compute": "compute"}

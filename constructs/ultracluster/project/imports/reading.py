@@ -19,13 +19,13 @@ from ultracluster.config.plain_text import clipped, one_line
 from ultracluster.config.source import reason
 from ultracluster.config.yaml_bounds import MOST_BYTES, MOST_LEVELS, TooDeepError, TooMuchError, compose
 from ultracluster.config.yaml_tree import NodeWalk, Tree
-from ultracluster.project.imports import hyperpod, pcluster
+from ultracluster.project.imports import eksctl, hyperpod, pcluster
 from ultracluster.project.imports.ledger import ImportRefusedError, Wrong
 from ultracluster.project.imports.outcome import Asked, Drafted
 
 KNOWN = (
-    "a configuration of AWS ParallelCluster 3, or HyperPod's create-cluster JSON with its "
-    "provisioning_parameters.json"
+    "a configuration of AWS ParallelCluster 3, HyperPod's create-cluster JSON (with its "
+    "provisioning_parameters.json), or a ClusterConfig of eksctl"
 )
 _OLD = re.compile(r"^\[(cluster|global)\b", re.MULTILINE)
 _MOST_WRONG = 20
@@ -87,7 +87,8 @@ def drafted(given: list[Given], asked: Asked) -> Drafted:
         return hyperpod.drafted(one.data, name, asked, beside[0].data if beside else None)
     if beside:
         raise _refused(beside[0].file, "belongs to a cluster of HyperPod", "leave it away")
-    return pcluster.drafted(one.data, name, asked)
+    tool = eksctl if eksctl.is_configuration(one.data) else pcluster
+    return tool.drafted(one.data, name, asked)
 
 
 def plain_name(text: str) -> str:
@@ -98,7 +99,9 @@ def plain_name(text: str) -> str:
 def _is_cluster(given: Given) -> bool:
     """Whether it is the file of a tool that is known."""
     data = given.data
-    return not _ours(data) and (pcluster.is_configuration(data) or hyperpod.is_request(data))
+    return not _ours(data) and any(
+        known(data) for known in (pcluster.is_configuration, hyperpod.is_request, eksctl.is_configuration)
+    )
 
 
 def _is_beside(given: Given) -> bool:
