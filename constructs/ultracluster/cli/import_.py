@@ -60,9 +60,9 @@ def import_environment(
 
     Takes a configuration of AWS ParallelCluster 3, HyperPod's create-cluster JSON (with its older
     provisioning_parameters.json as a second file), and a ClusterConfig of eksctl. Asks AWS nothing. What it
-    writes passes `ultracluster validate`. The list says of each thing why, and what to do; it is in the head of the file,
-    too. Exit code 2: a file cannot be read or carried over, or the new file is there already; nothing is
-    written then.
+    writes passes `ultracluster validate`. The list says of each thing why, and what to do; it is in the head
+    of the file, too. Exit code 2: a file cannot be read or carried over, or the new file is there already;
+    nothing is written then.
     """
     from ultracluster.project.imports.ledger import ImportRefusedError
     from ultracluster.project.imports.outcome import Asked, finished

@@ -79,6 +79,8 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "Scheduling.SlurmQueues[0].ComputeResources[0].MaxCount",
         "whole number",
     ),
+    ({"resource": {"MaxCount": "--4"}}, "ComputeResources[0].MaxCount", "whole number"),
+    ({"resource": {"MaxCount": float("inf")}}, "ComputeResources[0].MaxCount", "whole number"),
     ({"resource": {"Efa": {"Enabled": "maybe"}}}, "ComputeResources[0].Efa.Enabled", "true or false"),
     ({"resource": {"InstanceType": None}}, "ComputeResources[0].InstanceType", "is missing"),
     ({"queue": {"ComputeResources": "p5"}}, "ComputeResources", "not a list"),

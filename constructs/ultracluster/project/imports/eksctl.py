@@ -153,8 +153,10 @@ def _taints(part: Part) -> list[dict[str, str]]:
 
 
 def _with_roles(groups: dict[str, dict[str, Any]], parts: list[Part]) -> None:
-    """Nodes with accelerators or EFA run jobs, the others the add-ons; where there are none such, all groups but
-    the first run jobs."""
+    """Nodes with accelerators or EFA run jobs, the others the add-ons.
+
+    Where there are none such, all groups but the first run jobs.
+    """
     wants = {part.text("name"): bool(part.data.get("efaEnabled")) for part in parts}
     jobs = {name for name, one in groups.items() if wants.get(name) or _accelerated(one["instance_type"])}
     if not jobs:

@@ -3,6 +3,7 @@ unseen."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
@@ -175,10 +176,8 @@ class Part:
         value = self.any(key)
         if isinstance(value, float) and value.is_integer():
             return int(value)
-        if isinstance(value, str) and value.strip().lstrip("-").isascii() and len(value) < 12:
-            bare = value.strip().lstrip("-")
-            if bare.isdecimal():
-                return int(value)
+        if isinstance(value, str) and re.fullmatch(r"\s*-?[0-9]{1,11}\s*", value):
+            return int(value)
         if value is None or (isinstance(value, int) and not isinstance(value, bool)):
             return value
         return self._not(key, "a whole number")
