@@ -37,6 +37,7 @@ WITHOUT_ACCOUNT = {
 }
 """`{}` is each shipped environment."""
 ELSEWHERE = {
+    "capacity buy": "tests/account/test_capacity_buy.py",
     "capacity search": "tests/account/test_capacity_search.py",
     "connect": "tests/account/test_connect.py",
     "diff": "tests/cli/test_diff.py",

@@ -1,4 +1,4 @@
-"""Capacity that is on offer: SageMaker training plans and EC2 Capacity Blocks. Nothing is ever bought."""
+"""Capacity that is on offer: SageMaker training plans and EC2 Capacity Blocks. A search buys nothing."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -11,6 +12,7 @@ from ruamel.yaml import YAML, YAMLError
 from ultracluster.config.remedy import DROP, Option, YamlPath, apply, apply_to
 
 _WIDE = 4096
+_STANDS_IN = re.compile(r"^# stands in[^\n]*")
 
 
 class EditError(ValueError):
@@ -23,7 +25,8 @@ def edited(text: str, option: Option, notes: Mapping[YamlPath, str] | None = Non
     Args:
         text: of a file that could be read.
         option: the changes.
-        notes: comments at the end of the lines of values, by path.
+        notes: comments at the end of the lines of values, by path; an empty one takes away what said that the
+            value stands in for another.
 
     Raises:
         EditError: something else would change, or the text is not YAML.
@@ -84,6 +87,10 @@ def _note(data: Any, path: YamlPath, note: str) -> None:
     if not hasattr(data, "yaml_add_eol_comment"):
         return  # a new mapping is a plain one
     behind = data.ca.items.get(last, [None] * 4)[2]
+    if not note:
+        if behind is not None:
+            behind.value = _STANDS_IN.sub("", behind.value)
+        return
     if behind is None:
         data.yaml_add_eol_comment(note, last)
     elif behind.value.startswith("#"):

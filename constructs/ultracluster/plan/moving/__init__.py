@@ -23,7 +23,7 @@ from ultracluster.config.source import Source
 from ultracluster.model import Cluster, resolve
 from ultracluster.plan.cost import Estimate, estimate
 from ultracluster.plan.moving.parts import ORDER, Both, Part, hours_text, parts
-from ultracluster.plan.moving.second import Edit, edits, option_of, second_name, takers
+from ultracluster.plan.moving.second import Edit, capacity_of, edits, option_of, second_name, takers
 from ultracluster.plan.moving.steps import Step, steps
 from ultracluster.plan.moving.target import (
     Bought,
@@ -48,6 +48,7 @@ __all__ = [
     "Step",
     "Target",
     "capacity_named",
+    "capacity_of",
     "checked",
     "hours_text",
     "main_type",

@@ -123,7 +123,7 @@ def _capacity(environment: Environment, name: str, target: Target, second: str) 
     group = environment.node_groups[name]
     place: YamlPath = ("node_groups", name, "capacity")
     if target.bought and _takes(environment, name, target.bought):
-        yield Edit(place, written(target.bought))
+        yield Edit(place, capacity_of(target.bought))
         return
     match group.capacity:
         case TrainingPlan():
@@ -164,7 +164,7 @@ def _takes(environment: Environment, name: str, bought: Bought) -> bool:
     return takers(environment, bought)[:1] == [name]
 
 
-def written(bought: Bought) -> dict[str, Any]:
+def capacity_of(bought: Bought) -> dict[str, Any]:
     """Capacity as a group names it."""
     if bought.kind == "training-plan":
         return {"kind": bought.kind, "arn": bought.id}
