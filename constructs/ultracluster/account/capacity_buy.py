@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from botocore import exceptions as known  # pyright: ignore[reportMissingTypeStubs]
 
@@ -127,6 +127,6 @@ def _refused(error: Exception) -> bool:
     """Whether AWS answered that it did not do it: a fault of its own (5xx) leaves that open."""
     if not isinstance(error, known.ClientError):
         return False
-    response: dict[str, Any] = error.response  # pyright: ignore[reportAssignmentType]
+    response: dict[str, Any] = cast("Any", error).response
     status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400))
     return 400 <= status < 500

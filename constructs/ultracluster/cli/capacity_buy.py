@@ -25,6 +25,7 @@ from ultracluster.config.plain_text import one_line
 if TYPE_CHECKING:
     from ultracluster.account.aws import Account
     from ultracluster.account.capacity_search import Offer, Wish
+    from ultracluster.cli.documents.cluster import Purchase
     from ultracluster.config import Environment
     from ultracluster.plan.moving import Bought
 
@@ -215,18 +216,18 @@ def _stand_in(offer: Offer) -> Bought:
 def _written(config: Environment, group: str, bought: Bought) -> str:
     """The file's text with the id; refused where no program can write it."""
     from ultracluster.config.file_edit import EditError, edited, inherited
-    from ultracluster.config.remedy import Change
+    from ultracluster.config.remedy import Change, YamlPath
     from ultracluster.model import TRAITS
     from ultracluster.plan.moving import capacity_of
 
-    place = ("node_groups", group, "capacity")
+    place: YamlPath = ("node_groups", group, "capacity")
     value = capacity_of(bought)
     if TRAITS[config.orchestrator.kind].until_block != "fills-later":
         value.pop("starts", None)
     same = config.node_groups[group].capacity.kind == bought.kind
     keys = [key for key in value if key != "kind"]
     option = tuple(Change((*place, key), value[key]) for key in keys) if same else (Change(place, value),)
-    notes = {(*place, key): "" for key in keys} if same else {}
+    notes: dict[YamlPath, str] = {(*place, key): "" for key in keys} if same else {}
     try:
         text = config.file.read_text(encoding="utf-8")
         return edited(text, inherited(text, option), notes)
@@ -250,7 +251,7 @@ def _write(config: Environment, group: str, bought: Bought) -> Path:
     return config.file
 
 
-def _document(config: Environment, offer: Offer, bought: Bought, file: Path) -> dict[str, Any]:
+def _document(config: Environment, offer: Offer, bought: Bought, file: Path) -> Purchase:
     return {
         "environment": config.name,
         "group": offer.wish.group,

@@ -42,7 +42,7 @@ def permissions(
         typer.Argument(
             metavar="[ENVIRONMENT] [GROUP]...",
             help="An environment, to which the rights are then limited by resource and tag; and which of "
-            "`read`, `act`, `buy`, `deploy`, `mirror` and, with an environment, `people`; default: all but `buy`.",
+            "`read`, `act`, `buy`, `deploy`, `mirror`, with an environment, `people`; default: not `buy`.",
             show_default=False,
         ),
     ] = None,
