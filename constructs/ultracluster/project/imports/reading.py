@@ -120,7 +120,7 @@ def _strange(given: Given) -> Wrong:
     if "Resources" in data or "AWSTemplateFormatVersion" in data:
         return Wrong(
             where=given.file, message="is a template of CloudFormation",
-            instead="deployed, its cluster can be imported: --cluster NAME",
+            instead="write what its cluster has into an environment: `ultracluster init` begins one",
         )  # fmt: skip
     return Wrong(where=given.file, message="is of no tool that is known", instead=f"name {KNOWN}")
 
