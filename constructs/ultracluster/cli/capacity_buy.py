@@ -163,7 +163,7 @@ def _others(offers: Sequence[Offer]) -> str:
     from ultracluster.cli.capacity import offer_line
 
     if not offers:
-        return "Try fewer days, a later start, or `ultracluster capacity search --everywhere`"
+        return "Try fewer days, or a later start"
     return "Offered now: " + "; ".join(" ".join(offer_line(one).split()) for one in offers[:3])
 
 
